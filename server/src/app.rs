@@ -1,4 +1,4 @@
-//! What every request can reach: one cloneable struct, built the same way by
+//! The dependencies of all request handlers: one cloneable struct, built the same way by
 //! the program and by tests.
 
 use std::sync::Arc;
@@ -25,42 +25,42 @@ use crate::tokens::TokenCache;
 /// The application. Cheap to clone.
 #[derive(Clone)]
 pub struct App {
-    /// Rules of management data.
+    /// Operations on management data.
     pub services: Services,
-    /// Where accepted events go.
+    /// The ingest pipeline that stores accepted events.
     pub ingest: Ingest,
-    /// Project keys.
+    /// Cache of project keys.
     pub tokens: TokenCache,
-    /// How often keys may call.
+    /// Quotas of personal API keys.
     pub throttle: Arc<Throttle>,
-    /// What clients may cost.
+    /// Limits on what clients may use.
     pub limits: Arc<Limits>,
-    /// What is in use of it.
+    /// The semaphores and budgets that enforce the limits.
     pub shares: Shares,
-    /// Counters.
+    /// Metrics of the process.
     pub metrics: Metrics,
-    /// What is counted of traffic and not written yet.
+    /// Traffic counts that are not written yet.
     pub traffic: Arc<Board>,
     /// Free disk space.
     pub disk: Arc<DiskState>,
-    /// The way to addresses that members enter.
+    /// Connections to addresses that members enter.
     pub egress: Egress,
-    /// Where public services are that exports go to.
+    /// Addresses of the public services that exports write to.
     pub export_hosts: Arc<Hosts>,
-    /// Files for web pages.
+    /// Files of the browser library.
     pub browser_library: BrowserLibrary,
-    /// Apps for visited pages.
+    /// Apps that run in visited pages.
     pub site_apps: SiteApps,
     /// Whether the service is stopping.
     pub stopping: Stopping,
-    /// When it was started.
+    /// When the service was started.
     pub started: Instant,
     /// The effective settings.
     pub config: Arc<Config>,
 }
 
 impl App {
-    /// What destinations of exports work with.
+    /// The dependencies of export destinations.
     #[must_use]
     pub fn surroundings(&self) -> Surroundings {
         let root = &self.config.local_exports;
@@ -70,26 +70,26 @@ impl App {
     }
 }
 
-/// What an [`App`] is built from.
+/// The parts that an [`App`] is built from.
 pub struct AppBuilder {
-    /// What its listener knows already.
+    /// The terms of its listener.
     pub terms: Terms,
     /// The open store.
     pub store: Store,
-    /// The services over it.
+    /// The services that use the store.
     pub services: Services,
     /// The open ingest pipeline.
     pub ingest: Ingest,
-    /// What clients may cost.
+    /// Limits on what clients may use.
     pub limits: Limits,
-    /// The way to addresses that members enter.
+    /// Connections to addresses that members enter.
     pub egress: Egress,
-    /// Where public services are that exports go to.
+    /// Addresses of the public services that exports write to.
     pub export_hosts: Hosts,
 }
 
 impl AppBuilder {
-    /// Puts the parts together.
+    /// Builds the application.
     #[must_use]
     pub fn build(self) -> App {
         let Self { terms, store, services, ingest, limits, egress, export_hosts } = self;
@@ -116,8 +116,7 @@ impl AppBuilder {
     }
 }
 
-/// The sign that the service is about to stop, for readiness and for answers
-/// that would never end by themselves.
+/// The stop signal inside the process. Readiness and endless answers watch it.
 #[derive(Debug, Clone)]
 pub struct Stopping(watch::Sender<bool>);
 
@@ -128,20 +127,20 @@ impl Default for Stopping {
 }
 
 impl Stopping {
-    /// Gives the sign.
+    /// Sends the signal.
     pub fn begin(&self) {
         self.0.send_replace(true);
     }
 
-    /// Whether the sign was given.
+    /// Whether the signal was sent.
     #[must_use]
     pub fn has_begun(&self) -> bool {
         *self.0.borrow()
     }
 
-    /// Returns when the sign is given.
+    /// Returns when the signal is sent.
     pub async fn begun(&self) {
-        // Fails only when the sender is gone, and `self` holds one.
+        // Fails only when the sender is dropped, and `self` holds a sender.
         let _ = self.0.subscribe().wait_for(|begun| *begun).await;
     }
 }

@@ -1,28 +1,28 @@
-//! Threads for work that nobody waits for: applying what was acknowledged, and
-//! exporting what was applied.
+//! Threads for background work: applying acknowledged events, exporting stored events and
+//! calling plugins.
 //!
-//! What belongs here: the runtime of that work and its priority. What does not:
-//! the work itself.
+//! What belongs here: the runtime of that work and its priority. What does not: the work
+//! itself (`weir-ingest`, `weir-export`, `weir-plugins`).
 //!
-//! Applying an event costs several times what taking it does. On the threads
-//! that serve connections it would make clients wait for what is safe already.
+//! Applying an event costs several times as much as accepting it. On the threads that
+//! serve connections it would make clients wait, although their events are safe already.
 
 use std::io;
 
 use tokio::runtime::{Builder, Handle, Runtime};
 
-/// Stack of a thread that runs queries: they recurse deeply, most of all in
-/// builds without optimisation.
+/// Stack of a thread that runs queries. They recurse deeply, most of all in builds
+/// without optimisation.
 pub const STACK: usize = 10 << 20;
 
-/// What threads work on.
+/// The kinds of background work. Each has its own threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Work {
-    /// Events that were acknowledged become readable.
+    /// Applying acknowledged events to the store.
     Applying,
-    /// Events go to destinations.
+    /// Writing events to export destinations.
     Exporting,
-    /// Plugins are called.
+    /// Calling plugins.
     Plugins,
 }
 
@@ -35,9 +35,9 @@ impl Work {
         }
     }
 
-    /// Of the scale of `nice`: when every processor is busy, a thread that applies
-    /// gets a tenth of what a thread that serves connections gets, and one that
-    /// exports or delivers a tenth of that.
+    /// Priority on the scale of `nice`. When every processor is busy, a thread that
+    /// applies events gets a tenth of the time of a thread that serves connections. A
+    /// thread that exports or delivers gets a tenth of that.
     const fn niceness(self) -> i32 {
         match self {
             Self::Applying => 10,
@@ -46,12 +46,12 @@ impl Work {
     }
 }
 
-/// A runtime with as many threads as there are processors, below the others in
-/// priority. Ends with its value, without waiting for what runs on it.
+/// A runtime with as many threads as there are processors, at a lower priority than the
+/// others. Dropping it ends the runtime without waiting for its tasks.
 #[derive(Debug)]
 pub struct Background {
     handle: Handle,
-    /// Until the value is dropped.
+    /// `None` only while the value is dropped.
     runtime: Option<Runtime>,
 }
 
@@ -59,7 +59,7 @@ impl Background {
     /// Starts the threads.
     ///
     /// # Errors
-    /// When the system gives none.
+    /// When the system cannot start them.
     pub fn start(work: Work) -> io::Result<Self> {
         let runtime = Builder::new_multi_thread()
             .enable_all()
@@ -71,7 +71,7 @@ impl Background {
         Ok(Self { handle: runtime.handle().clone(), runtime: Some(runtime) })
     }
 
-    /// Where to put work.
+    /// Handle to spawn work with.
     #[must_use]
     pub fn handle(&self) -> &Handle {
         &self.handle
@@ -80,15 +80,16 @@ impl Background {
 
 impl Drop for Background {
     fn drop(&mut self) {
-        // Dropping a runtime is not allowed where futures run; this is.
+        // Dropping a runtime is not allowed where futures run. Shutting it down in the
+        // background is.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
     }
 }
 
-/// Lowers the priority of the calling thread: on Linux it is one of threads.
-/// Without it everything works, only less smoothly.
+/// Lowers the priority of the calling thread; on Linux it belongs to the thread. A
+/// failure changes only how long clients wait, so it is logged.
 fn step_back(work: Work) {
     if let Err(error) = rustix::process::setpriority_process(None, work.niceness()) {
         tracing::warn!(%error, "a background thread keeps the common priority");

@@ -1,13 +1,13 @@
-//! What client libraries talk to: events, and the settings and scripts that
+//! The endpoints for client libraries: events, and the settings and scripts that
 //! libraries ask for (ING-13).
 //!
 //! What belongs here: the table of all paths, their methods, and the answer to a
-//! preflight. What does not: what a request of one of them means (the modules
-//! below), what a body means (`weir_capture`), and the headers that every
-//! answer carries (`front`).
+//! preflight. What does not: what a request to one of them means (the modules below),
+//! what a body means (`weir_capture`), and the headers that every answer carries
+//! (`front`).
 //!
-//! No path is ever answered with a redirect: libraries follow one with a GET,
-//! take the 200 for success, and the events are gone.
+//! No path is ever answered with a redirect. Libraries follow a redirect with a GET and
+//! take the 200 for success, and the events are lost.
 
 mod absent;
 mod account;
@@ -32,31 +32,31 @@ use crate::http::error::{ApiError, ApiResult, ErrorForm};
 pub use absent::Absent;
 pub use browser_library::BrowserLibrary;
 
-/// What a path is for.
+/// The purpose of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Endpoint {
-    /// Takes events in the older shapes.
+    /// Accepts events in the older formats.
     Events(CapturePath),
-    /// Takes events by the newer protocol.
+    /// Accepts events in the newer protocol.
     EventsV1,
-    /// The flags of a person.
+    /// The feature flags of a person.
     Flags,
-    /// Settings and flags, as older libraries ask for them.
+    /// Settings and feature flags, as older libraries ask for them.
     Decide,
-    /// A feature that is not offered: there are none.
+    /// A feature that Weir does not offer. The answer is an empty list.
     Absent(Absent),
     /// Settings of the browser and mobile libraries.
     RemoteConfig,
-    /// The same as a script.
+    /// The settings as a script.
     RemoteConfigScript,
     /// A file of the browser library.
     BrowserLibrary,
-    /// The code of an app for visited pages.
+    /// The code of an app that runs in visited pages.
     SiteApp,
-    /// Takes what is no event, and keeps nothing of it.
+    /// Accepts data that is not an event, and stores nothing of it.
     NotKept(&'static str),
-    /// What libraries may ask for and is not served. A page on another origin
-    /// has to be able to read that.
+    /// A path that libraries may ask for and that is not served. Its 404 has CORS
+    /// headers, so that a page of another origin can read it.
     NotServed,
 }
 
@@ -90,7 +90,7 @@ impl Endpoint {
         })
     }
 
-    /// How its errors are written.
+    /// The form of its error bodies.
     #[must_use]
     pub fn error_form(self) -> ErrorForm {
         match self {
@@ -114,7 +114,7 @@ impl Endpoint {
     }
 
     fn takes(self, method: &Method) -> bool {
-        // What is not served is not there for any method.
+        // A path that is not served is missing for every method.
         self == Self::NotServed || self.methods().split(", ").any(|name| name == method.as_str())
     }
 
@@ -141,7 +141,7 @@ impl Endpoint {
     }
 }
 
-/// Answers a request to one of the paths. The front adds the CORS headers.
+/// Answers a request to one of the paths. The dispatcher adds the CORS headers.
 pub async fn answer(app: &App, endpoint: Endpoint, request: Request) -> Response {
     let method = request.method().clone();
     let mut response = if method == Method::OPTIONS {
@@ -184,7 +184,7 @@ fn preflight() -> Response {
     ([(MAX_AGE, HeaderValue::from_static("86400"))], accepted()).into_response()
 }
 
-/// The answer to events that were taken.
+/// The answer to accepted events.
 fn accepted() -> Response {
     let json = HeaderValue::from_static("application/json");
     ([(header::CONTENT_TYPE, json)], r#"{"status":1}"#).into_response()

@@ -1,4 +1,4 @@
-//! The command line. Its calls are stable: scripts rely on them.
+//! The command line. Its commands are stable: scripts rely on them.
 
 use std::io::{BufRead as _, Write as _};
 use std::path::PathBuf;
@@ -121,7 +121,7 @@ pub enum CommandError {
     /// A command on the ingest log failed.
     #[error(transparent)]
     LogTools(#[from] LogToolError),
-    /// The settings cannot be written.
+    /// The settings cannot be written as text.
     #[error("the settings cannot be printed")]
     Unprintable(#[from] toml::ser::Error),
     /// Standard input or output failed.
@@ -133,7 +133,7 @@ impl Cli {
     /// Runs the command.
     ///
     /// # Errors
-    /// [`CommandError`].
+    /// [`CommandError`] with the reason.
     pub async fn run(self) -> Result<(), CommandError> {
         let config = Config::load(self.settings, self.config.as_deref())?;
         logs::start(&config)?;
@@ -183,7 +183,7 @@ fn read_password() -> std::io::Result<String> {
 
 fn told(summary: &Summary, json: bool) -> String {
     if json {
-        // Ids and keys are texts and numbers: they always make JSON.
+        // Ids and keys are texts and numbers, so this cannot fail.
         return serde_json::to_string(summary).unwrap_or_default();
     }
     format!(

@@ -1,9 +1,9 @@
-//! The settings: flags win over the environment, the environment over
-//! `weir.toml`, and that over the defaults.
+//! The settings: flags override the environment, the environment overrides `weir.toml`,
+//! and that overrides the defaults.
 //!
-//! What belongs here: one table of all settings, their texts and their checks.
-//! A setting is listed once it does something; an unknown key in the file is an
-//! error, so that a misspelt setting is not taken for one that is in force.
+//! What belongs here: one table of all settings, their texts and their checks. A setting
+//! is listed only if it has an effect. An unknown key in the file is an error, so that a
+//! misspelt setting is not overlooked.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -16,13 +16,14 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use weir_mail::SmtpUrl;
 use weir_store::disk::DiskMarks;
 
-/// The file that is read when it exists and no other is named.
+/// The file that is read if it exists and no other is given.
 pub const FILE: &str = "weir.toml";
 
 /// Declares every setting once: help text, name, type, default, environment name.
 macro_rules! settings {
     ($($(#[doc = $doc:literal])+ $name:ident: $kind:ty = $default:expr, $env:literal;)+) => {
-        /// Settings from one source; what the source does not say is `None`.
+        /// Settings from one source. A setting that the source does not contain is
+        /// `None`.
         #[derive(Debug, Clone, Default, clap::Args, Deserialize)]
         #[serde(deny_unknown_fields)]
         pub struct Settings {
@@ -41,7 +42,7 @@ macro_rules! settings {
         }
 
         impl Settings {
-            /// The effective settings: these, then `file`, then the defaults.
+            /// The effective settings: from these, then from `file`, then the defaults.
             #[must_use]
             pub fn over(self, file: Self) -> Config {
                 Config {
@@ -103,18 +104,18 @@ pub enum ConfigError {
     /// The file cannot be read.
     #[error("cannot read the settings file `{path}`")]
     Unreadable {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// The error of the system.
         #[source]
         source: std::io::Error,
     },
     /// The file is not TOML, has an unknown key or an unusable value.
     #[error("the settings file `{path}` is not usable: {detail}")]
     Unusable {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What and where.
+        /// The problem and its position.
         detail: String,
     },
     /// Two settings contradict each other.
@@ -123,11 +124,11 @@ pub enum ConfigError {
 }
 
 impl Config {
-    /// The settings of a command: `given` by flags and environment, the rest
-    /// from `file`, or from [`FILE`] if that exists.
+    /// The settings of a command: `given` by flags and environment, the others from
+    /// `file`, or from [`FILE`] if that exists.
     ///
     /// # Errors
-    /// [`ConfigError`].
+    /// [`ConfigError`] with the reason.
     pub fn load(given: Settings, file: Option<&Path>) -> Result<Self, ConfigError> {
         let from_file = match file {
             Some(path) => read(path)?,
@@ -153,7 +154,7 @@ impl Config {
         toml::to_string(self)
     }
 
-    /// The marks of the disk guard.
+    /// The thresholds of free disk space.
     #[must_use]
     pub fn disk_marks(&self) -> DiskMarks {
         DiskMarks { high: self.disk_high.0, low: self.disk_low.0 }
@@ -169,7 +170,7 @@ fn read(path: &Path) -> Result<Settings, ConfigError> {
     })
 }
 
-/// Reads a value of the file the way the command line reads it.
+/// Reads a value of the file with the parser of the command line.
 fn setting<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -204,7 +205,7 @@ macro_rules! written_as_text {
 
 written_as_text!(PublicUrl, StoreKind, LogFormat, OptionalAddress, Networks, NameServers, ByteSize);
 
-/// Origin of the addresses that the service hands out; empty when not set.
+/// Origin of the links that the service creates; empty when not set.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PublicUrl(Option<http::Uri>);
 
@@ -256,7 +257,7 @@ impl fmt::Display for PublicUrl {
     }
 }
 
-/// Where data is kept.
+/// Where data is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoreKind {
     /// RocksDB under the data directory.
@@ -289,9 +290,9 @@ impl fmt::Display for StoreKind {
 /// Form of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogFormat {
-    /// One readable line each.
+    /// One readable line per entry.
     Text,
-    /// One JSON object each.
+    /// One JSON object per line.
     Json,
 }
 
@@ -321,7 +322,7 @@ impl fmt::Display for LogFormat {
 pub struct OptionalAddress(pub Option<SocketAddr>);
 
 impl OptionalAddress {
-    /// Nothing listens.
+    /// No address: nothing listens.
     pub const OFF: Self = Self(None);
     const METRICS: Self =
         Self(Some(SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 9464)));
@@ -355,15 +356,15 @@ impl fmt::Display for OptionalAddress {
 pub struct Networks(Vec<IpNet>);
 
 impl Networks {
-    /// Whether an address is in one of them. An IPv4 address written as IPv6
-    /// counts as what it is.
+    /// Whether an address is in one of the networks. An IPv4 address in IPv6 notation is
+    /// compared as IPv4.
     #[must_use]
     pub fn contain(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         self.0.iter().any(|network| network.contains(&address))
     }
 
-    /// All of them.
+    /// All networks, in the order of the setting.
     #[must_use]
     pub fn all(&self) -> &[IpNet] {
         &self.0
@@ -397,11 +398,11 @@ impl fmt::Display for Networks {
     }
 }
 
-/// Name servers; none: those of the system.
+/// Name servers. An empty list means those of the system.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NameServers(pub Vec<SocketAddr>);
 
-/// Where name servers listen.
+/// Port of a name server if the setting names none.
 const DNS_PORT: u16 = 53;
 
 impl FromStr for NameServers {

@@ -1,5 +1,5 @@
-//! `weir domain`: what the operator does about domains on the host. It works on
-//! the data directory while no server runs.
+//! `weir domain`: commands on domains for the operator of the host. They work on the data
+//! directory while no server runs.
 
 use clap::Subcommand;
 use weir_service::domains::Released;
@@ -25,13 +25,13 @@ pub enum DomainCommand {
 /// Why a command on domains failed.
 #[derive(Debug, thiserror::Error)]
 pub enum DomainError {
-    /// Nothing outlives a store in memory.
+    /// A store in memory ends with its process.
     #[error("a store in memory cannot be worked on from outside")]
     InMemory,
-    /// Nobody has verified it.
+    /// No organization has verified the domain.
     #[error("no organization has verified `{0}`, so there is nothing to release")]
     Unverified(String),
-    /// It is verified.
+    /// The domain is verified, and the confirming flag is missing.
     #[error("`{0}` is verified; to release it all the same, add --verified-too")]
     Verified(String),
     /// The store cannot be used.
@@ -42,10 +42,10 @@ pub enum DomainError {
     Service(#[source] ServiceError),
 }
 
-/// Runs a command; gives the line to print.
+/// Runs a command and returns the line to print.
 ///
 /// # Errors
-/// [`DomainError`].
+/// [`DomainError`] with the reason.
 pub async fn run(config: &Config, command: DomainCommand) -> Result<String, DomainError> {
     if config.store == StoreKind::Memory {
         return Err(DomainError::InMemory);

@@ -1,8 +1,8 @@
-//! The engine of batch exports within the service: what it needs of the others,
-//! and trying out destinations for the API and the pages.
+//! The connection between the engine of batch exports and the service: the dependencies
+//! of the engine, and testing destinations for the API and the pages.
 //!
-//! What belongs here: passing on. What does not: when and what is exported
-//! (`weir-export`), what pausing means and who is told (`weir-service`).
+//! What belongs here: passing calls on. What does not: when and what is exported
+//! (`weir-export`), what pausing means and who is notified (`weir-service`).
 
 use std::time::{Duration, Instant};
 
@@ -23,12 +23,13 @@ use weir_store::exports::ExportRow;
 
 use crate::app::App;
 
-/// For one step of a test, so that the answer comes before the request is given up.
+/// Timeout of one step of a test. It is shorter than the timeout of a request, so that
+/// the client gets an answer.
 pub(crate) const STEP_TIME: Duration = Duration::from_secs(20);
-/// For all steps of a test that are done with one request.
+/// Timeout of all steps of a test that run in one request.
 const STEPS_TIME: Duration = Duration::from_secs(25);
 
-/// The way out, as exports ask it when an address is entered.
+/// The egress rules, as exports check them when an address is entered.
 pub struct WayOut(pub Egress);
 
 impl Hosts for WayOut {
@@ -45,14 +46,14 @@ impl Hosts for WayOut {
     }
 }
 
-/// The service, as the engine of exports sees it.
+/// The service, as the engine of exports uses it.
 pub struct ExportHost {
     app: App,
     surroundings: Surroundings,
 }
 
 impl ExportHost {
-    /// Over this application.
+    /// Creates the host of this application.
     #[must_use]
     pub fn new(app: App) -> Self {
         let surroundings = app.surroundings();
@@ -115,8 +116,8 @@ impl Host for ExportHost {
     }
 }
 
-/// Refuses a directory of the server that another organization has, or had before an
-/// export: stored ones may be older than this rule.
+/// Refuses a directory of the server that another organization uses, or used in an
+/// earlier export. Stored exports may be older than this rule.
 async fn own_directory(
     app: &App,
     organization: OrganizationId,
@@ -138,7 +139,7 @@ async fn own_directory(
     }
 }
 
-/// Does a step of the test of a destination.
+/// Runs one step of the test of a destination.
 pub(crate) async fn try_step(
     app: &App,
     trial: &Trial,
@@ -156,7 +157,7 @@ pub(crate) async fn try_step(
     }
 }
 
-/// Does the steps of the test of a destination until one fails.
+/// Runs the steps of the test of a destination until one fails.
 pub(crate) async fn try_all(app: &App, trial: &Trial) -> Vec<TriedStep> {
     let begun = Instant::now();
     let mut tried: Vec<TriedStep> = Vec::new();

@@ -1,9 +1,10 @@
-//! What every request passes: an id, the choice of the surface that answers it,
-//! containment of panics, headers, the body of errors, metrics, one log line.
+//! The dispatcher: it gives every request an id, chooses the surface that answers it,
+//! contains panics, sets headers, writes the body of errors, counts metrics, and writes
+//! one log line.
 //!
-//! What belongs here: what holds for all surfaces alike. What does not: paths
-//! and rules of a single one. The log line names the route's pattern, never
-//! query, body or credential.
+//! What belongs here: rules that are the same for all surfaces. What does not: paths and
+//! rules of a single surface (`capture`, `router`, `probes`, `web`). The log line
+//! contains the route's pattern, never the query, body or credentials.
 
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
@@ -33,7 +34,7 @@ use crate::{probes, router, web};
 /// A part of the service with its own limits and headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Surface {
-    /// What client libraries send and ask for, from anywhere.
+    /// Endpoints for client libraries, from any origin.
     Capture,
     /// The management API.
     Api,
@@ -44,7 +45,7 @@ pub enum Surface {
 }
 
 impl Surface {
-    /// The word in metrics and logs.
+    /// The name in metrics and logs.
     #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
@@ -56,11 +57,11 @@ impl Surface {
     }
 }
 
-/// The pattern of the route that answered, for the log.
+/// The pattern of the route that answered, for the log line.
 #[derive(Debug, Clone, Copy)]
 pub struct RoutePattern(pub &'static str);
 
-/// The service of all connections. Cheap to clone.
+/// The service that answers the requests of all connections. Cheap to clone.
 #[derive(Clone)]
 pub struct Front {
     app: App,
@@ -68,7 +69,7 @@ pub struct Front {
     web: Router,
 }
 
-/// Where a request goes.
+/// The handler of a request.
 enum Target {
     Capture(Endpoint),
     Probe(probes::Probe),
@@ -108,7 +109,7 @@ impl Target {
 }
 
 impl Front {
-    /// A front before all surfaces of `app`.
+    /// A dispatcher for all surfaces of `app`.
     #[must_use]
     pub fn new(app: App) -> Self {
         Self { api: router::api_router(&app), web: web::router(&app), app }
@@ -158,7 +159,7 @@ impl Front {
                 )
             };
         }
-        // A line for each accepted capture request costs more than its events.
+        // A line for each accepted capture request would cost more than its events.
         if matches!(surface, Surface::Capture) && status < 400 {
             line!(debug);
         } else {
@@ -167,7 +168,7 @@ impl Front {
         response
     }
 
-    /// Puts beside the request what handlers need to know about it.
+    /// Adds the data that handlers need to the extensions of the request.
     fn describe(&self, peer: SocketAddr, request_id: RequestId, request: &mut Request) {
         let config = &self.app.config;
         let address = peer::client_address(config, peer.ip(), request.headers());
@@ -193,7 +194,7 @@ impl Front {
                 probes::answer(app, probe, &parts.method, &parts.uri).await
             }
             Target::Api => {
-                // Here the body is read by whoever answers.
+                // The handler reads the body here, within this time.
                 let reading = match *request.method() {
                     Method::GET | Method::HEAD | Method::OPTIONS => Duration::ZERO,
                     _ => app.limits.api_body.time,
@@ -205,8 +206,8 @@ impl Front {
         }
     }
 
-    /// Bodies of the web app are read before a share is taken, so that slow
-    /// senders do not use the shares up, and after all that can be told without them.
+    /// Bodies of the web app are read before a permit is taken, so that slow senders do
+    /// not use up the permits. Checks that do not need the body come before it.
     async fn web(&self, request: Request) -> Response {
         let (mut parts, unread) = request.into_parts();
         let (body, held) = match Gate::of(&self.app, &mut parts).await {
@@ -259,7 +260,7 @@ impl Front {
     }
 }
 
-/// The one place where the optional slash at the end of a path goes.
+/// Removes the optional slash at the end of a path. No other code does.
 fn without_slash(mut request: Request) -> Request {
     let uri = request.uri();
     let Some(path) = uri.path().strip_suffix('/').filter(|path| !path.is_empty()) else {

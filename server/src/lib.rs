@@ -1,10 +1,10 @@
 //! The weir server: configuration, wiring, HTTP, capture endpoints, command line.
 //!
-//! What belongs here: everything that knows HTTP or the process. Requests come
-//! in through [`listener`] and [`front`], are told apart by [`router`], and are
-//! answered by [`api`], [`capture`], [`probes`] and [`web`].
-//! What does not: rules of management data (`weir-service`), what a captured
-//! event means (`weir-ingest`), statements (`weir-store`).
+//! What belongs here: code that knows HTTP or the process. Requests arrive through
+//! [`listener`] and [`front`]. [`router`] has the routes of [`api`]; [`capture`],
+//! [`probes`] and [`web`] answer the others.
+//! What does not: rules of management data (`weir-service`), what a captured event means
+//! (`weir-ingest`), statements (`weir-store`).
 
 pub mod api;
 pub mod app;

@@ -1,28 +1,28 @@
-//! What PostHog's libraries ask for and Weir does not offer: surveys, early access
-//! features, experiments, tours, conversations with support and the definitions of
+//! Features that PostHog's libraries ask for and Weir does not offer: surveys, early
+//! access features, experiments, tours, conversations with support and the definitions of
 //! feature flags.
 //!
-//! What belongs here: for each, the answer that libraries of every age read as
-//! "there are none". A 404 is not one: some retry it, some hand its body to the
-//! page, and server libraries log it at every poll. The answers say nothing of a
-//! project, so no key is looked at.
-//! What does not: sending a message to support. A visitor must learn that it was not
-//! sent, so that path is not served.
+//! What belongs here: for each feature, the answer that libraries of every age read as
+//! "there are none". A 404 does not work: some libraries retry it, some pass its body to
+//! the page, and server libraries log it at every poll. The answers do not depend on a
+//! project, so no key is checked.
+//! What does not: sending a message to support. A visitor must see that it was not sent,
+//! so that path is not served.
 
 use axum::response::{IntoResponse, Response};
 use http::{HeaderName, HeaderValue, header};
 
 use super::settings::CACHING;
 
-/// Where the widget for conversations asks.
+/// Prefix of the paths that the conversations widget asks for.
 const WIDGET: &str = "/api/conversations/v1/widget/";
 
-/// A feature that is not offered.
+/// A feature that Weir does not offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Absent {
     /// Surveys of browser and mobile libraries.
     Surveys,
-    /// Features that visitors may switch on for themselves.
+    /// Features that visitors may turn on.
     EarlyAccessFeatures,
     /// Experiments without code.
     WebExperiments,
@@ -30,19 +30,19 @@ pub enum Absent {
     ProductTours,
     /// Conversations of a visitor with support.
     Tickets,
-    /// The messages of one of them.
+    /// The messages of a conversation.
     TicketMessages,
-    /// Marks them as read.
+    /// Marks messages as read.
     TicketRead,
-    /// Finds conversations of another browser again by the secret of a link.
+    /// Restores the conversations of another browser with the secret of a link.
     TicketRestore,
     /// Asks for a mail with such a link.
     TicketRestoreLink,
-    /// Definitions of flags, for server libraries that evaluate them locally.
+    /// Definitions of feature flags, for server libraries that evaluate them locally.
     FlagDefinitions,
-    /// The same for libraries of 2021.
+    /// Definitions of feature flags, for libraries of 2021.
     FlagList,
-    /// The payload of one flag.
+    /// The payload of one feature flag.
     FlagPayload,
 }
 
@@ -73,7 +73,7 @@ impl Absent {
         })
     }
 
-    /// What the widget for conversations asks for.
+    /// The feature at a path of the conversations widget.
     fn of_widget(below: &str) -> Option<Self> {
         Some(match below {
             "tickets" => Self::Tickets,
@@ -111,7 +111,7 @@ impl Absent {
         }
     }
 
-    /// "There are none", as libraries read it.
+    /// The answer that libraries read as "there are none".
     pub(super) fn answer(self) -> Response {
         let body = match self {
             Self::Surveys => r#"{"surveys":[]}"#,

@@ -1,8 +1,8 @@
-//! What is counted of a request that brings events: its size, how long it took,
-//! and why it was refused. A refused one is a row of the live list besides.
+//! The tally of a request with events: its size, its duration, and why it was refused. A
+//! refused request also becomes a row of the live list.
 //!
-//! What belongs here: whose request it is, also when it fails before that was
-//! read. What does not: counting events, which happens where they are applied.
+//! What belongs here: finding the project of a request, also when it fails before its key
+//! was read. What does not: counting events, which happens where they are applied.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -19,31 +19,34 @@ use super::history;
 use crate::app::App;
 use crate::http::error::ApiError;
 
-/// How far into a body a key is looked for.
+/// Bytes at the beginning of a body that are searched for a key.
 const LOOK: usize = 1 << 10;
-/// How the keys of projects begin.
+/// Prefix of project keys.
 const OPENING: &[u8] = b"phc_";
-/// Where newer libraries name themselves; others do so as browsers do.
+/// The header in which newer libraries send their name. Others use the header that
+/// browsers use.
 const SDK_INFO: &str = "posthog-sdk-info";
-/// Characters that are kept of how a sender names itself.
+/// Characters that are kept of a sender's name.
 const LIBRARY: usize = 120;
-/// Characters that are kept of what was wrong.
+/// Characters that are kept of an error's detail.
 const DETAIL: usize = 300;
 
-/// Numbers refused requests: several may come within a microsecond.
+/// Numbers refused requests, because several may arrive within a microsecond.
 static REFUSED: AtomicU64 = AtomicU64::new(0);
 
-/// What is known of a request while it is worked on.
+/// The tally of a request while it is processed.
 #[derive(Debug, Default)]
 pub(super) struct Account {
     /// The project, once it is known.
     pub(super) project: Option<ProjectId>,
-    /// A key that the request names, as far as that can be told without reading it.
+    /// The key in the query or near the beginning of the body, found without decoding the
+    /// body.
     named: Option<String>,
-    /// How the sender names itself: shares the bytes of the headers.
+    /// The sender's name. It shares the bytes of the headers.
     library: Option<HeaderValue>,
     bytes: u64,
-    /// Since when the body is there: a slow sender is no slow answer.
+    /// When the body was complete. The time of a slow upload is not counted as time of
+    /// the answer.
     since: Option<Instant>,
 }
 
@@ -59,7 +62,7 @@ impl Account {
         Self { named, library, ..Self::default() }
     }
 
-    /// Notes the body.
+    /// Adds the body to the tally.
     pub(super) fn body(&mut self, body: &[u8]) {
         self.since = Some(Instant::now());
         self.bytes = body.len() as u64;
@@ -68,7 +71,7 @@ impl Account {
         }
     }
 
-    /// Counts the request, which went to this path.
+    /// Counts the request. `route` is its path.
     pub(super) fn close(
         self,
         app: &App,
@@ -82,7 +85,7 @@ impl Account {
             (None, Some(project)) => {
                 app.traffic.answered(project, at, self.bytes, milliseconds);
             }
-            // Nothing was to be kept of it.
+            // A request without a project and without an error stores nothing.
             (None, None) => {}
             (Some(error), project) => {
                 let key = self.named.as_deref();
@@ -90,7 +93,7 @@ impl Account {
                 let of = project.or(named);
                 app.traffic.refused(of, at, self.bytes, code(error));
                 if let Some(project) = of {
-                    // A key that stands in the body may be that of another project.
+                    // A key in the body may be that of another project.
                     let key = key.filter(|_| named == of).map(history::beginning);
                     show(app, project, self.refused(route, at, key, error));
                 }
@@ -98,7 +101,7 @@ impl Account {
         }
     }
 
-    /// What is kept of the request.
+    /// The stored form of a refused request.
     fn refused(
         self,
         route: &'static str,
@@ -122,8 +125,8 @@ impl Account {
     }
 }
 
-/// Makes the request a row of the live list: noted first, so that a page that fills
-/// from what is noted misses none.
+/// Adds the request to the live list. It is stored first, so that a page that reads the
+/// stored requests and then follows the live list misses none.
 fn show(app: &App, project: ProjectId, request: RefusedRequest) {
     app.traffic.refusals().note(project, request.clone());
     if app.ingest.live().is_watched(project) {
@@ -131,14 +134,14 @@ fn show(app: &App, project: ProjectId, request: RefusedRequest) {
     }
 }
 
-/// The key in a query, as logs and reports carry it.
+/// The shortened key in a query, as logs and reports show it.
 fn key_of_query(query: &str) -> Option<String> {
     let mut pairs = form_urlencoded::parse(query.as_bytes());
     let (_, key) = pairs.find(|(name, key)| name == "token" && is_project_key(key))?;
     Some(key.into_owned())
 }
 
-/// The first key near the beginning of a body that is not packed.
+/// The first key near the beginning of an uncompressed body.
 fn key_within(body: &[u8]) -> Option<String> {
     let head = body.get(..body.len().min(LOOK))?;
     let at = head.windows(OPENING.len()).position(|window| window == OPENING)?;
@@ -147,7 +150,8 @@ fn key_within(body: &[u8]) -> Option<String> {
     std::str::from_utf8(rest.get(..end?)?).ok().map(str::to_owned)
 }
 
-/// What a refusal is counted as: `weir_model::traffic::Refusal` has the words.
+/// The code that a refusal is counted under. `weir_model::traffic::Refusal` explains
+/// each.
 fn code(error: &ApiError) -> &'static str {
     match error {
         ApiError::Capture(fault) => fault.code(),
@@ -161,7 +165,7 @@ fn code(error: &ApiError) -> &'static str {
     }
 }
 
-/// What the answer said beyond the code.
+/// The detail of the answer, if it says more than the code.
 fn detail(error: &ApiError) -> Option<String> {
     let text = match error {
         ApiError::Capture(fault) => fault.detail(),

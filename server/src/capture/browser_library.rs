@@ -1,8 +1,8 @@
-//! The browser library as a static file: `/static/array.js` and what it loads
-//! further (ING-16).
+//! The browser library as static files: `/static/array.js` and the files that it loads
+//! (ING-16).
 //!
-//! What belongs here: finding a file of the folder that the operator names, and
-//! nothing beyond it. Weir brings no copy of the library. What does not: the
+//! What belongs here: finding a file of the folder that the operator configures, and no
+//! file outside it. Weir does not contain a copy of the library. What does not: the
 //! scripts of the web app (`web`).
 
 use std::collections::HashMap;
@@ -27,12 +27,12 @@ use crate::app::App;
 use crate::http::error::{ApiError, ApiResult};
 use crate::http::headers::accepts_encoding;
 
-/// What a page asks for first; the name of the library when the setting names a
-/// single file.
+/// The file that a page asks for first. If the setting names a single file, it is served
+/// under this name.
 const ENTRY: &str = "array.js";
-/// Bytes of a file, at most.
+/// Largest file that is served, in bytes.
 const LARGEST: u64 = 8 << 20;
-/// Files that are kept in memory; the library has fewer.
+/// Most files that are kept in memory. The library has fewer.
 const KEPT: usize = 128;
 /// Long enough for a visit, short enough for an update of the folder.
 const CACHING: HeaderValue = HeaderValue::from_static("public, max-age=300");
@@ -42,12 +42,12 @@ const CACHING: HeaderValue = HeaderValue::from_static("public, max-age=300");
 pub struct BrowserLibrary(Arc<Inner>);
 
 struct Inner {
-    /// A file or a folder; empty when not set.
+    /// A file or a folder; empty when not configured.
     place: PathBuf,
     kept: Mutex<HashMap<PathBuf, Arc<Script>>>,
 }
 
-/// A file in memory, as it was at one time.
+/// A file in memory, with the version that was read.
 struct Script {
     version: Version,
     plain: Bytes,
@@ -55,7 +55,7 @@ struct Script {
     tag: HeaderValue,
 }
 
-/// Changes when the file does.
+/// Length and time of a file. They change when the file changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Version {
     length: u64,
@@ -68,7 +68,7 @@ impl Version {
         Ok(Self { length: file.len(), modified_nanos: modified.as_nanos() })
     }
 
-    /// Weak, because it is the same for all encodings.
+    /// A weak tag, because it is the same for all encodings.
     fn tag(self) -> HeaderValue {
         let text = format!("W/\"{:x}-{:x}\"", self.length, self.modified_nanos);
         HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static("W/\"\""))
@@ -76,7 +76,7 @@ impl Version {
 }
 
 impl BrowserLibrary {
-    /// The library at `place`; none when that is empty.
+    /// The library at `place`. An empty path means that there is none.
     #[must_use]
     pub fn at(place: &Path) -> Self {
         if !place.as_os_str().is_empty()
@@ -91,8 +91,8 @@ impl BrowserLibrary {
         !self.0.place.as_os_str().is_empty()
     }
 
-    /// A file of the library by its plain name; `None` when there is none. Waits
-    /// for the disk.
+    /// A file of the library by its name without a path; `None` when there is none.
+    /// Blocks on the disk.
     fn find(&self, name: &str) -> io::Result<Option<Arc<Script>>> {
         let root = self.0.place.canonicalize()?;
         let path = if root.is_dir() {
@@ -102,7 +102,7 @@ impl BrowserLibrary {
         } else {
             return Ok(None);
         };
-        // A link may lead elsewhere.
+        // A symbolic link may lead out of the folder.
         if !path.starts_with(&root) {
             return Ok(None);
         }
@@ -180,8 +180,8 @@ fn send(script: &Script, request: &HeaderMap) -> Response {
     response
 }
 
-/// `part.js` in `/static/part.js` and `/static/version/part.js`. The version is
-/// that of the folder, whatever the library says.
+/// `part.js` in `/static/part.js` and `/static/version/part.js`. The version in the path
+/// is ignored: the folder has one version.
 fn file_name(path: &str) -> Option<&str> {
     let mut segments = path.strip_prefix("/static/")?.trim_end_matches('/').rsplit('/');
     let name = segments.next()?;

@@ -1,7 +1,7 @@
-//! `/capture`, `/batch` and their relatives: events in the older shapes
-//! (ING-13, ING-17). `/s` takes the same and keeps nothing.
+//! `/capture`, `/batch` and the similar paths: events in the older formats (ING-13,
+//! ING-17). `/s` accepts the same formats and stores nothing.
 //!
-//! 200 means that every kept event is on stable storage.
+//! 200 means that every accepted event is on stable storage.
 
 use axum::extract::Request;
 use axum::response::{IntoResponse, Response};

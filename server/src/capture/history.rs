@@ -1,5 +1,5 @@
-//! What is told of the events of one request as a part of an import: once for the
-//! request, from numbers that are at hand.
+//! The import statistics of one request. They are computed once per request, from numbers
+//! that capture has already.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use weir_ingest::batch::Batch;
 use weir_model::imports::{ImportCounts, ImportSource};
 use weir_model::outcomes::{DropReason, Warning};
 
-/// Events that are older than this when they arrive, and do not say that they are
-/// history, look as if they should: microseconds.
+/// In microseconds. Events that are older on arrival look like history, even if the
+/// request is not marked as historical.
 const OLD: i64 = 24 * 60 * 60 * 1_000_000;
 const MINUTE: i64 = 60 * 1_000_000;
 const DAY: i64 = 24 * 60 * MINUTE;
@@ -17,8 +17,8 @@ const SHOWN: usize = 8;
 /// Longest name of a library, in characters.
 const LIBRARY: usize = 60;
 
-/// The events of a request as a part of an import; `None`: they are none. Of a
-/// request that does not say that it is history, the old events are.
+/// The import statistics of a request; `None` if it is not part of an import. If the
+/// request is not marked as historical, only its old events count.
 pub(super) fn source(key: &str, batch: &Batch) -> Option<ImportSource> {
     if batch.is_empty() {
         return None;
@@ -71,7 +71,7 @@ pub(super) fn source(key: &str, batch: &Batch) -> Option<ImportSource> {
     })
 }
 
-/// The beginning of a key: enough to tell it by, not enough to use it.
+/// The beginning of a key: enough to recognize it, too little to use it.
 pub(super) fn beginning(key: &str) -> String {
     let shown: String = key.chars().filter(|c| c.is_ascii_graphic()).take(SHOWN).collect();
     format!("{shown}...")
@@ -88,7 +88,8 @@ fn reasons(batch: &Batch) -> BTreeMap<String, u64> {
     reasons.into_iter().map(|(reason, times)| (reason.code().to_owned(), times)).collect()
 }
 
-/// The library as the first event names it. Others of a request are of the same.
+/// The library that the first event names. All events of a request come from the same
+/// library.
 fn library(batch: &Batch) -> String {
     const MEMBER: &str = "\"$lib\":";
     let named = batch.accepted.first().and_then(|event| {

@@ -1,11 +1,11 @@
-//! The way of a body through the service, the same for all paths: read within
-//! the limits, worked on where that holds nobody up, its events appended.
+//! The processing of a request body, the same for all paths: it is read within the
+//! limits, processed on a thread where it blocks no connections, and its events are
+//! appended to the log.
 //!
-//! What belongs here: limits, shares, deadlines, the look-up of the project, and
-//! the durable append. What does not: what a body means, and what is answered.
+//! What belongs here: limits, permits, deadlines, looking up the project, and the durable
+//! append. What does not: what a body means, and the answer (`events`, `v1`).
 //!
-//! A refusal for the time being is 503, never 429: browser libraries drop events
-//! on any 4xx.
+//! A temporary refusal is 503, never 429: browser libraries drop events on any 4xx.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -40,48 +40,48 @@ use crate::http::peer::ClientAddress;
 use crate::limits::HeldBytes;
 use crate::tokens::Verdict;
 
-/// Bodies of at least this size that are not plain JSON may take long to unpack:
-/// a thousand times what they look like.
+/// Bodies of at least this size that are not plain JSON may take long to decompress, to a
+/// thousand times their size.
 const HEAVY_PACKED: usize = 1 << 10;
 
-/// Bytes of events that are encoded together: of a large request no more are decoded at
-/// a time, however small they are.
+/// Bytes of events that are encoded together. Of a large request, at most one part is
+/// decoded at a time, even if its events are small.
 const PART: usize = 4 << 20;
-/// Bytes that working on a part takes at most: its events, their encoding before and
-/// after it is compressed.
+/// Most bytes that processing a part takes: its events, and their encoding before and
+/// after compression.
 const WORKING: usize = 3 * PART;
-/// How much larger than a packed body its text is at most where it is packed with gzip.
-/// Other formats have no such bound.
+/// Largest ratio of a text to its body when it is compressed with gzip. Other formats
+/// have no such bound.
 const GZIP_RATIO: usize = 1_032;
-/// Bytes that an event takes in memory beside its texts, twice: as it is and as the log
-/// encodes it. Tiny events are mostly that.
+/// Bytes that an event takes in memory in addition to its texts, twice: decoded, and
+/// encoded for the log. They are most of the memory of tiny events.
 const EVENT_BYTES: usize = 512;
 
-/// A request whose body was read, and what it holds of the shares.
+/// A request whose body was read, and the permits and budgets that it holds.
 pub(super) struct Received {
     /// Everything but the body.
     pub(super) parts: Parts,
-    /// The body as sent; to be taken out by whoever decodes it.
+    /// The body as sent. The decoder takes it.
     pub(super) body: Bytes,
     /// When the request arrived.
     pub(super) received_at: Timestamp,
-    /// Its room in the budget of bytes.
+    /// Its bytes in the budgets.
     pub(super) room: Room,
     _share: OwnedSemaphorePermit,
 }
 
-/// Room in the budgets of bytes for a body and what is made of it.
+/// Bytes held in the budgets for a body and the data made of it.
 pub(super) struct Room {
-    /// The body as sent; `None`: it was decoded.
+    /// The body as sent; `None` once it is decoded.
     body: Option<HeldBytes>,
     made: HeldBytes,
     bytes: usize,
-    /// Of these, what is kept until the answer beside the events.
+    /// The part of `bytes` that is kept until the answer, without the events.
     kept: usize,
 }
 
 impl Room {
-    /// Takes room for the text of this body, before it is known how long it is.
+    /// Takes bytes for the text of this body, before its length is known.
     pub(super) fn hold_text_of(&mut self, body: &[u8], packing: Packing) -> ApiResult<()> {
         self.hold_more(match packing {
             _ if is_plain(body) => body.len(),
@@ -90,19 +90,20 @@ impl Room {
         })
     }
 
-    /// The body is unpacked: what is needed for its text is known now.
+    /// Called when the body is decompressed: replaces the estimate with the length of its
+    /// text.
     pub(super) fn is_unpacked(&mut self, payload: &Payload) -> ApiResult<()> {
         self.body = None;
         self.hold(payload.text().len())
     }
 
-    /// Takes room for deciding on so many events of a text.
+    /// Takes bytes for deciding on this many events of a text.
     pub(super) fn hold_events(&mut self, text: usize, events: usize) -> ApiResult<()> {
         let all = text.saturating_mul(2).saturating_add(events.saturating_mul(EVENT_BYTES));
         self.hold_more(all.min(WORKING))
     }
 
-    /// Takes room for what is kept until the answer.
+    /// Takes bytes for data that is kept until the answer.
     pub(super) fn keep(&mut self, bytes: usize) -> ApiResult<()> {
         self.kept = self.kept.saturating_add(bytes);
         self.hold_more(bytes)
@@ -119,17 +120,17 @@ impl Room {
     }
 }
 
-/// How a body may be packed.
+/// The compressions that a body may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Packing {
-    /// In the ways of the older paths.
+    /// Those of the older paths.
     Gzip,
-    /// In any way that is understood.
+    /// All supported ones.
     Any,
 }
 
 impl Received {
-    /// Finds the payload in the shapes of the older paths and unpacks it.
+    /// Finds the payload in the formats of the older paths and decompresses it.
     pub(super) fn decode(&mut self, path: CapturePath) -> ApiResult<Payload> {
         let body = std::mem::take(&mut self.body);
         self.room.hold_text_of(&body, Packing::Gzip)?;
@@ -144,58 +145,58 @@ impl Received {
         Ok(payload)
     }
 
-    /// Who sent the request, and when.
+    /// The sender of the request, and the time.
     pub(super) fn sender(&self) -> Sender {
         let client = self.parts.extensions.get::<ClientAddress>();
         Sender { address: client.map(|client| client.0), at: self.received_at }
     }
 
-    /// A batch for the events of this request.
+    /// An empty batch for the events of this request.
     pub(super) fn batch(&self, historical: bool) -> Batch {
         let network = self.sender().address.map(batch::network);
         Batch { network, ..Batch::new(self.received_at.micros(), historical) }
     }
 
-    /// The address that goes with the events of this request, if the project
-    /// keeps any.
+    /// The client address to store with the events of this request, if the project keeps
+    /// addresses.
     pub(super) fn client_address(&self, rules: &ProjectRules) -> Option<String> {
         let client = self.parts.extensions.get::<ClientAddress>();
         client.filter(|_| !rules.anonymize_ips).map(|client| client.0.to_string())
     }
 }
 
-/// Who sent a request, and when.
+/// The sender of a request, and the time.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sender {
     address: Option<IpAddr>,
     at: Timestamp,
 }
 
-/// What working on a body came to.
+/// The result of processing a body.
 pub(super) struct Worked<T> {
-    /// What to answer with, once the events are kept.
+    /// The answer to send once the events are stored.
     pub(super) answer: T,
-    /// What is to be kept, if anything.
+    /// The events to store, if there are any.
     pub(super) events: Option<Events>,
 }
 
-/// The events of a request after the decisions, ready for the log.
+/// The events of a request after the decisions, encoded for the log.
 pub(super) struct Events {
     project: ProjectId,
-    /// The key that they came with.
+    /// The project key of the request.
     token: String,
     parts: Vec<Sealed>,
     accepted: u64,
     dropped: BTreeMap<DropReason, u64>,
-    /// What is told of them as parts of an import.
+    /// Statistics of the events as parts of an import.
     imports: Vec<ImportSource>,
 }
 
-/// Gathers the events of a request and seals them in parts, so that of a large one no
-/// more than a part is in memory as it is.
+/// Collects the events of a request and encodes them in parts. Of a large request, at
+/// most one part is in memory unencoded.
 pub(super) struct Gathering<'a> {
     events: Events,
-    /// The part that grows.
+    /// The part that is being collected.
     batch: Batch,
     /// Bytes of its events.
     bytes: usize,
@@ -203,7 +204,7 @@ pub(super) struct Gathering<'a> {
 }
 
 impl<'a> Gathering<'a> {
-    /// Begins with a batch without events.
+    /// Begins with an empty batch.
     pub(super) fn begin(
         room: &'a mut Room,
         project: ProjectId,
@@ -216,7 +217,7 @@ impl<'a> Gathering<'a> {
         Self { events, batch, bytes: 0, room }
     }
 
-    /// Takes an event and what was decided on it.
+    /// Adds an event and the decision on it.
     pub(super) fn take(&mut self, decision: Decision) -> ApiResult<()> {
         match decision {
             Decision::Accept(event) => {
@@ -246,7 +247,7 @@ impl<'a> Gathering<'a> {
         Ok(())
     }
 
-    /// The events: room is held for nothing else any more.
+    /// Returns the events. From here on only their bytes are held in the budget.
     pub(super) fn end(mut self) -> ApiResult<Events> {
         let last = self.events.seal(self.batch);
         let is_only = self.events.parts.is_empty();
@@ -264,8 +265,8 @@ impl Events {
     }
 }
 
-/// Reads the body of a request, works on it, and waits until the events that
-/// came of it are on stable storage.
+/// Reads the body of a request, processes it, and waits until its events are on stable
+/// storage.
 pub(super) async fn take<T: Send + 'static>(
     app: &App,
     request: Request,
@@ -276,8 +277,8 @@ pub(super) async fn take<T: Send + 'static>(
     take_noting(app, request, work, &mut Account::default()).await
 }
 
-/// The same for events: the request, which went to `route`, is counted however it
-/// ends.
+/// As [`take`], for a request with events to `route`. The request is counted, whether it
+/// succeeds or fails.
 pub(super) async fn take_events<T: Send + 'static>(
     app: &App,
     route: &'static str,
@@ -314,12 +315,12 @@ async fn take_noting<T: Send + 'static>(
                 .map_err(|_| not_accepted("the service is stopping"))?;
             let app = app.clone();
             let decoding = move || {
-                // Kept to the end, also when the sender has gone meanwhile.
+                // Held until the decoding ends, even if the sender has disconnected.
                 let _turn = turn;
                 let worked = Handle::current().block_on(work(&app, &mut received))?;
                 Ok::<_, ApiError>((worked, received))
             };
-            // What the request holds lives on until the events are kept.
+            // The held bytes stay reserved until the events are stored.
             tokio::task::spawn_blocking(decoding)
                 .await
                 .map_err(|error| ApiError::Panicked(error.to_string()))??
@@ -352,24 +353,24 @@ async fn receive(app: &App, request: Request) -> ApiResult<Received> {
     Ok(Received { parts, body: bytes, received_at, room, _share: share })
 }
 
-/// A place among the requests that are worked on.
+/// A permit to process a request.
 pub(super) fn share(app: &App) -> ApiResult<OwnedSemaphorePermit> {
     Arc::clone(&app.shares.capture)
         .try_acquire_owned()
         .map_err(|_| not_accepted("too many capture requests at a time"))
 }
 
-/// Whether working on a body could hold up a thread that serves connections.
+/// Whether processing a body could block a thread that serves connections.
 fn is_heavy(app: &App, body: &[u8]) -> bool {
     body.len() >= if is_plain(body) { app.limits.heavy_body } else { HEAVY_PACKED }
 }
 
-/// Whether a body is JSON as it is.
+/// Whether a body is uncompressed JSON.
 fn is_plain(body: &[u8]) -> bool {
     matches!(body.trim_ascii_start().first(), Some(b'{' | b'['))
 }
 
-/// The project that has a key. A sender of one that no project has is noted.
+/// The project with a key. The sender of an unknown key is recorded.
 pub(super) async fn project(app: &App, key: &str, sender: Sender) -> ApiResult<ProjectRules> {
     match app.tokens.find(key).await {
         Verdict::Known(rules) => Ok(rules),
@@ -393,12 +394,13 @@ async fn append(app: &App, events: Events, received: Received) -> ApiResult<()> 
     let ingest = app.ingest.clone();
     let appending = tokio::spawn(async move {
         let appended = ingest.append_all(project, parts).await;
-        // What waits for the disk is in memory, also when nobody waits for it any more.
+        // Records that wait for the disk are in memory, also after the sender has
+        // disconnected.
         drop(received);
         appended
     });
-    // What is given up here may be stored later all the same: sending it again
-    // does no harm (DUR-2).
+    // Records that are given up here may still be stored later. Sending them again does
+    // no harm (DUR-2).
     let appended = tokio::time::timeout(app.limits.append_time, appending)
         .await
         .map_err(|_elapsed| not_accepted("the append took too long"))?
@@ -423,7 +425,7 @@ async fn append(app: &App, events: Events, received: Received) -> ApiResult<()> 
     Ok(())
 }
 
-/// The text of a header, by any spelling of its name.
+/// The text of a header, in any letter case of its name.
 pub(super) fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
 }
@@ -432,7 +434,7 @@ fn not_accepted(why: &'static str) -> ApiError {
     ApiError::NotAccepted(Cow::Borrowed(why))
 }
 
-/// A body fault as an answer of this surface.
+/// A body fault as an error of this surface.
 fn refused_body(fault: BodyFault) -> ApiError {
     match fault {
         BodyFault::TooLarge => CaptureError::PayloadTooLarge { limit: capture::BODY_LIMIT }.into(),

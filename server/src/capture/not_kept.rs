@@ -1,10 +1,8 @@
-//! What libraries and programs send that is no event and that Weir does not keep:
-//! logs, metrics, traces, AI traces, reports of browsers, and addresses for push
-//! messages.
+//! Data from libraries and programs that is not an event and that Weir does not store:
+//! logs, metrics, traces, AI traces, browser reports, and addresses for push messages.
 //!
-//! What belongs here: an answer that ends the matter for the sender, which would
-//! otherwise try again, and a refused request for the project, so that its members
-//! see what is not kept.
+//! What belongs here: an answer after which the sender does not retry, and a refused
+//! request in the project, so that its members see the data that is not stored.
 
 use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
@@ -14,12 +12,12 @@ use super::intake;
 use crate::app::App;
 use crate::http::error::{ApiError, ApiResult};
 
-/// What is told in the place that OpenTelemetry has for it. Shorter than 126 bytes:
-/// its length and that of the field around it take one byte each.
+/// The message in OpenTelemetry's field for it. It is shorter than 126 bytes, so that its
+/// length and that of the enclosing field take one byte each.
 const NOT_KEPT: &str =
     "Not kept: this host stores events, no logs, metrics, traces, reports or push tokens.";
 
-/// Where mobile libraries register a device at every start, and take it back.
+/// The path where mobile libraries register a device at every start, and unregister it.
 pub(super) const PUSH: &str = "/api/push_subscriptions";
 
 const PROTOBUF: &str = "application/x-protobuf";
@@ -38,7 +36,7 @@ pub(super) fn at(path: &str) -> Option<&'static str> {
     routes.into_iter().find(|route| *route == path)
 }
 
-/// Reads the body, notes the request and answers it.
+/// Reads the body, records the request and answers it.
 pub(super) async fn answer(
     app: &App,
     route: &'static str,
@@ -55,8 +53,8 @@ pub(super) async fn answer(
     }
 }
 
-/// A success of which nothing was kept (OpenTelemetry: a partial success), in the
-/// format of the request. Libraries of PostHog look at the status alone.
+/// Success with nothing stored, in the format of the request: OpenTelemetry's partial
+/// success. PostHog's libraries read only the status.
 fn taken(headers: &HeaderMap) -> Response {
     let sent = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     if sent.is_some_and(|sent| sent.starts_with(PROTOBUF)) {

@@ -1,12 +1,12 @@
-//! What client libraries ask for at their start: settings, apps for the page and
-//! feature flags (ING-8, ING-15).
+//! The answers that client libraries ask for when they start: settings, apps for the page
+//! and feature flags (ING-8, ING-15).
 //!
-//! What belongs here: the answers. There are no feature flags, and every library
-//! takes "none" for an answer. What does not: keys that switch something on
-//! which is not served, such as `surveys` or `sessionRecording`.
+//! What belongs here: the answers. There are no feature flags, and every library accepts
+//! an empty answer. What does not: keys that turn on a feature that is not served, such
+//! as `surveys` or `sessionRecording`.
 //!
-//! Without these answers browser libraries send no `$autocapture`, do not
-//! compress, and pack events in base64.
+//! Without these answers browser libraries send no `$autocapture`, do not compress, and
+//! encode events in base64.
 
 use axum::Json;
 use axum::extract::Request;
@@ -23,18 +23,18 @@ use crate::http::error::{ApiError, ApiResult};
 use crate::http::request_id::RequestId;
 use crate::tokens::Verdict;
 
-/// A project that is created or deleted is noticed after this time.
+/// A new or deleted project becomes visible after this time.
 pub(super) const CACHING: HeaderValue = HeaderValue::from_static("public, max-age=60");
 
-/// What every generation of libraries understands.
+/// The settings that libraries of every age understand.
 fn settings() -> Map<String, Value> {
     members(json!({
         "supportedCompression": ["gzip-js"],
         "autocapture_opt_out": false,
         "hasFeatureFlags": false,
         "analytics": { "endpoint": "/i/v0/e/" },
-        // Persons are made when a page identifies somebody, as the libraries'
-        // own default is today; older ones ask here.
+        // Persons are created when a page identifies a user. That is the default of
+        // today's libraries; older ones ask here.
         "defaultIdentifiedOnly": true,
         "elementsChainAsString": true,
     }))
@@ -47,7 +47,7 @@ fn members(object: Value) -> Map<String, Value> {
     }
 }
 
-/// The same with the apps of a project, where it has some.
+/// The settings with the apps of a project, if it has any.
 async fn settings_of(app: &App, project: ProjectId) -> Map<String, Value> {
     let mut settings = settings();
     let apps = app.site_apps.of(project).await;
@@ -57,14 +57,14 @@ async fn settings_of(app: &App, project: ProjectId) -> Map<String, Value> {
     settings
 }
 
-/// `GET /array/<key>/config`
+/// Answers `GET /array/<key>/config`.
 pub(super) async fn remote_config(app: &App, path: &str) -> ApiResult<Response> {
     let (_, project) = known_key(app, path).await?;
     let caching = [(header::CACHE_CONTROL, CACHING)];
     Ok((caching, Json(settings_of(app, project).await)).into_response())
 }
 
-/// `GET /array/<key>/config.js`
+/// Answers `GET /array/<key>/config.js`.
 pub(super) async fn remote_config_script(app: &App, path: &str) -> ApiResult<Response> {
     let (key, project) = known_key(app, path).await?;
     let script = script(key, &Value::Object(settings_of(app, project).await));
@@ -73,9 +73,9 @@ pub(super) async fn remote_config_script(app: &App, path: &str) -> ApiResult<Res
     Ok((headers, script).into_response())
 }
 
-/// Leaves the settings where the library looks for them.
+/// A script that puts the settings where the library looks for them.
 fn script(key: &str, settings: &Value) -> String {
-    // Nothing in it can end a script element, wherever somebody puts the text.
+    // The text must not be able to end a script element, wherever a page embeds it.
     let key = Value::from(key).to_string().replace('<', "\\u003c");
     format!(
         "(function(w){{w._POSTHOG_REMOTE_CONFIG=w._POSTHOG_REMOTE_CONFIG||{{}};\
@@ -83,7 +83,7 @@ fn script(key: &str, settings: &Value) -> String {
     )
 }
 
-/// The key in `/array/<key>/…`, if a project has it, and that project.
+/// The key in `/array/<key>/…` and its project, if a project has this key.
 async fn known_key<'a>(app: &App, path: &'a str) -> ApiResult<(&'a str, ProjectId)> {
     let key = path.strip_prefix("/array/").and_then(|rest| rest.split('/').next());
     let key = key.filter(|key| capture::is_project_key(key)).ok_or(ApiError::UnknownPath)?;
@@ -94,7 +94,7 @@ async fn known_key<'a>(app: &App, path: &'a str) -> ApiResult<(&'a str, ProjectI
     }
 }
 
-/// `POST /flags/`
+/// Answers `POST /flags/`.
 pub(super) async fn flags(app: &App, request: Request) -> ApiResult<Response> {
     let no_flags = no_flags(&request)?;
     let query = request.uri().query().unwrap_or_default();
@@ -106,7 +106,7 @@ pub(super) async fn flags(app: &App, request: Request) -> ApiResult<Response> {
     Ok(Json(answer).into_response())
 }
 
-/// "There are no flags", as libraries of today read it.
+/// "There are no flags", in the format of today's libraries.
 fn no_flags(request: &Request) -> ApiResult<Map<String, Value>> {
     let id = request.extensions().get::<RequestId>();
     let id = id.ok_or_else(|| ApiError::internal("the request passed by the front"))?;
@@ -117,12 +117,13 @@ fn no_flags(request: &Request) -> ApiResult<Map<String, Value>> {
     })))
 }
 
-/// `POST /decide/`
+/// Answers `POST /decide/`.
 pub(super) async fn decide(app: &App, request: Request) -> ApiResult<Response> {
     let no_flags = no_flags(&request)?;
     let project = ask(app, request).await?;
     let mut answer = settings_of(app, project).await;
-    // Version 4 of the question is answered with `flags`, 2 and 3 with the other two.
+    // Version 4 of the request reads `flags`; versions 2 and 3 read the other two
+    // members.
     answer.extend(no_flags);
     answer.extend(members(json!({
         "config": { "enable_collect_everything": true },
@@ -133,8 +134,8 @@ pub(super) async fn decide(app: &App, request: Request) -> ApiResult<Response> {
     Ok(Json(answer).into_response())
 }
 
-/// Reads a question as events are read; all that matters is whether it can be
-/// read, and which project has the key.
+/// Reads the request in the formats of events. Only its key matters: it selects the
+/// project.
 async fn ask(app: &App, request: Request) -> ApiResult<ProjectId> {
     intake::take(app, request, |app, received| Box::pin(check(app, received))).await
 }

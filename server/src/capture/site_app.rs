@@ -1,5 +1,5 @@
-//! The code of apps for visited pages: `/site_app/<config>/<token>/<hash>/`, as the
-//! settings of browser libraries name it (PLG-22).
+//! The code of apps that run in visited pages: `/site_app/<config>/<token>/<hash>/`. The
+//! settings of browser libraries contain these addresses (PLG-22).
 
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, header};
@@ -9,9 +9,9 @@ use super::intake;
 use crate::app::App;
 use crate::http::error::{ApiError, ApiResult};
 
-/// An address with this hash never means another text.
+/// The text at an address with the current hash never changes.
 const FOR_EVER: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
-/// An older address gives the newest text for a while.
+/// An outdated hash returns the newest text, with a short cache time.
 const SHORTLY: HeaderValue = HeaderValue::from_static("public, max-age=60");
 
 /// Answers a request below `/site_app/`.
@@ -28,7 +28,7 @@ pub(super) async fn answer(app: &App, path: &str) -> ApiResult<Response> {
     Ok((headers, script.text).into_response())
 }
 
-/// The words of a path.
+/// Config, token and hash of a path.
 fn parts(path: &str) -> Option<(&str, &str, &str)> {
     let rest = path.strip_prefix("/site_app/")?;
     let mut words = rest.strip_suffix('/').unwrap_or(rest).split('/');

@@ -14,7 +14,7 @@ use super::intake::{self, Gathering, Packing, Received, Worked};
 use crate::app::App;
 use crate::http::error::ApiResult;
 
-/// What the result of an event takes in memory, and then in the answer.
+/// Bytes of memory for the result of one event and its part of the answer.
 const RESULT_BYTES: usize = 256;
 
 pub(super) async fn answer(app: &App, request: Request) -> ApiResult<Response> {

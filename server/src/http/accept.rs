@@ -1,22 +1,22 @@
-//! What a caller takes as an answer: the header `Accept`.
+//! The header `Accept`: the media types that a client accepts.
 
 use http::{HeaderMap, header};
 
-/// Whether JSON will do. No header means that everything will.
+/// Whether the client accepts JSON. Without the header it accepts everything.
 #[must_use]
 pub fn takes_json(headers: &HeaderMap) -> bool {
     let json = ["*/*", "application/*", "application/json"];
     !headers.contains_key(header::ACCEPT) || names(headers, &json)
 }
 
-/// Whether one of these media types, or ranges of them, is named.
+/// Whether the header contains one of these media types or ranges.
 #[must_use]
 pub fn names(headers: &HeaderMap, wanted: &[&str]) -> bool {
     weight(headers, wanted).is_some()
 }
 
-/// The highest weight at which one of these media types, or ranges of them, is
-/// named: above 0, at most 1. None: none is, or it is refused.
+/// The highest weight of these media types or ranges in the header, above 0 and at most
+/// 1. `None` if the header has none of them, or refuses it.
 #[must_use]
 pub fn weight(headers: &HeaderMap, wanted: &[&str]) -> Option<f32> {
     let lines = headers.get_all(header::ACCEPT).iter().filter_map(|line| line.to_str().ok());
@@ -28,7 +28,7 @@ pub fn weight(headers: &HeaderMap, wanted: &[&str]) -> Option<f32> {
         }
         let weight =
             parts.find_map(|part| part.strip_prefix("q=").or_else(|| part.strip_prefix("Q=")));
-        // What cannot be read says nothing.
+        // An unreadable weight is ignored.
         let weight: Option<f32> = weight.and_then(|weight| weight.parse().ok());
         let weight = weight.map_or(1.0, |weight| weight.min(1.0));
         (weight > 0.0).then_some(weight)

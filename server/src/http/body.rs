@@ -1,11 +1,11 @@
-//! Reading request bodies within their limits: size, time, progress, and the
-//! budget of bytes that all bodies share (SEC-17).
+//! Reading request bodies within their limits: size, time, progress, and the budget of
+//! bytes that all bodies share (SEC-17).
 //!
 //! Bytes are taken from the budget before memory for them is allocated, in steps that
-//! follow what has arrived. Taking what a request announces at its start would let a
-//! dozen idle connections that announce large bodies lock everybody else out. While a
-//! body arrives, its bytes count against its networks too: a few slow senders would
-//! otherwise hold the whole budget.
+//! follow the arrived bytes. If the announced length were taken at the start, a dozen
+//! idle connections that announce large bodies would lock out all other clients. While a
+//! body arrives, its bytes also count against the client's networks. Otherwise a few slow
+//! senders would hold the whole budget.
 
 use std::time::Duration;
 
@@ -20,38 +20,39 @@ use crate::http::error::ApiError;
 use crate::http::peer::ClientAddress;
 use crate::limits::{BodyLimits, BodyRoom, Budget, HeldBytes};
 
-/// A body that has not brought more gets no larger buffer, whatever it announces.
+/// Size of the first buffer. A body gets a larger one only when this many bytes have
+/// arrived, whatever length it announces.
 const FIRST: usize = 16 << 10;
-/// How many times what has arrived a buffer may be, if so much was announced.
+/// Largest ratio of a buffer to the arrived bytes, for a body with an announced length.
 const AHEAD: usize = 4;
-/// The same without an announcement.
+/// The ratio for a body without an announced length.
 const AHEAD_UNANNOUNCED: usize = 2;
 
-/// A body that was read, and the share of the budget that it holds.
+/// A body that was read, and its bytes in the budget.
 #[derive(Debug)]
 pub struct Collected {
-    /// The bytes.
+    /// The body.
     pub bytes: Bytes,
-    /// Their share, given back when dropped.
+    /// The bytes in the budget, released when dropped.
     pub held: HeldBytes,
 }
 
 /// Why a body was not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyFault {
-    /// More bytes than allowed.
+    /// The body has more bytes than allowed.
     TooLarge,
-    /// The sender does not get on.
+    /// The sender does not make progress.
     TooSlow,
-    /// The sender went away or broke the protocol.
+    /// The sender closed the connection or broke the protocol.
     Broken,
-    /// All bodies together hold too much.
+    /// All bodies together use up the budget.
     NoRoom,
 }
 
 impl BodyFault {
-    /// The fault as an answer of the management API or the web app, where a body may
-    /// have `limit` bytes.
+    /// The fault as an answer of the management API or the web app, where a body may have
+    /// `limit` bytes.
     #[must_use]
     pub fn into_api_error(self, limit: usize) -> ApiError {
         match self {
@@ -63,12 +64,12 @@ impl BodyFault {
     }
 }
 
-/// Reads a body to its end. One that is refused is read on, and thrown away, up
-/// to one more limit: a client that is still sending would see a reset
-/// connection instead of the answer (ING-20).
+/// Reads a body to its end. A refused body is read further and discarded, up to one more
+/// limit. Otherwise a client that is still sending would see a reset connection instead
+/// of the answer (ING-20).
 ///
 /// # Errors
-/// [`BodyFault`].
+/// [`BodyFault`] with the reason.
 pub async fn collect(
     parts: &Parts,
     body: Body,
@@ -78,7 +79,7 @@ pub async fn collect(
     let declared = declared_length(&parts.headers);
     let mut reader = Reader::new(body, limits);
     if declared.is_some_and(|length| length > limits.size) {
-        // A client that asks first has not begun to send.
+        // A client that sends `Expect` has not begun to send the body.
         if !parts.headers.contains_key(header::EXPECT) {
             reader.swallow().await;
         }
@@ -94,7 +95,7 @@ pub async fn collect(
     }
 }
 
-/// The bytes that a body is announced to have.
+/// The announced length of the body.
 pub(crate) fn declared_length(headers: &HeaderMap) -> Option<usize> {
     headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
@@ -115,9 +116,10 @@ async fn read(
             return Err(BodyFault::TooLarge);
         }
         if length > bytes.capacity() {
-            // The whole of what was announced would be address space that costs the
-            // sender nothing, and an allocation that fails ends the process. Many small
-            // steps would leave behind as many bytes again, which are not counted.
+            // Allocating the announced length would reserve address space that costs the
+            // sender nothing, and a failed allocation ends the process. Growing in many
+            // small steps would leave as many bytes again in freed buffers, which are not
+            // counted.
             let wanted = if length > FIRST { ahead * length } else { FIRST };
             let buffer = wanted.min(announced).max(length);
             room.grow_to(buffer).map_err(|_| BodyFault::NoRoom)?;
@@ -134,9 +136,9 @@ async fn read(
 struct Reader {
     body: Body,
     limits: BodyLimits,
-    /// Until it must have ended.
+    /// When the body must be complete.
     end: Instant,
-    /// Until it must have come further.
+    /// When the body must have made progress.
     deadline: Instant,
     since_deadline: usize,
 }
@@ -162,7 +164,7 @@ impl Reader {
                 Ok(Some(Err(_))) => return Err(BodyFault::Broken),
                 Ok(Some(Ok(frame))) => frame,
             };
-            // Trailers say nothing that matters here.
+            // Trailers are ignored.
             let Ok(chunk) = frame.into_data() else { continue };
             self.since_deadline += chunk.len();
             if self.since_deadline >= self.limits.progress_bytes {
@@ -173,9 +175,9 @@ impl Reader {
         }
     }
 
-    /// Throws away up to one more limit.
+    /// Discards up to one more limit of bytes.
     async fn swallow(&mut self) {
-        // Long enough for an honest upload, too short to be worth an attack.
+        // Long enough for a regular upload, and too short to be useful for an attack.
         const AT_MOST: Duration = Duration::from_secs(20);
         let all = async {
             let mut seen = 0;
@@ -197,7 +199,7 @@ mod tests {
     use crate::limits::ByteLimits;
     use futures::StreamExt as _;
 
-    /// What a body takes of a budget at least.
+    /// The smallest number of bytes that a body takes of a budget.
     const STEP: usize = 16 << 10;
     const LIMITS: BodyLimits = BodyLimits {
         size: 10,
@@ -212,7 +214,7 @@ mod tests {
         Body::from_stream(futures::stream::iter(parts))
     }
 
-    /// Such a body, of which there is more to come.
+    /// A body of these parts that does not end.
     fn unfinished(parts: &[&'static str]) -> Body {
         Body::from_stream(chunks(parts).into_data_stream().chain(futures::stream::pending()))
     }
@@ -222,7 +224,7 @@ mod tests {
         Budget::new(&ByteLimits { total: bytes, per_network, reserve: 0, small_body: 0 })
     }
 
-    /// The head of a request of this client.
+    /// The head of a request from this client address.
     fn head(client: &str) -> Parts {
         let (mut parts, ()) = http::Request::new(()).into_parts();
         parts.extensions.insert(ClientAddress(client.parse().unwrap()));
@@ -248,7 +250,7 @@ mod tests {
         let limits = BodyLimits { size: 64 * STEP, ..LIMITS };
         let budget = budget(1 << 30, 1 << 30);
         let chunk: &'static str = "x".repeat(STEP).leak();
-        // Steps that arrive, and those that are held then.
+        // Sizes of arriving parts, and the bytes that are held after them.
         for (announced, expected) in [
             (Some(64), [(1, 1), (2, 8), (8, 8), (9, 36), (37, 64)]),
             (Some(9), [(1, 1), (2, 8), (4, 8), (7, 8), (8, 8)]),
@@ -291,7 +293,8 @@ mod tests {
         assert_eq!(third.unwrap_err(), BodyFault::NoRoom);
         assert!(collect(&other, chunks(&["01"]), &LIMITS, &budget).await.is_ok());
         drop(open);
-        // What has arrived does not count: it is worked on, at our speed.
+        // Bytes of complete bodies do not count against the networks: their processing
+        // does not depend on the sender.
         let mut kept = Vec::new();
         for _ in 0..4 {
             kept.push(collect(&slow, chunks(&["01"]), &LIMITS, &budget).await.unwrap());

@@ -1,9 +1,9 @@
-//! Where a personal API key is looked for (API-16): the
-//! `Authorization` header, then the body field `personal_api_key`, then the
-//! query parameter of that name. Only the first place found is tried. A body that is
-//! too large to be read before its sender is known is not looked into.
+//! Finding the personal API key of a request (API-16): in the `Authorization` header,
+//! then in the body field `personal_api_key`, then in the query parameter of that name.
+//! Only the first one found is tried. A body that is too large to be read before its
+//! sender is known is not searched.
 //!
-//! Nothing here ever logs what it finds.
+//! Keys are never logged here.
 
 use std::sync::Arc;
 
@@ -22,22 +22,22 @@ use crate::http::pagination::Query;
 /// Name of the body field and of the query parameter.
 const FIELD: &str = "personal_api_key";
 
-/// A key and the place where it was found. Has no `Debug`: keys are secrets.
+/// A key and where it was found. It has no `Debug`, because keys are secrets.
 #[derive(Clone)]
 pub struct Credential {
     /// The key as sent.
     pub value: String,
-    /// In the words of the error text.
+    /// Where it was found, in the words of the error text.
     pub place: &'static str,
 }
 
-/// A body that was read before it was known who calls. It is not read twice.
+/// A body that was read before the caller was known. It is not read again.
 #[derive(Clone)]
 pub struct EarlyBody(pub Result<Arc<Collected>, BodyFault>);
 
-/// Puts the [`Credential`], if there is one, beside the request. Reads the body
-/// only when there is no key in the header: everybody else is authenticated
-/// before their body costs anything.
+/// Adds the [`Credential`], if there is one, to the extensions of the request. Reads the
+/// body only when the header has no key: all other callers are authenticated before their
+/// body costs anything.
 pub async fn find(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let mut found = from_header(request.headers());
     if found.is_none() {
@@ -63,8 +63,8 @@ pub async fn find(State(app): State<App>, mut request: Request, next: Next) -> R
     next.run(request).await
 }
 
-/// Reads the body where no key is asked for: what a stranger sends is small, and takes
-/// no place among the requests that are worked on before it is there.
+/// Reads the body for operations without a key. The body of an unknown sender is small.
+/// The request takes a permit only when the body is complete.
 pub async fn read_first(State(app): State<App>, request: Request, next: Next) -> Response {
     if !may_have_body(request.method()) {
         return next.run(request).await;
@@ -92,8 +92,8 @@ async fn read_early(app: &App, parts: &Parts, body: Body) -> EarlyBody {
     EarlyBody(body::collect(parts, body, limits, &app.shares.early_bytes).await.map(Arc::new))
 }
 
-/// A body that cannot be read holds no key; what is wrong with it is told to
-/// callers who turn out to have one elsewhere.
+/// A body that cannot be read contains no key. Its fault is reported to callers who have
+/// a key elsewhere.
 async fn from_body(headers: &HeaderMap, body: &EarlyBody) -> Option<Credential> {
     let EarlyBody(Ok(collected)) = body else { return None };
     let content_type = headers.get(header::CONTENT_TYPE)?.to_str().ok();

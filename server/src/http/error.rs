@@ -1,9 +1,9 @@
-//! Errors as answers: one enum, one table to status, type and code, one body
-//! (ING-25, API-1).
+//! Errors as answers: one enum, one table to status, type and code, one body (ING-25,
+//! API-1).
 //!
-//! An error travels as a response without a body and with a [`Failure`] beside
-//! it. The front writes the body, because only there the request id is at hand,
-//! and logs the cause, once.
+//! A handler returns a response without a body and with a [`Failure`] in its extensions.
+//! The dispatcher writes the body, because only there the request id is known, and logs
+//! the cause once.
 
 use std::borrow::Cow;
 use std::error::Error as _;
@@ -24,71 +24,71 @@ use crate::http::request_id::RequestId;
 /// Result of a handler.
 pub type ApiResult<T> = Result<T, ApiError>;
 
-/// Seconds after which a refused request may be tried again.
+/// `Retry-After` in seconds, for a refusal that passes quickly.
 const RETRY_SOON: u64 = 1;
-/// Seconds after which a long list may have been read to its end.
+/// `Retry-After` in seconds, for the time in which a long list is usually read.
 const RETRY_LISTS: u64 = 5;
-/// Seconds after which one of many things may be done.
+/// `Retry-After` in seconds, for a resource of which there are too many.
 const RETRY_LATER: u64 = 60;
 
-/// Anything that is answered with an error.
+/// All errors that are answered to clients.
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
-    /// A service refused or failed.
+    /// A service refused the operation or failed.
     #[error(transparent)]
     Service(#[from] ServiceError),
-    /// A sign-in waits for the second factor; the cookie says which.
+    /// A sign-in waits for the second factor. The cookie identifies it.
     #[error("second factor asked for")]
     SecondFactor(Option<HeaderValue>),
-    /// A captured body is at fault.
+    /// The body of a capture request is invalid.
     #[error("capture refused")]
     Capture(#[source] CaptureError),
-    /// A request of the newer capture protocol is at fault.
+    /// A request of the newer capture protocol is invalid.
     #[error("capture refused")]
     CaptureV1(#[source] v1::Fault),
-    /// Well formed, but no project has this key.
+    /// The key is well formed, but no project has it.
     #[error("unknown project key")]
     UnknownProjectKey,
-    /// The events cannot be kept just now; says why, for the log.
+    /// The events cannot be stored at the moment. The text has the reason, for the log.
     #[error("events not accepted: {0}")]
     NotAccepted(Cow<'static, str>),
-    /// What is no event. Its sender is answered with a success all the same.
+    /// Data that is not an event. Its sender gets a success, so that it does not retry.
     #[error("not kept")]
     NotKept,
-    /// A file of the browser library, where none is set.
+    /// A file of the browser library, but no library is configured.
     #[error("no browser library")]
     NoBrowserLibrary,
     /// No such path.
     #[error("no such path")]
     UnknownPath,
-    /// The path has other methods.
+    /// The path does not have this method.
     #[error("method not allowed")]
     MethodNotAllowed(Method),
-    /// The caller accepts nothing that we can write.
+    /// The client accepts no media type that the operation can return.
     #[error("not acceptable")]
     NotAcceptable,
-    /// A body of a type that is not read here.
+    /// The operation does not read bodies of this media type.
     #[error("unsupported media type")]
     UnsupportedMediaType(String),
-    /// The body is not what its type says.
+    /// The body does not match its media type.
     #[error("malformed body: {0}")]
     Malformed(String),
-    /// The body has more bytes than this.
+    /// The body has more than this many bytes.
     #[error("body of more than {0} bytes")]
     TooLarge(usize),
-    /// The body came too slowly.
+    /// The body arrived too slowly.
     #[error("body came too slowly")]
     TooSlow,
     /// Path and query are too long.
     #[error("address too long")]
     UriTooLong,
-    /// The share of the management API or of the web app is used up.
+    /// All permits of the management API or of the web app are in use.
     #[error("too many requests at a time")]
     Busy,
-    /// Long lists are being sent to the caller already; so many at a time are allowed.
+    /// This many long lists are already being sent to the caller. More are not allowed.
     #[error("too many long lists at a time")]
     TooManyLists(usize),
-    /// No answer within the time for one.
+    /// The answer took longer than its time limit.
     #[error("no answer within the time limit")]
     TimedOut,
     /// The handler panicked.
@@ -97,7 +97,7 @@ pub enum ApiError {
 }
 
 impl ApiError {
-    /// A defect of ours.
+    /// A defect of the server itself.
     #[must_use]
     pub fn internal(cause: &'static str) -> Self {
         Self::Service(ServiceError::Internal(cause.to_owned()))
@@ -201,7 +201,7 @@ impl ApiError {
         }
     }
 
-    /// What the log should say, when the failure is ours.
+    /// The cause for the log, if the server is at fault.
     fn cause(&self, status: StatusCode) -> Option<String> {
         if !status.is_server_error() {
             return None;
@@ -259,7 +259,7 @@ fn service_shape(error: &ServiceError) -> Shape<'_> {
         ServiceError::NotConfirmed { .. } => {
             Shape { kind: "validation_error", ..Shape::new("not_verified", NOT_CONFIRMED) }
         }
-        // Both as clients of the protocol know them (API-2).
+        // Clients of the protocol know both (API-2).
         ServiceError::SecondFactor(_) => second_factor_shape(),
         ServiceError::SecondFactorMissing => Shape {
             status: StatusCode::FORBIDDEN,
@@ -304,7 +304,7 @@ struct Shape<'a> {
 }
 
 impl<'a> Shape<'a> {
-    /// A request that is at fault: 400 unless said otherwise.
+    /// An invalid request: status 400, which a caller may replace.
     fn new(code: impl Into<Cow<'a, str>>, detail: impl Into<Cow<'a, str>>) -> Self {
         Self {
             status: StatusCode::BAD_REQUEST,
@@ -368,7 +368,7 @@ impl From<v1::Fault> for ApiError {
     }
 }
 
-/// How the body of an error is written.
+/// The form of an error body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorForm {
     /// Type, code, detail and attr (API-1).
@@ -382,11 +382,11 @@ pub enum ErrorForm {
 struct ErrorBodyV1<'a> {
     error: &'a str,
     error_description: &'a str,
-    /// Where people read about the interface.
+    /// Address of the documentation of the endpoint.
     error_uri: &'static str,
 }
 
-/// The words that the newer capture protocol has for what all paths share.
+/// The newer capture protocol's names for errors that all paths share.
 fn v1_tag(code: &str) -> &str {
     match code {
         "missing_api_key" | "invalid_api_key" => "invalid_api_token",
@@ -396,24 +396,24 @@ fn v1_tag(code: &str) -> &str {
     }
 }
 
-/// An error on its way to the front.
+/// An error on its way to the dispatcher.
 #[derive(Debug, Clone)]
 pub struct Failure {
     body: Arc<ErrorBody>,
-    /// What the log should say, when the failure is ours.
+    /// The cause for the log, if the server is at fault.
     pub cause: Option<String>,
     /// Whether the store failed.
     pub store_failed: bool,
-    /// The scope that the key lacks.
+    /// The scope that the key does not have.
     pub lacked: Option<Scope>,
 }
 
 impl Failure {
-    /// Writes the error body. In the common form a failure of ours names the
-    /// request; in the other it says when to try again.
+    /// Writes the error body. In the common form, an error of the server contains the
+    /// request id. In the other form, it contains the time until a retry.
     ///
     /// # Errors
-    /// None that can happen: the body is texts.
+    /// None in practice: the body consists of texts.
     pub fn write(
         &self,
         form: ErrorForm,

@@ -1,8 +1,8 @@
-//! The extractors of the management API, cheap to dear: who calls and where
+//! The extractors of the management API, cheap ones first: the caller and the path
 //! ([`Authorized`]), then the body ([`ApiJson`]). They keep the order of checks of API-5:
-//! key, organization or project in the path, what the key
-//! is limited to, membership, scope, throttle, body. A level that the object of
-//! the path asks for is the handler's to check, once the body is known to be one.
+//! key, organization or project in the path, limits of the key, membership, scope,
+//! throttle, body. If an operation requires a level, the handler checks it after the body
+//! is known to be well formed.
 
 use std::future::Future;
 use std::marker::PhantomData;
@@ -25,12 +25,12 @@ use crate::http::input::{Fields, Input, Items, read_items};
 use crate::http::key_use::Caller;
 use crate::http::request_id::RequestId;
 
-/// The sentence below an organization that is not there.
+/// The error text below an organization that is missing.
 const NO_ORGANIZATION: &str = "Organization not found.";
-/// The sentence below a project that is not there.
+/// The error text below a project that is missing.
 const NO_PROJECT: &str = "Project not found.";
 
-/// A caller who may do what `S` guards, within the place `W` that the path names.
+/// A caller with a scope of `S` and access to the path of kind `W`.
 #[derive(Debug)]
 pub struct Authorized<S, W: Within = Anywhere> {
     /// The context for service calls.
@@ -38,23 +38,23 @@ pub struct Authorized<S, W: Within = Anywhere> {
     guard: PhantomData<S>,
 }
 
-/// What the path is within.
+/// The kind of a path: what it names, and who has access.
 pub trait Within: Send + Sync + 'static {
-    /// The context of calls there.
+    /// The context of service calls below such a path.
     type Context: std::fmt::Debug + Send;
 
-    /// Proves that the caller may see the place.
+    /// Checks that the caller has access.
     fn enter(
         app: &App,
         ctx: Ctx,
         path: &PathParams,
     ) -> impl Future<Output = ApiResult<Self::Context>> + Send;
 
-    /// The plain context within.
+    /// The caller's context without the organization or project.
     fn plain(context: &Self::Context) -> &Ctx;
 }
 
-/// The path names no organization and no project, and stands for none.
+/// The path names no organization and no project, and does not stand for any.
 #[derive(Debug)]
 pub struct Anywhere;
 
@@ -62,7 +62,7 @@ pub struct Anywhere;
 #[derive(Debug)]
 pub struct InAllOrganizations;
 
-/// What is asked for is a new organization.
+/// The operation creates an organization.
 #[derive(Debug)]
 pub struct ForOrganization;
 
@@ -74,11 +74,11 @@ pub struct AtOrganization;
 #[derive(Debug)]
 pub struct InOrganization;
 
-/// What is asked for is a new project of the organization in the path.
+/// The operation creates a project of the organization in the path.
 #[derive(Debug)]
 pub struct ForProject;
 
-/// What is asked for is a new project of the caller's current organization.
+/// The operation creates a project of the caller's current organization.
 #[derive(Debug)]
 pub struct ForProjectOfCurrent;
 
@@ -252,9 +252,9 @@ impl Within for InOrganizationProject {
     }
 }
 
-/// Says by name what is not there (API-3): below a place that is
-/// missing the answer names the place, at the place itself it does not. Foreign
-/// and missing come here alike, so they are answered alike.
+/// Names a missing organization or project in the error (API-3): below it the error names
+/// it, at the path itself it does not. Foreign and missing ones are the same error here,
+/// so their answers are the same.
 fn named<T>(sentence: &'static str, entered: Result<T, ServiceError>) -> ApiResult<T> {
     entered.map_err(|fault| match fault {
         ServiceError::NotFound(error::NOT_FOUND) => ServiceError::NotFound(sentence).into(),
@@ -270,8 +270,8 @@ impl<S: Guard, W: Within> FromRequestParts<App> for Authorized<S, W> {
     }
 }
 
-/// Lets a caller in: a valid key, a place that its owner may see, one of
-/// `scopes`, and not too often.
+/// Authorizes a caller: a valid key, a path that its owner has access to, one of
+/// `scopes`, and a quota that is not used up.
 pub(crate) async fn admit<W: Within>(
     app: &App,
     parts: &mut Parts,
@@ -298,7 +298,7 @@ pub(crate) async fn admit<W: Within>(
     Ok(context)
 }
 
-/// The missing scope that is named is the first of the alternatives.
+/// If all scopes are missing, the error names the first of them.
 fn require_any(ctx: &Ctx, scopes: &[Scope]) -> Result<(), ServiceError> {
     let mut outcome = Ok(());
     for scope in scopes.iter().rev() {
@@ -314,15 +314,15 @@ fn require_any(ctx: &Ctx, scopes: &[Scope]) -> Result<(), ServiceError> {
 #[derive(Debug)]
 pub struct PathParams(Option<Vec<(String, String)>>);
 
-/// Stands for a parameter that is no text: nothing has such an id, so it is
-/// answered in its place like any other that names nothing.
+/// Stands for a parameter that is not UTF-8. Nothing has such an id, so the answer is
+/// that of an unknown id.
 const NO_TEXT: &str = "\u{fffd}";
 
 impl PathParams {
     /// A parameter of the route.
     ///
     /// # Errors
-    /// When the route has none of this name, which is a defect of ours.
+    /// When the route has no parameter of this name, which is a defect of the server.
     pub fn get(&self, name: &str) -> ApiResult<&str> {
         let Some(params) = &self.0 else { return Ok(NO_TEXT) };
         let found = params.iter().find(|(given, _)| given == name);
@@ -336,7 +336,7 @@ impl<S: Send + Sync> FromRequestParts<S> for PathParams {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> ApiResult<Self> {
-        // The only fault is text that is not UTF-8.
+        // The only possible fault is text that is not UTF-8.
         let Ok(params) = RawPathParams::from_request_parts(parts, state).await else {
             return Ok(Self(None));
         };
@@ -360,18 +360,18 @@ impl<T: Input> ApiJson<T> {
         self.fields.has(name)
     }
 
-    /// The checked input.
+    /// Validates the fields and returns the input.
     ///
     /// # Errors
-    /// What is wrong with the first field at fault.
+    /// The fault of the first invalid field.
     pub fn checked(&self) -> ApiResult<T> {
         Ok(self.read()?)
     }
 
-    /// The same for a service that judges the input at its own time.
+    /// As [`Self::checked`], for a service that validates the input itself.
     ///
     /// # Errors
-    /// What is wrong with the first field at fault.
+    /// The fault of the first invalid field.
     pub fn read(&self) -> Result<T, FieldError> {
         T::read(&self.fields)
     }
@@ -395,7 +395,7 @@ pub struct ApiItems<T> {
     input: PhantomData<fn() -> T>,
 }
 
-/// What a body of one object or a list was.
+/// The content of a body that may be one object or a list.
 #[derive(Debug)]
 pub enum OneOrMany<T> {
     /// One object.
@@ -405,12 +405,12 @@ pub enum OneOrMany<T> {
 }
 
 impl<T: Input> ApiItems<T> {
-    /// The checked input. `may_have` says whether a list may have so many items,
-    /// before any of them is looked at.
+    /// The checked input. `may_have` checks the number of items of a list before any item
+    /// is read.
     ///
     /// # Errors
-    /// What is wrong with the first field at fault of the first item at fault,
-    /// or `no_list` when the body is neither a list nor an object.
+    /// The fault of the first invalid field of the first invalid item, or `no_list` when
+    /// the body is neither a list nor an object.
     pub fn checked(
         &self,
         no_list: &'static str,
@@ -437,8 +437,8 @@ impl<T: Input> FromRequest<App> for ApiItems<T> {
     }
 }
 
-/// Reads the body, unless that was done before it was known who calls. A form may have
-/// `form_max` bytes where that is more than other bodies may.
+/// Reads the body, unless it was read before the caller was known. A form may have
+/// `form_max` bytes if that is more than the limit of other bodies.
 async fn collect(
     request: Request,
     app: &App,
@@ -462,7 +462,7 @@ async fn collect(
     Ok((parts, collected))
 }
 
-/// Whether the body is a form that can have files.
+/// Whether the body is a form that can contain files.
 fn is_form(parts: &Parts) -> bool {
     let essence = content_type(parts).and_then(|media| media.split(';').next());
     essence.is_some_and(|essence| essence.trim().eq_ignore_ascii_case("multipart/form-data"))

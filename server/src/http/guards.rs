@@ -1,12 +1,12 @@
-//! What a route asks of a key, as types: a handler takes
-//! [`Authorized`](super::extract::Authorized) of one of these, and the route
-//! table names the same one, checked by the compiler.
+//! The scopes that a route requires of a key, as types. A handler takes
+//! [`Authorized`](super::extract::Authorized) of one of these types, and the route table
+//! names the same type. The compiler checks that they match.
 
 use weir_model::scopes::{Scope, ScopeObject};
 
-/// The scopes of which a key must hold one.
+/// The scopes of which a key must have one.
 pub trait Guard: Send + Sync + 'static {
-    /// The scopes. None: every valid key will do.
+    /// The scopes. An empty list accepts every valid key.
     const ANY_OF: &'static [Scope];
 }
 

@@ -1,5 +1,5 @@
-//! Headers that every answer of a surface carries (ING-7, SEC-12).
-//! A handler that sets one of them itself is left alone.
+//! Headers that every answer of a surface carries (ING-7, SEC-12). A header that the
+//! handler has set is not changed.
 
 use http::header::{self, HeaderName};
 use http::{HeaderMap, HeaderValue};
@@ -10,12 +10,12 @@ const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName =
     HeaderName::from_static("cross-origin-resource-policy");
 const PERMISSIONS_POLICY: HeaderName = HeaderName::from_static("permissions-policy");
 
-/// For answers that are no pages: nothing may be loaded or framed.
+/// For answers that are not pages: nothing may be loaded or framed.
 const CLOSED_POLICY: &str = "default-src 'none'; frame-ancestors 'none'";
-/// For pages; the page's own policy, which knows the nonce, takes its place.
+/// For pages. The page's own policy with the nonce replaces it.
 const PAGE_POLICY: &str = "default-src 'self'; object-src 'none'; base-uri 'none'; \
      form-action 'self'; frame-ancestors 'none'";
-/// No feature of the browser is needed.
+/// The app needs no feature of the browser.
 const NO_FEATURES: &str = "accelerometer=(), autoplay=(), camera=(), display-capture=(), \
      fullscreen=(), geolocation=(), gyroscope=(), magnetometer=(), microphone=(), midi=(), \
      payment=(), publickey-credentials-get=(), screen-wake-lock=(), usb=()";
@@ -44,7 +44,7 @@ fn secure(headers: &mut HeaderMap, https: bool) {
     }
 }
 
-/// What a browser says about the page that sends a request.
+/// The headers in which a browser describes the page that sends a request.
 #[derive(Debug, Clone, Default)]
 pub struct CrossOrigin {
     origin: Option<HeaderValue>,
@@ -61,9 +61,9 @@ impl CrossOrigin {
         }
     }
 
-    /// Headers of the capture endpoints, errors included. Older browser
-    /// libraries send credentialed requests; that is safe to allow because
-    /// cookies are never read here and nothing readable is returned.
+    /// Sets the headers of the capture endpoints, also on errors. Older browser libraries
+    /// send requests with credentials. Allowing that is safe, because cookies are never
+    /// read here and nothing readable is returned.
     pub fn allow(self, headers: &mut HeaderMap, https: bool) {
         let yes = HeaderValue::from_static("true");
         let methods = HeaderValue::from_static("GET, POST, OPTIONS");
@@ -88,7 +88,7 @@ impl CrossOrigin {
     }
 }
 
-/// Whether the client takes an encoding of bodies.
+/// Whether the client accepts an encoding of bodies.
 #[must_use]
 pub fn accepts_encoding(request: &HeaderMap, encoding: &str) -> bool {
     let lines =

@@ -1,10 +1,10 @@
-//! Reading the fields of a request body with the leniency that API clients
-//! rely on (API-7, API-9): JSON or forms, numbers for texts, words
-//! for booleans; unknown and read-only keys are ignored.
+//! Reading the fields of a request body with the leniency that API clients rely on
+//! (API-7, API-9): JSON or forms, numbers for texts, words for booleans. Unknown and
+//! read-only keys are ignored.
 //!
-//! What belongs here: turning bytes into fields, and fields into values
-//! (`values`). What does not: which fields a resource has (`api`), and what a
-//! value may be beyond its type and length (`weir-model`).
+//! What belongs here: turning bytes into fields. `values` turns fields into values. What
+//! does not: which fields a resource has (`api`), and rules for a value beyond its type
+//! and length (`weir-model`).
 
 mod values;
 
@@ -21,25 +21,24 @@ use crate::http::error::ApiError;
 
 pub(crate) use values::{kind, missing, no_object, no_text, null, to_integer};
 
-/// Fields that a form may have.
+/// Most fields of a form.
 const FIELDS: usize = 1_000;
 
-/// A resource's input, read from fields in the order in which the resource
-/// declares them: the first field at fault is reported. The API document shows
-/// the fields that [`read`](Self::read) asks for, because it runs it.
+/// A resource's input, read from fields in the order in which the resource declares them:
+/// the first invalid field is reported. The API document runs [`read`](Self::read) to
+/// list the fields.
 pub trait Input: Sized {
     /// A body that is accepted, as JSON text: the example of the API document.
     /// Must have every required field.
     const EXAMPLE: &'static str = "{}";
 
-    /// Bytes that a form with files may have, where that is more than other bodies
-    /// may.
+    /// Most bytes of a form with files, if that is more than the limit of other bodies.
     const FORM_MAX: usize = 0;
 
     /// Reads and checks the fields.
     ///
     /// # Errors
-    /// What is wrong with the first field at fault.
+    /// The fault of the first invalid field.
     fn read(fields: &Fields) -> Result<Self, FieldError>;
 }
 
@@ -50,13 +49,13 @@ pub struct Fields(Map<String, Value>, Option<Recorder>, Vec<Upload>);
 /// A file of a form.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Upload {
-    /// Name of the field.
+    /// Name of the form field.
     pub field: String,
-    /// Name of the file.
+    /// Name of the file, as sent.
     pub file_name: String,
-    /// Media type, if the sender gave one.
+    /// Media type, if the client sent one.
     pub media_type: Option<String>,
-    /// What is in it.
+    /// The bytes of the file.
     pub contents: Bytes,
 }
 
@@ -67,26 +66,26 @@ impl std::fmt::Debug for Upload {
     }
 }
 
-/// Notes which fields are asked for, and what each may be.
+/// Records the fields that an input reads, with their schemas.
 type Recorder = Arc<Mutex<Vec<Asked>>>;
 
-/// A field that an input asked for.
+/// A field that an input reads.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Asked {
-    /// Its name.
+    /// Name of the field.
     pub name: String,
-    /// What it may be, as JSON Schema.
+    /// JSON Schema of its values.
     pub schema: Value,
-    /// Whether it must be there.
+    /// Whether the field is required.
     pub required: bool,
 }
 
 impl Fields {
-    /// Reads a body. No bytes are no fields, whatever the media type.
+    /// Reads a body. An empty body has no fields, whatever its media type.
     ///
     /// # Errors
-    /// [`ApiError::UnsupportedMediaType`], [`ApiError::Malformed`], or the body
-    /// is JSON but no object.
+    /// [`ApiError::UnsupportedMediaType`], [`ApiError::Malformed`], or the body is JSON
+    /// but not an object.
     pub async fn parse(content_type: Option<&str>, body: &Bytes) -> Result<Self, ApiError> {
         if body.is_empty() {
             return Ok(Self::default());
@@ -155,7 +154,7 @@ impl Fields {
         }
     }
 
-    /// The fields that an input asks for, in its order.
+    /// The fields that an input reads, in its order.
     ///
     /// # Errors
     /// The example of the input is not accepted.
@@ -167,9 +166,8 @@ impl Fields {
         Ok(asked)
     }
 
-    /// Says more of a field in the API document: what is checked of it beyond
-    /// its type and length, such as `{"format": "email"}`. Call it after the
-    /// field was read.
+    /// Adds to the schema of a field in the API document: checks beyond its type and
+    /// length, such as `{"format": "email"}`. Call it after the field was read.
     pub fn refine(&self, name: &str, more: impl FnOnce() -> Value) {
         let Some(recorder) = &self.1 else { return };
         let mut asked = recorder.lock();
@@ -179,8 +177,7 @@ impl Fields {
         }
     }
 
-    /// The first note of a field is the one that counts: readers are built on
-    /// each other.
+    /// The first record of a field counts, because readers call each other.
     fn note(&self, name: &str, required: bool, schema: impl FnOnce() -> Value) {
         let Some(recorder) = &self.1 else { return };
         let mut asked = recorder.lock();
@@ -195,7 +192,7 @@ impl Fields {
         self.0.contains_key(name)
     }
 
-    /// The names of all fields that were sent, files left out.
+    /// The names of all fields that were sent, without files.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }
@@ -206,14 +203,14 @@ impl Fields {
         &self.2
     }
 
-    /// A text as it was sent, for keys that are looked for before the body is judged.
+    /// A text as it was sent, for keys that are read before the body is validated.
     #[must_use]
     pub fn raw_text(&self, name: &str) -> Option<&str> {
         self.0.get(name).and_then(Value::as_str)
     }
 
-    /// A value as it was sent, for an input that judges it by itself. `schema` is
-    /// what it may be, as JSON Schema.
+    /// A value as it was sent, for an input that validates it itself. `schema` is its
+    /// JSON Schema.
     pub fn value(
         &self,
         name: &str,
@@ -230,9 +227,9 @@ impl Fields {
 pub enum Items {
     /// One object.
     One(Fields),
-    /// A list; what its items are is not judged yet.
+    /// A list. Its items are not validated yet.
     Many(Vec<Value>),
-    /// JSON of another kind.
+    /// JSON of another type.
     Neither,
 }
 
@@ -254,11 +251,11 @@ impl Items {
     }
 }
 
-/// The inputs of a list, or what is wrong with the first item at fault: `attr` is
+/// The inputs of a list, or the fault of the first invalid item: `attr` is
 /// `<index>__<field>` (API-8).
 ///
 /// # Errors
-/// The fault.
+/// The fault of the first invalid item.
 pub fn read_items<T: Input>(items: &[Value]) -> Result<Vec<T>, FieldError> {
     let read = |(index, item): (usize, &Value)| {
         let read = Fields::of_value(item.clone()).and_then(|fields| T::read(&fields));
@@ -291,7 +288,7 @@ mod tests {
 
     fn parse(content_type: Option<&str>, body: &str) -> Result<Fields, ApiError> {
         let body = Bytes::copy_from_slice(body.as_bytes());
-        // All bytes are there: nothing waits.
+        // The bytes are in memory, so the future never waits.
         Fields::parse(content_type, &body).now_or_never().unwrap()
     }
 

@@ -1,6 +1,6 @@
-//! Notes each call that is made with a personal API key, and the scope for which it
-//! was refused: its owner sees both beside the key. Only the pattern of the route is
-//! noted, never the key, the path or the query.
+//! Records each call that is made with a personal API key, and the scope that a refused
+//! call lacked. The owner sees both with the key. Only the pattern of the route is
+//! recorded, never the key, the path or the query.
 
 use std::sync::{Arc, OnceLock};
 
@@ -14,28 +14,29 @@ use crate::app::App;
 use crate::http::error::Failure;
 use crate::http::peer::ClientAddress;
 
-/// Whose key a request came with, once that is known. Stands beside the request.
+/// The owner and id of a request's key, once they are known. It is in the extensions of
+/// the request.
 #[derive(Debug, Clone, Default)]
 pub struct Caller(Arc<OnceLock<(UserId, KeyId)>>);
 
 impl Caller {
-    /// Says whose key it is.
+    /// Sets the owner and the id.
     pub fn is(&self, user: UserId, key: &KeyId) {
-        // A second time it is the same one.
+        // A second call sets the same key.
         let _ = self.0.set((user, key.clone()));
     }
 }
 
-/// What noting needs to know of a path.
+/// The data of a route that recording needs.
 #[derive(Clone)]
 pub struct NoteUse {
-    /// The application.
+    /// The dependencies of the handlers.
     pub app: App,
     /// The path with names in place of ids.
     pub pattern: &'static str,
 }
 
-/// Notes a call when it has been answered, in memory.
+/// Records a call after its answer, in memory.
 pub async fn note(State(path): State<NoteUse>, mut request: Request, next: Next) -> Response {
     let caller = Caller::default();
     request.extensions_mut().insert(caller.clone());

@@ -1,7 +1,7 @@
-//! What every answer has in common: errors, ids, headers, bodies, pages.
+//! HTTP that all answers share: errors, ids, headers, bodies, pages.
 //!
-//! What belongs here: HTTP that no single resource owns.
-//! What does not: a resource's paths and fields (`api`).
+//! What belongs here: HTTP that does not belong to a single resource. What does not: a
+//! resource's paths and fields (`api`).
 
 pub mod accept;
 pub mod body;

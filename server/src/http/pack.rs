@@ -1,11 +1,11 @@
-//! Packing pages for browsers that take it: their markup packs to about a tenth. Files
-//! are packed when they are built, answers of the API are short.
+//! Compressing pages for browsers that accept it. Their markup compresses to about a
+//! tenth. Files are compressed when they are built, and answers of the API are short.
 //!
-//! The length of what is packed together tells of both: of what the address says, and
-//! of secrets beside it. Whoever leads a browser here from another site could choose the
-//! one and learn the other from the length, so such an answer is not packed. Browsers
-//! say where a request comes from, but for those over plain HTTP, where everything can
-//! be read anyway.
+//! The length of a compressed page depends on both the text of the address and the
+//! secrets in the page. A site that leads a browser here could choose the address and
+//! learn the secrets from the length. So the answer to such a request is not compressed.
+//! Browsers report where a request comes from, except over plain HTTP, where everything
+//! is readable anyway.
 
 use std::io::{self, Write as _};
 
@@ -20,13 +20,13 @@ use weir_service::Error as ServiceError;
 use super::error::ApiError;
 use super::headers::accepts_encoding;
 
-/// Shorter ones take as many packets either way.
+/// Shorter pages take as many network packets either way.
 const SHORTEST: usize = 1_000;
 
-/// Longer ones keep a thread busy for a while.
+/// Compressing longer pages blocks a thread for a while.
 const LONG: usize = 256 << 10;
 
-/// The answer, packed when it is a page and the client takes gzip.
+/// The answer, compressed if it is a page and the client accepts gzip.
 pub(crate) async fn pack_page(takes_gzip: bool, response: Response) -> Response {
     if !is_plain_page(response.headers()) {
         return response;
@@ -36,13 +36,13 @@ pub(crate) async fn pack_page(takes_gzip: bool, response: Response) -> Response 
     if !takes_gzip {
         return Response::from_parts(parts, body);
     }
-    // Pages are whole before they are sent.
+    // Pages are complete before they are sent.
     let page = match to_bytes(body, usize::MAX).await {
         Ok(page) => page,
         Err(error) => return failed(&error),
     };
     if page.is_empty() {
-        // An answer to HEAD: the length would be that of what is not packed.
+        // For an answer to HEAD the length would be that of the uncompressed page.
         parts.headers.remove(header::CONTENT_LENGTH);
     }
     if page.len() < SHORTEST {
@@ -70,7 +70,8 @@ fn failed(error: &axum::Error) -> Response {
     ApiError::Service(ServiceError::Internal(error.to_string())).into_response()
 }
 
-/// Whether the client takes what [`pack_page`] makes, and nobody else leads it here.
+/// Whether the client accepts the encoding of [`pack_page`], and no other site led it
+/// here.
 pub(crate) fn takes_gzip(request: &HeaderMap) -> bool {
     let site = request.get("sec-fetch-site").map(HeaderValue::as_bytes);
     let is_led = !matches!(site, None | Some(b"same-origin" | b"none"));

@@ -1,5 +1,5 @@
-//! Pages on the wire: reading `limit` and `offset`, and the links of the
-//! envelope (API-12, API-13).
+//! Pages of lists in HTTP: reading `limit` and `offset`, and the links of the envelope
+//! (API-12, API-13).
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -11,56 +11,56 @@ use weir_model::pagination::{DEFAULT_LIMIT, Envelope, MAX_LIMIT, Page, Paged};
 
 use crate::http::peer::{Origin, RequestedUri};
 
-/// A query parameter of a list, besides `limit` and `offset`.
+/// A query parameter of a list, in addition to `limit` and `offset`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parameter {
-    /// Its name.
+    /// Name of the parameter.
     pub name: &'static str,
-    /// What it may be.
+    /// Type of its values.
     pub kind: ParameterKind,
-    /// What it does, for people.
+    /// Description for the API document.
     pub description: &'static str,
 }
 
-/// What a query parameter may be.
+/// The type of a query parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ParameterKind {
     /// Any text.
     Text,
-    /// A text that must be there.
+    /// A required text.
     RequiredText,
     /// A UUID.
     Uuid,
-    /// A time.
+    /// A time or date.
     Time,
     /// A whole number from 1.
     Number,
     /// One of these words.
     OneOf(&'static [&'static str]),
-    /// One of these words, and it must be there.
+    /// One of these words; required.
     RequiredOneOf(&'static [&'static str]),
 }
 
 impl ParameterKind {
-    /// Whether it must be there.
+    /// Whether the parameter is required.
     #[must_use]
     pub const fn is_required(self) -> bool {
         matches!(self, Self::RequiredText | Self::RequiredOneOf(_))
     }
 }
 
-/// The query parameters of an operation; of a list those besides `limit` and
+/// The query parameters of an operation; for a list those in addition to `limit` and
 /// `offset`. Made with [`filters!`](crate::filters).
 pub trait Filters: Send + Sync + 'static {
-    /// All of them.
+    /// All parameters, in the order of the API document.
     const PARAMETERS: &'static [Parameter];
-    /// Results that a page of the list has at most.
+    /// Most results of a page of the list.
     const MOST: u64 = MAX_LIMIT;
-    /// Results of a page when the caller names no limit.
+    /// Results of a page without a limit in the request.
     const USUAL: u64 = DEFAULT_LIMIT;
 }
 
-/// A list that takes none.
+/// The filters of a list without filters.
 #[derive(Debug, Clone, Copy)]
 pub struct NoFilters;
 
@@ -153,8 +153,8 @@ impl<S: Sync, F: Filters> FromRequestParts<S> for Params<F> {
     }
 }
 
-/// The query of a request, and how to link to another part of the same list.
-/// `F` names the parameters besides `limit` and `offset`.
+/// The query of a request, and links to other pages of the same list. `F` names the
+/// parameters in addition to `limit` and `offset`.
 #[derive(Debug)]
 pub struct Listing<F: Filters = NoFilters>(Params<F>);
 
@@ -177,8 +177,8 @@ impl<F: Filters> Listing<F> {
         self.0.query.page(F::USUAL, F::MOST)
     }
 
-    /// Whether the caller counts offsets: then a page that is not full passes for the
-    /// last one.
+    /// Whether the caller counts offsets. Such a caller takes a page that is not full for
+    /// the last one.
     #[must_use]
     pub fn is_by_offset(&self) -> bool {
         self.0.query.param("offset").is_some()
@@ -206,7 +206,7 @@ impl<S: Sync, F: Filters> FromRequestParts<S> for Listing<F> {
     }
 }
 
-/// The query of a request and the address that it belongs to.
+/// The query of a request and its address.
 #[derive(Debug)]
 pub(super) struct Query {
     base: String,

@@ -1,6 +1,6 @@
-//! Where a request comes from and how the caller addressed us. Forwarded
-//! headers count only when the connection comes from a configured proxy, and
-//! are read from the right: what stands further left is the client's word.
+//! The address of the client and the origin of the request. Forwarded headers count only
+//! when the connection comes from a configured proxy. They are read from the right,
+//! because the client can write anything on the left.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -14,8 +14,8 @@ use crate::config::Config;
 pub struct ClientAddress(pub IpAddr);
 
 impl ClientAddress {
-    /// The networks of the client that sent a request. Requests that were not
-    /// described by the front share theirs.
+    /// The networks of the client that sent a request. Requests without the dispatcher's
+    /// extensions share one set of networks.
     #[must_use]
     pub fn networks(extensions: &http::Extensions) -> [IpAddr; 3] {
         let client = extensions.get::<Self>();
@@ -23,12 +23,13 @@ impl ClientAddress {
     }
 }
 
-/// The networks that a client is counted under, each within the next: what one subscriber
-/// has at least, one site (it may have 256 or 65,536 of the first), and one provider.
+/// The networks that a client is counted under, each within the next: the smallest
+/// network of a subscriber, a site (it may have 256 or 65,536 of the first), and a
+/// provider.
 ///
-/// IPv4: the address, /24, /16. IPv6: /64, /48, /32; a /56 lies between the first two.
-/// Addresses of private networks are counted by the first alone: they are the operator's
-/// own, and all clients of a small installation may be in one of them.
+/// IPv4: the address, /24, /16. IPv6: /64, /48, /32; a /56 is between the first two.
+/// Addresses of private networks are counted by the first alone: they belong to the
+/// operator, and all clients of a small installation may be in one of them.
 #[must_use]
 pub fn networks_of(peer: IpAddr) -> [IpAddr; 3] {
     match peer.to_canonical() {
@@ -49,15 +50,15 @@ pub fn networks_of(peer: IpAddr) -> [IpAddr; 3] {
     }
 }
 
-/// Path and query as the caller wrote them, before the slash at the end is cut off.
+/// Path and query as the caller wrote them, before the slash at the end is removed.
 #[derive(Debug, Clone)]
 pub struct RequestedUri(pub Uri);
 
-/// Scheme and host for absolute links to ourselves.
+/// Scheme and host for absolute links to this instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin(pub String);
 
-/// The address of the client behind `peer`.
+/// The address of the client that connects through `peer`.
 #[must_use]
 pub fn client_address(config: &Config, peer: IpAddr, headers: &HeaderMap) -> ClientAddress {
     let peer = peer.to_canonical();
@@ -87,8 +88,7 @@ fn forwarded_address(hop: &str) -> Option<IpAddr> {
     Some(IpAddr::to_canonical(&address))
 }
 
-/// How the caller addressed us. The configured public URL fills what the
-/// request does not say.
+/// The origin that the caller used. The configured public URL fills in missing parts.
 #[must_use]
 pub fn origin(config: &Config, peer: IpAddr, headers: &HeaderMap, uri: &Uri) -> Origin {
     let behind_proxy = config.trusted_proxies.contain(peer);

@@ -1,5 +1,5 @@
-//! The id of a request: made by us, in the `x-request-id` header of every
-//! answer, in every log line and in the body of 5xx answers.
+//! The id of a request. The server creates it. It is in the `x-request-id` header of
+//! every answer, in every log line and in the body of 5xx answers.
 
 use std::fmt;
 
@@ -31,7 +31,7 @@ impl RequestId {
     /// The id as a header.
     #[must_use]
     pub fn header(self) -> HeaderValue {
-        // Digits, letters and hyphens are always allowed.
+        // Digits, letters and hyphens are always valid in a header.
         HeaderValue::from_str(&self.to_string()).unwrap_or(HeaderValue::from_static("unknown"))
     }
 }

@@ -1,8 +1,8 @@
-//! Answers that are sent while they are made, and whose readers hold a place meanwhile.
+//! Answers that are sent while they are made. Their readers hold a permit until the end.
 //!
-//! What belongs here: that the place, and what is made for the reader, are given back in
-//! a bounded time, however slowly it reads. A body alone cannot see to that: nothing asks
-//! it for more while its reader takes nothing. What does not: what is sent.
+//! What belongs here: releasing the permit and the prepared data in bounded time, even
+//! for a slow reader. A body alone cannot do that, because it is not polled while its
+//! reader takes nothing. What does not: the content that is sent.
 
 use std::io;
 use std::pin::pin;
@@ -28,8 +28,7 @@ enum Unsent {
     Failed,
 }
 
-/// The body of an answer of these parts. An answer that is broken off never looks
-/// complete.
+/// The body of an answer of these parts. An aborted answer never looks complete.
 pub(crate) fn body<S, P>(parts: S, place: P, limits: SendLimits) -> Body
 where
     S: Stream<Item = io::Result<Bytes>> + Send + 'static,
@@ -53,7 +52,7 @@ where
     }))
 }
 
-/// Sends all parts, then the sign that these were all.
+/// Sends all parts, then a mark that the answer is complete.
 async fn send(
     parts: impl Stream<Item = io::Result<Bytes>>,
     to: &Sender<Option<Bytes>>,
@@ -96,7 +95,7 @@ mod tests {
         stream::repeat_with(|| Ok(Bytes::from_static(b"0123456789")))
     }
 
-    /// An answer of these parts whose reader holds the one place.
+    /// An answer of these parts whose reader holds the only permit.
     fn answer(
         parts: impl Stream<Item = io::Result<Bytes>> + Send + 'static,
         limits: SendLimits,

@@ -1,6 +1,6 @@
-//! Whoever comes without a key: for the few operations that need none. A session
-//! may come along, as in the web app, and with it the rules of SEC-11 on requests
-//! that other sites make a browser send.
+//! Callers without a key, for the few operations that need none. The request may have a
+//! session, as in the web app. Then the rules of SEC-11 apply to requests that other
+//! sites make a browser send.
 
 use axum::Json;
 use axum::extract::FromRequestParts;
@@ -19,17 +19,17 @@ use crate::http::peer::{ClientAddress, Origin};
 use crate::http::request_id::RequestId;
 use crate::web::{cookies, cross_site};
 
-/// What somebody hears whose browser was sent by another site.
+/// The error for a request that another site made a browser send.
 const OTHER_SITE: &str = "This request came from another site. Open the page again and retry.";
 
-/// Somebody without a key.
+/// A caller without a key.
 #[derive(Debug)]
 pub struct Visitor {
-    /// Who it is, when a session came along.
+    /// The context of the session's user, if the request has a session.
     pub ctx: Option<Ctx>,
     /// The token of a sign-in that waits for the second factor.
     pub pending: Option<String>,
-    /// Where the request comes from.
+    /// The client's address and origin.
     pub peer: Peer,
     /// The request's id.
     pub request_id: String,
@@ -37,11 +37,11 @@ pub struct Visitor {
 }
 
 impl Visitor {
-    /// Refuses what would open a session where none can be kept, before anything
-    /// is done.
+    /// Refuses an operation that would open a session where the browser cannot keep one,
+    /// before anything is done.
     ///
     /// # Errors
-    /// [`ServiceError::Forbidden`].
+    /// [`ServiceError::Forbidden`] in that case.
     pub fn refuse_without_session(&self) -> ApiResult<()> {
         if self.manner.keeps_sessions {
             return Ok(());
@@ -49,8 +49,8 @@ impl Visitor {
         Err(ServiceError::Forbidden(NO_SESSION.to_owned()).into())
     }
 
-    /// The refusal of a sign-in. One that waits for the second factor takes the
-    /// cookie along that says which.
+    /// The refusal of a sign-in. If it waits for the second factor, the answer has the
+    /// cookie that identifies it.
     #[must_use]
     pub fn refused(&self, error: ServiceError) -> ApiError {
         match error {
@@ -60,7 +60,7 @@ impl Visitor {
     }
 
     fn asked(&self, pending: &PendingSignIn) -> Option<HeaderValue> {
-        // A token is letters, digits, dashes and a dot.
+        // A token consists of letters, digits, dashes and a dot.
         HeaderValue::from_str(&self.manner.cookies.pending(pending)).ok()
     }
 }
@@ -92,17 +92,17 @@ impl FromRequestParts<App> for Visitor {
     }
 }
 
-/// Whether a request may pass. With a session's cookie the rules are those of the
-/// web app. Without one, a browser must come from our own page all the same, so
-/// that no other site signs somebody in; a script, which says neither site nor
-/// origin, has nothing that another site could make use of.
+/// Whether a request is allowed. With a session's cookie the rules are those of the web
+/// app. Without one, a browser must come from a page of this instance, so that no other
+/// site can sign a user in. A script sends neither site nor origin, and has nothing that
+/// another site could use.
 fn may_pass(config: &Config, method: &Method, headers: &HeaderMap, has_session: bool) -> bool {
     let is_browser = headers.contains_key("sec-fetch-site") || headers.contains_key(header::ORIGIN);
     let is_script = !has_session && !is_browser;
     is_script || cross_site::may_pass(config, method, headers)
 }
 
-/// An answer that may bring a session's cookie along.
+/// An answer that may set the cookies of a session.
 #[derive(Debug)]
 pub struct Opened<T, const STATUS: u16 = 200> {
     body: T,
@@ -116,25 +116,25 @@ impl<T, const STATUS: u16> Opened<T, STATUS> {
         Self { body, cookies: Vec::new() }
     }
 
-    /// The same with the cookies of a new session.
+    /// The same answer with the cookies of a new session.
     #[must_use]
     pub fn with(mut self, visitor: &Visitor, session: &NewSession) -> Self {
         let cookies = visitor.manner.cookies;
         for cookie in [cookies.session(session), cookies.browser(&session.browser)] {
-            // A token is letters and digits.
+            // A token consists of letters and digits.
             self.cookies.extend(HeaderValue::from_str(&cookie));
         }
         self
     }
 
-    /// The same with the cookie of a sign-in that waits for the second factor.
+    /// The same answer with the cookie of a sign-in that waits for the second factor.
     #[must_use]
     pub fn asking(mut self, visitor: &Visitor, pending: &PendingSignIn) -> Self {
         self.cookies.extend(visitor.asked(pending));
         self
     }
 
-    /// The same without the cookie of a sign-in that waited.
+    /// The same answer, which also removes the cookie of a waiting sign-in.
     #[must_use]
     pub fn asked(mut self, visitor: &Visitor) -> Self {
         let cookies = visitor.manner.cookies;

@@ -1,7 +1,7 @@
-//! Reading a field as what it should be: texts, booleans, numbers, times, lists.
+//! Reading a field as a value: texts, booleans, numbers, times, lists.
 //!
-//! What belongs here: the leniency and the faults of one field, and its schema
-//! for the API document. What does not: where the fields come from.
+//! What belongs here: the leniency and the faults of one field, and its schema for the
+//! API document. What does not: where the fields come from (`input`).
 
 use serde_json::{Value, json};
 use weir_model::errors::FieldError;
@@ -10,12 +10,12 @@ use weir_model::{Patch, Timestamp};
 
 use super::Fields;
 
-/// What a time of another form hears.
+/// The error for a time in another format.
 const TIME_FORM: &str = "Datetime has wrong format. Use one of these formats instead: \
                          YYYY-MM-DDThh:mm[:ss[.uuuuuu]][+HH:MM|-HH:MM|Z].";
 
 impl Fields {
-    /// A text of 1 to `max` characters that must be there.
+    /// A required text of 1 to `max` characters.
     ///
     /// # Errors
     /// The fault, at `name`.
@@ -24,8 +24,7 @@ impl Fields {
         required(name, self.text(name, max)?)
     }
 
-    /// A text of 1 to `max` characters that must be there, blanks and all: a
-    /// password.
+    /// A required text of 1 to `max` characters whose blanks are kept: a password.
     ///
     /// # Errors
     /// The fault, at `name`.
@@ -37,7 +36,7 @@ impl Fields {
         );
         let read = self.present(name, |value| {
             let text = to_text(name, value)?;
-            // For what it may not be: too long, or nothing.
+            // Checks that it is neither too long nor empty.
             validate::optional_text(name, &text, max)?;
             match text.is_empty() {
                 true => validate::text(name, &text, max),
@@ -244,7 +243,7 @@ fn required(name: &str, read: Patch<String>) -> Result<String, FieldError> {
 fn text_schema(least: usize, most: usize) -> Value {
     match least {
         0 => json!({"type": "string", "maxLength": most}),
-        // One character that is not blank: what is around it is cut off.
+        // One character that is not a blank, because blanks at both ends are removed.
         _ => json!({"type": "string", "minLength": least, "maxLength": most, "pattern": r"\S"}),
     }
 }
@@ -253,7 +252,7 @@ fn texts_schema(most: usize, longest: usize) -> Value {
     json!({"type": "array", "maxItems": most, "items": text_schema(1, longest)})
 }
 
-/// The same, or null.
+/// The schema, with null as another value.
 fn or_null(mut schema: Value) -> Value {
     let kind = schema["type"].take();
     schema["type"] = json!([kind, "null"]);
@@ -263,7 +262,7 @@ fn or_null(mut schema: Value) -> Value {
     schema
 }
 
-/// The fault of a field that is not there.
+/// The fault of a missing field.
 pub(crate) fn missing(name: &str) -> FieldError {
     FieldError::new(name, "required", "This field is required.")
 }
@@ -273,12 +272,12 @@ pub(crate) fn null(name: &str) -> FieldError {
     FieldError::new(name, "null", "This field may not be null.")
 }
 
-/// The fault of a value that is no text.
+/// The fault of a value that is not a text.
 pub(crate) fn no_text(name: &str) -> FieldError {
     FieldError::new(name, "invalid_input", "Not a valid string.")
 }
 
-/// The fault of a value that is no object.
+/// The fault of a value that is not an object.
 pub(crate) fn no_object(name: &str, value: &Value) -> FieldError {
     let detail = format!("Expected a dictionary of items but got type \"{}\".", kind(value));
     FieldError::new(name, "not_a_dict", detail)
@@ -337,7 +336,7 @@ fn to_boolean(name: &str, value: &Value) -> Result<bool, FieldError> {
     read.ok_or_else(|| FieldError::new(name, "invalid_input", "Must be a valid boolean."))
 }
 
-/// The name of a value's type in the texts of the protocol.
+/// The name of a value's type in error texts.
 pub(crate) fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "NoneType",
