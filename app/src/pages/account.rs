@@ -1,4 +1,4 @@
-//! One's own account: name, address, signing out.
+//! The user's own account: name, e-mail address, sign-out.
 
 use leptos::prelude::*;
 use serde_json::json;
@@ -14,7 +14,7 @@ use crate::ui::form::{Back, FormFailure, Shows, Submit, sent};
 use crate::ui::page::{PageHead, page};
 use crate::ui::sections::Section;
 
-/// The account.
+/// The account page.
 #[component]
 pub(crate) fn Account() -> impl IntoView {
     let sign_out = ServerAction::<SignOut>::new();
@@ -82,7 +82,7 @@ fn NameForm(first_name: String, last_name: String) -> impl IntoView {
     }
 }
 
-/// An address that waits to be confirmed.
+/// A new address that is not confirmed yet.
 #[component]
 fn Pending(id: String, email: String, pending: String) -> impl IntoView {
     let again = ServerAction::<AskConfirmation>::new();

@@ -1,4 +1,4 @@
-//! The way from page to page of one's own account.
+//! Links between the pages of the user's own account.
 
 use leptos::prelude::*;
 

@@ -1,5 +1,5 @@
-//! Confirming that an address is one's own: until the mail with the link comes,
-//! and where that leads. Whether there is such an account is not told.
+//! Confirms an e-mail address: waits for the mail, and is the target of its link. The
+//! page does not reveal whether the address belongs to a user.
 
 use leptos::prelude::*;
 
@@ -12,8 +12,7 @@ use crate::ui::page::{PageHead, page};
 
 const TITLE: &str = "Confirm your address";
 
-/// The page that a mail's link leads to; without its token, the one that says
-/// that the mail is on its way.
+/// The target of the link in the mail. Without its token, it says that the mail was sent.
 #[component]
 pub(crate) fn ConfirmAddressPage() -> impl IntoView {
     let (id, token) = (id_in_path(), in_query("token"));
@@ -82,7 +81,8 @@ fn ConfirmForm(
     }
 }
 
-/// What whoever did not sign up themselves must know before they confirm.
+/// A warning for users who did not sign up themselves. They must read it before they
+/// confirm.
 #[component]
 fn PasswordNote() -> impl IntoView {
     view! {
@@ -95,12 +95,12 @@ fn PasswordNote() -> impl IntoView {
     }
 }
 
-/// Has the mail sent again.
+/// Sends the mail again.
 #[component]
 fn AgainForm(id: String) -> impl IntoView {
     let action = ServerAction::<AskConfirmation>::new();
     let sent = sent(action);
-    // Without the token, which is of no more use.
+    // Without the token, which is used up.
     let back = format!("/verify_email/{id}");
     view! {
         <ActionForm action=action>

@@ -1,5 +1,4 @@
-//! What the pages before the sign-in share: one form beside a picture of what
-//! the product does.
+//! The layout of pages before the sign-in: one form next to a picture of the product.
 
 use leptos::prelude::*;
 
@@ -27,7 +26,7 @@ pub(crate) fn Entrance(
     }
 }
 
-/// The address of an account that the page knows already, for password managers.
+/// The known address of a user, for password managers.
 #[component]
 pub(crate) fn KnownAddress(
     /// The address.
@@ -41,7 +40,7 @@ pub(crate) fn KnownAddress(
     }
 }
 
-/// Says why signing in will not work at this address.
+/// Explains why signing in does not work at this address.
 #[component]
 pub(crate) fn InsecureNote() -> impl IntoView {
     view! {

@@ -1,5 +1,5 @@
-//! Batch exports of an organization: the list, and what their pages have in
-//! common.
+//! Batch exports of an organization: the list, and shared parts of the pages of an
+//! export.
 
 pub(crate) mod backfill;
 mod calls;
@@ -40,12 +40,12 @@ use crate::ui::table::{Column, Line, Table, cell};
 use crate::ui::time::Time;
 
 const TITLE: &str = "Exports";
-/// Exports on a page.
+/// Exports on one page of the list.
 const LINES: u32 = 20;
-/// Seconds after which the list is asked for again.
+/// Interval of the refresh, in seconds.
 const SECONDS: u32 = 30;
 const DAY_SECONDS: i64 = 24 * 60 * 60;
-/// Filters of the list: word, label.
+/// Filters of the list: value and label.
 const STATES: [(&str, &str); 4] =
     [("", "Any state"), ("failing", "Failing"), ("active", "Active"), ("paused", "Paused")];
 
@@ -99,7 +99,7 @@ pub(crate) fn Exports() -> impl IntoView {
     })
 }
 
-/// What the address asks for.
+/// The query parameters.
 #[derive(Clone)]
 struct Asked {
     name: String,
@@ -219,8 +219,7 @@ fn entry(line: ExportLine, organization: &str, project: Option<String>) -> Line 
     Line::new(cells)
 }
 
-/// The button that pauses an export or lets it go on.
-/// The id of the word that says how an export is doing.
+/// The id of the element with the state of an export, which the pause button updates.
 fn word_id(export: &BatchExport) -> String {
     format!("state-{}", export.id)
 }
@@ -283,7 +282,8 @@ fn strip(recent: &[Run], path: &str) -> AnyView {
     view! { <Strip marks=recent.iter().rev().map(mark).collect() summary=summary /> }.into_any()
 }
 
-/// How many of the newest runs failed, those that are tried again included.
+/// A text with the number of newest runs that failed, including those that will be
+/// retried.
 fn summary(recent: &[Run]) -> String {
     let total = counted(recent.len() as u64, "run", "runs");
     match recent.iter().filter(|run| run.is_failing()).count() {
@@ -292,7 +292,7 @@ fn summary(recent: &[Run]) -> String {
     }
 }
 
-/// Since when an export fails, when it is tried again, and why it fails.
+/// Since when an export fails, the time of the next attempt, and the cause.
 fn trouble(export: &BatchExport, recent: &[Run]) -> Option<AnyView> {
     let since = export.failing_since?.to_string();
     let next = match export.next_try_at {
@@ -323,20 +323,20 @@ fn export_path(organization: &str, export: &str) -> String {
     format!("{}/{export}", list_path(organization))
 }
 
-/// Where one of the newest runs is listed. The runs of the days before it are too, as
-/// many days as the page shows by itself; the few newer ones fit on the page with it.
+/// The address of the list around one of the newest runs. The list begins as many days
+/// before the run as it shows by default. The few newer runs fit on the same page.
 fn run_path(path: &str, run: &Run) -> String {
     let since = run.created_at.plus_seconds(-RUN_DAYS * DAY_SECONDS);
     format!("{path}?after={}#run-{}", day(since), run.id)
 }
 
-/// The beginning of the day, as fields for points in time have it.
+/// The beginning of the day, in the format of `datetime-local` fields.
 fn day(time: Timestamp) -> String {
     time.to_chrono().format("%Y-%m-%dT00:00").to_string()
 }
 
-/// Ways to older things, and from there back to the newest. `by` is the value of
-/// the address that says before what a page begins; `begins` is the present one.
+/// Links to older items, and back to the newest. `by` is the query parameter for the
+/// upper bound of the page; `begins` is its current value.
 fn ways(what: &str, by: &'static str, begins: &str, older: Option<&str>) -> AnyView {
     let way = |rel: &'static str, words: String, begins: Option<&str>| {
         let href = with_query(&[(by, begins)]);
@@ -357,7 +357,7 @@ fn export_in_path() -> String {
     in_path("export")
 }
 
-/// What stands above every page of one export.
+/// The head of every page of one export.
 fn head(found: &ExportHead, title: &'static str) -> AnyView {
     let export = &found.export;
     let path = export_path(&found.house.id, &export.id.to_string());

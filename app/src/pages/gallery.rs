@@ -1,6 +1,5 @@
-//! Every shared part in all of its states, with made-up data that never changes:
-//! to look at, to check, and to take pictures of. Whoever changes a part sees
-//! here what becomes of it.
+//! Component gallery: every shared component in all of its states, with constant data. It
+//! is for design, checks and screenshots. Developers see here the effect of a change.
 
 mod charts;
 mod fields;
@@ -14,7 +13,7 @@ use leptos::prelude::*;
 use crate::server_fns::instance::enter_instance;
 use crate::ui::page::{PageHead, page};
 
-/// All of them, one below the other, for staff.
+/// All components, one below the other, for staff.
 #[component]
 pub(crate) fn Gallery() -> impl IntoView {
     page("Gallery", async {

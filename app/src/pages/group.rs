@@ -1,4 +1,4 @@
-//! One group: its properties, its members, its latest events.
+//! One group: properties, members, recent events.
 
 use leptos::prelude::*;
 
@@ -48,7 +48,7 @@ pub(crate) fn Group() -> impl IntoView {
     })
 }
 
-/// How far back members and events were looked for.
+/// The number of events in which members and events were searched, as a text.
 fn looked(group: &GroupView) -> String {
     let count = counted(group.looked_at as u64, "event", "events");
     if group.more {

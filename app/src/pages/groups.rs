@@ -17,10 +17,10 @@ use crate::ui::table::{Column, Line, Table, cell};
 use crate::ui::time::Time;
 
 const TITLE: &str = "Groups";
-/// Groups of one page.
+/// Groups on one page.
 const PAGE: u32 = 50;
 
-/// The list, of one type or of all.
+/// The list of groups, of one type or of all.
 #[component]
 pub(crate) fn Groups() -> impl IntoView {
     let project = project_in_path();
@@ -110,10 +110,10 @@ fn line(project: i64, group: GroupLine) -> Line {
     ])
 }
 
-/// An event that makes a group of this type.
+/// An example event that creates a group of this type.
 fn snippet(project: &ProjectView, kind: &str) -> String {
     let ProjectView { key, host, .. } = project;
-    // Part of one word of the shell, whatever is in it.
+    // Quoted, so that the shell reads it as part of one word.
     let kind = serde_json::to_string(kind).unwrap_or_default().replace('\'', r"'\''");
     format!(
         "curl -sS {host}/i/v0/e/ \\\n  -H 'Content-Type: application/json' \\\n  -d '{{\n    \
@@ -129,7 +129,7 @@ fn snippet(project: &ProjectView, kind: &str) -> String {
     )
 }
 
-/// Events name groups of the type, or of these types, but none was made.
+/// Events name groups of this type, or of these types, but no event created one.
 fn named_only(project: &ProjectView, kind: String, types: &[String]) -> AnyView {
     let (title, kind) = match (kind.is_empty(), types.first()) {
         (true, Some(first)) => ("No group yet", first.clone()),

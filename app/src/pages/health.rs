@@ -1,5 +1,5 @@
-//! How it goes with what reaches a project: events over time, how fast and how
-//! large, and the reasons for which some were dropped or altered.
+//! Health of a project's events: traffic over time, delay and size, and the reasons for
+//! dropped or altered events.
 
 pub(crate) mod affected;
 mod reasons;
@@ -27,9 +27,9 @@ use crate::ui::table::{Column, Line, Table, cell};
 use crate::ui::time::{ProjectZone, Time};
 
 const TITLE: &str = "Health";
-/// The range that is looked at unless the address says another.
+/// The default time range.
 const USUAL: &str = "24h";
-/// Ranges: name in the address, and words.
+/// Time ranges: value in the address, and label.
 const RANGES: [(&str, &str); 5] = [
     ("1h", "1 hour"),
     ("6h", "6 hours"),
@@ -37,10 +37,10 @@ const RANGES: [(&str, &str); 5] = [
     ("7d", "7 days"),
     ("30d", "30 days"),
 ];
-/// Largest body that is taken, in bytes.
+/// Largest accepted request body, in bytes.
 const LIMIT: u64 = 20 << 20;
 
-/// The page.
+/// The health page.
 #[component]
 pub(crate) fn Health() -> impl IntoView {
     let id = project_in_path();
@@ -69,7 +69,7 @@ pub(crate) fn Health() -> impl IntoView {
             {ranges(range, compare, zoomed)}
             {is_unreadable.then(unreadable)}
             {zoom(id, range, compare, &traffic)}
-            // The charts' own headings are below one of the page.
+            // The headings of the charts are one level below this one.
             <h2 class="hidden">"Traffic"</h2>
             {charts(&traffic)}
             {sums(&traffic, compare)}
@@ -115,8 +115,8 @@ fn ranges(range: &'static str, compare: bool, zoomed: bool) -> AnyView {
     .into_any()
 }
 
-/// The part of the time that is shown, to choose another. Dragging over a chart
-/// fills this in and sends it (`behaviours::brush`).
+/// Form for a custom time range. Dragging over a chart fills and sends it
+/// (`behaviours::brush`).
 fn zoom(id: i64, range: &'static str, compare: bool, traffic: &TrafficView) -> AnyView {
     let begin = traffic.times.first().cloned().unwrap_or_default();
     let end = traffic.end.clone();
@@ -224,7 +224,7 @@ fn charts(traffic: &TrafficView) -> AnyView {
     .into_any()
 }
 
-/// The sums of the range, beside those of the one before.
+/// The totals of the range, next to those of the previous range.
 fn sums(traffic: &TrafficView, compare: bool) -> AnyView {
     if !compare {
         return ().into_any();
@@ -280,7 +280,7 @@ fn some(values: &[u64]) -> Vec<Option<u64>> {
     values.iter().copied().map(Some).collect()
 }
 
-/// The length of a step in words.
+/// The length of a step as a text.
 fn step(seconds: i64) -> String {
     match (seconds / 60, seconds / 3_600) {
         (1, _) => "minute".to_owned(),

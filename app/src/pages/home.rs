@@ -1,11 +1,11 @@
-//! Where a visit begins: leads to the project looked at last.
+//! The start address: redirects to the project that the user visited last.
 
 use leptos::prelude::*;
 
 use crate::server_fns::account::find_home;
 use crate::ui::page::{PageHead, page};
 
-/// Leads on.
+/// Redirects.
 #[component]
 pub(crate) fn Home() -> impl IntoView {
     let content = page("Welcome back", async {

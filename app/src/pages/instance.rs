@@ -1,4 +1,4 @@
-//! The instance, for staff: the process, its data, its work, how much there is.
+//! The instance page for staff: process, data, work in progress, totals.
 
 use leptos::prelude::*;
 
@@ -10,7 +10,7 @@ use crate::ui::page::{PageHead, page};
 use crate::ui::sections::Section;
 use crate::ui::status::{Status, Tone};
 
-/// What is known now.
+/// The instance page.
 #[component]
 pub(crate) fn Instance() -> impl IntoView {
     page("Instance", async {
@@ -92,7 +92,7 @@ fn on_disk(disk: DiskFacts) -> AnyView {
     .into_any()
 }
 
-/// What of the ingest log is damaged: shown where there is something.
+/// Damage of the ingest log. Shown only if there is any.
 fn damaged(damage: DamageFacts) -> impl IntoView {
     let DamageFacts { places, bytes, missing_bytes } = damage;
     let places = (places > 0).then(|| {

@@ -1,4 +1,4 @@
-//! One personal API key: what it may do, its value, its end.
+//! One personal API key: its scopes, rotation, revocation.
 
 use leptos::prelude::*;
 use weir_model::keys::{LABEL_MAX, Overlap};
@@ -56,7 +56,8 @@ fn EditForm(key: KeyView, offer: KeyOffer) -> impl IntoView {
     let update = ServerAction::<UpdateKey>::new();
     let sent = sent(update);
     if sent.is_changed_elsewhere() {
-        // The key is shown as it is now.
+        // After a conflict the form shows the stored key, not the values of the failed
+        // form.
         provide_context(Typed::default());
     }
     let shows = vec![(KEY.to_owned(), key.edited())];
@@ -81,7 +82,7 @@ fn EditForm(key: KeyView, offer: KeyOffer) -> impl IntoView {
     }
 }
 
-/// Until when an old value works.
+/// Choices of how long an old value stays valid.
 pub(super) fn overlaps() -> Vec<Choice> {
     let label = |overlap: Overlap| match overlap {
         Overlap::None => "It ends at once",

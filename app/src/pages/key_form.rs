@@ -1,5 +1,4 @@
-//! What the forms of a new key and of one that is there have in common: presets,
-//! scopes, and where the key works.
+//! Shared fields of the forms for new and existing keys: presets, scopes, and limits.
 
 use leptos::prelude::*;
 use weir_model::scopes::{Scope, ScopeAction, ScopeObject};
@@ -10,7 +9,7 @@ use crate::ui::field::{initial, ticked};
 use crate::ui::form::Sent;
 use crate::ui::icon::Icon;
 
-/// What a key can begin with: word, label, explanation.
+/// Presets: value, label, explanation.
 const PRESETS: [(&str, &str, &str); 6] = [
     ("read", "Read-only", "Reads everything you can see, changes nothing."),
     ("exports", "Batch exports", "Sets up, runs and watches exports."),
@@ -20,7 +19,7 @@ const PRESETS: [(&str, &str, &str); 6] = [
     ("all", "Everything", "Whatever you may do, now and later: deleting organizations too."),
 ];
 
-/// Why a scope deserves a second thought, if it does.
+/// A warning about a scope, if there is one.
 pub(super) fn caution(scope: Scope) -> Option<&'static str> {
     let object = match scope {
         Scope::All => return Some("Who has the key can do whatever you may do."),
@@ -40,7 +39,7 @@ pub(super) fn caution(scope: Scope) -> Option<&'static str> {
     }
 }
 
-/// Where a key works, as it is now.
+/// The current limits of a key.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Held {
     /// Ids of the organizations that it is limited to.
@@ -49,12 +48,12 @@ pub(super) struct Held {
     pub(super) projects: Vec<i64>,
 }
 
-/// What it may do: one preset of several.
+/// The preset of the key's scopes.
 #[component]
 pub(super) fn Presets(
-    /// What became of the form.
+    /// The result of the form.
     sent: Sent,
-    /// The one to begin with.
+    /// The initial preset.
     preset: &'static str,
 ) -> impl IntoView {
     let chosen = initial("preset", preset.to_owned());
@@ -89,14 +88,14 @@ pub(super) fn Presets(
     .into_any()
 }
 
-/// What is chosen for an object to begin with: the value of its field.
+/// The initial value of the field for an object.
 fn value_of(object: ScopeObject, held: &[Scope]) -> String {
     let mine = held.iter().filter(|scope| matches!(scope, Scope::On(of, _) if *of == object));
     mine.max().map(ToString::to_string).unwrap_or_default()
 }
 
-/// One line per kind of thing. Shown by the style sheet when "custom" is chosen,
-/// so that it works without scripts. Scopes that are not offered stay.
+/// One line per kind of object. The style sheet shows it when "custom" is chosen, so that
+/// it works without scripts. Scopes that the form does not offer are kept.
 #[component]
 pub(super) fn ScopeGrid(
     /// The scopes that the key has.
@@ -162,14 +161,15 @@ fn line(at: usize, object: ScopeObject, held: &[Scope]) -> AnyView {
     .into_any()
 }
 
-/// Where the key works: wherever its owner belongs, or in some places only.
+/// The limits of the key: everything that its owner can access, or only some
+/// organizations or projects.
 #[component]
 pub(super) fn ReachFields(
-    /// What became of the form.
+    /// The result of the form.
     sent: Sent,
-    /// What there is.
+    /// The organizations and projects to choose from.
     offer: KeyOffer,
-    /// What is chosen to begin with.
+    /// The initial choice.
     held: Held,
 ) -> impl IntoView {
     let Held { organizations, projects } = held;

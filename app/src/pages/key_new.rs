@@ -1,4 +1,4 @@
-//! A new personal API key: what it is for, what it may do, where, and how long.
+//! Creates a personal API key: label, scopes, limits, expiry.
 
 use leptos::prelude::*;
 use weir_model::keys::LABEL_MAX;
@@ -12,9 +12,9 @@ use crate::ui::form::{Back, FormFailure, Sent, Submit, sent};
 use crate::ui::icon::Icon;
 use crate::ui::page::{PageHead, page};
 
-/// Days that a key works unless something else is chosen.
+/// Default lifetime of a key, in days.
 const DEFAULT_DAYS: u16 = 90;
-/// The preset to begin with.
+/// The initial preset.
 const DEFAULT_PRESET: &str = "read";
 
 /// The form.
@@ -56,7 +56,7 @@ fn KeyForm(offer: KeyOffer) -> impl IntoView {
     }
 }
 
-/// What the key of the form as it comes will be able to do.
+/// The sentence for the initial values of the form.
 fn said(expiries: &[Expiry]) -> String {
     let days = initial("days", DEFAULT_DAYS.to_string());
     let until = if days == "date" {
@@ -68,7 +68,7 @@ fn said(expiries: &[Expiry]) -> String {
     sentence(&initial("preset", DEFAULT_PRESET.to_owned()), &chosen(), until.as_deref())
 }
 
-/// What was chosen for each kind of thing when the form was sent.
+/// The choice for each kind of object in a form that failed.
 fn chosen() -> Vec<Choice> {
     ScopeObject::OFFERED
         .iter()
@@ -77,7 +77,7 @@ fn chosen() -> Vec<Choice> {
         .collect()
 }
 
-/// How long it works. The last day is shown by the style sheet when it is asked for.
+/// The expiry. The style sheet shows the field for a date when that option is chosen.
 #[component]
 fn Expires(sent: Sent, expiries: Vec<Expiry>, today: String) -> impl IntoView {
     let days = initial("days", DEFAULT_DAYS.to_string());

@@ -1,4 +1,4 @@
-//! A new value of a key, shown exactly once.
+//! Shows a new value of a key exactly once.
 
 use leptos::prelude::*;
 
@@ -8,7 +8,7 @@ use crate::ui::code_figure::CodeFigure;
 use crate::ui::copy::CopyValue;
 use crate::ui::page::{PageHead, page};
 
-/// The value, or that it was shown before.
+/// The value, or a text that it was already shown.
 #[component]
 pub(crate) fn KeyReveal() -> impl IntoView {
     page("Your new key", async {
@@ -26,7 +26,7 @@ pub(crate) fn KeyReveal() -> impl IntoView {
 }
 
 fn shown(value: String, host: &str) -> AnyView {
-    // A key sees itself, whatever its scopes and limits.
+    // This endpoint works for every key, independent of scopes and limits.
     let try_it = format!(
         "curl -sS {host}/api/personal_api_keys/@current/ \\\n  -H 'Authorization: Bearer {value}'"
     );

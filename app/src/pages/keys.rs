@@ -1,4 +1,4 @@
-//! Personal API keys: what each may do, how it is used, and what it was refused.
+//! The list of personal API keys: scopes, use, and refused calls.
 
 use leptos::prelude::*;
 use weir_model::scopes::Scope;
@@ -17,7 +17,7 @@ use crate::ui::page::{PageHead, page};
 use crate::ui::status::{Status, Tone};
 use crate::ui::time::Time;
 
-/// What can be done about a key.
+/// The actions for a key.
 #[derive(Clone, Copy)]
 pub(super) struct Actions {
     revoke: ServerAction<RevokeKey>,
@@ -30,7 +30,7 @@ impl Actions {
         Self { revoke: ServerAction::new(), end: ServerAction::new(), add: ServerAction::new() }
     }
 
-    /// What failed of them.
+    /// The failures of the actions.
     pub(super) fn failures(self) -> AnyView {
         let (revoked, ended, added) = (sent(self.revoke), sent(self.end), sent(self.add));
         view! {
@@ -105,7 +105,7 @@ fn entry(key: KeyView, actions: Actions) -> AnyView {
     .into_any()
 }
 
-/// What it may do, where, how long, and when it did last.
+/// Scopes, limits, expiry and last use of a key.
 pub(super) fn facts(key: &KeyView) -> AnyView {
     let scopes = key.scopes.iter().map(|scope| scope_chip(scope)).collect_view();
     let expires = match (key.expires_at.clone(), key.expired) {
@@ -164,7 +164,7 @@ fn call(call: CallView) -> AnyView {
     .into_any()
 }
 
-/// The value before, while it works.
+/// The previous value, while it is valid.
 pub(super) fn previous(key: &KeyView, actions: Actions) -> AnyView {
     let Some(PreviousView { mask, until, used_at }) = key.previous.clone() else {
         return ().into_any();
@@ -194,7 +194,7 @@ pub(super) fn previous(key: &KeyView, actions: Actions) -> AnyView {
     .into_any()
 }
 
-/// The calls that it was refused, and the scopes that would have allowed them.
+/// The refused calls, and the scopes that would have allowed them.
 pub(super) fn refused(key: &KeyView, actions: Actions) -> AnyView {
     if key.refused == 0 || key.refusals.is_empty() {
         return ().into_any();
@@ -252,7 +252,7 @@ fn add_scope(key: &KeyView, scope: String, actions: Actions) -> AnyView {
     .into_any()
 }
 
-/// Ending the key for good.
+/// Revokes the key.
 pub(super) fn revoke(id: String, label: String, actions: Actions) -> AnyView {
     view! {
         <Confirm button="Revoke" of=label danger=true>

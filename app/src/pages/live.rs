@@ -1,4 +1,5 @@
-//! Everything that reaches a project, as it arrives: stored or not, and why.
+//! Live view: everything that reaches a project, as it arrives, stored or not, with the
+//! reasons.
 
 use leptos::prelude::*;
 
@@ -9,7 +10,7 @@ use crate::server_fns::projects::get_project;
 use crate::ui::alert::Alert;
 use crate::ui::page::{PageHead, page};
 
-/// Rows in the first answer.
+/// Number of rows in the first page load.
 const FIRST: u16 = 100;
 
 /// The page.
@@ -24,7 +25,7 @@ pub(crate) fn Live() -> impl IntoView {
         let mut rows = list_live_rows(project, FIRST).await?;
         let mut gone = None;
         if let Some(key) = open.as_deref().filter(|key| !has(&rows, key)) {
-            // A link may lead to a row that has moved down since.
+            // The linked row can have moved beyond the first rows.
             let more = list_live_rows(project, KEPT).await?;
             match more.into_iter().find(|row| row.key == key) {
                 Some(row) => rows.push(row),

@@ -1,4 +1,4 @@
-//! Signing in.
+//! The sign-in page.
 
 use leptos::prelude::*;
 
@@ -12,10 +12,10 @@ use crate::ui::form::{Back, FormFailure, Submit, sent};
 use crate::ui::page::{PageHead, page};
 use crate::ui::password::PasswordField;
 
-/// Characters of a code or a recovery code, in groups or not.
+/// Longest code or recovery code, with separators, in characters.
 const CODE_MAX: usize = 40;
 
-/// The sign-in.
+/// The sign-in form.
 #[component]
 pub(crate) fn Login() -> impl IntoView {
     let next = in_query("next");
@@ -95,7 +95,7 @@ fn LoginForm(
             })}
             <Submit sent=sent label="Sign in" busy="Signing in..." />
         </ActionForm>
-        // Where no mail is sent, that page says who helps.
+        // Without mail, that page says who can help.
         <p><a href="/reset">"Forgot your password?"</a></p>
     }
 }

@@ -1,4 +1,4 @@
-//! Proving once more who one is, before something that matters.
+//! Confirms the identity of a signed-in user before a sensitive action.
 
 use leptos::prelude::*;
 
@@ -13,7 +13,7 @@ use crate::ui::form::{Back, FormFailure, Submit, sent};
 use crate::ui::page::{PageHead, page};
 use crate::ui::password::PasswordField;
 
-/// The sign-in of whoever is signed in already.
+/// The sign-in form of a user who is already signed in.
 #[component]
 pub(crate) fn LoginAgain() -> impl IntoView {
     let next = in_query("next");
@@ -33,11 +33,11 @@ pub(crate) fn LoginAgain() -> impl IntoView {
 #[component]
 fn AgainForm(
     email: String,
-    /// The page that one goes on to.
+    /// The page to continue with.
     next: String,
-    /// Name of the form that waits, if one does.
+    /// Name of the form that waits, if there is one.
     held: String,
-    /// Whether a form was sent that cannot wait, for it carried a file.
+    /// Whether a form was discarded because it carried a file, which cannot be kept.
     unsent: bool,
 ) -> impl IntoView {
     let action = ServerAction::<SignInAgain>::new();

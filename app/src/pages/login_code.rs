@@ -1,4 +1,4 @@
-//! The second step of signing in: a code of the second factor.
+//! The second step of the sign-in: the second factor.
 
 use leptos::prelude::*;
 
@@ -10,14 +10,14 @@ use crate::ui::field::Field;
 use crate::ui::form::{Back, FormFailure, Submit, sent};
 use crate::ui::page::{PageHead, page};
 
-/// So many wrong codes, and the clock may be at fault.
+/// After this many wrong codes, the page suggests that the clock can be wrong.
 const MANY: u64 = 2;
-/// Characters of a code, in groups or not.
+/// Longest code, with separators, in characters.
 const CODE_MAX: usize = 11;
-/// Characters of a recovery code, in groups or not.
+/// Longest recovery code, with separators, in characters.
 const RECOVERY_MAX: usize = 40;
 
-/// Asks for a code.
+/// The form for the code.
 #[component]
 pub(crate) fn LoginCode() -> impl IntoView {
     let next = in_query("next");

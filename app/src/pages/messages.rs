@@ -1,4 +1,4 @@
-//! What pages have told in this session, for whoever missed it.
+//! The notices of this session, for users who missed them.
 
 use leptos::prelude::*;
 

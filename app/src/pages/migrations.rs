@@ -1,5 +1,4 @@
-//! Historical migrations: how to bring events in, how it goes, and what looks
-//! wrong with what came.
+//! Historical migrations: instructions, progress, and suspicious data.
 
 mod script;
 mod sources;
@@ -69,7 +68,7 @@ pub(crate) fn Migrations() -> impl IntoView {
     })
 }
 
-/// How to migrate, and what to mind.
+/// Instructions and warnings.
 fn how(project: &ProjectView) -> AnyView {
     let organization = format!("/organizations/{}", project.organization);
     view! {
@@ -117,7 +116,7 @@ fn plan(
     let hidden = source.clone();
     let same = source.clone();
     let tabs = is_open.then(|| {
-        // One plan is open at a time, so the name of the group is not there twice.
+        // Only one plan is open at a time, so the name of the radio group is unique.
         view! { <CodeTabs name="script" legend="Kind of script" tabs=scripts /> }
     });
     let href = format!("/projects/{}/migrations?plan={id}", project.id);

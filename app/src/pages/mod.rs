@@ -1,5 +1,6 @@
-//! The pages: each one fetches what it shows, and lays it out. Parts that are
-//! used again are in `ui`.
+//! The pages. Each page fetches its data and lays it out.
+//!
+//! What does not belong here: reusable components (`ui`).
 
 pub(crate) mod account;
 pub(crate) mod account_nav;
@@ -51,8 +52,8 @@ use leptos_router::hooks::use_params_map;
 
 use crate::ui::query::in_query;
 
-/// The number of the project in the address; 0, which no project has, when it
-/// is none.
+/// The number of the project in the address. 0, which no project has, if it is not a
+/// number.
 fn project_in_path() -> i64 {
     id_in_path().parse().unwrap_or(0)
 }
@@ -62,7 +63,7 @@ fn id_in_path() -> String {
     in_path("id")
 }
 
-/// The value of the address at this parameter of its route.
+/// The value of a route parameter.
 fn in_path(name: &str) -> String {
     use_params_map().with_untracked(|params| params.get(name)).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! What is shown where nothing is.
+//! The page for unknown addresses.
 
 use leptos::prelude::*;
 
@@ -6,7 +6,7 @@ use crate::context::set_not_found;
 use crate::frame::Mark;
 use crate::ui::page::PageHead;
 
-/// A page that does not exist, or not for this person.
+/// The text for a page that does not exist, or that the user may not see.
 #[component]
 pub(crate) fn NotFound() -> impl IntoView {
     set_not_found();

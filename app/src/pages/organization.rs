@@ -1,5 +1,5 @@
-//! One organization: its settings, and the ways to its members, invites, domains
-//! and activity, which have pages of their own.
+//! One organization: its settings, and links to the pages of members, invites, domains
+//! and activity.
 
 pub(crate) mod activity;
 mod activity_words;
@@ -34,12 +34,12 @@ use crate::ui::status::{Status, Tone};
 use crate::ui::time::Time;
 
 const TITLE: &str = "Organization settings";
-/// Who may change settings, for those who may not.
+/// Explains to other members who can change the settings.
 const ADMINISTRATORS: &str = "Administrators and owners can change this.";
-/// Names that a preview spells out.
+/// Limit of names in a preview.
 const NAMED: usize = 20;
 
-/// The settings.
+/// The settings page.
 #[component]
 pub(crate) fn Organization() -> impl IntoView {
     let id = id_in_path();
@@ -66,7 +66,7 @@ pub(crate) fn Organization() -> impl IntoView {
     })
 }
 
-/// The ways between the pages of an organization.
+/// Links between the pages of an organization.
 #[component]
 fn Tabs(
     /// Id of the organization.
@@ -87,7 +87,7 @@ fn Tabs(
     view! { <SubNav label="Organization" tabs=tabs /> }
 }
 
-/// Names for a preview: the first few, and how many more.
+/// Names for a preview: the first few, and the number of others.
 fn named(names: &[String]) -> AnyView {
     let more = names.len().saturating_sub(NAMED);
     let first = names.iter().take(NAMED).map(|name| view! { <li class="wrap">{name.clone()}</li> });
@@ -185,7 +185,7 @@ fn JoinMail(organization: OrganizationView) -> impl IntoView {
     }
 }
 
-/// Asking all members for a second factor, with who has none.
+/// Requires a second factor of all members. Lists the members without one.
 #[component]
 fn SecondFactor(organization: OrganizationView, without: Vec<String>) -> impl IntoView {
     let OrganizationView { id, enforces_2fa, may_change, .. } = organization;

@@ -1,4 +1,4 @@
-//! A new organization.
+//! Creates an organization.
 
 use leptos::prelude::*;
 use serde_json::json;

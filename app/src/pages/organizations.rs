@@ -1,4 +1,4 @@
-//! The organizations of a person.
+//! The organizations of the user.
 
 use leptos::prelude::*;
 use serde_json::json;
@@ -67,7 +67,7 @@ fn list(found: Vec<OrganizationView>, switch: ServerAction<SwitchOrganization>) 
             .into_any()
         };
         let projects = organization.projects.into_iter().map(|(id, name, has_events)| {
-            // The page where one goes on.
+            // The most useful page of the project.
             let (page, state) = match has_events {
                 true => ("live", "Receives events"),
                 false => ("start", "No event yet"),

@@ -1,4 +1,4 @@
-//! Backfills of an export: looking at one before it is started, following them.
+//! Backfills of an export: preview, start, progress.
 
 use leptos::prelude::*;
 use weir_model::exports::{Backfill, ExportModel};
@@ -26,7 +26,7 @@ use crate::ui::table::{Column, Line, Table, cell};
 use crate::ui::time::Time;
 
 const TITLE: &str = "Backfill";
-/// Seconds after which the list is asked for again while one goes on.
+/// Interval of the refresh while a backfill is in progress, in seconds.
 const SECONDS: u32 = 5;
 
 /// The page.
@@ -57,7 +57,7 @@ pub(crate) fn ExportBackfill() -> impl IntoView {
     })
 }
 
-/// The bounds, and what a backfill with them would do.
+/// The fields for the bounds, and the preview.
 fn planning(found: &ExportHead, start: String, end: String, is_asked: bool, sent: Sent) -> AnyView {
     let path = export_path(&found.house.id, &found.export.id.to_string());
     let preview = is_asked.then(|| {
@@ -95,7 +95,7 @@ fn planning(found: &ExportHead, start: String, end: String, is_asked: bool, sent
     .into_any()
 }
 
-/// What would be done, what to know of it, and the button that does it.
+/// The preview: the planned runs, warnings, and the button that starts the backfill.
 fn previewed(found: &ExportHead, preview: &Preview, start: String, end: String) -> AnyView {
     let export = &found.export;
     let Some(begin) = preview.start_at.clone() else {

@@ -1,4 +1,4 @@
-//! What is done with exports, as requests to the API.
+//! Requests to the API that correspond to the forms of exports.
 
 use serde_json::{Map, Value, json};
 use weir_model::exports::destinations::{Kind, Need};
@@ -8,7 +8,7 @@ use crate::server_fns::exports::ExportHead;
 use crate::server_fns::exports::config::{asked, may_be_empty};
 use crate::ui::api_request::ApiCall;
 
-/// A request about the export; `rest` is what it does, if not by its method.
+/// A request about the export. `rest` is the end of its path.
 pub(super) fn call(method: &'static str, found: &ExportHead, rest: &str) -> ApiCall {
     below(method, &found.house.id, &format!("{}/{rest}", found.export.id))
 }
@@ -42,7 +42,7 @@ pub(super) fn saving(shape: &Shape) -> ApiCall {
     below("PATCH", organization, &format!("{}/", export.id)).with(body)
 }
 
-/// The request that does the first step of the test of a form's destination.
+/// The request that runs the first step of the test of a destination.
 pub(super) fn testing(shape: &Shape) -> ApiCall {
     let config = config(shape);
     let organization = &shape.house.id;
@@ -59,8 +59,8 @@ pub(super) fn testing(shape: &Shape) -> ApiCall {
     }
 }
 
-/// The settings, with dots in the place of secrets that a new export is given; those
-/// that are kept are left out. Settings within others are left out too, because they
+/// The settings. Required secrets of a new export are dots, optional ones are blanks;
+/// stored secrets are omitted because they stay. Nested settings are omitted too: they
 /// may be empty only together.
 fn config(shape: &Shape) -> Value {
     let is_new = shape.export.is_none();

@@ -1,17 +1,16 @@
-//! What helps when a run fails: for every class of fault what happened and what to
-//! check.
+//! Advice for failed runs: the cause and the checks for every class of failure.
 //!
-//! Faults begin with their class, such as `ForbiddenAddress: The address ...`
-//! (`weir_export::destination::Failure`). Classes of destinations with the same name
-//! mean the same; where they need different advice it names the destination.
+//! Error messages begin with their class, such as `ForbiddenAddress: The address ...`
+//! (`weir_export::destination::Failure`). Classes of several destinations with the same
+//! name mean the same. Where the advice differs, it names the destination.
 
 use leptos::prelude::*;
 
-/// What to do about a class of fault.
+/// Advice about a class of failure.
 struct Cause {
-    /// Its classes.
+    /// The classes it applies to.
     classes: &'static [&'static str],
-    /// What to look at, in the order of how often it helps.
+    /// Checks, the most frequent cause first.
     checks: &'static [&'static str],
 }
 
@@ -272,21 +271,21 @@ const CAUSES: &[Cause] = &[
     },
 ];
 
-/// The class at the beginning of a fault.
+/// The class at the beginning of an error message.
 pub(super) fn class(error: &str) -> &str {
     let class = error.split(':').next().unwrap_or_default();
     let is_word = !class.is_empty() && class.bytes().all(|byte| byte.is_ascii_alphanumeric());
     if is_word { class } else { "" }
 }
 
-/// What to check for a fault; nothing when its class is not known.
+/// Checks for an error message. Empty when its class is unknown.
 fn checks(error: &str) -> &'static [&'static str] {
     let class = class(error);
     let known = CAUSES.iter().find(|cause| cause.classes.contains(&class));
     known.map_or(&[], |cause| cause.checks)
 }
 
-/// "What to check" for a fault.
+/// "What to check" for an error message.
 pub(super) fn advice(error: &str) -> Option<AnyView> {
     let checks = checks(error);
     (!checks.is_empty()).then(|| {
@@ -323,7 +322,7 @@ mod tests {
         assert_eq!(all.len(), different.len());
     }
 
-    /// The classes that the pages of the destinations tell are known here.
+    /// Every class in the documents of the destinations is known here.
     #[test]
     fn every_class_of_the_documents_has_a_cause() {
         let pages = [
@@ -338,7 +337,7 @@ mod tests {
             include_str!("../../../../docs/destinations/databricks.md"),
         ];
         for page in pages {
-            // Of the tables of faults, which alone end with what is tried again.
+            // Only tables of failures end with a column about retries.
             let lines = page.lines().skip_while(|line| !line.contains("is it tried again"));
             for line in lines.take_while(|line| line.starts_with('|')).skip(2) {
                 let first = line.split('|').nth(1).unwrap_or_default();

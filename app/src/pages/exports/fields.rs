@@ -1,5 +1,5 @@
-//! The fields for what a destination is set up with, drawn from the one list of
-//! settings (`weir_model::exports::destinations`).
+//! Form fields for the settings of a destination, generated from the list of settings in
+//! `weir_model::exports::destinations`.
 
 use leptos::prelude::*;
 use weir_model::exports::destinations::{DestinationType, Kind, Need};
@@ -10,19 +10,19 @@ use crate::server_fns::exports::config::{Asked, Values, asked};
 use crate::ui::field::{Check, Choice, SecretField, Select, TextArea, TextLine};
 use crate::ui::form::Sent;
 
-/// Secrets longer than this have several lines, as keys do.
+/// Secrets that may be longer than this have a field of several lines, as keys do.
 const ONE_LINE: usize = 1_000;
 
-/// What the fields begin with.
+/// The initial values of the fields.
 #[derive(Clone, Default)]
 pub(super) struct Begin {
-    /// Values by path; none: the defaults of a new destination.
+    /// Values by path. `None`: the defaults of a new destination.
     pub(super) values: Option<Values>,
-    /// Secrets that are set, by path.
+    /// Paths of the secrets that are set.
     pub(super) set: Vec<String>,
 }
 
-/// Names and labels of the fields, for the summary of faults.
+/// Names and labels of the fields, for the summary of errors.
 pub(super) fn labels(kind: &'static DestinationType) -> Vec<(String, String)> {
     let label = |asked: Asked| {
         let (label, _) = words::setting(kind.name, &asked.path);
@@ -88,8 +88,8 @@ fn field(kind: &'static DestinationType, asked: &Asked, begin: &Begin, sent: Sen
     }
 }
 
-/// What a field that is no secret begins with. Settings within others have no
-/// default here: who leaves all of them empty does not use them.
+/// The initial value of a field that is not a secret. Nested settings have no default in
+/// the form: if all of them are empty, they are not used.
 fn value(asked: &Asked, begin: &Begin) -> String {
     if let Some(values) = &begin.values {
         return values.get(&asked.path).cloned().unwrap_or_default();
@@ -107,7 +107,8 @@ fn value(asked: &Asked, begin: &Begin) -> String {
     }
 }
 
-/// A secret: never shown, and kept when it is left empty.
+/// The field of a secret. The value is never shown, and it stays if the field is left
+/// empty.
 fn secret(
     asked: &Asked,
     sent: Sent,

@@ -1,4 +1,4 @@
-//! The form of an export, for a new one and for one that is there.
+//! The form of an export, for creating and for editing.
 
 use leptos::prelude::*;
 use weir_model::exports::destinations::DestinationType;
@@ -23,30 +23,30 @@ const WEEKS: &str = "Weeks begin on";
 const DAYS: &str = "Days begin at";
 const ZONE: &str = "Time zone";
 
-/// What the form is about and begins with.
+/// What the form edits, and its initial values.
 pub(super) struct Shape {
-    /// Where the export is.
+    /// The organization and its projects.
     pub(super) house: House,
-    /// The kind of its destination.
+    /// The type of the destination.
     pub(super) kind: &'static DestinationType,
-    /// The export that is there; none: a new one.
+    /// The edited export. `None`: the form creates one.
     pub(super) export: Option<BatchExport>,
-    /// What the fields of the destination begin with.
+    /// The initial values of the destination's fields.
     pub(super) begin: Begin,
-    /// Path of the function that saves.
+    /// Path of the server function that saves.
     pub(super) saves: &'static str,
-    /// Path of the function that tries the destination.
+    /// Path of the server function that tests the destination.
     pub(super) tries: &'static str,
 }
 
 impl Shape {
-    /// Whether the destination takes columns that a query chooses; else whole events.
+    /// Whether a query can select the columns. Otherwise whole events are exported.
     pub(super) fn takes_query(&self) -> bool {
         self.kind.name != "HTTP"
     }
 }
 
-/// The form. `saved` and `tested`: what became of it, by either button.
+/// The form. `saved` and `tested` are the results of its two buttons.
 pub(super) fn form(shape: Shape, saved: Sent, tested: Sent) -> AnyView {
     let sent = if tested.is_back() { tested } else { saved };
     let outcome = tested.fault(CONNECTION);
@@ -85,7 +85,7 @@ pub(super) fn form(shape: Shape, saved: Sent, tested: Sent) -> AnyView {
             {outcome.map(|outcome| connection(&tried(&outcome)))}
             <div class="submit">
                 <button type="submit" class="button button-primary" data-busy=busy>{verb}</button>
-                // What is missing elsewhere does not matter to the destination.
+                // Missing values of other fields do not matter for the test.
                 <button
                     type="submit"
                     class="button"
@@ -145,7 +145,7 @@ pub(crate) fn all_labels(kind: &'static DestinationType) -> Vec<(String, String)
     own.chain(labels(kind)).collect()
 }
 
-/// Name, project, interval and its window.
+/// Name, project, interval and time range.
 fn schedule(shape: &Shape, sent: Sent) -> AnyView {
     let export = shape.export.as_ref();
     let name = export.map(|export| export.name.clone()).unwrap_or_default();
@@ -187,12 +187,12 @@ fn schedule(shape: &Shape, sent: Sent) -> AnyView {
     .into_any()
 }
 
-/// Where days and weeks begin.
+/// The start of daily and weekly intervals.
 fn offsets(export: Option<&BatchExport>, sent: Sent) -> AnyView {
     let text = |number: Option<i64>| number.map(|number| number.to_string()).unwrap_or_default();
     let day = text(export.and_then(|export| export.offset_day));
     let hour = text(export.and_then(|export| export.offset_hour));
-    // An export may say nothing of it: that is the first choice, and stays so.
+    // An export may have no value here: that is the first choice, and it is kept.
     let choice = |chosen: &str, number: i64, label: String| {
         let is_unsaid = number == 0 && chosen != "0";
         Choice::new(text((!is_unsaid).then_some(number)), label)
@@ -214,7 +214,7 @@ fn offsets(export: Option<&BatchExport>, sent: Sent) -> AnyView {
     .into_any()
 }
 
-/// What is exported: the model and the query.
+/// The model and the query.
 fn what(shape: &Shape, sent: Sent) -> AnyView {
     let takes_query = shape.takes_query();
     let query = shape.export.as_ref().and_then(|export| export.hogql_query.clone());
@@ -252,7 +252,7 @@ fn what(shape: &Shape, sent: Sent) -> AnyView {
     view! { <Section id="contents" title="Contents">{model} {query}</Section> }.into_any()
 }
 
-/// What came of trying the destination.
+/// The result of the connection test.
 fn connection(steps: &[TriedStep]) -> AnyView {
     if steps.is_empty() {
         return view! {

@@ -1,4 +1,4 @@
-//! What the runs of an export wrote into their log.
+//! Log of the runs of an export.
 
 use leptos::prelude::*;
 use weir_model::exports::{LogLevel, LogLine};
@@ -18,12 +18,12 @@ use crate::ui::table::{Column, Line, Table, cell};
 use crate::ui::time::Time;
 
 const TITLE: &str = "Logs";
-/// Seconds after which the newest lines are asked for again.
+/// Interval of the refresh, in seconds.
 const SECONDS: u32 = 15;
-/// Characters of a run's id that lines show.
+/// Number of characters of a run id in a line.
 const SHOWN: usize = 8;
 
-/// What the address asks for.
+/// The query parameters.
 #[derive(Clone)]
 struct Asked {
     run: String,
@@ -46,7 +46,7 @@ impl Asked {
     }
 }
 
-/// The lines.
+/// The log page.
 #[component]
 pub(crate) fn ExportLogs() -> impl IntoView {
     let (organization, export) = (id_in_path(), export_in_path());
@@ -56,7 +56,7 @@ pub(crate) fn ExportLogs() -> impl IntoView {
         text: in_query("text"),
         before: in_query("before"),
     };
-    // Nothing is changed here: its fields belong to no form that can fail.
+    // This page changes nothing: its fields belong to a form that cannot fail.
     let form = sent(ServerAction::<PauseExport>::new());
     page(TITLE, async move {
         let found = get_export(organization.clone(), export.clone()).await?;
@@ -132,7 +132,7 @@ fn listed(list: LogList, found: &ExportHead, asked: &Asked) -> AnyView {
 fn entry(line: LogLine, path: &str) -> Line {
     let (tone, label) = words::level(line.level);
     let run = line.instance_id.to_string();
-    // The end of an id tells runs of one hour apart, its beginning does not.
+    // Ids of runs of the same hour have the same beginning. Their ends differ.
     let shown = run.get(run.len().saturating_sub(SHOWN)..).unwrap_or(&run).to_owned();
     let href = format!("{path}/logs?run={run}");
     Line::new(vec![

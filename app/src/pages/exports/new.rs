@@ -1,4 +1,4 @@
-//! A new export: first where to, then how.
+//! Creates an export: first the destination, then its settings.
 
 use leptos::prelude::*;
 use server_fn::ServerFn;
@@ -21,7 +21,7 @@ const TITLE: &str = "New export";
 pub(crate) fn ExportNew() -> impl IntoView {
     let organization = id_in_path();
     let destination = in_query("destination");
-    // What a form that comes back left in the session belongs to it alone.
+    // Secrets in the session belong only to a form that failed and is shown again.
     let failed = !in_query("__err").is_empty();
     let created = sent(ServerAction::<CreateExport>::new());
     let tested = sent(ServerAction::<TestExport>::new());
@@ -64,7 +64,7 @@ pub(crate) fn ExportNew() -> impl IntoView {
     })
 }
 
-/// The first step, which changes nothing.
+/// The first step: the choice of a destination. It changes nothing.
 fn destinations(organization: &str, sent: Sent) -> AnyView {
     let choices: Vec<Choice> = ALL
         .iter()

@@ -1,4 +1,4 @@
-//! Runs of an export: what each delivered, what went wrong, doing one again.
+//! Runs of an export: delivered rows, failures, and retries.
 
 use leptos::prelude::*;
 
@@ -26,11 +26,11 @@ use crate::ui::table::{Column, Line, Table, cell};
 use crate::ui::time::Time;
 
 const TITLE: &str = "Runs";
-/// Seconds after which the list is asked for again while a run goes on,
+/// Interval of the refresh while a run is in progress, in seconds.
 const SECONDS: u32 = 5;
-/// and while none does.
+/// Interval of the refresh while no run is in progress, in seconds.
 const IDLE_SECONDS: u32 = 30;
-/// Filters by state: word, label.
+/// Filters by state: value and label.
 const STATES: [(&str, &str); 5] = [
     ("", "Any state"),
     ("active", "Under way"),
@@ -39,7 +39,7 @@ const STATES: [(&str, &str); 5] = [
     ("cancelled", "Cancelled"),
 ];
 
-/// What the address asks for.
+/// The query parameters.
 #[derive(Clone)]
 struct Asked {
     state: String,
@@ -49,7 +49,7 @@ struct Asked {
 }
 
 impl Asked {
-    /// Whether only the last days are looked at, because no time is asked for.
+    /// Whether the list is limited to the last days, because no time range is given.
     fn is_of_last_days(&self) -> bool {
         self.after.is_empty() && self.before.is_empty()
     }
@@ -64,7 +64,7 @@ impl Asked {
     }
 }
 
-/// The list.
+/// The list of runs.
 #[component]
 pub(crate) fn ExportRuns() -> impl IntoView {
     let (organization, export) = (id_in_path(), export_in_path());
@@ -79,7 +79,7 @@ pub(crate) fn ExportRuns() -> impl IntoView {
     page(TITLE, async move {
         let found = get_export(organization.clone(), export.clone()).await?;
         let Asked { state, mut after, before, cursor } = asked.clone();
-        // The last days may say nothing of what was before a time.
+        // The default of the last days can exclude all runs before a given time.
         if after.is_empty() && !before.is_empty() {
             after = first_day(&found);
         }
@@ -154,7 +154,7 @@ fn nothing(found: &ExportHead) -> AnyView {
     .into_any()
 }
 
-/// There are runs, but none of those that are asked for.
+/// The export has runs, but none matches the filter.
 fn none_of_these(asked: &Asked, found: &ExportHead) -> AnyView {
     let path = export_path(&found.house.id, &found.export.id.to_string());
     let (filter, all) = (asked.words(), of_all_days(found));
@@ -179,13 +179,13 @@ fn none_of_these(asked: &Asked, found: &ExportHead) -> AnyView {
     }
 }
 
-/// The same page with what is older than the last days too.
+/// The same page, including runs that are older than the last days.
 fn of_all_days(found: &ExportHead) -> String {
     let since = first_day(found);
     with_query(&[("after", Some(since.as_str())), ("cursor", None)])
 }
 
-/// No run is older than its export.
+/// The day of the export's creation. No run is older.
 fn first_day(found: &ExportHead) -> String {
     day(found.export.created_at)
 }
@@ -245,7 +245,7 @@ fn entry(line: RunLine, found: &ExportHead) -> Line {
     Line::new(cells).id(format!("run-{}", run.id))
 }
 
-/// All that is known of a run, and what can be done with it.
+/// Details of a run, and the actions for it.
 fn more(line: &RunLine, found: &ExportHead) -> AnyView {
     let run = &line.run;
     let path = export_path(&found.house.id, &found.export.id.to_string());
@@ -260,13 +260,13 @@ fn more(line: &RunLine, found: &ExportHead) -> AnyView {
         view! { <div><dt>"Goes on at"</dt><dd><code class="wrap">{cursor}</code></dd></div> }
     });
     let id = run.id.to_string();
-    // By it they are opened again when the list is kept fresh.
+    // The refresh uses the id to open the details again.
     let details = format!("details-{id}");
     let logs = format!("{path}/logs?run={id}");
     let of = stretch::of_run(run);
     let is_active = run.status.is_active();
     let form = if is_active { cancel(line, found) } else { again(line, found) };
-    // A button has no place for it.
+    // The retry form is one button without space for its API request.
     let request = (!is_active).then(|| {
         view! { <ApiRequest call=call("POST", found, &format!("runs/{id}/retry/")) of="run again" /> }
     });

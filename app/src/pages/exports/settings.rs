@@ -1,4 +1,4 @@
-//! Settings of an export: changing it, letting it go on, its end.
+//! Settings of an export: editing, resuming, deletion.
 
 use leptos::prelude::*;
 use serde_json::json;
@@ -30,7 +30,7 @@ use crate::ui::time::Time;
 
 const TITLE: &str = "Settings";
 
-/// The settings.
+/// The settings page.
 #[component]
 pub(crate) fn ExportSettings() -> impl IntoView {
     let (organization, export) = (id_in_path(), export_in_path());
@@ -40,7 +40,8 @@ pub(crate) fn ExportSettings() -> impl IntoView {
     page(TITLE, async move {
         let found = get_export(organization.clone(), export.clone()).await?;
         let set = get_export_secrets(organization, export, failed).await?;
-        // An export that another version made may go where this one cannot.
+        // An export of a newer version can have a destination that this version does not
+        // know.
         let kind = DestinationType::of(&found.export.destination.kind).ok_or_else(|| {
             UiError::form("unknown", "This version of Weir does not know the destination.")
         })?;
@@ -65,7 +66,8 @@ pub(crate) fn ExportSettings() -> impl IntoView {
     })
 }
 
-/// Who signed in long ago would lose what is typed when it is sent.
+/// Asks for the password before the form. Otherwise a user with an old sign-in would lose
+/// the typed values when they send it.
 fn confirm_first(found: &ExportHead) -> AnyView {
     let path = super::export_path(&found.house.id, &found.export.id.to_string());
     let next = local_path::encode(&format!("{path}/settings"));

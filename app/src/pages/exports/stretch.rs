@@ -1,4 +1,4 @@
-//! The stretch of time that a run or a backfill exports.
+//! Formats the time range of a run or a backfill.
 
 use leptos::prelude::*;
 use weir_model::Timestamp;
@@ -6,18 +6,18 @@ use weir_model::exports::{Backfill, Run};
 
 use crate::ui::time::Time;
 
-/// Of a run, in the viewer's zone.
+/// The range of a run, in the viewer's zone.
 pub(super) fn of_run(run: &Run) -> AnyView {
     range(run.data_interval_start, run.data_interval_end, "From the beginning to ")
 }
 
-/// Of a backfill, in the viewer's zone.
+/// The range of a backfill, in the viewer's zone.
 pub(super) fn of_backfill(backfill: &Backfill) -> AnyView {
     let start = backfill.adjusted_start_at.or(backfill.start_at);
     range(start, backfill.end_at, "From the first event to ")
 }
 
-/// `open` stands before the end where there is no beginning.
+/// `open` is the text before the end of a range without a start.
 fn range(start: Option<Timestamp>, end: Timestamp, open: &'static str) -> AnyView {
     let end = end.to_string();
     match start {
@@ -26,8 +26,7 @@ fn range(start: Option<Timestamp>, end: Timestamp, open: &'static str) -> AnyVie
     }
 }
 
-/// Of a run where there is room for text only, such as
-/// `2026-08-21 14:00 to 15:00 UTC`.
+/// The range of a run as plain text, such as `2026-08-21 14:00 to 15:00 UTC`.
 pub(super) fn text(run: &Run) -> String {
     let end = run.data_interval_end.minute_text();
     match run.data_interval_start {
@@ -36,7 +35,7 @@ pub(super) fn text(run: &Run) -> String {
     }
 }
 
-/// Two times, the second without what it has in common with the first.
+/// A range of two times. The second time omits the date if both are on the same day.
 fn between(start: &str, end: &str) -> String {
     let start = start.trim_end_matches(" UTC");
     let same_day = start.get(..10).is_some_and(|day| end.starts_with(day));

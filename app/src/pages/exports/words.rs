@@ -1,13 +1,13 @@
-//! Words for exports: states, intervals, destinations and what each is set up with.
+//! Labels for exports: states, intervals, destinations and settings.
 //!
-//! What belongs here: labels and hints. What does not: which settings there are
-//! (`weir_model::exports::destinations`), what helps against a fault (`causes`).
+//! What belongs here: labels and hints. What does not: the list of settings
+//! (`weir_model::exports::destinations`), and advice about failures (`causes`).
 
 use weir_model::exports::{BatchExport, ExportModel, Interval, LogLevel, Run, Status};
 
 use crate::ui::status::Tone;
 
-/// A status: how good it is, and a word.
+/// Tone and word for a status.
 pub(super) const fn status(status: Status) -> (Tone, &'static str) {
     match status {
         Status::Starting => (Tone::Busy, "Starting"),
@@ -23,12 +23,13 @@ pub(super) const fn status(status: Status) -> (Tone, &'static str) {
     }
 }
 
-/// How a run is doing: one that is tried again fails, though it has not ended.
+/// Tone and word for a run. A run that will be retried counts as failing, although it has
+/// not ended.
 pub(super) const fn run(run: &Run) -> (Tone, &'static str) {
     if run.is_retried() { (Tone::Bad, "Failing, tried again") } else { status(run.status) }
 }
 
-/// How an export is doing.
+/// Tone and word for the condition of an export.
 pub(super) fn condition(word: &str, paused: bool) -> (Tone, &'static str) {
     match (word, paused) {
         ("failing", true) => (Tone::Bad, "Failing, paused"),
@@ -38,7 +39,7 @@ pub(super) fn condition(word: &str, paused: bool) -> (Tone, &'static str) {
     }
 }
 
-/// How grave a log line is.
+/// Tone and word for a log level.
 pub(super) const fn level(level: LogLevel) -> (Tone, &'static str) {
     match level {
         LogLevel::Debug => (Tone::Quiet, "Debug"),
@@ -48,7 +49,7 @@ pub(super) const fn level(level: LogLevel) -> (Tone, &'static str) {
     }
 }
 
-/// How often, of a choice.
+/// Label of an interval.
 pub(super) const fn interval(interval: Interval) -> &'static str {
     match interval {
         Interval::Hour => "Every hour",
@@ -59,11 +60,11 @@ pub(super) const fn interval(interval: Interval) -> &'static str {
     }
 }
 
-/// The days of a week, from 0 on.
+/// Names of weekdays. Index 0 is Sunday.
 pub(super) const DAYS: [&str; 7] =
     ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 
-/// How often an export runs and when, as the start of a sentence.
+/// The schedule of an export in words, as the start of a sentence.
 pub(super) fn rhythm(export: &BatchExport) -> String {
     let day = usize::try_from(export.offset_day.unwrap_or(0)).ok().and_then(|day| DAYS.get(day));
     let unit = match export.interval {
@@ -78,7 +79,7 @@ pub(super) fn rhythm(export: &BatchExport) -> String {
     format!("Every {unit} at {hour} {}", export.timezone)
 }
 
-/// What is exported.
+/// Label of a model.
 pub(super) const fn model(model: ExportModel) -> &'static str {
     match model {
         ExportModel::Events => "Events",
@@ -86,7 +87,7 @@ pub(super) const fn model(model: ExportModel) -> &'static str {
     }
 }
 
-/// The rows of a model, after a number.
+/// Singular and plural of the rows of a model.
 pub(super) const fn rows(model: ExportModel) -> (&'static str, &'static str) {
     match model {
         ExportModel::Events => ("event", "events"),
@@ -94,12 +95,12 @@ pub(super) const fn rows(model: ExportModel) -> (&'static str, &'static str) {
     }
 }
 
-/// A count of the wire, which has none below zero.
+/// Converts a count of the API, which is never negative.
 pub(super) fn count(count: Option<i32>) -> Option<u64> {
     count.and_then(|count| u64::try_from(count).ok())
 }
 
-/// What a kind of destination is, in a sentence.
+/// A destination type, described in a sentence.
 pub(super) fn destination(kind: &str) -> &'static str {
     match kind {
         "S3" => "Files of JSON Lines or Parquet, in S3, MinIO, R2 and others.",
@@ -117,7 +118,7 @@ pub(super) fn destination(kind: &str) -> &'static str {
     }
 }
 
-/// What becomes of events that are delivered a second time.
+/// What happens to events that are delivered twice.
 pub(super) fn repeated(kind: &str, model: ExportModel) -> &'static str {
     match (kind, model) {
         (_, ExportModel::Persons) | ("Postgres" | "Redshift", ExportModel::Events) => {
@@ -134,8 +135,8 @@ pub(super) fn repeated(kind: &str, model: ExportModel) -> &'static str {
     }
 }
 
-/// The label of a setting and what to know of it. `path` is its name; a setting
-/// within another one has both, joined with two underscores.
+/// Label and hint of a setting. `path` is its name; a nested setting has both names,
+/// joined with two underscores.
 pub(super) fn setting(kind: &str, path: &str) -> (&'static str, &'static str) {
     let own = match (kind, path) {
         ("S3", "region") => (
@@ -172,7 +173,7 @@ pub(super) fn setting(kind: &str, path: &str) -> (&'static str, &'static str) {
 const PREFIX: &str = "Directory of the files. {year}, {month}, {day}, {hour} and {table} are replaced, as in weir/{year}/{month}.";
 const PREFIX_OR_ROOT: &str = "Directory of the files; empty for the root. {year}, {month}, {day}, {hour} and {table} are replaced.";
 
-/// Settings that mean the same wherever they are.
+/// Settings with the same meaning in all destinations.
 fn shared(path: &str) -> (&'static str, &'static str) {
     match path {
         "bucket_name" => ("Bucket", "It must be there."),

@@ -1,4 +1,4 @@
-//! Charts, with and without something to show.
+//! Charts, with and without data.
 
 use leptos::prelude::*;
 

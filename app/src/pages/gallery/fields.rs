@@ -1,4 +1,4 @@
-//! Forms and their fields: as they begin, refused, and switched off.
+//! Forms and their fields: initial, refused, and disabled.
 
 use leptos::prelude::*;
 
@@ -11,7 +11,7 @@ use crate::ui::password::PasswordField;
 use crate::ui::sections::Section;
 use crate::ui::time::Time;
 
-/// A point in time as a field sends it.
+/// A time in the format of a `datetime-local` field.
 const MOMENT: &str = "2026-08-21T14:05";
 
 /// The fields.

@@ -1,4 +1,4 @@
-//! Lists: ways between pages, filters, tables, slices.
+//! Lists: pagination, filters, tables, slices.
 
 use leptos::prelude::*;
 
@@ -14,7 +14,7 @@ use crate::ui::status::{Status, Tone};
 use crate::ui::table::{Column, Direction, Line, Sort, Table, cell};
 use crate::ui::time::Time;
 
-/// Slices of the list that the address asks for.
+/// Size of a slice of the list.
 const SLICE: u32 = 50;
 
 /// Made-up exports: name, id, tone, state, rows.

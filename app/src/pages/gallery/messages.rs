@@ -1,4 +1,4 @@
-//! Messages: in place, and told once.
+//! Messages: permanent ones and notices.
 
 use leptos::prelude::*;
 

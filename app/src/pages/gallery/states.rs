@@ -1,4 +1,4 @@
-//! What a panel can show.
+//! The states of a panel.
 
 use leptos::prelude::*;
 

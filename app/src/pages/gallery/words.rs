@@ -1,4 +1,4 @@
-//! Small things: states, numbers, texts for machines, icons.
+//! Small components: states, numbers, code, icons.
 
 use leptos::prelude::*;
 use serde_json::json;
@@ -65,10 +65,10 @@ const ICONS: [&str; 48] = [
     "mark",
 ];
 
-/// A source of a plugin.
+/// Example source of a plugin.
 const SOURCE: &str = "export function processEvent(event) {\n  if (event.event === \"$pageview\") {\n    return null;\n  }\n\n  return event;\n}";
 
-/// The small things.
+/// The small components.
 pub(super) fn sections() -> AnyView {
     view! {
         <Section id="states" title="States">{states()}</Section>

@@ -1,5 +1,5 @@
-//! All dropped and altered events of a project that are kept: of a reason, between two
-//! moments, page by page.
+//! Stored samples of dropped and altered events of a project, filtered by reason and
+//! time, with pagination.
 
 use leptos::prelude::*;
 use weir_model::outcomes::Meaning;
@@ -50,7 +50,7 @@ pub(crate) fn AffectedEvents() -> impl IntoView {
 
 fn filter(codes: &[String], code: String, from: String, to: String) -> AnyView {
     let none = Sent::sample(None);
-    // One that the address names is offered, whether it was given or not.
+    // The filter keeps the code of the address, even if no event has it.
     let unknown = (!code.is_empty() && !codes.contains(&code)).then(|| code.clone());
     let options = codes
         .iter()

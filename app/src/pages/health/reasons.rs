@@ -1,5 +1,5 @@
-//! Every reason for which events of a project were dropped or altered: what
-//! happened, what to do, how often, and a sample.
+//! Reasons for dropped or altered events of a project: the cause, the solution, the
+//! count, and a sample.
 
 use leptos::prelude::*;
 use weir_model::live::Outcome;
@@ -15,8 +15,7 @@ use crate::ui::number::grouped;
 use crate::ui::prose::prose;
 use crate::ui::time::Time;
 
-/// The reasons with what is known of them, each with its trend over the range that
-/// is looked at.
+/// The reasons, each with its trend over the selected range.
 pub(super) fn reasons(
     project: &ProjectView,
     found: Vec<ReasonView>,
@@ -37,7 +36,7 @@ pub(super) fn reasons(
     view! { <ul class="plain">{entries}</ul> }.into_any()
 }
 
-/// Nothing is wrong, or nothing came.
+/// The text when there are no problems, or no events.
 fn nothing(project: &ProjectView) -> AnyView {
     if project.has_events {
         return view! {
@@ -62,7 +61,7 @@ fn nothing(project: &ProjectView) -> AnyView {
     .into_any()
 }
 
-/// What a code says of events; `None`: this version does not know it.
+/// The fate that a code stands for. `None`: this version does not know the code.
 pub(super) fn fate_of(code: &str) -> Option<Fate> {
     Meaning::of(code).map(|found| match found.outcome {
         Outcome::Dropped => Fate::Dropped,
@@ -112,7 +111,7 @@ fn entry(project: i64, reason: ReasonView, trend: Vec<u64>) -> AnyView {
     .into_any()
 }
 
-/// The newest event that the reason was given for.
+/// The newest event with the reason.
 fn latest(sample: SampleView, fate: Option<Fate>, sentence: &'static str) -> AnyView {
     view! {
         <details class="sample">
@@ -123,14 +122,14 @@ fn latest(sample: SampleView, fate: Option<Fate>, sentence: &'static str) -> Any
     .into_any()
 }
 
-/// What is known of an event, and its payload.
+/// The stored facts about an event, and its payload.
 pub(super) fn details(sample: SampleView, fate: Option<Fate>) -> AnyView {
     let SampleView { received_at, detail, event, distinct_id, payload } = sample;
     let caption = match fate {
         Some(Fate::Dropped | Fate::Rejected) => sample_caption(&payload),
         Some(Fate::Accepted | Fate::Altered) | None => "Properties as stored",
     };
-    // A flood is counted without keeping one of its events.
+    // In a flood, events are counted without a stored sample.
     let payload = (!payload.is_empty()).then(|| {
         view! { <CodeFigure caption=caption what="payload" text=json::pretty(&payload) /> }
     });
@@ -147,7 +146,7 @@ pub(super) fn details(sample: SampleView, fate: Option<Fate>) -> AnyView {
     .into_any()
 }
 
-/// What is missing or blank is seen in the payload.
+/// One fact. Missing and blank values are omitted, because the payload shows them.
 fn fact(name: &'static str, value: Option<String>) -> Option<impl IntoView> {
     value.filter(|value| !value.trim().is_empty()).map(|value| {
         view! {

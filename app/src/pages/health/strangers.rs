@@ -1,5 +1,4 @@
-//! Requests that were refused: those of the project, and those of which no project
-//! is known.
+//! Refused requests: those of the project, and those without a known project.
 
 use leptos::prelude::*;
 use weir_model::traffic::Refusal;
@@ -11,7 +10,7 @@ use crate::ui::sections::Section;
 use crate::ui::table::{Column, Line, Table, cell};
 use crate::ui::time::Time;
 
-/// Refused requests of the project.
+/// Refused requests of the project, by reason.
 pub(super) fn refusals(found: &[(String, u64)]) -> AnyView {
     let content = if found.is_empty() {
         view! { <p>"No request was refused in this range."</p> }.into_any()
@@ -30,7 +29,8 @@ pub(super) fn refusals(found: &[(String, u64)]) -> AnyView {
     .into_any()
 }
 
-/// What is about the instance; `None`: it is not for this person.
+/// Refused requests of unknown senders to the instance. `None`: the user may not see
+/// them.
 pub(super) fn strangers(found: Option<StrangersView>) -> AnyView {
     let Some(StrangersView { refusals, keys }) = found else {
         return view! {

@@ -1,23 +1,23 @@
-//! Scripts that bring a file of events in, and go on where they were stopped.
+//! Scripts that import a file of events and resume where they were stopped.
 //!
-//! What people typed stands in them between single quotes only.
+//! Text of users is in a script only in single quotes.
 
-/// The file that stands in a script until one is named.
+/// Placeholder for the name of the file.
 const FILE: &str = "events.jsonl";
 
-/// A text as one word of a shell, whatever is in it.
+/// Quotes a text as one word of a shell.
 pub(super) fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// The command of Weir itself. It notes how far it has come beside the file.
+/// The `weir import` command. It stores its progress next to the file.
 pub(super) fn command(host: &str, key: &str, file: &str) -> String {
     let file = if file.is_empty() { FILE } else { file };
     format!("weir import --project-key {} --to {} -- {}", quoted(key), quoted(host), quoted(file))
 }
 
-/// The same with nothing but bash and curl: one request after the other, so that
-/// the order of the events stays, and the number of lines that are sent in a file.
+/// The same with only bash and curl. It sends one request after the other, which keeps
+/// the order of the events, and stores the number of sent lines in a file.
 pub(super) fn loop_of_curl(host: &str, key: &str, file: &str) -> String {
     let file = if file.is_empty() { FILE } else { file };
     let (host, key, file) = (quoted(host), quoted(key), quoted(file));

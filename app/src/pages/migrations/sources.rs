@@ -1,4 +1,4 @@
-//! What came from where, by day: how much, how fast, in which order.
+//! Migrated events by source and day: amount, rate, order.
 
 use leptos::prelude::*;
 
@@ -10,11 +10,11 @@ use crate::ui::status::{Status, Tone};
 use crate::ui::table::{Column, Line, Table, cell};
 use crate::ui::time::Time;
 
-/// Events of a minute beyond which hosted services ask to be told before.
+/// Above this rate, in events per minute, hosted services ask for notice in advance.
 const NOTED: u64 = 10_000;
 
-/// What looks wrong: old events that do not say so, times ahead of the clock,
-/// events of no one.
+/// Warnings: old events that are not marked as historical, times in the future, and
+/// events without a distinct id.
 pub(super) fn suspects(sources: &[SourceView]) -> Option<AnyView> {
     let sum = |of: fn(&SourceView) -> u64| sources.iter().map(of).sum::<u64>();
     let unmarked = sum(|source| if source.historical { 0 } else { source.accepted });

@@ -1,5 +1,5 @@
-//! What was changed in an organization: who, what, when, through what. The filter
-//! is in the address; the same filter makes the file for spreadsheets.
+//! The activity log of an organization: actor, change, time, and API key. The filter is
+//! in the address; the same filter applies to the CSV file.
 
 use leptos::prelude::*;
 use weir_model::activity::{ActivityFilter, BY_SERVICE, Deed, Subject};
@@ -20,9 +20,9 @@ use crate::ui::table::{Column, Line, Table, cell};
 use crate::ui::time::Time;
 
 const TITLE: &str = "Activity";
-/// Entries of a page.
+/// Entries on one page.
 const LIMIT: u32 = 50;
-/// Longest value that is shown without being opened, in characters.
+/// Longer values are collapsed, in characters.
 const VALUE_MAX: usize = 120;
 
 /// The list.
@@ -87,7 +87,7 @@ fn filter_in_query() -> ActivityFilter {
     }
 }
 
-/// What is set of a filter: names as in the address, and values.
+/// The filters that are set: names as in the address, and values.
 fn set(filter: &ActivityFilter) -> Vec<(&'static str, &str)> {
     let all = [
         ("actor", filter.actor.as_str()),
@@ -101,13 +101,13 @@ fn set(filter: &ActivityFilter) -> Vec<(&'static str, &str)> {
     all.into_iter().filter(|(_, value)| !value.is_empty()).collect()
 }
 
-/// Where the file with this filter is.
+/// The address of the file with this filter.
 fn file(id: &str, filter: &ActivityFilter) -> String {
     let pairs = set(filter).into_iter().map(|(name, value)| format!("&{name}={}", encode(value)));
     format!("/_export/activity.csv?organization={id}{}", pairs.collect::<String>())
 }
 
-/// The request that lists the same, as far as the API filters.
+/// The API request for the same list, as far as the API has the filters.
 fn call(id: &str, filter: &ActivityFilter) -> ApiCall {
     let known = set(filter).into_iter().filter_map(|(name, value)| match name {
         "kind" => Some(format!("scope={}", encode(value))),
@@ -150,7 +150,7 @@ fn words(filter: &ActivityFilter, actors: &[(String, String)]) -> String {
 fn Filter(filter: ActivityFilter, actors: Vec<(String, String)>) -> impl IntoView {
     let mut people = vec![(BY_SERVICE.to_owned(), "Weir itself".to_owned())];
     people.extend(actors);
-    // Who was asked for is kept, also when they are no member any more.
+    // Keep the selected actor, even if they are no longer a member.
     if !filter.actor.is_empty() && !people.iter().any(|(id, _)| *id == filter.actor) {
         people.push((filter.actor.clone(), "Somebody else".to_owned()));
     }
@@ -249,13 +249,13 @@ fn actor(who: Option<(String, String, String)>, by_service: bool) -> AnyView {
     }
 }
 
-/// What each field was and is.
+/// Each field before and after the change.
 fn difference(changes: Vec<(String, String, String)>) -> AnyView {
     if changes.is_empty() {
         return "-".into_any();
     }
     let lines = changes.into_iter().map(|(field, before, after)| {
-        // What was not there is not struck out.
+        // Empty values are not struck out.
         let before = match before.is_empty() {
             true => view! { <span>{value(before)}</span> }.into_any(),
             false => view! { <del>{value(before)}</del> }.into_any(),
@@ -272,7 +272,7 @@ fn difference(changes: Vec<(String, String, String)>) -> AnyView {
     view! { <ul class="activity-changes">{lines.collect_view()}</ul> }.into_any()
 }
 
-/// A value; one that is long opens from its beginning.
+/// A value. Long values are collapsed to their beginning.
 fn value(text: String) -> AnyView {
     match beginning(&text) {
         Some(beginning) => {
@@ -283,7 +283,7 @@ fn value(text: String) -> AnyView {
     }
 }
 
-/// The beginning of a text that is long.
+/// The beginning of a long text. `None` for a short one.
 fn beginning(text: &str) -> Option<String> {
     let (end, _) = text.char_indices().nth(VALUE_MAX)?;
     Some(format!("{}...", &text[..end]))

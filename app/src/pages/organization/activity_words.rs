@@ -1,8 +1,8 @@
-//! Words for what the activity log tells.
+//! Labels for the activity log.
 
 use weir_model::activity::{Deed, Subject};
 
-/// A kind of thing.
+/// Label of a kind of object.
 pub(super) fn kind(subject: Subject) -> &'static str {
     match subject {
         Subject::Organization => "Organization",
@@ -19,7 +19,7 @@ pub(super) fn kind(subject: Subject) -> &'static str {
     }
 }
 
-/// What was done.
+/// Label of an audit action.
 pub(super) fn deed(deed: Deed) -> &'static str {
     match deed {
         Deed::Created => "Created",

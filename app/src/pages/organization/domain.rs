@@ -1,4 +1,4 @@
-//! One domain: proving it, what it says about signing in, giving it up.
+//! One domain: verification, sign-in rules, removal.
 
 use leptos::prelude::*;
 
@@ -46,7 +46,7 @@ pub(crate) fn Domain() -> impl IntoView {
     })
 }
 
-/// The record that proves the domain, and what name servers say of it.
+/// The DNS record that proves ownership, and the result of the last check.
 #[component]
 fn Ownership(id: String, domain: DomainView) -> impl IntoView {
     let DomainView { details, may_change, .. } = domain;
@@ -116,7 +116,7 @@ fn Ownership(id: String, domain: DomainView) -> impl IntoView {
     }
 }
 
-/// A request about the domain without anything that is sent along.
+/// A request about the domain, without a body.
 fn call(method: &'static str, id: &str, rest: &str) -> ApiCall {
     ApiCall {
         method,
@@ -143,7 +143,7 @@ fn CheckForm(id: String, domain: String) -> impl IntoView {
     }
 }
 
-/// Giving the domain up: what ends with it, and the name to type.
+/// Removes the domain: the consequences, and a field for the name.
 #[component]
 fn Removal(id: String, domain: DomainView) -> impl IntoView {
     let remove = ServerAction::<RemoveDomain>::new();

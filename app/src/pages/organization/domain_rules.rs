@@ -1,5 +1,5 @@
-//! What a domain says about people with an address of it: whether they join by
-//! signing in, through what they sign in, and who their SAML provider is.
+//! Sign-in rules of a domain: automatic membership, the required way of signing in, and
+//! the SAML provider.
 
 use leptos::prelude::*;
 use serde_json::{Value, json};
@@ -14,13 +14,13 @@ use crate::ui::number::counted;
 use crate::ui::sections::Section;
 use crate::ui::time::Time;
 
-/// What joining is worth as long as there is no provider to sign in through.
+/// Note about automatic membership while there is no provider for signing in.
 const NO_JOINING: &str = "This version of Weir has no sign-in through a provider yet. It keeps this \
                           setting and gives it to API clients, but nobody joins by it.";
-/// The same of the way of signing in.
+/// The same note for the required way of signing in.
 const NO_BINDING: &str = "This version of Weir has no sign-in through a provider yet, so there is \
                           none to choose: people sign in with their password.";
-/// The same of a SAML provider.
+/// The same note for SAML.
 const NO_SAML: &str = "This version of Weir has no sign-in through a provider yet. It keeps what is \
                        entered here and gives it to API clients, but nobody signs in by it. All \
                        three belong together; what is left empty is taken away.";
@@ -37,7 +37,7 @@ fn patch(id: &str, domain: &str, body: Value) -> ApiCall {
     }
 }
 
-/// Whether people join by signing in.
+/// Whether users become members when they sign in.
 #[component]
 pub(super) fn Provisioning(
     /// Id of the organization.
@@ -75,7 +75,7 @@ pub(super) fn Provisioning(
     view! { <Section id="provisioning" title="Joining by sign-in" hint=NO_JOINING>{content}</Section> }
 }
 
-/// Through what people sign in, with whom it touches.
+/// The required way of signing in, and the members it affects.
 #[component]
 pub(super) fn SignInWay(
     /// Id of the organization.
@@ -146,7 +146,7 @@ pub(super) fn SignInWay(
     view! { <Section id="sign-in" title="Way of signing in" hint=NO_BINDING>{content}</Section> }
 }
 
-/// Who the SAML provider is.
+/// The settings of the SAML provider.
 #[component]
 pub(super) fn Saml(
     /// Id of the organization.

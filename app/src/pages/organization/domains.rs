@@ -1,4 +1,4 @@
-//! The domains of an organization: the list, and claiming one.
+//! The domains of an organization: the list, and adding one.
 
 use leptos::prelude::*;
 use serde_json::json;
@@ -75,7 +75,7 @@ fn line(id: &str, details: &DomainDetails) -> Line {
     ])
 }
 
-/// Whether the domain is proved.
+/// The badge for verified and unverified domains.
 pub(super) fn ownership(details: &DomainDetails) -> AnyView {
     let (tone, label) = match (details.domain.is_verified, details.is_suspended) {
         (_, true) => (Tone::Bad, "Record missing, rules suspended"),
@@ -116,7 +116,7 @@ fn AddForm(id: String) -> impl IntoView {
     }
 }
 
-/// How it goes, with a made-up example.
+/// Instructions with an example.
 #[component]
 fn Explanation() -> impl IntoView {
     view! {

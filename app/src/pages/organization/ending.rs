@@ -1,4 +1,4 @@
-//! Deleting an organization: what goes, and the name to type.
+//! Deletes an organization: the consequences, and a field for the name.
 
 use leptos::prelude::*;
 
@@ -16,9 +16,9 @@ use crate::ui::sections::Section;
 pub(super) fn Ending(
     /// The organization.
     organization: OrganizationView,
-    /// What goes with it beside projects: how many of what.
+    /// Deleted objects besides projects: number and kind.
     stake: Vec<(usize, String)>,
-    /// Whether the person belongs to no other.
+    /// Whether this is the only organization of the user.
     is_only: bool,
 ) -> impl IntoView {
     let delete = ServerAction::<DeleteOrganization>::new();

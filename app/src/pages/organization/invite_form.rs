@@ -1,6 +1,6 @@
-//! Inviting one or many: first a list of people, then what would become of it,
-//! then the invites. The list travels in the address, so that looking at it
-//! changes nothing and going back brings it back.
+//! Invites one or more users in three steps: a list of people, a preview, and the
+//! invites. The list is in the address, so the preview changes nothing, and going back
+//! restores it.
 
 use leptos::prelude::*;
 use leptos_router::hooks::use_location;
@@ -14,23 +14,23 @@ use crate::ui::form::{Back, FormFailure, Sent, Submit, sent};
 use crate::ui::status::{Status, Tone};
 use crate::ui::table::{Column, Line, Table, cell};
 
-/// Longest list, in characters: it has to fit into an address.
+/// Longest list, in characters, because it must fit into an address.
 const PEOPLE_MAX: usize = 4000;
 /// Longest message, in characters.
 const MESSAGE_MAX: usize = 5000;
 
-/// The form, and the preview of what was entered.
+/// The form, and the preview of the list.
 #[component]
 pub(super) fn InviteForm(
     /// Id of the organization.
     id: String,
-    /// The list as it was entered.
+    /// The entered list.
     people: String,
-    /// What becomes of it; empty when none was entered.
+    /// The preview of the list. Empty without a list.
     listed: Vec<ListedView>,
-    /// The levels that the person may give.
+    /// The levels that the user may assign.
     levels: Vec<Choosable>,
-    /// Whether mails are sent here.
+    /// Whether this instance sends mail.
     sends_mail: bool,
 ) -> impl IntoView {
     let send = ServerAction::<SendInvites>::new();
@@ -70,7 +70,7 @@ fn PeopleForm(sent: Sent, people: String) -> impl IntoView {
     }
 }
 
-/// The request that invites the same people.
+/// The API request that invites the same people.
 fn call(id: &str, listed: &[ListedView]) -> ApiCall {
     let invite = |one: &ListedView| {
         json!({

@@ -1,5 +1,4 @@
-//! Invites to an organization: making them, passing their links on, taking them
-//! back.
+//! Invites to an organization: creating, sharing links, revoking.
 
 use leptos::prelude::*;
 use serde_json::json;
@@ -27,10 +26,10 @@ use crate::ui::table::{Column, Line, Table, cell};
 use crate::ui::time::Time;
 
 const TITLE: &str = "Invites";
-/// Invites of a page.
+/// Invites on one page.
 const LIMIT: u32 = 50;
 
-/// The forms of the list.
+/// The actions of the list.
 #[derive(Clone, Copy)]
 struct Actions {
     resend: ServerAction<ResendInvite>,
@@ -89,7 +88,7 @@ fn columns() -> Vec<Column> {
     ["Invited", "Level", "Invited by", "Sent", "State", "Actions"].map(Column::text).into()
 }
 
-/// The links of the invites that were made just before.
+/// The links of the invites that the user just created.
 fn new_links(links: Vec<NewLink>, sends_mail: bool) -> Option<AnyView> {
     if links.is_empty() {
         return None;
@@ -146,7 +145,7 @@ fn line(id: &str, invite: InviteView, sends_mail: bool, actions: Actions) -> Lin
     ])
 }
 
-/// Whether the invite still works, and what became of its mail.
+/// Whether the invite is still valid, and whether it was mailed.
 fn state(invite: &InviteView, sends_mail: bool) -> AnyView {
     let until = invite.expires_at.clone();
     if invite.expired {
@@ -179,7 +178,7 @@ fn doings(
         let path = format!("/api/organizations/{id}/invites/{rest}");
         ApiCall::new(method, path, "organization_member:write")
     };
-    // An invite of the same address takes the place of this one.
+    // A new invite for the same address replaces this one.
     let resend = call("POST", "").with(json!({
         "target_email": found.email,
         "first_name": found.first_name,

@@ -1,5 +1,4 @@
-//! The members of an organization: who they are, what they may do, taking them
-//! out, leaving.
+//! The members of an organization: the list, levels, removal, leaving.
 
 use leptos::prelude::*;
 use serde_json::json;
@@ -25,10 +24,10 @@ use crate::ui::table::{Column, Line, Table, cell};
 use crate::ui::time::Time;
 
 const TITLE: &str = "Members";
-/// Members of a page.
+/// Members on one page.
 const LIMIT: u32 = 50;
 
-/// The forms of the list.
+/// The actions of the list.
 #[derive(Clone, Copy)]
 struct Actions {
     change: ServerAction<ChangeLevel>,
@@ -96,7 +95,7 @@ pub(crate) fn Members() -> impl IntoView {
     })
 }
 
-/// The request that lists the same.
+/// The API request for the same list.
 fn call(id: &str, search: &str) -> ApiCall {
     let query =
         if search.is_empty() { String::new() } else { format!("?search={}", encode(search)) };
@@ -159,11 +158,11 @@ fn line(id: &str, member: MemberView, actions: Actions) -> Line {
     ])
 }
 
-/// The level, to be chosen where the person may give another.
+/// The level. A choice if the user may change it.
 fn level(id: &str, member: &MemberView, change: ServerAction<ChangeLevel>) -> AnyView {
     let MemberView { user, name, level, levels, keeps_level, is_you, .. } = member.clone();
     if levels.is_empty() {
-        // Why not is said once for all when it is the same for all.
+        // The reason is shown in the user's own line and not repeated in all others.
         let why = keeps_level.filter(|_| is_you);
         return view! {
             {level.word}
@@ -195,7 +194,7 @@ fn level(id: &str, member: &MemberView, change: ServerAction<ChangeLevel>) -> An
     .into_any()
 }
 
-/// Taking a member out, with what they lose.
+/// Removes a member, with a list of what they lose.
 fn removal(id: &str, member: MemberView, remove: ServerAction<RemoveMember>) -> AnyView {
     let MemberView { user, name, stays, keys, is_you, .. } = member;
     if is_you {
@@ -224,7 +223,7 @@ fn removal(id: &str, member: MemberView, remove: ServerAction<RemoveMember>) -> 
     .into_any()
 }
 
-/// What is lost with the membership.
+/// What a user loses with the membership.
 fn losses(keys: &[String], lose: &str, whose: &str) -> AnyView {
     let listed = keys.iter().map(|key| view! { <li class="wrap">{key.clone()}</li> });
     let keys = (!keys.is_empty()).then(|| {
@@ -268,7 +267,7 @@ fn Leaving(id: String, you: MemberView) -> impl IntoView {
     view! { <Section id="leaving" title="Leave">{content}</Section> }
 }
 
-/// Two letters that stand for a name.
+/// The initials of a name.
 fn initials(name: &str) -> String {
     let words = name.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     let letters = words.filter_map(|word| word.chars().next()).take(2);
