@@ -1,13 +1,12 @@
-//! The names in use: event names, and the properties of events, persons and
-//! groups with the kind of value that they had first.
+//! Definitions: event names, and the properties of events, persons and groups with the
+//! kind of their first value.
 //!
 //! | table | id | holds |
 //! |---|---|---|
 //! | `event_definition` | `[project, name]` | when it was first and last seen |
 //! | `property_definition` | `[project, owner, name]` | kind of value, when it was first seen |
 //!
-//! How many there are is bounded by whoever writes them: names come from
-//! outside.
+//! The writer bounds their number (`weir-ingest`), because senders choose the names.
 
 use surrealdb::types::{RecordId, RecordIdKey, SurrealValue, Value};
 use weir_model::definitions::{EventDefinition, PropertyDefinition, PropertyKind, PropertyOwner};
@@ -22,7 +21,7 @@ const EVENTS: Statement = Statement::read("event definitions", "SELECT * FROM $r
 const PROPERTIES: Statement = Statement::read("property definitions", "SELECT * FROM $range;");
 const IDS: Statement = Statement::read("ids of definitions", "SELECT VALUE id FROM $range;");
 const DELETE: Statement = Statement::read("purge definitions", "DELETE $ids RETURN NONE;");
-/// Records that a removal takes at a time.
+/// Records that a removal deletes at a time.
 const REMOVED: usize = 1_000;
 
 #[derive(SurrealValue)]
@@ -78,10 +77,10 @@ pub async fn properties(store: &Store, project: ProjectId) -> Result<Vec<Propert
         .collect()
 }
 
-/// Removes all of a project, piece by piece.
+/// Removes all definitions of a project, in small transactions.
 ///
 /// # Errors
-/// When the store cannot be written; a further call goes on.
+/// When the store cannot be written; a further call continues.
 pub(crate) async fn purge(store: &Store, project: ProjectId) -> Result<()> {
     for table in ["event_definition", "property_definition"] {
         let vars = bind! { range: of_project(table, project) };

@@ -1,13 +1,13 @@
-//! Historical migrations: what came from which source on which day, and the
-//! migrations that people have announced.
+//! Historical migrations: the sources of imported events by day, and the migrations that
+//! users have announced.
 //!
 //! | table | id | holds |
 //! |---|---|---|
 //! | `import_source` | `[project, day, hash]` | counts of a key and library on a day |
 //! | `import_plan` | `[project, uuid]` | a migration that was announced |
 //!
-//! Sources are counted in memory and written once a minute by the one task that
-//! writes traffic (`traffic`): they are read, added to and replaced.
+//! Sources are counted in memory and written once a minute by the one task that writes
+//! traffic (`traffic`). So a record is read, added to and replaced.
 
 use std::collections::BTreeMap;
 
@@ -24,14 +24,14 @@ use crate::events::{part, range};
 use crate::warnings::of_project;
 use crate::{Error, Result, Store};
 
-/// Days that are kept.
+/// Days for which sources are kept.
 pub const DAYS: i64 = 400;
-/// Sources of a project on one day: libraries name themselves, and further ones
-/// are counted together.
+/// The largest number of sources of a project on one day. Client libraries name
+/// themselves, so further ones are counted as [`OTHERS`].
 const SOURCES: usize = 20;
-/// The library that further ones are counted as.
+/// The name under which further client libraries are counted.
 const OTHERS: &str = "others";
-/// Namespace of the hashes of sources. Never changes: ids follow from it.
+/// Namespace of the hashes of sources. It must never change, because ids depend on it.
 const NAMESPACE: Uuid = uuid!("5f0f9c0e-6f0b-4f39-8a52-1a3b0f6b2d57");
 
 const RANGE: Statement = Statement::read("imports in order", "SELECT * FROM $range;");
@@ -95,7 +95,7 @@ struct PlanRow {
     sent: Option<i64>,
 }
 
-/// What came from which source, in order of days.
+/// The sources of imported events, in order of days.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -105,10 +105,10 @@ pub async fn sources(store: &Store, project: ProjectId) -> Result<Vec<ImportSour
     rows.into_iter().map(source).collect()
 }
 
-/// Adds what came since the last call, in its order.
+/// Adds the sources that were counted since the last call, in the order of `new`.
 ///
 /// # Errors
-/// When the store cannot be read or written: some of it may be written.
+/// When the store cannot be read or written. A part of the sources may be written.
 pub async fn write(store: &Store, new: &[(ProjectId, ImportSource)]) -> Result<()> {
     let mut days: BTreeMap<(ProjectId, i64), Vec<&ImportSource>> = BTreeMap::new();
     for (project, source) in new {
@@ -130,7 +130,7 @@ pub async fn write(store: &Store, new: &[(ProjectId, ImportSource)]) -> Result<(
     Ok(())
 }
 
-/// Adds a source to those of its day, and gives the sum.
+/// Adds a source to the sources of its day, and returns the sum.
 fn unite(known: &mut Vec<ImportSource>, new: &ImportSource) -> ImportSource {
     let place = |known: &[ImportSource], library: &str| {
         known.iter().position(|present| {
@@ -152,7 +152,7 @@ fn unite(known: &mut Vec<ImportSource>, new: &ImportSource) -> ImportSource {
     first
 }
 
-/// The migrations that were announced, the newest first.
+/// The announced migrations, newest first.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -164,7 +164,7 @@ pub async fn plans(store: &Store, project: ProjectId) -> Result<Vec<ImportPlan>>
     Ok(plans)
 }
 
-/// A migration that was announced.
+/// One announced migration.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -174,8 +174,7 @@ pub async fn get_plan(store: &Store, project: ProjectId, id: Uuid) -> Result<Opt
     row.map(plan).transpose()
 }
 
-/// Writes a migration, in place of what was known of it, and what the activity log
-/// tells of that.
+/// Writes a migration, replacing its stored record, and its audit entries.
 ///
 /// # Errors
 /// When the store cannot be written.
@@ -199,19 +198,19 @@ pub async fn put_plan(
     activity::change(store, PUT_PLAN, bind! { row: row }, activities).await.map(drop)
 }
 
-/// Removes sources of days that are not kept any more.
+/// Removes sources of days that are kept no longer.
 ///
 /// # Errors
-/// When the store cannot be written; a further call goes on.
+/// When the store cannot be written; a further call continues.
 pub async fn forget(store: &Store, project: ProjectId, today: i64) -> Result<()> {
     let range = range("import_source", &[project.0, 0], &[project.0, today - DAYS]);
     store.db.run(DELETE, bind! { range: range }).await.map(drop)
 }
 
-/// Removes all of a project.
+/// Removes all sources and migrations of a project.
 ///
 /// # Errors
-/// When the store cannot be written; a further call goes on.
+/// When the store cannot be written; a further call continues.
 pub(crate) async fn purge(store: &Store, project: ProjectId) -> Result<()> {
     for table in ["import_source", "import_plan"] {
         store.db.run(DELETE, bind! { range: of_project(table, project) }).await?;

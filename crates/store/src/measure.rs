@@ -108,7 +108,7 @@ pub async fn by_arrival(
     fetch(store, project, (first..before).collect()).await
 }
 
-/// The newest `limit` events before a time, microseconds: how many were read.
+/// Reads the newest `limit` events before a time (microseconds) and returns their number.
 ///
 /// # Errors
 /// When the store cannot be read.

@@ -1,7 +1,7 @@
-//! The schema: forward-only, numbered, each in one transaction, with a checksum
-//! (DUR-15). They run under the lock of the data directory.
+//! The schema: numbered, forward-only migrations, each in one transaction, with a
+//! checksum (DUR-15). They run under the lock of the data directory.
 //!
-//! Never edit a migration that was released: add the next one.
+//! Never edit a released migration: add the next one.
 
 use sha2::{Digest, Sha256};
 use surrealdb::types::{SurrealValue, Variables};
@@ -134,7 +134,8 @@ struct Applied {
     checksum: String,
 }
 
-/// Applies what is missing. Refuses data of a newer program untouched.
+/// Applies the missing migrations. Refuses the data of a newer program and does not
+/// change it.
 pub(crate) async fn run(db: &Db) -> Result<(), Error> {
     run_all(db, ALL).await
 }
@@ -188,7 +189,7 @@ mod tests {
         run(&store.db).await.unwrap();
     }
 
-    /// Projects that were made before there was the setting.
+    /// Projects that were created before the setting existed.
     #[tokio::test]
     async fn older_projects_go_on_with_persons() {
         let store = Store::open(&Location::Memory, Settings::default()).await.unwrap();
@@ -208,7 +209,7 @@ mod tests {
         assert_eq!(found, [false, true]);
     }
 
-    /// Exports that were made before there were other models.
+    /// Exports that were created before there were other models.
     #[tokio::test]
     async fn older_exports_go_on_with_events() {
         let store = Store::open(&Location::Memory, Settings::default()).await.unwrap();
@@ -227,7 +228,7 @@ mod tests {
         assert_eq!(found, ["events", "persons"]);
     }
 
-    /// Configs and jobs that were made before anything ran.
+    /// Configs and jobs that were created before plugins could run.
     #[tokio::test]
     async fn older_jobs_are_due_and_older_configs_have_a_token() {
         let store = Store::open(&Location::Memory, Settings::default()).await.unwrap();
@@ -260,7 +261,7 @@ mod tests {
         assert!(tokens.len() == 2 && tokens[0].len() == 32 && tokens[0] != tokens[1]);
     }
 
-    /// Invites whose id was the secret of their link, and claims that held a name.
+    /// Invites whose id was the secret of their link, and claims that blocked a name.
     #[tokio::test]
     async fn older_invites_have_no_link_and_older_claims_hold_no_name() {
         let store = Store::open(&Location::Memory, Settings::default()).await.unwrap();
@@ -284,7 +285,7 @@ mod tests {
         assert_eq!(answer.rows::<i64>(1).unwrap(), [2]);
     }
 
-    /// A backfill that goes on, and had a run cancelled.
+    /// A running backfill that had a run cancelled.
     #[tokio::test]
     async fn older_backfills_know_their_cancelled_runs() {
         let store = Store::open(&Location::Memory, Settings::default()).await.unwrap();

@@ -1,8 +1,8 @@
-//! Projects: the record, the list of an organization, adding, changing, moving
-//! and deleting one.
+//! Projects: the record, the list of an organization, adding, changing, moving and
+//! deleting a project.
 //!
-//! What belongs here: statements about `project` and `org_project`. What does
-//! not: keys (`tokens`), stored events.
+//! What belongs here: statements about `project` and `org_project`. What does not:
+//! project keys (`tokens`), stored events (`events`).
 
 mod checklist;
 mod rows;
@@ -30,9 +30,9 @@ pub use tokens::{
 pub(crate) use traffic::of_project as traffic_of_project;
 pub use traffic::{KeyHour, add_traffic, traffic};
 
-/// Writes a project and its pointers, and makes it what `$user` looks at. Part
-/// of the transactions that create a project; binds `$project` (the record),
-/// `$user`. Safe to run twice.
+/// Writes a project and its pointers, and makes it the current project of `$user`. Used
+/// by the transactions that create a project; binds `$project` (the record) and `$user`.
+/// Idempotent.
 macro_rules! write_project {
     () => {
         "UPSERT type::record('project', $project.number) CONTENT $project RETURN NONE;
@@ -66,8 +66,8 @@ pub async fn next_number(store: &Store) -> Result<ProjectId> {
 const GET: Statement =
     Statement::read("projects get", "SELECT * FROM type::record('project', $project);");
 
-/// The project with this number, in whatever organization. For the one who
-/// proves membership next, and for background work.
+/// The project with this number, in any organization. For callers that check membership
+/// next, and for background work.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -81,7 +81,7 @@ const ORDERED: Statement = Statement::read(
     "SELECT VALUE record::id(id)[1] FROM org_project:[$organization]..=[$organization, ..];",
 );
 
-/// The projects of an organization, in order of their number: numbers only.
+/// The projects of an organization: numbers only, in order.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -89,8 +89,7 @@ pub async fn ordered(store: &Store, organization: OrganizationId) -> Result<Vec<
     lists::ids(store, ORDERED, bind! { organization: organization.0 }, ProjectId).await
 }
 
-/// Projects of an organization, in the order of `projects`; what is gone is left
-/// out.
+/// Projects of an organization, in the order of `projects`; missing ones are skipped.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -105,11 +104,10 @@ pub async fn rows(
     Ok(rows.filter(|row| row.brief.organization == organization).collect())
 }
 
-// Deleting the organization reads its projects; a project that comes at the same
-// moment must not be missed. Locking the organization's record is not enough
-// (that only notices a deletion that comes first): both write it, so one of them
-// starts again. It has to be a new value, the engine does not write a record
-// that stays the same.
+// Deleting the organization reads its projects and must not miss one that is created
+// concurrently. Locking the organization's record is not enough, because that only
+// detects an earlier deletion. So both write it, and one of them runs again. The write
+// needs a new value: the engine does not write a record that stays the same.
 const CREATE: Statement = Statement::write(
     "projects create",
     concat!(
@@ -121,8 +119,8 @@ const CREATE: Statement = Statement::write(
     ),
 );
 
-/// Adds a project to its organization and makes it what `user` looks at.
-/// `false` when the organization is gone.
+/// Adds a project to its organization and makes it the current project of `user`. `false`
+/// when the organization is deleted.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -162,7 +160,7 @@ const UPDATE: Statement = Statement::write(
     ),
 );
 
-/// Changes a project of this organization; `None` when it is not there.
+/// Changes a project of this organization; `None` when there is no such project.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -202,8 +200,8 @@ fn set_value<T>(patch: Patch<T>) -> Option<T> {
     }
 }
 
-// Both organizations are written, for the reason given at `CREATE`: neither may
-// be deleted, nor an export be added, without this being noticed.
+// Both organizations are written, for the reason given at `CREATE`: a concurrent deletion
+// of one of them, or a new export, conflicts with this.
 const MOVE: Statement = Statement::write(
     "projects move",
     concat!(
@@ -233,13 +231,13 @@ const MOVE: Statement = Statement::write(
     ),
 );
 
-/// What became of putting a project into another organization.
+/// The result of moving a project to another organization.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Moved {
-    /// It is there.
+    /// The project was moved.
     Yes(Box<ProjectRow>),
-    /// The project or one of the organizations is gone, or the project has
-    /// changed since it was read.
+    /// The project or one of the organizations is deleted, or the project has changed
+    /// since it was read.
     Stale,
     /// The project has exports, which belong to the organization.
     HasExports,
@@ -248,8 +246,9 @@ pub enum Moved {
     HasConfigs,
 }
 
-/// Puts a project into another organization, with its secret keys sealed for
-/// there. `user` is who does it: who looks at the project goes on to.
+/// Moves a project to another organization, with its secret keys sealed for that one.
+/// `user` makes the change. If the project is their current one, their current
+/// organization changes too.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -283,9 +282,9 @@ pub async fn change_organization(
     }
 }
 
-// Everything that makes the project reachable goes at once; the note in
-// `deletion` tells the background work whose events to remove. The organization
-// is written, so that this collides with whoever adds an export.
+// Everything that makes the project reachable is deleted immediately. The tombstone in
+// `deletion` names the project whose events the background work removes. Writing the
+// organization makes this conflict with transactions that add an export.
 const DELETE: Statement = Statement::read(
     "projects delete",
     concat!(
@@ -315,9 +314,8 @@ const DELETE: Statement = Statement::read(
     ),
 );
 
-/// Deletes a project of this organization with everything that makes it
-/// reachable, and notes that its stored events are to be removed. Deleting what
-/// is gone does nothing.
+/// Deletes a project of this organization with everything that makes it reachable, and
+/// writes a tombstone for its stored events. Does nothing when it is already deleted.
 ///
 /// # Errors
 /// Any failure of the store.

@@ -24,28 +24,28 @@ use crate::{Error, Result, Store, lists};
 /// A role as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoleRow {
-    /// Id.
+    /// Id of the role.
     pub id: RoleId,
     /// The organization.
     pub organization: OrganizationId,
-    /// Differs after every change, so that a change of an older state is noticed.
+    /// A new value after every change, so that a change of an older state is detected.
     pub revision: Uuid,
-    /// Name.
+    /// Display name.
     pub name: String,
-    /// The form in which names are compared.
+    /// The form of the name for comparisons.
     pub name_key: String,
-    /// Who created it.
+    /// The user who created it.
     pub created_by: UserId,
     /// When it was created.
     pub created_at: Timestamp,
-    /// Who got it, in that order.
+    /// The members, in the order in which they got the role.
     pub members: Vec<RoleMemberRow>,
 }
 
 /// A member of a role as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoleMemberRow {
-    /// Id.
+    /// Id of the role membership.
     pub id: RoleMembershipId,
     /// The user.
     pub user: UserId,
@@ -117,7 +117,7 @@ const ORDERED: Statement = Statement::read(
     "SELECT VALUE record::id(id)[1] FROM org_role:[$organization]..=[$organization, ..];",
 );
 
-/// The roles of an organization, oldest first: ids only.
+/// The roles of an organization, ids only, oldest first.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -125,7 +125,7 @@ pub async fn ordered(store: &Store, organization: OrganizationId) -> Result<Vec<
     lists::ids(store, ORDERED, bind! { organization: organization.0 }, RoleId).await
 }
 
-/// Roles of an organization, in the order of `roles`; what is gone is left out.
+/// Roles of an organization, in the order of `roles`; missing ones are skipped.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -139,8 +139,8 @@ pub async fn rows(
     Ok(found.filter(|row| row.organization == organization.0).map(RoleRow::from).collect())
 }
 
-/// Refuses a name that another role of the organization has. Writing the
-/// organization's record makes two who take one name collide.
+/// Refuses a name that another role of the organization has. Writing the organization's
+/// record makes concurrent uses of one name conflict.
 macro_rules! refuse_taken {
     () => {
         concat!(
@@ -172,7 +172,7 @@ const CREATE: Statement = Statement::write(
     ),
 );
 
-// A second run after a lost answer finds its own revision and writes nothing.
+// A retry after a lost answer finds its own revision and writes nothing.
 const SAVE: Statement = Statement::write(
     "roles save",
     concat!(
@@ -189,18 +189,18 @@ const SAVE: Statement = Statement::write(
     ),
 );
 
-/// What became of the attempt to write a role.
+/// The result of writing a role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Written {
     /// It is stored.
     Yes,
-    /// Another role of the organization has its name; nothing was written.
+    /// Another role of the organization has its name. Nothing was written.
     Taken,
-    /// The organization has as many as it may have; nothing was written.
+    /// The organization has as many roles as allowed. Nothing was written.
     TooMany,
-    /// It was changed meanwhile; nothing was written.
+    /// It was changed since it was read. Nothing was written.
     Changed,
-    /// It, or its organization, is gone; nothing was written.
+    /// The role or its organization is deleted. Nothing was written.
     Gone,
 }
 
@@ -214,8 +214,7 @@ pub async fn create(store: &Store, row: &RoleRow, activities: &[Entry]) -> Resul
     written(activity::change(store, CREATE, vars, activities).await)
 }
 
-/// Replaces a role that is still in the state with the revision `before`. The row has
-/// a revision of its own.
+/// Replaces a role whose revision is still `before`. The row has a new revision.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -242,7 +241,7 @@ fn written<T>(outcome: Result<T>) -> Result<Written> {
     }
 }
 
-/// Removes all roles of `$organization`. Part of the transaction that deletes an
+/// Removes all roles of `$organization`. Used by the transaction that deletes an
 /// organization.
 macro_rules! remove_roles {
     () => {
@@ -269,7 +268,7 @@ const DELETE: Statement = Statement::read(
     ),
 );
 
-/// Deletes a role of this organization. Deleting what is gone does nothing.
+/// Deletes a role of this organization. Does nothing when it is already deleted.
 ///
 /// # Errors
 /// Any failure of the store.

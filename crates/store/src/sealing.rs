@@ -1,12 +1,12 @@
-//! Fields whose text is encrypted: which there are, which key they are sealed
-//! with, and replacing them when the key changes (SEC-22, SEC-23).
+//! Sealed fields: their list, the key that they are sealed with, and replacing their
+//! texts when the key changes (SEC-22, SEC-23).
 //!
-//! What belongs here: the list of sealed fields, and the record
-//! `master_key:current`. What does not: keys and encryption (`weir-service`);
-//! this crate sees sealed texts only.
+//! What belongs here: the list of sealed fields, and the record `master_key:current`.
+//! What does not: keys and encryption (`weir-service`); this crate sees sealed texts
+//! only.
 //!
-//! Rotation walks through the fields of [`SealedField`], so nothing can be
-//! sealed that it would leave behind.
+//! A rotation walks through the fields of [`SealedField`]. So every field that can be
+//! sealed is part of a rotation.
 
 use std::time::Duration;
 
@@ -19,8 +19,8 @@ use crate::db::Statement;
 use crate::error::is_done;
 use crate::{Result, Store};
 
-/// Every field of a record that holds a sealed text. Its table's records have
-/// the field `organization`, which is nil for what belongs to an account.
+/// Every field of a record that holds a sealed text. The records of its table have the
+/// field `organization`, which is nil for fields of a user.
 macro_rules! sealed_fields {
     ($($(#[$doc:meta])* $variant:ident = $table:literal . $field:literal;)+) => {
         /// A field that holds a sealed text.
@@ -30,7 +30,7 @@ macro_rules! sealed_fields {
         }
 
         impl SealedField {
-            /// All of them.
+            /// All sealed fields.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
             /// The table of the record.
@@ -45,8 +45,8 @@ macro_rules! sealed_fields {
                 match self { $(Self::$variant => $field),+ }
             }
 
-            // Table scans: they run when the operator changes the key, while
-            // nothing else does.
+            // Table scans: they run when the operator changes the key, and nothing else
+            // runs at that time.
             const fn with_other_keys(self) -> Statement {
                 match self {
                     $(Self::$variant => Statement::read(
@@ -89,26 +89,26 @@ sealed_fields! {
     BatchExportSecrets = "batch_export"."secrets";
     /// The secret keys of a project.
     ProjectSecrets = "project"."secrets";
-    /// The token that opens the address of a plugin.
+    /// The token with which the source of a plugin is downloaded.
     PluginToken = "plugin"."private_token";
     /// The secret settings of a transformation config.
     PluginConfigSecrets = "plugin_config"."secrets";
-    /// What is attached to a transformation config: keys of other systems, mostly.
+    /// An attachment of a transformation config: mostly keys of other systems.
     PluginAttachment = "plugin_attachment"."contents";
-    /// What the codes of an account's second factor are made from.
+    /// The secret from which the codes of a user's second factor are computed.
     SecondFactorSecret = "second_factor"."secret";
 }
 
-/// The key that sealed texts are sealed with, by its id.
+/// The key that texts are sealed with, by its id.
 #[derive(Debug, Clone, PartialEq, Eq, SurrealValue)]
 pub struct KeyInUse {
     /// Id of the key.
     pub key: String,
-    /// Id of the key that a rotation, which was cut short, goes over to.
+    /// Id of the new key of a rotation that was interrupted.
     pub next: Option<String>,
 }
 
-/// A sealed text and where it stands.
+/// A sealed text and its record.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SealedRow {
     id: RecordId,
@@ -149,7 +149,7 @@ struct Replacement {
 const IN_USE: Statement =
     Statement::read("sealing key in use", "SELECT * FROM master_key:current;");
 
-/// The key in use; `None`: nothing was ever sealed.
+/// The key in use; `None`: no text was ever sealed.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -166,8 +166,8 @@ const USE: Statement = Statement::write(
      COMMIT;",
 );
 
-/// Notes the first key, before anything is sealed with it. `false`: another one
-/// is in use; nothing was written.
+/// Stores the id of the first key, before any text is sealed with it. `false`: another
+/// key is in use, and nothing was written.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -180,7 +180,7 @@ const BEGIN: Statement = Statement::write(
     "UPDATE master_key:current SET next = $next RETURN NONE;",
 );
 
-/// Notes that texts are being sealed with another key from now on.
+/// Stores that a rotation to another key has begun.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -193,7 +193,7 @@ const END: Statement = Statement::write(
     "UPDATE master_key:current SET key = $key, next = NONE RETURN NONE;",
 );
 
-/// Notes that everything is sealed with this key.
+/// Stores that all texts are sealed with this key.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -201,8 +201,8 @@ pub async fn end_rotation(store: &Store, key: &str) -> Result<()> {
     store.db.run(END, bind! { key: key }).await.map(drop)
 }
 
-/// Some texts of a field, `most` at a time, that do not begin with `prefix`,
-/// which the texts of one key have in common.
+/// At most `most` texts of a field that do not begin with `prefix`, the common beginning
+/// of the texts of one key.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -218,8 +218,8 @@ pub async fn with_other_keys(
     Ok(rows.into_iter().map(SealedRow::from).collect())
 }
 
-/// Puts other texts in place of these, all or none; one that has changed since
-/// it was read is left alone.
+/// Replaces these texts, all or none. A text that has changed since it was read is not
+/// replaced.
 ///
 /// # Errors
 /// Any failure of the store.

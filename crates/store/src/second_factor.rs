@@ -1,18 +1,19 @@
-//! Second factors of accounts: what codes are made from, recovery codes, and
-//! sign-ins that wait for one.
+//! Second factors of users: the secret of their codes, recovery codes, and sign-ins that
+//! wait for a code.
 //!
-//! What belongs here: statements about `second_factor` and `pending_sign_in`, and
-//! the mark of the user that one is asked for. What does not: which code is right
-//! (`weir-service`); recovery codes and tokens themselves, of which hashes are kept.
+//! What belongs here: statements about `second_factor` and `pending_sign_in`, and the
+//! field of the user that names the factor. What does not: which code is right
+//! (`weir-service`); recovery codes and tokens themselves, of which only hashes are
+//! stored.
 //!
 //! | table | id | holds |
 //! |---|---|---|
 //! | `second_factor` | user | the sealed secret; once it is confirmed the last step whose code was used, and hashes of recovery codes |
 //! | `pending_sign_in` | `[user, hash]` | a right password that waits for a code |
 //!
-//! A factor that is confirmed is named by the user's record too. Whatever opens a
-//! session writes that record, and whatever changes the factor: so that they
-//! collide, and no session is opened by what was asked for before.
+//! The user's record names a confirmed factor too. Transactions that open a session write
+//! that record, and so do changes of the factor. So they conflict, and no session is
+//! opened with an outdated factor.
 
 mod changes;
 
@@ -32,27 +33,27 @@ use crate::sessions::{self, SessionRow, write_session};
 use crate::users::PasswordHash;
 use crate::{Error, Result, Store};
 
-/// An account's factor, whether it is confirmed or not.
+/// A user's factor, confirmed or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FactorRow {
-    /// Id of this factor: the next one of the account has another.
+    /// Id of this factor. The next factor of the user has another id.
     pub factor: Uuid,
-    /// What codes are made from, sealed.
+    /// The secret from which codes are computed, sealed.
     pub secret: String,
-    /// When its set-up was begun.
+    /// When its set-up began.
     pub begun_at: Timestamp,
-    /// When it was confirmed with a code; `None`: it is not asked for yet.
+    /// When it was confirmed with a code; `None`: not yet, so sign-ins do not ask for it.
     pub confirmed_at: Option<Timestamp>,
-    /// The last step whose code was used.
+    /// The time step of the last used code.
     pub last_step: Option<i64>,
-    /// Hashes of the recovery codes that were not used.
+    /// Hashes of the unused recovery codes.
     pub codes: Vec<String>,
 }
 
 #[derive(Debug, Clone, SurrealValue)]
 struct Stored {
     factor: Uuid,
-    /// None: an account is nobody's. Sealed fields stand beside one.
+    /// Always nil: a user belongs to no organization. Every sealed field needs it.
     organization: Uuid,
     secret: String,
     begun_at: i64,
@@ -74,10 +75,10 @@ impl From<Stored> for FactorRow {
     }
 }
 
-/// What proves that somebody has the factor: each works once.
+/// A proof that the user has the factor. Each works once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Proof {
-    /// A code of this step.
+    /// A code of this time step.
     Step(i64),
     /// A recovery code, by its hash.
     Recovery(String),
@@ -93,15 +94,14 @@ impl Proof {
     }
 }
 
-/// What became of using a proof.
+/// The result of using a proof.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Used {
-    /// It is done.
+    /// The proof was accepted, and the change was made.
     Yes,
-    /// The proof was used before; nothing was written.
+    /// The proof was used before. Nothing was written.
     Before,
-    /// The factor, the account, the session or the sign-in is not what it was;
-    /// nothing was written.
+    /// The factor, the user, the session or the sign-in has changed. Nothing was written.
     Void,
 }
 
@@ -114,10 +114,10 @@ fn used(outcome: Result<Answer>) -> Result<Used> {
     }
 }
 
-/// Uses `$step` or `$recovery` up, of the factor `$factor` of `$user`. Part of the
-/// transactions that ask for a proof. A last step that is later than
-/// this one by more than codes may drift was noted while the clock was ahead: it would
-/// refuse every code until then.
+/// Uses up `$step` or `$recovery` of the factor `$factor` of `$user`. Used by the
+/// transactions that require a proof. If the stored last step is later than `$step` by
+/// more than the accepted drift, it was stored while the clock was ahead. It is then
+/// ignored, because it would refuse every code until that time.
 macro_rules! use_proof {
     () => {
         "LET $held = (SELECT * FROM ONLY type::record('second_factor', $user));
@@ -139,7 +139,7 @@ pub(crate) use use_proof;
 const GET: Statement =
     Statement::read("second factor get", "SELECT * FROM type::record('second_factor', $user);");
 
-/// The factor of this account, confirmed or not.
+/// The factor of this user, confirmed or not.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -159,8 +159,8 @@ const BEGIN: Statement = Statement::write(
      COMMIT;",
 );
 
-/// Notes a factor that waits to be confirmed, in the place of one that does.
-/// `false`: the account has a confirmed one; nothing was written.
+/// Stores an unconfirmed factor, replacing another unconfirmed one. `false`: the user has
+/// a confirmed factor, and nothing was written.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -188,7 +188,7 @@ const CANCEL: Statement = Statement::read(
     "DELETE type::record('second_factor', $user) WHERE confirmed_at = NONE RETURN NONE;",
 );
 
-/// Forgets a factor that waits to be confirmed.
+/// Removes an unconfirmed factor.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -199,11 +199,11 @@ pub async fn cancel(store: &Store, user: UserId) -> Result<()> {
 /// A sign-in that waits for a code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PendingRow {
-    /// The factor that is asked for.
+    /// The factor that the sign-in waits for.
     pub factor: Uuid,
-    /// When it is too late.
+    /// When the sign-in expires.
     pub expires_at: Timestamp,
-    /// How many codes were wrong.
+    /// Number of wrong codes so far.
     pub failures: i64,
 }
 
@@ -224,8 +224,8 @@ impl From<StoredPending> for PendingRow {
     }
 }
 
-// Writing the user's record makes this collide with whatever ends sign-ins that
-// wait.
+// Writing the user's record makes this conflict with transactions that end pending
+// sign-ins.
 const AWAIT: Statement = Statement::sign_in(
     "second factor await",
     "BEGIN;
@@ -239,23 +239,23 @@ const AWAIT: Statement = Statement::sign_in(
      COMMIT;",
 );
 
-/// A sign-in whose password was right.
+/// A sign-in with a right password that waits for a code.
 #[derive(Debug, Clone, Copy)]
 pub struct NewPending<'a> {
-    /// Whose.
+    /// The user who signs in.
     pub user: UserId,
     /// SHA-256 of its token.
     pub hash: &'a str,
-    /// The password that was proved.
+    /// The password that was proved, as stored.
     pub password: Option<&'a PasswordHash>,
-    /// The factor that is asked for.
+    /// The factor that the sign-in waits for.
     pub factor: Uuid,
-    /// When it is too late.
+    /// When the sign-in expires.
     pub expires_at: Timestamp,
 }
 
-/// Notes a sign-in that waits for a code. `false`: the account has another
-/// password or factor by now; nothing was written.
+/// Stores a sign-in that waits for a code. `false`: the user has another password or
+/// factor by now, and nothing was written.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -277,7 +277,7 @@ const PENDING: Statement = Statement::read(
     "SELECT * FROM type::record('pending_sign_in', [$user, $hash]);",
 );
 
-/// The sign-in with this hash, whether it is too late or not.
+/// The sign-in with this hash, even if it has expired.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -292,7 +292,7 @@ const FAILED: Statement = Statement::sign_in(
      SET failures = failures + 1 RETURN NONE;",
 );
 
-/// Notes that a code was wrong.
+/// Counts a wrong code.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -300,9 +300,8 @@ pub async fn failed(store: &Store, user: UserId, hash: &str) -> Result<()> {
     store.db.run(FAILED, bind! { user: user.0, hash: hash }).await.map(drop)
 }
 
-// The new session says whether this is the second run of the same call. Of two
-// calls with one code both write the factor: one wins, the other runs again and
-// finds the code used.
+// The new session shows whether this is a retry of the same call. Two calls with one code
+// both write the factor: one commits, the other runs again and finds the code used.
 const SIGN_IN: Statement = Statement::sign_in(
     "second factor sign in",
     concat!(
@@ -326,7 +325,7 @@ const SIGN_IN: Statement = Statement::sign_in(
     ),
 );
 
-/// Opens the session of a sign-in that waited, with a code or a recovery code.
+/// Opens the session of a pending sign-in, with a code or a recovery code.
 ///
 /// # Errors
 /// Any failure of the store.

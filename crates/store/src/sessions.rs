@@ -1,10 +1,9 @@
 //! Sessions of the web app, found by the SHA-256 of their token, and the browsers in
-//! which somebody has signed in.
+//! which users have signed in.
 //!
-//! What belongs here: statements about `session`, `user_session` and `known_browser`,
-//! and the parts of other transactions that open and end sessions. What does
-//! not: when a session ends (`weir-service`), the tokens themselves, which are never
-//! stored.
+//! What belongs here: statements about `session`, `user_session` and `known_browser`, and
+//! the parts of other transactions that open and end sessions. What does not: when a
+//! session ends (`weir-service`); the tokens themselves, which are never stored.
 
 use surrealdb::types::SurrealValue;
 use uuid::Uuid;
@@ -16,12 +15,12 @@ use crate::error::is_done;
 use crate::users::{PasswordHash, UserRow};
 use crate::{Result, Store};
 
-/// What a page told a person.
+/// A message that a page showed to the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// When.
+    /// When it was shown.
     pub at: Timestamp,
-    /// What.
+    /// The text of the message.
     pub text: String,
 }
 
@@ -36,19 +35,19 @@ struct StoredMessage {
 pub struct SessionRow {
     /// SHA-256 of the token, as hexadecimal digits.
     pub hash: String,
-    /// Whose session it is.
+    /// The user of the session.
     pub user: UserId,
-    /// When the person proved who they are.
+    /// When the user signed in.
     pub signed_in_at: Timestamp,
     /// When it was last used, to the minute.
     pub seen_at: Timestamp,
-    /// When it ends whatever happens.
+    /// When it ends at the latest.
     pub expires_at: Timestamp,
     /// Client address at sign-in.
     pub address: Option<String>,
     /// User agent at sign-in.
     pub agent: Option<String>,
-    /// SHA-256 of the token of the browser; none in sessions of older data.
+    /// SHA-256 of the token of the browser; `None` in older data.
     pub browser: Option<String>,
 }
 
@@ -94,26 +93,27 @@ impl From<&SessionRow> for Stored {
     }
 }
 
-/// What whoever opens a session proved.
+/// The factors that were checked before a session is opened.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Proved<'a> {
-    /// The password; `None`: something else, and no second factor is looked at.
+    /// The password; `None`: another way of signing in, and the second factor is not
+    /// compared.
     pub password: Option<&'a PasswordHash>,
-    /// The second factor that the account has, as it was read with the password.
+    /// The second factor of the user, as it was read together with the password.
     pub second_factor: Option<Uuid>,
 }
 
 impl<'a> Proved<'a> {
-    /// What this account has, as it was read.
+    /// The factors of this user, as they were read.
     #[must_use]
     pub fn of(user: &'a UserRow) -> Self {
         Self { password: user.password.as_ref(), second_factor: user.second_factor }
     }
 }
 
-/// Writes the session `$row` of `$user` with the hash `$hash`, and that its browser is
-/// known. Part of the transactions that open one. Those of the user that ended by age
-/// go, and of the known browsers all but the twenty that were used last.
+/// Writes the session `$row` of `$user` with the hash `$hash`, and stores that its
+/// browser is known. Used by the transactions that open a session. Removes expired
+/// sessions of the user, and all known browsers except the twenty that were used last.
 macro_rules! write_session {
     () => {
         "FOR $ended IN (SELECT VALUE record::id(id)[1] FROM user_session:[$user]..=[$user, ..]
@@ -136,9 +136,9 @@ macro_rules! write_session {
 }
 pub(crate) use write_session;
 
-/// Ends all sessions of `$user`, and all sign-ins that wait for a second factor.
-/// Part of the transactions that change what a person signs in with, which write
-/// the user's record, so that they collide with whatever opens one.
+/// Ends all sessions of `$user`, and all sign-ins that wait for a second factor. Used by
+/// the transactions that change the password, the address or the second factor. They
+/// write the user's record, so that they conflict with transactions that open a session.
 macro_rules! end_sessions {
     () => {
         "FOR $open IN (SELECT VALUE record::id(id)[1] FROM user_session:[$user]..=[$user, ..]) {
@@ -150,12 +150,11 @@ macro_rules! end_sessions {
 }
 pub(crate) use end_sessions;
 
-// Sessions that ended by age are removed when their user signs in again, so the
-// table stays as small as the number of people times their browsers. Writing the
-// user's record makes this collide with a reset of the password and with a change
-// of the second factor, which end all sessions: else they could overlook one that
-// is being opened. It has to be a new value: the engine does not write a record
-// that stays the same.
+// Expired sessions are removed when their user signs in again, so the table has at most
+// about one record per user and browser. Writing the user's record makes this conflict
+// with a reset of the password and with a change of the second factor, which end all
+// sessions. Otherwise they could miss a session that is being opened. The write needs a
+// new value: the engine does not write a record that stays the same.
 const CREATE: Statement = Statement::sign_in(
     "sessions create",
     concat!(
@@ -177,9 +176,9 @@ const CREATE: Statement = Statement::sign_in(
     ),
 );
 
-/// Stores a new session; `replaced` is the hash of the session it takes the
-/// place of. If the user has another password or second factor by now than was
-/// proved, nothing is written, and the answer is `false`.
+/// Stores a new session; `replaced` is the hash of the session that it replaces. `false`:
+/// the user has another password or second factor by now than the proved one, and nothing
+/// was written.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -207,8 +206,8 @@ const GET: Statement = Statement::read(
      WHERE type::record('user', user).is_active = true;",
 );
 
-/// The session with this hash, if its user may act. Whether it has ended by age
-/// is for the caller to see.
+/// The session with this hash, if its user is active. The caller checks whether it has
+/// expired.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -228,8 +227,8 @@ const KNOW: Statement = Statement::sign_in(
      CONTENT { seen_at: $now } RETURN NONE;",
 );
 
-/// Notes that somebody in the browser whose token has this hash has proved to be this
-/// user. The next session puts an end to those that are too many.
+/// Stores that this user has signed in in the browser whose token has this hash. The next
+/// new session removes browsers beyond the limit.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -257,7 +256,7 @@ const TOUCH: Statement = Statement::write(
     "UPDATE type::record('session', $hash) SET seen_at = $now WHERE seen_at < $now RETURN NONE;",
 );
 
-/// Notes that the session was used.
+/// Stores when the session was last used.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -294,7 +293,7 @@ const DELETE_OTHERS: Statement = Statement::read(
      COMMIT;",
 );
 
-/// Ends the sessions of this user but one, and sign-ins that wait for a second
+/// Ends all sessions of this user except one, and the sign-ins that wait for a second
 /// factor.
 ///
 /// # Errors
@@ -318,12 +317,12 @@ pub async fn of_user(store: &Store, user: UserId) -> Result<Vec<SessionRow>> {
     Ok(answer.rows::<Stored>(0)?.into_iter().map(SessionRow::from).collect())
 }
 
-/// What somebody looks at.
+/// The current organization and project of a user or session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Current {
     /// The organization.
     pub organization: Option<OrganizationId>,
-    /// A project of it.
+    /// A project of the organization.
     pub project: Option<ProjectId>,
 }
 
@@ -339,7 +338,8 @@ const CURRENT: Statement = Statement::read(
      WHERE current_organization != NONE;",
 );
 
-/// What the session looks at; `None`: nothing was chosen in it yet.
+/// The current organization and project of the session; `None`: none was chosen in it
+/// yet.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -357,7 +357,7 @@ const SET_CURRENT: Statement = Statement::write(
      SET current_organization = $organization, current_project = $project RETURN NONE;",
 );
 
-/// Sets what the session looks at.
+/// Sets the current organization and project of the session.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -377,7 +377,7 @@ const PUT_FLASH: Statement = Statement::write(
      RETURN NONE;",
 );
 
-/// Lays a sealed text into the session under a name.
+/// Stores a sealed text in the session under a name.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -392,7 +392,7 @@ const TAKE_FLASH: Statement = Statement::read(
      WHERE flash[$name] != NONE RETURN VALUE $before.flash[$name];",
 );
 
-/// Takes the sealed text of that name out of the session.
+/// Removes and returns the sealed text of that name.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -408,8 +408,7 @@ const PUT_MESSAGE: Statement = Statement::write(
      RETURN NONE;",
 );
 
-/// Lays a message on top of those of the session and drops the oldest beyond
-/// `most`.
+/// Adds a message to the session and drops the oldest messages beyond `most`.
 ///
 /// # Errors
 /// Any failure of the store.

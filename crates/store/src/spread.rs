@@ -1,12 +1,12 @@
-//! Tables whose records are spread evenly by a hash in their ids: read in
-//! stretches of it, because a limit does not reach a range scan.
+//! Tables whose records are spread evenly by a hash in their ids. They are read in ranges
+//! of the hash, because a limit does not stop a range scan.
 //!
-//! A stretch is narrow by the number of its records. Their sizes are not even,
-//! and whoever chooses the keys can put large ones side by side; so the ids of a
-//! stretch are read first, and then the records in pieces of so many bytes.
+//! A range is chosen by the number of its records. Their sizes differ, and a sender who
+//! chooses the keys can make many large records neighbours. So the ids of a range are
+//! read first, and then its records in pieces of a bounded number of bytes.
 //!
-//! What belongs here: `[prefix…, hash]` as a record id, pages and removal.
-//! What does not: what a record holds.
+//! What belongs here: `[prefix…, hash]` as a record id, pages and removal. What does not:
+//! the content of a record.
 
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -19,20 +19,20 @@ use crate::db::Statement;
 use crate::room::{TOGETHER, read_large};
 use crate::{Error, Result, Store};
 
-/// Width of the first stretch that a page looks into: wide enough for one
-/// statement where there is little, narrow where there are millions.
+/// Width of the first range that a page reads: wide enough for one statement when there
+/// are few records, narrow when there are millions.
 const FIRST_WIDTH: u128 = 1 << 112;
-/// With so few records in a stretch, the next one is wider.
+/// After a range with at most this many records, the next one is wider.
 const FEW: usize = 64;
-/// With so many records in a stretch, the next one is narrower.
+/// After a range with at least this many records, the next one is narrower.
 const MANY: usize = 1_024;
-/// Records of the first piece of a page; how many the next one has follows from
-/// their sizes, up to [`TOGETHER`]: the next ones may all be large.
+/// Records of the first piece of a page. The size of the next piece follows from the
+/// bytes of the one before, up to [`TOGETHER`], because later records may all be large.
 const FIRST_PIECE: usize = 16;
-/// Bytes that a piece should have.
+/// The intended bytes of a piece.
 const PIECE_BYTES: usize = 4 << 20;
-/// Records that a removal takes at a time. The engine reads each of them, however
-/// large they are, and nobody waits for it: hence the long limit of `DELETE`.
+/// Records that a removal deletes at a time. The engine reads each of them, however large
+/// they are. No caller waits for the result, hence the long limit of `DELETE`.
 const REMOVED: usize = 64;
 
 const RANGE: Statement = Statement::read("records in order", "SELECT * FROM $range;");
@@ -40,17 +40,17 @@ const IDS: Statement = Statement::read("ids in order", "SELECT VALUE id FROM $ra
 const DELETE: Statement = Statement::read("purge in order", "DELETE $ids RETURN NONE;")
     .within(std::time::Duration::from_secs(60));
 
-/// How far a walk goes before it pauses and says where to go on.
+/// How far a walk reads before it returns a cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Look {
-    /// Records, about.
+    /// The approximate number of records.
     pub records: usize,
-    /// No further piece is read from this moment on; the first one always is.
+    /// No further piece is read after this time. The first piece is always read.
     pub until: Option<Instant>,
 }
 
 impl Look {
-    /// At so many records, however long that takes.
+    /// Stops after so many records, without a time limit.
     #[must_use]
     pub const fn records(records: usize) -> Self {
         Self { records, until: None }
@@ -61,7 +61,7 @@ impl Look {
     }
 }
 
-/// The records of a table that have the same ids but for the hash.
+/// The records of a table whose ids differ only in the hash.
 #[derive(Debug, Clone)]
 pub(crate) struct Spread {
     pub(crate) table: &'static str,
@@ -74,12 +74,11 @@ impl Spread {
         RecordId::new(self.table, self.parts(hash.as_u128()))
     }
 
-    /// Walks over the records from `from` on in order of their hashes, until
-    /// `visit` breaks or `look` is over. Gives the hash at which to go on, but for
-    /// the end.
+    /// Reads the records from `from` on in order of their hashes, until `visit` breaks or
+    /// `look` is over. Returns the hash at which to continue; `None` at the end.
     ///
-    /// `size`: bytes of a record, about. What is in memory at a time is bounded
-    /// by it.
+    /// `size` returns the approximate bytes of a record. It bounds how much is in memory
+    /// at a time.
     pub(crate) async fn walk(
         &self,
         store: &Store,
@@ -115,7 +114,7 @@ impl Spread {
         Ok(None)
     }
 
-    /// Removes all of them, in small transactions.
+    /// Removes all of these records, in small transactions.
     pub(crate) async fn purge(&self, store: &Store) -> Result<()> {
         let mut stretches = Stretches::begin(None);
         while let Some((_, _, hashes)) = stretches.next(self, store).await? {
@@ -127,7 +126,7 @@ impl Spread {
         Ok(())
     }
 
-    /// The hashes of the records in a stretch, in order.
+    /// The hashes of the records in a range, in order.
     async fn hashes(&self, store: &Store, low: u128, high: u128) -> Result<Vec<u128>> {
         let vars = bind! { range: self.range(low, high) };
         let ids: Vec<RecordId> = store.db.run(IDS, vars).await?.rows(0)?;
@@ -148,8 +147,7 @@ impl Spread {
         RecordIdKey::Array(parts.into())
     }
 
-    /// From `low` (inclusive) to `high` (exclusive; the highest of all is
-    /// inclusive).
+    /// From `low` (inclusive) to `high` (exclusive, but the highest hash is inclusive).
     fn range(&self, low: u128, high: u128) -> RecordId {
         let end = match high {
             u128::MAX => std::ops::Bound::Included(self.parts(high)),
@@ -161,8 +159,7 @@ impl Spread {
     }
 }
 
-/// Stretches of the hash one after the other, as wide as makes for neither few
-/// nor many records.
+/// Consecutive ranges of the hash, whose width follows the number of records.
 struct Stretches {
     low: u128,
     width: u128,
@@ -175,7 +172,7 @@ impl Stretches {
         Self { low, width: FIRST_WIDTH, is_done: false }
     }
 
-    /// The next one: where it begins, where it ends, and the hashes in it.
+    /// The next range: its beginning, its end, and the hashes in it.
     async fn next(
         &mut self,
         spread: &Spread,

@@ -1,5 +1,5 @@
-//! Tests of the statements about management data: that they read key ranges,
-//! that they may run twice, that concurrent callers get one winner.
+//! Tests of the statements about management data: they read key ranges, they may run
+//! twice, and of concurrent callers one commits.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -30,8 +30,8 @@ async fn store() -> Store {
     Store::open(&Location::Memory, Settings::default()).await.unwrap()
 }
 
-/// A store of each engine: they notice conflicts by different means. The
-/// directory goes with the second value.
+/// A store of each engine, because they detect conflicts in different ways. The directory
+/// is removed when the second value is dropped.
 async fn stores() -> (Vec<Store>, tempfile::TempDir) {
     let directory = tempfile::tempdir().unwrap();
     let location = Location::Directory(directory.path().to_owned());
@@ -109,7 +109,7 @@ fn key(number: u128, owner: UserId) -> KeyRow {
     }
 }
 
-/// Everything in these tables, as text.
+/// All records of these tables, as text.
 async fn dump(store: &Store) -> String {
     let mut all = String::new();
     for statement in [
@@ -161,8 +161,8 @@ async fn lists_read_key_ranges_and_nothing_else() {
     assert!(ranges.contains("membership:[$organization]..=[$organization, ..]"), "{ranges:?}");
     assert!(ranges.contains("mail:[0]..=[$now, ..]"), "{ranges:?}");
     for range in ranges {
-        // The text is made here, not in the service: it is the plan of the
-        // range that stands in the constant statements.
+        // The text is made here and not in the service. It is the query plan of a range
+        // in the constant statements.
         let text: &'static str = format!("EXPLAIN SELECT VALUE id FROM {range};").leak();
         let mut vars = Variables::new();
         for part in range.split('$').skip(1) {
@@ -330,7 +330,7 @@ async fn conflicts_are_tried_again_in(store: Store) {
         .collect();
     let mut counted = 0;
     for call in calls {
-        // The tries may not be enough for everybody: then it is said so.
+        // Some calls may use up their attempts. Then the error must be temporary.
         match call.await.unwrap() {
             Ok(answer) => {
                 assert_eq!(answer, Try::Counted);
@@ -340,7 +340,7 @@ async fn conflicts_are_tried_again_in(store: Store) {
         }
     }
     assert!(counted >= 8, "{counted}");
-    // No count was lost: the wait that follows is that of exactly so many.
+    // No count was lost: the wait that follows belongs to exactly this count.
     const STEPS: &[u64] = &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12];
     throttle::count(&store, &[rule(STEPS)], NOW).await.unwrap();
     let Try::Wait { until } = throttle::count(&store, &[rule(STEPS)], NOW).await.unwrap() else {
@@ -359,7 +359,7 @@ async fn a_free_try_holds_nobody_up_who_began_earlier() {
         let later = NOW.plus_seconds(1);
         assert_eq!(count(later).await, Try::Counted);
         assert_eq!(count(NOW).await, Try::Counted);
-        // Both were counted: after the third one it is time to wait.
+        // Both were counted, so a wait follows the third one.
         assert_eq!(count(later).await, Try::Counted);
         assert_eq!(count(later).await, Try::Wait { until: later.plus_seconds(900) });
     }

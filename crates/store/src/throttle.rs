@@ -1,8 +1,8 @@
-//! Counters of tries that may fail, such as sign-in. They are in the store so
-//! that a restart does not reset them.
+//! Throttles: counters of attempts that may fail, such as signing in. They are in the
+//! store so that a restart does not reset them.
 //!
-//! What belongs here: counting a try, giving it back, forgetting old counters.
-//! What does not: what is counted, and how long to wait (`weir-service`).
+//! What belongs here: counting an attempt, taking it back, removing old counters. What
+//! does not: what is counted, and how long to wait (`weir-service`).
 
 use surrealdb::types::SurrealValue;
 use weir_model::Timestamp;
@@ -11,28 +11,28 @@ use crate::bind::bind;
 use crate::db::Statement;
 use crate::{Result, Store};
 
-/// How one counter counts.
+/// The rule of one counter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
-    /// What kind of thing is counted, such as `account`.
+    /// The kind of the key, such as `account`.
     pub kind: &'static str,
-    /// What is counted: a hash or a network, never free text of a caller.
+    /// The key of the counter: a hash or a network, never free text of a caller.
     pub key: String,
-    /// How many seconds to wait after the n-th try (from 0) that has not been
-    /// given back; beyond the end the last entry holds.
+    /// Seconds to wait after the n-th attempt (from 0) that was not taken back. The last
+    /// entry holds for all further attempts.
     pub waits: &'static [u64],
-    /// After this many seconds without a try the counter starts anew.
+    /// Seconds without an attempt after which the counter starts again at 0.
     pub forget_after: u64,
 }
 
-/// The answer to a try.
+/// The result of counting an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Try {
-    /// It was counted and may go ahead.
+    /// The attempt was counted and may continue.
     Counted,
-    /// Too soon; it was not counted.
+    /// The attempt is too early. It was not counted.
     Wait {
-        /// When the next try is allowed.
+        /// When the next attempt is allowed.
         until: Timestamp,
     },
 }
@@ -58,11 +58,11 @@ impl From<&Rule> for StoredRule {
     }
 }
 
-// Counting before the try is made (and giving it back after a success) is what
-// stops many tries at once: each sees the counts of the others. A try that is
-// free holds nobody up: else one that began a moment earlier and is counted
-// after it would be told to wait. What was counted in a future (a clock that was
-// ahead) keeps its count and asks for no wait: else it would last until then.
+// An attempt is counted before it is made, and taken back after a success. So of many
+// concurrent attempts each sees the counts of the others. An attempt with a wait of 0
+// sets no time: otherwise an attempt that began a moment earlier but is counted later
+// would have to wait. A count from the future (the clock was ahead) stays, but its wait
+// is ignored: otherwise it would last until that time.
 const COUNT: Statement = Statement::sign_in(
     "throttle count",
     "BEGIN;
@@ -91,14 +91,13 @@ const COUNT: Statement = Statement::sign_in(
      COMMIT;",
 );
 
-/// Microseconds by which tries that are made at once may be counted out of order.
+/// Microseconds by which concurrent attempts may be counted out of order.
 const SKEW: i64 = 60 * 1_000_000;
 
-/// Where the answer stands among the parts of `COUNT`; `BEGIN` is the first.
+/// The index of the result among the parts of `COUNT`; `BEGIN` is the first.
 const COUNT_ANSWER: usize = 4;
 
-/// Counts a try under all of `rules`, or under none when one of them says to
-/// wait.
+/// Counts an attempt under all of `rules`, or under none of them if one requires waiting.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -119,7 +118,7 @@ const GIVE_BACK: Statement = Statement::sign_in(
      RETURN NONE;",
 );
 
-/// Takes back a try that was counted at `counted_at` and succeeded.
+/// Takes back an attempt that was counted at `counted_at` and succeeded.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -137,7 +136,7 @@ const RESET: Statement = Statement::read(
     "DELETE type::record('throttle', [$kind, $key]) RETURN NONE;",
 );
 
-/// Starts a counter anew.
+/// Resets a counter.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -146,14 +145,14 @@ pub async fn reset(store: &Store, rule: &Rule) -> Result<()> {
     store.db.run(RESET, vars).await.map(drop)
 }
 
-// A table scan, bounded in what it deletes: run rarely.
+// A table scan with a bounded number of deletions. Run it rarely.
 const PRUNE: Statement = Statement::read(
     "throttle prune",
     "DELETE (SELECT VALUE id FROM throttle WHERE last_at < $before LIMIT 1000) RETURN NONE;",
 )
 .within(std::time::Duration::from_secs(30));
 
-/// Forgets counters whose last try is older than `before`, at most a thousand.
+/// Removes counters whose last attempt is older than `before`, at most a thousand.
 ///
 /// # Errors
 /// Any failure of the store.

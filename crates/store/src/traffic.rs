@@ -1,5 +1,5 @@
-//! What reaches projects, counted: in memory while a minute goes on ([`Board`]),
-//! written once a minute.
+//! Traffic of projects: counted in memory during a minute ([`Board`]), written once a
+//! minute.
 //!
 //! | table | id | holds |
 //! |---|---|---|
@@ -8,10 +8,10 @@
 //! | `unknown_keys` | 0 | keys that no project has, by sender: the last few |
 //! | `refused_requests` | project | requests that were refused: the last few |
 //!
-//! What is about the instance stands under the project 0, which there is not.
-//! Nobody but the one task that writes these records changes them, so they are
-//! read, added to and replaced; a second run writes the same. What was counted
-//! since the last write is lost with the process, but for an orderly stop.
+//! Counts of the instance are stored under the project 0, which does not exist. Only one
+//! task writes these records. So a record is read, added to and replaced, and a retry
+//! writes the same. Counts since the last write are lost if the process does not stop in
+//! order.
 
 mod board;
 mod refused;
@@ -29,15 +29,15 @@ use crate::db::Statement;
 use crate::events::{part, range};
 use crate::{Result, Store};
 
-/// Counts that are about no project that is known.
+/// The project number of counts without a known project.
 pub const INSTANCE: ProjectId = ProjectId(0);
-/// Minutes that are kept.
+/// The number of minutes that are kept.
 pub const MINUTES: i64 = 24 * 60;
-/// Hours that are kept.
+/// The number of hours that are kept.
 pub const HOURS: i64 = 30 * 24;
-/// Senders of unknown keys that are kept.
+/// The number of senders of unknown keys that are kept.
 const UNKNOWN: usize = 50;
-/// Records of one transaction.
+/// Records that one transaction writes.
 const TOGETHER: usize = 100;
 
 const READ: Statement = Statement::read("traffic by id", "SELECT * FROM $ids;");
@@ -52,7 +52,7 @@ const DELETE: Statement = Statement::read(
 )
 .within(std::time::Duration::from_secs(60));
 
-/// How long a stretch is that counts are kept for.
+/// The length of the time ranges that counts are kept for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// A minute.
@@ -69,7 +69,7 @@ impl Unit {
         }
     }
 
-    /// Its length in seconds.
+    /// The length in seconds.
     #[must_use]
     pub const fn seconds(self) -> i64 {
         match self {
@@ -78,7 +78,7 @@ impl Unit {
         }
     }
 
-    /// How many of them have begun since 1970, at a time.
+    /// The number of this unit's ranges that have begun since 1970.
     #[must_use]
     pub fn at(self, time: Timestamp) -> i64 {
         time.micros().div_euclid(self.seconds() * 1_000_000)
@@ -120,8 +120,8 @@ struct UnknownRow {
     keys: Vec<StoredUnknown>,
 }
 
-/// Counts of a project from one stretch (inclusive) to another (exclusive), by
-/// stretch. Stretches without traffic are left out.
+/// Counts of a project from one minute or hour (inclusive) to another (exclusive), by
+/// their numbers. Those without traffic are not in the result.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -137,10 +137,10 @@ pub async fn between(
     rows.into_iter().map(|row| Ok((part(&row.id, 1, RANGE.name)?, counts(row)))).collect()
 }
 
-/// Adds what was counted to the minutes and hours that it belongs to.
+/// Adds counts to their minutes and hours.
 ///
 /// # Errors
-/// When the store cannot be read or written: some of it may be written.
+/// When the store cannot be read or written. A part of the counts may be written.
 pub async fn write(store: &Store, counted: &BTreeMap<(ProjectId, i64), Counts>) -> Result<()> {
     let mut sums: Vec<(RecordId, Counts)> = Vec::new();
     let mut hours: BTreeMap<(ProjectId, i64), Counts> = BTreeMap::new();
@@ -166,20 +166,20 @@ pub async fn write(store: &Store, counted: &BTreeMap<(ProjectId, i64), Counts>) 
     Ok(())
 }
 
-/// Removes what is older than is kept.
+/// Removes counts that are kept no longer.
 ///
 /// # Errors
-/// When the store cannot be written; a further call goes on.
+/// When the store cannot be written; a further call continues.
 pub async fn forget(store: &Store, project: ProjectId, now: Timestamp) -> Result<()> {
     let minute = Unit::Minute.at(now) - MINUTES;
     let hour = Unit::Hour.at(now) - HOURS;
     remove(store, project, minute, hour).await
 }
 
-/// Removes all of a project.
+/// Removes all counts of a project.
 ///
 /// # Errors
-/// When the store cannot be written; a further call goes on.
+/// When the store cannot be written; a further call continues.
 pub(crate) async fn purge(store: &Store, project: ProjectId) -> Result<()> {
     store.traffic().forget(project);
     remove(store, project, i64::MAX, i64::MAX).await?;
@@ -192,7 +192,7 @@ async fn remove(store: &Store, project: ProjectId, minute: i64, hour: i64) -> Re
     store.db.run(DELETE, vars).await.map(drop)
 }
 
-/// Keys that no project has, by sender: the last few, newest first.
+/// The last unknown keys by sender, newest first.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -209,7 +209,7 @@ pub async fn unknown_keys(store: &Store) -> Result<Vec<UnknownKey>> {
     Ok(row.map(|row| row.keys.into_iter().map(shown).collect()).unwrap_or_default())
 }
 
-/// Adds unknown keys to those that are kept.
+/// Adds unknown keys to the stored ones.
 ///
 /// # Errors
 /// When the store cannot be read or written.
@@ -229,8 +229,8 @@ pub async fn write_unknown(store: &Store, seen: &[UnknownKey]) -> Result<()> {
     store.db.run(WRITE, bind! { rows: vec![row] }).await.map(drop)
 }
 
-/// Both lists as one: of one key from one sender there is one entry, and there
-/// are as many as are kept, newest first.
+/// Merges both lists: one entry per key and sender, newest first, up to the number that
+/// is kept.
 #[must_use]
 pub fn unite(mut keys: Vec<UnknownKey>, more: &[UnknownKey]) -> Vec<UnknownKey> {
     for seen in more {

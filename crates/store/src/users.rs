@@ -1,8 +1,8 @@
-//! Users: the account, and the pointer that makes its address unique.
+//! Users: the record, and the pointer that makes the address unique.
 //!
-//! What belongs here: statements about `user` and `user_email`. What does not:
-//! what a user belongs to (`organizations`), sign-in (`sessions`, `throttle`),
-//! links from mails and what they change (`accounts`), the second factor
+//! What belongs here: statements about `user` and `user_email`. What does not: the
+//! organizations of a user (`organizations`), signing in (`sessions`, `throttle`), links
+//! in mails and the changes that they allow (`accounts`), the second factor
 //! (`second_factor`).
 
 use std::fmt;
@@ -17,7 +17,7 @@ use crate::bind::bind;
 use crate::db::Statement;
 use crate::{Error, Result, Store};
 
-/// The text form of a password hash. Its `Debug` shows nothing of it.
+/// The text form of a password hash. Its `Debug` does not reveal it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PasswordHash(pub String);
 
@@ -30,9 +30,9 @@ impl fmt::Debug for PasswordHash {
 /// A user as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserRow {
-    /// Id.
+    /// Id of the user.
     pub id: UserId,
-    /// Running number.
+    /// Sequential number.
     pub number: i64,
     /// Random text that identifies the user in events.
     pub distinct_id: String,
@@ -40,29 +40,29 @@ pub struct UserRow {
     pub first_name: String,
     /// Last name; may be empty.
     pub last_name: String,
-    /// Address as it was given.
+    /// Address as it was entered.
     pub email: String,
-    /// The address that takes its place once it is confirmed.
+    /// The pending address, which replaces `email` once it is confirmed.
     pub pending_email: Option<String>,
     /// Whether the address was confirmed.
     pub is_email_verified: bool,
-    /// Whether nobody signs in before it is.
+    /// Whether the user must confirm the address before signing in.
     pub must_confirm: bool,
     /// Hash of the password, if there is one.
     pub password: Option<PasswordHash>,
-    /// The second factor that is asked for after it, if there is one.
+    /// The second factor that sign-ins ask for after the password, if there is one.
     pub second_factor: Option<Uuid>,
     /// Whether the user may see instance settings.
     pub is_staff: bool,
-    /// Whether the user may act at all.
+    /// Whether the user is active. Other users cannot sign in.
     pub is_active: bool,
-    /// `light`, `dark` or `system`.
+    /// Colour theme: `light`, `dark` or `system`.
     pub theme_mode: Option<String>,
-    /// The organization the user looks at.
+    /// The current organization of the user.
     pub current_organization: Option<OrganizationId>,
-    /// The project the user looks at.
+    /// The current project of the user.
     pub current_project: Option<ProjectId>,
-    /// When the account was created.
+    /// When the user was created.
     pub created_at: Timestamp,
     /// When it was last changed.
     pub updated_at: Timestamp,
@@ -79,7 +79,7 @@ pub struct UserChange {
     pub theme_mode: Patch<String>,
 }
 
-/// The record. Its id is `user:<uuid>`, given as `uuid` when it is read.
+/// The record. Its id is `user:<uuid>`, which is also in the field `uuid`.
 #[derive(Debug, Clone, SurrealValue)]
 pub(crate) struct Stored {
     uuid: Uuid,
@@ -90,7 +90,7 @@ pub(crate) struct Stored {
     email: String,
     pending_email: Option<String>,
     is_email_verified: bool,
-    /// Absent in accounts that were made before there was such a thing.
+    /// Missing in users that were created before this field existed.
     must_confirm: Option<bool>,
     password: Option<String>,
     second_factor: Option<Uuid>,
@@ -101,7 +101,7 @@ pub(crate) struct Stored {
     current_project: Option<i64>,
     created_at: i64,
     updated_at: i64,
-    /// When its owner last signed in. Opening a session notes it; a new account has none.
+    /// When the user last signed in. Opening a session sets it; a new user has none.
     pub(crate) last_login: Option<i64>,
 }
 
@@ -177,7 +177,7 @@ const BY_EMAIL: Statement = Statement::read(
 /// # Errors
 /// Any failure of the store.
 pub async fn by_email(store: &Store, normalised: &str) -> Result<Option<UserRow>> {
-    // The engine has no record ids without characters.
+    // The engine does not allow empty record ids.
     if normalised.is_empty() {
         return Ok(None);
     }
@@ -185,12 +185,12 @@ pub async fn by_email(store: &Store, normalised: &str) -> Result<Option<UserRow>
     Ok(answer.row::<Stored>(0)?.map(UserRow::from))
 }
 
-/// What became of a new user.
+/// The result of creating a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Created {
-    /// It is there.
+    /// The user is stored.
     Yes,
-    /// The address belongs to another user; nothing was written.
+    /// The address belongs to another user. Nothing was written.
     EmailTaken,
 }
 
@@ -237,8 +237,8 @@ const REPLACE_HASH: Statement = Statement::write(
      WHERE password IN [$old_hash, $new_hash] RETURN VALUE uuid;",
 );
 
-/// Stores a new hash of the same password, unless the stored one was changed
-/// since `before` was read. Gives whether it is stored.
+/// Stores a new hash of the same password, unless the stored one has changed since
+/// `before` was read. Returns whether it is stored.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -258,7 +258,7 @@ const SET_CURRENT: Statement = Statement::write(
      SET current_organization = $organization, current_project = $project RETURN NONE;",
 );
 
-/// Sets what the user looks at.
+/// Sets the current organization and project of the user.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -291,7 +291,7 @@ const UPDATE: Statement = Statement::write(
     ),
 );
 
-/// Changes a user's own settings; `None` when the user is gone.
+/// Changes a user's own settings; `None` when the user is deleted.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -319,17 +319,17 @@ pub async fn update(
     Ok(answer.row::<Stored>(1)?.map(UserRow::from))
 }
 
-/// What became of deleting an account.
+/// The result of deleting a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deleted {
-    /// It is gone, or was before.
+    /// The user is deleted, or was before.
     Yes,
-    /// The user belongs to an organization; nothing was changed.
+    /// The user belongs to an organization. Nothing was changed.
     HasMemberships,
 }
 
-// Who takes up an invite looks at the organization from then on, which writes
-// the user's record: so that this collides with it and is decided again.
+// Accepting an invite writes the user's record, because it sets the current organization.
+// So this conflicts with it, runs again and finds the membership.
 const DELETE: Statement = Statement::read(
     "users delete",
     "BEGIN;
@@ -362,8 +362,9 @@ const DELETE: Statement = Statement::read(
      COMMIT;",
 );
 
-/// Deletes an account with its keys, sessions, links and second factor, unless the
-/// user belongs to an organization. `normalised` is the form of its address that must be unique.
+/// Deletes a user with their keys, sessions, links and second factor, unless the user
+/// belongs to an organization. `normalised` is the form of their address that must be
+/// unique.
 ///
 /// # Errors
 /// Any failure of the store.

@@ -1,5 +1,5 @@
-//! What was skipped or altered on its way in, counted and sampled. The events themselves
-//! are in `affected`.
+//! Skipped and altered events, counted and sampled. The events themselves are in
+//! `affected`.
 //!
 //! | table | id | holds |
 //! |---|---|---|
@@ -23,18 +23,18 @@ pub(crate) use self::affected::{purge, rows as affected_rows};
 
 const COUNTS: Statement = Statement::read("ingestion warnings", "SELECT * FROM $range;");
 
-/// One reason with its count over all partitions.
+/// A reason or warning with its count over all partitions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Counted {
     /// Code of the reason or warning.
     pub code: String,
-    /// How often.
+    /// Number of events.
     pub count: u64,
-    /// First time.
+    /// When it first happened.
     pub first_at: Timestamp,
-    /// Last time.
+    /// When it last happened.
     pub last_at: Timestamp,
-    /// Some of them, newest first.
+    /// Some of the events, newest first.
     pub samples: Vec<Skipped>,
 }
 
@@ -45,15 +45,15 @@ pub struct Skipped {
     pub key: String,
     /// Code of the reason.
     pub code: String,
-    /// When it reached us.
+    /// When the event was received.
     pub received_at: Timestamp,
-    /// What the reason does not say: which transformation dropped it.
+    /// Details of the reason: for example which transformation dropped the event.
     pub detail: Option<String>,
-    /// Name, if it had one.
+    /// Name of the event, if it had one.
     pub event: Option<String>,
-    /// Whom it was about, if it said.
+    /// Distinct id of the event, if it had one.
     pub distinct_id: Option<String>,
-    /// Its payload as received, cut when long.
+    /// The payload as received, cut when it is long.
     pub payload: String,
 }
 
@@ -66,7 +66,7 @@ struct CountRow {
     samples: Option<Vec<Kept>>,
 }
 
-/// A sample beside its count.
+/// A sample as it is stored in the record of its count.
 #[derive(SurrealValue)]
 struct Kept {
     received_at: i64,
@@ -76,7 +76,7 @@ struct Kept {
     payload: String,
 }
 
-/// Everything that was skipped or altered in a project, by reason.
+/// All skipped or altered events of a project, counted by reason.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -156,7 +156,7 @@ impl Skipped {
     }
 }
 
-/// How a sample is named in the live list.
+/// The key of a sample in the live list.
 #[must_use]
 pub fn sample_key(partition: i64, number: i64) -> String {
     format!("drop-{partition}-{number}")

@@ -1,5 +1,5 @@
-//! What people have put away on the start page of a project: `project_checklist`,
-//! by `[user, project]`. It goes with the user.
+//! Whether a user has hidden the checklist on the start page of a project:
+//! `project_checklist`, by `[user, project]`. Deleted with the user.
 
 use weir_model::{ProjectId, UserId};
 
@@ -12,7 +12,7 @@ const HIDDEN: Statement = Statement::read(
     "SELECT VALUE hidden FROM type::record('project_checklist', [$user, $project]);",
 );
 
-/// Whether this user has put the checklist of this project away.
+/// Whether this user has hidden the checklist of this project.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -28,7 +28,7 @@ const HIDE: Statement = Statement::write(
          CONTENT { hidden: $hidden } RETURN NONE;",
 );
 
-/// Puts the checklist of this project away for this user, or brings it back.
+/// Hides the checklist of this project for this user, or shows it again.
 ///
 /// # Errors
 /// Any failure of the store.

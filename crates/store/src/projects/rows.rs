@@ -1,7 +1,7 @@
-//! A project as it is stored, and changes of one that is not stored yet.
+//! The stored form of a project, and changes of a project that is not stored yet.
 //!
-//! What belongs here: the record and the types that it is read into. What does
-//! not: statements.
+//! What belongs here: the record and the types that it is read into. What does not:
+//! statements (`projects`).
 
 use surrealdb::types::SurrealValue;
 use uuid::Uuid;
@@ -11,31 +11,31 @@ use weir_model::{OrganizationId, Patch, ProjectId, Timestamp};
 /// A project as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProjectRow {
-    /// What lists show of it.
+    /// The fields that lists show.
     pub brief: ProjectBrief,
     /// When it was created.
     pub created_at: Timestamp,
     /// When it was last changed.
     pub updated_at: Timestamp,
-    /// Whether client addresses are left out of events.
+    /// Whether client IP addresses are removed from events.
     pub anonymize_ips: bool,
-    /// Whether events have no persons.
+    /// Whether events are processed without persons.
     pub person_processing_opt_out: bool,
-    /// Addresses of the sites that send events.
+    /// URLs of the sites that send events.
     pub app_urls: Vec<String>,
-    /// 0 Sunday, 1 Monday.
+    /// First day of the week: 0 Sunday, 1 Monday.
     pub week_start_day: Option<i64>,
     /// A description for people.
     pub product_description: Option<String>,
-    /// Person properties shown as a person's name.
+    /// Person properties that are shown as a person's name.
     pub person_display_name_properties: Option<Vec<String>>,
     /// Its secret keys, sealed.
     pub secrets: Option<String>,
-    /// The API key before, which works on for a time.
+    /// The previous project key, which stays valid for a limited time.
     pub previous: Option<PreviousToken>,
 }
 
-/// A project API key that was replaced.
+/// A project key that was replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PreviousToken {
     /// The key.
@@ -106,7 +106,7 @@ pub struct ProjectChange {
 }
 
 impl ProjectChange {
-    /// Makes the change on a row that is not stored yet.
+    /// Applies the change to a row that is not stored yet.
     pub fn apply_to(self, row: &mut ProjectRow) {
         replace(&mut row.brief.name, self.name);
         replace(&mut row.brief.timezone, self.timezone);
@@ -158,7 +158,7 @@ pub(crate) struct Stored {
     updated_at: i64,
 }
 
-/// The key before, if it was to work on.
+/// The previous key, if it was to stay valid.
 pub(super) fn previous(token: Option<String>, until: Option<i64>) -> Option<PreviousToken> {
     Some(PreviousToken { token: token?, until: Timestamp::from_micros(until?) })
 }

@@ -1,8 +1,7 @@
-//! The keys of projects: finding a project by its API key, and putting other
-//! keys in place of those that it has.
+//! Project keys: finding a project by its key, and replacing the keys of a project.
 //!
-//! What belongs here: `project_token`, and the two columns with keys of
-//! `project`. What does not: how keys are made and sealed (`weir-service`).
+//! What belongs here: `project_token`, and the two fields with keys of `project`. What
+//! does not: how keys are made and sealed (`weir-service`).
 
 use surrealdb::types::SurrealValue;
 use weir_model::activity::Entry;
@@ -14,20 +13,20 @@ use crate::bind::bind;
 use crate::db::Statement;
 use crate::{Result, Store};
 
-/// What capture needs to know of a project.
+/// The settings of a project that capture needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProjectRulesRow {
     /// The project.
     pub id: ProjectId,
-    /// Whether client addresses are left out of events.
+    /// Whether client IP addresses are removed from events.
     pub anonymize_ips: bool,
-    /// Whether events have no persons.
+    /// Whether events are processed without persons.
     pub person_processing_opt_out: bool,
-    /// When the key that led here stops working; `None`: never.
+    /// When the key that was looked up stops working; `None`: never.
     pub ends_at: Option<Timestamp>,
 }
 
-// The key before the one that is replaced ends, whatever time it had left.
+// The previous key ends immediately, even before its time.
 const RESET_TOKEN: Statement = Statement::write(
     "projects reset token",
     concat!(
@@ -52,17 +51,17 @@ const RESET_TOKEN: Statement = Statement::write(
     ),
 );
 
-/// Another project API key.
+/// A new project key.
 #[derive(Debug, Clone, Copy)]
 pub struct NewToken<'a> {
     /// The key.
     pub token: &'a str,
-    /// Until when the key before works on; `None`: it finds nothing any more.
+    /// When the replaced key stops working; `None`: immediately.
     pub until: Option<Timestamp>,
 }
 
-/// Puts another project API key in place of that of `row`. `None` when the project
-/// is not there, or its key has changed since.
+/// Replaces the project key of `row`. `None` when there is no such project, or its key
+/// has changed since it was read.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -88,8 +87,8 @@ pub async fn reset_token(
     Ok(answer.row::<Stored>(1)?.map(ProjectRow::from))
 }
 
-// A second run after a lost answer changes nothing more and answers with nothing: the
-// caller reads the project again.
+// A retry after a lost answer changes nothing and returns no row. The caller then reads
+// the project again.
 const END_PREVIOUS: Statement = Statement::read(
     "projects end previous token",
     concat!(
@@ -107,8 +106,8 @@ const END_PREVIOUS: Statement = Statement::read(
     ),
 );
 
-/// Ends the project API key that `row` had before: it finds nothing any more. Does
-/// nothing when it has ended already.
+/// Ends the previous project key of `row` immediately. Does nothing when it has ended
+/// already.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -142,8 +141,8 @@ const SET_SECRETS: Statement = Statement::write(
     ),
 );
 
-/// Puts other secret keys in place of those of `row`. `None` when the project is
-/// not there, or they have changed since.
+/// Replaces the secret keys of `row`. `None` when there is no such project, or they have
+/// changed since they were read.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -184,9 +183,8 @@ const ALL_TOKENS: Statement = Statement::read(
 )
 .within(std::time::Duration::from_secs(60));
 
-/// The tokens of all projects, also those that were replaced, for the cache that
-/// capture looks them up in. Whether one that was replaced still works is for the
-/// caller to see.
+/// The keys of all projects, including replaced ones, for the cache of capture. The
+/// caller checks whether a replaced key is still valid.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -204,13 +202,12 @@ const BY_TOKEN: Statement = Statement::read(
            FROM type::record('project_token', $api_token));",
 );
 
-/// The project that this token belongs to. Whether a token that was replaced still
-/// works is for the caller to see.
+/// The project with this key. The caller checks whether a replaced key is still valid.
 ///
 /// # Errors
 /// Any failure of the store.
 pub async fn by_token(store: &Store, token: &str) -> Result<Option<ProjectRulesRow>> {
-    // The engine has no record ids without characters.
+    // The engine does not allow empty record ids.
     if token.is_empty() {
         return Ok(None);
     }
@@ -219,7 +216,7 @@ pub async fn by_token(store: &Store, token: &str) -> Result<Option<ProjectRulesR
     Ok(found.find(|(known, _)| known == token).map(|(_, rules)| rules))
 }
 
-/// The tokens of a project with what capture needs to know.
+/// The keys of a project, with the settings that capture needs.
 fn rules(row: StoredRules) -> Vec<(String, ProjectRulesRow)> {
     let rules = |ends_at| ProjectRulesRow {
         id: ProjectId(row.number),

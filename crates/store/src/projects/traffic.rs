@@ -1,4 +1,4 @@
-//! Events by the key that they came with, hour by hour: `project_key_count`, by
+//! Events by the project key that they came with, per hour: `project_key_count`, by
 //! `[project, hour, key]`.
 
 use surrealdb::types::{RecordId, SurrealValue};
@@ -9,21 +9,21 @@ use crate::bind::bind;
 use crate::db::Statement;
 use crate::{Result, Store, warnings};
 
-/// Hours that counts are kept for.
+/// Hours for which counts are kept.
 const HOURS: i64 = 30 * 24;
 
-/// Events of an hour that came with a key.
+/// The events of an hour that came with one key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyHour {
     /// The project.
     pub project: ProjectId,
-    /// The hour, since 1970.
+    /// The hour, in hours since 1970.
     pub hour: i64,
     /// The project API key.
     pub token: String,
-    /// How many.
+    /// Number of events.
     pub events: u64,
-    /// When the last of them came.
+    /// When the last of these events was received.
     pub last_at: Timestamp,
 }
 
@@ -60,7 +60,7 @@ impl From<Stored> for KeyHour {
     }
 }
 
-// A second run after a lost answer finds the id of its counts.
+// A retry after a lost answer finds the id of its counts.
 const ADD: Statement = Statement::write(
     "project traffic add",
     "BEGIN;
@@ -86,8 +86,8 @@ const ADD: Statement = Statement::write(
      COMMIT;",
 );
 
-/// Adds to the counts of hours; what is older than thirty days goes. What is about a
-/// project that is gone is left out. An hour of a key may be there once.
+/// Adds to the counts of hours, and removes counts older than thirty days. Counts of
+/// deleted projects are skipped. Every hour of a key may occur once in `counts`.
 ///
 /// # Errors
 /// Any failure of the store.

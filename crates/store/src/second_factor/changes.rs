@@ -1,5 +1,5 @@
-//! Changes of a factor by its owner, which end all sessions but the one they are
-//! made in, and its removal by the operator.
+//! Changes of a factor by its user, which end all sessions and open a new one, and its
+//! removal by the operator.
 
 use uuid::Uuid;
 use weir_model::activity::Entry;
@@ -16,20 +16,20 @@ use crate::{Result, Store};
 /// A change of a factor.
 #[derive(Debug)]
 pub struct Change<'a> {
-    /// The factor.
+    /// Id of the factor.
     pub factor: Uuid,
-    /// What proves that the owner has it.
+    /// The proof that the user has the factor.
     pub proof: &'a Proof,
     /// Hash of the session in which it is changed.
     pub replaced: &'a str,
-    /// The session that takes its place.
+    /// The session that replaces it.
     pub session: &'a SessionRow,
-    /// What the activity log tells.
+    /// The audit entries of the change.
     pub activities: &'a [Entry],
 }
 
-/// Begins the transactions of a change: `$made` is the new session, when this is
-/// their second run.
+/// Begins the transactions of a change. `$made` is the user of the new session if this is
+/// a retry, else nothing.
 macro_rules! changed_within {
     () => {
         "BEGIN;
@@ -60,8 +60,8 @@ const CONFIRM: Statement = Statement::write(
     ),
 );
 
-/// Confirms a factor that waits for it, with hashes of its recovery codes. From now
-/// on it is asked for.
+/// Confirms an unconfirmed factor, with the hashes of its recovery codes. Sign-ins ask
+/// for it from now on.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -96,7 +96,7 @@ const DISABLE: Statement = Statement::write(
     ),
 );
 
-/// Takes a factor away, for its owner, with the mails about it.
+/// Removes a factor for its user, with the mails about it.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -133,18 +133,18 @@ const RENEW: Statement = Statement::write(
 /// New recovery codes.
 #[derive(Debug)]
 pub struct Renewal<'a> {
-    /// The account.
+    /// The user.
     pub user: UserId,
-    /// The factor.
+    /// Id of the factor.
     pub factor: Uuid,
-    /// What proves that the owner has it.
+    /// The proof that the user has the factor.
     pub proof: &'a Proof,
-    /// Hashes of the codes.
+    /// Hashes of the new codes.
     pub codes: Vec<String>,
-    /// An id of this call. A second run of the same transaction knows the first by
-    /// it.
+    /// An id of this call. It distinguishes a retry of the same transaction from another
+    /// call.
     pub attempt: Uuid,
-    /// What the activity log tells.
+    /// The audit entries of the change.
     pub activities: &'a [Entry],
 }
 
@@ -181,8 +181,8 @@ const REMOVE: Statement = Statement::write(
     ),
 );
 
-/// Takes a factor away without a proof, for the operator, and ends all sessions,
-/// with the mails about it.
+/// Removes a factor without a proof, for the operator, and ends all sessions. Also writes
+/// the mails about it.
 ///
 /// # Errors
 /// Any failure of the store.

@@ -48,7 +48,7 @@ fn session(hash: &str) -> SessionRow {
     }
 }
 
-/// A session that was opened before there was a factor.
+/// A session that was opened before the factor existed.
 async fn with_session(hash: &str) -> Store {
     let store = store().await;
     let ada = users::get(&store, ADA).await.unwrap().unwrap();
@@ -64,7 +64,7 @@ async fn confirm_in(store: &Store, replaced: &str, hash: &str) -> Used {
     confirm(store, change, vec!["one".to_owned(), "two".to_owned()]).await.unwrap()
 }
 
-/// The factor is on, and the session `open` is the one that it was turned on in.
+/// The factor is confirmed, in the session `open`.
 async fn with_factor() -> Store {
     let store = with_session("first").await;
     assert!(begin(&store, ADA, FACTOR, "sealed", NOW).await.unwrap());
@@ -95,7 +95,7 @@ async fn a_factor_is_confirmed_once_and_in_a_session_that_is_open() {
     assert!(begin(&store, ADA, FACTOR, "sealed", NOW).await.unwrap());
     assert_eq!(confirm_in(&store, "gone", "open").await, Used::Void);
     assert_eq!(confirm_in(&store, "first", "open").await, Used::Yes);
-    // The second run of the same call is the first.
+    // A retry of the same call succeeds.
     assert_eq!(confirm_in(&store, "first", "open").await, Used::Yes);
     assert_eq!(confirm_in(&store, "open", "other").await, Used::Void);
     assert!(!begin(&store, ADA, Uuid::from_u128(3), "sealed", NOW).await.unwrap());

@@ -1,6 +1,5 @@
-//! What was counted since the last write. One short lock for each request and
-//! each stretch that is applied, never for an event; as many entries as have a
-//! bound.
+//! Counts since the last write. Each request and each applied batch takes one short lock;
+//! events take none. The number of entries is bounded.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,23 +11,23 @@ use weir_model::{ProjectId, Timestamp};
 use super::{INSTANCE, Refusals, Unit, unite};
 use crate::events::WarningCount;
 
-/// Minutes of projects that wait to be written, at most: so many fill up only
-/// while the store takes nothing.
+/// The largest number of minutes of projects that wait to be written. It is reached only
+/// while the store refuses writes.
 const MOST: usize = 50_000;
-/// Sources of imports that wait to be written, at most.
+/// The largest number of sources of imports that wait to be written.
 const SOURCES: usize = 2_000;
-/// Of them those of one project: libraries name themselves, and one project does not
-/// use up what others need.
+/// The largest number of waiting sources of one project. Client libraries name
+/// themselves, and one project must not use up the bound of all.
 const SOURCES_OF_PROJECT: usize = 100;
 
-/// What is counted and not written yet.
+/// Counts that are not written yet.
 #[derive(Debug, Default)]
 pub struct Board {
     pending: Mutex<Pending>,
     refusals: Refusals,
 }
 
-/// What waits to be written.
+/// Counts that wait to be written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pending {
     /// Counts by project and minute.
@@ -39,19 +38,19 @@ pub struct Pending {
     pub unknown: Vec<UnknownKey>,
 }
 
-/// What was applied of a project.
+/// The applied events of a project in one batch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Applied {
-    /// Events that are stored, by the minute in which they were received.
+    /// Number of stored events, by the minute in which they were received.
     pub accepted: Vec<(i64, u64)>,
-    /// Reasons with how many events each was given to, whether these were dropped
-    /// for it, and the minute.
+    /// For each reason: the minute, the code, the number of events, and whether they were
+    /// dropped for it.
     pub reasons: Vec<(i64, String, u64, bool)>,
 }
 
 impl Applied {
-    /// Counts events by the minute in which they were received. They come in order
-    /// of arrival, so these are few.
+    /// Counts events by the minute in which they were received. Events are in order of
+    /// arrival, so there are few minutes.
     #[must_use]
     pub fn of(
         received: impl Iterator<Item = i64>,
@@ -62,7 +61,7 @@ impl Applied {
         let mut accepted: Vec<(i64, u64)> = Vec::new();
         let mut last = (i64::MIN, 0);
         for micros in received {
-            // Most are of the same request.
+            // Most events are of the same request as the one before.
             let at = if micros == last.0 { last.1 } else { minute(micros) };
             last = (micros, at);
             match accepted.last_mut().filter(|(present, _)| *present == at) {
@@ -87,19 +86,19 @@ impl Board {
         });
     }
 
-    /// Counts a request that was refused, of a project if one is known.
+    /// Counts a refused request, of a project if it is known.
     pub fn refused(&self, project: Option<ProjectId>, at: Timestamp, bytes: u64, code: &str) {
         let project = project.unwrap_or(INSTANCE);
         self.lock().count(project, Unit::Minute.at(at), |counts| counts.refused(bytes, code));
     }
 
-    /// Refused requests, each by itself.
+    /// The refused requests themselves.
     #[must_use]
     pub fn refusals(&self) -> &Refusals {
         &self.refusals
     }
 
-    /// Counts what was applied of a project.
+    /// Adds the counts of an applied batch.
     pub fn applied(&self, project: ProjectId, applied: &Applied) {
         let mut pending = self.lock();
         for (minute, events) in &applied.accepted {
@@ -115,20 +114,20 @@ impl Board {
         }
     }
 
-    /// Notes how many bytes wait to be applied.
+    /// Records how many bytes wait to be applied.
     pub fn waiting(&self, at: Timestamp, bytes: u64) {
         self.lock().count(INSTANCE, Unit::Minute.at(at), |counts| {
             counts.waiting = counts.waiting.max(bytes);
         });
     }
 
-    /// Notes a key that no project has.
+    /// Records a key that no project has.
     pub fn unknown_key(&self, seen: UnknownKey) {
         let mut pending = self.lock();
         pending.unknown = unite(std::mem::take(&mut pending.unknown), &[seen]);
     }
 
-    /// Adds what is known of the events of a request that belong to an import.
+    /// Adds the source of events that belong to an import.
     pub fn imported(&self, project: ProjectId, source: ImportSource) {
         self.lock().import(project, source);
     }
@@ -155,13 +154,13 @@ impl Board {
         self.lock().unknown.clone()
     }
 
-    /// Takes everything, to write it.
+    /// Takes all counts, to write them.
     #[must_use]
     pub fn take(&self) -> Pending {
         std::mem::take(&mut *self.lock())
     }
 
-    /// Forgets what is not written yet of a project that goes.
+    /// Drops the unwritten counts of a deleted project.
     pub(super) fn forget(&self, project: ProjectId) {
         let mut pending = self.lock();
         pending.minutes.retain(|(of, _), _| *of != project);
@@ -170,7 +169,7 @@ impl Board {
         self.refusals.forget(project);
     }
 
-    /// Puts back what could not be written.
+    /// Puts back counts that could not be written.
     pub fn put_back(&self, unwritten: Pending) {
         let mut pending = self.lock();
         let newer = std::mem::replace(&mut *pending, unwritten);
@@ -184,7 +183,7 @@ impl Board {
     }
 
     fn lock(&self) -> MutexGuard<'_, Pending> {
-        // Counts are whole between any two steps.
+        // Every change leaves consistent counts, so a poisoned lock does no harm.
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

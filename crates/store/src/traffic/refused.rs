@@ -1,5 +1,5 @@
-//! The last refused requests of each project: noted in memory as they are refused,
-//! written once a minute, and read from both places.
+//! The last refused requests of each project: kept in memory as they are refused, written
+//! once a minute, and read from both.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet, VecDeque};
@@ -14,21 +14,21 @@ use crate::bind::bind;
 use crate::db::Statement;
 use crate::{Result, Store};
 
-/// Requests that are kept of one project.
+/// The number of refused requests that are kept per project.
 const KEPT: usize = 50;
-/// Projects that requests wait to be written of, at most.
+/// The largest number of projects with requests that wait to be written.
 const PROJECTS: usize = 1_000;
 
 const DELETE: Statement =
     Statement::read("refused requests of a project that goes", "DELETE $requests RETURN NONE;");
 
-/// Refused requests that are not written yet. One short lock for each of them, and
-/// none for requests that pass.
+/// Refused requests that are not written yet. Each takes one short lock. Accepted
+/// requests take none.
 #[derive(Debug, Default)]
 pub struct Refusals(Mutex<BTreeMap<ProjectId, VecDeque<RefusedRequest>>>);
 
 impl Refusals {
-    /// Notes a request; the oldest of the project makes room.
+    /// Adds a request. If the project has too many, its oldest request is dropped.
     pub fn note(&self, project: ProjectId, request: RefusedRequest) {
         let mut noted = self.lock();
         if noted.len() >= PROJECTS && !noted.contains_key(&project) {
@@ -53,7 +53,7 @@ impl Refusals {
         noted.iter().map(|(of, requests)| (*of, requests.iter().cloned().collect())).collect()
     }
 
-    /// Removes what is written. Until then it is read from here.
+    /// Removes written requests. Until then they are read from here.
     fn written(&self, project: ProjectId, written: &[RefusedRequest]) {
         let mut noted = self.lock();
         if let Some(requests) = noted.get_mut(&project) {
@@ -64,14 +64,14 @@ impl Refusals {
         }
     }
 
-    /// Forgets those of a project that goes: else they were written after its purge,
-    /// and nothing would remove them.
+    /// Drops the requests of a deleted project. Otherwise they would be written after its
+    /// purge, and never removed.
     pub(super) fn forget(&self, project: ProjectId) {
         self.lock().remove(&project);
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<ProjectId, VecDeque<RefusedRequest>>> {
-        // Lists are whole between any two steps.
+        // Every change leaves consistent lists, so a poisoned lock does no harm.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -110,20 +110,20 @@ impl From<StoredRequest> for RefusedRequest {
     }
 }
 
-/// The last requests of a project that were refused, written or not, newest first.
+/// The last refused requests of a project, written or not, newest first.
 ///
 /// # Errors
 /// When the store cannot be read.
 pub async fn refused(store: &Store, project: ProjectId) -> Result<Vec<RefusedRequest>> {
-    // First those in memory: they stay there until they are written.
+    // First those in memory, because they stay there until they are written.
     let noted = store.traffic().refusals().of(project);
     Ok(unite(kept(store, project).await?, noted))
 }
 
-/// Writes the requests that were noted since this was called last.
+/// Writes the requests that were added since the last call.
 ///
 /// # Errors
-/// When the store cannot be read or written; a further call goes on.
+/// When the store cannot be read or written; a further call continues.
 pub async fn write_refused(store: &Store) -> Result<()> {
     let refusals = store.traffic().refusals();
     for (project, noted) in refusals.all() {
@@ -136,7 +136,7 @@ pub async fn write_refused(store: &Store) -> Result<()> {
     Ok(())
 }
 
-/// Removes those of a project.
+/// Removes the refused requests of a project.
 pub(super) async fn purge(store: &Store, project: ProjectId) -> Result<()> {
     store.db.run(DELETE, bind! { requests: id(project) }).await.map(drop)
 }
@@ -147,7 +147,7 @@ async fn kept(store: &Store, project: ProjectId) -> Result<Vec<RefusedRequest>> 
     Ok(row.map(|row| row.requests.into_iter().map(Into::into).collect()).unwrap_or_default())
 }
 
-/// Both lists as one, newest first, and no longer than is kept.
+/// Merges both lists, newest first, up to the number that is kept.
 fn unite(mut requests: Vec<RefusedRequest>, more: Vec<RefusedRequest>) -> Vec<RefusedRequest> {
     let present: HashSet<String> = requests.iter().map(|request| request.key.clone()).collect();
     requests.extend(more.into_iter().filter(|request| !present.contains(&request.key)));
@@ -189,7 +189,7 @@ mod tests {
         assert!(refusals.all().is_empty());
         refusals.note(PROJECT, request(2));
         assert_eq!(refused(&store, PROJECT).await.unwrap(), [request(2), request(1)]);
-        // Written, but not yet known to be.
+        // Written, but still in memory too.
         write_refused(&store).await.unwrap();
         refusals.note(PROJECT, request(2));
         assert_eq!(refused(&store, PROJECT).await.unwrap().len(), 2);

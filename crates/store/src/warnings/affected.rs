@@ -1,17 +1,17 @@
-//! Dropped and altered events themselves, in compressed blocks, the latest of them.
+//! The latest dropped and altered events, in compressed blocks.
 //!
 //! | table | id | holds |
 //! |---|---|---|
 //! | `affected_block` | `[project, partition, first number]` | the events of a block, compressed |
 //! | `affected_summary` | the same | how many, of which time and codes |
 //!
-//! Blocks are written by what applies the log, in its transaction. The last one of a
-//! project and partition stays open: it is rewritten with what is added. Numbers
-//! are dense. Of an altered event only its uuid is kept: it is read back where it is
+//! The consumers of the log write blocks in their transactions. The last block of a
+//! project and partition stays open: it is rewritten with added events. Numbers are
+//! dense. Only the uuid of an altered event is kept: the event is read where it is
 //! stored.
 //!
-//! Kept are [`KEPT`] events of a project and partition, for [`DAYS`]. What is older is
-//! removed by [`forget`], block by block.
+//! The newest [`KEPT`] events of a project and partition are kept, for at most [`DAYS`]
+//! days. [`forget`] removes older ones, block by block.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -28,8 +28,9 @@ use crate::db::Statement;
 use crate::events::{PARTITIONS, Span, part, range};
 use crate::{Error, Result, Store};
 
-/// Events that are kept of a project in one partition, at least. A project has
-/// [`PARTITIONS`] of them.
+/// The number of newest events that are kept of a project in one partition, rounded up
+/// to whole blocks. A project has
+/// [`PARTITIONS`] partitions.
 pub const KEPT: i64 = 100_000;
 /// Days for which they are kept.
 pub const DAYS: i64 = 30;
@@ -37,14 +38,15 @@ pub const DAYS: i64 = 30;
 const FULL_EVENTS: i64 = 500;
 /// or at this many bytes before compression,
 const FULL_BYTES: usize = 256 << 10;
-/// or when the next event came so much later, so that what is old can go as a whole.
+/// or when the next event is later than the first one by this much, so that old events
+/// can be removed as whole blocks.
 const FULL_MICROS: i64 = DAY;
 const DAY: i64 = 86_400 * 1_000_000;
 const COMPRESSION: i32 = 1;
-/// Bytes that a block may have after decompression: a nearly full one, and the
-/// largest event.
+/// The largest size of a block after decompression: a nearly full one, and the largest
+/// event.
 const LARGEST: usize = 4 << 20;
-/// Blocks that one removal takes at a time.
+/// Blocks that one removal deletes at a time.
 const REMOVED: usize = 50;
 
 const OPEN: Statement = Statement::read("open affected block", "SELECT * FROM $id;");
@@ -58,21 +60,21 @@ const DELETE: Statement =
 /// An event that was dropped or altered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Affected {
-    /// The reason that it was dropped for, or the warnings that it was stored with.
+    /// The reason for which it was dropped, or the warnings with which it was stored.
     pub codes: Vec<String>,
-    /// Whether it was stored, altered.
+    /// Whether it was stored (altered) or dropped.
     pub is_stored: bool,
-    /// When it reached us, microseconds.
+    /// When it was received, microseconds.
     pub received_at: i64,
-    /// What the reason does not say: which transformation dropped it.
+    /// Details of the reason: for example which transformation dropped it.
     pub detail: Option<String>,
-    /// Name, if it had one.
+    /// Name of the event, if it had one.
     pub event: Option<String>,
-    /// Whom it was about, if it said.
+    /// Distinct id of the event, if it had one.
     pub distinct_id: Option<String>,
-    /// Identity, if it had one.
+    /// Uuid of the event, if it had one.
     pub uuid: Option<Uuid>,
-    /// As received, cut when long; empty when it is stored.
+    /// The payload as received, cut when it is long; empty for a stored event.
     pub payload: String,
 }
 
@@ -81,16 +83,16 @@ pub struct Affected {
 pub struct AffectedPage {
     /// The events, newest first.
     pub found: Vec<(Place, Affected)>,
-    /// Whether there are more.
+    /// Whether there are more events.
     pub more: bool,
-    /// Events of damaged blocks that may belong here.
+    /// The number of events in damaged blocks that may belong to the page.
     pub unreadable: u64,
 }
 
 /// A block that is being filled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AffectedBuilder {
-    /// Number of its first event: part of its id.
+    /// Number of its first event, which is part of the id of the block.
     pub first: i64,
     count: i64,
     raw: Vec<u8>,
@@ -150,7 +152,7 @@ impl AffectedBuilder {
         Ok(())
     }
 
-    /// Whether an event that reached us at this time goes into another block.
+    /// Whether an event that was received at this time must go into another block.
     #[must_use]
     pub fn is_full(&self, received_at: i64) -> bool {
         self.count >= FULL_EVENTS
@@ -158,7 +160,7 @@ impl AffectedBuilder {
             || self.count > 0 && received_at.saturating_sub(self.span.from) > FULL_MICROS
     }
 
-    /// The block as it is written.
+    /// The block in the form that is written.
     ///
     /// # Errors
     /// When the bytes cannot be compressed.
@@ -175,8 +177,8 @@ impl AffectedBuilder {
     }
 }
 
-/// The block that begins with this number, to be filled further; `None`: there is none
-/// that can be read, and applying the log goes on without it.
+/// The block that begins with this number, to be filled further. `None`: there is none,
+/// or it is damaged. Then the consumer continues with a new block.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -200,7 +202,7 @@ pub async fn open(
     }
 }
 
-/// Rows of a block and of its summary.
+/// The rows of a block and of its summary.
 pub(crate) fn rows(project: ProjectId, partition: u16, block: AffectedBlock) -> [Value; 2] {
     let AffectedBlock { first, data, summary } = block;
     let Summary { count, from_at, to_at, codes } = summary;
@@ -210,8 +212,8 @@ pub(crate) fn rows(project: ProjectId, partition: u16, block: AffectedBlock) -> 
     [block.into_value(), summary.into_value()]
 }
 
-/// Dropped and altered events of a project, newest first. Those of a damaged block are
-/// left out and counted.
+/// Dropped and altered events of a project, newest first. Events of damaged blocks are
+/// skipped and counted.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -225,7 +227,7 @@ pub async fn page(
         let found = summaries(store, project, partition).await?.into_iter();
         blocks.extend(found.filter(|row| may_have(query, row)).map(|row| (partition, row)));
     }
-    // By their latest event: what follows one has nothing that is newer than that.
+    // By the time of their latest event: no later block has a newer event than that.
     blocks.sort_by_key(|(_, row)| Reverse(row.to_at));
     let mut blocks = blocks.into_iter().peekable();
     let (mut page, mut waiting, mut passed) = (AffectedPage::default(), Vec::new(), 0);
@@ -267,10 +269,10 @@ pub async fn page(
     Ok(page)
 }
 
-/// Removes what is kept no longer: background work.
+/// Removes events that are kept no longer. Run in the background.
 ///
 /// # Errors
-/// When the store cannot be read or written; a further call goes on.
+/// When the store cannot be read or written; a further call continues.
 pub async fn forget(store: &Store, project: ProjectId, now: Timestamp) -> Result<()> {
     let oldest = now.micros().saturating_sub(DAYS * DAY);
     for partition in 0..PARTITIONS {
@@ -288,10 +290,10 @@ pub async fn forget(store: &Store, project: ProjectId, now: Timestamp) -> Result
     Ok(())
 }
 
-/// Removes all of a project.
+/// Removes all dropped and altered events of a project.
 ///
 /// # Errors
-/// When the store cannot be written; a further call goes on.
+/// When the store cannot be written; a further call continues.
 pub(crate) async fn purge(store: &Store, project: ProjectId) -> Result<()> {
     for partition in 0..PARTITIONS {
         let found = summaries(store, project, partition).await?;
@@ -326,7 +328,7 @@ async fn read(
 ) -> Result<Vec<Affected>> {
     let id = key("affected_block", project, partition, first);
     let data: Option<Bytes> = store.db.run(BLOCK, bind! { id: id }).await?.row(0)?;
-    // One that was removed meanwhile.
+    // The block was removed since its summary was read.
     data.map_or_else(|| Ok(Vec::new()), |data| decode(&data))
 }
 

@@ -62,7 +62,7 @@ async fn walk(store: &Store, first: AffectedQuery) -> Vec<i64> {
 async fn pages_go_over_blocks_and_partitions_newest_first() {
     let store = store().await;
     let code = |n: i64| if n % 3 == 0 { ALTERED } else { DROPPED };
-    // Two partitions at the same times, of which some fall together.
+    // Two partitions at the same times, some of which are equal.
     let one: Vec<_> = (0..100).map(|n| affected(n / 2, code(n))).collect();
     let two: Vec<_> = (0..60).map(|n| affected(n, code(n))).collect();
     write(&store, 0, 0, 7, &one).await;
@@ -129,7 +129,7 @@ async fn a_damaged_block_is_counted_and_hides_no_other() {
         let data = Bytes::from(b"no block".to_vec());
         store.db.run(DAMAGE, bind! { id: id, data: data }).await.unwrap();
         assert_eq!(seen(&query).await, all, "{first}");
-        // A block that has altered events only is not opened for dropped ones.
+        // A block that has only altered events is not opened for dropped ones.
         assert_eq!(seen(&dropped).await, of_dropped, "{first}");
     }
     let live = crate::warnings::dropped(&store, PROJECT, 100).await.unwrap();
