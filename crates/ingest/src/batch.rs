@@ -1,8 +1,11 @@
 //! What the log carries: the events of one request for one project, after
 //! [`decide`](weir_capture::decide).
 //!
-//! The first byte of the encoded form says how to read the rest, so that a
-//! later program can read what an earlier one wrote.
+//! The first byte of the encoded form names the encoding, so that a later program can
+//! read records of an earlier one.
+//!
+//! What belongs here: the type, its encoding and its size. What does not: how records are
+//! written (`log`), and the rules that decide on an event (`weir-capture`).
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::net::IpAddr;
@@ -14,40 +17,43 @@ use weir_model::outcomes::DropReason;
 
 use weir_capture::{AcceptedEvent, DroppedEvent};
 
-/// Form 1: postcard.
+/// Encoding 1: postcard.
 const PLAIN: u8 = 1;
-/// Form 2: postcard, compressed with zstd.
+/// Encoding 2: postcard, compressed with zstd.
 const COMPRESSED: u8 = 2;
-/// The network of the sender, 8 bytes, before one of the other forms.
+/// Prefix: the network of the sender in 8 bytes. One of the other encodings follows.
 const WITH_NETWORK: u8 = 3;
 /// Smaller batches are not worth compressing.
 const COMPRESS_FROM: usize = 4 << 10;
-/// Fast enough to cost less than the bytes it saves.
+/// The zstd level. It costs less time than the saved bytes would.
 const COMPRESSION: i32 = 1;
-/// Bytes of a decompressed batch: a full request with all that is added to it.
+/// Upper bound in bytes of a decompressed batch: a full request with everything that is
+/// added to it.
 const LARGEST: usize = 128 << 20;
 
 /// The events of one request for one project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batch {
-    /// When the request reached us, microseconds since 1970 UTC.
+    /// When the request was received, in microseconds since 1970 UTC.
     pub received_at: i64,
-    /// Whether it came with `historical_migration`.
+    /// Whether the request had `historical_migration`.
     pub historical: bool,
-    /// Events to be stored, in order.
+    /// Events to store, in order.
     pub accepted: Vec<AcceptedEvent>,
-    /// Events that are not stored, with the reason: they are counted and shown.
+    /// Events that are not stored, with the reason. They are counted and shown.
     pub dropped: Vec<DroppedEvent>,
-    /// How many more were dropped than are listed, by reason.
+    /// How many more events were dropped than `dropped` lists, by reason.
     pub dropped_further: Vec<(DropReason, u64)>,
-    /// The network that the request came from, see [`network`]: it shares what costly
-    /// events may use up. None: the events came another way.
+    /// The network that the request came from, see [`network`]. All requests of a network
+    /// share the allowance for expensive events. `None` if the events did not come with a
+    /// request.
     #[serde(skip)]
     pub network: Option<u64>,
 }
 
-/// A number for the network of an address: the first 24 bits of IPv4, 48 of IPv6. It
-/// cannot be led back to the network, and is another one after a restart.
+/// A number for the network of an address: the first 24 bits of IPv4, 48 of IPv6. The
+/// network cannot be computed from the number. The number is a different one after a
+/// restart.
 #[must_use]
 pub fn network(address: IpAddr) -> u64 {
     static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
@@ -57,57 +63,57 @@ pub fn network(address: IpAddr) -> u64 {
     })
 }
 
-/// A batch as the log takes it: encoded once, by whoever made it.
+/// An encoded batch, ready for the log. The caller encodes it once.
 #[derive(Debug, Clone)]
 pub struct Sealed {
-    /// For its first readers; `None`: they decode it.
+    /// The decoded batch for its first readers. With `None`, the first reader decodes it.
     pub(crate) batch: Option<Arc<Batch>>,
     pub(crate) payload: Bytes,
     pub(crate) payload_crc: u32,
-    /// How many arrival numbers it takes.
+    /// How many arrival numbers the batch takes.
     pub(crate) count: u32,
     pub(crate) historical: bool,
     is_empty: bool,
-    /// Bytes that the batch takes in memory once it is decoded.
+    /// Bytes of memory that the decoded batch takes.
     pub(crate) decoded: usize,
 }
 
 impl Sealed {
-    /// Whether nothing of the request is to be kept.
+    /// Whether nothing of the request has to be kept.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.is_empty
     }
 
-    /// The same with the encoded form alone: of a large request, which waits in parts,
-    /// only that is in memory.
+    /// The batch without its decoded form. The parts of a large request wait for each
+    /// other, and only their encoded form stays in memory.
     #[must_use]
     pub fn packed(self) -> Self {
         Self { batch: None, ..self }
     }
 
-    /// Bytes that it takes in memory, roughly.
+    /// Bytes of memory that it takes, roughly.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.payload.len() + self.batch.as_ref().map_or(0, |_| self.decoded)
     }
 }
 
-/// Dropped events of one request that are kept with their content. A hostile
-/// request can hold millions: the rest is only counted.
+/// Dropped events of one request that are kept with their content. A hostile request can
+/// hold millions of them; the others are only counted.
 const LISTED: usize = 10_000;
-/// Of so many of them the whole sample is kept,
+/// The first dropped events keep their whole sample.
 const WHOLE: usize = 1_000;
-/// and of the others so many bytes.
+/// Later ones keep this many bytes of their sample.
 const SHORT: usize = 256;
 
-/// The bytes are no batch of a known form.
+/// The bytes are not a batch in a known encoding.
 #[derive(Debug, thiserror::Error)]
 #[error("unreadable record: {0}")]
 pub struct BatchError(String);
 
 impl BatchError {
-    /// The payload has other bytes than were written.
+    /// The payload differs from what was written.
     pub(crate) fn damaged() -> Self {
         Self("its payload is damaged".to_owned())
     }
@@ -127,7 +133,7 @@ impl Batch {
         }
     }
 
-    /// Whether nothing of the request is to be kept.
+    /// Whether nothing of the request has to be kept.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.accepted.is_empty() && self.dropped.is_empty()
@@ -149,7 +155,7 @@ impl Batch {
         }
     }
 
-    /// Bytes that the batch takes in memory, roughly.
+    /// Bytes of memory that the batch takes, roughly.
     #[must_use]
     pub fn memory(&self) -> usize {
         let accepted = self.accepted.iter().map(size_of_accepted);
@@ -157,7 +163,7 @@ impl Batch {
         size_of::<Self>() + accepted.sum::<usize>() + dropped.sum::<usize>()
     }
 
-    /// Encodes the batch: a large one takes a while.
+    /// Encodes the batch. Encoding a large batch takes noticeable time.
     #[must_use]
     pub fn seal(self) -> Sealed {
         let decoded = self.memory();
@@ -173,8 +179,8 @@ impl Batch {
         }
     }
 
-    /// The encoded form, and how many arrival numbers the batch takes. `decoded`: bytes
-    /// that it takes in memory, which are more.
+    /// The encoded form, and how many arrival numbers the batch takes. `decoded` is the
+    /// number of bytes of the decoded batch; a compressed batch is smaller.
     fn encode(&self, decoded: usize) -> (Vec<u8>, u32) {
         let count = u32::try_from(self.accepted.len()).unwrap_or(u32::MAX);
         let mut head = Vec::with_capacity(size_of::<u64>() + 1);
@@ -204,7 +210,7 @@ impl Batch {
     /// Reads an encoded batch.
     ///
     /// # Errors
-    /// When the bytes are of no known form.
+    /// When the bytes are in no known encoding.
     pub fn decode(bytes: &[u8]) -> Result<Self, BatchError> {
         match bytes.split_first() {
             Some((&WITH_NETWORK, rest)) => {
@@ -235,7 +241,7 @@ impl Batch {
     }
 }
 
-/// Bytes that an event takes in memory, roughly.
+/// Bytes of memory that an event takes, roughly.
 #[must_use]
 pub fn size_of_accepted(event: &AcceptedEvent) -> usize {
     size_of::<AcceptedEvent>()

@@ -1,15 +1,15 @@
-//! From decided events to stored ones: log, apply, live feed.
+//! From decided events to stored events: log, pipeline, live feed.
 //!
 //! ```text
 //! Batch -log-> (acknowledged) -pipeline-> store, live feed
 //! ```
 //!
-//! What belongs here: everything between the decision on an event and what is
-//! stored of it. What does not: bodies of requests (`weir-capture`), HTTP, who may
-//! read events.
+//! What belongs here: everything between the decision on an event and its stored form.
+//! What does not: bodies of requests (`weir-capture`), HTTP and permission to read events
+//! (`weir-server`).
 //!
-//! Invariant: an acknowledgement means that the batch is on stable storage;
-//! everything after that can be stopped anywhere and goes on from there.
+//! Invariant: an acknowledgement means that the batch is on stable storage. Everything
+//! after that can stop at any point and continues from there.
 
 pub mod batch;
 pub mod live;
@@ -52,7 +52,8 @@ pub enum StartError {
     Store(#[from] weir_store::Error),
 }
 
-/// Ingestion: the log, its consumers and the live feed. Clones share them.
+/// Ingestion: the log, its consumers and the live feed. Clones refer to the same
+/// ingestion.
 #[derive(Clone)]
 pub struct Ingest {
     log: Arc<LocalLog>,
@@ -66,28 +67,28 @@ pub struct Ingest {
     mark: Arc<Mark>,
 }
 
-/// What ingestion works with.
+/// The dependencies of ingestion.
 pub struct Surroundings {
-    /// Where events are stored.
+    /// The store for the events.
     pub store: Store,
-    /// The runtime that applies them.
+    /// The runtime that the consumers run on.
     pub applying: Handle,
-    /// Where addresses are, if the operator has supplied a database.
+    /// The location database, if the operator has supplied one.
     pub locations: Option<Arc<Locations>>,
-    /// What changes events before they are processed.
+    /// The transformations that change events before they are processed.
     pub transform: Option<Arc<dyn Transform>>,
 }
 
-/// The last look at the progress of the consumers.
+/// The result of the last check of the consumers' progress.
 #[derive(Debug, Default)]
 struct Stall {
     position: u64,
-    /// Since when there is something to do and nothing is done.
+    /// Since when records wait without any progress.
     since: Option<Instant>,
 }
 
 impl Ingest {
-    /// Opens the log in `directory` and starts to apply what is in it.
+    /// Opens the log in `directory` and starts to apply its records.
     ///
     /// # Errors
     /// When the log cannot be opened or the store cannot be read.
@@ -113,7 +114,8 @@ impl Ingest {
         }
         let live = LiveFeed::default();
         let outcomes = Arc::<Outcomes>::default();
-        // Not kept: only consumers hold what transforms, which may hold ingestion.
+        // Only the consumers keep `transform`: it may hold an `Ingest`, and a reference
+        // from here would be a cycle.
         let together = Arc::new(Together::new(locations, transform, Arc::clone(&outcomes)));
         let stop = watch::channel(false).0;
         let mut consumers = JoinSet::new();
@@ -153,19 +155,19 @@ impl Ingest {
         Ok(ingest)
     }
 
-    /// Appends a batch; resolves when it is on stable storage. A batch with
-    /// nothing in it resolves at once.
+    /// Appends a batch. Resolves when the batch is on stable storage; an empty batch
+    /// resolves immediately.
     ///
     /// # Errors
-    /// When it was not accepted: nothing of it is stored.
+    /// When the batch was not accepted. Nothing of it is stored.
     pub async fn append(&self, project: ProjectId, batch: Sealed) -> Result<(), AppendError> {
         self.append_all(project, vec![batch]).await
     }
 
-    /// The same with all parts of a request, or none of them.
+    /// Appends all parts of a request, or none of them.
     ///
     /// # Errors
-    /// When they were not accepted: nothing of them is stored.
+    /// When the parts were not accepted. Nothing of them is stored.
     pub async fn append_all(
         &self,
         project: ProjectId,
@@ -184,7 +186,7 @@ impl Ingest {
         &self.live
     }
 
-    /// Bytes that are acknowledged and not yet readable.
+    /// Bytes of the log that are acknowledged and not yet readable.
     #[must_use]
     pub fn lag_bytes(&self) -> u64 {
         self.log.end().borrow().0.saturating_sub(self.progress.lowest())
@@ -196,7 +198,7 @@ impl Ingest {
         self.log.recovery()
     }
 
-    /// What of the log was damaged when it was looked at last.
+    /// Damage of the log, as of the last check.
     #[must_use]
     pub fn damage(&self) -> Damage {
         *self.damage.lock()
@@ -209,7 +211,7 @@ impl Ingest {
         }
     }
 
-    /// What processing skipped and altered since this was asked last, counted.
+    /// The skipped and altered events since the last call, counted by outcome.
     #[must_use]
     pub fn take_outcomes(&self) -> HashMap<Outcome, u64> {
         self.outcomes.take()
@@ -223,16 +225,17 @@ impl Ingest {
         let _ = lowest.wait_for(|position| *position >= end).await;
     }
 
-    /// Returns when the log has failed or a consumer has ended: the process
-    /// should end then, because what it acknowledges would not become readable.
+    /// Returns when the log has failed or a consumer has ended. The process should end
+    /// then: events that it acknowledges later would not become readable.
     pub async fn failed(&self) {
         let ended = async {
-            // Free again when this is given up, as it is before closing.
+            // The lock is free again when this future is dropped. The service drops it
+            // before it calls `close`.
             let mut consumers = self.consumers.lock().await;
             match consumers.join_next().await {
                 Some(Err(error)) => tracing::error!(%error, "a consumer of the ingest log ended"),
                 Some(Ok(())) => tracing::error!("a consumer of the ingest log ended"),
-                // Closed already.
+                // Ingestion is closed already.
                 None => std::future::pending().await,
             }
         };
@@ -242,14 +245,14 @@ impl Ingest {
         }
     }
 
-    /// Whether the log takes events.
+    /// Whether the log accepts events.
     #[must_use]
     pub fn accepts(&self) -> bool {
         !self.log.is_poisoned()
     }
 
-    /// Looks whether events become readable and what is damaged, and frees what a low
-    /// disk needs; to be called every second.
+    /// Checks the progress of the consumers and the damage of the log, and frees space
+    /// when the disk is nearly full. Call it every second.
     pub fn look(&self, now: Instant) {
         self.look_for_damage();
         let position = self.progress.next_to_move(self.log.end().borrow().0);
@@ -262,17 +265,17 @@ impl Ingest {
         self.log.retain(Offset(self.progress.lowest()));
     }
 
-    /// For how long nothing of what waits has become readable.
+    /// How long records have waited without any of them becoming readable.
     #[must_use]
     pub fn stalled_for(&self, now: Instant) -> Duration {
         self.stall.lock().since.map_or(Duration::ZERO, |since| now.duration_since(since))
     }
 
-    /// Accepts nothing more, waits until what was accepted is applied (at most
-    /// `patience`; the rest is applied at the next start), and stops.
+    /// Accepts no more events, waits until the accepted ones are applied, and stops. It
+    /// waits at most for `patience`; the next start applies the rest.
     pub async fn close(&self, patience: Duration) {
         let log = Arc::clone(&self.log);
-        // The writer's last group may take a moment.
+        // The last group of the writer may take a moment.
         if tokio::task::spawn_blocking(move || log.close()).await.is_err() {
             tracing::error!("closing the ingest log failed");
         }

@@ -1,8 +1,8 @@
-//! Where an address is, from a database file that the operator supplies
-//! (MaxMind's format, `$geoip_…`; ING-48).
+//! Where an address is, from a database file that the operator supplies (MaxMind's
+//! format, `$geoip_…`; ING-48).
 //!
-//! What belongs here: the file, and the properties that follow from an address.
-//! What does not: which address an event has.
+//! What belongs here: the file, and the properties that an address adds to an event. What
+//! does not: which address an event has.
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -11,8 +11,8 @@ use maxminddb::{MaxMindDbError, Reader, geoip2::City};
 
 use weir_capture::json;
 
-/// Properties of a place, each with the name under which a person keeps the
-/// first one.
+/// Properties of a location. The second name is the one under which a person keeps the
+/// first value.
 const NAMES: [(&str, &str); 13] = [
     ("$geoip_city_name", "$initial_geoip_city_name"),
     ("$geoip_country_name", "$initial_geoip_country_name"),
@@ -29,7 +29,7 @@ const NAMES: [(&str, &str); 13] = [
     ("$geoip_subdivision_2_code", "$initial_geoip_subdivision_2_code"),
 ];
 
-/// The file cannot be used.
+/// The database file cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("`{path}` cannot be used as a database of locations")]
 pub struct LocationError {
@@ -43,13 +43,13 @@ pub struct Locations {
     reader: Reader<Vec<u8>>,
 }
 
-/// One property of a place.
+/// One property of a location.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Located {
     pub(crate) name: &'static str,
-    /// Under which a person keeps the first value.
+    /// The name under which a person keeps the first value.
     pub(crate) initial: &'static str,
-    /// Text of a JSON value.
+    /// The value as JSON text.
     pub(crate) value: String,
 }
 
@@ -57,31 +57,33 @@ impl Locations {
     /// Reads a database file.
     ///
     /// # Errors
-    /// When it cannot be read or is of another form.
+    /// When the file cannot be read or has another format.
     pub fn open(path: &Path) -> Result<Self, LocationError> {
         let reader = Reader::open_readfile(path)
             .map_err(|source| LocationError { path: path.to_owned(), source })?;
         Ok(Self { reader })
     }
 
-    /// What is known of the place of an address: properties and their JSON text.
+    /// The location of an address as properties with their JSON text. Empty if the
+    /// address is unknown.
     #[must_use]
     pub fn properties(&self, address: IpAddr) -> Vec<(&'static str, String)> {
         let found = self.find(&address.to_string()).into_iter();
         found.map(|located| (located.name, located.value)).collect()
     }
 
-    /// The whole record of an address as the file has it, if it has one.
+    /// The whole record of an address as it is in the file, or `None` if the file has
+    /// none.
     #[must_use]
     pub fn record(&self, address: IpAddr) -> Option<serde_json::Value> {
-        // A damaged place in the file is as good as an unknown address.
+        // A damaged entry of the file counts as an unknown address.
         self.reader.lookup(address).ok()?.decode().ok()?
     }
 
-    /// What is known of the place of an address; nothing if that is no address.
+    /// The location of an address as properties. Empty if the text is not an address.
     pub(crate) fn find(&self, address: &str) -> Vec<Located> {
         let Ok(address) = address.parse::<IpAddr>() else { return Vec::new() };
-        // A damaged place in the file is as good as an unknown address.
+        // A damaged entry of the file counts as an unknown address.
         let found = self.reader.lookup(address).and_then(|found| found.decode::<City<'_>>());
         let Ok(Some(city)) = found else { return Vec::new() };
         let mut located = Vec::new();
@@ -131,7 +133,8 @@ pub(crate) mod tests {
 
     use super::Locations;
 
-    /// A database with made-up places of addresses that documents use.
+    /// A database with invented locations of addresses that are reserved for
+    /// documentation.
     pub(crate) fn places() -> PathBuf {
         PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/places.mmdb")
     }

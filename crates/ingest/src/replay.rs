@@ -1,14 +1,14 @@
-//! Applying once more what the log holds and the store does not: events that
-//! processing gave up, or whose records an older program could not read. Of such
-//! records `quarantine` has copies, which stay when the log no longer has them.
+//! Applying events again that the log holds and the store does not: processing gave up on
+//! them, or an older program could not read their records. `quarantine` has copies of
+//! such records, which stay when the log no longer has them.
 //!
-//! Such events are appended to the log again, each with the uuid and the times
-//! that it has. The positions of the partitions are not set back: blocks hold
-//! events in order of arrival, so that an old event could not be added to them,
-//! and everything else would be worked out and counted once more.
+//! The events are appended to the log again, each with its uuid and times. The positions
+//! of the partitions are not moved back: blocks hold events in order of arrival, so an
+//! old event could not be added to them, and all other events would be computed and
+//! counted again.
 //!
-//! What belongs here: which events are appended again. What does not: applying
-//! them, which the next start does as for all others.
+//! What belongs here: which events are appended again. What does not: applying them. The
+//! next start does that, as for all others.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -26,11 +26,11 @@ use crate::log::{
 };
 use weir_capture::AcceptedEvent;
 
-/// Memory of the records that are read at a time.
+/// Bytes of the records that are read at a time.
 const STRETCH: usize = 8 << 20;
 
-/// Why a replay stopped. What was appended before is applied at the next start,
-/// and a further replay finds it.
+/// Why a replay stopped. The next start applies the events appended so far, and another
+/// replay counts them as waiting or stored.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
     /// The log cannot be read or repaired.
@@ -39,30 +39,30 @@ pub enum ReplayError {
     /// The store cannot be read.
     #[error("cannot read what is stored")]
     Store(#[from] weir_store::Error),
-    /// The log takes nothing.
+    /// The log refused the events.
     #[error("cannot append to the ingest log")]
     Append(#[from] AppendError),
 }
 
-/// What a replay found, in events.
+/// What a replay found, counted in events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Replayed {
-    /// Stored already: nothing is done.
+    /// Stored already. Nothing was done.
     pub stored: u64,
-    /// Not applied yet: the next start does that anyway.
+    /// Not applied yet. The next start applies them.
     pub waiting: u64,
     /// In records that this program cannot read.
     pub unreadable: u64,
-    /// In records of `quarantine` whose content is damaged.
+    /// In records of `quarantine` with a damaged payload.
     pub damaged: u64,
-    /// Of projects that do not exist any more.
+    /// Of projects that no longer exist.
     pub orphaned: u64,
     /// Appended again.
     pub appended: u64,
 }
 
-/// Appends the events again that are in the log from `from` on, were applied and
-/// are not stored. No service may run on the directory and the store.
+/// Appends the events again that are in the log from `from` on, were applied and are not
+/// stored. No service may use the directory and the store at the same time.
 ///
 /// # Errors
 /// [`ReplayError`].
@@ -99,7 +99,7 @@ pub async fn replay(
             }
         }
     }
-    // What the log itself does not have any more, or has damaged.
+    // Records that the log no longer has, or has damaged.
     for copy in copies {
         let Intact { records, damaged } = copy.intact()?;
         replay.found.damaged += damaged;
@@ -117,13 +117,13 @@ struct Replay<'a> {
     store: &'a Store,
     positions: Vec<Position>,
     exists: HashMap<ProjectId, bool>,
-    /// What is appended again: a client may have sent it several times.
+    /// Events that are appended again. A client may have sent one several times.
     again: HashSet<(ProjectId, Uuid)>,
     found: Replayed,
 }
 
 impl Replay<'_> {
-    /// What of a record is to be appended again.
+    /// The events of a record to append again.
     async fn look_at(&mut self, record: &Record) -> Result<Option<Batch>, weir_store::Error> {
         let project = record.project;
         let Ok(batch) = record.batch() else {
@@ -139,7 +139,7 @@ impl Replay<'_> {
         let uuids: Vec<Uuid> = applied.iter().map(|event| event.uuid).collect();
         let stored = events::stored_uuids(self.store, project, &uuids).await?;
         let stored: HashSet<Uuid> = stored.into_iter().collect();
-        // The dropped events of the request were counted when it was applied.
+        // The dropped events of the request were counted when the record was applied.
         let mut again = Batch::new(batch.received_at, batch.historical);
         for event in applied {
             if stored.contains(&event.uuid) || !self.again.insert((project, event.uuid)) {

@@ -1,4 +1,5 @@
-//! The whole pipeline: appended, applied, read back, stopped and started again.
+//! The whole pipeline: events are appended, applied and read back, and the pipeline is
+//! stopped and started again.
 
 use std::time::Duration;
 
@@ -16,10 +17,10 @@ use weir_capture::DroppedEvent;
 
 const PROJECT: ProjectId = ProjectId(1);
 
-/// Name of an event that processing falls over.
+/// Name of an event that makes processing panic.
 pub(crate) const POISON: &str = "poison";
 
-/// Falls over the event of that name, as a defect would.
+/// Panics on the event of that name, as a defect would.
 pub(crate) fn stumble(event: &weir_capture::AcceptedEvent) {
     assert_ne!(event.event, POISON, "a defect");
 }
@@ -77,7 +78,7 @@ async fn what_is_appended_can_be_read_exactly_once() {
         sent.extend(batch.accepted.iter().map(|e| e.uuid));
         ingest.append(PROJECT, batch.clone().seal()).await.unwrap();
         if n % 10 == 0 {
-            // A client that did not get its answer sends the same again.
+            // A client that did not get its answer sends the events again.
             ingest.append(PROJECT, batch.seal()).await.unwrap();
         }
     }
@@ -102,7 +103,7 @@ async fn the_same_uuid_live_and_historical_is_stored_once() {
     for round in 0..20 {
         let live = batch(&format!("user-{round}"), 5);
         let historical = Batch { historical: true, ..live.clone() };
-        // Both partitions work on them at the same time.
+        // Both partitions process them concurrently.
         let (first, second) = tokio::join!(
             ingest.append(PROJECT, live.seal()),
             ingest.append(PROJECT, historical.seal())
@@ -141,7 +142,7 @@ async fn what_an_import_drops_is_counted_with_the_import() {
 async fn a_request_of_many_events_is_applied_in_steps() {
     let (place, store) = (tempfile::tempdir().unwrap(), store().await);
     let ingest = start(place.path(), &store).await;
-    // One step takes 4,000.
+    // One step takes 4,000 events.
     let mut large = batch("user-0", 4_200);
     large.accepted[4_100].uuid = large.accepted[10].uuid;
     for _ in 0..3 {
@@ -155,7 +156,7 @@ async fn a_request_of_many_events_is_applied_in_steps() {
     let counts: Vec<_> = counts.iter().map(|c| (c.code.as_str(), c.count)).collect();
     assert_eq!(counts, [("duplicate_uuid", 1), ("missing_event_name", 3)]);
     ingest.close(Duration::from_secs(10)).await;
-    // Nothing of it is looked at again.
+    // No record is read again.
     let again = start(place.path(), &store).await;
     again.applied().await;
     assert_eq!(all(&store).await.len(), 4_200);
@@ -194,7 +195,7 @@ async fn a_start_goes_on_where_the_last_one_stopped() {
     let (place, store) = (tempfile::tempdir().unwrap(), store().await);
     let ingest = start(place.path(), &store).await;
     ingest.append(PROJECT, batch("a", 10).seal()).await.unwrap();
-    // Without patience: what is not applied yet is left to the next start.
+    // Without patience: the next start applies the rest.
     ingest.close(Duration::ZERO).await;
     drop(ingest);
     let ingest = start(place.path(), &store).await;
@@ -260,13 +261,14 @@ async fn events_without_a_profile_make_no_person() {
     assert_eq!(all(&store).await.len(), 1);
 }
 
-/// Skipped events come with the first event of their request, also when a
-/// stretch is full just before it.
+/// Skipped events belong to the step with the first event of their request, also when a
+/// batch is full just before it.
 #[tokio::test(flavor = "multi_thread")]
 async fn skipped_events_are_counted_once_at_the_end_of_a_stretch() {
     let (place, store) = (tempfile::tempdir().unwrap(), store().await);
     let log = place.path();
-    // One request fills a stretch of 4,000 exactly; whoever counts skips takes it.
+    // One request fills a batch of 4,000 exactly. The partition that counts skips takes
+    // it.
     let id = (0..)
         .map(|n| format!("user-{n}"))
         .find(|id| events::live_partition(PROJECT, id) == events::live_partition(PROJECT, ""));
@@ -300,7 +302,7 @@ fn fat(event: &str, distinct_id: &str, more: &str) -> weir_capture::AcceptedEven
     fat
 }
 
-/// More persons and groups than a stretch may change at a time, by one small request.
+/// More persons and groups than a batch may change at a time, from one small request.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stretch_of_large_persons_and_groups_is_applied_in_pieces() {
     const FAT: usize = 40;
@@ -342,7 +344,7 @@ async fn a_stretch_of_large_persons_and_groups_is_applied_in_pieces() {
     ingest.close(Duration::from_secs(10)).await;
 }
 
-/// Counts the events that are transformed together.
+/// Records how many events are transformed together.
 #[derive(Default)]
 struct Sizes(Mutex<Vec<usize>>);
 
@@ -388,7 +390,7 @@ async fn after_a_crash_what_waits_is_applied_in_small_steps() {
         let applied = std::mem::take(&mut *sizes.0.lock());
         assert_eq!(applied.iter().sum::<usize>(), 500);
         assert!(applied.len() >= smallest, "{applied:?}");
-        // What comes later is applied as ever.
+        // Later events are applied as usual.
         ingest.append(PROJECT, batch("ada", 500).seal()).await.unwrap();
         ingest.applied().await;
         assert_eq!(*sizes.0.lock(), [500]);

@@ -1,17 +1,16 @@
-//! What changes events before they are processed.
+//! The interface to the transformations, which change events before they are processed.
 //!
-//! What belongs here: what ingestion asks of whoever knows the transformations of
-//! projects, and what of an event they may change. What does not: configs,
-//! plugins, scripts.
+//! What belongs here: what ingestion requires of the implementation, and what it may
+//! change in an event. What does not: configs, plugins and scripts (`weir-plugins`).
 //!
-//! A transformation sees events that are new: repeats were taken out before. It
-//! sees them once for every time that their stretch of the log is tried, so what
-//! it keeps by itself may be told of an event twice after a failure.
+//! A transformation receives new events only: duplicates are removed first. It receives
+//! them again when their batch is retried after a failure. State that it keeps may
+//! therefore count an event twice.
 //!
-//! The distinct id may become another one. The event then stays in the partition
-//! of the one that was sent: a person is written only from the version that it was
-//! worked out from (ADR 6), so persons stay right; only the order among events of
-//! the new id that were sent with different ones is not kept.
+//! A transformation may change the distinct id. The event stays in the partition of the
+//! sent id. Persons stay right, because a person is written only from the version that it
+//! was computed from (ADR 6). Only the order among events that get the same new id from
+//! different sent ids is not kept.
 
 use std::sync::Arc;
 
@@ -27,19 +26,19 @@ use weir_capture::{AcceptedEvent, Context, Decision, RawEvent, decide, json};
 /// The property that says whether the event has a person.
 const PROFILE: &str = "$process_person_profile";
 
-/// Whoever knows the transformations of projects.
+/// Runs the transformations of projects.
 #[async_trait]
 pub trait Transform: Send + Sync {
     /// Whether the project has a transformation.
     fn concerns(&self, project: ProjectId) -> bool;
 
     /// Whether an event of the project may be stored as it was sent when transforming it
-    /// is not possible. Otherwise samples of its events that are not stored are withheld:
-    /// they have what a transformation takes out.
+    /// is not possible. Otherwise the samples of its events that are not stored are
+    /// withheld, because they contain what a transformation removes.
     async fn may_be_left_out(&self, project: ProjectId) -> bool;
 
-    /// What becomes of events, in the same order and number: another number says that
-    /// transforming them is not possible. Calls with the same partition come one after
+    /// The results for events, in the same order and number. Another number means that
+    /// transforming was not possible. Calls with the same partition come one after
     /// another.
     async fn transform(
         &self,
@@ -49,7 +48,7 @@ pub trait Transform: Send + Sync {
     ) -> Vec<Transformed>;
 }
 
-/// An event that transformations are asked about. Cheap to clone.
+/// An event that is passed to transformations. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Given {
     batch: Arc<Batch>,
@@ -57,72 +56,72 @@ pub struct Given {
 }
 
 impl Given {
-    /// The event with this index in a batch, if there is one.
+    /// The event with this index in a batch, or `None` if the index is out of range.
     #[must_use]
     pub fn of(batch: &Arc<Batch>, index: usize) -> Option<Self> {
         batch.accepted.get(index).map(|_| Self { batch: Arc::clone(batch), index })
     }
 
-    /// An event of its own: a sample.
+    /// An event without a batch, such as a sample.
     #[must_use]
     pub fn single(event: AcceptedEvent, received_at: i64) -> Self {
         let batch = Batch { accepted: vec![event], ..Batch::new(received_at, false) };
         Self { batch: Arc::new(batch), index: 0 }
     }
 
-    /// The event as it is now; none only for an index that the batch lacks, which
-    /// cannot be made.
+    /// The present event. `None` only for an index that the batch lacks, which cannot be
+    /// constructed.
     #[must_use]
     pub fn event(&self) -> Option<&AcceptedEvent> {
         self.batch.accepted.get(self.index)
     }
 
-    /// When it reached us, microseconds since 1970 UTC.
+    /// When the event was received, in microseconds since 1970 UTC.
     #[must_use]
     pub fn received_at(&self) -> i64 {
         self.batch.received_at
     }
 
-    /// The network that it came from, see [`crate::batch::network`].
+    /// The network that the event came from, see [`crate::batch::network`].
     #[must_use]
     pub fn network(&self) -> Option<u64> {
         self.batch.network
     }
 
-    /// Whether it came with `historical_migration`.
+    /// Whether the request had `historical_migration`.
     #[must_use]
     pub fn is_historical(&self) -> bool {
         self.batch.historical
     }
 }
 
-/// What became of an event.
+/// The result of the transformations for one event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Transformed {
-    /// Nothing.
+    /// No transformation changed it.
     Unchanged,
-    /// Another one takes its place.
+    /// The event that is stored instead.
     Changed(Box<Changed>),
-    /// It is not stored.
+    /// A transformation dropped it.
     Dropped {
         /// The config that dropped it.
         config: PluginConfigId,
-        /// What it is called.
+        /// Name of the config.
         name: String,
     },
-    /// It is not stored: it must not be without a step that could not be run on it.
+    /// It is not stored, because a transformation that is mandatory could not be run.
     Unavailable {
         /// The config that could not be run.
         config: PluginConfigId,
-        /// What it is called.
+        /// Name of the config.
         name: String,
     },
 }
 
-/// Why what a transformation gave is no event.
+/// Why the result of a transformation is not a valid event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Invalid {
-    /// It is not the text of an object.
+    /// It is not the text of a JSON object.
     #[error("the result is not an object")]
     NotAnObject,
     /// Capture would refuse it.
@@ -133,17 +132,17 @@ pub enum Invalid {
     Time(Warning),
 }
 
-/// An event that a transformation made and that may be stored: it has passed the
-/// rules of capture, and what a transformation may not change is as it was.
+/// A valid event that a transformation made. It has passed the rules of capture. The
+/// fields that a transformation may not change have their original values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changed(AcceptedEvent);
 
 impl Changed {
-    /// Reads what a transformation made of `given`, which is as in `now` after the
-    /// steps before: the JSON text of an object with `event`, `distinct_id`,
+    /// Reads the result of a transformation of `given`. `now` is the event after the
+    /// earlier transformations. The text is a JSON object with `event`, `distinct_id`,
     /// `timestamp` and `properties`, and possibly `$set`, `$set_once` and `$unset`.
     /// Without a time, or a chain of elements, those of `now` stay. Texts that are too
-    /// long are cut, as capture does. Everything else in it is ignored.
+    /// long are cut, as capture does. All other members are ignored.
     ///
     /// # Errors
     /// [`Invalid`].
@@ -151,8 +150,8 @@ impl Changed {
         let original = given.event().ok_or(Invalid::NotAnObject)?;
         let mut raw = RawEvent::parse(text).map_err(|_| Invalid::NotAnObject)?;
         let has_time = raw.timestamp.is_some_and(|time| time.get() != "null");
-        // Neither is the transformation's to say. With its own uuid none is made of
-        // the content, which costs more than all the other rules.
+        // A transformation can change neither. Without a uuid, capture would compute one
+        // from the content, which costs more than all other rules.
         let uuid = format!("\"{}\"", original.uuid);
         raw.uuid = serde_json::from_str::<&RawValue>(&uuid).ok();
         raw.offset = None;
@@ -183,9 +182,8 @@ impl Changed {
         Ok(Self(event))
     }
 
-    /// The event as it is `now` with other properties, by the rules of
-    /// [`Changed::read`], without writing it out and reading it again. `None` where that
-    /// has to be done.
+    /// The event `now` with other properties, by the rules of [`Changed::read`], without
+    /// writing it as text and parsing it. `None` if the text form is necessary.
     ///
     /// # Errors
     /// [`Invalid`].
@@ -208,7 +206,7 @@ impl Changed {
         Ok(Some(Self(event)))
     }
 
-    /// An event that some step was left out for.
+    /// An event that is stored although a transformation could not be run on it.
     #[must_use]
     pub fn without_a_step(mut event: AcceptedEvent) -> Self {
         event.warnings.push(Warning::TransformationSkipped);
@@ -221,17 +219,18 @@ impl Changed {
         &self.0
     }
 
-    /// The event, to be kept.
+    /// Returns the event.
     #[must_use]
     pub fn into_event(self) -> AcceptedEvent {
         self.0
     }
 }
 
-/// Whether the event says that it has no person. What its project or its sender
-/// has switched off, no transformation switches on.
+/// Whether the event says that it has no person. A transformation cannot give a person to
+/// an event whose project or sender has switched persons off.
 fn is_without_person(properties: &str) -> bool {
-    // Most events do not say, and a name without escapes stands there as it is.
+    // Most events do not have the property, and a name without escapes is in the text
+    // literally.
     if !properties.contains(PROFILE) && !properties.contains('\\') {
         return false;
     }

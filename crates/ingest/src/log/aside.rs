@@ -1,12 +1,12 @@
-//! `quarantine`: copies of what could not be read, each as it stands in the log,
-//! header first. They stay when the segment they are from is removed.
+//! `quarantine`: copies of records that could not be read, byte for byte as in the log,
+//! header first. A copy stays when its segment is removed.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `<20 digits of an offset>.bytes` | the bytes of the log from there on: a record whose payload this program does not know, or a damaged stretch |
+//! | `<20 digits of an offset>.bytes` | the bytes of the log from that offset: a record whose payload this program does not know, or a damaged range |
 //!
-//! What belongs here: writing, listing and reading these files. What does not:
-//! deciding what has to be kept (`recovery`, the pipeline).
+//! What belongs here: writing, listing and reading these files. What does not: deciding
+//! which records to keep (`recovery`, the pipeline).
 
 use std::fs::File;
 use std::io::{ErrorKind, Write as _};
@@ -23,30 +23,30 @@ const EXTENSION: &str = "bytes";
 #[derive(Debug, Clone)]
 pub(crate) struct Aside {
     pub(super) path: PathBuf,
-    /// The place in the log that it is from; `None`: not one of ours.
+    /// The offset in the log that the copy is from. `None` if the name of the file is not
+    /// an offset.
     pub(crate) offset: Option<u64>,
     pub(super) meta: std::fs::Metadata,
 }
 
-/// A record in such a file, as far as its header can be read.
+/// A record in such a file, as far as its header is readable.
 #[derive(Debug)]
 pub(super) struct Kept {
     pub(super) header: Header,
-    /// The payload; `None`: it is damaged.
+    /// The payload, or `None` if it is damaged.
     pub(super) payload: Option<Vec<u8>>,
 }
 
-/// What can be brought back from such a file.
+/// What can be recovered from such a file.
 #[derive(Debug)]
 pub(crate) struct Intact {
-    /// The records.
     pub(crate) records: Vec<Record>,
     /// Events of records whose payload is damaged.
     pub(crate) damaged: u64,
 }
 
-/// Keeps a copy of what the log has at `offset`. A copy that is there already
-/// stays: every partition meets the same record, and so does every start.
+/// Keeps a copy of the bytes at `offset`. An existing copy stays as it is: every
+/// partition reads the same record, and so does every start.
 pub(super) fn keep(log: &Path, offset: u64, bytes: &[u8]) -> Result<(), LogError> {
     let place = log.join(DIRECTORY);
     let path = place.join(format!("{offset:020}.{EXTENSION}"));
@@ -61,7 +61,7 @@ pub(super) fn keep(log: &Path, offset: u64, bytes: &[u8]) -> Result<(), LogError
     sync_directory(&place)
 }
 
-/// The files, in order of their names. There need not be any.
+/// The files, in order of their names. A missing directory is an empty list.
 pub(crate) fn list(log: &Path) -> Result<Vec<Aside>, LogError> {
     let directory = log.join(DIRECTORY);
     let failed = |source| LogError::Io { action: "list", path: directory.clone(), source };
@@ -84,7 +84,7 @@ pub(crate) fn list(log: &Path) -> Result<Vec<Aside>, LogError> {
 }
 
 impl Aside {
-    /// The records of which at least the header can be read, in order.
+    /// The records whose header, at least, is readable, in order.
     pub(super) fn read(&self) -> Result<Vec<Kept>, LogError> {
         let Some(offset) = self.offset else { return Ok(Vec::new()) };
         let bytes = std::fs::read(&self.path).map_err(|source| LogError::Io {
@@ -127,7 +127,7 @@ fn kept(bytes: &[u8], base: u64) -> Vec<Kept> {
             .map(<[u8]>::to_vec);
         at += match payload {
             Some(_) => usize::try_from(header.span()).unwrap_or(usize::MAX),
-            // Where it ends is not certain.
+            // The end of the record is not certain.
             None => HEADER,
         };
         found.push(Kept { header, payload });

@@ -1,11 +1,12 @@
-//! Records kept in memory, decoded, so that the consumers share them.
+//! Decoded records in memory, so that all consumers read the same copy.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{Offset, Record};
 
-/// Records by offset, bounded by the memory they take; the oldest go first.
+/// Records by offset, bounded by the memory they take. The oldest records are removed
+/// first.
 #[derive(Debug)]
 pub(super) struct Cache {
     records: BTreeMap<Offset, Arc<Record>>,
@@ -28,7 +29,7 @@ impl Cache {
         }
     }
 
-    /// Forgets what nobody will ask for again.
+    /// Removes records that no consumer will read again.
     pub(super) fn forget_before(&mut self, offset: Offset) {
         while self.records.first_key_value().is_some_and(|(_, record)| record.next <= offset) {
             self.remove_first();
@@ -68,7 +69,7 @@ mod tests {
 
     #[test]
     fn the_oldest_go_first_by_what_they_take_in_memory() {
-        // Packs to little: the decoded form counts.
+        // This payload compresses to a few bytes. The decoded form counts.
         let (small, large) = (record(0, 1), record(8, 1_000));
         assert!(large.memory() > 100_000 && large.size() < 50_000, "{}", large.size());
         let mut cache = Cache::new(large.memory() + small.memory());
@@ -80,7 +81,8 @@ mod tests {
         assert!(cache.get(Offset(0)).is_none());
         cache.forget_before(Offset(u64::MAX));
         assert_eq!((cache.records.len(), cache.bytes), (0, 0));
-        // One is kept, however large: it was just asked for.
+        // The newest record stays, even if it is larger than the bound: a consumer has
+        // just asked for it.
         let mut cache = Cache::new(1);
         cache.insert(small);
         assert!(cache.get(Offset(0)).is_some());

@@ -13,14 +13,13 @@
 //! | 48..52 | crc32c of the payload |
 //! | 52..56 | zero |
 //!
-//! The offset inside makes a record recognisable after damage. The synced
-//! offset tells, after a crash, whether a broken record before this one was
-//! ever acknowledged.
+//! The offset in the header makes a record recognizable after damage. The synced offset
+//! shows, after a crash, whether a broken record before this one was ever acknowledged.
 
-/// Bytes of the header.
+/// Length of the header in bytes.
 pub(super) const HEADER: usize = 56;
 const MAGIC: u32 = 0x5745_4952;
-/// Records begin at multiples of this.
+/// Records begin at multiples of this number of bytes.
 pub(super) const ALIGN: u64 = 8;
 
 /// A decoded header.
@@ -36,7 +35,7 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// Bytes from this record to the next one.
+    /// Bytes from the beginning of this record to the next one.
     pub(super) fn span(&self) -> u64 {
         (HEADER as u64 + u64::from(self.length)).next_multiple_of(ALIGN)
     }
@@ -68,7 +67,8 @@ impl Header {
         buffer.resize(start + span, 0);
     }
 
-    /// Reads a header that claims to stand at `offset`; `None`: there is none.
+    /// Reads a header that names `offset` as its own offset. `None` if there is no such
+    /// header.
     pub(super) fn read(bytes: &[u8], offset: u64) -> Option<Self> {
         let (magic, rest) = take_u32(bytes)?;
         let (crc, rest) = take_u32(rest)?;

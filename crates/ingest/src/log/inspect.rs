@@ -1,8 +1,8 @@
-//! Looking at a log without opening it: nothing is locked, repaired or written,
-//! so that it can be done while a service writes.
+//! Inspecting a log without opening it. Nothing is locked, repaired or written, so this
+//! is safe while a service writes.
 //!
-//! What belongs here: what the files hold and what is wrong with them. What does
-//! not: repairing (`recovery`), how a report looks.
+//! What belongs here: the content of the files and their faults. What does not: repairing
+//! (`recovery`), how a report is printed.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -19,65 +19,65 @@ use super::segment::Segment;
 use super::{LogError, Offset, aside};
 use crate::batch::Batch;
 
-/// What a log holds.
+/// The content of a log.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Inspection {
-    /// Segments, the oldest first.
+    /// The segments, oldest first.
     pub segments: Vec<SegmentSeen>,
-    /// What is wrong, in order.
+    /// The faults, in order of their offsets.
     pub broken: Vec<Broken>,
-    /// Copies of what could not be read, in order.
+    /// Copies of records that could not be read, in order.
     pub quarantine: Vec<SetAside>,
-    /// What waits to be applied, by partition; empty when no positions were given.
+    /// Records that wait to be applied, by partition. Empty when no positions were given.
     pub waiting: Vec<Waiting>,
 }
 
 /// One segment file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SegmentSeen {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// Bytes of the file; it is allocated before it is used.
+    /// Size of the file in bytes. A file is allocated before it is used.
     pub size: u64,
     /// Offset of its first byte.
     pub begin: Offset,
-    /// Offset behind its last record.
+    /// Offset after its last record.
     pub end: Offset,
-    /// Sound records.
+    /// Number of sound records.
     pub records: u64,
-    /// Events of these records that are to be stored.
+    /// Events of these records that have to be stored.
     pub events: u64,
-    /// Sound records whose content this program cannot read.
+    /// Sound records with a payload that this program cannot read.
     pub unreadable: u64,
-    /// When the first and the last request in it reached us.
+    /// When the first and the last request of the segment were received.
     pub received: Option<(Timestamp, Timestamp)>,
 }
 
-/// A place where no sound record is.
+/// A range of the log without a sound record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Broken {
-    /// Where it begins.
+    /// Offset of its first byte.
     pub offset: Offset,
-    /// How many bytes it takes.
+    /// Length of the range.
     pub bytes: u64,
-    /// What happened there.
+    /// The kind of fault.
     pub fault: Fault,
 }
 
-/// What happened to a place in the log.
+/// The kind of a fault in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// Sound records come after it.
+    /// Sound records follow it.
     Damaged,
-    /// Nothing sound comes after it: a write that was not finished, which nobody
-    /// was told of. While a service runs, one that is under way.
+    /// No sound record follows it: an unfinished write that was never acknowledged. While
+    /// a service runs, it can be a write in progress.
     Torn,
-    /// No segment holds it.
+    /// No segment holds the range.
     Missing,
 }
 
 impl Fault {
-    /// One word for it.
+    /// The name of the fault in one word.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -88,77 +88,78 @@ impl Fault {
     }
 }
 
-/// A file in `quarantine`: a record that could not be read, or a damaged stretch.
+/// A file in `quarantine`: a record that could not be read, or a damaged range.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetAside {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// Its bytes.
+    /// Size of the file in bytes.
     pub bytes: u64,
-    /// The place in the log that it is from; `None`: not a copy from the log.
+    /// The offset in the log that the copy is from. `None` if the file is not a copy from
+    /// the log.
     pub offset: Option<Offset>,
-    /// When it was set aside.
+    /// When the copy was made.
     pub at: Option<Timestamp>,
-    /// The records of which at least the header can be read. Where the content
-    /// can be read too, a replay brings it back.
+    /// The records whose header, at least, is readable. A replay restores those whose
+    /// payload is readable too.
     pub records: Vec<RecordSeen>,
 }
 
-/// How much a partition has still to apply.
+/// How much of the log a partition has not applied yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Waiting {
-    /// The partition.
+    /// Number of the partition.
     pub partition: u16,
-    /// How far it is.
+    /// How far the partition is applied.
     pub position: Position,
-    /// Its events behind that which can be read.
+    /// Readable events of the partition after that position.
     pub events: u64,
-    /// Bytes of the log behind it, of all partitions.
+    /// Bytes of the log after that position, of all partitions.
     pub bytes: u64,
 }
 
 /// One sound record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordSeen {
-    /// Where it begins.
+    /// Offset of its first byte.
     pub offset: Offset,
-    /// The project.
+    /// The project of its events.
     pub project: ProjectId,
     /// Arrival number of its first event.
     pub first_arrival: u64,
-    /// Events in it that are to be stored, as its header says.
+    /// Events to store, as the header says.
     pub events: u32,
-    /// Bytes of its payload.
+    /// Length of the payload.
     pub bytes: u32,
-    /// The first byte of the payload, which says how to read the rest.
+    /// The first byte of the payload, which names the encoding.
     pub form: Option<u8>,
-    /// What is in it, or why this program cannot read it.
+    /// The content, or why this program cannot read it.
     pub content: Result<Content, String>,
 }
 
-/// What a record says beside its events.
+/// What a record contains in addition to its events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Content {
-    /// When the request reached us.
+    /// When the request was received.
     pub received_at: Timestamp,
-    /// Whether it came with `historical_migration`.
+    /// Whether the request had `historical_migration`.
     pub historical: bool,
     /// Events of the request that are not stored.
     pub dropped: u64,
 }
 
 impl Inspection {
-    /// Where the log begins and ends; `None`: there are no segments.
+    /// The offsets at which the log begins and ends. `None` if there are no segments.
     #[must_use]
     pub fn bounds(&self) -> Option<(Offset, Offset)> {
         Some((self.segments.first()?.begin, self.segments.last()?.end))
     }
 }
 
-/// Looks at the log in `directory`, and calls `each` for every sound record in
-/// order. A directory that does not exist is an empty log.
+/// Inspects the log in `directory`, and calls `each` for every sound record in order. A
+/// directory that does not exist is an empty log.
 ///
-/// `positions`: how far each partition is applied; empty: not known.
+/// `positions` says how far each partition is applied. It is empty if that is not known.
 ///
 /// # Errors
 /// When the files cannot be read.
@@ -178,7 +179,7 @@ pub fn inspect(
     for (base, path) in places {
         let segment = match Segment::open(base, path, &options) {
             Ok(segment) => segment,
-            // A service that runs removes what it no longer needs.
+            // A running service removes segments that it no longer needs.
             Err(LogError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => continue,
             Err(error) => return Err(error),
         };
@@ -248,7 +249,7 @@ impl SegmentSeen {
         match &record.content {
             Ok(content) => {
                 let at = content.received_at;
-                // The requests of a moment are written in any order.
+                // Concurrent requests are written in any order.
                 self.received = Some(match self.received {
                     Some((first, last)) => (first.min(at), last.max(at)),
                     None => (at, at),
@@ -302,7 +303,7 @@ fn record<E: ToString>(header: &Header, payload: &[u8], batch: Result<&Batch, E>
     }
 }
 
-/// A copy. One that was removed meanwhile has nothing in it.
+/// Reads one copy. A copy that was removed in the meantime has no records.
 fn set_aside(file: Aside) -> Result<SetAside, LogError> {
     let kept = match file.read() {
         Ok(kept) => kept,

@@ -23,27 +23,29 @@ use super::writer::{Pending, Writer};
 use super::{AppendError, Appended, IngestLog, LogError, Offset, Record, aside};
 use crate::batch::{Batch, Sealed};
 
-/// Unit of the semaphore that bounds what waits for the writer.
+/// Unit in bytes of the semaphore that bounds the batches that wait for the writer.
 const ROOM_UNIT: usize = 1024;
 
-/// Bounds of the log.
+/// Limits of the log.
 #[derive(Debug, Clone)]
 pub struct LogSettings {
     /// Bytes of one segment.
     pub segment_size: u64,
-    /// Bytes that may wait for the writer; beyond: busy.
+    /// Bytes that may wait for the writer. Beyond that, appends fail with
+    /// [`AppendError::Busy`].
     pub pending: usize,
-    /// Bytes of records that may wait to be applied; beyond: busy.
+    /// Bytes of records that may wait to be applied. Beyond that, appends fail with
+    /// [`AppendError::Busy`].
     pub backlog: u64,
-    /// Memory for the newest records, for consumers that keep up.
+    /// Bytes of memory for the newest records, for consumers that keep up.
     pub tail: usize,
-    /// Memory for records read from disk, for consumers that are behind.
+    /// Bytes of memory for records read from disk, for consumers that are behind.
     pub behind: usize,
-    /// Bytes of applied records that are kept as a source of repair.
+    /// Bytes of applied records that are kept for repairs.
     pub keep_bytes: u64,
     /// How long applied records are kept.
     pub keep_for: Duration,
-    /// How what was written becomes durable. Tests put a slow or a failing disk here.
+    /// Makes written bytes durable. Tests inject a slow or failing disk here.
     pub sync: fn(&File) -> io::Result<()>,
 }
 
@@ -62,7 +64,7 @@ impl Default for LogSettings {
     }
 }
 
-/// What writer and readers share.
+/// What the writer and the readers share.
 pub(super) struct Shared {
     segments: Mutex<Vec<Segment>>,
     tail: Mutex<Cache>,
@@ -82,7 +84,7 @@ impl Shared {
         }
     }
 
-    /// Closes the last segment at `end` and adds the next.
+    /// Closes the last segment at `end` and adds the next one.
     pub(super) fn rolled(&self, end: u64, next: Segment) {
         let mut segments = self.segments.lock();
         if let Some(last) = segments.last_mut() {
@@ -96,17 +98,18 @@ impl Shared {
 impl Record {
     pub(super) fn with_batch(header: &Header, sealed: &Sealed) -> Self {
         let record = Self::new(header, sealed.payload.clone(), sealed.batch.clone());
-        // Also where it is decoded later: by its first reader.
+        // The decoded form counts too when the record is decoded later, by its first
+        // reader.
         Self { memory: sealed.payload.len() + sealed.decoded, ..record }
     }
 
-    /// Of its payload nothing is known.
+    /// The payload is unknown.
     fn damaged(header: &Header, payload: Bytes) -> Self {
         Self { is_damaged: true, ..Self::new(header, payload, None) }
     }
 
-    /// Decodes it at once: every consumer will ask for it. What cannot be
-    /// decoded is told to whoever asks.
+    /// Decodes the record immediately, because every consumer will ask for it. A reader
+    /// of a record that cannot be decoded gets the error.
     pub(super) fn from_disk(header: &Header, payload: Bytes) -> Self {
         let batch = Batch::decode(&payload).ok().map(Arc::new);
         Self::new(header, payload, batch)
@@ -128,13 +131,13 @@ impl Record {
     }
 }
 
-/// What of the log is damaged, as far as it was found.
+/// The known damage of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Damage {
-    /// Copies in `quarantine`, until somebody removes them: stretches that are damaged,
-    /// and records that this program cannot read.
+    /// Copies in `quarantine`, until the operator removes them: damaged ranges, and
+    /// records that this program cannot read.
     pub places: u64,
-    /// Their bytes.
+    /// Bytes of these copies.
     pub bytes: u64,
     /// Bytes that no segment held at the last start: between two segments and not
     /// applied, or at the end of the log and applied.
@@ -142,29 +145,30 @@ pub struct Damage {
 }
 
 impl Damage {
-    /// Whether there is none.
+    /// Whether there is no damage.
     #[must_use]
     pub fn is_none(self) -> bool {
         self == Self::default()
     }
 }
 
-/// How far the log was applied when it was open last.
+/// How far the log was applied when it was last open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Applied {
-    /// Everything before it is in the store.
+    /// Everything before this offset is in the store.
     pub lowest: Offset,
-    /// Nothing from here on is in the store.
+    /// Nothing from this offset on is in the store.
     pub highest: Offset,
 }
 
 impl Applied {
-    /// What the positions of all partitions say.
+    /// Computes both offsets from the positions of all partitions.
     #[must_use]
     pub fn of(positions: &[Position]) -> Self {
         let lowest = positions.iter().map(|position| position.offset).min();
         let highest = positions.iter().map(|position| {
-            // Within a record: it must be there from its first byte on.
+            // The position is within a record, so the record must be there from its first
+            // byte.
             position.offset + u64::from(position.index > 0)
         });
         Self { lowest: Offset(lowest.unwrap_or(0)), highest: Offset(highest.max().unwrap_or(0)) }
@@ -187,15 +191,15 @@ pub struct LocalLog {
 }
 
 impl LocalLog {
-    /// Opens the log of `directory`, repairing what a crash left.
+    /// Opens the log of `directory` and repairs what a crash left.
     ///
-    /// `next_arrivals`: for every project the first arrival number that the
-    /// store has not seen; records in the log raise it further.
+    /// `next_arrivals` has the first arrival number of every project that the store has
+    /// not seen. Records in the log raise it further.
     ///
-    /// Segments that end before `applied.lowest` are not looked into: what they
-    /// hold is no longer needed, and reading gigabytes would delay every start.
-    /// A log that ends before `applied.highest` has lost its end: it goes on
-    /// there, because the store would take new records before it for old ones.
+    /// Segments that end before `applied.lowest` are not scanned: no consumer needs their
+    /// records, and reading gigabytes would delay every start. A log that ends before
+    /// `applied.highest` has lost its end. It continues at that offset, because the store
+    /// would take new records before it for old ones.
     ///
     /// # Errors
     /// When the directory cannot be read or written.
@@ -310,13 +314,13 @@ impl LocalLog {
         })
     }
 
-    /// What opening found and did.
+    /// What opening the log found and repaired.
     #[must_use]
     pub fn recovery(&self) -> &Recovery {
         &self.recovery
     }
 
-    /// What is damaged now.
+    /// The damage as of now.
     ///
     /// # Errors
     /// When `quarantine` cannot be listed.
@@ -340,7 +344,7 @@ impl LocalLog {
         self.poisoned.load(Ordering::Acquire)
     }
 
-    /// Returns when a write has failed: the process should end then.
+    /// Returns when a write has failed. The process should end then.
     pub async fn failed(&self) {
         if !self.is_poisoned() {
             self.shared.poisoned.notified().await;
@@ -353,7 +357,7 @@ impl LocalLog {
         self.end.borrow().0.saturating_sub(self.applied.load(Ordering::Acquire))
     }
 
-    /// Accepts nothing more and returns when everything accepted is synced.
+    /// Accepts no more batches, and returns when all accepted ones are synced.
     pub fn close(&self) {
         drop(self.queue.lock().take());
         if let Some(thread) = self.writer.lock().take()
@@ -400,11 +404,11 @@ impl LocalLog {
                     None => return Ok(Vec::new()),
                 }
             };
-            // A place between two segments (or before the first one kept)
-            // continues at the next.
+            // An offset between two segments, or before the first one, continues at the
+            // next segment.
             at = at.max(segment.base);
             let records = self.read_segment(&segment, at, max_bytes)?;
-            // Nothing sound up to the end of a segment: go on in the one after.
+            // No sound record up to the end of the segment: continue in the next one.
             if !records.is_empty() {
                 return Ok(records);
             }
@@ -426,7 +430,7 @@ impl LocalLog {
                 Some(record) => record,
                 None => {
                     let Some(record) = read_record(segment, at)? else {
-                        // Damage that recovery reported: go on at the next header.
+                        // Recovery has reported this damage. Continue at the next header.
                         at += ALIGN;
                         continue;
                     };
@@ -442,7 +446,7 @@ impl LocalLog {
     }
 }
 
-/// Records up to a bound of memory; at least one.
+/// Records up to a bound of memory, but at least one.
 struct Collected {
     records: Vec<Arc<Record>>,
     bytes: usize,
@@ -464,13 +468,14 @@ impl Collected {
     }
 }
 
-/// The record at `at`; `None`: there is no sound header.
+/// The record at `at`. `None` if there is no sound header.
 fn read_record(segment: &Segment, at: u64) -> Result<Option<Record>, LogError> {
     let head = segment.read_at(at, HEADER)?;
     let Some(header) = Header::read(&head, at) else { return Ok(None) };
     let payload = segment.read_at(at + HEADER as u64, header.length as usize)?;
     if crc32c::crc32c(&payload) != header.payload_crc {
-        // Whose events they are and how many is known, and shown.
+        // The header still names the project and the number of events, so they can be
+        // counted and shown.
         return Ok(Some(Record::damaged(&header, Bytes::from(payload))));
     }
     Ok(Some(Record::from_disk(&header, Bytes::from(payload))))
@@ -480,7 +485,7 @@ impl IngestLog for LocalLog {
     fn append_all(&self, project: ProjectId, parts: Vec<Sealed>) -> Appended<'_> {
         Box::pin(async move {
             self.check()?;
-            // An import that is far ahead must not use up the room of live events.
+            // An import that is far ahead must not use up the memory of live events.
             let is_history = parts.iter().any(|part| part.historical);
             if is_history && self.backlog() > self.settings.backlog / 2 {
                 return Err(AppendError::Busy);

@@ -1,6 +1,5 @@
-//! `applying`: a file that is there while the log is applied. One that a start finds
-//! says that the process ended in the middle, and perhaps because of what the log
-//! holds.
+//! `applying`: a file that exists while the log is applied. If a start finds it, the
+//! process ended unexpectedly, and a record of the log may be the cause.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -8,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 const NAME: &str = "applying";
 
-/// The file.
+/// The path of the file.
 #[derive(Debug)]
 pub(crate) struct Mark(PathBuf);
 
 impl Mark {
-    /// Makes the file; gives whether it was there.
+    /// Creates the file. Returns whether it existed already.
     pub(crate) fn set(directory: &Path) -> (Self, bool) {
         let path = directory.join(NAME);
         let was_there = match File::create_new(&path) {
@@ -27,7 +26,7 @@ impl Mark {
         (Self(path), was_there)
     }
 
-    /// Removes it: the process ends as it should.
+    /// Removes the file: the process ends normally.
     pub(crate) fn clear(&self) {
         match std::fs::remove_file(&self.0) {
             Ok(()) => {}

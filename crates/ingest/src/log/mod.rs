@@ -1,11 +1,11 @@
 //! The ingest log: what the request path writes, and what an acknowledgement means.
 //!
-//! An append resolves when its record is on stable storage. Everything after
-//! that (persons, the store, the live list) reads from here and can start over.
-//! See `docs/adr/0002-ingest-log.md`.
+//! An append resolves when its record is on stable storage. Everything after that
+//! (persons, the store, the live list) reads from here and can start over. See
+//! `docs/adr/0002-ingest-log.md`.
 //!
-//! What belongs here: bytes, offsets, segments, recovery. What does not: what
-//! an event means.
+//! What belongs here: bytes, offsets, segments, recovery. What does not: the meaning of
+//! an event (`pipeline`).
 
 mod aside;
 mod cache;
@@ -35,20 +35,20 @@ pub use local::{Applied, Damage, LocalLog, LogSettings};
 pub(crate) use mark::Mark;
 pub use recovery::Recovery;
 
-/// A place in the log: bytes from its beginning. Only rises.
+/// A position in the log, in bytes from its beginning. It only rises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Offset(pub u64);
 
-/// Why an append was not accepted. Nothing of the record will be read back.
+/// Why an append was not accepted. No reader ever sees the record.
 #[derive(Debug, thiserror::Error, Clone, Copy, PartialEq, Eq)]
 pub enum AppendError {
-    /// The backlog is at its bound; try again soon.
+    /// The backlog is at its bound. Try again soon.
     #[error("the backlog is full")]
     Busy,
     /// Too little free disk space.
     #[error("too little free disk space")]
     DiskLow,
-    /// A write or a sync failed: the log accepts nothing until a restart.
+    /// A write or a sync failed. The log accepts nothing until a restart.
     #[error("the log has stopped after a write error")]
     Poisoned,
     /// The service is stopping.
@@ -59,18 +59,18 @@ pub enum AppendError {
 /// Why the log could not be opened or read.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
-    /// The file system refused.
+    /// An operation of the file system failed.
     #[error("ingest log: cannot {action} `{path}`")]
     Io {
-        /// What was tried.
+        /// The operation.
         action: &'static str,
-        /// On which file.
+        /// The file.
         path: std::path::PathBuf,
-        /// Why not.
+        /// The error of the operating system.
         #[source]
         source: std::io::Error,
     },
-    /// The data before this offset was removed or never existed.
+    /// The data at this offset was removed or never existed.
     #[error("ingest log: nothing is kept at offset {0}")]
     Missing(u64),
 }
@@ -78,30 +78,30 @@ pub enum LogError {
 /// One record: the events of one request for one project, or a part of them.
 #[derive(Debug)]
 pub struct Record {
-    /// Where it begins.
+    /// Offset of its first byte.
     pub offset: Offset,
-    /// Where the next one begins.
+    /// Offset of the next record.
     pub next: Offset,
-    /// The project.
+    /// The project of the events.
     pub project: ProjectId,
-    /// Arrival number of its first event; the others follow without a gap.
+    /// Arrival number of its first event. The others follow without a gap.
     pub first_arrival: u64,
-    /// How many events it carries.
+    /// How many arrival numbers it takes.
     pub count: u32,
-    /// As it stands on disk.
+    /// The header as it is on disk.
     header: frame::Header,
     payload: Bytes,
     memory: usize,
-    /// Whether the payload has other bytes than were written.
+    /// Whether the payload differs from what was written.
     is_damaged: bool,
     batch: OnceLock<Arc<Batch>>,
 }
 
 impl Record {
-    /// The events. Decoded once, whoever asks first.
+    /// The events. The first call decodes them.
     ///
     /// # Errors
-    /// When the payload is damaged, or of a form this program does not know.
+    /// When the payload is damaged, or in an encoding that this program does not know.
     pub fn batch(&self) -> Result<Arc<Batch>, BatchError> {
         if let Some(batch) = self.batch.get() {
             return Ok(Arc::clone(batch));
@@ -119,50 +119,50 @@ impl Record {
         self.payload.len()
     }
 
-    /// Whether the payload is damaged: only the header can be trusted.
+    /// Whether the payload is damaged. Only the header is usable then.
     pub(crate) fn is_damaged(&self) -> bool {
         self.is_damaged
     }
 
-    /// Bytes that it takes in memory, roughly.
+    /// Bytes of memory that it takes, roughly.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.memory
     }
 }
 
-/// Resolves to where the first record begins.
+/// Resolves to the offset of the first record.
 pub type Appended<'a> = Pin<Box<dyn Future<Output = Result<Offset, AppendError>> + Send + 'a>>;
 
 /// A durable, totally ordered log of records.
 pub trait IngestLog: Send + Sync {
-    /// Appends the parts of a request, all or none, each as a record; resolves when
+    /// Appends the parts of a request, all or none, each as one record. Resolves when
     /// they are on stable storage.
     fn append_all(&self, project: ProjectId, parts: Vec<Sealed>) -> Appended<'_>;
 
-    /// The same of a request that has one part.
+    /// Appends a request that has one part.
     fn append(&self, project: ProjectId, batch: Sealed) -> Appended<'_> {
         self.append_all(project, vec![batch])
     }
 
-    /// Reads records from `from` on that take up to `max_bytes` in memory; empty
-    /// at the end. Always gives at least one record when there is one.
+    /// Reads records from `from` on that take up to `max_bytes` of memory. Returns at
+    /// least one record if there is one, and none at the end of the log.
     ///
     /// # Errors
     /// When the records cannot be read, or are no longer kept.
     fn read(&self, from: Offset, max_bytes: usize) -> Result<Vec<Arc<Record>>, LogError>;
 
-    /// The end of what is on stable storage, and every change of it.
+    /// The offset at which stable storage ends, and every change of it.
     fn end(&self) -> watch::Receiver<Offset>;
 
-    /// Keeps a copy of a record that is damaged or that this program cannot read: also
-    /// when the log no longer has it.
+    /// Copies a record to `quarantine`: it is damaged, or this program cannot read it.
+    /// The copy stays when the log no longer has the record.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When the copy cannot be written.
     fn set_aside(&self, record: &Record) -> Result<(), LogError>;
 
-    /// Says that nothing before `applied` is needed for applying any more.
+    /// Declares that consumers no longer need records before `applied`.
     fn retain(&self, applied: Offset);
 }
 

@@ -1,10 +1,10 @@
 //! Opening after a stop of any kind.
 //!
-//! The log ends at its last sound record. What follows is a torn tail: cut off,
-//! for nothing in it was acknowledged. A break *before* sound records is damage:
-//! it is copied aside, reported, and never passed over in silence
-//! (DUR-5). When a later record says that it had been synced, it was
-//! acknowledged; else only the write that was under way can be broken.
+//! The log ends at its last sound record. The bytes after it are a torn tail. They are
+//! cut off: nothing in them was acknowledged. A break *before* sound records is damage.
+//! It is copied to `quarantine` and always reported (DUR-5). If a later record says that
+//! the break had been synced, it was acknowledged. Otherwise only the write in progress
+//! can be broken.
 
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
@@ -14,36 +14,36 @@ use super::frame::{ALIGN, HEADER, Header};
 use super::segment::Segment;
 use super::{LogError, aside};
 
-/// What opening found and did.
+/// What opening the log found and repaired.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Recovery {
-    /// Sound records found.
+    /// Number of sound records.
     pub records: u64,
     /// Bytes of the torn tail that were cut off.
     pub torn_bytes: u64,
-    /// Broken stretches between sound records: offset and bytes.
+    /// Broken ranges between sound records: offset and bytes.
     pub damaged: Vec<(u64, u64)>,
-    /// What no segment holds, offset and bytes: a place between two segments that was not
-    /// applied, or an end of the log that was applied.
+    /// Ranges that no segment holds, offset and bytes: a gap between two segments that
+    /// was not applied, or an end of the log that was applied.
     pub missing: Vec<(u64, u64)>,
 }
 
-/// What the bytes of a segment are, offsets from its first byte.
+/// The parts of a segment, as offsets from its first byte.
 pub(super) struct Walked {
-    /// After its last sound record; of a complete segment, after all that was
-    /// written.
+    /// The end of its last sound record. In a complete segment, the end of all written
+    /// bytes.
     pub(super) end: usize,
-    /// What is broken before the end.
+    /// Broken ranges before the end.
     pub(super) broken: Vec<Range<usize>>,
-    /// Bytes behind the end up to the last one that is not zero: a torn tail.
+    /// Bytes after the end up to the last one that is not zero: a torn tail.
     pub(super) torn: usize,
     /// Offset in the log up to which it was synced before the last sound record
     /// was written.
     synced: u64,
 }
 
-/// Looks at the bytes of one segment and changes nothing. Calls `each` with
-/// header and payload of every sound record.
+/// Reads the bytes of one segment and changes nothing. Calls `each` with header and
+/// payload of every sound record.
 pub(super) fn walk(
     bytes: &[u8],
     base: u64,
@@ -51,8 +51,8 @@ pub(super) fn walk(
     each: &mut dyn FnMut(&Header, &[u8]),
 ) -> Walked {
     let last = written(bytes);
-    // A record begins with a magic number, so none begins in the zeroed rest;
-    // its own payload and padding may end with zeros.
+    // A record begins with a magic number, so none begins in the zeros at the end. The
+    // last record's own payload and padding may end with zeros.
     let written = last.next_multiple_of(ALIGN as usize);
     let mut at = 0_usize;
     let mut walked = Walked { end: 0, broken: Vec::new(), torn: 0, synced: 0 };
@@ -82,9 +82,9 @@ pub(super) fn walk(
     walked
 }
 
-/// Scans one segment. Calls `each` for every sound record; gives the end. What is
-/// broken before the offset `needed` is passed over: it was applied, or shown when the
-/// records behind it were.
+/// Scans one segment, calls `each` for every sound record and returns the end. Breaks
+/// before the offset `needed` are not reported: they were applied, or reported when the
+/// records after them were applied.
 pub(super) fn scan(
     segment: &Segment,
     directory: &Path,
@@ -105,9 +105,9 @@ pub(super) fn scan(
     Ok(segment.base + walked.end as u64)
 }
 
-/// Tells of a broken stretch and keeps it aside. `synced`: up to where the log
-/// was on stable storage before the last sound record was written. Behind it,
-/// the break may also be a write that no client had an answer to.
+/// Reports a broken range and copies it to `quarantine`. `synced` is the offset up to
+/// which the log was on stable storage before the last sound record was written. A break
+/// after that offset may also be a write that was never acknowledged.
 fn report(
     segment: &Segment,
     directory: &Path,
@@ -142,8 +142,8 @@ fn sound(bytes: &[u8], at: usize, base: u64) -> Option<(Header, &[u8])> {
     (crc32c::crc32c(payload) == header.payload_crc).then_some((header, payload))
 }
 
-/// Zeroes what follows the last sound record, so that it can never be taken for
-/// data later; gives how many bytes were not zero.
+/// Zeroes the bytes after the last sound record, so that they are never mistaken for data
+/// later. Returns how many of them were not zero.
 pub(super) fn cut_tail(segment: &Segment, end: u64, size: u64) -> Result<u64, LogError> {
     let failed = |source| LogError::Io { action: "repair", path: segment.path.clone(), source };
     let tail = segment.read_at(end, usize::try_from(segment.end - end).unwrap_or(usize::MAX))?;
@@ -158,8 +158,8 @@ pub(super) fn cut_tail(segment: &Segment, end: u64, size: u64) -> Result<u64, Lo
     Ok(torn as u64)
 }
 
-/// Bytes up to the last one that is not zero. Most of a segment is zero: looked
-/// at in large steps from its end.
+/// Bytes up to the last one that is not zero. Most of a segment is zero, so it is
+/// searched in large steps from its end.
 fn written(bytes: &[u8]) -> usize {
     const STEP: usize = 4096;
     let mut end = bytes.len();

@@ -14,9 +14,9 @@ use super::LogError;
 pub(super) struct Segment {
     /// Offset of its first byte.
     pub(super) base: u64,
-    /// Offset after its last record. For the open segment: grows.
+    /// Offset after its last record. It grows while the segment is open.
     pub(super) end: u64,
-    /// When its last record was written, as far as the file system knows.
+    /// When its last record was written, according to the file system.
     pub(super) closed_at: Option<SystemTime>,
     pub(super) path: PathBuf,
     pub(super) file: Arc<File>,
@@ -42,8 +42,8 @@ impl Segment {
             .map_err(std::io::Error::from)
             .and_then(|()| file.sync_all());
         if let Err(error) = allocated {
-            // Without its space the segment must not stay: a full disk is
-            // refused here, before anything was acknowledged into it.
+            // A segment without allocated space must not stay. A full disk is refused
+            // here, before anything in the segment is acknowledged.
             let _ = std::fs::remove_file(&path);
             return Err(failed("allocate")(error));
         }
@@ -88,12 +88,12 @@ impl Segment {
         Ok(Self { base, end: base + meta.len(), closed_at, path, file: Arc::new(file) })
     }
 
-    /// Everything up to its end.
+    /// The bytes of the segment up to its end.
     pub(super) fn read_all(&self) -> Result<Vec<u8>, LogError> {
         self.read_at(self.base, usize::try_from(self.end - self.base).unwrap_or(usize::MAX))
     }
 
-    /// Reads bytes at a log offset; shorter at the end of the file.
+    /// Reads bytes at a log offset. The result is shorter at the end of the file.
     pub(super) fn read_at(&self, offset: u64, length: usize) -> Result<Vec<u8>, LogError> {
         let mut buffer = vec![0; length];
         let mut filled = 0;
@@ -113,7 +113,7 @@ impl Segment {
     }
 }
 
-/// Makes names in a directory durable.
+/// Makes the names in a directory durable.
 pub(super) fn sync_directory(directory: &Path) -> Result<(), LogError> {
     File::open(directory).and_then(|dir| dir.sync_all()).map_err(|source| LogError::Io {
         action: "sync",

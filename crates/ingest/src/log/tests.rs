@@ -1,4 +1,4 @@
-//! The log on real files: order, group commit, recovery of every kind of end.
+//! The log on real files: order, group commit, recovery from every kind of end.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -106,13 +106,13 @@ async fn a_tail_torn_at_any_byte_loses_only_what_is_torn() {
             }
             std::fs::write(&path, &bytes).unwrap();
             let log = open(place.path());
-            // Padding after the payload carries nothing.
+            // Padding after the payload carries no data.
             let kept = all(&log).len();
             assert!(kept == 2 || (kept == 3 && bounds[2] - cut < 8), "cut at {cut}: {kept}");
             assert!(log.recovery().damaged.is_empty(), "a torn tail is no damage");
         }
     }
-    // Appending goes on after the repair, and a second crash keeps it.
+    // Appending continues after the repair, and a second crash keeps the records.
     let log = open(place.path());
     log.append(PROJECT, batch("after", 1).seal()).await.unwrap();
     drop(log);
@@ -143,7 +143,7 @@ async fn damage_of_acknowledged_records_is_reported_and_kept_aside() {
     assert_eq!(readable, [true, false, true, true, true]);
     assert_eq!((records[1].project, records[1].count), (PROJECT, 2), "whose they are is known");
     assert_eq!(log.damage().unwrap(), Damage { places: 1, bytes, missing: 0 });
-    // By a fault that only reading finds, the same is kept.
+    // A fault that only a read finds leads to the same copy.
     std::fs::remove_file(&copy).unwrap();
     assert!(log.damage().unwrap().is_none(), "somebody has dealt with it");
     log.set_aside(&records[1]).unwrap();
@@ -165,10 +165,10 @@ async fn the_parts_of_a_request_are_records_side_by_side() {
     for (record, id) in records[1..4].iter().zip(["a", "b", "c"]) {
         let batch = record.batch().unwrap();
         assert!(batch.accepted.iter().all(|event| event.distinct_id == id));
-        // What waits in the cache counts as what it becomes when it is read.
+        // A record that waits in the cache counts with its decoded size.
         assert!(record.memory() >= batch.memory() + record.size());
     }
-    // All of them or none.
+    // All parts are stored, or none.
     drop(log);
     let disk = Arc::new(DiskState::new(None, DiskMarks::default()));
     let room = parts[0].payload.len() * 2;
@@ -250,7 +250,7 @@ async fn a_log_whose_end_is_gone_goes_on_behind_what_was_applied() {
 async fn damage_of_a_whole_group_or_at_the_end_of_a_segment_is_reported() {
     let place = tempfile::tempdir().unwrap();
     let log = Arc::new(open(place.path()));
-    // Together in one write, as far as the writer can.
+    // The writer writes them together, as far as it can.
     let appends = (0..50).map(|n| {
         let log = Arc::clone(&log);
         tokio::spawn(async move { log.append(PROJECT, batch(&format!("u{n}"), 1).seal()).await })
@@ -302,7 +302,7 @@ async fn records_that_are_missing_between_segments_are_reported() {
         assert_eq!(log.recovery().missing, [(begin, next - begin)], "{lost}");
         assert_eq!(log.damage().unwrap().missing, next - begin, "{lost}");
         drop(log);
-        // What was applied is not needed.
+        // Applied records are no longer needed.
         let disk = Arc::new(DiskState::new(None, DiskMarks::default()));
         let next = Offset(next);
         let applied = Applied { lowest: next, highest: next };

@@ -1,6 +1,6 @@
-//! The single writer: takes what is waiting, writes it at once, syncs once,
-//! answers all (group commit). A failed write or sync is never tried again: it
-//! poisons the log.
+//! The single writer: takes all waiting batches, writes them with one call, syncs once
+//! and answers all senders (group commit). It never retries a failed write or sync: the
+//! failure poisons the log.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -18,18 +18,18 @@ use super::{AppendError, Offset, Record};
 use crate::batch::Sealed;
 use weir_model::ProjectId;
 
-/// Most bytes written with one sync.
+/// Upper bound of bytes that are written with one sync.
 const GROUP: usize = 8 << 20;
 
-/// One append on its way.
+/// One append that waits for the writer.
 pub(super) struct Pending {
     pub(super) project: ProjectId,
-    /// A record each.
+    /// One record for each part.
     pub(super) parts: Vec<Sealed>,
-    /// Bytes of their payloads.
+    /// Bytes of the payloads.
     pub(super) bytes: usize,
     pub(super) done: oneshot::Sender<Result<Offset, AppendError>>,
-    /// Held until the answer: bounds what waits.
+    /// Held until the append is answered. It bounds the waiting bytes.
     pub(super) _room: OwnedSemaphorePermit,
 }
 
@@ -47,14 +47,14 @@ pub(super) struct Writer {
 
 /// Why a group was not written.
 enum Refusal {
-    /// There is no room for another segment; nothing was written.
+    /// There is no space for another segment. Nothing was written.
     NoRoom,
     /// The disk failed.
     Broken(std::io::Error),
 }
 
 impl Writer {
-    /// Runs until every sender is gone.
+    /// Runs until all senders are dropped.
     pub(super) fn run(mut self, mut queue: mpsc::UnboundedReceiver<Pending>) {
         let _alarm =
             Alarm { poisoned: Arc::clone(&self.poisoned), shared: Arc::clone(&self.shared) };
@@ -79,8 +79,8 @@ impl Writer {
         buffer.clear();
         let synced = self.position;
         let mut records = Vec::with_capacity(group.len());
-        // Groups begin in a segment that has room for all of them, so that one
-        // sync covers a group. An empty segment takes a group of any size.
+        // A group begins in a segment that has space for all of it, so that one sync
+        // covers the group. An empty segment takes a group of any size.
         let needed = |p: &Pending| (p.bytes + p.parts.len() * 64) as u64;
         let needed: u64 = group.iter().map(needed).sum();
         let is_empty = self.position == self.active.base;
@@ -123,7 +123,7 @@ impl Writer {
         self.shared.published(&records, self.position);
         self.end.send_replace(Offset(self.position));
         for (pending, offset) in group.into_iter().zip(offsets) {
-            // The caller may have gone; the record stays.
+            // The caller may have gone. The record stays.
             let _ = pending.done.send(Ok(offset));
         }
         if buffer.capacity() > 2 * GROUP {

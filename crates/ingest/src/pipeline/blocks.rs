@@ -1,5 +1,8 @@
-//! Events into blocks: what a consumer remembers of the blocks that are being
-//! filled. All of it can be read again.
+//! Adds events to blocks. A consumer keeps the blocks that it fills in memory; all of
+//! them can be read again from the store.
+//!
+//! What belongs here: choosing and filling blocks. What does not: the format of a block
+//! (`weir-store`).
 
 use std::collections::HashMap;
 
@@ -13,29 +16,29 @@ use weir_store::{Error, Store, events};
 /// Open blocks kept in memory per consumer; a block is up to 1 MiB.
 const OPEN_BLOCKS: usize = 24;
 
-/// The ends of projects' events in one partition.
+/// The open blocks of the projects in one partition.
 #[derive(Debug, Default)]
 pub(crate) struct Blocks {
     heads: HashMap<ProjectId, Writing>,
 }
 
-/// The end of a project's events in this partition.
+/// The open blocks of a project in this partition.
 #[derive(Debug, Clone)]
 struct Writing {
     head: Head,
     open: Option<BlockBuilder>,
-    /// The same of dropped and altered events.
+    /// The open block of dropped and altered events.
     affected: Option<AffectedBuilder>,
 }
 
 impl Blocks {
-    /// Forgets everything: after a failed write, what is stored counts.
+    /// Forgets all blocks. After a failed write, only the store is right.
     pub(super) fn clear(&mut self) {
         self.heads.clear();
     }
 
-    /// Puts a project's events into its blocks, and those that were dropped or altered
-    /// into theirs.
+    /// Adds the events of a project to its blocks, and dropped or altered events to
+    /// theirs.
     ///
     /// # Errors
     /// When the store cannot be read, or an event cannot be encoded.
@@ -85,7 +88,7 @@ impl Blocks {
         let mut is_changed = false;
         for event in affected {
             if let Some(full) = open_affected.take_if(|block| block.is_full(event.received_at)) {
-                // As it is stored, or removed since because of its age.
+                // The block as it is stored. Retention may have removed it since.
                 if is_changed {
                     write.affected.push(full.finish()?);
                 }
@@ -116,7 +119,8 @@ async fn read_writing(store: &Store, project: ProjectId, partition: u16) -> Resu
     }
 }
 
-/// Writes a block with what was added to it. Without additions it is as stored.
+/// Writes a block with the events that were added to it. A block without additions is
+/// stored already.
 fn close(
     block: &BlockBuilder,
     added_times: &mut Vec<i64>,
@@ -164,7 +168,7 @@ mod tests {
         };
         assert_eq!(written(&[dropped(1), dropped(1)]).await, 1);
         assert_eq!(written(&[dropped(2)]).await, 1, "the open block goes on");
-        // The first block is old enough to have been removed by now.
+        // Retention may have removed the first block by now.
         assert_eq!(written(&[dropped(DAYS + 9)]).await, 1, "the new block alone");
         assert_eq!(written(&[dropped(DAYS + 9), dropped(DAYS + 20)]).await, 2);
     }

@@ -1,9 +1,8 @@
-//! Persons seen lately, as they are in the store: one cache for all consumers.
+//! Recently used persons as they are in the store: one cache for all consumers.
 //!
-//! A person can have distinct ids in several partitions, so its consumers must
-//! see each other's changes. Whoever has committed a change posts it here; a
-//! change that was made from an older state is refused by the store, and then
-//! what is here is forgotten and read again.
+//! A person can have distinct ids in several partitions, so the consumers must see each
+//! other's changes. A consumer that has committed a change puts it here. The store
+//! refuses a change of an older state; then the entries are removed and read again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,9 +14,9 @@ use weir_model::{PersonId, ProjectId};
 use weir_store::persons::{self, Stored};
 use weir_store::{Error, Room, Store};
 
-/// Persons that are kept, about: the cache sizes its tables by it.
+/// Number of persons to expect. The cache sizes its tables by it.
 const PERSONS: usize = 50_000;
-/// Bytes of them.
+/// Upper bound of their bytes.
 const BYTES: u64 = 32 << 20;
 
 type Key = (ProjectId, PersonId);
@@ -31,11 +30,11 @@ impl Weighter<Key, Arc<Stored>> for Weight {
     }
 }
 
-/// Persons as they are in the store, as far as they were seen lately.
+/// Recently used persons as they are in the store.
 pub(super) struct PersonCache {
     records: Mutex<Cache<Key, Arc<Stored>, Weight>>,
-    /// How often something was forgotten. What was read before may be older than
-    /// what was forgotten, and is not kept.
+    /// How often an entry was removed. A person that was read before a removal may be
+    /// outdated, and is not put here.
     forgotten: AtomicU64,
 }
 
@@ -47,8 +46,8 @@ impl Default for PersonCache {
 }
 
 impl PersonCache {
-    /// What is stored at these ids; ids of nobody are left out, and of what is more
-    /// than there is room for some.
+    /// The stored persons of these ids. Ids without a person are missing from the result.
+    /// Of persons that do not fit into `room`, some are missing.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -85,12 +84,12 @@ impl PersonCache {
         Ok(found)
     }
 
-    /// Takes over what was committed, unless something newer is here.
+    /// Puts committed persons here, unless a newer version is here already.
     pub(super) fn post(&self, project: ProjectId, committed: &[Arc<Stored>]) {
         keep(&mut self.records.lock(), project, committed);
     }
 
-    /// Forgets these: what is stored counts.
+    /// Removes these persons, because the store has newer ones.
     pub(super) fn forget(&self, project: ProjectId, ids: impl IntoIterator<Item = PersonId>) {
         let mut records = self.records.lock();
         self.forgotten.fetch_add(1, Ordering::AcqRel);

@@ -1,4 +1,7 @@
 //! The loop of one partition.
+//!
+//! What belongs here: when a batch is read, retried, made smaller and committed. What
+//! does not: collecting a batch (`stretch`), and computing its effects (`process`).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::panic::AssertUnwindSafe;
@@ -27,40 +30,41 @@ use crate::location::Locations;
 use crate::log::{IngestLog, LogError, Offset, Record};
 use crate::transform::Transform;
 
-/// Memory of the records that are read for a stretch.
+/// Bytes of the records that are read for one batch.
 const STRETCH: usize = 8 << 20;
-/// Commits of one partition come at least this far apart while traffic is slow
-/// enough to wait: many small writes would cost more than they are worth.
+/// Commits of one partition are at least this far apart while little is waiting: many
+/// small writes would cost too much.
 const PACE: Duration = Duration::from_millis(80);
-/// Bytes of the log without anything for a partition, after which its position
-/// is stored nevertheless.
+/// The position is stored after this many bytes of the log, even if none of them are for
+/// the partition.
 const UNSTORED: u64 = 16 << 20;
-/// A stretch of this size is worth writing at once.
+/// With this many bytes waiting, a batch is written immediately.
 const WORTH: u64 = 512 << 10;
-/// Waits after a failure double from here.
+/// The wait after the first failure. It doubles with every further failure.
 const FIRST_WAIT: Duration = Duration::from_millis(50);
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
-/// How often a stretch is looked at again because something of it was stored
-/// meanwhile, before that counts as a failure.
+/// How often a batch is computed again because another write changed its rows, before
+/// that counts as a failure.
 const LOOKS: u32 = 8;
-/// After so many looks the other consumers wait, so that the next one counts.
+/// After this many attempts the other consumers wait, so that the next attempt succeeds.
 const LOOKS_TOGETHER: u32 = 2;
-/// How often a single event is tried before it is given up.
+/// How often a single event is tried before it is skipped.
 const TRIES: u32 = 3;
-/// Stretches that take longer become smaller,
+/// After a batch that takes longer, batches become smaller.
 const LONG: Duration = Duration::from_secs(5);
-/// those that take less become larger again.
+/// After a batch that takes less, batches become larger again.
 const SHORT: Duration = Duration::from_secs(1);
-/// Bytes of persons and groups that a stretch changes while other partitions apply
-/// theirs. Changing them takes several times that: as read, as worked out, as written,
-/// and in the buffers of the engine.
+/// Bytes of persons and groups that a batch may change while other partitions apply
+/// theirs. Changing them takes several times that: as read, as computed, as written, and
+/// in the buffers of the engine.
 const SHARED: usize = 4 << 20;
-/// The same of a stretch that is applied alone. One with more is cut short.
+/// The same bound for a batch that is applied alone. A batch with more is made smaller.
 const ALONE: usize = 32 << 20;
-/// Events of a stretch at most, where applying one may have ended the process.
+/// Upper bound of events in a batch after a restart, where applying one of them may have
+/// ended the process.
 const CAREFUL: usize = 64;
 
-/// How far the partitions are, as everybody may read it.
+/// How far each partition is applied, for all readers.
 #[derive(Debug)]
 pub(crate) struct Progress {
     positions: Vec<AtomicU64>,
@@ -81,8 +85,8 @@ impl Progress {
         self.positions.iter().map(|p| p.load(Ordering::Acquire)).min().unwrap_or(0)
     }
 
-    /// The position that has to move for something to become readable: imports wait
-    /// while live events are behind.
+    /// The position that has to rise for more events to become readable. It is the one of
+    /// live events while they are behind, because imports wait for them.
     pub(crate) fn next_to_move(&self, end: u64) -> u64 {
         let live = self.lowest_live();
         if end.saturating_sub(live) > WORTH { live } else { self.lowest() }
@@ -94,7 +98,7 @@ impl Progress {
         live.map(|position| position.load(Ordering::Acquire)).min().unwrap_or(u64::MAX)
     }
 
-    /// Every change of the lowest position.
+    /// Reports every change of the lowest position.
     pub(crate) fn watch(&self) -> watch::Receiver<u64> {
         self.changed.subscribe()
     }
@@ -114,11 +118,12 @@ impl Progress {
     }
 }
 
-/// What the consumers of all partitions share.
+/// State that the consumers of all partitions use.
 pub(crate) struct Together {
     known: Known,
     transform: Option<Arc<dyn Transform>>,
-    /// Held by all while they apply, and by one alone that was too late often.
+    /// Held shared by every consumer while it applies. A consumer whose batch has lost
+    /// too many races, or is too large, holds it alone.
     turns: RwLock<()>,
     outcomes: Arc<Outcomes>,
 }
@@ -133,12 +138,12 @@ impl Together {
     }
 }
 
-/// What processing skipped and altered, counted until somebody asks.
+/// Counts of skipped and altered events since the last call of `take`.
 #[derive(Debug, Default)]
 pub(crate) struct Outcomes(Mutex<HashMap<Outcome, u64>>);
 
 impl Outcomes {
-    /// What was counted since this was asked last.
+    /// The counts since the last call.
     pub(crate) fn take(&self) -> HashMap<Outcome, u64> {
         std::mem::take(&mut *self.0.lock())
     }
@@ -154,17 +159,18 @@ impl Outcomes {
     }
 }
 
-/// What processing did with an event beside storing it.
+/// What processing did with an event, other than storing it as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Outcome {
-    /// It was skipped.
+    /// The event was skipped.
     Dropped(DropReason),
-    /// It was stored altered, or not all of it was done.
+    /// The event was stored altered, or not all of its changes were made.
     Altered(Warning),
 }
 
 impl Outcome {
-    /// What a code stands for; `None` for what is counted where it was decided.
+    /// The outcome for a code. `None` for codes that are counted where the decision is
+    /// made.
     fn of(code: &str) -> Option<Self> {
         match DropReason::from_code(code) {
             Some(
@@ -180,20 +186,20 @@ impl Outcome {
     }
 }
 
-/// What was written of a project, for those who watch it.
+/// What was written of a project, for the live feed.
 struct Written {
     events: Vec<events::StoredEvent>,
-    /// Number of the first dropped event: it names the rows of the live list as the
-    /// store does.
+    /// Number of the first dropped event. The keys of rows in the live list are computed
+    /// from it, as in the store.
     first_affected: i64,
 }
 
 /// The consumer of one partition.
 pub(crate) struct Consumer {
     pub(crate) partition: u16,
-    /// How far it is.
+    /// How far the partition is applied.
     pub(crate) position: Position,
-    /// The position in the store: it stays behind where nothing was to be done.
+    /// The position in the store. It is lower where a batch had no effects.
     pub(crate) stored: Position,
     pub(crate) log: Arc<dyn IngestLog>,
     pub(crate) store: Store,
@@ -203,22 +209,22 @@ pub(crate) struct Consumer {
     pub(crate) blocks: Blocks,
     pub(crate) care: Care,
     pub(crate) spikes: Spikes,
-    /// Up to where floods were looked for.
+    /// Up to where spikes were searched for.
     pub(crate) noted: Position,
-    /// Floods that were found in a stretch which was not applied.
+    /// Spikes that were found in a batch whose commit failed.
     pub(crate) unsaid: BTreeMap<ProjectId, Vec<Spike>>,
-    /// Up to this offset stretches are small: the process ended while the log before
-    /// it was applied, and perhaps because of that.
+    /// Up to this offset batches are small: the process ended while it applied the log
+    /// before it, and an event may be the cause.
     pub(crate) careful_until: u64,
 }
 
-/// How carefully a consumer goes on: with fewer events at a time after a
-/// failure that one of them may be to blame for, until it has found it.
+/// The size of the next batches. After a failure that an event may cause, batches become
+/// smaller until the event is found.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Care {
-    /// Events of the next stretch at most.
+    /// Upper bound of events in the next batch.
     most: usize,
-    /// How often the only event of a stretch has failed.
+    /// How often the only event of a batch has failed.
     tried: u32,
 }
 
@@ -229,8 +235,8 @@ impl Default for Care {
 }
 
 impl Care {
-    /// Stretches become as large as this machine applies in a moment: what takes
-    /// long keeps others waiting, and in the end meets the engine's limit.
+    /// Adapts the size of batches to the speed of this machine. A long batch delays the
+    /// other consumers, and a very long one reaches the time limit of the engine.
     fn succeeded(&mut self, took: Duration, loaded: usize) {
         self.tried = 0;
         if took > LONG {
@@ -240,22 +246,23 @@ impl Care {
         }
     }
 
-    /// Whether the only event of the next stretch is left out.
+    /// Whether the only event of the next batch is skipped.
     fn is_giving_up(self) -> bool {
         self.tried >= TRIES
     }
 
-    /// A stretch was too large to be worked out.
+    /// Halves the batch: its persons and groups were too large.
     fn overfull(&mut self, events: usize) {
         self.most = (events / 2).max(1);
     }
 
     fn failed(&mut self, failure: &Failure) {
         if self.is_giving_up() {
-            // Not even without the event: it is not to blame, and is tried again.
+            // The batch fails without the event too, so the event is not the cause and is
+            // tried again.
             self.tried = 0;
         } else if !failure.may_pass_with_fewer() {
-            // The disk or the moment: the same again.
+            // The disk or a passing fault: retry the same batch.
         } else if self.most > 1 {
             self.most /= 2;
         } else if failure.may_be_an_event() {
@@ -264,7 +271,7 @@ impl Care {
     }
 }
 
-/// Why a stretch was not applied.
+/// Why a batch was not applied.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
     #[error(transparent)]
@@ -278,7 +285,7 @@ enum Failure {
 }
 
 impl Failure {
-    /// Whether an event may be to blame, and not the disk or the moment.
+    /// Whether an event may be the cause, rather than the disk or a passing fault.
     fn may_be_an_event(&self) -> bool {
         match self {
             Self::Panicked(_) => true,
@@ -289,15 +296,15 @@ impl Failure {
         }
     }
 
-    /// Whether a smaller stretch may be applied.
+    /// Whether a smaller batch may succeed.
     fn may_pass_with_fewer(&self) -> bool {
         self.may_be_an_event() || matches!(self, Self::Store(Error::Timeout { .. }))
     }
 }
 
 impl Consumer {
-    /// Applies what is in the log and what comes, until `stop` is true and the
-    /// log's end is reached.
+    /// Applies the records of the log as they arrive, until `stop` is true and the end of
+    /// the log is reached.
     pub(crate) async fn run(mut self, mut stop: watch::Receiver<bool>) {
         let mut end = self.log.end();
         let mut last_commit = Instant::now() - PACE;
@@ -310,7 +317,7 @@ impl Consumer {
                 }
                 tokio::select! {
                     changed = end.changed() => if changed.is_err() { return },
-                    // The stop changes, or its sender is gone: look again.
+                    // The stop signal changed, or its sender is gone: check again.
                     _ = stop.changed() => {}
                 }
                 continue;
@@ -320,7 +327,7 @@ impl Consumer {
             }
             last_commit = Instant::now();
             self.let_others_first(target).await;
-            // A defect that one event brings to light must not stop the others.
+            // A panic on one event must not stop the others.
             let step = AssertUnwindSafe(self.step(target)).catch_unwind().await;
             match step.unwrap_or_else(|panic| Err(Failure::Panicked(panics::message(&*panic)))) {
                 Ok(()) => wait = FIRST_WAIT,
@@ -346,11 +353,11 @@ impl Consumer {
         }
     }
 
-    /// Applies the next stretch of what is in the log before `target`.
+    /// Applies the next batch of the log before `target`.
     async fn step(&mut self, target: u64) -> Result<(), Failure> {
         let records = self.log.read(Offset(self.position.offset), STRETCH)?;
         if records.is_empty() {
-            // Nothing sound is left up to there.
+            // No sound record is left before `target`.
             self.reached(Position::at(target));
             return Ok(());
         }
@@ -364,7 +371,7 @@ impl Consumer {
         let (mut stretch, next) =
             Stretch::collect(self.partition, self.position, &records, most, aside);
         unreadable.into_iter().collect::<Result<(), _>>()?;
-        // Once, however often the stretch is tried.
+        // Only once, however often the batch is retried.
         if self.partition < LIVE_PARTITIONS && next > self.noted {
             self.noted = next;
             for (project, part) in &mut stretch.parts {
@@ -404,13 +411,13 @@ impl Consumer {
         Ok(())
     }
 
-    /// Whether applying what comes next may have ended the process before.
+    /// Whether applying the next records may have ended the process before.
     fn is_careful(&self) -> bool {
         self.position.offset < self.careful_until
     }
 
-    /// Has the events of a stretch transformed: those that are new, and once,
-    /// however often the stretch is looked at.
+    /// Runs the transformations on the new events of a batch. It runs once per batch,
+    /// even if the batch is computed several times.
     async fn transform(&self, stretch: &mut Stretch) -> Result<(), Failure> {
         let Some(transform) = &self.together.transform else { return Ok(()) };
         let concerned: BTreeSet<ProjectId> =
@@ -424,7 +431,7 @@ impl Consumer {
         Ok(())
     }
 
-    /// An import waits while live events wait to be applied.
+    /// Makes an import wait while live events wait to be applied.
     async fn let_others_first(&self, target: u64) {
         if self.partition < LIVE_PARTITIONS {
             return;
@@ -434,16 +441,16 @@ impl Consumer {
         }
     }
 
-    /// Applies a stretch, looking again as long as something of it was changed
-    /// meanwhile by others. Gives the bytes of persons and groups that it concerned.
+    /// Applies a batch, and computes it again while other writes change the same rows.
+    /// Returns the bytes of the persons and groups that it changed.
     async fn settle(&mut self, stretch: &mut Stretch, next: Position) -> Result<usize, Failure> {
         let mut looks = 0;
         let (written, loaded) = loop {
             let failed = match self.take_turn(looks, next, stretch).await {
                 Ok(written) => break written,
-                // Something is stored already, or another partition was faster
-                // with the same uuid, person or group: look, and take what is
-                // stored as the truth.
+                // An event is stored already, or another partition committed the same
+                // uuid, person or group first. Read the store again and continue from
+                // there.
                 Err(Failure::Store(
                     failed
                     @ (Error::Exists { .. } | Error::Refused { .. } | Error::Conflict { .. }),
@@ -481,13 +488,13 @@ impl Consumer {
         if looks < LOOKS_TOGETHER {
             let _turn = together.turns.read().await;
             match self.apply(&together.known, next, stretch, SHARED).await {
-                // What it has begun to fill is filled again.
+                // Partly filled blocks are filled again.
                 Err(Failure::Overfull { .. }) => self.blocks.clear(),
                 outcome => return outcome,
             }
         }
         let _alone = together.turns.write().await;
-        // The persons of a single event are few, however large they are.
+        // A single event concerns few persons, however large they are.
         let room = match stretch.events() {
             0 | 1 => usize::MAX,
             _ if self.is_careful() => SHARED,
@@ -496,7 +503,8 @@ impl Consumer {
         self.apply(&together.known, next, stretch, room).await
     }
 
-    /// Notes how far it came, so that the next start need not look again.
+    /// Stores the position, so that the next start does not read this part of the log
+    /// again.
     async fn store_position(&self) {
         if self.stored == self.position {
             return;
@@ -512,8 +520,8 @@ impl Consumer {
         }
     }
 
-    /// Works out what a stretch does and writes it, unless its persons and groups have
-    /// more than `most` bytes. Gives how many they have.
+    /// Computes the effects of a batch and writes them, unless its persons and groups
+    /// have more than `most` bytes. Returns how many bytes they have.
     async fn apply(
         &mut self,
         known: &Known,
@@ -597,7 +605,7 @@ impl Consumer {
 mod tests {
     use super::{Care, Failure, TRIES};
 
-    /// What was acknowledged is not given up because the store failed for a while.
+    /// An acknowledged event is not skipped because the store failed for a while.
     #[test]
     fn an_event_is_kept_when_leaving_it_out_fails_too() {
         let failure = || Failure::Panicked(String::new());

@@ -1,6 +1,7 @@
-//! What processing needs to know of an event, from one walk over its properties.
+//! The properties of an event that processing needs, from one pass over its properties.
 //!
-//! What belongs here: finding, not judging. Values stay the text that was sent.
+//! What belongs here: finding values, not judging them. Values stay the text that was
+//! sent.
 
 use std::borrow::Cow;
 use std::hash::{BuildHasher as _, Hash as _, Hasher as _, RandomState};
@@ -10,21 +11,22 @@ use weir_model::definitions::PropertyKind;
 use super::updates::lifted;
 use weir_capture::json::{self, Cursor, Limits};
 
-/// What the properties of an event say beside being stored. The last of equal
-/// names counts, as everywhere.
+/// The properties of an event that have an effect beyond being stored. Of several
+/// properties with the same name, the last one counts, as everywhere.
 #[derive(Debug, Default)]
 pub(super) struct Facts<'a> {
     pub(super) set: Option<&'a str>,
     pub(super) set_once: Option<&'a str>,
     pub(super) unset: Option<&'a str>,
-    /// Properties that persons take over, by their place in the list of them.
+    /// Properties that persons take over from events, by their index in the list of these
+    /// properties.
     pub(super) lifted: Vec<(usize, &'a str)>,
     /// `$process_person_profile`, as sent.
     pub(super) profile: Option<&'a str>,
-    /// `$is_server: true`: the system is the one of a server.
+    /// `$is_server: true`: the properties of the system describe a server.
     pub(super) is_server: bool,
     ip: Option<&'a str>,
-    /// `$geoip_disable: true`: its address says nothing about the person.
+    /// `$geoip_disable: true`: the address is not the location of the person.
     hides_location: bool,
     pub(super) anonymous_id: Option<&'a str>,
     pub(super) alias: Option<&'a str>,
@@ -32,12 +34,12 @@ pub(super) struct Facts<'a> {
     pub(super) group_type: Option<&'a str>,
     pub(super) group_key: Option<&'a str>,
     pub(super) group_set: Option<&'a str>,
-    /// The same for events with the same names and kinds of properties.
+    /// A hash that is the same for events with the same names and kinds of properties.
     pub(super) shape: u64,
 }
 
 impl<'a> Facts<'a> {
-    /// Reads the properties, the text of a JSON object.
+    /// Reads the properties from the text of a JSON object.
     pub(super) fn read(properties: &'a str, hashing: &RandomState) -> Self {
         let mut facts = Self::default();
         let mut shape = hashing.build_hasher();
@@ -69,18 +71,18 @@ impl<'a> Facts<'a> {
             }
             Ok(())
         });
-        // Capture has parsed the text: it is an object.
+        // Capture has parsed the text, so it is an object.
         debug_assert!(walked.is_ok(), "properties that are no object");
         facts.shape = shape.finish();
         facts
     }
 
-    /// The address to look up, if there is one.
+    /// The address to look up, if the event has one.
     pub(super) fn address(&self) -> Option<Cow<'a, str>> {
         if self.hides_location { None } else { json::string(self.ip?) }
     }
 
-    /// Whether the event has a person: unless it says otherwise.
+    /// Whether the event has a person. It has one unless it says otherwise.
     pub(super) fn has_profile(&self) -> bool {
         self.profile != Some("false")
     }

@@ -1,7 +1,7 @@
-//! The groups of a stretch and what its events do to them (ING-52, ING-53).
+//! The groups of a batch and what its events do to them (ING-52, ING-53).
 //!
-//! What belongs here: group types, `$groups` on events, `$groupidentify`. What
-//! does not: which of those events are dropped (`capture::decide`).
+//! What belongs here: group types, `$groups` on events, `$groupidentify`. What does not:
+//! which of those events are dropped (`capture::decide`).
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -18,14 +18,14 @@ use super::properties::{Properties, member_size, members};
 use super::updates;
 use weir_capture::json::{self, Cursor, Limits};
 
-/// Characters of a type and of a key (ING-53).
+/// Upper bound of characters in a type and in a key (ING-53).
 const LONGEST: usize = 400;
-/// Projects whose group types are remembered.
+/// Projects whose group types are kept in memory.
 const PROJECTS: usize = 10_000;
 
-/// The group types of projects as they are in the store: one table for all
-/// consumers. Types are only ever added, so an old state is a beginning of the
-/// new one; the store refuses what is added to an old state.
+/// The group types of projects as they are in the store: one table for all consumers.
+/// Types are only ever added, so an older state is a prefix of the newer one. The store
+/// refuses additions to an older state.
 #[derive(Default)]
 pub(super) struct TypesCache {
     names: Mutex<HashMap<ProjectId, Vec<String>>>,
@@ -41,7 +41,7 @@ impl TypesCache {
         Ok(names)
     }
 
-    /// Takes over what was read or committed.
+    /// Puts types here that were read or committed.
     pub(super) fn post(&self, project: ProjectId, names: Vec<String>) {
         let mut all = self.names.lock();
         if all.len() >= PROJECTS {
@@ -58,7 +58,7 @@ impl TypesCache {
     }
 }
 
-/// A group that is worked on.
+/// A group that the batch reads or changes.
 #[derive(Debug)]
 struct Group {
     properties: Properties,
@@ -67,16 +67,16 @@ struct Group {
     is_changed: bool,
 }
 
-/// The groups that a stretch is about, in one project.
+/// The groups of one project that the events of a batch name.
 #[derive(Debug)]
 pub(super) struct Groups {
     types: Vec<String>,
-    /// How many types there are in the store.
+    /// Number of types in the store.
     stored_types: usize,
     groups: BTreeMap<(u8, String), Group>,
 }
 
-/// What an event says about itself: a group, made or changed.
+/// A group that an event creates or changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Identified {
     pub(super) kind: String,
@@ -84,8 +84,7 @@ pub(super) struct Identified {
 }
 
 impl Identified {
-    /// The group that a `$groupidentify` names; `None` without a usable type or
-    /// key.
+    /// The group that a `$groupidentify` names. `None` without a valid type or key.
     pub(super) fn of(event: &str, facts: &Facts<'_>) -> Option<Self> {
         if event != "$groupidentify" {
             return None;
@@ -97,8 +96,8 @@ impl Identified {
 }
 
 impl Groups {
-    /// Reads the group types, and the groups that the events make or change; `None`:
-    /// they are more than there is room for.
+    /// Reads the group types, and the groups that the events create or change. `None` if
+    /// they are larger than `room`.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -138,7 +137,7 @@ impl Groups {
         self.groups.insert((group.index, group.key), held);
     }
 
-    /// Makes or changes the group that an event names.
+    /// Creates or changes the group that an event names.
     pub(super) fn identify(
         &mut self,
         group: &Identified,
@@ -179,7 +178,7 @@ impl Groups {
         }
         let mut added: Vec<(String, String)> = Vec::new();
         let mut warning = None;
-        // In the order in which they are sent: the first use gives a type its index.
+        // In the order of the text: the first use of a type gives it its index.
         let walked = Cursor::new(raw, Limits::NONE).object(|kind, cursor| {
             let (kind, key) = (kind.text(), text(cursor.value()?));
             let Some(key) = key.filter(|_| is_name(&kind)) else {
@@ -207,7 +206,7 @@ impl Groups {
         u8::try_from(place).ok()
     }
 
-    /// The index of a group type, which may be a new one.
+    /// The index of a group type. A new type gets the next index.
     fn index(&mut self, kind: &str) -> Option<u8> {
         if let Some(index) = self.known_index(kind) {
             return Some(index);
@@ -239,7 +238,7 @@ impl Groups {
     }
 }
 
-/// A name or key as text; `None` if it says nothing.
+/// A name or key as text. `None` if it is empty or not a valid value.
 fn text(value: &str) -> Option<Cow<'_, str>> {
     if value == "null" {
         return None;

@@ -1,53 +1,53 @@
-//! Which distinct ids an event joins (ING-49).
+//! Which distinct ids an event merges (ING-49).
 //!
-//! What belongs here: the three events that join, in which direction, and the
-//! ids that never do. What does not: what is stored of the persons.
+//! What belongs here: the three events that merge, their direction, and the ids that
+//! never merge. What does not: the stored records of the persons (`people`).
 
 use weir_model::persons::is_placeholder;
 
 use super::facts::Facts;
 use weir_capture::json;
 
-/// Characters of an id beyond which it joins nothing.
+/// Upper bound of characters in an id. A longer id merges nothing.
 const LONGEST: usize = 400;
 
-/// Characters of the distinct id of an event.
+/// Upper bound of characters in the distinct id of an event.
 const EVENT_ID: usize = 200;
 
-/// When two persons stay apart.
+/// In which case the merge of two persons is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// If the person that would go was identified before.
+    /// If the other person was identified before.
     OtherIdentified,
-    /// If both were.
+    /// If both persons were identified before.
     BothIdentified,
-    /// Never.
+    /// In no case.
     Never,
 }
 
-/// Two distinct ids that an event joins.
+/// Two distinct ids that an event merges.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Merge {
-    /// The one whose person stays.
+    /// The id whose person survives.
     pub(super) main: String,
-    /// The one whose person goes.
+    /// The id whose person is merged into it.
     pub(super) other: String,
-    /// When they stay apart.
+    /// In which case the merge is refused.
     pub(super) refusal: Refusal,
-    /// Whether the second id was cut, as distinct ids of events are.
+    /// Whether the other id was cut to the length of the distinct id of an event.
     pub(super) is_cut: bool,
 }
 
-/// What an event asks for.
+/// What an event asks to merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Asked {
-    /// Nothing is to be joined.
+    /// No ids.
     Nothing,
-    /// These two.
+    /// These two ids.
     Join(Merge),
-    /// Something with an id that cannot mean one person.
+    /// An id that cannot stand for one person.
     Illegal,
-    /// Something without saying with whom.
+    /// Only one id, without the other.
     Incomplete,
 }
 
@@ -60,7 +60,7 @@ pub(super) fn asked(event: &str, distinct_id: &str, facts: &Facts<'_>) -> Asked 
         _ => return Asked::Nothing,
     };
     let Some(second) = second.filter(|value| *value != "null") else {
-        // `$identify` alone is an update of the person.
+        // An `$identify` with one id is only an update of the person.
         return if event == "$identify" { Asked::Nothing } else { Asked::Incomplete };
     };
     let second = match json::string(second) {
@@ -85,7 +85,7 @@ pub(super) fn asked(event: &str, distinct_id: &str, facts: &Facts<'_>) -> Asked 
 
 fn is_illegal(id: &str) -> bool {
     is_placeholder(id)
-        // Capture has put it in the place of NUL.
+        // Capture replaces NUL by this character.
         || id.contains('\u{fffd}')
         || id.chars().nth(LONGEST).is_some()
 }
@@ -148,7 +148,7 @@ mod tests {
             "distinct_id",
             long.as_str(),
         ] {
-            // Upper case of the exact ones is an id like any other.
+            // In upper case, the ids that are compared exactly are ordinary ids.
             let expected = if id == "NULL" {
                 join("user", "NULL", Refusal::OtherIdentified)
             } else {

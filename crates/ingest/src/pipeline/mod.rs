@@ -1,15 +1,18 @@
 //! From the log to the store: one consumer per partition.
 //!
-//! A consumer takes a stretch of the log, keeps the events of its partition
-//! ([`stretch`]), removes duplicates, has them transformed, works out what the events do ([`process`]:
-//! persons, groups, names) and where they go ([`blocks`]), and writes all of it
-//! with its new position in one transaction. It can be stopped anywhere: the
-//! stretch is done or not done.
+//! A consumer takes a batch of the log and keeps the events of its partition
+//! ([`stretch`]). It removes duplicates and runs the transformations. It computes the
+//! effects of the events ([`process`]: persons, groups, names) and their blocks
+//! ([`blocks`]). It writes all of it, with its new position, in one transaction. It can
+//! stop at any point: a batch is applied completely or not at all.
 //!
-//! Order is kept per distinct id, because all events of one go through one
-//! consumer. A person or a group can be reached from several partitions: every
-//! change of one names the version it was made from, and a change that came too
-//! late is worked out anew.
+//! Order is kept per distinct id, because all events of a distinct id go through one
+//! consumer. Several partitions can change the same person or group. Every change names
+//! the version that it was computed from. A change of an older version is refused and
+//! computed again.
+//!
+//! What belongs here: applying the log. What does not: the files of the log (`log`), and
+//! deciding which events are accepted (`weir-capture`).
 
 mod blocks;
 mod cache;

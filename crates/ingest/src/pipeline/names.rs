@@ -1,7 +1,7 @@
-//! Which names of events and properties are new.
+//! New names of events and properties.
 //!
-//! One table for all consumers. Names come from outside: how many are noted of
-//! a project is bounded, and so is what is remembered of all projects.
+//! There is one table for all consumers. Names come from outside, so the number of names
+//! recorded per project is bounded, and so is the memory for all projects.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher as _, RandomState};
@@ -20,33 +20,33 @@ use super::properties::members;
 use super::updates::Updates;
 use weir_capture::AcceptedEvent;
 
-/// Projects whose names are remembered, about: the cache sizes its tables by it.
+/// Number of projects to expect. The cache sizes its tables by it.
 const PROJECTS: usize = 1_000;
-/// Bytes of what is remembered; the projects that were used least go first.
+/// Upper bound of bytes in memory. The least recently used projects are removed first.
 const BYTES: u64 = 64 << 20;
-/// What a project, and each name of it, takes beside the text.
+/// Bytes that a project, and each of its names, takes in addition to the text.
 const OVERHEAD: u64 = 100;
-/// Shapes of events that are remembered of a project.
+/// Shapes of events that are kept in memory per project.
 const SHAPES: usize = 10_000;
-/// Bytes of a name; longer ones are not noted.
+/// Upper bound of bytes in a name. Longer names are not recorded.
 const NAME: usize = 400;
-/// That an event is still in use is noted at most so often, microseconds.
+/// How often at most the last use of an event is recorded, in microseconds.
 const SEEN_EVERY: i64 = 3_600_000_000;
 
 /// The names of a project.
 #[derive(Debug, Default, Clone)]
 struct Known {
-    /// When each event was noted last.
+    /// When the last use of each event was recorded.
     events: HashMap<String, i64>,
     properties: HashSet<(PropertyOwner, String)>,
-    /// Events whose names are all known look like this.
+    /// Shapes of events whose names are all known.
     shapes: HashSet<u64>,
-    /// What it takes in memory, about.
+    /// Bytes in memory, roughly.
     bytes: u64,
 }
 
 impl Known {
-    /// Takes names over that are in the store.
+    /// Adds names that are in the store.
     fn extend(
         &mut self,
         events: impl IntoIterator<Item = EventDefinition>,
@@ -89,7 +89,7 @@ impl Default for NamesCache {
     }
 }
 
-/// What uses names.
+/// An event and the properties whose names it uses.
 pub(super) struct Named<'a> {
     pub(super) event: &'a AcceptedEvent,
     pub(super) facts: &'a Facts<'a>,
@@ -98,7 +98,7 @@ pub(super) struct Named<'a> {
     pub(super) added: &'a [(String, String)],
 }
 
-/// The names that a stretch adds in one project.
+/// The names that a batch adds to one project.
 #[derive(Debug, Default)]
 pub(super) struct NewNames {
     events: HashMap<String, EventDefinition>,
@@ -112,12 +112,12 @@ impl NamesCache {
         Self { hashing: RandomState::new(), projects }
     }
 
-    /// How events are told apart by their names.
+    /// The hash keys that shapes are computed with.
     pub(super) fn hashing(&self) -> &RandomState {
         &self.hashing
     }
 
-    /// Reads the names of a project if they are not known.
+    /// Reads the names of a project if they are not in memory.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -130,15 +130,15 @@ impl NamesCache {
         let mut known = Known::default();
         known.extend(events, properties.into_iter().map(|seen| (seen.owner, seen.name)));
         let mut projects = self.projects.lock();
-        // Another consumer may have been faster, and have added to it since.
+        // Another consumer may have read the names first, and added to them since.
         if !projects.contains_key(&project) {
             projects.insert(project, known);
         }
         Ok(())
     }
 
-    /// Notes the names of an event that are new; gives whether there was room
-    /// for all of them.
+    /// Records the new names of an event. Returns whether there was space for all of
+    /// them.
     pub(super) fn note(
         &self,
         project: ProjectId,
@@ -149,7 +149,8 @@ impl NamesCache {
         let shape = self.shape(&named);
         let Named { event, facts, updates, added } = named;
         let projects = self.projects.lock();
-        // Pushed out meanwhile by other projects: the next stretch reads it again.
+        // Other projects have displaced this one in the meantime. The next batch reads it
+        // again.
         let Some(known) = projects.get(&project) else { return true };
         let mut room = new.note_event(known, &event.event, received_at);
         if known.shapes.contains(&shape) || new.shapes.contains(&shape) {
@@ -180,7 +181,8 @@ impl NamesCache {
         room
     }
 
-    /// The same for events that use the same names for the same kinds of values.
+    /// A hash that is the same for events that use the same names with the same kinds of
+    /// values.
     fn shape(&self, named: &Named<'_>) -> u64 {
         let Named { event: _, facts, updates, added } = named;
         let of_group = members(facts.group_set);
@@ -191,10 +193,11 @@ impl NamesCache {
         self.hashing.hash_one((facts.shape, of_person, of_group, added))
     }
 
-    /// Takes over what was committed.
+    /// Adds the names that were committed.
     pub(super) fn post(&self, project: ProjectId, new: NewNames) {
         let mut projects = self.projects.lock();
-        // Pushed out meanwhile: a part of the names must not pass for all of them.
+        // Other projects have displaced this one in the meantime. An incomplete list must
+        // not pass for the complete one.
         let Some(mut known) = projects.get_mut(&project) else { return };
         known.extend(new.events.into_values(), new.properties.into_keys());
         if known.shapes.len() >= SHAPES {
@@ -240,7 +243,7 @@ impl NewNames {
         if name.len() > NAME {
             return true;
         }
-        // Of `null` the kind is not known yet.
+        // A `null` does not show the kind of the property.
         let Some(kind) = PropertyKind::of(value) else { return true };
         let key = (owner, name.to_owned());
         if known.properties.contains(&key) || self.properties.contains_key(&key) {
@@ -293,11 +296,11 @@ mod tests {
             cache.post(other, named(&"x".repeat(300)));
             assert!(knows(&cache, used, "click"), "forgotten at {other}");
             let projects = cache.projects.lock();
-            // What was posted last counts with the next insertion.
+            // The weight of the last addition counts with the next insertion.
             assert!(projects.weight() <= bytes + 1_000, "{} at {other}", projects.weight());
         }
         assert!(cache.projects.lock().len() > 20, "not all of the others went at once");
-        // What a project has alone takes effect at once.
+        // A project that is alone in the cache is counted immediately.
         cache.post(used, named("buy"));
         assert!(knows(&cache, used, "buy"));
     }

@@ -1,8 +1,7 @@
-//! The persons of a stretch and what its events do to them (ING-41, ING-44, ING-50).
+//! The persons of a batch and what its events do to them (ING-41, ING-44, ING-50).
 //!
-//! What belongs here: following merges, creating, changing, joining. What does
-//! not: which changes an event asks for (`updates`), which ids it joins
-//! (`merge`).
+//! What belongs here: following merges, creating, changing and merging persons. What does
+//! not: the changes that an event asks for (`updates`), the ids that it merges (`merge`).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,23 +17,23 @@ use super::merge::{Merge, Refusal};
 use super::properties::Properties;
 use super::updates::{self, Applied, Updates};
 
-/// Distinct ids that a person lists, and bytes of them. Further ones lead to it all the
-/// same.
+/// Upper bound of the distinct ids that a person lists, and of their bytes. Further ids
+/// lead to the person too, but are not listed.
 const LISTED: usize = 10_000;
 const LISTED_BYTES: usize = 512 << 10;
-/// Below the first version, 0.
+/// A version below the first one, 0.
 const NEVER: i64 = -1;
 
-/// The event that something is done for.
+/// The event that causes a change.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cause<'a> {
     pub(super) uuid: Uuid,
     pub(super) distinct_id: &'a str,
-    /// Event time, microseconds.
+    /// Event time in microseconds.
     pub(super) timestamp: i64,
 }
 
-/// A person that is worked on.
+/// A person that the batch reads or changes.
 #[derive(Debug, Clone)]
 struct Person {
     distinct_ids: Vec<String>,
@@ -43,11 +42,11 @@ struct Person {
     is_identified: bool,
 }
 
-/// Properties as text until they are needed.
+/// Properties, which stay text until they are needed.
 #[derive(Debug, Clone, Default)]
 struct Held {
     text: Option<String>,
-    /// Of no meaning while there is the text.
+    /// Has no meaning while the text is there.
     read: Properties,
 }
 
@@ -75,27 +74,27 @@ enum State {
     Merged(Merged),
 }
 
-/// What is at an id, and what was there.
+/// The present and the stored record of an id.
 #[derive(Debug, Clone)]
 struct Place {
     state: State,
-    /// Version that is stored; `None`: nothing is.
+    /// The stored version. `None` if the store has no record.
     stored: Option<i64>,
-    /// The version to write is above this one too: a survivor's is above the
-    /// one of the person that went.
+    /// The written version must also be above this one: the version of a survivor is
+    /// above the version of the merged person.
     above: i64,
     is_changed: bool,
 }
 
-/// The persons that a stretch is about, in one project.
+/// The persons of one project that the events of a batch concern.
 #[derive(Debug, Default)]
 pub(super) struct People {
     places: HashMap<PersonId, Place>,
 }
 
 impl People {
-    /// Reads the persons of these ids, and those they were merged into; `None`: they
-    /// are more than there is room for.
+    /// Reads the persons of these ids, and the persons that they were merged into. `None`
+    /// if they are larger than `room`.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -131,8 +130,8 @@ impl People {
         Ok(Some(people))
     }
 
-    /// Pointers that lead to a person by way of others are made to lead there at
-    /// once, so that long chains do not stay.
+    /// Makes pointers that lead to a person through other pointers lead there directly,
+    /// so that chains do not stay long.
     fn shorten(&mut self) {
         let ids: Vec<PersonId> = self.places.keys().copied().collect();
         for id in ids {
@@ -147,12 +146,12 @@ impl People {
         }
     }
 
-    /// All ids that were looked at.
+    /// All ids that were read.
     pub(super) fn ids(&self) -> impl Iterator<Item = PersonId> {
         self.places.keys().copied()
     }
 
-    /// Joins two distinct ids. Their persons must have been loaded.
+    /// Merges the persons of two distinct ids. The persons must be loaded.
     pub(super) fn join(
         &mut self,
         project: ProjectId,
@@ -198,8 +197,8 @@ impl People {
         warnings
     }
 
-    /// What an event changes of its person, who is created if there is none.
-    /// The person must have been loaded.
+    /// Applies the changes of an event to its person, and creates the person if there is
+    /// none. The person must be loaded.
     pub(super) fn change(
         &mut self,
         project: ProjectId,
@@ -214,7 +213,7 @@ impl People {
             return None;
         }
         let (person, is_changed) = self.person_mut(id)?;
-        // Whatever the order of arrival: the earliest event is the first.
+        // The earliest event is the first one, in any order of arrival.
         if cause.timestamp < person.created_at {
             person.created_at = cause.timestamp;
             *is_changed = true;
@@ -234,14 +233,15 @@ impl People {
         let changed = self.places.into_iter().filter(|(_, place)| place.is_changed);
         let mut writes: Vec<PersonWrite> =
             changed.filter_map(|(id, place)| place.into_write(id)).collect();
-        // The same order everywhere, so that what is written is the same.
+        // A fixed order, so that the same batch always writes the same bytes.
         writes.sort_by_key(|write| write.id);
         writes
     }
 
-    /// Where a merged person is now.
+    /// The id of the person that an id leads to after all merges.
     fn root(&self, mut id: PersonId) -> PersonId {
-        // No more steps than places, whatever is stored.
+        // At most as many steps as there are records, so that a stored cycle cannot loop
+        // forever.
         for _ in 0..self.places.len() {
             match self.places.get(&id) {
                 Some(Place { state: State::Merged(merged), .. }) => id = merged.into,
@@ -284,7 +284,7 @@ impl People {
         place.is_changed = true;
     }
 
-    /// Adds a distinct id that has nobody to a person, who is identified by it.
+    /// Adds a distinct id without a person to a person. The person is identified then.
     fn add(
         &mut self,
         person: PersonId,
@@ -305,7 +305,7 @@ impl People {
         warning
     }
 
-    /// Makes a distinct id the main one: the first.
+    /// Makes a distinct id the main one, which is the first of the list.
     fn put_first(&mut self, id: PersonId, distinct_id: &str) {
         if let Some((person, is_changed)) = self.person_mut(id)
             && let Some(place) = person.distinct_ids.iter().position(|held| held == distinct_id)
@@ -326,7 +326,7 @@ impl People {
         }
     }
 
-    /// Makes one person of two: `other` goes.
+    /// Merges `other` into `main`.
     fn unite(&mut self, main: PersonId, other: PersonId, cause: &Cause<'_>) -> Vec<Warning> {
         let mut warnings = Vec::new();
         let Some(Place { state: State::Person(gone), stored, above, .. }) =
@@ -361,7 +361,8 @@ impl People {
     }
 }
 
-/// Adds distinct ids to those that a person lists; `false`: not all of them.
+/// Adds distinct ids to the list of a person. Returns `false` if some of them did not
+/// fit.
 fn list(listed: &mut Vec<String>, more: Vec<String>) -> bool {
     let mut bytes: usize = listed.iter().map(String::len).sum();
     for id in more {

@@ -1,22 +1,22 @@
-//! What is done with the events of a stretch, in this order (ING-40):
+//! What happens to the events of a batch, in this order (ING-40):
 //!
-//! 1. whether the event has a person ([`Facts::has_profile`]), and where its
-//!    address is ([`Locations`]);
-//! 2. what it says about the person and what the person takes over
+//! 1. whether the event has a person ([`Facts::has_profile`]), and the location of its
+//!    address ([`Locations`]);
+//! 2. the changes of the person, and the properties that the person takes over
 //!    ([`Updates`]);
 //! 3. merges ([`merge`], [`People::join`]);
 //! 4. the person is created or changed ([`People::change`]);
 //! 5. groups ([`Groups`]);
 //! 6. names in use ([`NewNames`]);
-//! 7. the form in which it is stored.
+//! 7. the stored form of the event.
 //!
-//! Transformations come before the first step ([`Stretch::transform`]): they give
-//! another event.
+//! Transformations run before the first step ([`Stretch::transform`]). The steps then
+//! work on the transformed event.
 //!
 //! [`Stretch::transform`]: super::stretch::Stretch::transform
 //!
-//! What belongs here: the order, and what is left to write. What does not: each
-//! step.
+//! What belongs here: the order of the steps, and the resulting writes. What does not:
+//! the steps.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ use super::updates::Updates;
 use crate::location::{Located, Locations};
 use weir_capture::{AcceptedEvent, json};
 
-/// What all consumers know of what is stored.
+/// The caches of stored state that all consumers use.
 #[derive(Default)]
 pub(crate) struct Known {
     persons: PersonCache,
@@ -47,16 +47,17 @@ pub(crate) struct Known {
     locations: Option<Arc<Locations>>,
 }
 
-/// What a project's part of a stretch comes to.
+/// The result for the events of one project in a batch.
 #[derive(Debug)]
 pub(super) struct Processed {
-    /// The events as they are stored.
+    /// The events in their stored form.
     pub(super) events: Vec<StoredEvent>,
-    /// What to know once it is committed, or to forget.
+    /// What to put into the caches after the commit, or to remove from them after a
+    /// failure.
     pub(super) learned: Learned,
 }
 
-/// What a commit makes known.
+/// State that is in the store once the batch is committed.
 #[derive(Debug)]
 pub(super) struct Learned {
     project: ProjectId,
@@ -66,12 +67,12 @@ pub(super) struct Learned {
     names: NewNames,
 }
 
-/// An event and what was found in it.
+/// An event and the facts found in it.
 struct Read<'a> {
     item: &'a Item,
     event: &'a AcceptedEvent,
     facts: Facts<'a>,
-    /// Where its address is.
+    /// The location of its address.
     located: Vec<Located>,
     asked: Asked,
     identified: Option<Identified>,
@@ -82,8 +83,8 @@ impl Known {
         Self { locations, ..Self::default() }
     }
 
-    /// Works out what the events of a part do, and puts the records into `write`;
-    /// `None`: their persons and groups are more than there is room for.
+    /// Computes the effects of the events of one project and puts the records into
+    /// `write`. `None` if their persons and groups are larger than `room`.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -127,7 +128,7 @@ impl Known {
         Ok(Some(Processed { events, learned }))
     }
 
-    /// Takes over what was committed.
+    /// Puts committed state into the caches.
     pub(super) fn learn(&self, learned: Learned) {
         self.persons.post(learned.project, &learned.persons);
         if let Some(types) = learned.types {
@@ -136,7 +137,8 @@ impl Known {
         self.names.post(learned.project, learned.names);
     }
 
-    /// Forgets what a refused write was made from: what is stored counts.
+    /// Removes the state that a refused write was computed from. The store has a newer
+    /// one.
     pub(super) fn forget(&self, learned: &Learned) {
         self.persons.forget(learned.project, learned.looked_at.iter().copied());
         self.types.forget(learned.project);
@@ -213,12 +215,12 @@ impl Known {
 }
 
 impl Read<'_> {
-    /// What is to be noted of the names that it uses.
+    /// The names that the event uses.
     fn named<'b>(&'b self, updates: &'b Updates<'b>, added: &'b [(String, String)]) -> Named<'b> {
         Named { event: self.event, facts: &self.facts, updates, added }
     }
 
-    /// The ids of the persons that it is about.
+    /// The ids of the persons that the event concerns.
     fn person_ids(&self, project: ProjectId) -> impl Iterator<Item = PersonId> + use<> {
         let first = |id: &str| persons::first_id(project, id);
         let own = self.facts.has_profile().then(|| first(&self.event.distinct_id));
@@ -230,8 +232,8 @@ impl Read<'_> {
     }
 }
 
-/// The properties in the form in which they are stored, if it is another: what
-/// only spoke to processing goes, indexes of groups come.
+/// The properties in their stored form, if it differs: members that only instruct
+/// processing are removed, and indexes of groups are added.
 fn rewritten(properties: &str, facts: &Facts<'_>, added: &[(String, String)]) -> Option<String> {
     let mut removed: Vec<&str> = added.iter().map(|(name, _)| name.as_str()).collect();
     if !facts.has_profile() {
@@ -243,7 +245,7 @@ fn rewritten(properties: &str, facts: &Facts<'_>, added: &[(String, String)]) ->
     if removed.is_empty() {
         return None;
     }
-    // Capture has parsed the text: what cannot be rewritten stays as it is.
+    // Capture has parsed the text. Properties that cannot be rewritten stay as they are.
     let mut out = json::without_members(properties, &removed).ok()?;
     for (name, value) in added {
         out = json::with_member(&out, name, value);

@@ -1,16 +1,16 @@
-//! The properties of a person or a group while they are worked on: names, and
-//! the text of their values.
+//! The properties of a person or a group during processing: names, and the text of their
+//! values.
 //!
-//! What belongs here: reading, writing, and how large they are. What does not:
-//! which changes are made to them.
+//! What belongs here: reading, writing and measuring them. What does not: the changes
+//! that events ask for (`updates`, `groups`).
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use weir_capture::json::{self, Cursor, Limits};
 
-/// Names of properties and the text of their values. Knows its size, so that a
-/// change of one property costs nothing for all the others.
+/// Names of properties and the text of their values. Keeps its size up to date, so that a
+/// change of one property does not cost a pass over all of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Properties {
     members: BTreeMap<String, Box<str>>,
@@ -18,7 +18,7 @@ pub(super) struct Properties {
 }
 
 impl Properties {
-    /// Reads the text of a JSON object; what is none has no members.
+    /// Reads the text of a JSON object. Other text has no members.
     pub(super) fn read(object: &str) -> Self {
         let mut properties = Self::default();
         for (name, value) in members(Some(object)) {
@@ -43,12 +43,12 @@ impl Properties {
         out
     }
 
-    /// Bytes as text, about.
+    /// Size of the JSON text in bytes, roughly.
     pub(super) fn size(&self) -> usize {
         self.size
     }
 
-    /// Bytes that one of them takes as text, about; none if it is absent.
+    /// Bytes of one property in the JSON text, roughly. Zero if it is absent.
     pub(super) fn size_of(&self, name: &str) -> usize {
         self.get(name).map_or(0, |value| member_size(name, value))
     }
@@ -76,8 +76,8 @@ impl Properties {
         }
     }
 
-    /// Takes over what it has not, unless both together are larger than `limit`:
-    /// then nothing is changed. Gives whether there was room.
+    /// Adds the properties that are missing here, unless both together are larger than
+    /// `limit`: then nothing changes. Returns whether they fitted.
     pub(super) fn complete(&mut self, other: Self, limit: usize) -> bool {
         let is_missing = |name: &str| !self.members.contains_key(name);
         let missing = other.members.iter().filter(|(name, _)| is_missing(name));
@@ -93,12 +93,12 @@ impl Properties {
     }
 }
 
-/// Bytes of a member as text, about.
+/// Bytes of a member in the JSON text, roughly.
 pub(super) fn member_size(name: &str, value: &str) -> usize {
     name.len() + value.len() + 4
 }
 
-/// The members of an object; the last of equal names counts.
+/// The members of an object. Of several members with the same name, the last one counts.
 pub(super) fn members(raw: Option<&str>) -> BTreeMap<Cow<'_, str>, &str> {
     let mut members = BTreeMap::new();
     if let Some(raw) = raw.filter(|raw| raw.starts_with('{')) {
@@ -106,7 +106,7 @@ pub(super) fn members(raw: Option<&str>) -> BTreeMap<Cow<'_, str>, &str> {
             members.insert(key.text(), cursor.value()?);
             Ok(())
         });
-        // Capture has parsed the text that it is part of.
+        // Capture has parsed the text around it.
         debug_assert!(walked.is_ok(), "an object that is none");
     }
     members
@@ -116,7 +116,7 @@ pub(super) fn members(raw: Option<&str>) -> BTreeMap<Cow<'_, str>, &str> {
 mod tests {
     use super::*;
 
-    /// The size as it would be counted anew.
+    /// The size, computed from the beginning.
     fn counted(properties: &Properties) -> usize {
         properties.members.iter().map(|(name, value)| member_size(name, value)).sum()
     }

@@ -1,12 +1,12 @@
-//! Sudden floods of events (ING-57): noticed and shown, never dropped.
+//! Spikes: sudden floods of events (ING-57). They are detected and shown, never dropped.
 //!
-//! What belongs here: when a distinct id or a project sends so much that
-//! somebody should look. What does not: doing less for them. A person is
-//! written once per stretch, however many of its events the stretch has, and
-//! partitions keep other people's events apart.
+//! What belongs here: detecting that a distinct id or a project sends so much that a user
+//! should check it. What does not: processing fewer of its events. A person is written
+//! once per batch, however many of its events the batch has, and partitions keep the
+//! events of other users separate.
 //!
-//! Time is the time of receipt, so that a backlog that is worked off is no
-//! spike. Imports are none either.
+//! Time is the time of receipt, so a backlog that is processed late is no spike. Imports
+//! are no spikes either.
 
 use std::collections::HashMap;
 
@@ -15,23 +15,23 @@ use weir_model::outcomes::Warning;
 
 use super::stretch::{Part, Spike};
 
-/// Length of a window, microseconds.
+/// Length of a window in microseconds.
 const WINDOW: i64 = 10_000_000;
-/// Events of one distinct id within a window that are a spike: a thousand a
-/// second, sustained.
+/// Events of one distinct id within a window that are a spike: 1,000 per second for the
+/// whole window.
 const OF_ID: u64 = 10_000;
-/// Events of a project in one partition within a window that can be a spike.
+/// Events of a project in one partition within a window below which there is no spike.
 const OF_PROJECT: u64 = 20_000;
-/// How many times as many as usual they must be.
+/// How many times the usual number they must reach.
 const TIMES_USUAL: f64 = 10.0;
-/// Weight of the last window in what is usual.
+/// Weight of the last window in the usual number.
 const WEIGHT: f64 = 0.1;
-/// Events of one distinct id in a stretch that make it worth watching.
+/// Events of one distinct id in a batch from which on it is watched.
 const WORTH: u64 = 50;
-/// Distinct ids, and projects, that are watched at a time.
+/// Upper bound of distinct ids, and of projects, that are watched.
 const WATCHED: usize = 1_000;
 
-/// What one consumer sees.
+/// The counts of one consumer.
 #[derive(Debug, Default)]
 pub(crate) struct Spikes {
     ids: HashMap<(ProjectId, String), Window>,
@@ -44,15 +44,15 @@ struct Window {
     events: u64,
 }
 
-/// Events of a window, on average.
+/// The average number of events per window.
 #[derive(Debug, Default, Clone, Copy)]
 struct Usual(f64);
 
 impl Window {
-    /// Counts events; gives those of the window so far, and the window before if
-    /// this is a new one.
+    /// Counts events. Returns the events of the window so far, and the previous window if
+    /// a new one begins.
     fn count(&mut self, number: i64, events: u64) -> (u64, Option<Self>) {
-        // Receipt times of one stretch may lie in two windows: the later counts.
+        // Receipt times of one batch may be in two windows. The later one counts.
         let before = (number > self.number).then_some(*self);
         if before.is_some() {
             *self = Self { number, events: 0 };
@@ -63,8 +63,7 @@ impl Window {
 }
 
 impl Spikes {
-    /// Counts the events of a project's part of a stretch and adds to it what is
-    /// a spike.
+    /// Counts the events of a project in a batch, and adds the spikes to the part.
     pub(super) fn note(&mut self, project: ProjectId, part: &mut Part) {
         let Some(last) = part.items.last() else { return };
         let at = last.received_at();
@@ -127,7 +126,7 @@ mod tests {
 
     const SECOND: i64 = 1_000_000;
 
-    /// So many events of one distinct id, received at this second.
+    /// This many events of one distinct id, received in this second.
     fn part(distinct_id: &str, events: u32, second: i64) -> Part {
         let received_at = 1_780_000_000 * SECOND + second * SECOND;
         let batch = Arc::new(Batch { received_at, ..batch(distinct_id, events) });
@@ -165,7 +164,7 @@ mod tests {
             assert_eq!(warned(&mut spikes, part(&format!("u{id}"), 4_000, 400)), []);
         }
         assert_eq!(warned(&mut spikes, part("u9", 4_000, 401)), [Warning::ProjectSpike]);
-        // It goes on like that: usual after a while.
+        // The same rate continues, so it becomes the usual one.
         let mut last = Vec::new();
         for window in 41..100 {
             for id in 0..6 {

@@ -1,4 +1,8 @@
-//! A stretch of the log for one partition.
+//! A batch of the log for one partition.
+//!
+//! What belongs here: collecting the events of a batch, deduplication, and running the
+//! transformations on them. What does not: their effects (`process`) and when a batch is
+//! retried (`consumer`).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::panic::AssertUnwindSafe;
@@ -18,18 +22,18 @@ use crate::log::Record;
 use crate::transform::{Changed, Given, Transform, Transformed};
 use weir_capture::{AcceptedEvent, DroppedEvent};
 
-/// Events that one transaction carries at most.
+/// Upper bound of events in one transaction.
 pub(super) const EVENTS: usize = 4_000;
-/// Bytes of their properties beyond which none is added.
+/// Bytes of their properties after which no event is added.
 const BYTES: usize = 6 << 20;
 
-/// One event of the stretch.
+/// One event of the batch.
 #[derive(Debug, Clone)]
 pub(crate) struct Item {
     batch: Arc<Batch>,
     index: usize,
     pub(crate) arrival: u64,
-    /// What a transformation made of it.
+    /// The event after its transformations, if they changed it.
     changed: Option<Arc<AcceptedEvent>>,
 }
 
@@ -62,12 +66,12 @@ impl Item {
     }
 }
 
-/// One skipped event of the stretch.
+/// One skipped event of the batch.
 #[derive(Debug, Clone)]
 pub(crate) struct Skip {
     pub(crate) received_at: i64,
     pub(crate) dropped: DroppedEvent,
-    /// What the reason does not say: which transformation dropped it.
+    /// The transformation that dropped the event, which the reason does not name.
     pub(crate) detail: Option<String>,
 }
 
@@ -85,13 +89,13 @@ impl Skip {
 }
 
 impl Skip {
-    /// One that a transformation must not be left out for.
+    /// An event that must not be stored without its transformation.
     fn unavailable(event: &AcceptedEvent, received_at: i64, detail: String) -> Self {
         let skip = Self::of(event, received_at, DropReason::TransformationUnavailable);
         Self { detail: Some(detail), ..skip }.withheld()
     }
 
-    /// The same without what a transformation takes out.
+    /// The same skip without the content that a transformation removes.
     fn withheld(mut self) -> Self {
         self.dropped.distinct_id = None;
         "{}".clone_into(&mut self.dropped.sample);
@@ -99,26 +103,26 @@ impl Skip {
     }
 }
 
-/// What one project contributes to a stretch.
+/// The events of one project in a batch.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Part {
     pub(crate) items: Vec<Item>,
     pub(crate) skips: Vec<Skip>,
     /// Skipped events that are only counted.
     pub(crate) further: Vec<(DropReason, u64, i64)>,
-    /// Floods that the events are part of.
+    /// Spikes that the events belong to.
     pub(crate) spikes: Vec<Spike>,
 }
 
-/// A flood of events that a stretch is part of.
+/// A spike that events of a batch belong to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Spike {
     pub(crate) warning: Warning,
-    /// Events of the stretch that belong to it.
+    /// Events of the batch that belong to it.
     pub(crate) events: u64,
-    /// When the last of them was received, microseconds.
+    /// When the last of them was received, in microseconds.
     pub(crate) at: i64,
-    /// The distinct id, if it is one.
+    /// The distinct id. `None` for a spike of the whole project.
     pub(crate) of: Option<String>,
 }
 
@@ -126,11 +130,11 @@ impl Part {
     async fn transform(&mut self, project: ProjectId, partition: u16, transform: &dyn Transform) {
         let given: Vec<Given> =
             self.items.iter().filter_map(|item| Given::of(&item.batch, item.index)).collect();
-        // Every item is of a batch that has its event.
+        // Every item refers to a batch that has its event.
         if given.is_empty() || given.len() != self.items.len() {
             return;
         }
-        // A defect there must not stop what is acknowledged.
+        // A panic there must not stop acknowledged events.
         let asked = AssertUnwindSafe(transform.transform(project, partition, given)).catch_unwind();
         let results = match asked.await {
             Ok(results) if results.len() == self.items.len() => results,
@@ -172,7 +176,8 @@ impl Part {
         self.items = kept;
     }
 
-    /// Transforming was not possible: events are stored with a warning, or dropped.
+    /// Handles events that could not be transformed: they are stored with a warning, or
+    /// dropped.
     fn leave_out(&mut self, is_allowed: bool) {
         if is_allowed {
             for item in &mut self.items {
@@ -191,17 +196,17 @@ impl Part {
     }
 }
 
-/// The events of one partition in a stretch of the log.
+/// The events of one partition in a batch of the log.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Stretch {
     pub(crate) parts: BTreeMap<ProjectId, Part>,
 }
 
 impl Stretch {
-    /// Takes what belongs to `partition` from the records at `from` on, up to
-    /// `most` events and what else one transaction should carry: a record of
-    /// many events is applied in several steps. Gives the position behind it.
-    /// A record that cannot be read is counted, and given to `aside`.
+    /// Collects the events of `partition` from the records at `from` on, up to `most`
+    /// events and the other bounds of one transaction. A record of many events is applied
+    /// in several steps. Returns the position after the batch. A record that cannot be
+    /// read is counted, and passed to `aside`.
     pub(crate) fn collect(
         partition: u16,
         from: Position,
@@ -225,14 +230,16 @@ impl Stretch {
                 }
             };
             let done = if record.offset.0 == from.offset { from.index } else { 0 };
-            // Before its skipped events are taken: they come with its first event.
+            // Before its skipped events are added: they belong to the step with its first
+            // event.
             if done == 0 && (events >= most || bytes >= BYTES) {
                 return (stretch, Position::at(record.offset.0));
             }
             if done == 0 {
                 stretch.collect_dropped(partition, project, &batch);
             }
-            // Its events all go other ways: no need to look at each.
+            // All of its events belong to other partitions, so they are not checked one
+            // by one.
             if batch.historical != (partition >= LIVE_PARTITIONS) {
                 to = Position::at(record.next.0);
                 continue;
@@ -257,13 +264,13 @@ impl Stretch {
         (stretch, to)
     }
 
-    /// How many events it has.
+    /// Number of events.
     pub(crate) fn events(&self) -> usize {
         self.parts.values().map(|part| part.items.len()).sum()
     }
 
-    /// Its events cannot be told apart: one partition of the project counts
-    /// them.
+    /// The events of an unreadable record cannot be assigned to partitions. One partition
+    /// of the project counts them.
     fn collect_unreadable(&mut self, partition: u16, record: &Record) {
         if events::partition(record.project, "", false) == partition {
             let part = self.parts.entry(record.project).or_default();
@@ -273,7 +280,7 @@ impl Stretch {
         }
     }
 
-    /// Gives its events up: they become skips that say so.
+    /// Turns all events into skips with the reason `not_processed`.
     pub(crate) fn give_up(&mut self) {
         for part in self.parts.values_mut() {
             for item in std::mem::take(&mut part.items) {
@@ -283,8 +290,8 @@ impl Stretch {
         }
     }
 
-    /// Skipped events have no person: one partition of the project counts them,
-    /// of an import one of those that imports have for themselves.
+    /// Skipped events have no person. One partition of the project counts them: for an
+    /// import, one of the partitions for historical events.
     fn collect_dropped(&mut self, partition: u16, project: ProjectId, batch: &Batch) {
         let own = events::partition(project, "", batch.historical);
         if batch.dropped.is_empty() || own != partition {
@@ -300,8 +307,8 @@ impl Stretch {
         part.further.extend(batch.dropped_further.iter().map(|(r, n)| (*r, *n, at)));
     }
 
-    /// Removes events whose uuid came before in the stretch or is in `stored`;
-    /// they become skips with the reason `duplicate_uuid`.
+    /// Removes events whose uuid is repeated in the batch or is in `stored`. They become
+    /// skips with the reason `duplicate_uuid`.
     pub(crate) fn drop_duplicates(&mut self, stored: &HashMap<ProjectId, HashSet<Uuid>>) {
         for (project, part) in &mut self.parts {
             let mut seen: HashSet<Uuid> = stored.get(project).cloned().unwrap_or_default();
@@ -317,10 +324,10 @@ impl Stretch {
         }
     }
 
-    /// Has the events of these projects transformed, all projects at the same time.
-    /// Those that are dropped become skips that name who did it. A failure leaves
-    /// the events of its project as they are. Where a transformation must be run, skips
-    /// lose their samples, and floods the distinct id that they are of.
+    /// Transforms the events of these projects, all projects concurrently. Dropped events
+    /// become skips that name the transformation. After a failure, the events of the
+    /// project stay as they are. Where a transformation is mandatory, skips lose their
+    /// samples, and spikes lose their distinct id.
     pub(crate) async fn transform(
         &mut self,
         partition: u16,
@@ -330,8 +337,8 @@ impl Stretch {
         let parts = self.parts.iter_mut().filter(|(project, _)| concerned.contains(*project));
         let all = parts.map(async |(project, part)| {
             part.transform(*project, partition, transform).await;
-            // Repeats, events that capture refused, and those that a step dropped: no
-            // sample has been through all steps.
+            // Duplicates, events that capture refused, and events that a transformation
+            // dropped: none of these samples has passed all transformations.
             let has_samples = !part.skips.is_empty() || !part.spikes.is_empty();
             if has_samples && !transform.may_be_left_out(*project).await {
                 let skips = std::mem::take(&mut part.skips);
@@ -342,8 +349,7 @@ impl Stretch {
         futures::future::join_all(all).await;
     }
 
-    /// Which events of the stretch are stored already, of the projects that are
-    /// `wanted`.
+    /// Which events of the batch are stored already, in the projects that are `wanted`.
     ///
     /// # Errors
     /// When the store cannot be read.

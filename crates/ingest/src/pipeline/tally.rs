@@ -1,4 +1,4 @@
-//! What was skipped or altered in a stretch: counts with samples, and the events.
+//! The skipped and altered events of a batch: counts with samples, and the events.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,10 @@ use weir_store::warnings::Affected;
 
 use super::stretch::{Part, Skip, Spike};
 
-/// Bytes of an altered event that are kept to look at.
+/// Bytes of an altered event that are kept as a sample.
 const SAMPLE: usize = 1_024;
 
-/// The events that were dropped, in the order of the skips, and then those that were
-/// altered.
+/// The dropped events in the order of the skips, followed by the altered events.
 pub(super) fn affected(part: &Part, events: &[StoredEvent]) -> Vec<Affected> {
     let dropped = part.skips.iter().map(|skip| Affected {
         codes: vec![skip.dropped.reason.code().to_owned()],
@@ -39,7 +38,7 @@ pub(super) fn affected(part: &Part, events: &[StoredEvent]) -> Vec<Affected> {
     dropped.chain(altered).collect()
 }
 
-/// What happened how often, with a sample of each.
+/// Counts by code, with a sample of each.
 pub(super) fn warnings(part: &Part, events: &[StoredEvent]) -> Vec<WarningCount> {
     let mut tally = Tally::default();
     for skip in &part.skips {
@@ -61,7 +60,7 @@ pub(super) fn warnings(part: &Part, events: &[StoredEvent]) -> Vec<WarningCount>
     tally.counts.into_values().collect()
 }
 
-/// What is counted of a project's traffic.
+/// The traffic of a project in a batch.
 pub(super) fn traffic(events: &[StoredEvent], warnings: &[WarningCount]) -> Applied {
     let received = events.iter().map(|event| event.received_at);
     Applied::of(received, warnings, |code| DropReason::from_code(code).is_some())
@@ -85,7 +84,7 @@ impl Tally {
                     code: code.to_owned(),
                     count: times,
                     seen: Span { from: at, to: at },
-                    // One of a stretch is enough: stretches are many.
+                    // One sample per batch is enough: there are many batches.
                     sample: sample(),
                 };
                 self.counts.insert(code.to_owned(), count);
@@ -127,7 +126,7 @@ fn flood(spike: &Spike) -> Sample {
     }
 }
 
-/// The beginning of a text, at most so many bytes.
+/// The beginning of a text, at most this many bytes.
 pub(super) fn cut(text: &str, bytes: usize) -> &str {
     text.get(..text.floor_char_boundary(bytes)).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Stories of persons and groups, through the log into the store.
+//! Sequences of events about persons and groups, through the log into the store.
 
 mod order;
 mod transforming;
@@ -24,7 +24,7 @@ use weir_capture::AcceptedEvent;
 
 const NOON: i64 = 1_780_000_000_000_000;
 
-/// An event with a time of its own.
+/// An event with its own time.
 fn event(name: &str, distinct_id: &str, at: i64, properties: &Value) -> AcceptedEvent {
     AcceptedEvent {
         uuid: Uuid::new_v4(),
@@ -82,7 +82,7 @@ async fn codes(store: &Store, project: ProjectId) -> Vec<(String, u64)> {
     counts.into_iter().map(|counted| (counted.code, counted.count)).collect()
 }
 
-/// The rows of ING-49: what is known before, the event, who is left.
+/// The rows of ING-49: the state before, the event, the surviving person.
 #[tokio::test(flavor = "multi_thread")]
 async fn merges_follow_the_table() {
     let (place, store) = (tempfile::tempdir().unwrap(), store().await);
@@ -95,7 +95,7 @@ async fn merges_follow_the_table() {
     let force =
         |id: &str, alias: &str, n| event("$merge_dangerously", id, n, &json!({"alias": alias}));
 
-    // Events, then for every distinct id the one whose record its person is.
+    // Events, and for every distinct id the one whose record its person is.
     type Case = (&'static str, Vec<AcceptedEvent>, Vec<(&'static str, &'static str)>);
     let cases: Vec<Case> = vec![
         ("neither known", vec![identify("u", "a", 0)], vec![("u", "u"), ("a", "u")]),
@@ -191,8 +191,8 @@ async fn a_merge_unites_properties_ids_and_time() {
     ingest.close(Duration::from_secs(10)).await;
 }
 
-/// Also where the survivor is as new as the merge: exports of persons tell by it
-/// what is newer.
+/// Also where the survivor is as new as the merge. Exports of persons find newer records
+/// by the version.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_survivor_has_a_greater_version_than_who_went() {
     let (place, store) = (tempfile::tempdir().unwrap(), store().await);
@@ -263,7 +263,7 @@ async fn groups_are_made_by_groupidentify_alone() {
         identify("company", json!("acme"), json!({"size": 11}), 500),
         identify("team", json!(7), json!(null), 2_000),
         event("buy", "ada", 3_000, &json!({"$groups": "acme"})),
-        // No groups, and no change of one, as PHP writes them.
+        // No groups and no changes, in the form that PHP writes.
         event("buy", "ada", 3_500, &json!({"$groups": [], "$set": [], "$set_once": []})),
         identify("company", json!("acme"), json!([]), 3_600),
     ];
@@ -326,7 +326,7 @@ async fn a_large_property_of_a_group_can_be_replaced() {
     ingest.close(Duration::from_secs(10)).await;
 }
 
-/// What asks for something that cannot be done says so.
+/// An event that asks for something impossible leaves a warning.
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_ignored_in_silence() {
     let (place, store) = (tempfile::tempdir().unwrap(), store().await);
@@ -349,7 +349,7 @@ async fn nothing_is_ignored_in_silence() {
     ingest.close(Duration::from_secs(10)).await;
 }
 
-/// An import keeps its order, whichever distinct ids its events have.
+/// An import keeps its order, for any distinct ids of its events.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_import_keeps_its_order_across_distinct_ids() {
     let (place, store) = (tempfile::tempdir().unwrap(), store().await);
@@ -372,7 +372,7 @@ async fn an_import_keeps_its_order_across_distinct_ids() {
     ingest.close(Duration::from_secs(10)).await;
 }
 
-/// A chain of merges is one step long once somebody went along it.
+/// After a read of a chain of merges, the chain is one step long.
 #[tokio::test(flavor = "multi_thread")]
 async fn chains_of_merges_are_shortened() {
     let (place, store) = (tempfile::tempdir().unwrap(), store().await);
@@ -442,7 +442,7 @@ async fn names_in_use_are_noted_once() {
     ingest.close(Duration::from_secs(10)).await;
 }
 
-/// An event that processing cannot get past must not stop those behind it.
+/// An event that makes processing fail must not stop the events after it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_poison_event_is_skipped_and_shown() {
     let (place, store) = (tempfile::tempdir().unwrap(), store().await);

@@ -1,8 +1,8 @@
 //! What an event changes in the properties of its person (ING-44, ING-45).
 //!
-//! What belongs here: `$set`, `$set_once`, `$unset`, the properties that persons
-//! take over from events, and which changes are worth a write. What does not:
-//! which person it is.
+//! What belongs here: `$set`, `$set_once`, `$unset`, the properties that persons take
+//! over from events, and which changes are worth a write. What does not: which person is
+//! changed (`people`).
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,11 +12,11 @@ use super::properties::{Properties, member_size, members};
 use crate::location::Located;
 use weir_capture::json::{self, Cursor, Limits};
 
-/// Bytes of a person's properties beyond which changes are not taken (ING-47).
+/// Upper bound of bytes in a person's properties. A change beyond it is refused (ING-47).
 pub(super) const LIMIT: usize = 524_288;
 
-/// Properties that persons take over from events, each with the name under
-/// which the first value is kept. Sorted by name.
+/// Properties that persons take over from events. The second name is the one under which
+/// the first value is kept. Sorted by name.
 const LIFTED: [(&str, &str); 44] = [
     ("$app_build", "$initial_app_build"),
     ("$app_name", "$initial_app_name"),
@@ -64,8 +64,8 @@ const LIFTED: [(&str, &str); 44] = [
     ("wbraid", "$initial_wbraid"),
 ];
 
-/// Properties that change with nearly every event of a person. On an ordinary
-/// event, changes of these alone are not worth a write.
+/// Properties that change with nearly every event of a person. On an ordinary event,
+/// changes of only these are not worth a write.
 const PASSING: [&str; 24] = [
     "$browser",
     "$browser_version",
@@ -93,13 +93,13 @@ const PASSING: [&str; 24] = [
     "$viewport_width",
 ];
 
-/// Events whose properties say nothing about the person, whatever they carry.
+/// Events whose properties never change the person.
 const SILENT: [&str; 2] = ["$exception", "$$heatmap"];
 
-/// Events that are about the person: every change of theirs is written.
+/// Events about the person. All of their changes are written.
 const WRITTEN_WHOLE: [&str; 4] = ["$identify", "$create_alias", "$merge_dangerously", "$set"];
 
-/// The place of a property in the list of those that persons take over.
+/// The index of a property in the list of those that persons take over.
 pub(super) fn lifted(name: &str) -> Option<usize> {
     LIFTED.binary_search_by(|(listed, _)| (*listed).cmp(name)).ok()
 }
@@ -110,24 +110,24 @@ pub(super) struct Updates<'a> {
     set: BTreeMap<Cow<'a, str>, &'a str>,
     set_once: BTreeMap<Cow<'a, str>, &'a str>,
     unset: BTreeSet<Cow<'a, str>>,
-    /// Whether passing changes alone are not worth a write.
+    /// Whether changes of passing properties alone are not worth a write.
     is_ordinary: bool,
     is_silent: bool,
 }
 
-/// What became of the changes.
+/// The result of applying the changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Applied {
-    /// Nothing is different, or nothing that is worth a write.
+    /// Nothing changed, or nothing that is worth a write.
     Nothing,
-    /// They are in.
+    /// The properties changed.
     Changed,
-    /// The properties would be too large: nothing was changed.
+    /// The properties would be too large. Nothing changed.
     TooLarge,
 }
 
 impl<'a> Updates<'a> {
-    /// The changes that an event of this name asks for, sent from this place.
+    /// The changes that an event of this name asks for, sent from this location.
     pub(super) fn of(event: &str, facts: &Facts<'a>, located: &'a [Located]) -> Self {
         if SILENT.contains(&event) {
             return Self { is_silent: true, ..Self::default() };
@@ -139,7 +139,8 @@ impl<'a> Updates<'a> {
             set_once: members(facts.set_once),
             unset: names(facts.unset),
         };
-        // The one of a group says nothing about the person that sent it.
+        // The `$set` of a `$groupidentify` is about the group, not about the person that
+        // sent it.
         if event != "$groupidentify" {
             updates.set = members(facts.set);
         }
@@ -173,13 +174,13 @@ impl<'a> Updates<'a> {
         self.is_silent
     }
 
-    /// The names that it gives values to.
+    /// The names that get values.
     pub(super) fn named(&self) -> impl Iterator<Item = (&str, &'a str)> {
         let both = self.set.iter().chain(&self.set_once);
         both.map(|(name, value)| (name.as_ref(), *value))
     }
 
-    /// Applies them: `$set_once`, then `$set`, then `$unset`.
+    /// Applies `$set_once`, then `$set`, then `$unset`.
     pub(super) fn apply(&self, properties: &mut Properties) -> Applied {
         if !self.is_worth_a_write(properties) {
             return Applied::Nothing;
@@ -215,8 +216,8 @@ impl<'a> Updates<'a> {
         }
     }
 
-    /// How large the properties would be. Looks at what changes only: there may
-    /// be thousands of others.
+    /// The size of the properties after the changes. Reads the changed properties only:
+    /// there may be thousands of others.
     fn size_after(&self, properties: &Properties) -> usize {
         let (mut added, mut replaced) = (0, 0);
         let once = self.set_once.iter().filter(|(name, value)| {
@@ -233,7 +234,8 @@ impl<'a> Updates<'a> {
     }
 }
 
-/// Also a `null` can be set once, by something that is none.
+/// Whether `$set_once` sets the property. A stored `null` counts as missing if the new
+/// value is not `null`.
 fn is_missing(properties: &Properties, name: &str, value: &str) -> bool {
     properties.get(name).is_none_or(|present| present == "null" && value != "null")
 }
@@ -242,7 +244,7 @@ fn name_at(place: usize) -> &'static str {
     LIFTED.get(place).map_or("", |(name, _)| name)
 }
 
-/// `$unset` names properties in a list, or as the names of an object.
+/// The names in `$unset`, which are a list or the keys of an object.
 fn names(raw: Option<&str>) -> BTreeSet<Cow<'_, str>> {
     let Some(raw) = raw else { return BTreeSet::new() };
     if !raw.starts_with('[') {
@@ -351,7 +353,7 @@ mod tests {
         let same_size = format!(r#"{{"$set":{{"big":"{}"}}}}"#, "y".repeat(LIMIT / 2 + 100));
         assert_eq!(apply("$set", &before, &same_size).1, Applied::Changed);
 
-        // What is named in several ways counts as it comes out.
+        // A property that is named in several operations counts with its final value.
         let full = format!(r#"{{"a":null,"big":"{}"}}"#, "x".repeat(LIMIT - 40));
         for (event, applied) in [
             (

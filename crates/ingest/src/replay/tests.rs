@@ -36,7 +36,7 @@ async fn make_project(store: &Store) {
     assert!(matches!(organizations::create(store, &new, &[]).await.unwrap(), Created::Yes));
 }
 
-/// A request that says of somebody which number was the last.
+/// A request that sets the number of the last event on a person.
 fn told(number: u64) -> Batch {
     let mut batch = batch("ada", 2);
     batch.accepted[0].properties = format!(r#"{{"$set":{{"last":{number}}}}}"#);
@@ -108,7 +108,7 @@ async fn what_was_passed_over_is_applied_once_and_comes_last() {
     let lost = told(2);
     ingest(place.path(), &store, &[told(1)]).await;
     pass_over(place.path(), &store, lost.clone()).await;
-    // A client sent it twice; both were passed over.
+    // A client sent the event twice. Both copies were passed.
     pass_over(place.path(), &store, lost.clone()).await;
     ingest(place.path(), &store, &[told(3)]).await;
     let before = stored(&store).await;
@@ -137,7 +137,7 @@ async fn what_the_log_no_longer_has_comes_back_from_the_copy() {
         offsets.push(events::positions(&store).await.unwrap()[0].offset);
         pass_over(place.path(), &store, batch.clone()).await;
     }
-    // As a program does that cannot read the records: it sets them aside.
+    // A program that cannot read the records copies them to `quarantine`.
     let positions = events::positions(&store).await.unwrap();
     let arrivals = events::next_arrivals(&store).await.unwrap();
     let (applied, settings) = (Applied::of(&positions), LogSettings::default());
@@ -151,7 +151,7 @@ async fn what_the_log_no_longer_has_comes_back_from_the_copy() {
     bytes[100] ^= 0xFF;
     std::fs::write(&copy, &bytes).unwrap();
 
-    // The log still has both: the copies are not looked at.
+    // The log still has both records, so the copies are not read.
     let whole = again(place.path(), &store, Offset(0)).await;
     assert_eq!(whole, Replayed { stored: 2, appended: 4, ..Replayed::default() });
 

@@ -1,4 +1,4 @@
-//! What a transformation may change, and what stays.
+//! What a transformation may change, and what it may not.
 
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -136,8 +136,7 @@ fn whether_there_is_a_person_is_found_in_any_spelling() {
     }
 }
 
-/// What an event comes to with other properties, once without writing it out and once
-/// as it is read.
+/// The event with other properties: once without writing it as text, and once parsed.
 fn both_ways(given: &Given, properties: &str) -> [Option<Result<Changed, Invalid>>; 2] {
     let now = given.event().unwrap();
     let time = DateTime::<Utc>::from_timestamp_micros(now.timestamp).unwrap();

@@ -1,4 +1,4 @@
-//! Looking at logs with every kind of fault; nothing on disk changes.
+//! Inspecting logs with every kind of fault. Nothing on disk changes.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -91,8 +91,8 @@ async fn damage_a_torn_tail_and_a_gap_are_told_and_left() {
     fill(place.path(), 600).await;
     let (whole, records) = look(place.path(), &[]);
     let segments = &whole.segments;
-    // A flipped byte in the second record, a segment that is gone, half of the
-    // last record.
+    // A flipped byte in the second record, a missing segment, and half of the last
+    // record.
     change(&segments[0].path, records[1].offset.0 + 80, |bytes| bytes[0] ^= 0xFF);
     std::fs::remove_file(&segments[1].path).unwrap();
     let (last, torn) = (segments.last().unwrap(), records.last().unwrap());
@@ -115,7 +115,7 @@ async fn damage_a_torn_tail_and_a_gap_are_told_and_left() {
     let gone = usize::try_from(segments[1].records).unwrap() + 2;
     assert_eq!(left.len(), records.len() - gone);
 
-    // Opening repairs: what was damaged is in `quarantine` then, the tail gone.
+    // Opening repairs the log: damaged bytes go to `quarantine`, and the tail is cut.
     fill(place.path(), 0).await;
     let (found, _) = look(place.path(), &[]);
     assert!(found.broken.iter().all(|broken| broken.fault != Fault::Torn));
@@ -123,7 +123,7 @@ async fn damage_a_torn_tail_and_a_gap_are_told_and_left() {
     let name = format!("{:020}.bytes", records[1].offset.0);
     assert!(found.quarantine[0].path.ends_with(name));
     assert_eq!(found.quarantine[0].bytes, records[2].offset.0 - records[1].offset.0);
-    // What its header says is known still.
+    // The header is still readable.
     let [kept] = found.quarantine[0].records.as_slice() else { unreachable!() };
     assert_eq!((kept.project, kept.first_arrival, kept.events), (PROJECT, 3, 2));
     assert_eq!(kept.offset, records[1].offset);
@@ -144,7 +144,7 @@ async fn a_record_of_another_form_is_marked() {
     assert_eq!((records[1].form, records[1].events), (Some(9), 3));
     assert!(records[1].content.as_ref().unwrap_err().contains("form 9"));
 
-    // Set aside it is the same, also when the log no longer has it.
+    // The copy says the same, also when the log no longer has the record.
     let disk = Arc::new(DiskState::new(None, DiskMarks::default()));
     let settings = LogSettings::default();
     let log =

@@ -1,4 +1,5 @@
-//! Stories that end the same in whatever order their events arrive (ING-11, ING-56).
+//! Sequences of events that have the same result in any order of arrival (ING-11,
+//! ING-56).
 
 use std::cell::Cell;
 
@@ -6,8 +7,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Tells a story in many orders, in one request or in one for each event, to a
-/// project of its own each time; `ends` says what must have come of it.
+/// Sends the events in many orders, in one request and in one request per event, each
+/// time to another project. `ends` checks the result.
 fn in_any_order(story: &[AcceptedEvent], ends: impl AsyncFn(&Store, ProjectId)) {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -40,7 +41,8 @@ fn in_any_order(story: &[AcceptedEvent], ends: impl AsyncFn(&Store, ProjectId)) 
     drop(place);
 }
 
-/// There is one person with these ids and properties, first seen then.
+/// Asserts that there is one person with these ids and properties, first seen at this
+/// time.
 async fn assert_one(
     store: &Store,
     project: ProjectId,
@@ -61,7 +63,7 @@ async fn assert_one(
     }
 }
 
-/// Somebody looks around, signs in and goes on, as a browser tells it.
+/// A visitor views pages, signs in and continues, as a browser sends it.
 #[test]
 fn rule_11_an_identify_story_ends_the_same_in_any_order() {
     let anonymous = json!({"$process_person_profile": false, "$current_url": "https://a/"});
@@ -88,7 +90,7 @@ fn rule_11_an_identify_story_ends_the_same_in_any_order() {
     });
 }
 
-/// Somebody who has signed in gets a second id, and events come under all three.
+/// A signed-in user gets a second id, and events come under all three ids.
 #[test]
 fn an_alias_story_ends_the_same_in_any_order() {
     let story = [
@@ -111,8 +113,8 @@ fn an_alias_story_ends_the_same_in_any_order() {
     });
 }
 
-/// Groups are described and used by several senders. Which type is first gets
-/// the lower index, so the order may show there and nowhere else.
+/// Several senders describe and use groups. The first type gets the lower index, so the
+/// order may show in the indexes and nowhere else.
 #[test]
 fn a_group_story_ends_the_same_in_any_order() {
     let identify = |sender: &str, kind: &str, key: &str, set: Value, at| {

@@ -1,4 +1,4 @@
-//! Events on their way through transformations.
+//! Events and their transformations.
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
@@ -13,13 +13,13 @@ use crate::transform::{Changed, Given, Transform, Transformed};
 
 const CONCERNED: ProjectId = ProjectId(1);
 const OTHER: ProjectId = ProjectId(2);
-/// Its events must not be stored without its transformations.
+/// The project whose events must not be stored without its transformations.
 const PROTECTED: ProjectId = ProjectId(3);
 
-/// Does with each event what its name says.
+/// A transformation that does with each event what its name says.
 #[derive(Default)]
 struct Steps {
-    /// The events that it was asked about.
+    /// The events that it received.
     seen: Mutex<Vec<Uuid>>,
 }
 
@@ -135,7 +135,7 @@ async fn what_must_be_transformed_is_dropped_where_it_cannot_be() {
     assert_eq!(codes(&store, PROTECTED).await, [("transformation_unavailable".to_owned(), 5)]);
     let samples = warnings::dropped(&store, PROTECTED, 9).await.unwrap();
     assert_eq!(samples[0].detail.as_deref(), Some("Redaction (config 13) could not be run"));
-    // What the step would have taken out is nowhere.
+    // The content that the transformation removes is in no sample.
     for sample in samples {
         assert_eq!((sample.distinct_id, sample.payload.as_str()), (None, "{}"));
     }
