@@ -1,31 +1,31 @@
-//! The settings of plugins between a `config_schema`, the fields of a form and the
-//! values of a config.
+//! Converts the settings of plugins between a `config_schema`, form fields and the values
+//! of a config.
 //!
-//! What belongs here: which field a setting has, and what is made of what was
-//! entered. What does not: what a value may be (`weir_model::plugin_configs`).
+//! What belongs here: the field of a setting, and the conversion of entered text. What
+//! does not: which values are allowed (`weir_model::plugin_configs`).
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// What is entered for a setting.
+/// The kind of field of a setting.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Kind {
-    /// A text.
+    /// Free text.
     Text,
     /// A number.
     Number,
-    /// One of these.
+    /// One of these options.
     Choice(Vec<String>),
-    /// JSON.
+    /// JSON text.
     Json,
-    /// A file.
+    /// An uploaded file.
     File,
 }
 
 impl Kind {
-    /// The kind in words.
+    /// The name of the kind, for users.
     pub(crate) const fn words(&self) -> &'static str {
         match self {
             Self::Text => "Text",
@@ -40,32 +40,32 @@ impl Kind {
 /// A setting.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Setting {
-    /// Its key in the config.
+    /// The key in the config.
     pub(crate) key: String,
-    /// What people read.
+    /// The label.
     pub(crate) name: String,
-    /// Help, and when it is needed.
+    /// A hint, including the conditions under which the setting is required.
     pub(crate) hint: String,
-    /// What is entered.
+    /// The kind of field.
     pub(crate) kind: Kind,
-    /// Whether it is never shown again.
+    /// Whether the value is secret and never shown again.
     pub(crate) secret: bool,
-    /// Whether a config that is enabled must have it.
+    /// Whether an enabled config must have a value.
     pub(crate) required: bool,
-    /// What a new config has.
+    /// The default of a new config.
     pub(crate) default: String,
 }
 
 /// A part of the form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Part {
-    /// Words for whoever fills it in.
+    /// Text between the settings.
     Words(String),
     /// A setting.
     Setting(Setting),
 }
 
-/// The form that a `config_schema` describes, in its order.
+/// The form for a `config_schema`, in its order.
 pub(crate) fn parts(schema: Option<&Map<String, Value>>) -> Vec<Part> {
     let mut found: Vec<(f64, &String, Part)> = schema
         .into_iter()
@@ -80,7 +80,7 @@ pub(crate) fn parts(schema: Option<&Map<String, Value>>) -> Vec<Part> {
     found.into_iter().map(|(_, _, part)| part).collect()
 }
 
-/// The settings among the parts of a form.
+/// The settings of a form.
 pub(crate) fn settings(parts: &[Part]) -> impl Iterator<Item = &Setting> {
     parts.iter().filter_map(|part| match part {
         Part::Setting(setting) => Some(setting),
@@ -122,7 +122,7 @@ fn words(markdown: &str) -> Option<Part> {
     (!text.is_empty()).then(|| Part::Words(text.to_owned()))
 }
 
-/// When a setting is needed although it need not always be there.
+/// The conditions under which an optional setting is required.
 fn conditions(item: &Map<String, Value>) -> String {
     let conditions = item.get("required_if").and_then(Value::as_array).into_iter().flatten();
     let sentences = conditions.filter_map(|condition| {
@@ -138,7 +138,7 @@ fn conditions(item: &Map<String, Value>) -> String {
     sentences.collect::<Vec<String>>().join(" ")
 }
 
-/// A value as a field shows it: a text as it is, anything else as JSON.
+/// The text of a value in a field: a string as it is, other values as JSON.
 pub(crate) fn shown(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -147,18 +147,18 @@ pub(crate) fn shown(value: &Value) -> String {
     }
 }
 
-/// The name of the field of the setting at this place, without files.
+/// The field name of the setting at this index. Files are excluded.
 pub(crate) fn field(at: usize, setting: &Setting) -> String {
     let part = if setting.secret { "secret" } else { "value" };
     format!("settings[{at}][{part}]")
 }
 
-/// The settings that have a field in the form: files have forms of their own.
+/// The settings with a field in the form. Files have separate forms.
 pub(crate) fn with_fields(parts: &[Part]) -> impl Iterator<Item = (usize, &Setting)> {
     settings(parts).filter(|setting| setting.kind != Kind::File).enumerate()
 }
 
-/// What the fields of the settings show, without secrets: names and values.
+/// Names and values of the fields, without secrets.
 pub(crate) fn form_values(parts: &[Part], present: &Map<String, Value>) -> Vec<(String, String)> {
     let value = |(at, setting): (usize, &Setting)| {
         let value = present.get(&setting.key).map(shown).unwrap_or_default();
@@ -167,18 +167,19 @@ pub(crate) fn form_values(parts: &[Part], present: &Map<String, Value>) -> Vec<(
     with_fields(parts).filter_map(value).collect()
 }
 
-/// A setting as a form sends it. Cannot be printed: it may be a secret.
+/// A setting as a form sends it. `Debug` prints only the key, because the value can be a
+/// secret.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SentSetting {
-    /// Its key.
+    /// The key of the setting.
     pub(crate) key: String,
-    /// What was entered.
+    /// The entered value.
     #[serde(default)]
     pub(crate) value: String,
-    /// What was entered for a secret; nothing: it stays.
+    /// The entered secret. Empty: the stored secret stays.
     #[serde(default)]
     pub(crate) secret: String,
-    /// `on`: the stored secret is to go.
+    /// `on`: the stored secret is removed.
     #[serde(default)]
     pub(crate) clear: String,
 }
@@ -189,8 +190,8 @@ impl fmt::Debug for SentSetting {
     }
 }
 
-/// The values of a config after a form was sent. What the form has no field for
-/// stays as it is; a secret stays unless it was replaced or cleared.
+/// The values of a config after a form was sent. Settings without a field stay. Secrets
+/// stay unless they were replaced or removed.
 pub(crate) fn values(
     parts: &[Part],
     sent: &[SentSetting],
@@ -200,7 +201,7 @@ pub(crate) fn values(
     for setting in settings(parts) {
         let found = sent.iter().find(|one| one.key == setting.key);
         match (&setting.kind, found) {
-            // Files are not values.
+            // Files are not stored as values.
             (Kind::File, _) => drop(values.remove(&setting.key)),
             (_, None) => {}
             (_, Some(one)) if setting.secret && one.secret.is_empty() => {
@@ -219,10 +220,10 @@ pub(crate) fn values(
     values
 }
 
-/// What was entered, as a value. JSON stays the text that plugins of old expect,
-/// unless it was something else before.
+/// Converts the entered text to a value. JSON stays a string, as older plugins expect,
+/// unless the stored value is not a string.
 fn read(setting: &Setting, text: &str, present: Option<&Value>) -> Value {
-    // Forms send lines as mails do.
+    // Forms send CRLF line ends.
     let text = text.replace("\r\n", "\n");
     let is_value = |value: &&Value| !value.is_string() && !value.is_null();
     let parsed = || serde_json::from_str::<Value>(&text).ok();
@@ -234,7 +235,7 @@ fn read(setting: &Setting, text: &str, present: Option<&Value>) -> Value {
     read.unwrap_or(Value::String(text))
 }
 
-/// The field of a fault that names a setting as the API does.
+/// The field for an error that names a setting as the API does.
 pub(crate) fn field_at(parts: &[Part], attr: &str) -> Option<String> {
     let key = attr.strip_prefix("config__")?;
     let (at, setting) = with_fields(parts).find(|(_, setting)| setting.key == key)?;
@@ -301,7 +302,7 @@ mod tests {
         assert_eq!(read(&[clear])["token"], "");
         let new = SentSetting { secret: "s".to_owned(), ..sent("token", "") };
         assert_eq!(read(&[new])["token"], "s");
-        // What cannot be read is left to the service, which says what is wrong.
+        // Invalid JSON is passed to the service, which reports the error.
         assert_eq!(read(&[sent("rules", "{")])["rules"], "{");
         assert_eq!(read(&[sent("depth", "deep")])["depth"], "deep");
         let json = values(&form, &[sent("rules", "{}")], Map::new());

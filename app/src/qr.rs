@@ -1,19 +1,19 @@
-//! The picture that an authenticator app reads, and what it says.
+//! QR code for an authenticator app, and its content.
 
 use leptos::prelude::*;
 use qrcodegen::{QrCode as Code, QrCodeEcc};
 
 use crate::local_path;
 
-/// Light modules around the code, without which cameras do not find it.
+/// Width of the light margin in modules. Cameras need it to find the code.
 const QUIET: i32 = 4;
 
-/// A text as a QR code; nothing when it is too long for one.
+/// A text as a QR code. Nothing if the text is too long.
 #[component]
 pub(crate) fn QrCode(
-    /// The text.
+    /// The content of the code.
     text: String,
-    /// What the code is for, for people who do not see it.
+    /// The purpose of the code, for screen readers.
     label: &'static str,
 ) -> impl IntoView {
     Code::encode_text(&text, QrCodeEcc::Medium).ok().map(|code| {
@@ -27,7 +27,7 @@ pub(crate) fn QrCode(
     })
 }
 
-/// The dark modules, each a square of one.
+/// SVG path of the dark modules, each a square of size 1.
 fn modules(code: &Code) -> String {
     let mut path = String::new();
     for y in 0..code.size() {
@@ -40,7 +40,7 @@ fn modules(code: &Code) -> String {
     path
 }
 
-/// What a code says to an authenticator app.
+/// The content of the code for an authenticator app.
 pub(crate) fn otpauth(secret: &str, email: &str) -> String {
     let account = local_path::encode(email).replace('/', "%2F");
     format!("otpauth://totp/Weir:{account}?secret={secret}&issuer=Weir")

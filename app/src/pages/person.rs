@@ -1,4 +1,4 @@
-//! One person: properties, how its distinct ids came together, groups, events.
+//! One person: properties, distinct ids with their merges, groups, events.
 
 use leptos::prelude::*;
 

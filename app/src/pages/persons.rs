@@ -15,10 +15,10 @@ use crate::ui::table::{Column, Line, Table, cell};
 use crate::ui::time::{ProjectZone, Time};
 
 const TITLE: &str = "Persons";
-/// Persons of one page.
+/// Persons on one page.
 const PAGE: u32 = 50;
 
-/// The list.
+/// The list of persons.
 #[component]
 pub(crate) fn Persons() -> impl IntoView {
     let project = project_in_path();

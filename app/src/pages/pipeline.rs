@@ -1,5 +1,4 @@
-//! The transformations of a project in their order, and the configs of its other
-//! plugins.
+//! The transformations of a project in their order, and the configs of its other plugins.
 
 mod actions;
 mod calls;
@@ -41,7 +40,7 @@ struct Actions {
     restore: ServerAction<RestorePluginConfig>,
 }
 
-/// The list.
+/// The list of transformations.
 #[component]
 pub(crate) fn Transformations() -> impl IntoView {
     let project = project_in_path();
@@ -93,7 +92,7 @@ pub(crate) fn Transformations() -> impl IntoView {
     })
 }
 
-/// What transformations are, where there is none.
+/// Explains transformations where there is none.
 fn nothing(project: i64, may_change: bool) -> AnyView {
     let action = may_change.then(|| {
         let href = format!("/projects/{project}/transformations/new");
@@ -191,7 +190,7 @@ fn row(
     .into_any()
 }
 
-/// What was deleted and can be brought back.
+/// Deleted configs, which can be restored.
 fn bin(project: i64, gone: Vec<ConfigLine>, may_change: bool, actions: Actions) -> Option<AnyView> {
     if gone.is_empty() {
         return None;
@@ -200,7 +199,7 @@ fn bin(project: i64, gone: Vec<ConfigLine>, may_change: bool, actions: Actions) 
         .into_iter()
         .map(|line| {
             let buttons = may_change.then(|| {
-                // What goes with it is said there, and its name is to be typed.
+                // The config page explains the consequences and asks for the name.
                 let ending = format!("{}#ending", config_path(project, true, &line.id));
                 let name = line.name.clone();
                 view! {

@@ -1,4 +1,4 @@
-//! The plugins of an organization, one list for each thing that they do.
+//! The plugins of an organization, one list for each purpose.
 
 pub(crate) mod add;
 pub(crate) mod detail;
@@ -20,7 +20,7 @@ use crate::ui::sections::{SubNav, Tab};
 use crate::ui::status::{Chip, Status, Tone};
 use words::Words;
 
-/// The list that the address names.
+/// The list in the address.
 #[component]
 pub(crate) fn PluginList() -> impl IntoView {
     let (organization, shelf) = (id_in_path(), in_path("group"));
@@ -63,7 +63,7 @@ pub(crate) fn PluginList() -> impl IntoView {
     })
 }
 
-/// A request about a plugin; `rest` is what it does, if not by its method.
+/// A request about a plugin. `rest` is the end of its path.
 fn call(method: &'static str, organization: &str, line: &PluginLine, rest: &str) -> ApiCall {
     let PluginLine { group, id, .. } = line;
     let scope = if method == "GET" { "plugin:read" } else { "plugin:write" };
@@ -132,7 +132,7 @@ fn entry(
     .into_any()
 }
 
-/// The icon of a plugin, or one for all that have none.
+/// The icon of a plugin, or the default icon.
 fn picture(line: &PluginLine) -> AnyView {
     match &line.icon {
         Some(icon) => {
@@ -143,7 +143,7 @@ fn picture(line: &PluginLine) -> AnyView {
     }
 }
 
-/// What is special about a plugin.
+/// Badges with special attributes of a plugin.
 fn badges(line: &PluginLine) -> AnyView {
     let update = line.newer.is_some().then(|| {
         view! { <Status tone=Tone::Warn label="Update available" /> }
@@ -158,7 +158,7 @@ fn metrics(metrics: &[(String, String)]) -> AnyView {
     view! { <div><dt>"Metrics"</dt><dd>{names.join(", ")}</dd></div> }.into_any()
 }
 
-/// Asks for a newer version.
+/// The button that checks for a newer version.
 fn check_form(line: &PluginLine, organization: &str, check: ServerAction<CheckPlugin>) -> AnyView {
     let (organization, id, name) = (organization.to_owned(), line.id.clone(), line.name.clone());
     view! {
@@ -175,7 +175,7 @@ fn check_form(line: &PluginLine, organization: &str, check: ServerAction<CheckPl
     .into_any()
 }
 
-/// Goes over to a newer version.
+/// The button that installs a newer version.
 fn upgrade_form(
     line: &PluginLine,
     newer: &str,

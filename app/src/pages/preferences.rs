@@ -1,5 +1,4 @@
-//! How a person wants the pages to be: theme, zone of times, form of numbers,
-//! keys.
+//! Preferences of the user: theme, time zone, number format, keyboard shortcuts.
 
 use leptos::prelude::*;
 use serde_json::json;
@@ -17,7 +16,7 @@ use crate::ui::form::{Back, FormFailure, Shows, Submit, sent};
 use crate::ui::page::{PageHead, page};
 use crate::ui::sections::Section;
 
-/// The choices.
+/// The form.
 #[component]
 pub(crate) fn PreferencesPage() -> impl IntoView {
     page("Preferences", async {

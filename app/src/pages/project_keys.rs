@@ -1,4 +1,4 @@
-//! The keys of a project: what comes with each, another one, and the secret key.
+//! The keys of a project: use of each key, rotation, and the secret key.
 
 use leptos::prelude::*;
 
@@ -63,7 +63,7 @@ pub(crate) fn ProjectKeys() -> impl IntoView {
     })
 }
 
-/// What comes with each key.
+/// Events received with each key.
 #[component]
 fn Working(project: i64, keys: ProjectKeysView) -> impl IntoView {
     let end = ServerAction::<EndOldProjectKey>::new();
@@ -174,7 +174,7 @@ fn RotateForm(project: i64, has_old: bool) -> impl IntoView {
     .into_any()
 }
 
-/// The secret key, shown to whoever may replace it.
+/// The secret key. Only users who may replace it can see it.
 #[component]
 fn Secret(project: i64, secret: Option<String>, backup: bool) -> impl IntoView {
     let rotate = ServerAction::<RotateSecretKey>::new();

@@ -1,4 +1,4 @@
-//! A new project of an organization.
+//! Creates a project in an organization.
 
 use leptos::prelude::*;
 use serde_json::json;
@@ -22,7 +22,7 @@ pub(crate) fn ProjectNew() -> impl IntoView {
     page(TITLE, async move {
         let organization = get_organization(id).await?;
         let back = format!("/organizations/{}", organization.id);
-        // Who may change the organization may add to it: the levels are the same.
+        // Changing the organization and adding a project need the same level.
         let content = match organization.may_change {
             true => {
                 view! { <section class="card"><NewForm organization=organization.id /></section> }

@@ -1,4 +1,4 @@
-//! Settings of a project: where events go, what it is called, its end.
+//! Settings of a project: the address for events, the name and time zone, deletion.
 
 use leptos::prelude::*;
 use serde_json::json;
@@ -20,7 +20,7 @@ use crate::ui::page::{PageHead, page};
 use crate::ui::sections::{Section, SubNav, Tab};
 use crate::ui::time::{ProjectZone, Time};
 
-/// Suggestions; any IANA name can be entered.
+/// Suggested time zones. The field accepts any IANA name.
 pub(super) const ZONES: [&str; 16] = [
     "UTC",
     "Africa/Johannesburg",
@@ -42,7 +42,7 @@ pub(super) const ZONES: [&str; 16] = [
 
 const TITLE: &str = "Project settings";
 
-/// The settings.
+/// The settings page.
 #[component]
 pub(crate) fn ProjectSettings() -> impl IntoView {
     let id = project_in_path();
@@ -59,7 +59,7 @@ pub(crate) fn ProjectSettings() -> impl IntoView {
     })
 }
 
-/// The pages about a project's settings.
+/// Links between the pages of a project's settings.
 pub(super) fn tabs(project: i64) -> AnyView {
     let tab = |path: &str, label: &str| Tab {
         href: format!("/projects/{project}/{path}"),
@@ -180,14 +180,14 @@ fn General(project: ProjectView) -> impl IntoView {
     }
 }
 
-/// Time zones to suggest, for a field with the list `zones`.
+/// The suggestions, for a field with the list `zones`.
 #[component]
 pub(super) fn Zones() -> impl IntoView {
     let zones = ZONES.into_iter().map(|zone| view! { <option value=zone></option> }).collect_view();
     view! { <datalist id="zones">{zones}</datalist> }
 }
 
-/// Deleting: what goes, and the name to type.
+/// Deletes the project: the consequences, and a field for the name.
 #[component]
 fn Ending(project: ProjectView, facts: ProjectFactsView) -> impl IntoView {
     let delete = ServerAction::<DeleteProject>::new();

@@ -1,4 +1,4 @@
-//! New recovery codes, shown exactly once.
+//! Shows new recovery codes exactly once.
 
 use leptos::prelude::*;
 
@@ -7,7 +7,7 @@ use crate::ui::alert::Alert;
 use crate::ui::code_figure::CodeFigure;
 use crate::ui::page::{PageHead, page};
 
-/// The codes, or that they were shown before.
+/// The codes, or a text that they were already shown.
 #[component]
 pub(crate) fn RecoveryCodes() -> impl IntoView {
     page("Your recovery codes", async {

@@ -1,5 +1,5 @@
-//! Setting a new password without the old one: asking for the mail, and where
-//! its link leads. Whether there is such an account is not told.
+//! Password reset: requesting the mail, and the target of its link. The page does not
+//! reveal whether the address belongs to a user.
 
 use leptos::prelude::*;
 
@@ -15,7 +15,7 @@ use crate::ui::password::PasswordField;
 const FORGOT: &str = "Forgot your password?";
 const SET: &str = "Set a new password";
 
-/// Asking for the mail.
+/// The form that requests the mail.
 #[component]
 pub(crate) fn ForgotPassword() -> impl IntoView {
     let is_sent = in_query("sent") == "yes";
@@ -72,7 +72,7 @@ fn AskForm() -> impl IntoView {
     }
 }
 
-/// Where the link of the mail leads.
+/// The target of the link in the mail.
 #[component]
 pub(crate) fn NewPassword() -> impl IntoView {
     let (id, token) = (id_in_path(), in_query("token"));
@@ -114,7 +114,7 @@ fn SetForm(id: String, token: String, email: String) -> impl IntoView {
             <input type="hidden" name="id" value=id />
             <input type="hidden" name="token" value=token />
             <Back />
-            // The link says which account it is for.
+            // The link identifies the user.
             <KnownAddress email=email />
             <PasswordField sent=sent label="New password" autocomplete="new-password" autofocus=true
                 hint="At least 12 characters. A few unrelated words are easy to keep." />

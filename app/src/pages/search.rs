@@ -1,5 +1,5 @@
-//! Search: pages, and what the person may see, by name. Scripts show the same
-//! over any page (`behaviours::palette`).
+//! Search by name for pages and for objects that the user may see. Scripts show the same
+//! in a dialog over any page (`behaviours::palette`).
 
 use leptos::prelude::*;
 
@@ -8,7 +8,7 @@ use crate::ui::number::counted;
 use crate::ui::page::{PageHead, page};
 use crate::ui::query::in_query;
 
-/// A field and what was found.
+/// A field and the results.
 #[component]
 pub(crate) fn Search() -> impl IntoView {
     let q = in_query("q");
@@ -44,7 +44,7 @@ pub(crate) fn Search() -> impl IntoView {
     })
 }
 
-/// What was found, as scripts take it into another page too.
+/// The results. Scripts also insert this part into the dialog.
 fn results(groups: Vec<FoundGroup>, q: &str) -> AnyView {
     let count = groups.iter().map(|group| group.found.len() as u64).sum();
     let told = counted(count, "result", "results");

@@ -1,5 +1,4 @@
-//! What one signs in with: the password, the second factor, and where one is
-//! signed in.
+//! Security of the user: password, second factor, sessions.
 
 mod password;
 mod sessions;
@@ -31,7 +30,7 @@ pub(crate) fn Security() -> impl IntoView {
     })
 }
 
-/// Says which organizations ask for a second factor, while there is none.
+/// Names the organizations that require a second factor, while it is off.
 #[component]
 fn Demand(factor: FactorView) -> impl IntoView {
     let demanded = factor.since.is_none() && !factor.demanded_by.is_empty();

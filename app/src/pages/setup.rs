@@ -1,5 +1,5 @@
-//! The set-up of an empty instance: account, organization and project in one
-//! form. Reached by the link that the server prints.
+//! Set-up of an empty instance: the first user, organization and project in one form. The
+//! server prints the link to this page.
 
 use leptos::prelude::*;
 
@@ -12,12 +12,12 @@ use crate::ui::form::{Back, FormFailure, Submit, sent};
 use crate::ui::page::{PageHead, page};
 use crate::ui::password::PasswordField;
 
-/// Fields that show their own faults.
+/// Fields that show their own errors.
 const FIELDS: &[&str] = &["first_name", "email", "password", "organization", "project"];
 
 const TITLE: &str = "Set up Weir";
 
-/// The set-up.
+/// The set-up form.
 #[component]
 pub(crate) fn Setup() -> impl IntoView {
     let token = in_query("token");

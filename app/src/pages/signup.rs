@@ -1,5 +1,5 @@
-//! Taking up an invite: who invites to what, and either a new account or the
-//! one that is signed in; and where to go on when the link is of no use.
+//! Accepts an invite: shows the inviting user and the organization, and creates a user or
+//! uses the signed-in one. Explains what to do when the link is no longer valid.
 
 use leptos::prelude::*;
 
@@ -15,12 +15,12 @@ use crate::ui::form::{Back, FormFailure, Submit, sent};
 use crate::ui::page::{PageHead, page};
 use crate::ui::password::PasswordField;
 
-/// Fields that show their own faults.
+/// Fields that show their own errors.
 const FIELDS: &[&str] = &["first_name", "password"];
 
 const TITLE: &str = "Join an organization";
 
-/// Taking up an invite.
+/// The page for an invite.
 #[component]
 pub(crate) fn SignUpPage() -> impl IntoView {
     let id = id_in_path();
@@ -79,7 +79,7 @@ fn invited(inviter: &str) -> String {
     }
 }
 
-/// What an invite says.
+/// The content of the invite.
 fn told(says: Says) -> AnyView {
     let Says { inviter, organization, level, message } = says;
     let message = (!message.is_empty()).then(|| {
@@ -99,8 +99,7 @@ fn told(says: Says) -> AnyView {
     .into_any()
 }
 
-/// A text as somebody wrote it: nothing in it is markup or a link, and lines end
-/// where they ended.
+/// Text of a user: without markup and links, with its line breaks.
 fn lines(text: &str) -> AnyView {
     let line = |(at, line): (usize, &str)| {
         view! {
@@ -112,7 +111,7 @@ fn lines(text: &str) -> AnyView {
     text.lines().enumerate().map(line).collect_view().into_any()
 }
 
-/// The link is of no use: why, and what helps.
+/// The text for an invalid link: the reason, and what helps.
 fn void(why: &'static str, what_helps: &'static str) -> AnyView {
     view! {
         <Alert kind="warning">
@@ -135,7 +134,7 @@ fn sign_in(id: &str) -> AnyView {
     .into_any()
 }
 
-/// Somebody else is signed in.
+/// The text for a signed-in user whose address is not the invited one.
 #[component]
 fn OtherAddress(id: String, invited: String, present: String) -> impl IntoView {
     let action = ServerAction::<SignOutToJoin>::new();
@@ -186,7 +185,7 @@ fn NewAccountForm(id: String, email: String, first_name: String, insecure: bool)
             <FormFailure sent=sent fields=FIELDS />
             <input type="hidden" name="id" value=id />
             <Back />
-            // The invite says which address it is for.
+            // The invite names the address.
             <KnownAddress email=email />
             <Field sent=sent name="first_name" label="First name" autocomplete="given-name" max=128
                 value=first_name autofocus=true />

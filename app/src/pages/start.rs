@@ -1,4 +1,4 @@
-//! From nothing to the first event: the key, a snippet, and what arrived.
+//! Onboarding of a project: the key, snippets, and the first events.
 
 mod checklist;
 mod snippets;
@@ -23,15 +23,15 @@ use crate::ui::time::Time;
 use checklist::Checklist;
 
 const TITLE: &str = "Send your first event";
-/// Rows that are looked at: those of refused requests, of which no more than 50
-/// are kept, must not push the others out.
+/// Rows that are read. At most 50 refused requests are kept, so there is room for other
+/// rows.
 const LOOKED_AT: u16 = 70;
-/// Rows that the steps are ticked by.
+/// Rows that decide which steps are complete.
 const ROWS: usize = 20;
-/// Refused requests among them, at most.
+/// Limit of refused requests among them.
 const REFUSED: usize = 5;
 
-/// The page.
+/// The start page.
 #[component]
 pub(crate) fn Start() -> impl IntoView {
     let id = project_in_path();
@@ -51,7 +51,7 @@ pub(crate) fn Start() -> impl IntoView {
     })
 }
 
-/// The newest rows, with a few refused requests at most.
+/// The newest rows, with a limited number of refused requests.
 fn chosen(mut rows: Vec<Row>) -> Vec<Row> {
     let mut refused = 0;
     rows.retain(|row| {
@@ -66,7 +66,7 @@ fn chosen(mut rows: Vec<Row>) -> Vec<Row> {
 #[component]
 fn Steps(project: ProjectView, rows: Vec<Row>, help: StartHelpView) -> impl IntoView {
     let ProjectView { id, key, host, has_events, .. } = project;
-    // Ticked by fact; the island goes on with it as rows arrive.
+    // The island updates the ticks as rows arrive.
     let stored = has_events || rows.iter().any(Row::is_stored);
     let dropped = rows.iter().any(Row::is_dropped);
     let any = stored || dropped;
@@ -101,7 +101,7 @@ fn Steps(project: ProjectView, rows: Vec<Row>, help: StartHelpView) -> impl Into
     }
 }
 
-/// An event that Weir sends to itself, for whoever has no terminal at hand.
+/// Sends a test event to Weir, for users without a terminal.
 #[component]
 fn TestEvent(project: i64) -> impl IntoView {
     let send = ServerAction::<SendTestEvent>::new();
@@ -139,8 +139,8 @@ fn Step(name: &'static str, title: &'static str, done: bool, children: Children)
     .into_any()
 }
 
-/// What may be wrong. While nothing has arrived it is kept fresh, and opens by itself
-/// when an event could be expected.
+/// Troubleshooting. While no event has arrived it is refreshed, and it opens
+/// automatically when an event would be expected.
 #[component]
 fn Help(project: i64, host: String, help: StartHelpView, waiting: bool) -> impl IntoView {
     let StartHelpView { is_late, strays } = help;

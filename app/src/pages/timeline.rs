@@ -1,4 +1,4 @@
-//! Events of a person or a group, one below the other.
+//! Events of a person or a group in a list.
 
 use leptos::prelude::*;
 
@@ -6,7 +6,7 @@ use crate::server_fns::persons::EventLine;
 use crate::ui::json;
 use crate::ui::time::Time;
 
-/// Events, newest first; each opens to its properties.
+/// Events, newest first. Each one opens to its properties.
 pub(super) fn timeline(events: Vec<EventLine>) -> AnyView {
     let entries = events.into_iter().map(entry).collect_view();
     view! { <ol class="timeline">{entries}</ol> }.into_any()
@@ -29,7 +29,7 @@ fn entry(line: EventLine) -> AnyView {
     .into_any()
 }
 
-/// One part of a path: also a slash within it is no border.
+/// Encodes one segment of a path, including slashes.
 pub(super) fn segment(text: &str) -> String {
     crate::local_path::encode(text).replace('/', "%2F")
 }

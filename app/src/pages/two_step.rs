@@ -1,5 +1,4 @@
-//! Setting the second factor up: the picture for the app, and a code of it as
-//! proof.
+//! Set-up of the second factor: the QR code for the app, and a code as proof.
 
 use leptos::prelude::*;
 
@@ -13,10 +12,10 @@ use crate::ui::form::{Back, FormFailure, Submit, sent};
 use crate::ui::page::{PageHead, page};
 use crate::ui::time::Time;
 
-/// Characters of a code, in groups or not.
+/// Longest code, with separators, in characters.
 const CODE_MAX: usize = 11;
 
-/// The set-up, or that none waits.
+/// The set-up form, or a text that none was started.
 #[component]
 pub(crate) fn TwoStep() -> impl IntoView {
     page("Set up two-step sign-in", async {

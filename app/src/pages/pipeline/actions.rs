@@ -1,5 +1,5 @@
-//! What can be done with a config at once: forms with one button each, on the list
-//! and on its own page.
+//! Actions on a config that need no input: forms with one button each, on the list and on
+//! the page of the config.
 
 use leptos::prelude::*;
 
@@ -9,7 +9,7 @@ use crate::server_fns::plugin_configs::{
 };
 use crate::ui::form::Back;
 
-/// The config that a form is about, and where it leads back to.
+/// Hidden fields: the config of a form, and the page that it returns to.
 fn about(project: i64, line: &ConfigLine) -> AnyView {
     view! {
         <input type="hidden" name="project" value=project.to_string() />
@@ -19,12 +19,12 @@ fn about(project: i64, line: &ConfigLine) -> AnyView {
     .into_any()
 }
 
-/// The id of the word that says whether it is on.
+/// The id of the element that shows whether the config is enabled.
 pub(super) fn word_id(line: &ConfigLine) -> String {
     format!("state-{}", line.id)
 }
 
-/// Switching it on or off.
+/// Enables or disables the config.
 pub(super) fn switching(
     project: i64,
     line: &ConfigLine,
@@ -48,8 +48,8 @@ pub(super) fn switching(
     .into_any()
 }
 
-/// Taking it off the list. It can be brought back, so nothing is asked; `follows`
-/// says what becomes of it, where there is room.
+/// Hides the config. It can be restored, so there is no confirmation. `follows` describes
+/// the consequence, where there is space.
 pub(super) fn hiding(
     project: i64,
     line: &ConfigLine,
@@ -69,7 +69,7 @@ pub(super) fn hiding(
     .into_any()
 }
 
-/// Bringing back what was taken off the list.
+/// Restores a hidden config.
 pub(super) fn restoring(
     project: i64,
     line: &ConfigLine,

@@ -1,4 +1,4 @@
-//! What is done with configs, as requests to the API.
+//! Requests to the API that correspond to the forms of configs.
 
 use serde_json::{Map, Value, json};
 
@@ -6,18 +6,18 @@ use crate::plugin_settings::{Kind, Part, Setting, field, settings, with_fields};
 use crate::server_fns::plugin_configs::views::ConfigDetail;
 use crate::ui::api_request::ApiCall;
 
-/// A request about the configs of a project; `rest`: which, and what it does.
+/// A request about the configs of a project. `rest` is the end of its path.
 pub(super) fn call(method: &'static str, project: i64, rest: &str) -> ApiCall {
     let path = format!("/api/projects/{project}/pipeline_transformation_configs/{rest}");
     ApiCall::new(method, path, "plugin:write")
 }
 
-/// The request that changes these fields of a config.
+/// The request that changes fields of a config.
 pub(super) fn change(project: i64, config: &str, fields: Value) -> ApiCall {
     call("PATCH", project, &format!("{config}/")).with(fields)
 }
 
-/// The request that adds a config. Secrets are for whoever runs it to fill in.
+/// The request that adds a config. Its secrets are blanks that the reader fills in.
 pub(super) fn creation(project: i64, plugin: &str, form: &[Part]) -> ApiCall {
     let value = |(at, setting): (usize, &Setting)| {
         let value = if setting.secret { "...".to_owned() } else { blank(at, setting) };
@@ -32,14 +32,14 @@ pub(super) fn creation(project: i64, plugin: &str, form: &[Part]) -> ApiCall {
     call("POST", project, "").with(fields)
 }
 
-/// The request that saves the form of a config. Secrets are left out: they keep.
+/// The request that saves the form of a config. Secrets are omitted, so they stay.
 pub(super) fn saving(project: i64, found: &ConfigDetail) -> ApiCall {
     let mut config = found.values.clone();
     for setting in settings(&found.form).filter(|one| one.secret || one.kind == Kind::File) {
         config.remove(&setting.key);
     }
     for (at, setting) in with_fields(&found.form).filter(|(_, one)| !one.secret) {
-        // A field has the text of it, which would be another value.
+        // A field contains the JSON text, which as a string would be another value.
         let is_parsed = |value: &Value| !value.is_string() && !value.is_null();
         if setting.kind == Kind::Json && config.get(&setting.key).is_some_and(is_parsed) {
             continue;

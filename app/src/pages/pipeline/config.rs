@@ -1,4 +1,4 @@
-//! One config: its settings and files, how it goes, its log, its jobs, trying it.
+//! One config: settings, files, metrics, log, jobs, trial.
 
 use leptos::prelude::*;
 use serde_json::{Map, Value, json};
@@ -31,12 +31,12 @@ use crate::ui::status::{Status, Tone};
 use crate::ui::table::{Column, Line, Table, cell};
 use crate::ui::time::Time;
 
-/// Lines of the log on a page.
+/// Log lines on one page.
 const LINES: u32 = 50;
 /// Longest payload of a job, in characters.
 const PAYLOAD: usize = 65_536;
 
-/// The page.
+/// The config page.
 #[component]
 pub(crate) fn ConfigPage() -> impl IntoView {
     let project = project_in_path();
@@ -85,7 +85,7 @@ pub(crate) fn ConfigPage() -> impl IntoView {
 
 fn about(project: i64, found: &ConfigDetail) -> AnyView {
     let line = &found.line;
-    // What the button beside the title does.
+    // The API request of the button next to the title.
     let request = found.refusal.is_none().then(|| {
         let (of, fields) = match (line.deleted, line.enabled) {
             (true, _) => ("bring back", json!({"deleted": false})),
@@ -180,11 +180,11 @@ fn changing(project: i64, found: &ConfigDetail) -> AnyView {
     .into_any()
 }
 
-/// The settings that are files: each has a form of its own, for it carries one.
+/// Settings that are files. Each has a separate form, because it uploads a file.
 fn files(project: i64, found: &ConfigDetail) -> Option<AnyView> {
     let remove = ServerAction::<RemovePluginAttachment>::new();
     let removed = sent(remove);
-    // The upload tells its failures as those of saving.
+    // The upload reports its failures like the save form.
     let saved = sent(ServerAction::<SavePluginConfig>::new());
     let may_change = found.refusal.is_none();
     let file = |(at, setting): (usize, &Setting)| {
@@ -199,7 +199,7 @@ fn files(project: i64, found: &ConfigDetail) -> Option<AnyView> {
                 format!("Attached: {} ({size}).", text("name").unwrap_or("a file"))
             }
         };
-        // The upload names the field at fault as the form does.
+        // The upload names the invalid field like the save form.
         let field = format!("file-{at}");
         let ties = Ties::new(field.clone(), "", saved);
         let label = name.clone();
@@ -296,7 +296,7 @@ fn jobs(project: i64, found: &ConfigDetail) -> AnyView {
     .into_any()
 }
 
-/// What was written about it, newest first.
+/// The log of the config, newest first.
 fn log(project: i64, config: String) -> AnyView {
     let slice = slice_in_query(LINES);
     let drawn = async move {

@@ -1,23 +1,22 @@
-//! Two JSON texts line by line: what is the same, what went, what came.
+//! Compares two JSON texts line by line: equal, removed and added lines.
 
 use serde_json::Value;
 
-/// Lines of a text that are compared; longer ones stand beside each other as they are.
+/// Limit of lines per text for a comparison. Longer texts are shown without one.
 const MOST: usize = 600;
 
-/// A line of the comparison: the left side, the right side, and whether they are the
-/// same.
+/// A line of the comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Pair {
-    /// The line before.
+    /// The line in the first text, if it has one here.
     pub(super) left: Option<String>,
-    /// The line after.
+    /// The line in the second text, if it has one here.
     pub(super) right: Option<String>,
-    /// Whether both are the same.
+    /// Whether both texts have the same line.
     pub(super) same: bool,
 }
 
-/// Compares two JSON texts, whatever the order of their members.
+/// Compares two JSON texts. The order of object members does not matter.
 pub(super) fn compare(before: &str, after: &str) -> Vec<Pair> {
     let (left, right) = (lines(before), lines(after));
     if left.len() > MOST || right.len() > MOST {
@@ -34,7 +33,7 @@ pub(super) fn compare(before: &str, after: &str) -> Vec<Pair> {
     pairs
 }
 
-/// The lines of a JSON text. Objects of `serde_json` are in the order of their keys.
+/// The lines of a formatted JSON text. `serde_json` sorts the keys of objects.
 fn lines(text: &str) -> Vec<String> {
     let read = serde_json::from_str::<Value>(text);
     let pretty = read.and_then(|value| serde_json::to_string_pretty(&value));
@@ -47,9 +46,9 @@ fn beside(left: &[String], right: &[String], same: bool) -> Vec<Pair> {
     (0..left.len().max(right.len())).map(pair).collect()
 }
 
-/// Places of a longest common sequence of lines.
+/// Index pairs of a longest common subsequence of lines.
 fn common(left: &[String], right: &[String]) -> Vec<(usize, usize)> {
-    // What is common to the ends that begin at each pair of places.
+    // Length of the longest common subsequence of the suffixes at each pair of indexes.
     let width = right.len() + 1;
     let mut lengths = vec![0_u32; (left.len() + 1) * width];
     for i in (0..left.len()).rev() {

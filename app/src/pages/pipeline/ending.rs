@@ -1,4 +1,4 @@
-//! Deleting a config: it can be brought back, until it is deleted for good.
+//! Deletes a config: hiding it, which can be undone, and permanent deletion.
 
 use leptos::prelude::*;
 use serde_json::json;
@@ -13,7 +13,7 @@ use crate::ui::confirm::TypedConfirm;
 use crate::ui::form::{Back, FormFailure, sent};
 use crate::ui::sections::Section;
 
-/// The last section of a config.
+/// The last section of the config page.
 pub(super) fn ending(project: i64, found: &ConfigDetail) -> AnyView {
     let hide = ServerAction::<HidePluginConfig>::new();
     let hidden = sent(hide);
@@ -37,7 +37,7 @@ pub(super) fn ending(project: i64, found: &ConfigDetail) -> AnyView {
     .into_any()
 }
 
-/// Deleting it for good: what goes, and the name to type.
+/// Deletes the config permanently: the consequences, and a field for the name.
 #[component]
 fn ForGood(project: i64, config: String, name: String) -> impl IntoView {
     let delete = ServerAction::<DeletePluginConfig>::new();

@@ -1,5 +1,5 @@
-//! The fields of a form for the settings of a plugin, drawn from its
-//! `config_schema`. Settings that are files have forms of their own (`config`).
+//! Form fields for the settings of a plugin, generated from its `config_schema`. Settings
+//! that are files have separate forms (`config`).
 
 use leptos::prelude::*;
 use leptos::server::ServerAction;
@@ -16,8 +16,8 @@ use crate::ui::prose::prose;
 /// Longest value of a setting, in characters.
 const LONGEST: usize = 65_536;
 
-/// The fields. `values` are the present ones; none: the config is new, and begins
-/// with the defaults.
+/// The fields. `values` are the stored values. `None`: the config is new, and its fields
+/// have the defaults.
 pub(super) fn setting_fields(
     sent: Sent,
     form: &[Part],
@@ -41,13 +41,12 @@ pub(super) fn setting_fields(
     view! { <div class="settings">{fields}</div> }.into_any()
 }
 
-/// The names of the fields, for telling faults that no field shows.
+/// The names of the fields, to find errors that no field shows.
 pub(super) fn names(form: &[Part]) -> Vec<String> {
     with_fields(form).map(|(at, setting)| field(at, setting)).collect()
 }
 
-/// The failure of a form whose fields have names of the plugin's making, unless one
-/// of them shows it.
+/// The error of a form, unless one of its generated fields shows it.
 pub(super) fn failure<S>(action: ServerAction<S>, shown: &[String]) -> Option<AnyView>
 where
     S: ServerFn<Error = UiError> + Clone + Send + Sync + 'static,
@@ -64,7 +63,7 @@ fn file_words(setting: &Setting) -> AnyView {
         .into_any()
 }
 
-/// One setting. `present`: of a config that is there, the value if it has one.
+/// The field of one setting. `present` is the stored value of an existing config.
 fn one(sent: Sent, at: usize, setting: &Setting, present: Option<Option<&Value>>) -> AnyView {
     let key = setting.key.clone();
     let name = field(at, setting);
@@ -112,7 +111,8 @@ fn one(sent: Sent, at: usize, setting: &Setting, present: Option<Option<&Value>>
     .into_any()
 }
 
-/// A secret: what is stored is never shown, and stays when nothing is entered.
+/// The field of a secret. The stored value is never shown, and it stays if the field is
+/// left empty.
 fn secret(
     sent: Sent,
     at: usize,
@@ -121,7 +121,7 @@ fn secret(
     hint: String,
     is_set: bool,
 ) -> AnyView {
-    // Since when it is set is not known.
+    // The time when the secret was set is unknown.
     let set = is_set.then(String::new);
     let clearing = is_set.then(|| {
         view! {

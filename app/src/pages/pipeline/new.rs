@@ -1,4 +1,4 @@
-//! Letting a project use a plugin: choosing it, and its settings.
+//! Enables a plugin for a project: choosing it, and its settings.
 
 use leptos::prelude::*;
 use weir_model::plugin_configs::NAME_MAX;
@@ -19,7 +19,7 @@ use crate::ui::page::{PageHead, page};
 use crate::ui::query::in_query;
 use crate::ui::sections::Section;
 
-/// The page: the plugins to choose from, or the form of the chosen one.
+/// The list of plugins to choose from, or the form of the chosen plugin.
 #[component]
 pub(crate) fn NewConfig() -> impl IntoView {
     let (project, plugin) = (project_in_path(), in_query("plugin"));

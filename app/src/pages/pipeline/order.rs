@@ -1,5 +1,5 @@
-//! Putting transformations into another order: by buttons, by dragging
-//! (`behaviours::reorder`), and what is asked when somebody else did so meanwhile.
+//! Reorders transformations: with buttons, by dragging (`behaviours::reorder`), and the
+//! question after a conflict with another user.
 
 use leptos::prelude::*;
 use serde_json::{Map, Value, json};
@@ -21,7 +21,7 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// The order of these.
+    /// The order of these configs.
     pub(super) fn of(project: i64, listed: &[ConfigLine]) -> Self {
         Self { project, ids: listed.iter().map(|line| line.id.clone()).collect() }
     }
@@ -30,7 +30,7 @@ impl Order {
         self.ids.join(",")
     }
 
-    /// The order with two of them in each other's places.
+    /// The order after two configs swapped their positions.
     fn swapped(&self, one: usize, other: usize) -> String {
         let mut ids = self.ids.clone();
         if one.max(other) < ids.len() {
@@ -39,7 +39,7 @@ impl Order {
         ids.join(",")
     }
 
-    /// The present ones in the order that was wanted: new ones come last.
+    /// The current configs in the wanted order. New configs come last.
     fn wanted(&self, wanted: &str) -> Vec<String> {
         let asked = wanted.split(',').filter(|id| self.ids.iter().any(|known| known == id));
         let mut ids: Vec<String> = asked.map(str::to_owned).collect();
@@ -48,7 +48,7 @@ impl Order {
         ids
     }
 
-    /// The request that puts them into this order.
+    /// The API request that sets this order.
     pub(super) fn call(&self) -> ApiCall {
         let places = self.ids.iter().zip(1_u64..).map(|(id, at)| (id.clone(), Value::from(at)));
         let orders: Map<String, Value> = places.collect();
@@ -74,7 +74,7 @@ impl Order {
     }
 }
 
-/// A button that moves the config at a place to another.
+/// A button that moves a config to another position.
 pub(super) fn mover(
     order: &Order,
     from: usize,
@@ -99,8 +99,8 @@ pub(super) fn mover(
     .into_any()
 }
 
-/// What became of a new order that was refused: where somebody else was faster, both
-/// orders and the question which it is to be.
+/// The failure of a new order. After a conflict with another user: both orders, and the
+/// choice between them.
 pub(super) fn conflict(
     reorder: ServerAction<ReorderTransformations>,
     order: &Order,
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(order.seen(), "3,1,2");
         assert_eq!(order.swapped(0, 1), "1,3,2");
         assert_eq!(order.swapped(0, 9), "3,1,2");
-        // What is gone is left out, what is new comes last.
+        // Deleted configs are omitted, and new ones come last.
         assert_eq!(order.wanted("2,7,3"), ["2", "3", "1"]);
         let expected = serde_json::json!({"orders": {"3": 1, "1": 2, "2": 3}});
         assert_eq!(order.call().body, Some(expected));

@@ -1,4 +1,4 @@
-//! How it goes with a config: numbers, and what went wrong last.
+//! Metrics of a config, and its last failure.
 
 use leptos::prelude::*;
 
@@ -9,7 +9,7 @@ use crate::ui::json;
 use crate::ui::number::{grouped, percent};
 use crate::ui::time::Time;
 
-/// What was counted in the last 24 hours.
+/// Counts of the last 24 hours.
 pub(super) fn numbers(line: &ConfigLine) -> AnyView {
     let tried = line.succeeded.saturating_add(line.failed);
     let rate = match tried {
@@ -31,7 +31,7 @@ pub(super) fn numbers(line: &ConfigLine) -> AnyView {
     .into_any()
 }
 
-/// What went wrong last, with the event that it came of.
+/// The last failure, with the event that caused it.
 pub(super) fn fault(fault: FaultView) -> AnyView {
     let FaultView { message, at, event } = fault;
     let sample = event.map(|event| {

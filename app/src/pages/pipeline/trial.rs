@@ -1,4 +1,4 @@
-//! Trying transformations with an event: of one config, or of all.
+//! Trial of transformations with an event: of one config, or of all enabled ones.
 
 use leptos::prelude::*;
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ use crate::ui::time::minute;
 
 const TITLE: &str = "Try transformations";
 
-/// All enabled transformations of a project with one event.
+/// Runs all enabled transformations of a project with one event.
 #[component]
 pub(crate) fn TryAll() -> impl IntoView {
     let project = project_in_path();
@@ -43,8 +43,8 @@ pub(crate) fn TryAll() -> impl IntoView {
     })
 }
 
-/// The part of a page that tries one config, or all enabled ones. To be called before
-/// the page waits for anything.
+/// The section that tries one config, or all enabled ones. Call it before the page awaits
+/// anything.
 pub(super) fn trial(project: i64, config: Option<String>) -> AnyView {
     let asked = in_query("sample");
     let action = ServerAction::<TryPluginConfig>::new();
@@ -133,7 +133,7 @@ fn choice(recent: Vec<RecentEvent>, chosen: &str) -> AnyView {
     .into_any()
 }
 
-/// What became of the event.
+/// The result of the trial.
 fn result(tried: TriedView) -> AnyView {
     let TriedView { before, after, steps } = tried;
     let none = steps.is_empty().then(|| {
@@ -180,7 +180,7 @@ fn step(step: StepView) -> AnyView {
     .into_any()
 }
 
-/// Before and after side by side, with what changed marked.
+/// The event before and after, side by side, with changed lines marked.
 fn comparison(pairs: Vec<Pair>) -> AnyView {
     if pairs.iter().all(|pair| pair.same) {
         return view! { <p>"The event stays as it is."</p> }.into_any();

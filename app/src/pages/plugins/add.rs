@@ -1,5 +1,5 @@
-//! Adding a plugin: from the catalogue, from another host, from an archive, or
-//! written here.
+//! Adds a plugin: from the catalogue, from another host, from an archive, or with source
+//! written in the app.
 
 use leptos::prelude::*;
 use serde_json::json;
@@ -18,9 +18,9 @@ use crate::ui::page::{PageHead, page};
 use crate::ui::query::{FilterForm, in_query, with_query};
 use crate::ui::sections::Section;
 
-/// The request that makes a plugin of this list.
+/// The API request that adds a plugin to this list.
 fn call(organization: &str, shelf: &str) -> ApiCall {
-    // A list that there is not has no page.
+    // An unknown list has no page, so this default is never shown.
     let group = Shelf::of(shelf).unwrap_or(Shelf::Destinations).group().text();
     ApiCall::new("POST", format!("/api/organizations/{organization}/{group}/"), "plugin:write")
 }
@@ -142,7 +142,7 @@ fn offer(
     .into_any()
 }
 
-/// A repository or a package of another host.
+/// Adds a plugin from a repository or package of another host.
 #[component]
 fn FromAddress(
     organization: String,
@@ -175,7 +175,8 @@ fn FromAddress(
     }
 }
 
-/// An archive with source files: a form of its own, for it carries a file.
+/// Adds a plugin from an archive with source files. It is a separate form because it
+/// carries a file.
 #[component]
 fn FromArchive(organization: String, shelf: String, sent: Sent) -> impl IntoView {
     let hint = "A zip or a packed tar with plugin.json and the code.";
@@ -211,7 +212,7 @@ fn FromArchive(organization: String, shelf: String, sent: Sent) -> impl IntoView
     }
 }
 
-/// A plugin whose source is written here.
+/// Creates a plugin whose source is written in the app.
 #[component]
 fn Written(organization: String, shelf: String) -> impl IntoView {
     let write = ServerAction::<WritePlugin>::new();

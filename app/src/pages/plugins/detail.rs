@@ -1,4 +1,4 @@
-//! One plugin: what it does, who uses it, what was done with it.
+//! One plugin: description, configs that use it, history.
 
 use leptos::prelude::*;
 
@@ -22,7 +22,7 @@ use crate::ui::status::{Status, Tone};
 use crate::ui::table::{Column, Line, Table, cell};
 use crate::ui::time::Time;
 
-/// The page.
+/// The plugin page.
 #[component]
 pub(crate) fn PluginDetail() -> impl IntoView {
     let (organization, plugin) = (id_in_path(), in_path("plugin"));
@@ -62,7 +62,7 @@ pub(crate) fn PluginDetail() -> impl IntoView {
             <PageHead title=name within=found.organization_name.clone()>
                 {marks}
             </PageHead>
-            // What failed to be upgraded says first that nothing changed.
+            // The message of a failed upgrade begins with the fact that nothing changed.
             <FormFailure sent=upgraded />
             <FormFailure sent=checked />
             <FormFailure sent=switched />
@@ -142,7 +142,7 @@ fn about(found: &Detail, root: &str) -> AnyView {
     .into_any()
 }
 
-/// The configs that use it, and how to use it in another project.
+/// The configs that use the plugin, and how to add one in another project.
 fn uses(found: &Detail, switch: ServerAction<SwitchPluginConfig>) -> AnyView {
     let transforms = found.line.shelf == "transformations";
     let used: Vec<UseView> = found.uses.iter().filter(|one| !one.deleted).cloned().collect();
@@ -217,7 +217,7 @@ fn use_line(
     ])
 }
 
-/// What can be configured, as a table.
+/// The settings, as a table.
 fn configurable(form: &[Part]) -> AnyView {
     let line = |setting: &Setting| {
         let Setting { key, name, hint, kind, secret, required, default } = setting.clone();

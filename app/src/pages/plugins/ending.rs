@@ -1,4 +1,5 @@
-//! What reaches beyond a plugin: offering it to all organizations, and its end.
+//! Actions with effects beyond the plugin: sharing it with all organizations, and
+//! removing it.
 
 use leptos::prelude::*;
 use serde_json::json;
@@ -13,7 +14,7 @@ use crate::ui::form::{Back, Sent};
 use crate::ui::number::counted;
 use crate::ui::sections::Section;
 
-/// Offering it to all organizations, or taking the offer back.
+/// Shares the plugin with all organizations, or ends that.
 pub(super) fn offering(
     found: &PluginDetail,
     organization: &str,
@@ -60,7 +61,7 @@ pub(super) fn offering(
     .into_any()
 }
 
-/// Removing it: what goes, and the name to type.
+/// Removes the plugin: the consequences, and a field for the name.
 pub(super) fn removal(
     found: &PluginDetail,
     organization: &str,

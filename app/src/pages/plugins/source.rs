@@ -1,4 +1,4 @@
-//! The source of a plugin: reading it, and changing it in the browser.
+//! The source of a plugin: reading and editing.
 
 use leptos::prelude::*;
 use serde_json::{Map, Value};
@@ -24,10 +24,10 @@ use crate::ui::query::in_query;
 use crate::ui::sections::Section;
 
 const TITLE: &str = "Source";
-/// In the query, in the place of a file: a new one.
+/// Value of the query parameter for a new file.
 const NEW: &str = "*";
 
-/// The page.
+/// The source page.
 #[component]
 pub(crate) fn PluginSource() -> impl IntoView {
     let (organization, plugin, asked) = (id_in_path(), in_path("plugin"), in_query("file"));
@@ -89,14 +89,14 @@ pub(crate) fn PluginSource() -> impl IntoView {
     })
 }
 
-/// The file that is asked for, else the code, else the first one.
+/// The requested file, else the main code file, else the first file.
 fn chosen(files: &[(String, String)], asked: &str) -> Option<(String, String)> {
     let named = |wanted: &str| files.iter().find(|(name, _)| name == wanted);
     let found = named(asked).or_else(|| files.iter().find(|(name, _)| !name.ends_with(".json")));
     found.or_else(|| files.first()).cloned()
 }
 
-/// What is wrong, with links to the lines.
+/// The errors, with links to their lines.
 fn told(faults: &[(String, String)], root: &str) -> AnyView {
     let lines = faults
         .iter()
@@ -120,7 +120,8 @@ fn told(faults: &[(String, String)], root: &str) -> AnyView {
     .into_any()
 }
 
-/// The first number between colons, or behind one: `index.js:3:7: ...`.
+/// The line number in an error: the first positive number between separators, as in
+/// `index.js:3:7: ...`.
 fn line_of(fault: &str) -> Option<u32> {
     let parts = fault.split([':', ' ', ',', '(', ')']);
     parts.filter_map(|part| part.parse().ok()).find(|line| *line > 0)
@@ -145,14 +146,14 @@ fn links(
     view! { <nav aria-label="Files"><ul class="file-list">{files}{adding}</ul></nav> }.into_any()
 }
 
-/// The request that gives a file another text, or none at all.
+/// The API request that replaces the text of a file, or removes the file.
 fn change(organization: &str, line: &PluginLine, file: &str, text: Value) -> ApiCall {
     let mut files = Map::new();
     files.insert(file.to_owned(), text);
     call("PATCH", organization, line, "update_source/").with(Value::Object(files))
 }
 
-/// The form of a file; without a name it is a new one.
+/// The form of a file. Without a name, it creates a file.
 #[component]
 fn Editor(
     organization: String,

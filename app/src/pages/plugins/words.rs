@@ -1,35 +1,35 @@
-//! What the lists of plugins are called.
+//! Labels of the plugin lists.
 
 use weir_model::plugins::Shelf;
 
-/// The words of a list.
+/// The labels of a list.
 #[derive(Clone, Copy)]
 pub(super) struct Words {
-    /// Heading.
+    /// The heading.
     pub(super) title: &'static str,
-    /// What its plugins do.
+    /// What plugins of this list do.
     pub(super) lead: &'static str,
-    /// The button that adds one.
+    /// The label of the button that adds a plugin.
     pub(super) add: &'static str,
-    /// Heading where there is none.
+    /// The heading of an empty list.
     pub(super) none: &'static str,
-    /// One that could be there.
+    /// An example of a plugin.
     pub(super) example: &'static str,
 }
 
 impl Words {
-    /// The words of the list that the address names.
+    /// The labels of the list in the address.
     pub(super) fn of(shelf: &str) -> Self {
         Shelf::of(shelf).map_or(PLUGINS, words)
     }
 
-    /// All lists: the word in addresses, and the words.
+    /// All lists: name in the address, and labels.
     pub(super) fn all() -> [(&'static str, Self); 4] {
         Shelf::ALL.map(|shelf| (shelf.text(), words(shelf)))
     }
 }
 
-/// A list that is not there: the page says so.
+/// Labels for an unknown list. The page says that it does not exist.
 const PLUGINS: Words =
     Words { title: "Plugins", lead: "", add: "Add plugin", none: "No plugin", example: "" };
 

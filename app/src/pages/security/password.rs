@@ -1,4 +1,4 @@
-//! Choosing another password.
+//! Changes the password.
 
 use leptos::prelude::*;
 
@@ -31,8 +31,8 @@ pub(crate) fn PasswordSection() -> impl IntoView {
     }
 }
 
-/// The present password. It stands beside a field of the usual name, so it has one
-/// of its own.
+/// The field for the current password. Its id differs because the page has another field
+/// with the usual name.
 #[component]
 fn CurrentPassword(sent: Sent) -> impl IntoView {
     let fault = sent.fault("current_password");

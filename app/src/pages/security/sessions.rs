@@ -1,4 +1,4 @@
-//! Where one is signed in, and signing out there.
+//! The open sessions of the user, and signing out of them.
 
 use leptos::prelude::*;
 
@@ -13,7 +13,7 @@ use crate::ui::time::Time;
 /// The section about open sessions.
 #[component]
 pub(crate) fn SessionsSection(
-    /// The sessions, this one first.
+    /// The sessions, the current one first.
     sessions: Vec<SessionView>,
 ) -> impl IntoView {
     let end = ServerAction::<EndSession>::new();

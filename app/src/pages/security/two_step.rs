@@ -1,4 +1,4 @@
-//! Whether the second factor is on, and turning it on and off.
+//! The state of the second factor, and turning it on and off.
 
 use leptos::prelude::*;
 
@@ -12,17 +12,17 @@ use crate::ui::sections::Section;
 use crate::ui::status::{Status, Tone};
 use crate::ui::time::Time;
 
-/// Fewer recovery codes than this are worth a word.
+/// Fewer remaining recovery codes than this cause a warning.
 const FEW: usize = 3;
-/// Characters of a code, a recovery code included.
+/// Longest code or recovery code, in characters.
 const CODE_MAX: usize = 40;
-/// What proves that somebody has the factor.
+/// Explains which codes are accepted.
 const CODE_HINT: &str = "Six digits from your app, or a recovery code.";
 
 /// The section about the second factor.
 #[component]
 pub(crate) fn TwoStepSection(
-    /// What it is like.
+    /// The state of the second factor.
     factor: FactorView,
 ) -> impl IntoView {
     let content = match factor.since {
@@ -83,7 +83,7 @@ fn left(codes: usize) -> String {
 fn RenewForm() -> impl IntoView {
     let renew = ServerAction::<RenewRecoveryCodes>::new();
     let sent = sent(renew);
-    // What is wrong with a code stands at its field.
+    // An invalid code is reported at its field.
     let failed = sent.fault("code").is_some();
     view! {
         <FormFailure sent=sent fields=&["code"] />

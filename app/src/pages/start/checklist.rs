@@ -1,5 +1,5 @@
-//! What comes after the first event: ticked by fact, and put away by whoever is done
-//! with it.
+//! The steps after the first event. Completed steps are ticked, and users can hide the
+//! list.
 
 use leptos::prelude::*;
 
@@ -7,16 +7,16 @@ use crate::server_fns::project_start::{ChecklistView, HideChecklist};
 use crate::ui::form::{Back, FormFailure, sent};
 use crate::ui::icon::Icon;
 
-/// The checklist, or the way to have it back.
+/// The checklist, or the button that shows it again.
 #[component]
 pub(super) fn Checklist(
-    /// The project.
+    /// Number of the project.
     project: i64,
     /// Id of its organization.
     organization: String,
-    /// What is done.
+    /// Which steps are complete.
     list: ChecklistView,
-    /// Puts the list away.
+    /// Hides the list.
     hide: ServerAction<HideChecklist>,
 ) -> impl IntoView {
     let sent = sent(hide);

@@ -1,7 +1,7 @@
-//! The snippets of the start page, with host and key filled in. Each one is
-//! run as printed by the tests in `end2end`.
+//! The snippets of the start page, with host and key filled in. The tests in `end2end`
+//! run each snippet as it is shown.
 
-/// Label and text of each snippet. Without `whole` they lack the distinct id.
+/// Label and text of each snippet. If `whole` is false, the distinct id is missing.
 pub(super) fn of(host: &str, key: &str, whole: bool) -> Vec<(&'static str, String)> {
     let event = if whole { "first event" } else { "broken event" };
     vec![
@@ -12,8 +12,8 @@ pub(super) fn of(host: &str, key: &str, whole: bool) -> Vec<(&'static str, Strin
     ]
 }
 
-/// The event as an object, which Python and JavaScript write alike; its lines
-/// but the first are set in by `margin`.
+/// The event as an object literal, which is the same in Python and JavaScript. All lines
+/// except the first are indented by `margin`.
 fn json(key: &str, event: &str, whole: bool, margin: &str) -> String {
     let whom = if whole { format!(",\n{margin}  \"distinct_id\": \"me\"") } else { String::new() };
     format!(
