@@ -1,4 +1,4 @@
-//! Who is signed in, what the navigation shows, and changing one's own account.
+//! The signed-in user, the data of the navigation, and changes of the user's own account.
 
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -7,35 +7,35 @@ use crate::context::{enter, go, keep_theme, ui_error};
 use crate::error::UiError;
 use crate::theme::Theme;
 
-/// Whoever is signed in, with what the navigation shows.
+/// The signed-in user, with the data of the navigation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Viewer {
     /// First name.
     pub(crate) name: String,
     /// E-mail address.
     pub(crate) email: String,
-    /// Chosen theme.
+    /// The chosen theme.
     pub(crate) theme: Theme,
-    /// Whether they may see the instance.
+    /// Whether the user may see the instance page.
     pub(crate) staff: bool,
-    /// The project they looked at last.
+    /// Number of the project that the user visited last.
     pub(crate) project: Option<i64>,
-    /// Their organizations with projects.
+    /// The user's organizations with their projects.
     pub(crate) organizations: Vec<Place>,
 }
 
 /// An organization in the navigation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Place {
-    /// Id.
+    /// Id of the organization.
     pub(crate) id: String,
-    /// Name.
+    /// Name of the organization.
     pub(crate) name: String,
-    /// Number and name of its projects.
+    /// Number and name of each project.
     pub(crate) projects: Vec<(i64, String)>,
 }
 
-/// Whoever is signed in.
+/// Returns the signed-in user.
 #[server(prefix = "/_fn", endpoint = "get_viewer")]
 pub(crate) async fn get_viewer() -> Result<Viewer, UiError> {
     use weir_model::pagination::{MAX_LIMIT, Page};
@@ -59,8 +59,8 @@ pub(crate) async fn get_viewer() -> Result<Viewer, UiError> {
     })
 }
 
-/// How many exports of an organization fail, for the navigation. A page does not
-/// fail with it.
+/// Counts the failing exports of an organization, for the navigation. A failure here does
+/// not fail the page.
 #[server(prefix = "/_fn", endpoint = "count_failing_exports")]
 pub(crate) async fn count_failing_exports(organization: String) -> Result<u64, UiError> {
     let (services, ctx) = enter()?;
@@ -68,7 +68,7 @@ pub(crate) async fn count_failing_exports(organization: String) -> Result<u64, U
     Ok(services.exports.failing((&org).into()).await.unwrap_or(0))
 }
 
-/// Leads to where a visit begins: the project looked at last.
+/// Redirects to the start: the project that the user visited last.
 #[server(prefix = "/_fn", endpoint = "find_home")]
 pub(crate) async fn find_home() -> Result<(), UiError> {
     let (services, ctx) = enter()?;
@@ -80,7 +80,7 @@ pub(crate) async fn find_home() -> Result<(), UiError> {
     Ok(())
 }
 
-/// Looks at another project from now on.
+/// Sets the current project of the user.
 #[server(prefix = "/_fn", endpoint = "switch_project")]
 pub(crate) async fn switch_project(project: i64) -> Result<(), UiError> {
     let (services, ctx) = enter()?;
@@ -90,7 +90,7 @@ pub(crate) async fn switch_project(project: i64) -> Result<(), UiError> {
     Ok(())
 }
 
-/// Changes the name.
+/// Changes the user's name.
 #[server(prefix = "/_fn", endpoint = "rename_account")]
 pub(crate) async fn rename_account(
     #[server(default)] seen: String,
@@ -114,7 +114,7 @@ pub(crate) async fn rename_account(
     Ok(())
 }
 
-/// Changes the theme, here and wherever else the person signs in.
+/// Changes the theme on all devices of the user.
 #[server(prefix = "/_fn", endpoint = "choose_theme")]
 pub(crate) async fn choose_theme(theme: String) -> Result<(), UiError> {
     use weir_model::Patch;
@@ -128,24 +128,24 @@ pub(crate) async fn choose_theme(theme: String) -> Result<(), UiError> {
     Ok(())
 }
 
-/// The name of somebody, and the address that they sign in with.
+/// The name and e-mail address of a user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Address {
-    /// Id of the account.
+    /// Id of the user.
     pub(crate) id: String,
     /// The first name.
     pub(crate) first_name: String,
-    /// The last name; may be empty.
+    /// The last name. Can be empty.
     pub(crate) last_name: String,
-    /// The address.
+    /// The current e-mail address.
     pub(crate) email: String,
-    /// The one that takes its place once it is confirmed.
+    /// The new e-mail address that is not confirmed yet.
     pub(crate) pending: Option<String>,
-    /// Whether a new one is to be confirmed by mail.
+    /// Whether a new address is confirmed by mail.
     pub(crate) sends_mail: bool,
 }
 
-/// Name and address of whoever is signed in.
+/// Returns the name and address of the signed-in user.
 #[server(prefix = "/_fn", endpoint = "get_address")]
 pub(crate) async fn get_address() -> Result<Address, UiError> {
     let (services, ctx) = enter()?;
@@ -160,7 +160,7 @@ pub(crate) async fn get_address() -> Result<Address, UiError> {
     })
 }
 
-/// Changes the address; the present one takes back a change that waits.
+/// Changes the e-mail address. The current address cancels a pending change.
 #[server(prefix = "/_fn", endpoint = "change_address")]
 pub(crate) async fn change_address(email: String) -> Result<(), UiError> {
     let (services, ctx) = enter()?;

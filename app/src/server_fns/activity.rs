@@ -7,47 +7,47 @@ use weir_model::activity::{ActivityFilter, Deed, Subject};
 use crate::context::{enter_organization, ui_error};
 use crate::error::UiError;
 
-/// Members who are offered as actors.
+/// Limit of members in the actor filter.
 const ACTORS: u64 = 200;
 
-/// A page of entries.
+/// A page of audit entries.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ActivityView {
-    /// How many there are in all.
+    /// Total number of entries.
     pub(crate) total: u64,
-    /// Those of the page, newest first.
+    /// Entries of the page, newest first.
     pub(crate) entries: Vec<EntryView>,
-    /// Who can be asked for: id and name.
+    /// Actors for the filter: id and name.
     pub(crate) actors: Vec<(String, String)>,
 }
 
-/// An entry as pages show it.
+/// An audit entry as pages show it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct EntryView {
-    /// Id.
+    /// Id of the entry.
     pub(crate) id: String,
-    /// Who did it: id, name and address; `None` when the account is gone, or when
-    /// Weir did.
+    /// The actor: id, name and address. `None` if the user is deleted, or if Weir acted
+    /// automatically.
     pub(crate) who: Option<(String, String, String)>,
-    /// Whether Weir did it by itself.
+    /// Whether Weir acted automatically.
     pub(crate) by_service: bool,
-    /// Label of the API key that was used.
+    /// Label of the personal API key that was used.
     pub(crate) key: Option<String>,
-    /// What was done.
+    /// The audit action.
     pub(crate) deed: Deed,
-    /// To what kind of thing.
+    /// The kind of the changed object.
     pub(crate) subject: Subject,
-    /// Id of the thing.
+    /// Id of the object.
     pub(crate) item: String,
-    /// Its name at that time.
+    /// Name of the object at that time.
     pub(crate) name: Option<String>,
-    /// Fields that changed: name, before, after; empty for no value.
+    /// Changed fields: name, value before, value after. Empty means no value.
     pub(crate) changes: Vec<(String, String, String)>,
-    /// When.
+    /// Time of the change.
     pub(crate) at: String,
 }
 
-/// A page of what was changed in an organization.
+/// Lists audit entries of an organization.
 #[server(prefix = "/_fn", endpoint = "list_activity")]
 pub(crate) async fn list_activity(
     id: String,
@@ -92,7 +92,7 @@ pub(crate) async fn list_activity(
     })
 }
 
-/// A value for people; empty for none.
+/// A value as a text. Empty for no value.
 fn value(value: &serde_json::Value) -> String {
     match value {
         serde_json::Value::Null => String::new(),

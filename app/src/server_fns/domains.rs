@@ -10,9 +10,9 @@ use crate::error::UiError;
 /// The domains of an organization.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DomainsView {
-    /// In the order of their names.
+    /// The domains, sorted by name.
     pub(crate) domains: Vec<DomainDetails>,
-    /// Whether the person may change them.
+    /// Whether the user may change them.
     pub(crate) may_change: bool,
 }
 
@@ -21,20 +21,20 @@ pub(crate) struct DomainsView {
 pub(crate) struct DomainView {
     /// The domain.
     pub(crate) details: DomainDetails,
-    /// Whether the certificate has expired.
+    /// Whether the SAML certificate has expired.
     pub(crate) certificate_expired: bool,
-    /// Whether the person may change it.
+    /// Whether the user may change the domain.
     pub(crate) may_change: bool,
-    /// Addresses of the members whom its rules touch.
+    /// Addresses of the members to whom its rules apply.
     pub(crate) touched: Vec<String>,
-    /// Whether the person is among them.
+    /// Whether the rules apply to the user.
     pub(crate) touches_you: bool,
-    /// The ways of signing in that people can be bound to: text on the wire, name,
-    /// whether this instance has it.
+    /// The ways of signing in that a domain can require: value in the API, name, and
+    /// whether this instance supports it.
     pub(crate) ways: Vec<(String, String, bool)>,
 }
 
-/// The domains of an organization.
+/// Lists the domains of an organization.
 #[server(prefix = "/_fn", endpoint = "list_domains")]
 pub(crate) async fn list_domains(id: String) -> Result<DomainsView, UiError> {
     use weir_model::pagination::{MAX_LIMIT, Page};
@@ -47,7 +47,7 @@ pub(crate) async fn list_domains(id: String) -> Result<DomainsView, UiError> {
     Ok(DomainsView { domains: found.results, may_change })
 }
 
-/// One domain.
+/// Returns one domain.
 #[server(prefix = "/_fn", endpoint = "get_domain")]
 pub(crate) async fn get_domain(id: String, domain: String) -> Result<DomainView, UiError> {
     use weir_model::domains::SsoEnforcement;
@@ -78,13 +78,13 @@ pub(crate) async fn get_domain(id: String, domain: String) -> Result<DomainView,
     })
 }
 
-/// What the form says of a domain that is taken. The words of the API are given,
-/// and do not help on.
+/// The error for a domain that is already claimed. The text of the API is a fixed
+/// contract and does not help users.
 const TAKEN: &str = "This domain is claimed already. If it is not in the list above, another \
                      organization on this instance has verified it. Whoever runs the instance can \
                      release it.";
 
-/// Claims a domain and leads to its page.
+/// Claims a domain and redirects to its page.
 #[server(prefix = "/_fn", endpoint = "add_domain")]
 pub(crate) async fn add_domain(id: String, domain: String) -> Result<(), UiError> {
     use weir_model::domains::{DomainInput, SamlPatch};
@@ -102,7 +102,7 @@ pub(crate) async fn add_domain(id: String, domain: String) -> Result<(), UiError
     Ok(())
 }
 
-/// Asks name servers for the record of a domain.
+/// Looks up the DNS record of a domain.
 #[server(prefix = "/_fn", endpoint = "check_domain")]
 pub(crate) async fn check_domain(id: String, domain: String) -> Result<(), UiError> {
     let (services, org) = enter_organization(&id).await?;
@@ -111,8 +111,8 @@ pub(crate) async fn check_domain(id: String, domain: String) -> Result<(), UiErr
     Ok(())
 }
 
-/// Says whether people of a domain become members when they sign in through a
-/// provider.
+/// Sets whether users with an address of the domain become members when they sign in
+/// through a provider.
 #[server(prefix = "/_fn", endpoint = "set_provisioning")]
 pub(crate) async fn set_provisioning(
     id: String,
@@ -129,7 +129,7 @@ pub(crate) async fn set_provisioning(
     update(&id, &domain, patch).await
 }
 
-/// Says how people of a domain must sign in.
+/// Sets how users with an address of the domain must sign in.
 #[server(prefix = "/_fn", endpoint = "enforce_sso")]
 pub(crate) async fn enforce_sso(
     id: String,
@@ -144,8 +144,7 @@ pub(crate) async fn enforce_sso(
     update(&id, &domain, patch).await
 }
 
-/// Saves what a domain's SAML provider says of itself. What is left empty is
-/// taken away.
+/// Saves the settings of a domain's SAML provider. Empty fields are removed.
 #[server(prefix = "/_fn", endpoint = "save_saml")]
 pub(crate) async fn save_saml(
     id: String,
@@ -198,7 +197,7 @@ async fn update(
     Ok(())
 }
 
-/// Gives a domain up, if its name was typed.
+/// Removes a domain if its name was typed.
 #[server(prefix = "/_fn", endpoint = "remove_domain")]
 pub(crate) async fn remove_domain(
     id: String,

@@ -7,7 +7,7 @@ use crate::context::{enter_project, ui_error};
 use crate::error::UiError;
 use crate::live::Row;
 
-/// The latest of everything that reached a project, newest first.
+/// Lists the latest rows of a project, newest first.
 #[server(prefix = "/_fn", endpoint = "list_live_rows")]
 pub(crate) async fn list_live_rows(project: i64, limit: u16) -> Result<Vec<Row>, UiError> {
     let (services, project) = enter_project(project).await?;

@@ -1,4 +1,5 @@
-//! Batch exports: the list, one of them, pausing and deleting.
+//! Batch exports: the list, one export, pausing, resuming and deleting. Creating and
+//! editing is in `form`, runs are in `runs`, backfills in `backfills`.
 
 pub(crate) mod backfills;
 pub(crate) mod config;
@@ -13,14 +14,14 @@ use weir_model::exports::{BatchExport, Run};
 use crate::context::{done, enter_organization, tell, tell_with_undo, ui_error};
 use crate::error::UiError;
 
-/// An organization, as far as pages about exports name it.
+/// An organization with the names that pages about exports show.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct House {
-    /// Id.
+    /// Id of the organization.
     pub(crate) id: String,
-    /// Name.
+    /// Name of the organization.
     pub(crate) name: String,
-    /// Its projects: number and name.
+    /// Number and name of each project.
     pub(crate) projects: Vec<(i64, String)>,
 }
 
@@ -48,43 +49,43 @@ impl From<weir_model::organizations::Organization> for House {
 pub(crate) struct ExportLine {
     /// The export.
     pub(crate) export: BatchExport,
-    /// How it is doing: `failing`, `active` or `paused`.
+    /// The condition: `failing`, `active` or `paused`.
     pub(crate) condition: String,
-    /// Its newest runs, newest first.
+    /// The newest runs, newest first.
     pub(crate) recent: Vec<Run>,
-    /// When the next run starts.
+    /// Start time of the next run.
     pub(crate) next_run: Option<String>,
 }
 
 /// A page of the list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ExportList {
-    /// Where they are.
+    /// The organization.
     pub(crate) house: House,
-    /// How many there are without a filter.
+    /// Total number of exports, without the filter.
     pub(crate) all: u64,
-    /// How many the filter takes.
+    /// Number of exports that match the filter.
     pub(crate) count: u64,
-    /// Those of this page.
+    /// The exports of this page.
     pub(crate) lines: Vec<ExportLine>,
 }
 
-/// One export with what its pages have in common.
+/// One export, with the data that all its pages show.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ExportHead {
-    /// Where it is.
+    /// The organization.
     pub(crate) house: House,
     /// The export.
     pub(crate) export: BatchExport,
-    /// How it is doing: `failing`, `active` or `paused`.
+    /// The condition: `failing`, `active` or `paused`.
     pub(crate) condition: String,
-    /// When the next run starts.
+    /// Start time of the next run.
     pub(crate) next_run: Option<String>,
-    /// Whether the person signed in recently enough to change where it goes.
+    /// Whether the sign-in is recent enough to change the destination.
     pub(crate) recent_sign_in: bool,
 }
 
-/// The exports of an organization, those that fail first.
+/// Lists the exports of an organization, failing ones first.
 #[server(prefix = "/_fn", endpoint = "list_exports")]
 pub(crate) async fn list_exports(
     organization: String,
@@ -121,7 +122,7 @@ pub(crate) async fn list_exports(
     })
 }
 
-/// One export.
+/// Returns one export.
 #[server(prefix = "/_fn", endpoint = "get_export")]
 pub(crate) async fn get_export(
     organization: String,
@@ -153,12 +154,12 @@ pub(crate) async fn pause_export(organization: String, export: String) -> Result
     Ok(())
 }
 
-/// Lets the schedule of an export go on, perhaps with a backfill of what was missed.
+/// Resumes the schedule of an export, optionally with a backfill of the missed intervals.
 #[server(prefix = "/_fn", endpoint = "unpause_export")]
 pub(crate) async fn unpause_export(
     organization: String,
     export: String,
-    // A box that is not ticked is not sent.
+    // Browsers do not send unticked boxes.
     #[server(default)] backfill: Option<String>,
 ) -> Result<(), UiError> {
     let (services, org) = enter_organization(&organization).await?;
@@ -175,7 +176,7 @@ pub(crate) async fn unpause_export(
     Ok(())
 }
 
-/// Deletes an export, if its name was typed.
+/// Deletes an export if its name was typed.
 #[server(prefix = "/_fn", endpoint = "delete_export")]
 pub(crate) async fn delete_export(
     organization: String,

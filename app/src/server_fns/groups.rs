@@ -10,60 +10,60 @@ use crate::error::UiError;
 /// A group in the list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct GroupLine {
-    /// Its type.
+    /// The group type.
     pub(crate) kind: String,
-    /// Its key.
+    /// The group key.
     pub(crate) key: String,
-    /// A name among its properties.
+    /// The name in its properties.
     pub(crate) name: Option<String>,
-    /// How many properties it has.
+    /// Number of properties.
     pub(crate) properties: usize,
-    /// When it was first seen.
+    /// Time when it was first seen.
     pub(crate) first_seen: String,
 }
 
-/// A part of the list.
+/// A page of the list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct GroupList {
     /// All types of the project.
     pub(crate) types: Vec<String>,
     /// The groups.
     pub(crate) groups: Vec<GroupLine>,
-    /// Whether there may be more.
+    /// Whether more groups can exist.
     pub(crate) more: bool,
-    /// Where to look further, when many were looked at and few found.
+    /// Cursor to continue the search, after many groups were read and few matched.
     pub(crate) further: Option<String>,
 }
 
 /// A group in full.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct GroupView {
-    /// A name among its properties, else its key.
+    /// The name in its properties, else the key.
     pub(crate) name: String,
-    /// Its properties: name and JSON text.
+    /// Properties: name and JSON text.
     pub(crate) properties: Vec<(String, String)>,
-    /// When it was made; `None`: events name it, but none has made it.
+    /// Time of its creation. `None`: events name the group, but no event created it.
     pub(crate) first_seen: Option<String>,
-    /// Persons with events of it: id, name, events.
+    /// Persons with events of the group: id, name, number of events.
     pub(crate) members: Vec<(String, String, u64)>,
-    /// Its latest events.
+    /// Recent events.
     pub(crate) events: Vec<EventLine>,
-    /// How many events of the project were looked at.
+    /// Number of the project's events that were read.
     pub(crate) looked_at: usize,
-    /// Whether there are older ones.
+    /// Whether older events exist.
     pub(crate) more: bool,
 }
 
-/// Groups, of one type or of all, whose key or properties contain a text.
+/// Lists groups, of one type or of all, whose key or properties contain a text.
 #[server(prefix = "/_fn", endpoint = "list_groups")]
 pub(crate) async fn list_groups(
     project: i64,
-    // Name of the type; all when empty.
+    // Name of the group type. Empty: all types.
     #[server(default)] kind: String,
     #[server(default)] search: String,
     limit: u32,
     offset: u32,
-    // Where to go on.
+    // Cursor of the previous page.
     #[server(default)] after: String,
 ) -> Result<GroupList, UiError> {
     use weir_model::groups::GroupQuery;
@@ -108,7 +108,8 @@ pub(crate) async fn list_groups(
     })
 }
 
-/// A group with what the latest events tell of it: also one that events only name.
+/// Returns a group with data from recent events. Also works for a group that only events
+/// name.
 #[server(prefix = "/_fn", endpoint = "get_group")]
 pub(crate) async fn get_group(
     project: i64,
@@ -136,7 +137,7 @@ pub(crate) async fn get_group(
         created_at: Timestamp::EPOCH,
     });
     let seen = services.groups.seen(&project, &group).await.map_err(ui_error)?;
-    // Nothing that was looked at speaks of it.
+    // None of the events names the group.
     if first_seen.is_none() && seen.events.is_empty() && !seen.more {
         return Err(ui_error(Error::NotFound("Not found.")));
     }
@@ -153,7 +154,7 @@ pub(crate) async fn get_group(
     })
 }
 
-/// Properties in order of their names, with the digits that were sent.
+/// Properties sorted by name. Numbers keep the digits that were sent.
 fn read(properties: &str) -> Vec<(String, String)> {
     use std::collections::BTreeMap;
 

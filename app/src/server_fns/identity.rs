@@ -12,16 +12,16 @@ use crate::context::{
 use crate::error::UiError;
 use crate::theme::Theme;
 
-/// What the sign-in page needs to know.
+/// Data of the sign-in page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Door {
-    /// Whether there is anybody who could sign in.
+    /// Whether the instance has a user.
     pub(crate) is_set_up: bool,
     /// Whether a session cannot work at this address.
     pub(crate) insecure: bool,
 }
 
-/// What the sign-in page needs to know. Whoever is signed in goes on to `next`.
+/// Returns the data of the sign-in page. A signed-in user is redirected to `next`.
 #[server(prefix = "/_fn", endpoint = "open_door")]
 pub(crate) async fn open_door(next: String) -> Result<Door, UiError> {
     let (services, visit) = anyone()?;
@@ -32,9 +32,9 @@ pub(crate) async fn open_door(next: String) -> Result<Door, UiError> {
     Ok(Door { is_set_up, insecure: visit.insecure })
 }
 
-/// Signs in and goes on to `next`; to the page that says so where the address
-/// must be confirmed first, and to the one that asks for a second factor. With a code of
-/// it at once nobody has to wait because of others' tries.
+/// Signs in and redirects to `next`. Redirects to another page if the e-mail address must
+/// be confirmed first, or if a second factor is required. A code in the same request
+/// avoids the wait that failed attempts of others can cause.
 #[server(prefix = "/_fn", endpoint = "sign_in")]
 pub(crate) async fn sign_in(
     email: String,
@@ -63,7 +63,7 @@ pub(crate) async fn sign_in(
     come_in(&services, &session, &visit, &next).await
 }
 
-/// Keeps a session that was just opened and goes on to `next`.
+/// Sets the cookies of a new session and redirects to `next`.
 pub(crate) async fn come_in(
     services: &Services,
     session: &NewSession,
@@ -73,7 +73,7 @@ pub(crate) async fn come_in(
     keep_session(session);
     let opened = services.identity.session(&session.token, visit.request_id.clone());
     if let Some(ctx) = opened.await.map_err(ui_error)? {
-        // The theme that was chosen on another device.
+        // The theme may have been chosen on another device.
         let me = services.users.me(&ctx).await.map_err(ui_error)?;
         keep_theme(Theme::from_word(me.theme_mode.as_deref().unwrap_or_default()));
     }
@@ -81,7 +81,7 @@ pub(crate) async fn come_in(
     Ok(())
 }
 
-/// Lets whoever is signed in prove it once more, and goes on to `next`.
+/// Confirms the identity of the signed-in user, and redirects to `next`.
 #[server(prefix = "/_fn", endpoint = "sign_in_again")]
 pub(crate) async fn sign_in_again(password: String, next: String) -> Result<(), UiError> {
     let (services, ctx) = enter()?;

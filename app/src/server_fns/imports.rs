@@ -6,74 +6,74 @@ use serde::{Deserialize, Serialize};
 use crate::context::{enter_project, go, ui_error};
 use crate::error::UiError;
 
-/// Everything that is known of migrations.
+/// Data of the migrations page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ImportsView {
-    /// Those that people have announced, the newest first.
+    /// Announced migrations, newest first.
     pub(crate) plans: Vec<PlanView>,
-    /// What came from where, the newest day first.
+    /// Migrated events by source, newest day first.
     pub(crate) sources: Vec<SourceView>,
 }
 
-/// A migration that somebody has announced.
+/// An announced migration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PlanView {
-    /// Id.
+    /// Id of the migration.
     pub(crate) id: String,
-    /// Where the events come from.
+    /// The system that the events come from.
     pub(crate) source: String,
-    /// Name of the file; may be empty.
+    /// Name of the file. Can be empty.
     pub(crate) file: String,
-    /// What else is to be known.
+    /// A note for other users.
     pub(crate) note: String,
-    /// How many events there are, if that is known.
+    /// Expected number of events, if known.
     pub(crate) total: Option<u64>,
-    /// Historical events that came since.
+    /// Number of historical events received since the start.
     pub(crate) sent: u64,
-    /// Seconds until all are sent, if that can be told.
+    /// Estimated seconds until the end, if it can be computed.
     pub(crate) seconds_left: Option<u64>,
-    /// When it was started.
+    /// Start time.
     pub(crate) created_at: String,
-    /// When it was marked finished.
+    /// Time when it was marked as finished.
     pub(crate) finished_at: Option<String>,
 }
 
-/// Events of one key and library on one day.
+/// Events of one key and client library on one day.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SourceView {
     /// The day, such as 2026-08-21.
     pub(crate) day: String,
     /// The beginning of the key.
     pub(crate) key: String,
-    /// The library.
+    /// The client library.
     pub(crate) library: String,
-    /// Whether they came with `historical_migration`.
+    /// Whether the events were sent with `historical_migration`.
     pub(crate) historical: bool,
-    /// Events that were sent.
+    /// Number of events sent.
     pub(crate) sent: u64,
-    /// Those that were accepted.
+    /// Number of events accepted.
     pub(crate) accepted: u64,
-    /// Those that were not.
+    /// Number of events dropped.
     pub(crate) dropped: u64,
-    /// Events of a minute, on average.
+    /// Average events per minute.
     pub(crate) rate: u64,
-    /// Events of the fullest minute.
+    /// Highest number of events in one minute.
     pub(crate) peak: u64,
-    /// The earliest and the latest event time.
+    /// Earliest and latest event time.
     pub(crate) times: Option<(String, String)>,
-    /// When the last request came.
+    /// Time of the last request.
     pub(crate) last_at: String,
-    /// Events that are earlier than the one before.
+    /// Number of events with an earlier time than the event before.
     pub(crate) out_of_order: u64,
-    /// Events that were ahead of our clock.
+    /// Number of events with a time in the future.
     pub(crate) future: u64,
     /// Events without a distinct id.
     pub(crate) missing_ids: u64,
-    /// Codes of reasons for which events were dropped.
+    /// Drop reasons with their counts.
     pub(crate) reasons: Vec<(String, u64)>,
 }
 
-/// What is known of the migrations of a project.
+/// Returns the migrations of a project.
 #[server(prefix = "/_fn", endpoint = "get_imports")]
 pub(crate) async fn get_imports(project: i64) -> Result<ImportsView, UiError> {
     use weir_model::Timestamp;
@@ -121,7 +121,7 @@ pub(crate) async fn get_imports(project: i64) -> Result<ImportsView, UiError> {
     })
 }
 
-/// Announces a migration and leads to its script.
+/// Announces a migration and redirects to its script.
 #[server(prefix = "/_fn", endpoint = "start_import")]
 pub(crate) async fn start_import(
     project: i64,
@@ -139,7 +139,7 @@ pub(crate) async fn start_import(
     Ok(())
 }
 
-/// Marks a migration finished.
+/// Marks a migration as finished.
 #[server(prefix = "/_fn", endpoint = "finish_import")]
 pub(crate) async fn finish_import(project: i64, plan: String) -> Result<(), UiError> {
     let (services, project) = enter_project(project).await?;

@@ -7,24 +7,24 @@ use crate::context::{enter, facts, ui_error};
 use crate::error::UiError;
 use crate::facts::Facts;
 
-/// What staff sees.
+/// Data of the instance page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct InstanceView {
-    /// What the process knows of itself.
+    /// Facts about the process.
     pub(crate) facts: Facts,
-    /// Whether mail is sent.
+    /// Whether the instance sends mail.
     pub(crate) sends_mail: bool,
-    /// Accounts.
+    /// Number of users.
     pub(crate) users: u64,
-    /// Organizations.
+    /// Number of organizations.
     pub(crate) organizations: u64,
-    /// Projects.
+    /// Number of projects.
     pub(crate) projects: u64,
-    /// Events that can be read back.
+    /// Number of stored events.
     pub(crate) events: u64,
 }
 
-/// The instance as it is now. For others than staff there is none.
+/// Returns the data of the instance page. Not found for other users than staff.
 #[server(prefix = "/_fn", endpoint = "get_instance")]
 pub(crate) async fn get_instance() -> Result<InstanceView, UiError> {
     let (services, ctx) = enter()?;
@@ -39,7 +39,8 @@ pub(crate) async fn get_instance() -> Result<InstanceView, UiError> {
     })
 }
 
-/// Lets staff pass to what else only staff sees. For others there is nothing.
+/// Checks that the user is staff, for other pages of the instance. Not found for other
+/// users.
 #[server(prefix = "/_fn", endpoint = "enter_instance")]
 pub(crate) async fn enter_instance() -> Result<(), UiError> {
     let (services, ctx) = enter()?;

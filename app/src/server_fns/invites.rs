@@ -10,76 +10,76 @@ use crate::error::UiError;
 /// A page of invites.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct InvitesView {
-    /// How many there are in all.
+    /// Total number of invites.
     pub(crate) total: u64,
-    /// Those of the page.
+    /// Invites of the page.
     pub(crate) invites: Vec<InviteView>,
-    /// Whether mails are sent here.
+    /// Whether the instance sends mail.
     pub(crate) sends_mail: bool,
-    /// The levels that the person may give.
+    /// The levels that the user may assign.
     pub(crate) levels: Vec<Choosable>,
 }
 
 /// An invite as pages show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct InviteView {
-    /// Id: for those who could have made the invite.
+    /// Id of the invite, for users who may create such an invite.
     pub(crate) id: Option<String>,
-    /// Address of the invited person.
+    /// E-mail address of the invited user.
     pub(crate) email: String,
-    /// First name; may be empty.
+    /// First name. Can be empty.
     pub(crate) first_name: String,
-    /// What the person will be.
+    /// The level that the new member will have.
     pub(crate) level: Choosable,
-    /// Words for the person.
+    /// A message to the invited user.
     pub(crate) message: Option<String>,
-    /// First name of who invited; empty when that account is gone.
+    /// First name of the inviting user. Empty if that user is deleted.
     pub(crate) invited_by: String,
-    /// When it was made.
+    /// Time of creation.
     pub(crate) sent_at: String,
-    /// Until when it can be taken up.
+    /// Expiry time.
     pub(crate) expires_at: String,
-    /// Whether that time is over.
+    /// Whether the invite has expired.
     pub(crate) expired: bool,
-    /// Whether a mail was tried to be sent.
+    /// Whether Weir tried to send the mail.
     pub(crate) mailed: bool,
 }
 
-/// The link of an invite that was made just now.
+/// The link of a new invite.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct NewLink {
-    /// Address of the invited person.
+    /// E-mail address of the invited user.
     pub(crate) email: String,
-    /// Address of the page that takes the invite up.
+    /// Address of the page that accepts the invite.
     pub(crate) link: String,
 }
 
-/// Links that wait for the page that shows them.
+/// Links kept for the page that shows them.
 #[derive(Serialize, Deserialize)]
 struct Kept {
     organization: String,
     links: Vec<(String, weir_model::invites::LinkToken)>,
 }
 
-/// The name under which new links wait for their page.
+/// The key under which new links are kept.
 const FLASH: &str = "invites";
 
-/// Somebody of a list that was pasted.
+/// An entry of a pasted list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ListedView {
-    /// What was written.
+    /// The pasted text.
     pub(crate) text: String,
-    /// The address in it.
+    /// The e-mail address in it.
     pub(crate) email: String,
     /// The first name in it.
     pub(crate) first_name: String,
-    /// Whether the person is invited.
+    /// Whether this entry will be invited.
     pub(crate) invited: bool,
-    /// What becomes of it, in words.
+    /// The result for this entry, in words.
     pub(crate) verdict: String,
 }
 
-/// A page of invites, newest first.
+/// Lists invites, newest first.
 #[server(prefix = "/_fn", endpoint = "list_invites")]
 pub(crate) async fn list_invites(
     id: String,
@@ -115,7 +115,7 @@ pub(crate) async fn list_invites(
     })
 }
 
-/// The links of the invites that were made just before. A second call finds none.
+/// Returns the links of new invites once. A second call returns none.
 #[server(prefix = "/_fn", endpoint = "reveal_invite_links")]
 pub(crate) async fn reveal_invite_links(id: String) -> Result<Vec<NewLink>, UiError> {
     let (services, ctx, token) = enter_with_token()?;
@@ -130,7 +130,7 @@ pub(crate) async fn reveal_invite_links(id: String) -> Result<Vec<NewLink>, UiEr
     Ok(kept.links.into_iter().map(show).collect())
 }
 
-/// Leaves the links of new invites for the page that shows them once.
+/// Keeps the links of new invites for the page that shows them once.
 async fn keep_links(id: &str, made: &[weir_model::invites::Invite]) -> Result<(), UiError> {
     let (services, ctx, token) = enter_with_token()?;
     let link = |invite: &weir_model::invites::Invite| {
@@ -143,7 +143,7 @@ async fn keep_links(id: &str, made: &[weir_model::invites::Invite]) -> Result<()
     services.identity.put_flash(&ctx, &token, FLASH, &text).await.map_err(ui_error)
 }
 
-/// Whom a pasted list would invite, and whom not.
+/// Previews which entries of a pasted list will be invited.
 #[server(prefix = "/_fn", endpoint = "preview_invites")]
 pub(crate) async fn preview_invites(
     id: String,
@@ -170,7 +170,7 @@ pub(crate) async fn preview_invites(
     Ok(listed.into_iter().map(show).collect())
 }
 
-/// Invites those of a pasted list who can be invited.
+/// Invites all valid entries of a pasted list.
 #[server(prefix = "/_fn", endpoint = "send_invites")]
 pub(crate) async fn send_invites(
     id: String,
@@ -195,7 +195,7 @@ pub(crate) async fn send_invites(
     Ok(())
 }
 
-/// Makes an invite again, with a new link, and mails it where mail is set up.
+/// Creates an invite again, with a new link, and mails it if mail is configured.
 #[server(prefix = "/_fn", endpoint = "resend_invite")]
 pub(crate) async fn resend_invite(id: String, invite: String) -> Result<(), UiError> {
     let (services, org) = enter_organization(&id).await?;
@@ -205,7 +205,7 @@ pub(crate) async fn resend_invite(id: String, invite: String) -> Result<(), UiEr
     Ok(())
 }
 
-/// Takes an invite back.
+/// Revokes an invite.
 #[server(prefix = "/_fn", endpoint = "revoke_invite")]
 pub(crate) async fn revoke_invite(id: String, invite: String) -> Result<(), UiError> {
     let (services, org) = enter_organization(&id).await?;

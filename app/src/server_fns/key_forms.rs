@@ -1,4 +1,6 @@
-//! Making a personal API key and changing what it may do.
+//! Forms of personal API keys: creating and editing.
+//!
+//! What does not belong here: the list and other actions (`keys`).
 
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -7,45 +9,45 @@ use super::keys::reveal;
 use crate::context::{enter, enter_with_token, ui_error};
 use crate::error::UiError;
 
-/// What a form says that it shows: the key as a whole.
+/// Name of the value that the form compares for concurrent edits: the key as a whole.
 pub(crate) const KEY: &str = "key";
 
-/// An offer for how long a new key works.
+/// A choice of the lifetime of a new key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Expiry {
-    /// Days; 0: for ever.
+    /// Number of days. 0: the key does not expire.
     pub(crate) days: u16,
     /// The last day, such as 18 Feb 2027.
     pub(crate) until: Option<String>,
 }
 
-/// What the form of a key offers.
+/// Data for the form of a key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct KeyOffer {
-    /// How long a key can work.
+    /// Choices of the lifetime.
     pub(crate) expiries: Vec<Expiry>,
-    /// The first day that can be a key's last, such as 2027-02-18.
+    /// The first valid expiry day, such as 2027-02-18.
     pub(crate) today: String,
-    /// Organizations that it can be limited to: id and name.
+    /// Organizations to choose from: id and name.
     pub(crate) organizations: Vec<(String, String)>,
-    /// Projects that it can be limited to: number, name, name of the organization.
+    /// Projects to choose from: number, name, name of the organization.
     pub(crate) projects: Vec<(i64, String, String)>,
 }
 
-/// Where a key works.
+/// The limits of a key.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Reach {
-    /// `organizations`, `projects`, or empty for all that the person belongs to.
+    /// `organizations`, `projects`, or empty for everything that the user can access.
     pub(crate) kind: String,
-    /// Ids.
+    /// Ids of organizations.
     pub(crate) organizations: Vec<String>,
-    /// Numbers.
+    /// Numbers of projects.
     pub(crate) projects: Vec<i64>,
 }
 
-/// What the form of a key offers. Asks for a recent sign-in beforehand, so that
-/// nothing typed is lost to it.
+/// Returns the data for the form of a key. Requires a recent sign-in before the form is
+/// shown, so that typed values are not lost later.
 #[server(prefix = "/_fn", endpoint = "get_key_offer")]
 pub(crate) async fn get_key_offer() -> Result<KeyOffer, UiError> {
     use weir_model::pagination::{MAX_LIMIT, Page};
@@ -74,12 +76,12 @@ pub(crate) async fn get_key_offer() -> Result<KeyOffer, UiError> {
     })
 }
 
-/// Creates a key and leads to the page that shows its value.
+/// Creates a key and redirects to the page that shows its value.
 #[server(prefix = "/_fn", endpoint = "create_key")]
 pub(crate) async fn create_key(
     label: String,
     preset: String,
-    // One per object, empty for none.
+    // One value per object. Empty for no access.
     #[server(default)] scopes: Vec<String>,
     #[server(default)] reach: Reach,
     days: String,
@@ -97,7 +99,7 @@ pub(crate) async fn create_key(
     reveal(&services, &ctx, &token, key).await
 }
 
-/// Changes what a key is called, what it may do and what it is limited to.
+/// Changes the label, scopes and limits of a key.
 #[server(prefix = "/_fn", endpoint = "update_key")]
 pub(crate) async fn update_key(
     id: String,
@@ -113,7 +115,8 @@ pub(crate) async fn update_key(
     use crate::edits::{Seen, changed_elsewhere, fingerprint};
 
     let (services, ctx) = enter()?;
-    // What a key may do is one choice of many parts: parts of two choices are not mixed.
+    // The scopes and limits are one value: parts of two concurrent edits are not
+    // combined.
     let now = super::keys::get_key(id.clone()).await?.edited();
     if Seen::read(&seen).print(KEY).is_some_and(|print| print != fingerprint(&now)) {
         let detail = "The form shows the key as it is now: make your change again.";
@@ -134,7 +137,7 @@ pub(crate) async fn update_key(
     Ok(())
 }
 
-/// The scopes that a preset stands for; `custom` takes what was chosen.
+/// The scopes of a preset. `custom` returns the chosen scopes.
 fn of_preset(preset: &str, chosen: Vec<String>) -> Vec<String> {
     use weir_model::scopes::{Scope, ScopeObject};
 
@@ -153,7 +156,7 @@ fn of_preset(preset: &str, chosen: Vec<String>) -> Vec<String> {
     }
 }
 
-/// What is chosen of the limits: of what the form does not show nothing counts.
+/// The chosen limits. Hidden fields of the form are ignored.
 fn limits(reach: Reach) -> Result<Reach, UiError> {
     let none = |what: &str| {
         UiError::field("reach", "required", &format!("Choose at least one {what}, or all."))
@@ -167,7 +170,7 @@ fn limits(reach: Reach) -> Result<Reach, UiError> {
     }
 }
 
-/// When a key stops working: after so many days, at the end of a day, or never.
+/// The expiry of a key: after a number of days, at the end of a day, or never.
 fn end(
     days: &str,
     last_day: &str,
@@ -188,7 +191,7 @@ fn end(
     }
 }
 
-/// Puts a fault where the form shows it.
+/// Moves an error to the field that shows it.
 fn at_field(error: UiError) -> UiError {
     match error {
         UiError::Field(fault)

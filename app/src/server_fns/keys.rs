@@ -1,5 +1,6 @@
-//! Personal API keys: the list and what is done about one key. Making and changing
-//! them is in `key_forms`.
+//! Personal API keys: the list, and actions on one key.
+//!
+//! What does not belong here: creating and editing (`key_forms`).
 
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -9,42 +10,42 @@ use weir_service::{Ctx, Services};
 use crate::context::{anyone, enter, enter_with_token, go, tell, ui_error};
 use crate::error::UiError;
 
-/// Under this name a new value waits for the page that shows it.
+/// The key under which a new value is kept for the page that shows it.
 const FLASH: &str = "new key";
 
-/// A key as pages show it.
+/// A personal API key as pages show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct KeyView {
-    /// Id.
+    /// Id of the key.
     pub(crate) id: String,
-    /// What it is for.
+    /// The label.
     pub(crate) label: String,
-    /// First and last characters.
+    /// First and last characters of the value.
     pub(crate) mask: String,
-    /// What it may do.
+    /// The scopes.
     pub(crate) scopes: Vec<String>,
-    /// Organizations it is limited to: id and name.
+    /// Organizations that it is limited to: id and name.
     pub(crate) organizations: Vec<(String, String)>,
-    /// Projects it is limited to: number and name.
+    /// Projects that it is limited to: number and name.
     pub(crate) projects: Vec<(i64, String)>,
     /// When it was created.
     pub(crate) created_at: String,
     /// The last call.
     pub(crate) last: Option<CallView>,
-    /// When it stops working.
+    /// The expiry time.
     pub(crate) expires_at: Option<String>,
-    /// Whether that time is over.
+    /// Whether it has expired.
     pub(crate) expired: bool,
-    /// The value before, while it works.
+    /// The previous value, while it is valid.
     pub(crate) previous: Option<PreviousView>,
-    /// Calls that it was refused in the last seven days.
+    /// Number of refused calls in the last seven days.
     pub(crate) refused: u64,
-    /// The last of them, newest first, with the scope that it lacked.
+    /// The last refused calls, newest first.
     pub(crate) refusals: Vec<RefusalView>,
 }
 
 impl KeyView {
-    /// What its form changes, as one text.
+    /// All values that its form changes, as one text.
     pub(crate) fn edited(&self) -> String {
         let organizations = self.organizations.iter().map(|(id, _)| id.clone());
         let projects = self.projects.iter().map(|(id, _)| id.to_string());
@@ -55,51 +56,51 @@ impl KeyView {
     }
 }
 
-/// A call of a key.
+/// A call with a key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct CallView {
-    /// When.
+    /// Time of the call.
     pub(crate) at: String,
-    /// Method and route; empty where only the time is known.
+    /// Method and route. Empty if only the time is known.
     pub(crate) route: String,
-    /// From which address.
+    /// IP address of the client.
     pub(crate) address: String,
 }
 
-/// A call that a key was refused.
+/// A refused call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RefusalView {
     /// The call.
     pub(crate) call: CallView,
-    /// The scope that it lacked.
+    /// The missing scope.
     pub(crate) scope: String,
-    /// Whether the key has it by now.
+    /// Whether the key has the scope now.
     pub(crate) held: bool,
 }
 
-/// A value that was replaced and still works.
+/// A previous value that is still valid.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PreviousView {
-    /// First and last characters.
+    /// First and last characters of the value.
     pub(crate) mask: String,
-    /// When it stops working.
+    /// Time at which it becomes invalid.
     pub(crate) until: String,
-    /// When it was last used.
+    /// Time of its last use.
     pub(crate) used_at: Option<String>,
 }
 
 /// A new value, to be shown once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Revealed {
-    /// The value; `None` when it was shown before.
+    /// The value. `None` if it was already shown.
     pub(crate) value: Option<String>,
     /// Scheme and host of the API.
     pub(crate) host: String,
-    /// Where no value is: keys that can have another, id and label.
+    /// Without a value: keys that can be rotated, by id and label.
     pub(crate) keys: Vec<(String, String)>,
 }
 
-/// What people call the organizations and projects of a key's limits.
+/// Names of the organizations and projects in a key's limits.
 struct Names {
     organizations: Vec<(String, String)>,
     projects: Vec<(i64, String)>,
@@ -117,7 +118,7 @@ async fn names(services: &Services, ctx: &Ctx) -> Result<Names, UiError> {
     })
 }
 
-/// What is limited to, by name; what the person has left since, by id.
+/// Limits with their names. Those that the user has left have their id as name.
 fn named<I: Clone + PartialEq + ToString>(ids: Vec<I>, names: &[(I, String)]) -> Vec<(I, String)> {
     let name = |id: I| {
         let known = names.iter().find(|(known, _)| *known == id);
@@ -150,7 +151,7 @@ fn shown(
     });
     let organizations = key.scoped_organizations.iter().map(ToString::to_string).collect();
     let projects = key.scoped_teams.iter().map(|id| id.0).collect();
-    // Of keys from before calls were noted the hour is known.
+    // For keys that are older than the record of calls, only the hour is known.
     let noted_hour = key.last_used_at.map(|time| CallView {
         at: time.to_string(),
         route: String::new(),
@@ -177,7 +178,7 @@ fn shown(
     }
 }
 
-/// The keys of the person.
+/// Lists the keys of the user.
 #[server(prefix = "/_fn", endpoint = "list_keys")]
 pub(crate) async fn list_keys() -> Result<Vec<KeyView>, UiError> {
     let (services, ctx) = enter()?;
@@ -186,7 +187,7 @@ pub(crate) async fn list_keys() -> Result<Vec<KeyView>, UiError> {
     Ok(found.into_iter().map(|key| shown(key, &names, ctx.now)).collect())
 }
 
-/// One of them.
+/// Returns one key.
 #[server(prefix = "/_fn", endpoint = "get_key")]
 pub(crate) async fn get_key(id: String) -> Result<KeyView, UiError> {
     let (services, ctx) = enter()?;
@@ -196,8 +197,8 @@ pub(crate) async fn get_key(id: String) -> Result<KeyView, UiError> {
     Ok(shown(found, &names, ctx.now))
 }
 
-/// Gives a key a new value and leads to the page that shows it. The old value works
-/// on for the time of the overlap.
+/// Gives a key a new value and redirects to the page that shows it. The old value stays
+/// valid during the overlap.
 #[server(prefix = "/_fn", endpoint = "rotate_key")]
 pub(crate) async fn rotate_key(id: String, overlap: String) -> Result<(), UiError> {
     use weir_model::keys::Overlap;
@@ -209,7 +210,7 @@ pub(crate) async fn rotate_key(id: String, overlap: String) -> Result<(), UiErro
     reveal(&services, &ctx, &token, key).await
 }
 
-/// Leads to the page that shows a new value, once.
+/// Redirects to the page that shows a new value once.
 pub(super) async fn reveal(
     services: &Services,
     ctx: &Ctx,
@@ -222,7 +223,7 @@ pub(super) async fn reveal(
     Ok(())
 }
 
-/// Ends the value that a key had before.
+/// Ends the previous value of a key.
 #[server(prefix = "/_fn", endpoint = "end_old_value")]
 pub(crate) async fn end_old_value(id: String) -> Result<(), UiError> {
     let (services, ctx) = enter()?;
@@ -231,7 +232,7 @@ pub(crate) async fn end_old_value(id: String) -> Result<(), UiError> {
     Ok(())
 }
 
-/// Gives a key the scope that a refused call asks for.
+/// Adds the scope that a refused call lacked to a key.
 #[server(prefix = "/_fn", endpoint = "add_key_scope")]
 pub(crate) async fn add_key_scope(id: String, scope: String) -> Result<(), UiError> {
     let (services, ctx) = enter()?;
@@ -244,7 +245,7 @@ pub(crate) async fn add_key_scope(id: String, scope: String) -> Result<(), UiErr
     Ok(())
 }
 
-/// The new value, the first time it is asked for.
+/// Returns the new value on the first call only.
 #[server(prefix = "/_fn", endpoint = "reveal_key")]
 pub(crate) async fn reveal_key() -> Result<Revealed, UiError> {
     let (services, ctx, token) = enter_with_token()?;
@@ -258,7 +259,7 @@ pub(crate) async fn reveal_key() -> Result<Revealed, UiError> {
     Ok(Revealed { value, host: visit.origin, keys })
 }
 
-/// Revokes a key and leads back to the list.
+/// Revokes a key and redirects to the list.
 #[server(prefix = "/_fn", endpoint = "revoke_key")]
 pub(crate) async fn revoke_key(id: String) -> Result<(), UiError> {
     let (services, ctx) = enter()?;

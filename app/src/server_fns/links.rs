@@ -1,5 +1,5 @@
-//! What a link from a mail leads to: confirming an address, and setting a new
-//! password; and asking for such a mail.
+//! Links in mails: confirming an e-mail address and resetting a password, and requesting
+//! these mails.
 
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -10,33 +10,33 @@ use crate::context::{
 };
 use crate::error::UiError;
 
-/// What a link is worth.
+/// The state of a link.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Link {
-    /// It works.
+    /// The link is valid.
     Works {
-        /// The address that it was sent to.
+        /// The address that the mail was sent to.
         email: String,
         /// Whether a session cannot work at this address.
         insecure: bool,
-        /// Whether nobody signs in to the account before it is confirmed.
+        /// Whether users must confirm their address before they can sign in.
         must_confirm: bool,
     },
-    /// It does not; says why.
+    /// The link is invalid. The text says why.
     Void(String),
-    /// There is none: the mail with it is on its way.
+    /// The address has no token: the mail was sent.
     OnItsWay,
-    /// There is none, and no mail is sent here.
+    /// The address has no token, and the instance sends no mail.
     NoMail,
 }
 
-/// What the link that confirms an address is worth.
+/// Checks the link that confirms an address.
 #[server(prefix = "/_fn", endpoint = "check_confirmation")]
 pub(crate) async fn check_confirmation(id: String, token: String) -> Result<Link, UiError> {
     check(weir_model::accounts::LinkKind::Confirm, &id, &token).await
 }
 
-/// What the link for setting a new password is worth.
+/// Checks the link that resets a password.
 #[server(prefix = "/_fn", endpoint = "check_reset")]
 pub(crate) async fn check_reset(id: String, token: String) -> Result<Link, UiError> {
     check(weir_model::accounts::LinkKind::Reset, &id, &token).await
@@ -48,7 +48,7 @@ async fn check(
     token: &str,
 ) -> Result<Link, UiError> {
     let (services, visit) = anyone()?;
-    // The token is in the address: it must not leave with a link.
+    // The address has the token. It must not be sent as referrer.
     add_header(http::header::REFERRER_POLICY, "no-referrer");
     if token.is_empty() {
         let sends_mail = services.identity.sends_mail();
@@ -65,8 +65,7 @@ async fn check(
     }
 }
 
-/// Confirms an address, and signs its owner in, or has them asked for a second
-/// factor.
+/// Confirms an address, and signs the user in or redirects to the second factor.
 #[server(prefix = "/_fn", endpoint = "confirm_address")]
 pub(crate) async fn confirm_address(id: String, token: String) -> Result<(), UiError> {
     let (services, visit) = anyone()?;
@@ -82,21 +81,21 @@ pub(crate) async fn confirm_address(id: String, token: String) -> Result<(), UiE
     Ok(())
 }
 
-/// Has the mail that confirms an address sent again.
+/// Sends the mail that confirms an address again.
 #[server(prefix = "/_fn", endpoint = "ask_confirmation")]
 pub(crate) async fn ask_confirmation(id: String) -> Result<(), UiError> {
     let (services, visit) = anyone()?;
     services.identity.ask_confirmation(&id, &visit.peer).await.map_err(ui_error)
 }
 
-/// Whether a new password can be had by mail.
+/// Whether the instance can send mails that reset a password.
 #[server(prefix = "/_fn", endpoint = "can_reset")]
 pub(crate) async fn can_reset() -> Result<bool, UiError> {
     let (services, _) = anyone()?;
     Ok(services.identity.sends_mail())
 }
 
-/// Has a mail sent with a link for setting a new password.
+/// Sends the mail that resets a password.
 #[server(prefix = "/_fn", endpoint = "ask_reset")]
 pub(crate) async fn ask_reset(email: String) -> Result<(), UiError> {
     let (services, visit) = anyone()?;
@@ -107,7 +106,7 @@ pub(crate) async fn ask_reset(email: String) -> Result<(), UiError> {
     Ok(())
 }
 
-/// Sets a new password, and goes on to the sign-in.
+/// Sets a new password and redirects to the sign-in.
 #[server(prefix = "/_fn", endpoint = "reset_password")]
 pub(crate) async fn reset_password(
     id: String,

@@ -6,19 +6,20 @@ use serde::{Deserialize, Serialize};
 use crate::context::{done, enter_organization, tell, tell_with_undo, ui_error};
 use crate::error::UiError;
 
-/// Members of one page at most: what each would lose is worked out.
+/// Limit of members on one page, because the consequences of a removal are computed for
+/// each.
 pub(crate) const MOST: u32 = 100;
 
 /// A page of members.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct MembersView {
-    /// How many there are in all.
+    /// Total number of members.
     pub(crate) total: u64,
-    /// Those of the page.
+    /// Members of the page.
     pub(crate) members: Vec<MemberView>,
-    /// Whether the person may change members at all.
+    /// Whether the user may change members at all.
     pub(crate) may_change: bool,
-    /// The person themselves.
+    /// The membership of the user.
     pub(crate) you: MemberView,
 }
 
@@ -27,36 +28,36 @@ pub(crate) struct MembersView {
 pub(crate) struct MemberView {
     /// Id of the user.
     pub(crate) user: String,
-    /// First and last name; the address where there is none.
+    /// First and last name. The e-mail address if there is no name.
     pub(crate) name: String,
     /// E-mail address.
     pub(crate) email: String,
-    /// What they are.
+    /// The level.
     pub(crate) level: Choosable,
-    /// The levels that the person may give them.
+    /// The levels that the user may assign to this member.
     pub(crate) levels: Vec<Choosable>,
-    /// Why the person may give them none.
+    /// Why the user cannot change the level.
     pub(crate) keeps_level: Option<String>,
-    /// Why the person may not take them out.
+    /// Why the user cannot remove the member.
     pub(crate) stays: Option<String>,
-    /// Labels of their API keys that reach the organization.
+    /// Labels of the member's API keys with access to the organization.
     pub(crate) keys: Vec<String>,
-    /// Whether they have a second factor.
+    /// Whether the member has a second factor.
     pub(crate) has_2fa: bool,
-    /// Whether they signed in through a provider.
+    /// Whether the member signed in through a provider.
     pub(crate) has_social: bool,
-    /// When they joined.
+    /// Time of joining.
     pub(crate) joined_at: String,
-    /// Whether this is the person themselves.
+    /// Whether the member is the user.
     pub(crate) is_you: bool,
 }
 
-/// A level that can be chosen: number and word.
+/// A level to choose: number and word.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Choosable {
-    /// On the wire.
+    /// The value in the API.
     pub(crate) number: i64,
-    /// For people.
+    /// The name, for users.
     pub(crate) word: String,
 }
 
@@ -110,7 +111,7 @@ fn shown(
     }
 }
 
-/// A page of members, those first who joined last.
+/// Lists members, newest first.
 #[server(prefix = "/_fn", endpoint = "list_members")]
 pub(crate) async fn list_members(
     id: String,
@@ -144,7 +145,7 @@ pub(crate) async fn list_members(
     })
 }
 
-/// Names of the members who have no second factor.
+/// Lists the names of members without a second factor.
 #[server(prefix = "/_fn", endpoint = "list_members_without_2fa")]
 pub(crate) async fn list_members_without_2fa(id: String) -> Result<Vec<String>, UiError> {
     let (services, org) = enter_organization(&id).await?;
@@ -155,7 +156,7 @@ pub(crate) async fn list_members_without_2fa(id: String) -> Result<Vec<String>, 
     Ok(found.into_iter().map(name).collect())
 }
 
-/// Gives a member another level.
+/// Changes the level of a member.
 #[server(prefix = "/_fn", endpoint = "change_level")]
 pub(crate) async fn change_level(id: String, user: String, level: i64) -> Result<(), UiError> {
     use weir_model::members::MemberPatch;
@@ -185,7 +186,7 @@ fn with_article(level: weir_model::organizations::Level) -> &'static str {
     }
 }
 
-/// Takes a member out of the organization.
+/// Removes a member from the organization.
 #[server(prefix = "/_fn", endpoint = "remove_member")]
 pub(crate) async fn remove_member(id: String, user: String) -> Result<(), UiError> {
     let (services, org) = enter_organization(&id).await?;

@@ -1,4 +1,4 @@
-//! What pages have told in this session.
+//! Notices of the session.
 
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -6,16 +6,16 @@ use serde::{Deserialize, Serialize};
 use crate::context::{enter, ui_error};
 use crate::error::UiError;
 
-/// A message as the list shows it.
+/// A notice in the list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct MessageView {
-    /// When.
+    /// Time of the notice.
     pub(crate) at: String,
-    /// What.
+    /// Text of the notice.
     pub(crate) text: String,
 }
 
-/// The messages of this session, newest first.
+/// Lists the notices of this session, newest first.
 #[server(prefix = "/_fn", endpoint = "list_messages")]
 pub(crate) async fn list_messages() -> Result<Vec<MessageView>, UiError> {
     let (services, ctx) = enter()?;

@@ -1,9 +1,10 @@
-//! Server functions: what pages and their forms ask the server for. Each one
-//! enters, calls a service, and maps the answer to what the page shows; rules
-//! are elsewhere.
+//! Server functions: the calls of pages and forms. Each one identifies the user, calls a
+//! service, and converts the result for the page.
 //!
-//! They are mounted under `/_fn` and are public: each one finds out by itself
-//! who is calling. Pages call them while they are drawn, forms are sent to them.
+//! What does not belong here: business rules (`weir-service`).
+//!
+//! Server functions are mounted under `/_fn` and are public, so each one checks its
+//! caller. Pages call them while they are rendered, and forms are sent to them.
 
 #[cfg(feature = "ssr")]
 pub(crate) mod account;
@@ -11,7 +12,7 @@ pub(crate) mod account;
 pub(crate) mod activity;
 #[cfg(feature = "ssr")]
 pub(crate) mod domains;
-// The only one that scripts call: islands fill gaps with it.
+// The only server function that scripts call. Islands use it to fill gaps.
 pub(crate) mod events;
 #[cfg(feature = "ssr")]
 pub(crate) mod exports;

@@ -9,31 +9,31 @@ use crate::error::UiError;
 /// An organization as pages show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct OrganizationView {
-    /// Id.
+    /// Id of the organization.
     pub(crate) id: String,
-    /// Name.
+    /// Name of the organization.
     pub(crate) name: String,
-    /// Short name.
+    /// Slug for addresses.
     pub(crate) slug: String,
     /// When it was created.
     pub(crate) created_at: String,
     /// Number of members.
     pub(crate) members: String,
-    /// What the person is in it.
+    /// The user's level.
     pub(crate) level: String,
-    /// Whether the person may change its settings.
+    /// Whether the user may change its settings.
     pub(crate) may_change: bool,
-    /// Whether the person may delete it.
+    /// Whether the user may delete it.
     pub(crate) may_delete: bool,
-    /// Whether the person looks at it.
+    /// Whether it is the user's current organization.
     pub(crate) is_current: bool,
-    /// Whether members get mail when somebody joins.
+    /// Whether members get mail when a user joins.
     pub(crate) mails_joins: bool,
-    /// Whether members must use a second factor.
+    /// Whether members must have a second factor.
     pub(crate) enforces_2fa: bool,
-    /// Names of the features that it has.
+    /// Names of its features.
     pub(crate) features: Vec<String>,
-    /// Its projects: number, name, whether an event was ever stored.
+    /// Projects: number, name, whether an event was ever stored.
     pub(crate) projects: Vec<(i64, String, bool)>,
 }
 
@@ -62,7 +62,7 @@ impl From<weir_model::organizations::Organization> for OrganizationView {
     }
 }
 
-/// The organizations of the person.
+/// Lists the organizations of the user.
 #[server(prefix = "/_fn", endpoint = "list_organizations")]
 pub(crate) async fn list_organizations() -> Result<Vec<OrganizationView>, UiError> {
     use weir_model::pagination::{MAX_LIMIT, Page};
@@ -79,7 +79,7 @@ pub(crate) async fn list_organizations() -> Result<Vec<OrganizationView>, UiErro
     Ok(found.results.into_iter().map(shown).collect())
 }
 
-/// Looks at another organization from now on.
+/// Sets the current organization of the user.
 #[server(prefix = "/_fn", endpoint = "switch_organization")]
 pub(crate) async fn switch_organization(id: String) -> Result<(), UiError> {
     let (services, org) = enter_organization(&id).await?;
@@ -89,7 +89,8 @@ pub(crate) async fn switch_organization(id: String) -> Result<(), UiError> {
     Ok(())
 }
 
-/// What goes with an organization, beside projects and members: how many of what.
+/// Counts the objects that are deleted with an organization, besides projects and
+/// members.
 #[server(prefix = "/_fn", endpoint = "get_organization_stake")]
 pub(crate) async fn get_organization_stake(id: String) -> Result<Vec<(usize, String)>, UiError> {
     let (services, org) = enter_organization(&id).await?;
@@ -105,7 +106,7 @@ pub(crate) async fn get_organization_stake(id: String) -> Result<Vec<(usize, Str
     ])
 }
 
-/// Whether the person belongs to one organization alone.
+/// Whether the user is a member of only one organization.
 #[server(prefix = "/_fn", endpoint = "has_one_organization")]
 pub(crate) async fn has_one_organization() -> Result<bool, UiError> {
     use weir_model::pagination::Page;
@@ -116,7 +117,7 @@ pub(crate) async fn has_one_organization() -> Result<bool, UiError> {
     Ok(found.count == 1)
 }
 
-/// One organization.
+/// Returns one organization.
 #[server(prefix = "/_fn", endpoint = "get_organization")]
 pub(crate) async fn get_organization(id: String) -> Result<OrganizationView, UiError> {
     let (services, org) = enter_organization(&id).await?;
@@ -124,7 +125,7 @@ pub(crate) async fn get_organization(id: String) -> Result<OrganizationView, UiE
     Ok(found.into())
 }
 
-/// Creates an organization with a first project and leads to it.
+/// Creates an organization with a first project and redirects to it.
 #[server(prefix = "/_fn", endpoint = "create_organization")]
 pub(crate) async fn create_organization(name: String) -> Result<(), UiError> {
     use weir_model::organizations::OrganizationInput;
@@ -140,7 +141,7 @@ pub(crate) async fn create_organization(name: String) -> Result<(), UiError> {
     Ok(())
 }
 
-/// Changes the name.
+/// Renames an organization.
 #[server(prefix = "/_fn", endpoint = "rename_organization")]
 pub(crate) async fn rename_organization(
     id: String,
@@ -161,7 +162,7 @@ pub(crate) async fn rename_organization(
     Ok(())
 }
 
-/// Says whether members get mail when somebody joins.
+/// Sets whether members get mail when a user joins.
 #[server(prefix = "/_fn", endpoint = "set_join_mail")]
 pub(crate) async fn set_join_mail(
     id: String,
@@ -179,7 +180,7 @@ pub(crate) async fn set_join_mail(
     Ok(())
 }
 
-/// Says whether members must use a second factor.
+/// Sets whether members must have a second factor.
 #[server(prefix = "/_fn", endpoint = "enforce_second_factor")]
 pub(crate) async fn enforce_second_factor(id: String, enforce: bool) -> Result<(), UiError> {
     use weir_model::Patch;
@@ -192,7 +193,7 @@ pub(crate) async fn enforce_second_factor(id: String, enforce: bool) -> Result<(
     Ok(())
 }
 
-/// Deletes the organization with everything in it, if its name was typed.
+/// Deletes the organization with all its data, if its name was typed.
 #[server(prefix = "/_fn", endpoint = "delete_organization")]
 pub(crate) async fn delete_organization(id: String, typed_name: String) -> Result<(), UiError> {
     let (services, org) = enter_organization(&id).await?;

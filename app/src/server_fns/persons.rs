@@ -6,70 +6,70 @@ use serde::{Deserialize, Serialize};
 use crate::context::{enter_project, ui_error};
 use crate::error::UiError;
 
-/// Distinct ids of a person that the list shows.
+/// Limit of distinct ids per person in the list.
 const IDS: usize = 3;
-/// Events of one page of a timeline.
+/// Events on one page of a timeline.
 const EVENTS: usize = 50;
-/// Bytes of an event's properties that are shown.
+/// Limit of an event's shown properties, in bytes.
 const PROPERTIES: usize = 8 << 10;
 
 /// A person in the list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PersonLine {
-    /// Id.
+    /// Id of the person.
     pub(crate) id: String,
-    /// A name or an address among the properties, else a distinct id.
+    /// A name or address in the properties, else a distinct id.
     pub(crate) name: String,
     /// The first few distinct ids.
     pub(crate) distinct_ids: Vec<String>,
-    /// How many more there are.
+    /// Number of other distinct ids.
     pub(crate) more_ids: usize,
-    /// Whether an identifying event named it.
+    /// Whether an identifying event named the person.
     pub(crate) is_identified: bool,
-    /// When it was first seen.
+    /// Time when it was first seen.
     pub(crate) first_seen: String,
 }
 
-/// A part of the list.
+/// A page of the list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PersonList {
     /// The persons.
     pub(crate) persons: Vec<PersonLine>,
-    /// Whether there may be more.
+    /// Whether more persons can exist.
     pub(crate) more: bool,
-    /// Where to look further, when many were looked at and few found.
+    /// Cursor to continue the search, after many persons were read and few matched.
     pub(crate) further: Option<String>,
 }
 
 /// A person in full.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PersonView {
-    /// Id.
+    /// Id of the person.
     pub(crate) id: String,
-    /// What to call it.
+    /// A name or address in the properties, else a distinct id.
     pub(crate) name: String,
-    /// Whether an identifying event named it.
+    /// Whether an identifying event named the person.
     pub(crate) is_identified: bool,
-    /// When it was first seen.
+    /// Time when it was first seen.
     pub(crate) first_seen: String,
-    /// The time of its newest event.
+    /// Time of its newest event.
     pub(crate) last_seen: Option<String>,
-    /// Distinct ids with how they joined it.
+    /// Distinct ids, with the events that added them.
     pub(crate) ids: Vec<IdView>,
-    /// How many more it has.
+    /// Number of other distinct ids.
     pub(crate) more_ids: usize,
     /// Its properties.
     pub(crate) properties: Vec<PropertyView>,
-    /// Groups that its newest events name: type, key, and whether the project has the
-    /// type, so that there is a page.
+    /// Groups in its newest events: type, key, and whether the project has the type.
+    /// Without a type there is no page to link to.
     pub(crate) groups: Vec<(String, String, bool)>,
-    /// Merges that were refused: when, why, and the distinct id of the event.
+    /// Refused merges: time, reason, and distinct id of the event.
     pub(crate) refused: Vec<(String, String, String)>,
-    /// How many of its newest events were looked at for properties and groups.
+    /// Number of newest events that were read for properties and groups.
     pub(crate) looked_at: usize,
     /// A page of its events.
     pub(crate) events: Vec<EventLine>,
-    /// Where older events begin: time and uuid.
+    /// Cursor of older events: time and uuid.
     pub(crate) older: Option<(String, String)>,
 }
 
@@ -78,7 +78,7 @@ pub(crate) struct PersonView {
 pub(crate) struct IdView {
     /// The id.
     pub(crate) id: String,
-    /// When it joined the person, and by which event.
+    /// Time at which it was added to the person, and name of the event.
     pub(crate) joined: Option<(String, String)>,
 }
 
@@ -89,22 +89,22 @@ pub(crate) struct PropertyView {
     pub(crate) name: String,
     /// JSON text.
     pub(crate) value: String,
-    /// Which event set it, and when, if that is known.
+    /// Name and time of the event that set it, if known.
     pub(crate) set_by: Option<(String, String)>,
 }
 
-/// An event of a timeline.
+/// An event in a timeline.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct EventLine {
-    /// Identity.
+    /// Uuid of the event.
     pub(crate) uuid: String,
-    /// Name.
+    /// Name of the event.
     pub(crate) event: String,
-    /// Whom it is about.
+    /// Distinct id of the event.
     pub(crate) distinct_id: String,
-    /// Its time.
+    /// Event time.
     pub(crate) at: String,
-    /// JSON text, cut where it is long.
+    /// JSON text. Long texts are truncated.
     pub(crate) properties: String,
 }
 
@@ -123,15 +123,15 @@ impl From<weir_service::events::Stored> for EventLine {
     }
 }
 
-/// Persons whose name, address or distinct id contains a text, or that have a property
-/// with its value.
+/// Lists persons whose name, address or distinct id contains a text, or that have a
+/// property with this value.
 #[server(prefix = "/_fn", endpoint = "list_persons")]
 pub(crate) async fn list_persons(
     project: i64,
     #[server(default)] search: String,
     limit: u32,
     offset: u32,
-    // Id of the person to go on with.
+    // Cursor: id of the last person of the previous page.
     #[server(default)] after: String,
 ) -> Result<PersonList, UiError> {
     use weir_model::persons::PersonQuery;
@@ -168,14 +168,14 @@ pub(crate) async fn list_persons(
     })
 }
 
-/// A person with a page of its events.
+/// Returns a person with a page of its events.
 #[server(prefix = "/_fn", endpoint = "get_person")]
 pub(crate) async fn get_person(
     project: i64,
     person: String,
-    // Name of the events to show; all when empty.
+    // Name of the events to show. Empty: all events.
     #[server(default)] event: String,
-    // Where the page before ended.
+    // Cursor of the previous page.
     #[server(default)] before: String,
     #[server(default)] before_uuid: String,
 ) -> Result<PersonView, UiError> {

@@ -1,5 +1,6 @@
-//! Configs of plugins in projects: lists, settings, order, jobs, logs. Trying them
-//! is in `trial`, the forms of what is shown in `views`.
+//! Plugin configs of projects: lists, settings, order, jobs, logs.
+//!
+//! What does not belong here: trials (`trial`), and the types that pages show (`views`).
 
 pub(crate) mod trial;
 pub(crate) mod views;
@@ -16,20 +17,20 @@ use crate::error::UiError;
 use crate::plugin_settings::{SentSetting, field, field_at, parts, shown, values, with_fields};
 use views::{ConfigDetail, ConfigLine, LogView, OfferedPlugin, PipelineView};
 
-/// The field that says what becomes of events for which a transformation cannot be run.
+/// Label of the setting for events that a transformation cannot process.
 pub(crate) const ON_FAILURE: &str = "If it cannot be run";
-/// Where the list is that a config belongs to, below its project.
+/// Path of the list of transformations, below the project.
 const TRANSFORMATIONS: &str = "transformations";
-/// Where the configs of all other plugins are.
+/// Path of the list of other configs, below the project.
 const OTHERS: &str = "plugins";
 
-/// Where the page of a config is.
+/// The path of a config's page.
 pub(crate) fn config_path(project: i64, transforms: bool, config: &str) -> String {
     let list = if transforms { TRANSFORMATIONS } else { OTHERS };
     format!("/projects/{project}/{list}/{config}")
 }
 
-/// The project and the config of this id.
+/// The project, and the config with this id.
 async fn enter_config(
     project: i64,
     config: &str,
@@ -39,7 +40,7 @@ async fn enter_config(
     Ok((services, ctx, stage))
 }
 
-/// The transformations of a project, hidden ones apart.
+/// Lists the transformations of a project. Hidden ones are separate.
 #[server(prefix = "/_fn", endpoint = "list_transformations")]
 pub(crate) async fn list_transformations(project: i64) -> Result<PipelineView, UiError> {
     let (services, ctx) = enter_project(project).await?;
@@ -58,7 +59,7 @@ pub(crate) async fn list_transformations(project: i64) -> Result<PipelineView, U
     })
 }
 
-/// One config with all that is known of it.
+/// Returns one config with all its details.
 #[server(prefix = "/_fn", endpoint = "get_plugin_config")]
 pub(crate) async fn get_plugin_config(
     project: i64,
@@ -68,7 +69,7 @@ pub(crate) async fn get_plugin_config(
     let found = services.projects.get(&ctx).await.map_err(ui_error)?;
     let refusal = services.plugin_configs.why_not_change(&ctx).await.map_err(ui_error)?;
     let shelved = services.plugins.shelved(&ctx.org, &stage.plugin.id.to_string()).await;
-    // The plugin of a hidden config may be seen no more.
+    // The user may not be allowed to see the plugin of a hidden config.
     let shelf = shelved.ok().map(|found| found.shelf.text().to_owned());
     Ok(ConfigDetail {
         project_name: found.brief.name,
@@ -79,7 +80,7 @@ pub(crate) async fn get_plugin_config(
     })
 }
 
-/// A plugin that a project is to use.
+/// Returns a plugin with the data for the form of a new config.
 #[server(prefix = "/_fn", endpoint = "offer_plugin_config")]
 pub(crate) async fn offer_plugin_config(
     project: i64,
@@ -92,7 +93,7 @@ pub(crate) async fn offer_plugin_config(
     Ok(OfferedPlugin::of(home.brief, found, refusal))
 }
 
-/// Lets a project use a plugin, and leads to the config.
+/// Creates a config and redirects to it.
 #[server(prefix = "/_fn", endpoint = "create_plugin_config")]
 pub(crate) async fn create_plugin_config(
     project: i64,
@@ -166,7 +167,7 @@ pub(crate) async fn save_plugin_config(
         }
         Some(_) | None => Patch::Keep,
     };
-    // A setting that its sender left alone stays as it is stored.
+    // Settings that the sender did not change keep their stored values.
     let sent: BTreeMap<&str, &str> =
         settings.iter().map(|one| (one.key.as_str(), one.value.as_str())).collect();
     let mut left_alone = BTreeSet::new();
@@ -186,7 +187,7 @@ pub(crate) async fn save_plugin_config(
         on_failure,
         description: match description.trim() {
             _ if !is_own_text => Patch::Keep,
-            // What the plugin says of itself is no description of the config's own.
+            // The plugin's description is a default and is not stored in the config.
             text if text.is_empty() || text == own.trim() => Patch::Clear,
             text => Patch::Set(text.replace("\r\n", "\n")),
         },
@@ -197,7 +198,7 @@ pub(crate) async fn save_plugin_config(
     Ok(())
 }
 
-/// Switches a config on or off; undone by switching it back.
+/// Enables or disables a config. The undo does the opposite.
 #[server(prefix = "/_fn", endpoint = "switch_plugin_config")]
 pub(crate) async fn switch_plugin_config(
     project: i64,
@@ -211,7 +212,7 @@ pub(crate) async fn switch_plugin_config(
     let form = parts(stage.plugin.fields.config_schema.as_ref());
     let patch = PluginConfigPatch { enabled: Patch::Set(enabled), ..PluginConfigPatch::default() };
     let switched = services.plugin_configs.update(&ctx, &config, patch).await;
-    // The settings are on another page, so that what lacks is told by its name.
+    // The settings are on another page, so the error names the missing setting.
     switched.map_err(|error| match ui_error(error) {
         UiError::Field(fault) => {
             let key = fault.attr.as_deref().and_then(|attr| attr.strip_prefix("config__"));
@@ -233,7 +234,7 @@ pub(crate) async fn switch_plugin_config(
     Ok(())
 }
 
-/// Takes a config off the list; it can be brought back.
+/// Hides a config. It can be restored.
 #[server(prefix = "/_fn", endpoint = "hide_plugin_config")]
 pub(crate) async fn hide_plugin_config(project: i64, config: String) -> Result<(), UiError> {
     use weir_model::Patch;
@@ -251,7 +252,7 @@ pub(crate) async fn hide_plugin_config(project: i64, config: String) -> Result<(
     Ok(())
 }
 
-/// Brings a config back that was taken off the list, as it was.
+/// Restores a hidden config with its settings.
 #[server(prefix = "/_fn", endpoint = "restore_plugin_config")]
 pub(crate) async fn restore_plugin_config(
     project: i64,
@@ -271,8 +272,8 @@ pub(crate) async fn restore_plugin_config(
     Ok(())
 }
 
-/// Deletes a config for good, with its files, its storage and the jobs that wait, if
-/// its name was typed.
+/// Deletes a config permanently, with its files, storage and waiting jobs, if its name
+/// was typed.
 #[server(prefix = "/_fn", endpoint = "delete_plugin_config")]
 pub(crate) async fn delete_plugin_config(
     project: i64,
@@ -298,8 +299,8 @@ pub(crate) async fn delete_plugin_config(
     Ok(())
 }
 
-/// Puts the transformations into the order `wanted`, if they are still in the order
-/// `seen`. Both are ids with commas between them. Undone by the order before.
+/// Sets the order of the transformations to `wanted`, if the current order is `seen`.
+/// Both are ids separated by commas. The undo sets the previous order.
 #[server(prefix = "/_fn", endpoint = "reorder_transformations")]
 pub(crate) async fn reorder_transformations(
     project: i64,
@@ -344,7 +345,7 @@ pub(crate) async fn run_plugin_job(
     Ok(())
 }
 
-/// What was written into the log of a config, newest first.
+/// Lists log lines of a config, newest first.
 #[server(prefix = "/_fn", endpoint = "list_plugin_logs")]
 pub(crate) async fn list_plugin_logs(
     project: i64,
@@ -360,7 +361,7 @@ pub(crate) async fn list_plugin_logs(
     Ok(LogView::from(found))
 }
 
-/// Takes the file of a setting off a config.
+/// Removes the file of a setting from a config.
 #[server(prefix = "/_fn", endpoint = "remove_plugin_attachment")]
 pub(crate) async fn remove_plugin_attachment(
     project: i64,
@@ -375,10 +376,10 @@ pub(crate) async fn remove_plugin_attachment(
     Ok(())
 }
 
-/// What is asked of a job.
+/// The operation of a job.
 const START: &str = "start";
 
-/// A name of the config's own: the plugin's is none.
+/// The change of the config's name. The plugin's name is a default and is not stored.
 fn named(name: &str, of_plugin: &str) -> weir_model::Patch<String> {
     use weir_model::Patch;
 
@@ -389,7 +390,7 @@ fn named(name: &str, of_plugin: &str) -> weir_model::Patch<String> {
     }
 }
 
-/// A failure, at the field that the form has for the setting at fault.
+/// Moves an error to the form field of the invalid setting.
 fn at_field(error: weir_service::Error, form: &[crate::plugin_settings::Part]) -> UiError {
     match ui_error(error) {
         UiError::Field(fault) => {
@@ -402,7 +403,7 @@ fn at_field(error: weir_service::Error, form: &[crate::plugin_settings::Part]) -
     }
 }
 
-/// An object that was entered as JSON; nothing is an empty one.
+/// Parses a JSON object. An empty text is an empty object.
 pub(super) fn object(
     field: &str,
     text: &str,

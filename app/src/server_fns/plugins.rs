@@ -1,5 +1,7 @@
-//! Plugin records: lists, details, adding, upgrading, removing. Their source is
-//! in `source`, the forms of what is shown in `views`.
+//! Plugins: lists, details, installing, upgrading, removing.
+//!
+//! What does not belong here: source code (`source`), and the types that pages show
+//! (`views`).
 
 pub(crate) mod source;
 pub(crate) mod views;
@@ -13,21 +15,21 @@ use crate::context::{done, enter_organization, go, tell, ui_error};
 use crate::error::UiError;
 use views::{CatalogueView, DeedView, PluginDetail, PluginLine, ShelfView, UseView};
 
-/// Entries of the activity that a plugin's page shows.
+/// Limit of audit entries on a plugin's page.
 const DEEDS: u64 = 20;
 
-/// The list of this word.
+/// The list with this name in addresses.
 pub(crate) fn shelf_of(word: &str) -> Result<Shelf, UiError> {
     Shelf::of(word)
         .ok_or_else(|| ui_error(weir_service::Error::NotFound(weir_service::error::NOT_FOUND)))
 }
 
-/// Where the page of a plugin is.
+/// The path of a plugin's page.
 pub(crate) fn plugin_path(organization: &str, shelf: &str, plugin: &str) -> String {
     format!("/organizations/{organization}/plugins/{shelf}/{plugin}")
 }
 
-/// The organization and the plugin of this id.
+/// The organization, and the plugin with this id.
 pub(super) async fn enter_plugin(
     organization: &str,
     plugin: &str,
@@ -37,7 +39,7 @@ pub(super) async fn enter_plugin(
     Ok((services, org, found))
 }
 
-/// Refuses who did not type the name of what is to go.
+/// Refuses a deletion unless the name of the object was typed.
 pub(crate) fn refuse_other_name(typed: &str, name: &str) -> Result<(), UiError> {
     if typed.trim() == name.trim() {
         return Ok(());
@@ -46,7 +48,7 @@ pub(crate) fn refuse_other_name(typed: &str, name: &str) -> Result<(), UiError> 
     Err(UiError::field("typed_name", "mismatch", &detail))
 }
 
-/// The plugins of a list.
+/// Lists the plugins of a list.
 #[server(prefix = "/_fn", endpoint = "list_plugins")]
 pub(crate) async fn list_plugins(
     organization: String,
@@ -64,7 +66,7 @@ pub(crate) async fn list_plugins(
     })
 }
 
-/// One plugin.
+/// Returns one plugin.
 #[server(prefix = "/_fn", endpoint = "get_plugin")]
 pub(crate) async fn get_plugin(
     organization: String,
@@ -83,7 +85,7 @@ pub(crate) async fn get_plugin(
     let history = plugins.history(&org, &plugin, page).await.map_err(ui_error)?;
     let (files, faults) = match plugins.source(&org, found.group, &plugin).await {
         Ok(source) => (source.files.into_keys().collect(), source.faults.into_iter().collect()),
-        // That of others is not shown.
+        // Source and errors of other organizations' plugins are not shown.
         Err(Error::NotFound(_) | Error::Forbidden(_)) => (Vec::new(), Vec::new()),
         Err(error) => return Err(ui_error(error)),
     };
@@ -105,7 +107,8 @@ pub(crate) async fn get_plugin(
     })
 }
 
-/// What the catalogue has for a list, with whether the organization has it already.
+/// Lists the catalogue entries for a list, and whether the organization has installed
+/// them.
 #[server(prefix = "/_fn", endpoint = "list_catalogue")]
 pub(crate) async fn list_catalogue(
     organization: String,
@@ -128,7 +131,7 @@ pub(crate) async fn list_catalogue(
     Ok(CatalogueView::of(home.name, refusal, shelf, entries, &installed, &search))
 }
 
-/// Installs a plugin from the catalogue, or from another host, and leads to it.
+/// Installs a plugin from the catalogue or another host, and redirects to it.
 #[server(prefix = "/_fn", endpoint = "install_plugin")]
 pub(crate) async fn install_plugin(
     organization: String,
@@ -157,7 +160,7 @@ pub(crate) async fn install_plugin(
     Ok(())
 }
 
-/// Makes a plugin whose source is written here, with a first text, and leads there.
+/// Creates a plugin with example source, and redirects to the editor.
 #[server(prefix = "/_fn", endpoint = "write_plugin")]
 pub(crate) async fn write_plugin(
     organization: String,
@@ -169,7 +172,8 @@ pub(crate) async fn write_plugin(
 
     let shelf = shelf_of(&shelf)?;
     let (services, org) = enter_organization(&organization).await?;
-    // Before anything is made: writing its source will ask for it.
+    // Writing the source requires a recent sign-in. Check it before the plugin is
+    // created.
     weir_service::policy::recent_if_person(&org.ctx).map_err(ui_error)?;
     let name = validate::text("name", &name, NAME_MAX).map_err(UiError::Field)?;
     let fields = PluginPatch {
@@ -189,7 +193,7 @@ pub(crate) async fn write_plugin(
     Ok(())
 }
 
-/// Asks for a newer version of a plugin, and tells what was found.
+/// Checks for a newer version of a plugin, and shows the result as a notice.
 #[server(prefix = "/_fn", endpoint = "check_plugin")]
 pub(crate) async fn check_plugin(organization: String, plugin: String) -> Result<(), UiError> {
     let (services, org, found) = enter_plugin(&organization, &plugin).await?;
@@ -208,7 +212,8 @@ pub(crate) async fn check_plugin(organization: String, plugin: String) -> Result
     Ok(())
 }
 
-/// Brings the newest code of a plugin. What fails says first that nothing changed.
+/// Installs the newest code of a plugin. The message of a failure begins with the fact
+/// that nothing changed.
 #[server(prefix = "/_fn", endpoint = "upgrade_plugin")]
 pub(crate) async fn upgrade_plugin(organization: String, plugin: String) -> Result<(), UiError> {
     let (services, org, found) = enter_plugin(&organization, &plugin).await?;
@@ -233,7 +238,7 @@ pub(crate) async fn upgrade_plugin(organization: String, plugin: String) -> Resu
     Ok(())
 }
 
-/// Offers a plugin to all organizations, or takes the offer back.
+/// Shares a plugin with all organizations, or ends that.
 #[server(prefix = "/_fn", endpoint = "offer_plugin")]
 pub(crate) async fn offer_plugin(
     organization: String,
@@ -253,8 +258,8 @@ pub(crate) async fn offer_plugin(
     Ok(())
 }
 
-/// Removes a plugin with its source and its configs, if its name was typed, and
-/// leads to the list.
+/// Removes a plugin with its source and its configs, if its name was typed, and redirects
+/// to the list.
 #[server(prefix = "/_fn", endpoint = "remove_plugin")]
 pub(crate) async fn remove_plugin(
     organization: String,

@@ -1,4 +1,4 @@
-//! How a person wants the pages to be.
+//! Preferences of a user.
 
 use leptos::prelude::*;
 use weir_model::preferences::Preferences;
@@ -6,15 +6,15 @@ use weir_model::preferences::Preferences;
 use crate::context::{enter, ui_error};
 use crate::error::UiError;
 
-/// What whoever is signed in has chosen.
+/// Returns the preferences of the signed-in user.
 #[server(prefix = "/_fn", endpoint = "get_preferences")]
 pub(crate) async fn get_preferences() -> Result<Preferences, UiError> {
     let (services, ctx) = enter()?;
     services.preferences.get(&ctx).await.map_err(ui_error)
 }
 
-/// Keeps a choice. The zone is `browser`, `utc`, or the one that is `named`; a box
-/// that is not ticked is not sent.
+/// Stores preferences. The zone is `browser`, `utc`, or the value of `named`. Browsers do
+/// not send unticked boxes.
 #[server(prefix = "/_fn", endpoint = "set_preferences")]
 pub(crate) async fn set_preferences(
     #[server(default)] seen: String,
@@ -31,7 +31,7 @@ pub(crate) async fn set_preferences(
     let present = services.preferences.get(&ctx).await.map_err(ui_error)?;
     let (stored_zone, stored_name) = zone_fields(&present);
     let mut edits = Edits::of(&seen);
-    // The two fields of the zone are one choice.
+    // The two fields of the zone are one value.
     let is_own_zone = edits.is_own("zone", "Time zone", &zone, stored_zone);
     let is_own_name = edits.is_own("named", "Name of another zone", &named, stored_name);
     let (zone, named) = match is_own_zone || is_own_name {
@@ -55,14 +55,14 @@ pub(crate) async fn set_preferences(
         _ => zone,
     };
     let chosen = check(&zone, &numbers, shortcuts).map_err(|mut fault| {
-        // The field in which it was entered.
+        // The field in which the user entered the zone.
         fault.attr = fault.attr.map(|attr| if attr == "zone" { "named".to_owned() } else { attr });
         UiError::Field(fault)
     })?;
     services.preferences.set(&ctx, &chosen).await.map_err(ui_error)
 }
 
-/// What the form has for a time zone: the choice, and the name of another one.
+/// The form values of a time zone: the choice, and the name of another zone.
 pub(crate) fn zone_fields(chosen: &Preferences) -> (&'static str, &str) {
     use weir_model::preferences::Zone;
 

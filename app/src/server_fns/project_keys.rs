@@ -1,4 +1,4 @@
-//! The keys of a project: the one that events come with, and the secret ones.
+//! Keys of a project: the project key for sending events, and the secret keys.
 
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -11,32 +11,32 @@ use crate::error::UiError;
 pub(crate) struct ProjectKeysView {
     /// Name of the project.
     pub(crate) name: String,
-    /// The present project key.
+    /// The current project key.
     pub(crate) present: TrafficView,
-    /// The one before it, while it works, and until when that is.
+    /// The previous project key while it is valid, and its expiry time.
     pub(crate) old: Option<(TrafficView, String)>,
-    /// When each step of the traffic begins.
+    /// Start time of each step of the traffic.
     pub(crate) times: Vec<String>,
-    /// The secret key, for whoever may rotate it.
+    /// The secret key, if the user may rotate it.
     pub(crate) secret: Option<String>,
-    /// The secret key before it, which works until it is deleted.
+    /// The previous secret key. It is valid until it is deleted.
     pub(crate) secret_backup: Option<String>,
-    /// Whether the person may replace them.
+    /// Whether the user may rotate the keys.
     pub(crate) may_rotate: bool,
 }
 
-/// What came with a project key in the last seven days.
+/// Events received with a project key in the last seven days.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TrafficView {
     /// The key.
     pub(crate) key: String,
-    /// Events of the last day.
+    /// Number of events of the last day.
     pub(crate) day: u64,
-    /// Events of the seven days.
+    /// Number of events of the last seven days.
     pub(crate) week: u64,
-    /// When the last of them came.
+    /// Time of the last event.
     pub(crate) last_at: Option<String>,
-    /// Events of each step.
+    /// Number of events of each step.
     pub(crate) steps: Vec<u64>,
 }
 
@@ -50,7 +50,7 @@ fn traffic(found: weir_service::projects::KeyTraffic) -> TrafficView {
     }
 }
 
-/// The keys of a project.
+/// Returns the keys of a project.
 #[server(prefix = "/_fn", endpoint = "get_project_keys")]
 pub(crate) async fn get_project_keys(id: i64) -> Result<ProjectKeysView, UiError> {
     use weir_service::policy::Action;
@@ -73,7 +73,7 @@ pub(crate) async fn get_project_keys(id: i64) -> Result<ProjectKeysView, UiError
     })
 }
 
-/// Replaces the project key. The old one works on for the time of the overlap.
+/// Rotates the project key. The old key stays valid during the overlap.
 #[server(prefix = "/_fn", endpoint = "rotate_project_key")]
 pub(crate) async fn rotate_project_key(id: i64, overlap: String) -> Result<(), UiError> {
     use weir_model::keys::Overlap;
@@ -91,7 +91,7 @@ pub(crate) async fn rotate_project_key(id: i64, overlap: String) -> Result<(), U
     Ok(())
 }
 
-/// Ends the project key before the present one.
+/// Ends the previous project key.
 #[server(prefix = "/_fn", endpoint = "end_old_project_key")]
 pub(crate) async fn end_old_project_key(id: i64) -> Result<(), UiError> {
     let (services, project) = enter_project(id).await?;
@@ -101,8 +101,8 @@ pub(crate) async fn end_old_project_key(id: i64) -> Result<(), UiError> {
     Ok(())
 }
 
-/// Makes a new secret key; the one before it works on as the backup. Wants a
-/// recent sign-in.
+/// Rotates the secret key. The old one stays valid as the backup. Requires a recent
+/// sign-in.
 #[server(prefix = "/_fn", endpoint = "rotate_secret_key")]
 pub(crate) async fn rotate_secret_key(id: i64) -> Result<(), UiError> {
     let (services, project) = enter_project(id).await?;

@@ -1,4 +1,4 @@
-//! Backfills of an export: looking, starting, cancelling.
+//! Backfills of an export: list, preview, start, cancel.
 
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -13,36 +13,36 @@ use crate::ui::field::moment;
 pub(crate) struct BackfillList {
     /// The backfills, newest first.
     pub(crate) backfills: Vec<Backfill>,
-    /// Whether there are older ones.
+    /// Whether older backfills exist.
     pub(crate) more: bool,
 }
 
-/// What a backfill would do.
+/// Preview of a backfill.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Preview {
-    /// Where its first run begins; none: there is nothing to export.
+    /// Start of its first run. `None`: there is nothing to export.
     pub(crate) start_at: Option<String>,
-    /// The instant after the last one.
+    /// End of its last run, exclusive.
     pub(crate) end_at: String,
-    /// How many runs it takes.
+    /// Number of runs.
     pub(crate) runs: u64,
-    /// How many intervals each of them covers.
+    /// Number of intervals that one run covers.
     pub(crate) intervals_per_run: u64,
-    /// About how many events these are, if that is known.
+    /// Estimated number of events, if known.
     pub(crate) records: Option<u64>,
-    /// When the first event of the project happened.
+    /// Time of the project's first event.
     pub(crate) first_event: Option<String>,
-    /// Whether the wanted start is before that.
+    /// Whether the requested start is before the first event.
     pub(crate) begins_before_first_event: bool,
-    /// Whether some of it may have been delivered before.
+    /// Whether part of the range may already be delivered.
     pub(crate) may_repeat: bool,
-    /// Whether a backfill that goes on has some of it too.
+    /// Whether the range overlaps with a backfill in progress.
     pub(crate) overlaps_active: bool,
-    /// Whether the query leaves some of the events out.
+    /// Whether the query filters events.
     pub(crate) has_condition: bool,
 }
 
-/// Backfills of an export, newest first.
+/// Lists backfills of an export, newest first.
 #[server(prefix = "/_fn", endpoint = "list_backfills")]
 pub(crate) async fn list_backfills(
     organization: String,
@@ -63,7 +63,7 @@ pub(crate) async fn list_backfills(
     Ok(BackfillList { backfills: page.backfills, more: page.more })
 }
 
-/// What a backfill with these bounds would do.
+/// Previews a backfill with these bounds.
 #[server(prefix = "/_fn", endpoint = "preview_backfill")]
 pub(crate) async fn preview_backfill(
     organization: String,
@@ -121,7 +121,7 @@ pub(crate) async fn cancel_backfill(
     Ok(())
 }
 
-/// A fault at the field of the form that has the bound it names.
+/// Moves an error to the field of the bound that it names.
 fn at_bound(error: UiError) -> UiError {
     let UiError::Field(mut fault) = error else { return error };
     let field = fault.attr.as_deref().and_then(|attr| attr.strip_suffix("_at"));
@@ -129,7 +129,8 @@ fn at_bound(error: UiError) -> UiError {
     UiError::Field(fault)
 }
 
-/// Bounds as fields for moments send them; an empty one is left to the service.
+/// Parses bounds in the format of `datetime-local` fields. The service reports empty
+/// ones.
 fn bounds(start: &str, end: &str) -> Result<BackfillInput, UiError> {
     let read = |name: &str, text: &str| match (text.trim(), moment(text)) {
         ("", _) => Ok(None),

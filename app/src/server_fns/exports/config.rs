@@ -1,9 +1,8 @@
-//! The settings of a destination between a form and the API's shape.
+//! Converts the settings of a destination between a form and the JSON of the API.
 //!
-//! A form is flat: a setting within another one has both names, joined with two
-//! underscores, as faults of the API name it. What is shown is sent as
-//! `config[name]`, a secret as `secrets[name]`, so that the server knows without
-//! asking what it must not keep.
+//! A form is flat: a nested setting has both names, joined with two underscores, as
+//! errors of the API name it. A field is sent as `config[name]`, a secret as
+//! `secrets[name]`. By that prefix the server knows which values it must not keep.
 
 use std::collections::BTreeMap;
 
@@ -13,25 +12,25 @@ use weir_model::exports::destinations::{DestinationType, Field, Kind, Need};
 
 use crate::error::UiError;
 
-/// What faults of settings begin with.
+/// Prefix of the field names in errors about settings.
 const AT: &str = "destination__config__";
 
-/// Values by the path of their setting.
+/// Values by path of the setting.
 pub(crate) type Values = BTreeMap<String, String>;
 
-/// A setting as a form asks for it.
+/// A setting in a form.
 #[derive(Debug, Clone)]
 pub(crate) struct Asked {
-    /// Its names from the outermost on, joined with two underscores.
+    /// Its names from the outermost to the innermost, joined with two underscores.
     pub(crate) path: String,
-    /// What it may be.
+    /// The definition of the setting.
     pub(crate) field: &'static Field,
-    /// Whether it must be given. A setting within one that may be left out need not.
+    /// Whether it is required. Settings inside an optional setting are not.
     pub(crate) required: bool,
 }
 
 impl Asked {
-    /// The name of its field.
+    /// The name of its form field.
     pub(crate) fn name(&self) -> String {
         match self.field.is_secret {
             true => format!("secrets[{}]", self.path),
@@ -40,7 +39,7 @@ impl Asked {
     }
 }
 
-/// The settings that a form asks for, in its order.
+/// The settings of a form, in their order.
 pub(crate) fn asked(kind: &'static DestinationType) -> Vec<Asked> {
     let mut all = Vec::new();
     for field in kind.all_fields() {
@@ -66,8 +65,7 @@ fn join(within: &str, name: &str) -> String {
     if within.is_empty() { name.to_owned() } else { format!("{within}__{name}") }
 }
 
-/// The settings that a form sent. Secrets that were left empty are left out, which
-/// keeps what is stored.
+/// The settings that a form sent. Empty secrets are omitted, which keeps the stored ones.
 pub(crate) fn sent(
     kind: &'static DestinationType,
     config: &Values,
@@ -86,7 +84,7 @@ struct Form<'a> {
 }
 
 impl Form<'_> {
-    /// The value of a setting; none: it is left out.
+    /// The value of a setting. `None`: it is omitted.
     fn value(&self, field: &'static Field, within: &str) -> Option<Value> {
         let path = join(within, field.name);
         if field.is_secret {
@@ -95,7 +93,7 @@ impl Form<'_> {
         }
         let text = self.config.get(&path).map_or("", String::as_str).trim();
         match &field.kind {
-            // A box that is not ticked is not sent.
+            // Browsers do not send unticked boxes.
             Kind::Boolean => Some(Value::from(self.config.contains_key(&path))),
             Kind::Texts => {
                 let names = text.lines().map(str::trim).filter(|name| !name.is_empty());
@@ -133,7 +131,7 @@ impl Form<'_> {
         Value::Object(fields.iter().filter_map(read).collect())
     }
 
-    /// Whether something of these settings was entered.
+    /// Whether one of these settings has a value.
     fn has_any(&self, fields: &'static [Field], within: &str) -> bool {
         fields.iter().any(|field| {
             let path = join(within, field.name);
@@ -148,20 +146,20 @@ impl Form<'_> {
     }
 }
 
-/// Whether an empty text is a value of the setting.
+/// Whether the setting accepts an empty text.
 pub(crate) fn may_be_empty(kind: &Kind) -> bool {
     matches!(kind, Kind::Text { may_be_empty: true, .. })
 }
 
-/// A secret as it was meant: browsers end lines in their own way, and a key that is
-/// copied out of a file of JSON has its line ends written out.
+/// Normalizes a secret: browsers change line ends, and a key copied from a JSON file has
+/// escaped line ends.
 fn secret(text: &str) -> Value {
     let text = text.replace("\r\n", "\n");
     let is_key_of_json = text.trim_start().starts_with("-----BEGIN");
     Value::from(if is_key_of_json { text.replace("\\n", "\n") } else { text })
 }
 
-/// What a form shows of settings: texts by path, without secrets.
+/// The texts that a form shows, by path, without secrets.
 pub(crate) fn shown(kind: &'static DestinationType, config: &Map<String, Value>) -> Values {
     let at = |path: &str| {
         let mut names = path.split("__");
@@ -182,13 +180,13 @@ pub(crate) fn shown(kind: &'static DestinationType, config: &Map<String, Value>)
     asked(kind).into_iter().filter(|asked| !asked.field.is_secret).filter_map(of).collect()
 }
 
-/// A fault at the field that shows the setting it names.
+/// Moves an error to the field of the setting that it names.
 pub(crate) fn at_field(kind: &'static DestinationType, error: UiError) -> UiError {
     let UiError::Field(mut fault) = error else { return error };
     let path = fault.attr.as_deref().and_then(|attr| attr.strip_prefix(AT));
     if let Some(path) = path {
         let asked = asked(kind);
-        // A fault of all that is within a setting is shown at the first of it.
+        // An error about a group of settings is shown at the first one.
         let within = format!("{path}__");
         let found = asked
             .iter()

@@ -1,8 +1,8 @@
-//! The form of an export: what it offers, creating, changing, trying out.
+//! The form of an export: loading, creating, editing, testing.
 //!
-//! Secrets of a form that failed, or whose connection was tried, wait sealed in the
-//! session, so that nobody has to enter them again: they are never written into a
-//! page or a cookie.
+//! If the form fails or the connection is tested, secrets are sealed and kept in the
+//! session, so that users do not have to enter them again. Secrets are never written into
+//! a page or a cookie.
 
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -26,29 +26,29 @@ use crate::pages::exports::all_labels;
 use crate::server_fns::projects::in_words;
 use crate::ui::field::{moment, moment_shown};
 
-/// The field under which a form finds what came of trying its destination.
+/// The field name under which a form receives the result of the connection test.
 pub(crate) const CONNECTION: &str = "connection";
-/// Bytes of secrets that wait at most: as much as a session takes.
+/// Limit of kept secrets, in bytes: the capacity of a session.
 const KEPT_BYTES: usize = 4_000;
 
-/// What the form of a new export offers.
+/// Data for the form of a new export.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Offer {
-    /// Where it will be.
+    /// The organization and its projects.
     pub(crate) house: House,
-    /// Secrets that wait in the session, by path.
+    /// Paths of the secrets in the session.
     pub(crate) kept: Vec<String>,
 }
 
-/// Secrets that wait for the form of a kind of destination.
+/// Kept secrets of the form for a destination type.
 #[derive(Serialize, Deserialize)]
 struct Kept {
     destination: String,
     secrets: Values,
 }
 
-/// What the form of a new export offers. Asks for a recent sign-in beforehand, so
-/// that nothing typed is lost to it.
+/// Returns the data for the form of a new export. Requires a recent sign-in before the
+/// form is shown, so that typed values are not lost later.
 #[server(prefix = "/_fn", endpoint = "get_export_offer")]
 pub(crate) async fn get_export_offer(
     organization: String,
@@ -62,7 +62,8 @@ pub(crate) async fn get_export_offer(
     Ok(Offer { house, kept })
 }
 
-/// Which secrets wait for a form that is shown again. Another form begins anew.
+/// Paths of kept secrets, for a failed form that is shown again. For other forms, the
+/// kept secrets are deleted.
 async fn waiting(export: &str, destination: &str, failed: bool) -> Result<Vec<String>, UiError> {
     let session = Session::enter()?;
     let kept = session.take(export, destination).await?;
@@ -73,8 +74,7 @@ async fn waiting(export: &str, destination: &str, failed: bool) -> Result<Vec<St
     Ok(Vec::new())
 }
 
-/// Which secrets of an export are set: those that wait for its form with those that
-/// are stored.
+/// Returns the paths of secrets that are set: kept ones and stored ones.
 #[server(prefix = "/_fn", endpoint = "get_export_secrets")]
 pub(crate) async fn get_export_secrets(
     organization: String,
@@ -89,7 +89,7 @@ pub(crate) async fn get_export_secrets(
     Ok(set)
 }
 
-/// Creates an export and leads to it.
+/// Creates an export and redirects to it.
 #[server(prefix = "/_fn", endpoint = "create_export")]
 #[allow(
     clippy::too_many_arguments,
@@ -108,7 +108,7 @@ pub(crate) async fn create_export(
     #[server(default)] start_at: String,
     #[server(default)] end_at: String,
     #[server(default)] hogql_query: String,
-    // A box that is not ticked is not sent.
+    // Browsers do not send unticked boxes.
     #[server(default)] paused: Option<String>,
     #[server(default)] config: Values,
     #[server(default)] secrets: Values,
@@ -149,7 +149,7 @@ pub(crate) async fn create_export(
     Ok(())
 }
 
-/// What the form of an export shows: names and values of its fields, without secrets.
+/// Names and values of the form fields of an export, without secrets.
 pub(crate) fn form_values(
     kind: &'static DestinationType,
     export: &BatchExport,
@@ -176,11 +176,11 @@ pub(crate) fn form_values(
     own.chain(settings.map(of_setting)).collect()
 }
 
-/// What is sent of a form, with what is stored in the place of what its sender left
-/// alone.
+/// The sent values, with stored values for fields that the sender did not change.
 ///
 /// # Errors
-/// Another person changed what its sender changed.
+///
+/// `changed_elsewhere` if another user changed the same fields.
 fn merged(
     seen: &str,
     kind: &'static DestinationType,
@@ -196,7 +196,7 @@ fn merged(
         if edits.is_own(&name, label, sent, &stored) {
             continue;
         }
-        // A box that is not ticked is not sent.
+        // Browsers do not send unticked boxes.
         match stored.is_empty() {
             true => fields.remove(&name),
             false => fields.insert(name, stored),
@@ -206,7 +206,7 @@ fn merged(
     Ok(fields)
 }
 
-/// Changes of an export what was changed in the form. Secrets that are left empty stay.
+/// Updates the changed fields of an export. Empty secrets stay.
 #[server(prefix = "/_fn", endpoint = "update_export")]
 #[allow(
     clippy::too_many_arguments,
@@ -257,7 +257,7 @@ pub(crate) async fn update_export(
     let (offset_day, offset_hour) = offsets(interval, field("offset_day"), field("offset_hour"))?;
     let patch = BatchExportPatch {
         name: Patch::Set(field("name").to_owned()),
-        // Who changes nothing of the destination is not asked for the password.
+        // Without a change of the destination, no recent sign-in is required.
         config: (!is_unchanged(kind, &config, &present.destination.config)).then_some(config),
         interval: Patch::Set(interval),
         timezone: set(given(field("timezone"))),
@@ -275,9 +275,8 @@ pub(crate) async fn update_export(
     Ok(())
 }
 
-/// Tries out the destination that the form describes. It always fails as far as the
-/// form is concerned, with what came of each step as the fault of [`CONNECTION`]:
-/// so the page shows again what was typed.
+/// Tests the destination in the form. It always returns an error: the results of the
+/// steps, as the error of [`CONNECTION`]. In this way the page keeps the typed values.
 #[server(prefix = "/_fn", endpoint = "test_export")]
 pub(crate) async fn test_export(
     organization: String,
@@ -290,7 +289,7 @@ pub(crate) async fn test_export(
     let (services, org) = enter_organization(&organization).await?;
     let exports = &services.exports;
     if !export.is_empty() {
-        // Nothing waits in the session for an export that is not there.
+        // Keep no secrets for an export that does not exist.
         exports.get((&org).into(), &export).await.map_err(ui_error)?;
     }
     let kind = kind(&destination)?;
@@ -308,18 +307,18 @@ pub(crate) async fn test_export(
     Err(UiError::field(CONNECTION, "tested", &written(&tried)))
 }
 
-/// Steps as a fault carries them.
+/// Encodes the steps for an error.
 fn written(steps: &[TriedStep]) -> String {
     serde_json::to_string(steps).unwrap_or_default()
 }
 
-/// Steps that a fault carried.
+/// Decodes the steps of an error.
 pub(crate) fn tried(text: &str) -> Vec<TriedStep> {
     serde_json::from_str(text).unwrap_or_default()
 }
 
-/// Whether settings that were sent are those that are stored, as far as they are
-/// shown. Any secret is a change.
+/// Whether the sent settings equal the stored ones, as far as they are shown. Every
+/// secret counts as a change.
 fn is_unchanged(
     kind: &'static DestinationType,
     sent: &SentConfig,
@@ -340,8 +339,8 @@ fn interval_of(word: &str) -> Result<Interval, UiError> {
         .ok_or_else(|| UiError::field("interval", "invalid_choice", "Choose one of the intervals."))
 }
 
-/// The day and the hour at which an interval begins. What it has no use for was left
-/// from another one.
+/// The day and the hour at which an interval starts. Values that the interval does not
+/// use are ignored.
 fn offsets(
     interval: Interval,
     day: &str,
@@ -354,18 +353,18 @@ fn offsets(
     Ok((day, hour))
 }
 
-/// A day or an hour, as its number; empty: none.
+/// Parses a day or an hour. Empty: `None`.
 fn offset(name: &str, text: &str) -> Result<Option<i64>, UiError> {
     let wrong = |_| UiError::field(name, "invalid_choice", "Choose one of the list.");
     given(text).map(|text| text.parse().map_err(wrong)).transpose()
 }
 
-/// A text that is not empty.
+/// The text, if it is not empty.
 fn given(text: &str) -> Option<String> {
     Some(text.trim().to_owned()).filter(|text| !text.is_empty())
 }
 
-/// A field as the whole of it is sent.
+/// The change of a field that the form always sends.
 fn set<T>(value: Option<T>) -> Patch<T> {
     value.map_or(Patch::Clear, Patch::Set)
 }
@@ -378,7 +377,7 @@ fn model_of(word: &str) -> Result<ExportModel, UiError> {
     }
 }
 
-/// A moment that may be left empty.
+/// Parses an optional time.
 fn time(name: &str, text: &str) -> Result<Option<Timestamp>, UiError> {
     match (text.trim(), moment(text)) {
         ("", _) => Ok(None),
@@ -390,7 +389,7 @@ fn time(name: &str, text: &str) -> Result<Option<Timestamp>, UiError> {
     }
 }
 
-/// The session in which secrets wait.
+/// The session that keeps secrets.
 struct Session {
     services: Services,
     ctx: Ctx,
@@ -407,7 +406,7 @@ impl Session {
         format!("export secrets {export}")
     }
 
-    /// Secrets that wait for this form and destination; they wait no longer.
+    /// Removes and returns the kept secrets of this form and destination.
     async fn take(&self, export: &str, destination: &str) -> Result<Values, UiError> {
         let identity = &self.services.identity;
         let place = Self::place(export);
@@ -417,7 +416,7 @@ impl Session {
         Ok(ours.map(|kept| kept.secrets).unwrap_or_default())
     }
 
-    /// Lets secrets wait. Too many of them do not.
+    /// Keeps secrets. If they exceed the limit, none is kept.
     async fn keep(&self, export: &str, destination: &str, secrets: &Values) -> Result<(), UiError> {
         let kept = Kept { destination: destination.to_owned(), secrets: secrets.clone() };
         let text = serde_json::to_string(&kept).unwrap_or_default();
@@ -429,8 +428,8 @@ impl Session {
         identity.put_flash(&self.ctx, &self.token, &place, &text).await.map_err(ui_error)
     }
 
-    /// What was typed now, and what waits of that which was left empty; all of it
-    /// waits for the case that the form comes back.
+    /// The typed secrets, completed with kept ones for empty fields. All of them are kept
+    /// again, in case the form fails.
     async fn with_kept(
         &self,
         export: &str,

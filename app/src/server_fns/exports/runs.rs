@@ -1,4 +1,4 @@
-//! Runs of an export and what they wrote into their log.
+//! Runs of an export and their log.
 
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -12,13 +12,13 @@ use crate::error::UiError;
 pub(crate) struct RunLine {
     /// The run.
     pub(crate) run: Run,
-    /// How often it was tried.
+    /// Number of attempts.
     pub(crate) attempt: u32,
-    /// Bytes of the events that it has sent.
+    /// Bytes of the events sent.
     pub(crate) bytes: u64,
-    /// Whether it is a part of a backfill.
+    /// Whether it belongs to a backfill.
     pub(crate) of_backfill: bool,
-    /// How long it has taken, in milliseconds.
+    /// Duration in milliseconds.
     pub(crate) milliseconds: u64,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct RunLine {
 pub(crate) struct RunList {
     /// The runs, newest first.
     pub(crate) lines: Vec<RunLine>,
-    /// Whether there are older ones.
+    /// Whether older runs exist.
     pub(crate) more: bool,
 }
 
@@ -36,11 +36,12 @@ pub(crate) struct RunList {
 pub(crate) struct LogList {
     /// The lines, newest first.
     pub(crate) lines: Vec<LogLine>,
-    /// Whether there may be older ones.
+    /// Whether older lines can exist.
     pub(crate) more: bool,
 }
 
-/// Runs of an export, newest first: of the last seven days if `after` is empty.
+/// Lists runs of an export, newest first. If `after` is empty, only those of the last
+/// seven days.
 #[server(prefix = "/_fn", endpoint = "list_export_runs")]
 pub(crate) async fn list_export_runs(
     organization: String,
@@ -82,7 +83,7 @@ pub(crate) async fn list_export_runs(
     Ok(RunList { lines: page.runs.into_iter().map(line).collect(), more: page.more })
 }
 
-/// The statuses that a word of the filter stands for; none: all.
+/// The statuses for a value of the filter. `None`: all.
 fn statuses(state: &str) -> Vec<weir_model::exports::Status> {
     use weir_model::exports::Status;
 
@@ -96,7 +97,7 @@ fn statuses(state: &str) -> Vec<weir_model::exports::Status> {
     Status::ALL.into_iter().filter(wanted).collect()
 }
 
-/// Exports what a run exported once more.
+/// Exports the range of a run again.
 #[server(prefix = "/_fn", endpoint = "retry_export_run")]
 pub(crate) async fn retry_export_run(
     organization: String,
@@ -105,7 +106,7 @@ pub(crate) async fn retry_export_run(
 ) -> Result<(), UiError> {
     let (services, org) = enter_organization(&organization).await?;
     services.exports.retry_run((&org).into(), &export, &run).await.map_err(ui_error)?;
-    // The newest runs, where the new one is about to appear.
+    // The list of newest runs, where the new run will appear.
     let path = format!("/organizations/{organization}/exports/{export}");
     done(&path, "Weir exports this interval once more, as a backfill of one run.");
     Ok(())
@@ -124,7 +125,7 @@ pub(crate) async fn cancel_export_run(
     Ok(())
 }
 
-/// Log lines of an export, newest first: those before a time, if one is given.
+/// Lists log lines of an export, newest first, optionally only those before a time.
 #[server(prefix = "/_fn", endpoint = "list_export_logs")]
 pub(crate) async fn list_export_logs(
     organization: String,
@@ -139,14 +140,14 @@ pub(crate) async fn list_export_logs(
     use weir_model::exports::{LOG_PAGE, LogLevel};
 
     let (services, org) = enter_organization(&organization).await?;
-    // A level and those that are graver.
+    // Lines of this level and of more severe levels.
     let least = LogLevel::of(&level);
     let graver = LogLevel::ALL.into_iter().skip_while(|level| Some(*level) != least);
     let search = text.trim().chars().take(SEARCH_MAX).collect::<String>();
     let query = LogQuery {
         levels: graver.collect(),
         search: Some(search).filter(|search| !search.is_empty()),
-        // The bound itself was on the page before.
+        // The line at the bound was on the previous page.
         before: Timestamp::parse(&before)
             .map(|before| Timestamp::from_micros(before.micros().saturating_sub(1))),
         limit: LOG_PAGE + 1,
@@ -164,5 +165,5 @@ pub(crate) async fn list_export_logs(
     Ok(LogList { lines, more })
 }
 
-/// Longest text that lines are searched for, in characters.
+/// Longest search text, in characters.
 const SEARCH_MAX: usize = 200;

@@ -1,4 +1,4 @@
-//! Trying transformations with an event that is not stored.
+//! Trials of transformations with an event that is not stored.
 
 use std::time::Duration;
 
@@ -11,55 +11,55 @@ use super::object;
 use crate::context::{enter_project, enter_with_token, go, ui_error};
 use crate::error::UiError;
 
-/// Under this name an event waits for the page that tries it.
+/// The key under which an event is kept for the trial page.
 const FLASH: &str = "event to try";
-/// Events to choose from.
+/// Number of recent events to choose from.
 const RECENT: usize = 20;
-/// In the address of the page: the event was entered.
+/// Value of the query parameter for an entered event.
 pub(crate) const ENTERED: &str = "entered";
-/// In the address of the page: the newest event.
+/// Value of the query parameter for the newest event.
 pub(crate) const NEWEST: &str = "newest";
 
-/// An event to choose.
+/// A stored event to choose.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RecentEvent {
-    /// Id.
+    /// Uuid of the event.
     pub(crate) uuid: String,
-    /// Name.
+    /// Name of the event.
     pub(crate) event: String,
-    /// Whom it is about.
+    /// Distinct id of the event.
     pub(crate) distinct_id: String,
-    /// Its time.
+    /// Event time.
     pub(crate) at: String,
 }
 
-/// What was tried.
+/// The result of a trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct TriedView {
     /// The event before, as JSON.
     pub(crate) before: String,
-    /// The event after all steps, as JSON; none: it was dropped.
+    /// The event after all transformations, as JSON. `None`: it was dropped.
     pub(crate) after: Option<String>,
-    /// The steps.
+    /// The result of each transformation.
     pub(crate) steps: Vec<StepView>,
 }
 
-/// One step.
+/// The result of one transformation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct StepView {
     /// Name of the config.
     pub(crate) name: String,
-    /// What became of the event.
+    /// The outcome for the event.
     pub(crate) outcome: DryOutcome,
-    /// What went wrong.
+    /// The error, if there was one.
     pub(crate) error: Option<String>,
-    /// How long it took, in microseconds.
+    /// Duration in microseconds.
     pub(crate) took: u64,
-    /// What the plugin wrote into its log.
+    /// Lines that the plugin wrote into its log.
     pub(crate) logs: Vec<String>,
 }
 
-/// The newest events of a project.
+/// Lists the newest events of a project.
 #[server(prefix = "/_fn", endpoint = "recent_events")]
 pub(crate) async fn recent_events(project: i64) -> Result<Vec<RecentEvent>, UiError> {
     use weir_model::events::EventQuery;
@@ -77,8 +77,8 @@ pub(crate) async fn recent_events(project: i64) -> Result<Vec<RecentEvent>, UiEr
     Ok(found.events.into_iter().map(event).collect())
 }
 
-/// Takes an event that was entered and leads to the page that tries it. Nothing is
-/// stored but that, for one look.
+/// Keeps an entered event and redirects to the trial page. The event is stored for one
+/// view only.
 #[server(prefix = "/_fn", endpoint = "try_plugin_config")]
 pub(crate) async fn try_plugin_config(
     project: i64,
@@ -101,9 +101,8 @@ pub(crate) async fn try_plugin_config(
     Ok(())
 }
 
-/// What transformations make of an event: of the newest, of the one that was
-/// entered, which is known once, or of a stored one by its id. None: there is no
-/// such event.
+/// Runs transformations with an event: the newest, the entered one, which is available
+/// once, or a stored one by its uuid. `None`: the event does not exist.
 #[server(prefix = "/_fn", endpoint = "see_trial")]
 pub(crate) async fn see_trial(
     project: i64,
@@ -132,7 +131,7 @@ pub(crate) async fn see_trial(
     }
 }
 
-/// Milliseconds of the wire in whole microseconds.
+/// Converts milliseconds of the API to whole microseconds.
 fn microseconds(milliseconds: f64) -> u64 {
     let took = Duration::try_from_secs_f64(milliseconds / 1_000.0).unwrap_or_default();
     u64::try_from(took.as_micros()).unwrap_or(u64::MAX)

@@ -1,4 +1,4 @@
-//! Configs of plugins in the forms in which pages show them.
+//! Types for plugin configs as pages show them.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -16,108 +16,108 @@ use crate::server_fns::plugins::views::{jobs, name_of};
 pub(crate) struct PipelineView {
     /// Name of the project.
     pub(crate) project_name: String,
-    /// Its organization.
+    /// Id of its organization.
     pub(crate) organization: String,
     /// The transformations in their order.
     pub(crate) listed: Vec<ConfigLine>,
-    /// Those that were deleted and can be brought back.
+    /// Deleted transformations that can be restored.
     pub(crate) hidden: Vec<ConfigLine>,
-    /// Why the person may change nothing; none: the person may.
+    /// Why the user cannot change anything. `None`: the user can.
     pub(crate) refusal: Option<String>,
 }
 
 /// A config on a list.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct ConfigLine {
-    /// Id.
+    /// Id of the config.
     pub(crate) id: String,
-    /// Its name, or its plugin's.
+    /// Name of the config, else of its plugin.
     pub(crate) name: String,
-    /// The plugin.
+    /// Id of the plugin.
     pub(crate) plugin: String,
-    /// The plugin's name.
+    /// Name of the plugin.
     pub(crate) plugin_name: String,
-    /// Whether it is run.
+    /// Whether it is enabled.
     pub(crate) enabled: bool,
-    /// Whether it was deleted, and can be brought back.
+    /// Whether it is hidden and can be restored.
     pub(crate) deleted: bool,
-    /// Whether it changes events before they are stored.
+    /// Whether it is a transformation.
     pub(crate) transforms: bool,
-    /// Events of the last 24 hours that it went well with.
+    /// Number of events processed in the last 24 hours without failure.
     pub(crate) succeeded: u64,
-    /// Those that it went wrong with.
+    /// Number of events that failed in the last 24 hours.
     pub(crate) failed: u64,
-    /// Those that it dropped, and meant to.
+    /// Number of events that it dropped intentionally in the last 24 hours.
     pub(crate) dropped: u64,
-    /// What went wrong last.
+    /// The last failure.
     pub(crate) fault: Option<FaultView>,
 }
 
-/// What went wrong with a config.
+/// A failure of a config.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FaultView {
-    /// What.
+    /// The error message.
     pub(crate) message: String,
-    /// When.
+    /// Time of the failure.
     pub(crate) at: Option<String>,
-    /// The event that it came of, as JSON.
+    /// The event that caused it, as JSON.
     pub(crate) event: Option<String>,
 }
 
-/// A config with all that is known of it.
+/// A config with all its details.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct ConfigDetail {
     /// Name of the project.
     pub(crate) project_name: String,
-    /// Its organization.
+    /// Id of its organization.
     pub(crate) organization: String,
-    /// The list that its plugin is on; none: the plugin is seen no more.
+    /// The list of its plugin. `None`: the user may not see the plugin any more.
     pub(crate) shelf: Option<String>,
-    /// What the list shows of it.
+    /// The data that the list shows too.
     pub(crate) line: ConfigLine,
-    /// Its description, or its plugin's.
+    /// Description of the config, else of its plugin.
     pub(crate) description: String,
     /// The form of its settings.
     pub(crate) form: Vec<Part>,
-    /// Their values, secrets as `(secret)`.
+    /// The values. Secrets are `(secret)`.
     pub(crate) values: Map<String, Value>,
-    /// What becomes of events for which it cannot be run.
+    /// The policy for events that it cannot process.
     pub(crate) on_failure: String,
-    /// Jobs that can be started by hand.
+    /// Jobs that can be started manually.
     pub(crate) jobs: Vec<String>,
     /// When it was created.
     pub(crate) created_at: String,
     /// When it was last changed.
     pub(crate) updated_at: String,
-    /// Why the person may not change it; none: the person may.
+    /// Why the user cannot change it. `None`: the user can.
     pub(crate) refusal: Option<String>,
 }
 
-/// A plugin that a project is to use.
+/// A plugin, with the data for the form of a new config.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct OfferedPlugin {
     /// Name of the project.
     pub(crate) project_name: String,
-    /// Its organization.
+    /// Id of its organization.
     pub(crate) organization: String,
-    /// The plugin.
+    /// Id of the plugin.
     pub(crate) plugin: String,
-    /// Its name.
+    /// Name of the plugin.
     pub(crate) name: String,
-    /// What it does.
+    /// Description of the plugin.
     pub(crate) description: String,
-    /// The list that it is on.
+    /// The list of the plugin.
     pub(crate) shelf: String,
     /// The form of its settings.
     pub(crate) form: Vec<Part>,
-    /// Why the person may not add it; none: the person may.
+    /// Why the user cannot add it. `None`: the user can.
     pub(crate) refusal: Option<String>,
 }
 
 /// A page of a log.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct LogView {
-    /// How many lines there are.
+    /// Total number of lines.
     pub(crate) total: u64,
     /// The lines.
     pub(crate) lines: Vec<LogLine>,
@@ -126,17 +126,17 @@ pub(crate) struct LogView {
 /// A line of a log.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct LogLine {
-    /// When.
+    /// Time of the line.
     pub(crate) at: String,
     /// `DEBUG`, `LOG`, `INFO`, `WARN` or `ERROR`.
     pub(crate) level: String,
-    /// Who wrote it, in words.
+    /// The writer of the line, in words.
     pub(crate) source: String,
     /// The text.
     pub(crate) message: String,
 }
 
-/// The values of a config as the service shows them.
+/// The values of a config, as the service returns them.
 pub(super) fn values_of(config: &PluginConfig) -> Map<String, Value> {
     match &config.fields.config {
         Texted::Value(values) => values.clone(),
@@ -182,7 +182,7 @@ impl From<ConfigError> for FaultView {
 }
 
 impl ConfigDetail {
-    /// What the config alone says.
+    /// The line without metrics, from the config alone.
     pub(super) fn of(stage: Stage) -> Self {
         let fields = &stage.plugin.fields;
         Self {
@@ -200,7 +200,7 @@ impl ConfigDetail {
 }
 
 impl OfferedPlugin {
-    /// This plugin, for this project.
+    /// The offer of this plugin for this project.
     pub(super) fn of(project: ProjectBrief, found: Shelved, refusal: Option<String>) -> Self {
         let name = name_of(&found.plugin);
         let fields = found.plugin.fields;

@@ -1,4 +1,4 @@
-//! The source of plugins: reading and changing it.
+//! Source code of plugins: reading and editing.
 
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -15,21 +15,21 @@ use crate::local_path;
 pub(crate) struct SourceView {
     /// The plugin.
     pub(crate) line: PluginLine,
-    /// Its files: name and text.
+    /// Files: name and text.
     pub(crate) files: Vec<(String, String)>,
-    /// What is wrong with them: file and sentence.
+    /// Errors in the files: file and message.
     pub(crate) faults: Vec<(String, String)>,
-    /// Why the person may not change it; none: the person may.
+    /// Why the user cannot change it. `None`: the user can.
     pub(crate) refusal: Option<String>,
 }
 
-/// What the source of the steps that are a part of Weir hears.
+/// Refusal for transformations that are part of Weir.
 const BUILT_IN: &str = "It comes with Weir. Upgrading Weir brings its newest code.";
-/// The same of what comes from another host.
+/// Refusal for plugins from another host.
 const BROUGHT: &str =
     "Its code comes from another host. Upgrading it would undo what is changed here.";
 
-/// The source of a plugin.
+/// Returns the source of a plugin.
 #[server(prefix = "/_fn", endpoint = "get_plugin_source")]
 pub(crate) async fn get_plugin_source(
     organization: String,
@@ -53,8 +53,8 @@ pub(crate) async fn get_plugin_source(
     })
 }
 
-/// Stores a source file, new or changed. What cannot be loaded is stored all the
-/// same: the page says what is wrong with it.
+/// Stores a new or changed source file. Code that cannot be loaded is stored too, and the
+/// page shows its errors.
 #[server(prefix = "/_fn", endpoint = "save_plugin_file")]
 pub(crate) async fn save_plugin_file(
     organization: String,
@@ -80,11 +80,11 @@ pub(crate) async fn save_plugin_file(
     let is_own = edits.is_own("source", "The file", &source, stored);
     edits.check()?;
     if is_own || !present.files.contains_key(&name) {
-        // Forms send lines as mails do.
+        // Forms send CRLF line ends.
         let change = vec![(name.clone(), Some(source.replace("\r\n", "\n")))];
         change_source(&services, &org, &found, change).await?;
     }
-    // What it can do may have put it on another list.
+    // The new code can belong to another list.
     let found = services.plugins.shelved(&org, &plugin).await.map_err(ui_error)?;
     let path = plugin_path(&organization, found.shelf.text(), &plugin);
     go(&format!("{path}/source?file={}", local_path::encode(&name)));
@@ -115,14 +115,14 @@ async fn change_source(
     let (plugins, id) = (&services.plugins, found.plugin.id.to_string());
     let editable = plugins.editable(org, found.group, &id).await.map_err(ui_error)?;
     let changed = plugins.update_source(org, editable, change).await;
-    // The form has one field for whatever file it is.
+    // The form has the same field name for every file.
     changed.map(drop).map_err(|error| match ui_error(error) {
         UiError::Field(fault) => UiError::field("source", &fault.code, &fault.detail),
         other => other,
     })
 }
 
-/// What the source of a new plugin begins with: something that works.
+/// Working example source for a new plugin.
 pub(super) fn first_files(shelf: Shelf, name: &str) -> SourceChange {
     let manifest = serde_json::json!({"name": name, "config": []});
     let manifest = serde_json::to_string_pretty(&manifest).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Plugins in the forms in which pages show them.
+//! Types for plugins as pages show them.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -9,7 +9,7 @@ use weir_service::plugins::{PluginUse, Shelved};
 
 use crate::plugin_settings::{Part, parts};
 
-/// What the addresses of plugins that Weir ships begin with.
+/// Prefix of the addresses of plugins that are part of Weir.
 const INLINE: &str = "inline:";
 
 /// A list of plugins.
@@ -19,75 +19,75 @@ pub(crate) struct ShelfView {
     pub(crate) organization_name: String,
     /// The plugins.
     pub(crate) plugins: Vec<PluginLine>,
-    /// Why the person may not install plugins; none: the person may.
+    /// Why the user cannot install plugins. `None`: the user can.
     pub(crate) refusal: Option<String>,
 }
 
 /// A plugin on a list.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct PluginLine {
-    /// Id.
+    /// Id of the plugin.
     pub(crate) id: String,
-    /// Name, or what else it is known by.
+    /// Name of the plugin, or a substitute for it.
     pub(crate) name: String,
-    /// What it does.
+    /// The description.
     pub(crate) description: String,
-    /// The list that it is on, as in addresses.
+    /// The list of the plugin, as in addresses.
     pub(crate) shelf: String,
-    /// The group of the API that it is reached through, as in addresses.
+    /// The API group of the plugin, as in addresses.
     pub(crate) group: String,
-    /// Where its code comes from, for people.
+    /// Origin of its code, in words.
     pub(crate) origin: String,
-    /// The address of its code.
+    /// Address of its code.
     pub(crate) url: Option<String>,
-    /// Address of its icon, where the page may load it.
+    /// Address of its icon, if the content security policy of pages allows it.
     pub(crate) icon: Option<String>,
-    /// The version of its code.
+    /// Version of its code.
     pub(crate) tag: Option<String>,
-    /// A newer version that is known of.
+    /// A newer version, if one is known.
     pub(crate) newer: Option<String>,
     /// Whether all organizations may use it.
     pub(crate) is_global: bool,
     /// Whether it belongs to the organization.
     pub(crate) is_own: bool,
-    /// The organization that it belongs to.
+    /// Name of its organization.
     pub(crate) owner: String,
     /// Whether no enabled config uses it.
     pub(crate) is_unused: bool,
-    /// Whether its source can be edited here.
+    /// Whether its source can be edited in the app.
     pub(crate) is_edited_here: bool,
-    /// Whether its code comes from another host, which may have newer code.
+    /// Whether its code comes from another host, which can have a newer version.
     pub(crate) is_elsewhere: bool,
-    /// The metrics that it declares: name, and how they are counted.
+    /// Metrics that it declares: name, and kind of aggregation.
     pub(crate) metrics: Vec<(String, String)>,
 }
 
-/// A plugin with all that is known of it.
+/// A plugin with all its details.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct PluginDetail {
     /// Name of the organization.
     pub(crate) organization_name: String,
-    /// What the list shows of it.
+    /// The data that the list shows too.
     pub(crate) line: PluginLine,
-    /// What can be configured.
+    /// Its settings.
     pub(crate) settings: Vec<Part>,
-    /// What its code can do: methods, tasks, jobs.
+    /// Capabilities of its code: methods, scheduled tasks, jobs.
     pub(crate) capabilities: Vec<(String, Vec<String>)>,
-    /// Jobs that can be started by hand.
+    /// Jobs that can be started manually.
     pub(crate) jobs: Vec<String>,
-    /// Why the person may not change it; none: the person may.
+    /// Why the user cannot change it. `None`: the user can.
     pub(crate) refusal: Option<String>,
-    /// Whether the person may offer it to all organizations.
+    /// Whether the user may share it with all organizations.
     pub(crate) offers: bool,
     /// The configs that use it.
     pub(crate) uses: Vec<UseView>,
-    /// How many configs of other organizations do.
+    /// Number of configs in other organizations.
     pub(crate) elsewhere: usize,
-    /// What was done with it, newest first.
+    /// Its history, newest first.
     pub(crate) history: Vec<DeedView>,
-    /// Names of its source files, where the person may read them.
+    /// Names of its source files, if the user may read them.
     pub(crate) files: Vec<String>,
-    /// What is wrong with its source: file and sentence.
+    /// Errors in its source: file and message.
     pub(crate) faults: Vec<(String, String)>,
     /// The projects of the organization.
     pub(crate) projects: Vec<(i64, String)>,
@@ -96,70 +96,70 @@ pub(crate) struct PluginDetail {
 /// A config that uses a plugin.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct UseView {
-    /// The config.
+    /// Id of the config.
     pub(crate) config: String,
-    /// A name of its own.
+    /// Name of the config, if it is not the plugin's.
     pub(crate) name: Option<String>,
-    /// Its project.
+    /// Number of its project.
     pub(crate) project: i64,
-    /// The name of that.
+    /// Name of its project.
     pub(crate) project_name: String,
-    /// Whether it is run.
+    /// Whether it is enabled.
     pub(crate) enabled: bool,
-    /// Whether it was deleted, and can be brought back.
+    /// Whether it is hidden and can be restored.
     pub(crate) deleted: bool,
 }
 
-/// Something that was done.
+/// An audit entry.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct DeedView {
-    /// When.
+    /// Time of the change.
     pub(crate) at: String,
-    /// Who did it.
+    /// The actor.
     pub(crate) who: String,
-    /// What was done.
+    /// The audit action, in words.
     pub(crate) what: String,
-    /// The fields that changed.
+    /// Names of the changed fields.
     pub(crate) fields: Vec<String>,
 }
 
-/// The catalogue.
+/// The catalogue for one list.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct CatalogueView {
     /// Name of the organization.
     pub(crate) organization_name: String,
-    /// Why the person may not install plugins; none: the person may.
+    /// Why the user cannot install plugins. `None`: the user can.
     pub(crate) refusal: Option<String>,
-    /// What it has for the list, as searched for.
+    /// The entries that match the search.
     pub(crate) offers: Vec<OfferView>,
 }
 
-/// A plugin that can be installed.
+/// A catalogue entry.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct OfferView {
-    /// Name.
+    /// Name of the plugin.
     pub(crate) name: String,
-    /// Its address.
+    /// Address of the plugin.
     pub(crate) url: String,
-    /// What it does.
+    /// The description.
     pub(crate) description: String,
-    /// The plugin that the organization has of it: list and id.
+    /// The installed plugin of the organization: list and id.
     pub(crate) installed: Option<(String, String)>,
 }
 
-/// The name that people know a plugin by.
+/// The name of a plugin, for users.
 pub(crate) fn name_of(plugin: &Plugin) -> String {
     let fields = &plugin.fields;
     let named = fields.name.clone().filter(|name| !name.trim().is_empty());
     named.or_else(|| fields.url.clone()).unwrap_or_else(|| format!("Plugin {}", plugin.id))
 }
 
-/// A newer version that is known of.
+/// A newer version, if one is known.
 pub(crate) fn newer(fields: &PluginFields) -> Option<String> {
     fields.latest_tag.clone().filter(|latest| fields.tag.as_ref() != Some(latest))
 }
 
-/// The words of a list of names.
+/// The strings of a JSON list.
 fn names(value: Option<&Value>) -> Vec<String> {
     let listed = value.and_then(Value::as_array).into_iter().flatten();
     listed.filter_map(Value::as_str).map(str::to_owned).collect()
@@ -189,7 +189,7 @@ impl From<Shelved> for PluginLine {
         let metrics = metrics.map(|(name, how)| {
             (name.clone(), how.as_str().map_or_else(|| how.to_string(), str::to_owned))
         });
-        // The policy of pages loads pictures from nowhere else.
+        // The content security policy of pages allows only these images.
         let may_load = |icon: &String| icon.starts_with("data:image/");
         Self {
             id: plugin.id.to_string(),
@@ -214,7 +214,7 @@ impl From<Shelved> for PluginLine {
 }
 
 impl PluginDetail {
-    /// What the record alone says.
+    /// The line from the record alone.
     pub(super) fn of(found: Shelved) -> Self {
         let fields = &found.plugin.fields;
         let part = |name: &str| names(fields.capabilities.as_ref().and_then(|all| all.get(name)));
@@ -231,7 +231,7 @@ impl PluginDetail {
     }
 }
 
-/// The jobs that can be started by hand: as its author and its code say.
+/// Jobs that can be started manually: those that the author lists, and those of the code.
 pub(crate) fn jobs(
     public: Option<&Map<String, Value>>,
     capabilities: Option<&Map<String, Value>>,
@@ -244,7 +244,7 @@ pub(crate) fn jobs(
 }
 
 impl UseView {
-    /// A use, with the name of its project.
+    /// The use with the name of its project.
     pub(super) fn of(one: PluginUse, projects: &[(i64, String)]) -> Self {
         let project = one.project.0;
         let known = projects.iter().find(|(id, _)| *id == project);
@@ -273,7 +273,7 @@ impl From<Activity> for DeedView {
 }
 
 impl CatalogueView {
-    /// What of the catalogue belongs on a list and is searched for.
+    /// The catalogue entries of a list that match a search.
     pub(super) fn of(
         organization_name: String,
         refusal: Option<String>,
@@ -305,7 +305,7 @@ impl CatalogueView {
     }
 }
 
-/// What the catalogue calls the plugins of a list.
+/// The catalogue's names for the plugins of a list.
 const fn kinds(shelf: Shelf) -> &'static [&'static str] {
     match shelf {
         Shelf::Destinations => &["data_out"],
