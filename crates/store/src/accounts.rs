@@ -7,8 +7,8 @@
 //!
 //! The record of a link is `account_link:[user, hash]`. It is found by the hash of its
 //! token alone. So no secret is compared, and response times reveal nothing about one. A
-//! change of the address, password or second factor ends all links of the user. Setting
-//! or clearing the pending address ends the links that confirm an address.
+//! change of the address or password ends all links of the user. Setting or clearing the
+//! pending address ends the links that confirm an address.
 
 use surrealdb::types::SurrealValue;
 use uuid::Uuid;
@@ -146,8 +146,8 @@ pub async fn links(store: &Store, user: UserId) -> Result<Vec<LinkRow>> {
     Ok(answer.rows::<Stored>(0)?.into_iter().map(LinkRow::from).collect())
 }
 
-/// Ends all links of `$user`. Used by the transactions that change the address, password
-/// or second factor.
+/// Ends all links of `$user`. Used by the transactions that confirm or change the address
+/// or change the password.
 macro_rules! end_links {
     () => {
         "DELETE account_link:[$user]..=[$user, ..] RETURN NONE;"

@@ -137,8 +137,9 @@ macro_rules! write_session {
 pub(crate) use write_session;
 
 /// Ends all sessions of `$user`, and all sign-ins that wait for a second factor. Used by
-/// the transactions that change the password, the address or the second factor. They
-/// write the user's record, so that they conflict with transactions that open a session.
+/// the transactions that change the password or the second factor, or that remove a user
+/// from their last organization. They write the user's record, so that they conflict with
+/// transactions that open a session.
 macro_rules! end_sessions {
     () => {
         "FOR $open IN (SELECT VALUE record::id(id)[1] FROM user_session:[$user]..=[$user, ..]) {

@@ -1,5 +1,8 @@
-//! Applying a stretch of the log: events, persons, groups, names in use,
-//! warnings and the new position in one transaction (DUR-10).
+//! Applying a batch of the log: events, persons, groups, definitions, warnings and the
+//! new position in one transaction (DUR-10).
+//!
+//! What belongs here: the transaction. What does not: computing the effects of a batch
+//! (`weir-ingest`).
 
 use surrealdb::types::{Bytes, RecordId, RecordIdKey, SurrealValue, Value};
 use uuid::Uuid;
@@ -15,13 +18,13 @@ use crate::persons::{self, PersonWrite};
 use crate::warnings::{self, AffectedBlock};
 use crate::{Result, Store, definitions};
 
-/// How far a partition has applied the log: everything before the record at
-/// `offset`, and of that record the first `index` events.
+/// The position of a partition: everything before the record at `offset` is applied, and
+/// of that record the first `index` events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Position {
     /// Offset of a record of the log.
     pub offset: u64,
-    /// Accepted events of it that are applied.
+    /// The number of accepted events of that record that are applied.
     pub index: u32,
 }
 
@@ -33,14 +36,14 @@ impl Position {
     }
 }
 
-/// The effects of one stretch of the log on one partition.
+/// The effects of a batch of the log on one partition.
 #[derive(Debug, Clone, Default)]
 pub struct Apply {
     /// The partition.
     pub partition: u16,
-    /// Position that the store must be at.
+    /// The position before the batch. The store must be at it.
     pub from: Position,
-    /// Position afterwards.
+    /// The position after the batch.
     pub to: Position,
     /// Effects by project.
     pub projects: Vec<ProjectWrite>,
@@ -51,27 +54,27 @@ pub struct Apply {
 pub struct ProjectWrite {
     /// The project.
     pub project: ProjectId,
-    /// Blocks that are new or were added to.
+    /// New blocks, and blocks that events were added to.
     pub blocks: Vec<NewBlock>,
-    /// Where each new event is: uuid, first arrival of its block, index in it.
+    /// For each new event: uuid, first arrival number of its block, index in the block.
     pub uuids: Vec<(Uuid, u64, u64)>,
-    /// The newest block and the totals afterwards.
+    /// The newest block and the totals after the batch.
     pub head: Head,
     /// Whether these are the first events of the project in this partition.
     pub is_first: bool,
-    /// Persons that are new or changed.
+    /// New and changed persons.
     pub persons: Vec<PersonWrite>,
-    /// Groups that are new or changed.
+    /// New and changed groups.
     pub groups: Vec<GroupWrite>,
-    /// The group types, if there are new ones.
+    /// The group types, if the batch adds some.
     pub group_types: Option<TypesWrite>,
-    /// Event names that are new or were not seen for long.
+    /// Event names that are new or were not seen for some time.
     pub event_names: Vec<EventDefinition>,
-    /// Property names that are new.
+    /// New property names.
     pub property_names: Vec<PropertyDefinition>,
-    /// What was skipped or altered, counted.
+    /// Counts of skipped and altered events.
     pub warnings: Vec<WarningCount>,
-    /// Blocks of dropped and altered events that are new or were added to.
+    /// New blocks of dropped and altered events, and those that events were added to.
     pub affected: Vec<AffectedBlock>,
 }
 
@@ -103,18 +106,18 @@ pub struct NewBlock {
     pub first: u64,
     /// Compressed events.
     pub data: Vec<u8>,
-    /// What readers need to pass it over.
+    /// The summary with which readers can skip the block.
     pub summary: Summary,
-    /// Times of the events that this write adds.
+    /// Times of the events that this write adds, microseconds.
     pub added_times: Vec<i64>,
 }
 
-/// The newest block of a project in a partition, and the totals.
+/// The newest block of a project in a partition, and its totals.
 #[derive(Debug, Clone, PartialEq, Eq, SurrealValue)]
 pub struct Head {
     /// First arrival number of the newest block.
     pub newest: i64,
-    /// Last arrival number of all.
+    /// The highest arrival number.
     pub last: i64,
     /// Number of events.
     pub count: i64,
@@ -122,14 +125,14 @@ pub struct Head {
     pub from_time: i64,
     /// Latest event time, microseconds.
     pub to_time: i64,
-    /// Number of dropped and altered events so far: that of the next one.
+    /// Number of dropped and altered events so far, which is the number of the next one.
     pub samples: i64,
-    /// Number of the first one in the newest block of them.
+    /// Number of the first event in the newest block of dropped and altered events.
     #[surreal(default)]
     pub affected: i64,
-    /// Whether there are events whose distinct id belongs to another partition: a
-    /// transformation gave it to them. Heads of before there were transformations do
-    /// not say.
+    /// Whether there are events whose distinct id belongs to another partition, because a
+    /// transformation changed it. Missing (`false`) in heads from before there were
+    /// transformations.
     #[surreal(default)]
     pub strays: bool,
 }
@@ -150,46 +153,46 @@ impl Head {
         }
     }
 
-    /// The span of event times, if there are events.
+    /// The earliest and latest event time, if there are events.
     #[must_use]
     pub fn span(&self) -> Option<Span> {
         (self.count > 0).then_some(Span { from: self.from_time, to: self.to_time })
     }
 }
 
-/// How often something was skipped or altered.
+/// A count of skipped or altered events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WarningCount {
     /// Code of the reason or warning.
     pub code: String,
-    /// How often, in this stretch.
+    /// Number of events in this batch.
     pub count: i64,
-    /// When it first and last happened, microseconds.
+    /// When the first and the last of them happened, microseconds.
     pub seen: Span,
-    /// One of them, to look at.
+    /// One of the events, as an example.
     pub sample: Option<Sample>,
 }
 
-/// One skipped or altered event, kept to be looked at.
+/// A skipped or altered event that is kept as an example.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sample {
     /// Code of the reason.
     pub code: String,
-    /// When it reached us, microseconds.
+    /// When it was received, microseconds.
     pub received_at: i64,
-    /// What the reason does not say: which transformation dropped it.
+    /// Details of the reason: for example which transformation dropped the event.
     pub detail: Option<String>,
-    /// Name, if it had one.
+    /// Name of the event, if it had one.
     pub event: Option<String>,
-    /// Whom it was about, if it said.
+    /// Distinct id of the event, if it had one.
     pub distinct_id: Option<String>,
-    /// Its payload as received, cut when long.
+    /// The payload as received, cut when it is long.
     pub payload: String,
 }
 
-/// What replaces records comes first and what only adds them last: the engine
-/// tries to create a record before it replaces one, and going back after that
-/// costs it time for every record that the transaction has written until then.
+/// Statements that replace records come first, statements that only add records last. The
+/// engine tries to create a record before it replaces it. Rolling that attempt back takes
+/// time for every record that the transaction has written so far.
 const APPLY: Statement = Statement::write(
     "apply events",
     "BEGIN;
@@ -276,15 +279,15 @@ struct TypesRow {
     expected: i64,
 }
 
-/// Versioned records: new ones, and changes of present ones. All versions are
-/// compared by one statement, for one each would be half of what a change costs.
+/// Versioned records: new ones, and changes of stored ones. One statement compares all
+/// versions, because one statement each would be half of the cost of a change.
 #[derive(Default)]
 struct Versioned {
     new: Vec<Value>,
     changed: Vec<Change>,
-    /// Records that are changed.
+    /// Ids of the changed records.
     ids: Vec<RecordId>,
-    /// The versions that they must be of, in the same order.
+    /// The versions that they must have, in the same order.
     versions: Vec<i64>,
 }
 
@@ -301,14 +304,13 @@ impl Versioned {
     }
 }
 
-/// Writes the effects of a stretch of the log, all or nothing.
+/// Writes the effects of a batch of the log, all or nothing.
 ///
 /// # Errors
-/// [`crate::Error::Exists`] when an event, a new person or a new group is
-/// already stored, [`crate::Error::Refused`] with `position` when the store is
-/// not at `from` (the stretch may have been applied already), or with a word
-/// that begins with `stale` when a person, a group or the group types were
-/// changed meanwhile. Nothing was written in these cases.
+/// [`crate::Error::Exists`] when an event, a new person or a new group is already stored.
+/// [`crate::Error::Refused`] with `position` when the store is not at `from` (the batch
+/// may have been applied already), or with a word that begins with `stale` when a person,
+/// a group or the group types were changed meanwhile. Nothing was written in these cases.
 pub async fn apply(store: &Store, apply: Apply) -> Result<()> {
     let partition = apply.partition;
     let mut uuids = Vec::new();
@@ -326,8 +328,8 @@ pub async fn apply(store: &Store, apply: Apply) -> Result<()> {
     let mut first: Vec<RecordId> = Vec::new();
     for mut write in apply.projects {
         let project = write.project;
-        // In the order of their ids: the engine looks for each among all that it
-        // holds in memory, and neighbours are found on the same way.
+        // In the order of their ids: the engine searches each of them among all records
+        // that it holds in memory, and neighbours are found faster.
         write.uuids.sort_unstable_by_key(|(uuid, ..)| *uuid);
         uuids.extend(write.uuids.into_iter().map(|(uuid, block, index)| UuidRow {
             id: keys::uuid(project, uuid),
@@ -399,7 +401,7 @@ pub async fn apply(store: &Store, apply: Apply) -> Result<()> {
     Ok(())
 }
 
-/// How far the log is applied in a partition.
+/// The position of a partition.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -412,7 +414,7 @@ pub async fn position(store: &Store, partition: u16) -> Result<Position> {
     }))
 }
 
-/// How far the log is applied, by partition.
+/// The positions of all partitions, in order.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -428,7 +430,7 @@ fn int(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
-/// The row with its record id in it.
+/// The row with its record id added.
 pub(crate) fn with_id(id: RecordId, row: Value) -> Value {
     match row {
         Value::Object(mut object) => {

@@ -1,5 +1,4 @@
-//! A block's inside: how events become bytes, and what its summary says.
-//! Nothing here touches the database.
+//! The encoding of a block and its summary. No function here uses the database.
 
 use serde::{Deserialize, Serialize};
 use surrealdb::types::{Bytes, SurrealValue};
@@ -13,18 +12,18 @@ use crate::Error;
 const FULL_EVENTS: u64 = 1_000;
 /// or at this many bytes before compression.
 const FULL_BYTES: usize = 1 << 20;
-/// Distinct event names that a summary lists; with more it lists none and the
-/// block is always looked into.
+/// Distinct event names that a summary lists. A block with more lists none, and readers
+/// always open it.
 const NAMES: usize = 64;
-/// Blocks that reach over more seconds say in which of them they have events:
-/// those of an import that is not sorted are all within each other's span.
+/// Seconds. The summary of a block with a longer span lists the seconds in which it has
+/// events: the spans of the blocks of an unsorted import all overlap.
 const WIDE: i64 = 3_600;
-/// Fast, and eight times smaller than the text for events of one kind.
+/// The fastest level. Events of one kind become eight times smaller than their text.
 const COMPRESSION: i32 = 1;
-/// Microseconds.
+/// Microseconds in a second.
 const SECOND: i64 = 1_000_000;
-/// Bytes that a block may have after decompression: the largest single event
-/// beside a nearly full block, with room to spare.
+/// The largest size of a block after decompression: the largest single event and a nearly
+/// full block, with a margin.
 const LARGEST: usize = 64 << 20;
 
 /// One event as stored.
@@ -32,44 +31,44 @@ const LARGEST: usize = 64 << 20;
 pub struct StoredEvent {
     /// Arrival number within the project.
     pub arrival: u64,
-    /// Identity within the project.
+    /// Unique within the project.
     pub uuid: Uuid,
-    /// Name.
+    /// Name of the event.
     pub event: String,
-    /// Whom it is about.
+    /// Distinct id of the event.
     pub distinct_id: String,
     /// Event time, microseconds since 1970.
     pub timestamp: i64,
     /// When it was accepted, microseconds since 1970.
     pub received_at: i64,
-    /// JSON object text.
+    /// Properties as JSON object text.
     pub properties: String,
     /// Compact element chain, or empty.
     pub elements_chain: String,
-    /// Whether it came with `historical_migration`.
+    /// Whether it was sent with `historical_migration`.
     pub historical: bool,
-    /// Codes of what was altered.
+    /// Codes of the warnings about what was altered.
     pub warnings: Vec<String>,
 }
 
 /// First and last event time, microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
-    /// Earliest.
+    /// Earliest time.
     pub from: i64,
-    /// Latest.
+    /// Latest time.
     pub to: i64,
 }
 
 impl Span {
-    /// The span that also covers `time`.
+    /// The span extended to cover `time`.
     #[must_use]
     pub fn with(self, time: i64) -> Self {
         Self { from: self.from.min(time), to: self.to.max(time) }
     }
 }
 
-/// What a reader needs to pass a block over.
+/// The data with which a reader can skip a block.
 #[derive(Debug, Clone, PartialEq, Eq, SurrealValue)]
 pub struct Summary {
     /// Arrival number of the last event.
@@ -82,18 +81,19 @@ pub struct Summary {
     pub from_time: i64,
     /// Latest event time, microseconds.
     pub to_time: i64,
-    /// Distinct event names; empty: too many to list.
+    /// Distinct event names; empty when there are too many to list.
     pub names: Vec<String>,
     /// Fingerprints of distinct ids: sorted, four bytes each.
     pub ids: Bytes,
-    /// Where the block reaches over long: the seconds from the earliest on in
-    /// which it has events, sorted, four bytes each.
+    /// For a block with a long span: the seconds, counted from the earliest event, in
+    /// which it has events. Sorted, four bytes each.
     pub seconds: Option<Bytes>,
 }
 
 impl Summary {
-    /// The latest time before `high` at which the block may hold an event;
-    /// `None`: there is none. Not too early, and less than a second too late.
+    /// The latest time before `high` at which the block may hold an event; `None`: there
+    /// is none. It is never earlier than the last such event, and less than a second
+    /// later than it when the summary lists seconds.
     #[must_use]
     pub fn latest_before(&self, high: i64) -> Option<i64> {
         if self.from_time >= high {
@@ -109,8 +109,8 @@ impl Summary {
     }
 
     /// The earliest time from `low` on at which the block may hold an event; `None`:
-    /// there is none. Not too late, and less than a second too early where it says in
-    /// which seconds it has events.
+    /// there is none. It is never later than the first such event, and less than a second
+    /// earlier than it when the summary lists seconds.
     #[must_use]
     pub fn earliest_from(&self, low: i64) -> Option<i64> {
         if self.to_time < low {
@@ -125,7 +125,7 @@ impl Summary {
         Some(earliest.max(self.from_time.saturating_add(at * SECOND)))
     }
 
-    /// What is left of it once names and distinct ids were looked at.
+    /// The summary without names and distinct ids, which are not needed any more.
     pub(super) fn times_only(self) -> Self {
         Self { names: Vec::new(), ids: Bytes::default(), ..self }
     }
@@ -149,7 +149,7 @@ impl Summary {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockBuilder {
     project: ProjectId,
-    /// Arrival number of the first event: part of the block's id.
+    /// Arrival number of the first event, which is part of the id of the block.
     pub first: u64,
     last: u64,
     count: u64,
@@ -181,7 +181,7 @@ impl BlockBuilder {
         Ok(block)
     }
 
-    /// A block read back, to be filled further.
+    /// A decoded block, to be filled further.
     ///
     /// # Errors
     /// When the bytes are not a block.
@@ -198,12 +198,12 @@ impl BlockBuilder {
         Ok(block)
     }
 
-    /// Adds an event; gives its index within the block.
+    /// Adds an event and returns its index within the block.
     ///
     /// # Errors
     /// When the event cannot be encoded.
     pub fn push(&mut self, event: &StoredEvent) -> Result<u64, Error> {
-        // Length first, so that events can be added without rewriting others.
+        // The length comes first, so that events can be added without rewriting others.
         let at = self.raw.len();
         self.raw.extend_from_slice(&[0; 4]);
         self.raw = postcard::to_extend(event, std::mem::take(&mut self.raw))
@@ -272,7 +272,8 @@ impl BlockBuilder {
             return None;
         }
         let second = |time: &i64| u32::try_from(time.saturating_sub(from).div_euclid(SECOND)).ok();
-        // None, if there are more than fit: a century.
+        // `None` when a second does not fit into 32 bits: the block spans more than a
+        // century.
         let mut seconds: Vec<u32> = self.times.iter().map(second).collect::<Option<_>>()?;
         seconds.sort_unstable();
         seconds.dedup();
@@ -357,7 +358,7 @@ pub(super) mod tests {
             (5, None),
             (6, Some(5)),
             (day, Some(SECOND + 4)),
-            // Within the second all is possible.
+            // Any time within the second is possible.
             (3 * day + 1, Some(3 * day)),
             (4 * day, Some(3 * day + 4)),
             (10 * day, Some(3 * day + 4)),
@@ -369,7 +370,7 @@ pub(super) mod tests {
             (i64::MIN, Some(5)),
             (6, Some(6)),
             (day, Some(3 * day + 5 - SECOND)),
-            // Within the second all is possible.
+            // Any time within the second is possible.
             (3 * day + 2, Some(3 * day + 2)),
             (3 * day + 9, Some(10 * day + 5)),
             (4 * day, Some(10 * day + 5)),

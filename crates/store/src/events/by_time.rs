@@ -1,8 +1,8 @@
-//! Pages of events by event time: stretch by stretch from the newest on, opening
-//! the blocks that may hold something of it.
+//! Pages of events by event time. A page is read in ranges of event time from the newest
+//! on, opening the blocks that may hold events of the range.
 //!
-//! What belongs here: how long a stretch is, which blocks are opened in which
-//! order, filters. What does not: other orders (`read`), passing over events (`skip`).
+//! What belongs here: the length of a range, the order in which blocks are opened,
+//! filters. What does not: other orders (`read`), skipping events by an offset (`skip`).
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -26,21 +26,21 @@ use crate::bind::bind;
 use crate::db::Statement;
 use crate::{Result, Store};
 
-/// The first stretch of event time that a page looks into, microseconds.
+/// The first range of event time that a page reads, microseconds.
 pub(super) const FIRST_WINDOW: i64 = 60_000_000;
-/// Longest stretch of event time that one statement looks into.
+/// The longest range of event time that one statement reads, microseconds.
 pub(super) const LONGEST_WINDOW: i64 = 64 * 86_400_000_000;
-/// With so few pointers in a stretch, the next one is longer.
+/// After a range with at most this many pointers, the next one is longer.
 const FEW_POINTERS: usize = 200;
-/// With so many pointers in a stretch, the next one is shorter.
+/// After a range with at least this many pointers, the next one is shorter.
 const MANY_POINTERS: usize = 2_000;
-/// Summaries of wide blocks that a page keeps: they come up in every stretch.
+/// Summaries of blocks with long spans that a page keeps: they occur in every range.
 const KEPT: usize = 8_192;
-/// Bytes of properties after which a page ends early: many requests read pages at once,
-/// and each has its page in memory.
+/// Bytes of properties after which a page ends early: many requests read pages
+/// concurrently, and each has its page in memory.
 const PAGE_BYTES: usize = 1 << 20;
-/// Bytes of decoded blocks that a page keeps for its next steps, as long as all pages
-/// together have room for them.
+/// Bytes of decoded blocks that a page keeps for its next steps, as long as the budget
+/// that all pages share is not used up.
 const BLOCK_BYTES: usize = 16 << 20;
 
 const SUMMARIES: Statement = Statement::read("event summaries", "SELECT * FROM $ids;");
@@ -50,25 +50,26 @@ const TIMES: Statement = Statement::read(
      SELECT VALUE id FROM $w2; SELECT VALUE id FROM $w3;",
 );
 
-/// Where the next page begins: `before` and `before_uuid` of its query.
+/// The beginning of a page: `before` and `before_uuid` of its query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cursor {
-    /// Microseconds.
+    /// Only events before this time, microseconds.
     pub before: i64,
-    /// Of the events at `before`, those that come before this one; `None`: none.
+    /// Also the events at `before` with a smaller uuid than this one; `None`: none of
+    /// them.
     pub uuid: Option<Uuid>,
 }
 
 impl Cursor {
-    /// Behind an event.
+    /// The cursor after an event.
     #[must_use]
     pub fn behind(event: &StoredEvent) -> Self {
         Self { before: event.timestamp, uuid: Some(event.uuid) }
     }
 }
 
-/// A page of events, newest event time first (equal times: larger uuid first).
-/// Gives up to `limit` events and whether there are more.
+/// A page of events, newest event time first (equal times: larger uuid first). Returns up
+/// to `limit` events and whether there are more.
 ///
 /// # Errors
 /// When the store cannot be read or a block is damaged.
@@ -81,8 +82,8 @@ pub async fn page(
     Ok((found, next.is_some()))
 }
 
-/// The same, with where the next page begins. When events are rare, the page ends at
-/// `until` with those that were found; the next one goes on where it has looked.
+/// A page like [`page`], with the cursor of the next page. When events are rare, the page
+/// ends at `until` with the events found so far, and the next page continues from there.
 ///
 /// # Errors
 /// As [`page`].
@@ -116,11 +117,11 @@ pub async fn page_until(
             let place = Cursor::behind(&event);
             found.push(event);
             if bytes > PAGE_BYTES && found.len() <= query.limit {
-                // Shorter than asked for; the next page goes on here.
+                // The page is shorter than requested. The next one continues here.
                 return Ok((found, Some(place)));
             }
         }
-        // Times without events cost little, and are passed over also when it is late.
+        // A range without blocks costs little, so it is passed even after `until`.
         let is_late = window.has_blocks && reader.is_late();
         if is_late && high > lower && found.len() <= query.limit {
             return Ok((found, Some(Cursor { before: high, uuid: None })));
@@ -132,8 +133,8 @@ pub async fn page_until(
     Ok((found, next))
 }
 
-/// The length of the next stretch: wide where there is little, narrow where there is
-/// much, so that what one statement reads stays bounded.
+/// The length of the next range: longer after few pointers, shorter after many, so that
+/// every statement reads a bounded number of them.
 pub(super) fn next_width(width: i64, pointers: usize) -> i64 {
     match pointers {
         0..=FEW_POINTERS => width.saturating_mul(4).min(LONGEST_WINDOW),
@@ -142,15 +143,15 @@ pub(super) fn next_width(width: i64, pointers: usize) -> i64 {
     }
 }
 
-/// The partitions that may have events of a distinct id: its own, that of imports,
-/// and those with events that were given another id than they were sent with.
+/// The partitions that may have events of a distinct id: its own live partition, the
+/// historical one, and those with events whose distinct id a transformation changed.
 fn ways(project: ProjectId, distinct_id: &str, heads: &BTreeMap<u16, Head>) -> Vec<u16> {
     let own = [live_partition(project, distinct_id), historical_partition(project)];
     let strays = heads.iter().filter(|(_, head)| head.strays).map(|(partition, _)| *partition);
     own.into_iter().chain(strays).collect()
 }
 
-/// How many events it takes to have more than so many bytes of properties.
+/// The number of events after which the sum of their properties exceeds `bytes`.
 fn first_beyond(events: &[StoredEvent], bytes: usize) -> Option<usize> {
     let mut sum = 0;
     let beyond = events.iter().position(|event| {
@@ -160,75 +161,75 @@ fn first_beyond(events: &[StoredEvent], bytes: usize) -> Option<usize> {
     beyond.map(|at| at + 1)
 }
 
-/// What a stretch of event time gave.
+/// The result of reading a range of event time.
 struct Window {
-    /// Records that lead to blocks from stretches no longer than this one. Those
-    /// from longer ones are as many in every part of it, however short.
+    /// The number of pointers whose width is at most the length of the range. A shorter
+    /// range does not have fewer of the wider pointers, so they are not counted.
     narrow: usize,
-    /// Whether any block may have events of the query in it.
+    /// Whether any block in the range may have events of the query.
     has_blocks: bool,
     events: Vec<StoredEvent>,
-    /// Where the stretch ends: later than asked for when time was up.
+    /// The beginning of the range that was read: later than requested when time was up.
     low: i64,
 }
 
-/// The blocks that may hold events of the query in a stretch.
+/// The blocks that may hold events of the query in a range.
 pub(super) struct Candidates {
     /// See [`Window`].
     pub(super) narrow: usize,
     pub(super) blocks: Vec<Candidate>,
 }
 
-/// A block that may hold events of the query in a stretch.
+/// A block that may hold events of the query in a range.
 pub(super) struct Candidate {
     pub(super) place: Place,
-    /// The latest time in the stretch that it may have.
+    /// The latest time in the range at which it may have an event.
     latest: i64,
-    /// Its earliest and its latest time.
+    /// Its earliest and latest event time.
     pub(super) span: Span,
-    /// How many events it has, if the query takes them all but for their times.
+    /// The number of its events, if the query takes all of them apart from its bounds of
+    /// time.
     pub(super) all: Option<u64>,
 }
 
 impl Candidate {
-    /// `None`: it has nothing before `high`.
+    /// `None` when the block has no event before `high`.
     fn of(place: Place, summary: &Summary, all: Option<u64>, high: i64) -> Option<Self> {
         let span = Span { from: summary.from_time, to: summary.to_time };
         summary.latest_before(high).map(|latest| Self { place, latest, span, all })
     }
 }
 
-/// What is kept of the summary of a wide block.
+/// The kept part of the summary of a block with a long span.
 struct Wide {
     summary: Summary,
     /// See [`Candidate`].
     all: Option<u64>,
 }
 
-/// One page's work: blocks are decoded once.
+/// The state of reading one page. Every kept block is decoded once.
 pub(super) struct Reader<'a> {
     pub(super) store: &'a Store,
     pub(super) project: ProjectId,
     pub(super) query: &'a EventQuery,
-    /// No event of the query is earlier,
+    /// The earliest time of the query (inclusive), microseconds.
     pub(super) lower: i64,
-    /// or at this time or later.
+    /// The latest time of the query (exclusive), microseconds.
     pub(super) upper: i64,
-    /// The partitions that are looked into; `None`: all.
+    /// The partitions that are read; `None`: all.
     ways: Option<Vec<u16>>,
-    /// Summaries of blocks that reach over long; `None`: the query finds nothing
-    /// in it.
+    /// Summaries of blocks with long spans; `None`: the block has no event of the query.
     wide: HashMap<Place, Option<Wide>>,
     blocks: HashMap<Place, Arc<Vec<StoredEvent>>>,
     block_bytes: usize,
-    /// What `blocks` takes of the room that all pages share.
+    /// The part of the shared budget that `blocks` uses.
     room: Option<OwnedSemaphorePermit>,
-    /// Pages end from this moment on.
+    /// The page ends early from this time on.
     until: Option<Instant>,
 }
 
 impl<'a> Reader<'a> {
-    /// Finds out between which times events of the query may be; `None`: there are no
+    /// Begins to read a page and computes its bounds of event time; `None`: there are no
     /// events.
     pub(super) async fn begin(
         store: &'a Store,
@@ -242,7 +243,7 @@ impl<'a> Reader<'a> {
         let (Some(newest), Some(oldest)) = (newest, oldest) else { return Ok(None) };
         let lower =
             query.after.map_or(oldest, |after| oldest.max(after.micros().saturating_add(1)));
-        // Exclusive bound; events at `before` itself count when a uuid says where to go on.
+        // The bound is exclusive. With a uuid, events at `before` itself are included.
         let upper = query.before.map_or(newest + 1, |before| {
             let end = before.micros().saturating_add(i64::from(query.before_uuid.is_some()));
             end.min(newest + 1)
@@ -279,13 +280,13 @@ impl<'a> Reader<'a> {
         let has_blocks = !blocks.is_empty();
         let mut found: Vec<StoredEvent> = Vec::new();
         for Candidate { place, latest, .. } in blocks {
-            // Blocks come by their latest event here: once enough events are
-            // newer than all that follows, the rest cannot matter.
+            // Blocks are sorted by their latest event. Once enough events are newer than
+            // the rest of the blocks, the rest cannot matter.
             if found.len() >= wanted && found.get(wanted - 1).is_some_and(|e| e.timestamp > latest)
             {
                 break;
             }
-            // All that is newer than this block has been found.
+            // All events that are newer than this block have been found.
             if latest + 1 < high && self.is_late() {
                 low = latest + 1;
                 found.retain(|event| event.timestamp >= low);
@@ -351,8 +352,8 @@ impl<'a> Reader<'a> {
         Ok(Candidates { narrow, blocks })
     }
 
-    /// How many pointers of narrow stretches lead there, and the blocks that any
-    /// of them leads to.
+    /// The number of pointers whose width is at most the length of the range, and the
+    /// blocks that pointers of any width lead to.
     async fn places(&self, low: i64, high: i64) -> Result<(usize, Vec<Place>)> {
         let mut vars = surrealdb::types::Variables::new();
         for (name, width) in ["w0", "w1", "w2", "w3"].into_iter().zip(keys::WIDTHS) {
@@ -381,8 +382,8 @@ impl<'a> Reader<'a> {
         Ok((narrow, places))
     }
 
-    /// Where a stretch without events ends that begins before `high`: centuries may lie
-    /// between two events, and an event of any year may be sent.
+    /// The lower end of a gap without events that begins before `high`. Centuries may lie
+    /// between two events, because the time of an event can be in any year.
     pub(super) async fn end_of_gap(&self, mut high: i64) -> Result<i64> {
         let (mut width, mut reaches_events) = (LONGEST_WINDOW * 4, false);
         while high > self.lower && width > LONGEST_WINDOW {
@@ -399,8 +400,8 @@ impl<'a> Reader<'a> {
         Ok(high)
     }
 
-    /// Whether nothing leads from a stretch of event time to a block. Pointers are counted,
-    /// not read: a long stretch may have many.
+    /// Whether no pointer leads from a range of event time to a block. Pointers are
+    /// counted and not read, because a long range may have many.
     async fn is_empty(&self, low: i64, high: i64) -> Result<bool> {
         for width in keys::WIDTHS {
             let buckets = keys::bucket(low, width)..keys::bucket(high - 1, width) + 1;
@@ -422,7 +423,7 @@ impl<'a> Reader<'a> {
                 || self.query.any_of.iter().any(|id| summary.may_be_about(self.project, id)))
     }
 
-    /// Whether the query takes every event of a block, but for their times.
+    /// Whether the query takes every event of a block, apart from its bounds of time.
     fn takes_all(&self, summary: &Summary) -> bool {
         self.query.distinct_id.is_none()
             && self.query.any_of.is_empty()
@@ -442,7 +443,8 @@ impl<'a> Reader<'a> {
         Ok(events)
     }
 
-    /// Whether there is room to keep so many bytes. Without it blocks are decoded again.
+    /// Takes so many bytes of the shared budget. `false`: the budget is used up, and the
+    /// block is decoded again when it is needed.
     fn take_room(&mut self, bytes: usize) -> bool {
         let Ok(bytes) = u32::try_from(bytes) else { return false };
         let Ok(more) = Arc::clone(&self.store.kept_blocks).try_acquire_many_owned(bytes) else {

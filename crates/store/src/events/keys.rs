@@ -6,10 +6,11 @@ use weir_model::ProjectId;
 
 use crate::Error;
 
-/// Widths of the stretches of event time that lead to blocks, in seconds. A
-/// block takes the narrowest with which it needs few pointers.
+/// Widths of the ranges of event time with pointers to blocks, in seconds. A block takes
+/// the narrowest width with which it needs few pointers.
 pub(super) const WIDTHS: [i64; 4] = [60, 3_600, 86_400, 30 * 86_400];
-/// Most pointers that one write adds for a block, but for the widest stretch.
+/// The largest number of pointers that one write adds for a block, except with the widest
+/// ranges.
 const POINTERS: usize = 8;
 
 fn id(table: &'static str, parts: Vec<Value>) -> RecordId {
@@ -71,7 +72,7 @@ pub(crate) fn part(record: &RecordId, index: usize, statement: &'static str) -> 
     }
 }
 
-/// The stretches of event time that `times` (microseconds) fall into.
+/// The width and the ranges (buckets) of event time that contain `times` (microseconds).
 pub(super) fn stretches(times: &[i64]) -> (i64, Vec<i64>) {
     let mut chosen = (WIDTHS[0], Vec::new());
     for width in WIDTHS {
@@ -87,7 +88,7 @@ pub(super) fn stretches(times: &[i64]) -> (i64, Vec<i64>) {
     chosen
 }
 
-/// The stretch of `width` seconds that a time in microseconds falls into.
+/// The range of `width` seconds that contains a time in microseconds.
 pub(super) fn bucket(micros: i64, width: i64) -> i64 {
     micros.div_euclid(width * 1_000_000)
 }

@@ -1,24 +1,24 @@
-//! Events: compressed, immutable blocks, found by order of arrival, by event
-//! time, by distinct id and by uuid.
+//! Events in compressed, immutable blocks, found by order of arrival, by event time, by
+//! distinct id and by uuid.
 //!
 //! | table | id | holds |
 //! |---|---|---|
 //! | `event_block` | `[project, partition, first arrival]` | the events of a block, compressed |
-//! | `event_summary` | the same | what a reader needs to pass a block over |
-//! | `event_time` | `[project, width, bucket, partition, first arrival]` | nothing: leads from a stretch of event time to a block |
-//! | `event_uuid` | `[project, uuid]` | where the event is; refuses a second one |
+//! | `event_summary` | the same | the data with which a reader can skip a block |
+//! | `event_time` | `[project, width, bucket, partition, first arrival]` | nothing: a pointer from a range of event time to a block |
+//! | `event_uuid` | `[project, uuid]` | the block of the event and its index; prevents a second one |
 //! | `event_head` | `[project, partition]` | the newest block and the totals |
 //! | `ingest_position` | partition | how far the log is applied |
 //!
-//! The last block of a (project, partition) stays open: further events are
-//! added by writing it anew until it is full, so that slow traffic does not
-//! leave a block per event. Full blocks never change.
+//! The last block of a (project, partition) stays open: further events are added by
+//! rewriting it until it is full, so that a project with little traffic does not have a
+//! block per event. Full blocks never change.
 //!
-//! Invariants: a block holds events of one partition in order of arrival; the
-//! events of one distinct id are all in one partition (one for live, one for
-//! historical events); an event is readable exactly when its position is
-//! applied, because both are one transaction. See
-//! `docs/adr/0003-event-layout.md`.
+//! Invariants: a block holds events of one partition in order of arrival; the live events
+//! of one distinct id are all in one partition, and so are the historical events of a
+//! project; an event is readable exactly when its position is applied, because both are
+//! one transaction. A transformation can change the distinct id of an event, which then
+//! stays in its partition ([`is_stray`]). See `docs/adr/0003-event-layout.md`.
 
 mod apply;
 mod block;
@@ -50,31 +50,31 @@ pub(crate) use self::read::range;
 
 use weir_model::ProjectId;
 
-/// Partitions that live events are spread over by project and distinct id.
+/// The number of partitions of live events. Project and distinct id select the partition.
 pub const LIVE_PARTITIONS: u16 = 4;
-/// Partitions of events that came with `historical_migration`: an import never
-/// delays live traffic.
+/// The number of partitions of historical events (`historical_migration`). They are
+/// separate so that an import never delays live events.
 pub const HISTORICAL_PARTITIONS: u16 = 2;
-/// All partitions: live ones first.
+/// The number of all partitions: first the live ones, then the historical ones.
 pub const PARTITIONS: u16 = LIVE_PARTITIONS + HISTORICAL_PARTITIONS;
 
-/// The partition of a distinct id's live events.
+/// The partition of the live events of a distinct id.
 ///
-/// Fixed for the life of a data directory: order is kept per distinct id
-/// because all its events go one way.
+/// It must never change for a data directory: events of a distinct id stay in order only
+/// because all of them are in one partition.
 #[must_use]
 pub fn live_partition(project: ProjectId, distinct_id: &str) -> u16 {
     spread(project, distinct_id, LIVE_PARTITIONS)
 }
 
-/// The partition of a project's historical events: one for all of them, because
-/// an import keeps its order (ING-56).
+/// The partition of a project's historical events: one for all of them, so that an import
+/// keeps its order (ING-56).
 #[must_use]
 pub fn historical_partition(project: ProjectId) -> u16 {
     LIVE_PARTITIONS + spread(project, "", HISTORICAL_PARTITIONS)
 }
 
-/// The partition of an event that came with `historical_migration` or without.
+/// The partition of a live or historical event.
 #[must_use]
 pub fn partition(project: ProjectId, distinct_id: &str, historical: bool) -> u16 {
     match historical {
@@ -83,9 +83,8 @@ pub fn partition(project: ProjectId, distinct_id: &str, historical: bool) -> u16
     }
 }
 
-/// Whether an event of this distinct id in this partition is one that a
-/// transformation gave another id: it stays in the partition of the one that was
-/// sent.
+/// Whether a transformation gave an event in this partition this distinct id: such an
+/// event stays in the partition of the distinct id that it was sent with.
 #[must_use]
 pub fn is_stray(project: ProjectId, partition: u16, distinct_id: &str) -> bool {
     partition < LIVE_PARTITIONS && partition != live_partition(project, distinct_id)
@@ -96,10 +95,10 @@ fn spread(project: ProjectId, distinct_id: &str, over: u16) -> u16 {
     u16::try_from(hash % u32::from(over)).unwrap_or(0)
 }
 
-/// A stable 32-bit fingerprint of a distinct id, used to choose a partition
-/// and to pass over blocks.
+/// A stable 32-bit fingerprint of a distinct id, used to select a partition and to skip
+/// blocks.
 pub(crate) fn fingerprint(project: ProjectId, distinct_id: &str) -> u32 {
-    // FNV-1a with a final mix: stable by definition, unlike the hashers of std.
+    // FNV-1a with a final mix: its results are fixed, unlike those of the hashers of std.
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for byte in project.0.to_le_bytes().iter().chain(distinct_id.as_bytes()) {
         hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);

@@ -1,8 +1,8 @@
-//! The first event of a stretch of event time: for backfills, which leave out the
-//! intervals without events.
+//! The first event of a range of event time: for backfills, which skip the intervals
+//! without events.
 //!
-//! What belongs here: finding it by pointers, summaries and a few blocks. What does
-//! not: reading all events of a stretch (`scan`).
+//! What belongs here: finding it by pointers, summaries and a few blocks. What does not:
+//! reading all events of a range (`scan`).
 
 use std::collections::HashSet;
 
@@ -18,11 +18,11 @@ use crate::bind::bind;
 use crate::db::Statement;
 use crate::{Result, Store};
 
-/// Buckets of the first window.
+/// The number of buckets of the first window.
 const FIRST: i64 = 16;
-/// A window of more buckets is counted before it is read.
+/// The pointers of a window with more buckets than this are counted before they are read.
 const UNCOUNTED: i64 = 360;
-/// Pointers that one window has at most, unless it is a single bucket.
+/// The largest number of pointers of a window with more than a single bucket.
 const MANY: i64 = 4_000;
 
 const COUNT: Statement = Statement::read(
@@ -35,7 +35,7 @@ struct Counted {
     pointers: i64,
 }
 
-/// How many pointers of one width lead from these buckets to blocks.
+/// The number of pointers of one width in these buckets.
 pub(super) async fn count_pointers(
     store: &Store,
     project: ProjectId,
@@ -48,8 +48,9 @@ pub(super) async fn count_pointers(
     Ok(counted.map_or(0, |counted| counted.pointers))
 }
 
-/// The pointers of one width in a stretch of event time, in order of their buckets.
-/// Windows grow over what is empty, since years may lie between two events.
+/// The pointers of one width in a range of event time, in order of their buckets. They
+/// are read in windows. A window grows while it is empty, because years may lie between
+/// two events.
 pub(super) struct Pointers {
     project: ProjectId,
     width: i64,
@@ -65,7 +66,8 @@ impl Pointers {
         Self { project, width, at, end, step: FIRST }
     }
 
-    /// The blocks that the next window leads to; none: there are no more pointers.
+    /// The blocks that the pointers of the next window lead to; `None`: there are no more
+    /// pointers.
     pub(super) async fn next(&mut self, store: &Store) -> Result<Option<Vec<Place>>> {
         while self.at < self.end {
             let to = self.at.saturating_add(self.step).min(self.end);
@@ -93,19 +95,19 @@ impl Pointers {
     }
 }
 
-/// Which events count.
+/// A filter of events.
 #[derive(Debug, Clone, Copy)]
 pub struct Wanted {
-    /// Those that arrived after this number,
+    /// Only events with a higher arrival number,
     pub after: u64,
-    /// and up to this one.
+    /// and at most this one.
     pub up_to: u64,
-    /// Those that happened in this stretch of time.
+    /// Only events in this range of event time.
     pub time: TimeStretch,
 }
 
-/// The time of the first event that is wanted; none: there is none. Any time before
-/// `soon` is as good as the first one: the search stops there.
+/// The time of the first event that passes the filter; `None`: there is none. The search
+/// stops at any event before `soon`, because the caller does not need an earlier one.
 ///
 /// # Errors
 /// When the store cannot be read or a block is damaged.
@@ -123,7 +125,7 @@ pub async fn next_time(
     let end = wanted.time.end.min(to.saturating_add(1));
     let mut search = Search { store, project, wanted, soon, first: None, seen: HashSet::new() };
     for width in keys::WIDTHS {
-        // Nothing later than what was found matters.
+        // Events after the one that was found do not matter.
         let end = search.first.unwrap_or(end);
         if start >= end || search.is_over() {
             break;
@@ -140,8 +142,8 @@ pub async fn next_time(
     Ok(search.first)
 }
 
-/// The time of the first event of each interval that has any, of at most so many
-/// intervals. `end`: where the interval ends that a time is in.
+/// The time of the first event of each interval that has any, for at most `most`
+/// intervals. `end` returns the end of the interval that contains a time.
 ///
 /// # Errors
 /// When the store cannot be read or a block is damaged.
@@ -153,7 +155,8 @@ pub async fn first_times(
     end: impl Fn(i64) -> i64,
 ) -> Result<Vec<i64>> {
     let mut times = Vec::new();
-    // The very first event says where all intervals begin.
+    // The first interval needs its exact first event, which sets where all intervals
+    // begin.
     let mut soon = i64::MIN;
     while times.len() < most {
         let Some(time) = next_time(store, project, wanted, soon).await? else { break };
@@ -170,7 +173,7 @@ struct Search<'a> {
     wanted: Wanted,
     soon: i64,
     first: Option<i64>,
-    /// Blocks with many pointers come up again and again.
+    /// Blocks with many pointers occur repeatedly.
     seen: HashSet<Place>,
 }
 
@@ -185,7 +188,8 @@ impl Search<'_> {
         }
     }
 
-    /// Looks through the summaries of blocks, and into those that leave it open.
+    /// Searches the summaries of blocks, and opens the blocks whose summaries do not
+    /// decide.
     async fn look(&mut self, mut places: Vec<Place>) -> Result<()> {
         places.retain(|place| self.seen.insert(*place));
         let Wanted { after, up_to, time } = self.wanted;

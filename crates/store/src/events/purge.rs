@@ -1,9 +1,9 @@
-//! Removing everything that is stored of a deleted project: events and all that
-//! leads to them, persons, groups, names in use, warnings.
+//! Removing all stored data of a deleted project: events and their pointers, persons,
+//! groups, definitions, warnings.
 //!
-//! In small transactions, so that nothing else waits for long. What leads to a
-//! block goes before it and the heads go last: a purge that was interrupted
-//! starts over and finds the rest.
+//! It uses small transactions, so that other work does not wait for long. Pointers to a
+//! block are removed before the block, and the heads last. So a purge that was
+//! interrupted starts again and finds the rest.
 
 use surrealdb::types::{RecordId, SurrealValue, Value};
 use weir_model::ProjectId;
@@ -15,9 +15,9 @@ use crate::bind::bind;
 use crate::db::Statement;
 use crate::{Result, Store, definitions, groups, imports, persons, projects, traffic, warnings};
 
-/// Arrival numbers looked at with one statement.
+/// The range of arrival numbers that one statement reads.
 const WINDOW: u64 = 50_000;
-/// Records deleted with one transaction.
+/// Records that one transaction deletes.
 const CHUNK: usize = 1_000;
 
 const DELETE: Statement = Statement::read("purge records", "DELETE $ids RETURN NONE;");
@@ -30,11 +30,11 @@ const DELETE_COUNTS: Statement = Statement::read(
      COMMIT;",
 );
 
-/// Removes what is stored of a project that no longer takes events. Does
-/// nothing when nothing is stored.
+/// Removes all stored data of a project that receives no events any more. Does nothing
+/// when there is none.
 ///
 /// # Errors
-/// When the store cannot be read or written; a further call goes on.
+/// When the store cannot be read or written; a further call continues.
 pub async fn purge(store: &Store, project: ProjectId) -> Result<()> {
     let heads = heads(store, project).await?;
     for (partition, head) in &heads {
@@ -80,7 +80,7 @@ async fn purge_block(store: &Store, project: ProjectId, partition: u16, first: u
     delete(store, vec![keys::summary(project, partition, first), block]).await
 }
 
-/// Records that were written for the events of a block.
+/// The pointers that were written for the events of a block.
 fn leading_to(
     project: ProjectId,
     partition: u16,
@@ -89,8 +89,8 @@ fn leading_to(
 ) -> Vec<RecordId> {
     let mut ids = Vec::with_capacity(2 * events.len());
     ids.extend(events.iter().map(|event| keys::uuid(project, event.uuid)));
-    // Which of the widths a write chose is not known here; ids of records that
-    // do not exist do no harm.
+    // The width that a write chose is not known here. Deleting ids that do not exist does
+    // no harm.
     for width in keys::WIDTHS {
         let mut buckets: Vec<i64> =
             events.iter().map(|event| keys::bucket(event.timestamp, width)).collect();

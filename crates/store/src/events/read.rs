@@ -1,6 +1,6 @@
-//! Reading events back by uuid and by order of arrival, and what all reads share.
-//! Every read is a point get or a range that is narrow by construction: a limit
-//! does not reach a range scan (DUR-12).
+//! Reading events by uuid and by order of arrival, and functions that all reads share.
+//! Every read is a point get or a narrow range, because a limit does not stop a range
+//! scan (DUR-12).
 //!
 //! What does not belong here: pages by event time (`by_time`).
 
@@ -21,15 +21,15 @@ use crate::bind::bind;
 use crate::db::Statement;
 use crate::{Error, Result, Store};
 
-/// How many records are fetched with one statement.
+/// Records that one statement reads.
 pub(super) const FETCH: usize = 256;
-/// The first stretch of arrival numbers that a page looks into.
+/// The first range of arrival numbers that a page reads.
 const FIRST_ARRIVALS: u64 = 2_048;
-/// Bytes of events that a page by arrival reads before it ends early.
+/// Bytes of events after which a page by arrival ends early.
 const PAGE_BYTES: usize = 16 << 20;
 
 const HEADS: Statement = Statement::read("event heads", "SELECT * FROM $ids;");
-// One small row per project and partition: read once, at the start.
+// One small row per project and partition, read once at the start.
 const ALL_HEADS: Statement = Statement::read("all event heads", "SELECT * FROM event_head;");
 pub(super) const BLOCKS: Statement = Statement::read("event blocks", "SELECT * FROM $ids;");
 const SUMMARY_RANGE: Statement =
@@ -60,7 +60,7 @@ impl UuidRow {
     }
 }
 
-/// Where a block is: partition and first arrival number.
+/// The key of a block: partition and first arrival number.
 pub(super) type Place = (u16, u64);
 
 /// Events in order of arrival, newest first.
@@ -81,7 +81,7 @@ pub async fn head(store: &Store, project: ProjectId, partition: u16) -> Result<O
     store.db.run(HEADS, vars).await?.row(0)
 }
 
-/// All heads of a project, with their partitions.
+/// All heads of a project, by partition.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -96,7 +96,7 @@ pub async fn heads(store: &Store, project: ProjectId) -> Result<BTreeMap<u16, He
     Ok(heads)
 }
 
-/// For every project with events the first arrival number that is not stored.
+/// For every project with events, the first arrival number that is not stored.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -128,14 +128,13 @@ pub async fn open_block(
     row.map(|row| BlockBuilder::reopen(project, first, &row.data)).transpose()
 }
 
-/// Which of these uuids are stored already, in no particular order.
+/// Which of these uuids are already stored, in no particular order.
 ///
 /// # Errors
 /// When the store cannot be read.
 pub async fn stored_uuids(store: &Store, project: ProjectId, uuids: &[Uuid]) -> Result<Vec<Uuid>> {
     let mut stored = Vec::new();
-    // In the order of their ids, as when they are written: neighbours are found on the
-    // same way.
+    // In the order of their ids, as when they are written: neighbours are found faster.
     let mut uuids = uuids.to_vec();
     uuids.sort_unstable();
     for chunk in uuids.chunks(FETCH) {
@@ -154,9 +153,9 @@ pub async fn stored_uuids(store: &Store, project: ProjectId, uuids: &[Uuid]) -> 
 
 /// The newest events by order of arrival, before arrival number `before`.
 ///
-/// Opens only the blocks that it needs, the newest first. The page is shorter where
-/// events are large. A page can have many megabytes, so a few are read at a time, and
-/// callers keep no more of it than they need.
+/// Opens only the blocks that it needs, the newest first. The page is shorter when events
+/// are large. A page can have many megabytes, so a semaphore bounds how many are read at
+/// the same time. Callers should keep only the events that they need.
 ///
 /// # Errors
 /// When the store cannot be read or a block is damaged.
@@ -185,7 +184,7 @@ pub async fn arrivals(
             break;
         }
         if newer > 0 && bytes > PAGE_BYTES {
-            // What is older may come after something that was not read.
+            // Older events may be preceded by events that were not read.
             let last = back.last;
             events.retain(|event| event.arrival > last);
             is_short = true;
@@ -204,12 +203,12 @@ pub async fn arrivals(
     Ok(ArrivalPage { events, more })
 }
 
-/// The blocks of a partition from the newest to the oldest.
+/// Iterates over the blocks of a partition from the newest to the oldest.
 struct BlocksBack {
     partition: u16,
     /// First arrival number of the next block.
     first: u64,
-    /// No event of it, or of a block before it, has a higher number.
+    /// No event of this block, or of an earlier one, has a higher arrival number.
     last: u64,
 }
 
@@ -235,9 +234,9 @@ impl BlocksBack {
         Ok(older.step(store, project).await?.then_some(older))
     }
 
-    /// Goes to the block before; `false`: there is none. The ids of a stretch
-    /// are read, not the blocks; it widens where arrivals of other partitions
-    /// lie between.
+    /// Goes to the previous block; `false`: there is none. Reads the ids of a range of
+    /// arrival numbers, not the blocks. The range grows while it has only events of other
+    /// partitions.
     async fn step(&mut self, store: &Store, project: ProjectId) -> Result<bool> {
         let mut width = FIRST_ARRIVALS;
         loop {
@@ -256,7 +255,7 @@ impl BlocksBack {
     }
 }
 
-/// First arrival numbers of the blocks that begin in the stretch, in order.
+/// The first arrival numbers of the blocks that begin in the range, in order.
 pub(super) async fn firsts_between(
     store: &Store,
     project: ProjectId,
@@ -272,8 +271,8 @@ pub(super) async fn firsts_between(
     ids.iter().map(|id| first_of(id, 2, SUMMARY_RANGE.name)).collect()
 }
 
-/// Shows the stored events with these uuids to `see`, block by block. Uuids of no event
-/// are left out.
+/// Calls `see` with the stored events that have these uuids, block by block. Unknown
+/// uuids are skipped.
 ///
 /// # Errors
 /// When the store cannot be read or a block is damaged.
@@ -321,8 +320,8 @@ pub(super) async fn read_block(
     row.map_or_else(|| Ok(Vec::new()), |row| decode(&row.data))
 }
 
-/// The ids from `from` (inclusive) to `to` (exclusive); ids that begin with the
-/// numbers of a bound come after it.
+/// The ids from `from` (inclusive) to `to` (exclusive). An id that begins with the
+/// numbers of a bound sorts after the bound.
 pub(crate) fn range(table: &'static str, from: &[i64], to: &[i64]) -> RecordId {
     let key = |parts: &[i64]| {
         let parts: Vec<Value> = parts.iter().map(|n| Value::Number((*n).into())).collect();
@@ -335,7 +334,7 @@ pub(crate) fn range(table: &'static str, from: &[i64], to: &[i64]) -> RecordId {
     RecordId::new(table, RecordIdKey::Range(Box::new(bounds)))
 }
 
-/// A row's id and the rest.
+/// The id of a row, and the rest of the row.
 pub(super) fn split_id<T: SurrealValue>(
     row: Value,
     statement: &'static str,

@@ -1,4 +1,4 @@
-//! Which arrival number belongs to a moment: for intervals that were missed.
+//! The arrival number for a time: for intervals that were missed.
 
 use weir_model::{ProjectId, Timestamp};
 
@@ -6,14 +6,15 @@ use super::read::{heads, read_block};
 use super::scan::floor;
 use crate::{Result, Store};
 
-/// The arrival number behind which lies everything that was received at `time` or
-/// later, and as little else as possible; 0: everything was.
+/// The highest arrival number such that all events that were received at `time` or later
+/// have a higher one; 0: all events were received at `time` or later.
 ///
-/// `time` has passed, and what was acknowledged by then is applied. Later events may
-/// be applied in part: partitions do not wait for each other, so the first one
-/// since is not the first one there, and the last one before bounds it too.
+/// `time` must be in the past, and events that were acknowledged by then must be applied.
+/// Later events may be applied in part, because partitions do not wait for each other. So
+/// the first stored event since `time` may not be the first one, and the last event
+/// before `time` bounds the result too.
 ///
-/// Looks into a few blocks of each partition, however many there are.
+/// Reads a few blocks of each partition, independent of their number.
 ///
 /// # Errors
 /// When the store cannot be read or a block is damaged.
@@ -31,12 +32,12 @@ pub async fn last_before(store: &Store, project: ProjectId, time: Timestamp) -> 
     Ok(since.map_or(before, |since| before.min(since.saturating_sub(1))))
 }
 
-/// Arrival numbers of a partition on both sides of a moment.
+/// Arrival numbers of a partition before and since a time.
 #[derive(Default)]
 struct Sides {
-    /// The last one that was received before it.
+    /// The last event that was received before it.
     before: Option<u64>,
-    /// The first one that was received at it or later.
+    /// The first event that was received at it or later.
     since: Option<u64>,
 }
 

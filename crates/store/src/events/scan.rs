@@ -1,13 +1,12 @@
-//! Reading a project's events in order of arrival, over all partitions: for
-//! exports, which read all of a stretch of arrival numbers.
+//! Reading a project's events in order of arrival, over all partitions: for exports,
+//! which read all events of a range of arrival numbers.
 //!
-//! What belongs here: which blocks hold something of it, reading them ahead,
-//! merging partitions, counting. What does not: pages for people (`read`,
-//! `by_time`), persons.
+//! What belongs here: finding the blocks of a range, reading them ahead, merging
+//! partitions, counting. What does not: pages for users (`read`, `by_time`), persons.
 //!
-//! In memory are a few blocks of each partition, whatever the stretch holds.
-//! Where blocks lie is read piece by piece too; only with a stretch of event time
-//! all of their places are, because what leads to them is in another order.
+//! A few blocks of each partition are in memory, however long the range is. The keys of
+//! blocks are read in parts too. Only with a range of event time all keys are in memory,
+//! because their pointers are in another order.
 
 use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::sync::Arc;
@@ -25,53 +24,53 @@ use crate::bind::bind;
 use crate::db::Statement;
 use crate::{Error, Result, Store};
 
-/// Arrival numbers of the first stretch that is looked through for blocks.
+/// Arrival numbers of the first range that is searched for blocks.
 const FIRST_WIDTH: u64 = 20_000;
-/// With so few blocks in a stretch, the next one is longer,
+/// After a range with at most this many blocks, the next one is longer,
 const FEW: usize = 64;
-/// and with so many shorter.
+/// and after one with at least this many shorter.
 const MANY: usize = 512;
 /// Blocks of a partition that are read before they are needed.
 const AHEAD: usize = 1;
-/// Blocks that a count looks into at a time.
+/// Blocks that a count opens at the same time.
 const TOGETHER: usize = 4;
-/// A batch of events ends at so many,
+/// A batch of events ends at this many events,
 const BATCH_EVENTS: usize = 1_000;
-/// or at so many bytes of them.
+/// or at this many bytes.
 const BATCH_BYTES: usize = 1 << 20;
 
-/// Which events are read.
+/// A filter of events.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// Those that arrived after this number,
+    /// Only events with a higher arrival number,
     pub after: u64,
-    /// and up to this one.
+    /// and at most this one.
     pub up_to: u64,
-    /// Only those that happened in this stretch of time.
+    /// Only events in this range of event time.
     pub time: Option<TimeStretch>,
-    /// None of these.
+    /// Without these events.
     pub except: Vec<Except>,
-    /// Only those of these names; empty: of all.
+    /// Only events with these names; empty: all names.
     pub include: HashSet<String>,
-    /// None of these names.
+    /// Without events with these names.
     pub exclude: HashSet<String>,
 }
 
-/// Events that come another way.
+/// Events that another run exports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Except {
-    /// Those that arrived up to this number
+    /// Events with at most this arrival number,
     pub up_to: u64,
-    /// and happened in this stretch of time.
+    /// in this range of event time.
     pub time: TimeStretch,
 }
 
-/// A stretch of event time.
+/// A range of event time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeStretch {
-    /// Its first microsecond.
+    /// The first microsecond.
     pub start: i64,
-    /// The microsecond after its last one.
+    /// The microsecond after the last one.
     pub end: i64,
 }
 
@@ -82,13 +81,13 @@ impl Except {
 }
 
 impl TimeStretch {
-    /// Whether all that lies between two times, both included, is in here.
+    /// Whether all times from `from` to `to` (both inclusive) are in this range.
     fn holds(self, from: i64, to: i64) -> bool {
         from >= self.start && to < self.end
     }
 
-    /// How much of what lies between two times, both included, is in here: a part
-    /// and the whole, in microseconds.
+    /// The overlap of this range with the times from `from` to `to` (both inclusive): the
+    /// overlap and the whole length, in microseconds.
     fn within(self, from: i64, to: i64) -> (u64, u64) {
         let length = |from: i64, to: i64| u64::try_from(to.saturating_sub(from)).unwrap_or(0);
         let end = to.saturating_add(1);
@@ -96,20 +95,20 @@ impl TimeStretch {
     }
 }
 
-/// This part of a count, rounded up.
+/// The given part of a count, rounded up.
 fn part(count: u64, (part, whole): (u64, u64)) -> u64 {
     let scaled = u128::from(count) * u128::from(part.min(whole));
     u64::try_from(scaled.div_ceil(u128::from(whole.max(1)))).unwrap_or(count)
 }
 
-/// What a summary says about a block.
+/// The decision about a block by its summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
-    /// Nothing of it is selected.
+    /// None of its events is selected.
     Nothing,
-    /// All of it is: so many events.
+    /// All of its events are selected: so many.
     All(u64),
-    /// Something may be: about so many events.
+    /// Some events may be selected: approximately so many.
     Something(u64),
 }
 
@@ -149,7 +148,7 @@ impl Selection {
         }
         if !self.include.is_empty() || !self.exclude.is_empty() {
             let taken = brief.names.iter().filter(|name| self.takes_name(name)).count();
-            // A block that lists no names has more than can be listed.
+            // A block that lists no names has more names than can be listed.
             if taken == 0 && !brief.names.is_empty() {
                 return Verdict::Nothing;
             }
@@ -163,7 +162,7 @@ impl Selection {
     }
 }
 
-/// What is needed of a summary here.
+/// The part of a summary that is needed here.
 #[derive(SurrealValue)]
 pub(super) struct Brief {
     pub(super) id: RecordId,
@@ -201,7 +200,7 @@ pub(super) const BRIEFS_OF: Statement = Statement::read(
 pub(super) const BY_TIME: Statement =
     Statement::read("event blocks in a stretch of time", "SELECT VALUE id FROM $range;");
 
-/// A block with something of the selection, as far as its summary tells.
+/// A block that may have selected events.
 #[derive(Debug, Clone, Copy)]
 struct Block {
     first: u64,
@@ -212,26 +211,26 @@ struct Block {
 #[derive(Debug)]
 struct Lane {
     partition: u16,
-    /// Those that were found and are not read.
+    /// Blocks that were found and are not read yet.
     found: VecDeque<Block>,
-    /// Where to look for more; none: all are found.
+    /// Arrival number from which to search for more; `None`: all are found.
     from: Option<u64>,
-    /// Arrival numbers to look through next.
+    /// The width of the next range of arrival numbers.
     width: u64,
-    /// Blocks that are being read, each with its first number.
+    /// Blocks that are being read, with their first arrival numbers.
     ahead: VecDeque<(u64, JoinHandle<Result<Vec<StoredEvent>>>)>,
     /// Events that were read.
     events: VecDeque<StoredEvent>,
 }
 
-/// A way through the events of a selection.
+/// A scan through the events of a selection.
 #[derive(Debug)]
 pub struct Scan {
     place: Arc<Where>,
     lanes: Vec<Lane>,
 }
 
-/// What is read from where.
+/// The source of the events.
 struct Where {
     store: Store,
     project: ProjectId,
@@ -245,8 +244,8 @@ impl std::fmt::Debug for Where {
 }
 
 impl Scan {
-    /// Begins before the first event. Everything up to the selection's last
-    /// arrival number must be applied: what is applied later may be left out.
+    /// Begins before the first event. Everything up to the selection's last arrival
+    /// number must be applied, because later events may be missed.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -259,7 +258,7 @@ impl Scan {
         Ok(Self { place, lanes })
     }
 
-    /// The next events in order of arrival; none: that was all.
+    /// The next events in order of arrival; `None` at the end.
     ///
     /// # Errors
     /// When the store cannot be read or a block is damaged.
@@ -272,7 +271,7 @@ impl Scan {
             self.lanes.retain(|lane| lane.next_arrival().is_some());
             let order = |lane: &Lane| lane.next_arrival().unwrap_or(u64::MAX);
             self.lanes.sort_by_key(order);
-            // Until then the first lane is ahead of all others.
+            // Up to this number the first lane is ahead of all others.
             let until = self.lanes.get(1).map_or(u64::MAX, order);
             let Some(lane) = self.lanes.first_mut() else { break };
             if lane.events.is_empty() {
@@ -290,8 +289,8 @@ impl Scan {
     }
 }
 
-/// How many events a selection has. Blocks are looked into only where their
-/// summaries leave it open.
+/// The number of events of a selection. Opens only the blocks whose summaries do not
+/// decide.
 ///
 /// # Errors
 /// When the store cannot be read or a block is damaged.
@@ -323,8 +322,8 @@ pub async fn count(store: &Store, project: ProjectId, selection: Selection) -> R
     Ok(count)
 }
 
-/// About how many events a selection has, from the summaries of blocks alone: cheap
-/// also where many blocks would have to be looked into.
+/// The approximate number of events of a selection, from the summaries of blocks alone.
+/// This is fast even when many blocks would have to be opened.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -352,14 +351,14 @@ fn ended(read: Option<Result<Result<usize>, tokio::task::JoinError>>) -> Result<
 }
 
 impl Where {
-    /// The events of a block that are selected.
+    /// The selected events of a block.
     async fn read(&self, place: Place) -> Result<Vec<StoredEvent>> {
         let mut events = read_block(&self.store, self.project, place).await?;
         events.retain(|event| self.selection.takes(event));
         Ok(events)
     }
 
-    /// The partitions that may have something of the selection.
+    /// The partitions that may have selected events.
     async fn lanes(&self) -> Result<Vec<Lane>> {
         let mut lanes = Vec::new();
         for (partition, head) in heads(&self.store, self.project).await? {
@@ -375,10 +374,10 @@ impl Where {
         Ok(lanes)
     }
 
-    /// The same with all blocks that have events in a stretch of time.
+    /// Lanes with all blocks that have events in a range of event time.
     async fn lanes_by_time(&self, time: TimeStretch) -> Result<Vec<Lane>> {
         let mut lanes: Vec<Lane> = (0..PARTITIONS).map(Lane::new).collect();
-        // Not longer than there are events: it may be without a beginning.
+        // Cut to the times of stored events: the range may have no beginning.
         let heads = heads(&self.store, self.project).await?;
         let spans = || heads.values().filter_map(Head::span);
         let (from, to) = (spans().map(|span| span.from).min(), spans().map(|span| span.to).max());
@@ -400,14 +399,14 @@ impl Where {
                 }
             }
         }
-        // They come in no promised order.
+        // The engine does not return them in order.
         for lane in &mut lanes {
             lane.found.make_contiguous().sort_unstable_by_key(|block| block.first);
         }
         Ok(lanes)
     }
 
-    /// Where blocks with events in a stretch of time are.
+    /// The keys of the blocks with events in a range of event time.
     async fn places(&self, time: TimeStretch) -> Result<BTreeSet<Place>> {
         let mut places = BTreeSet::new();
         for width in keys::WIDTHS {
@@ -433,7 +432,7 @@ impl Lane {
         }
     }
 
-    /// No event that is still to come has a lower number; none: none comes.
+    /// No later event of this lane has a lower arrival number; `None`: there are no more.
     fn next_arrival(&self) -> Option<u64> {
         let event = self.events.front().map(|event| event.arrival);
         event.or_else(|| self.ahead.front().map(|(first, _)| *first))
@@ -448,7 +447,7 @@ impl Lane {
         Ok(())
     }
 
-    /// Finds blocks if none is left that was found.
+    /// Searches for blocks if none is waiting.
     async fn find(&mut self, place: &Where) -> Result<()> {
         let int = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
         while self.found.is_empty() {
@@ -492,13 +491,13 @@ impl Lane {
     /// Waits for the next block.
     async fn take_block(&mut self) -> Result<()> {
         let Some((_, reading)) = self.ahead.pop_front() else { return Ok(()) };
-        // It ends early only where the runtime does.
+        // The task ends early only when the runtime shuts down.
         self.events = reading.await.map_err(|_| Error::Stopped)??.into();
         Ok(())
     }
 }
 
-/// The first number of the newest block that begins at this number or before.
+/// The first arrival number of the newest block that begins at `at` or before.
 pub(super) async fn floor(
     store: &Store,
     project: ProjectId,
@@ -520,10 +519,10 @@ pub(super) async fn floor(
     }
 }
 
-/// What an event takes beside itself and its texts: each text is an allocation of its own.
+/// Bytes that an event takes for the allocations of its texts, in addition to the texts.
 const ALLOCATIONS: usize = 64;
 
-/// Bytes of memory that an event takes, about.
+/// The approximate bytes of an event in memory.
 #[must_use]
 pub fn size(event: &StoredEvent) -> usize {
     size_of::<StoredEvent>()

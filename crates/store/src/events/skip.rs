@@ -1,8 +1,8 @@
-//! Passing over events by event time without reading them: where a page begins that
-//! is asked for by its offset.
+//! Skipping events by event time without reading them, to find the beginning of a page
+//! that is requested by an offset.
 //!
-//! Blocks whose events all count are counted by their summaries. Only those at the
-//! ends of a stretch, and those that a filter takes in part, are opened.
+//! Blocks whose events all count are counted by their summaries. Only the blocks at the
+//! ends of a range, and those that a filter takes in part, are opened.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,31 +17,31 @@ use super::by_time::{Candidate, FIRST_WINDOW, LONGEST_WINDOW, Reader, matches, n
 use super::read::{Place, read_block};
 use crate::{Result, Store};
 
-/// With so few events in a stretch, they are put in order; with more it is halved.
+/// A range with at most this many events is sorted. A range with more is halved.
 const FEW: u64 = 20_000;
-/// Most events of one microsecond that are put in order.
+/// The largest number of events of one microsecond that are sorted.
 const AT_ONCE: u64 = 1_000_000;
 /// Opened blocks whose times are kept: about 24 KB each.
 const OPENED: usize = 512;
 
-/// Where a page begins.
+/// The beginning of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Begin {
-    /// Behind this event.
+    /// After this event.
     Behind {
-        /// Its time, microseconds.
+        /// Time of the event, microseconds.
         time: i64,
-        /// Its uuid.
+        /// Uuid of the event.
         uuid: Uuid,
     },
-    /// There are no more events than were to be passed over.
+    /// There are no more events than the number to skip.
     Beyond,
     /// It was not found in time.
     TooLong,
 }
 
-/// Passes over the first `offset` events of a query, in the order of
-/// [`page`](super::page). Gives up after `time`.
+/// Skips the first `offset` events of a query, in the order of [`page`](super::page).
+/// Gives up after `time`.
 ///
 /// # Errors
 /// When the store cannot be read or a block is damaged.
@@ -53,7 +53,7 @@ pub async fn skip(
     time: Duration,
 ) -> Result<Begin> {
     if query.uuid.is_some() {
-        // There is one at most.
+        // A query by uuid has one event at most.
         return Ok(Begin::Beyond);
     }
     let Some(reader) = Reader::begin(store, project, query).await? else {
@@ -85,14 +85,14 @@ pub async fn skip(
     Ok(Begin::Beyond)
 }
 
-/// What a stretch of event time has of the query.
+/// The events of the query in a range of event time.
 struct Counted {
     events: u64,
-    /// Records that lead to its blocks.
+    /// The number of pointers to its blocks.
     pointers: usize,
 }
 
-/// Time and uuid of events, in order.
+/// Times and uuids of events, in order.
 type Keys = Arc<Vec<(i64, Uuid)>>;
 
 struct Counter<'a> {
@@ -102,7 +102,7 @@ struct Counter<'a> {
 }
 
 impl Counter<'_> {
-    /// How many events of the query have `low <= time < high`; `None`: too long.
+    /// The number of events of the query with `low <= time < high`; `None`: time was up.
     async fn count(&mut self, low: i64, high: i64) -> Result<Option<Counted>> {
         let found = self.reader.candidates(low, high).await?;
         let mut events = 0;
@@ -119,14 +119,14 @@ impl Counter<'_> {
         Ok((Instant::now() < self.end).then_some(Counted { events, pointers: found.narrow }))
     }
 
-    /// How many events a block has, if all of them are in the stretch.
+    /// The number of events of a block, if all of them are in the range.
     fn whole(&self, block: &Candidate, low: i64, high: i64) -> Option<u64> {
-        // Of the events at `before` itself some may belong to the page before.
+        // Some of the events at `before` itself may belong to the previous page.
         let end = self.reader.query.before.map_or(high, |before| high.min(before.micros()));
         block.all.filter(|_| block.span.from >= low && block.span.to < end)
     }
 
-    /// The event with this number, from 1, among the `events` of a stretch.
+    /// The event with this number (from 1) among the `events` of a range.
     async fn find(&mut self, low: i64, high: i64, number: u64, events: u64) -> Result<Begin> {
         if events > AT_ONCE {
             return Ok(Begin::TooLong);
@@ -164,7 +164,7 @@ impl Counter<'_> {
     }
 }
 
-/// How many events are earlier.
+/// The number of events before `time`.
 fn before(keys: &[(i64, Uuid)], time: i64) -> usize {
     keys.partition_point(|(at, _)| *at < time)
 }

@@ -1,4 +1,4 @@
-//! Applying and reading back, on a real engine in memory.
+//! Applying and reading events, on a real engine in memory.
 
 mod applying;
 mod next;

@@ -29,8 +29,7 @@ use crate::events::{PARTITIONS, Span, part, range};
 use crate::{Error, Result, Store};
 
 /// The number of newest events that are kept of a project in one partition, rounded up
-/// to whole blocks. A project has
-/// [`PARTITIONS`] partitions.
+/// to whole blocks. A project has [`PARTITIONS`] partitions.
 pub const KEPT: i64 = 100_000;
 /// Days for which they are kept.
 pub const DAYS: i64 = 30;

@@ -1,4 +1,4 @@
-//! What a stretch writes, once and as a whole.
+//! A batch is written once and as a whole.
 
 use uuid::Uuid;
 use weir_model::PersonId;
@@ -21,7 +21,7 @@ async fn a_stretch_is_applied_once() {
 
     let again = apply(&store, stretch(0, 0, 10, &first)).await.unwrap_err();
     assert!(matches!(&again, Error::Refused { reason, .. } if reason == "position"), "{again}");
-    // The same events at another position: refused as a whole.
+    // The same events at another position are refused as a whole.
     let twice = apply(&store, stretch(0, 10, 20, &first)).await.unwrap_err();
     assert!(matches!(twice, Error::Exists { .. }), "{twice}");
     assert_eq!(position(&store, 0).await.unwrap(), Position::at(10));

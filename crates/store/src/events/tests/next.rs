@@ -1,4 +1,4 @@
-//! The first event of a stretch of event time.
+//! The first event of a range of event time.
 
 use super::support::{PROJECT, event, store, stretch};
 use crate::Store;
@@ -37,7 +37,7 @@ async fn fill(store: &Store, blocks: &[Vec<i64>]) {
 #[tokio::test]
 async fn the_first_event_is_found_over_centuries_without_any() {
     let store = store().await;
-    // The block of the first one reaches over all of them.
+    // The block of the first event spans all of them.
     let dense: Vec<i64> = (0..500).map(|n| NEAR + 30 * DAY + n * 7 * SECOND).collect();
     let blocks = [vec![FAR, NEAR, NEAR + 5 * SECOND], vec![NEAR + DAY], dense];
     fill(&store, &blocks).await;
@@ -55,7 +55,7 @@ async fn the_first_event_is_found_over_centuries_without_any() {
         assert_eq!(next(&store, wanted(start, i64::MAX)).await, expected, "{start}");
     }
     assert_eq!(next(&store, wanted(FAR + 1, NEAR)).await, None, "the end does not belong to it");
-    // The first three events have the arrivals 1 to 3.
+    // The first three events have the arrival numbers 1 to 3.
     let some = |after, up_to| Wanted { after, up_to, ..wanted(i64::MIN, i64::MAX) };
     assert_eq!(next(&store, some(1, 9)).await, Some(NEAR));
     assert_eq!(next(&store, some(3, 9)).await, Some(NEAR + DAY));
@@ -72,7 +72,7 @@ async fn only_intervals_with_events_are_found() {
     let hour = |time: i64| (time.div_euclid(HOUR) + 1) * HOUR;
     let all = wanted(i64::MIN, i64::MAX);
     let found = |most| first_times(&store, PROJECT, all, most, hour);
-    // 2026-08-21T14:20 and on: the last one of the hour is in the next interval.
+    // From 2026-08-21T14:20 on: the last event of the hour is in the next interval.
     let expected = [FAR, NEAR, NEAR + HOUR - 1, NEAR + 3 * HOUR, NEAR + 900 * DAY];
     assert_eq!(found(100).await.unwrap(), expected);
     assert_eq!(found(2).await.unwrap(), expected[..2]);
@@ -81,7 +81,7 @@ async fn only_intervals_with_events_are_found() {
 #[tokio::test]
 async fn an_import_without_order_is_searched_too() {
     let store = store().await;
-    // Each block reaches over years, and has many pointers.
+    // Each block spans years, and has many pointers.
     let at = |n: i64| NEAR - ((2_999 - n) * 7_919 % 3_000) * DAY;
     let times: Vec<i64> = (0..3_000).map(at).collect();
     let blocks: Vec<Vec<i64>> = times.chunks(500).map(<[i64]>::to_vec).collect();

@@ -235,8 +235,8 @@ async fn pages_of_an_import_that_is_not_sorted_are_complete_and_in_order() {
     const DAY: u64 = 86_400;
     let store = store().await;
     let mut sent = Vec::new();
-    for block in 0..40_u64 {
-        let mut part = events(block * 50 + 1, block * 50 + 50, "a");
+    for block in 0..12_u64 {
+        let mut part = events(block * 25 + 1, block * 25 + 25, "a");
         for event in &mut part {
             // Anywhere within three years, several within a second.
             let second = event.arrival * 7_919 % 1_913 * DAY / 2 + event.arrival % 3;
@@ -259,7 +259,7 @@ async fn pages_of_an_import_that_is_not_sorted_are_complete_and_in_order() {
             next.before_uuid = Some(last.uuid);
         }
     };
-    assert_eq!(walk(query(173)).await, sent);
+    assert_eq!(walk(query(73)).await, sent);
     let named = EventQuery { event: Some("event 4".to_owned()), ..query(31) };
     let of_name = |(_, uuid): &&(i64, Uuid)| uuid.as_u128() % 11 == 4;
     let all_of_name: Vec<_> = sent.iter().filter(of_name).copied().collect();
@@ -275,7 +275,7 @@ async fn pages_of_an_import_that_is_not_sorted_are_complete_and_in_order() {
             short += usize::from(part.len() < 31);
             (next.before, next.before_uuid) = (Some(Timestamp::from_micros(before)), uuid);
         }
-        assert!(short > 30, "{short}");
+        assert!(short > 10, "{short}");
         assert_eq!(&seen, expected);
     }
     for (filter, all) in [

@@ -1,4 +1,4 @@
-//! A project that goes.
+//! The purge of a deleted project.
 
 use weir_model::definitions::{EventDefinition, PropertyDefinition, PropertyKind, PropertyOwner};
 use weir_model::traffic::RefusedRequest;

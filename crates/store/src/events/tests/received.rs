@@ -1,4 +1,4 @@
-//! Which events had arrived at a moment.
+//! Events that had arrived at a given time.
 
 use weir_model::Timestamp;
 
@@ -12,7 +12,7 @@ async fn a_moment_lies_between_arrivals() {
     for event in &mut all {
         event.received_at = i64::try_from(event.arrival).unwrap() / 2 * 10;
     }
-    // Two partitions, in turns of fifty.
+    // Two partitions, alternating every fifty events.
     for (turn, some) in (0_u64..).zip(all.chunks(50)) {
         let (partition, at) = (u16::try_from(turn % 2).unwrap(), turn / 2);
         apply(&store, stretch(partition, at, at + 1, some)).await.unwrap();

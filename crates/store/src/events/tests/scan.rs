@@ -1,4 +1,4 @@
-//! Scans in order of arrival, and what they would find counted before.
+//! Scans in order of arrival, and the counts of the same selections.
 
 use std::collections::HashSet;
 
@@ -32,7 +32,7 @@ fn names(names: &[&str]) -> HashSet<String> {
 #[tokio::test]
 async fn a_scan_merges_partitions_in_order_of_arrival() {
     let store = store().await;
-    // Blocks of four partitions, in turns of 1, 2, 3 ... events.
+    // Blocks of four partitions, which alternate after 1, 2, 3 ... events.
     let (mut next, mut position) = (1, [0; 4]);
     let mut turn = 0;
     while next <= 3_000 {
@@ -51,7 +51,7 @@ async fn a_scan_merges_partitions_in_order_of_arrival() {
         let expected: Vec<u64> = (after + 1..=up_to).collect();
         assert_eq!(scanned(&store, arrived(after, up_to)).await, expected, "{after} {up_to}");
     }
-    // Names are `event 0`, `event 1` and `event 2` in turns.
+    // Names alternate between `event 0`, `event 1` and `event 2`.
     let some = Selection { include: names(&["event 1", "x"]), ..arrived(10, 2_000) };
     let expected: Vec<u64> = (11..=2_000).filter(|n| n % 3 == 1).collect();
     assert_eq!(scanned(&store, some).await, expected);
@@ -85,7 +85,7 @@ async fn an_estimate_is_near_what_a_count_finds() {
         apply(&store, stretch(0, block, block + 1, some)).await.unwrap();
     }
     let about = async |selection| estimate(&store, PROJECT, selection).await.unwrap();
-    // What summaries tell for certain is exact.
+    // When summaries decide, the estimate is exact.
     assert_eq!(about(arrived(0, 3_000)).await, 3_000);
     // Event number n happened in second n.
     let in_time = |start: i64, end: i64| Selection {
@@ -104,7 +104,7 @@ async fn an_estimate_is_near_what_a_count_finds() {
 async fn a_scan_of_event_time_finds_what_is_not_sorted() {
     let store = store().await;
     let mut all = events(1, 2_000, "a");
-    // Spread over a year, without order.
+    // Spread over a year, unsorted.
     for event in &mut all {
         event.timestamp = (i64::try_from(event.arrival).unwrap() * 7_919 % 365) * 86_400_000_000;
     }

@@ -1,4 +1,4 @@
-//! Stores and stretches.
+//! Stores and batches for the tests.
 
 use surrealdb::types::RecordId;
 use weir_model::ProjectId;
@@ -19,7 +19,7 @@ pub(super) async fn store() -> Store {
     Store::open(&Location::Memory, Settings::default()).await.unwrap()
 }
 
-/// A stretch of `events` as one block.
+/// A batch with `events` as one block.
 pub(super) fn stretch(partition: u16, from: u64, to: u64, events: &[StoredEvent]) -> Apply {
     let (from, to) = (Position::at(from), Position::at(to));
     let mut block = BlockBuilder::begin(PROJECT, &events[0]).unwrap();
@@ -34,7 +34,7 @@ pub(super) fn stretch(partition: u16, from: u64, to: u64, events: &[StoredEvent]
         newest: i64::try_from(events[0].arrival).unwrap(),
         last: summary.last,
         count: summary.count,
-        // Reaches back over earlier stretches of the same partition.
+        // Spans earlier batches of the same partition too.
         from_time: summary.from_time.min(0),
         to_time: summary.to_time,
         samples: 0,
@@ -61,7 +61,7 @@ pub(super) fn ada(properties: &str) -> PersonState {
     })
 }
 
-/// How many records a table has.
+/// The number of records of a table.
 pub(super) async fn records(store: &Store, table: &str) -> usize {
     const ALL: Statement = Statement::read("test", "SELECT VALUE id FROM type::table($table);");
     let vars = bind! { table: table.to_owned() };

@@ -1,4 +1,4 @@
-//! Persons and groups are written from the version that they were worked out from.
+//! A write of a person or group names the version that it was computed from.
 
 use uuid::Uuid;
 use weir_model::PersonId;
@@ -9,8 +9,8 @@ use crate::groups::GroupWrite;
 use crate::persons::PersonWrite;
 use crate::{Error, Room, persons};
 
-/// Two hundred records in no order of their ids, each of another version than its
-/// neighbours, and the versions that they were left at.
+/// Two hundred records, not in the order of their ids, each with another version than its
+/// neighbours, and the versions after the write.
 fn versions() -> impl Iterator<Item = (i64, i64)> {
     (0..200).map(|n| (n * 77 % 200, n * 31 % 17))
 }
@@ -97,6 +97,6 @@ async fn of_many_groups_one_that_is_stale_or_missing_refuses_all() {
         assert_eq!(position(&store, 0).await.unwrap(), Position::at(2));
         assert_eq!(records(&store, "event_group").await, 200);
     }
-    // It finds all of them as they were left: nothing was written.
+    // It finds all records unchanged: nothing was written.
     apply(&store, at(2, again)).await.unwrap();
 }
