@@ -1,11 +1,11 @@
-//! Every limit on what a client may cost, and the shares of the machine that
-//! each surface may use (SEC-17, SEC-18).
+//! All limits on the resources that clients may use, and the semaphores and budgets of
+//! each surface (SEC-17, SEC-18).
 //!
-//! Ingestion, management API and web app have separate shares, so that a flood
-//! of events does not lock out the people who would stop it.
+//! Capture, management API and web app have separate semaphores, so that a flood of
+//! events does not lock out the users who could stop it.
 //!
-//! What belongs here: the numbers. What does not: how bytes and places are shared out,
-//! which `budget` and `parts` do.
+//! What belongs here: the numbers. What does not: dividing bytes and permits among
+//! clients, which is in `budget` and `parts`.
 
 mod budget;
 mod parts;
@@ -23,19 +23,20 @@ use crate::config::Config;
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
 
-/// What a connection may cost.
+/// Limits on connections.
 #[derive(Debug, Clone, Copy)]
 pub struct ConnectionLimits {
-    /// Open connections in all.
+    /// Open connections in total.
     pub total: usize,
-    /// Open connections per client network; twice and four times as many in the wider
-    /// networks around it.
+    /// Open connections per client network. The two wider networks around it may have
+    /// twice and four times as many.
     pub per_network: usize,
-    /// Until the protocol is known from the first bytes.
+    /// Time until the protocol is known from the first bytes.
     pub first_bytes: Duration,
-    /// Until the headers of a request are complete.
+    /// Time until the headers of a request are complete.
     pub header_read: Duration,
-    /// Header lines of a request.
+    /// Time without a request and without a part of an answer, after which a connection
+    /// is closed.
     pub header_lines: usize,
     /// Bytes of the headers of a request.
     pub header_bytes: usize,
@@ -43,112 +44,113 @@ pub struct ConnectionLimits {
     pub idle: Duration,
     /// HTTP/2 streams of one connection.
     pub streams: u32,
-    /// For requests in flight when the service stops.
+    /// Time for requests in flight when the service stops.
     pub drain: Duration,
 }
 
-/// What a request body may cost.
+/// Limits on a request body.
 #[derive(Debug, Clone, Copy)]
 pub struct BodyLimits {
-    /// Bytes.
+    /// Largest body in bytes.
     pub size: usize,
-    /// From the headers to the last byte, however steadily it comes.
+    /// Time from the headers to the last byte, even with steady progress.
     pub time: Duration,
-    /// A sender that brings less than [`BodyLimits::progress_bytes`] in this time is given up.
+    /// A request is ended if its sender sends less than [`BodyLimits::progress_bytes`] in
+    /// this time.
     pub progress_time: Duration,
     /// Bytes that count as progress.
     pub progress_bytes: usize,
 }
 
-/// Bytes that request bodies of one kind may hold.
+/// Limits on the bytes that request bodies of one kind may hold.
 #[derive(Debug, Clone, Copy)]
 pub struct ByteLimits {
-    /// Held at a time, beside the reserve.
+    /// Bytes held at a time, without the reserve.
     pub total: usize,
-    /// Of these, held by bodies that one client network is still sending. In the order of
-    /// [`networks_of`](crate::http::peer::networks_of): who has one of the wider networks
-    /// has thousands of the narrow ones.
+    /// The part of `total` that bodies may hold while one client network is still sending
+    /// them. The order is that of [`networks_of`](crate::http::peer::networks_of). A
+    /// client with one of the wider networks has thousands of the narrow ones.
     pub per_network: [usize; 3],
-    /// Held by small bodies where there is no other room: signing in and single events
-    /// work while large bodies use up everything else.
+    /// Bytes for small bodies when `total` is used up. So signing in and single events
+    /// work while large bodies use up all other bytes.
     pub reserve: usize,
-    /// Bodies that announce at most so many bytes may use the reserve.
+    /// Bodies that announce at most this many bytes may use the reserve.
     pub small_body: usize,
 }
 
 impl ByteLimits {
-    /// What one client network may hold of the reserve.
+    /// The part of the reserve that one client network may hold.
     const fn reserve_per_network(&self) -> [usize; 3] {
         [self.reserve / 16, self.reserve / 8, self.reserve / 4]
     }
 }
 
-/// What sending a long answer may take. Its reader holds a place meanwhile.
+/// Limits on sending a long answer. Its reader holds a permit until the end.
 #[derive(Debug, Clone, Copy)]
 pub struct SendLimits {
-    /// For the whole answer.
+    /// Time for the whole answer.
     pub whole: Duration,
-    /// Until the reader has taken one more part.
+    /// Time until the reader has taken one more part.
     pub part: Duration,
     /// Bytes of a part.
     pub part_bytes: usize,
 }
 
-/// All limits.
+/// All limits of the service.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Connections.
+    /// Limits on connections.
     pub connections: ConnectionLimits,
-    /// Bytes of path and query.
+    /// Most bytes of path and query.
     pub uri_bytes: usize,
-    /// Bodies of captured events.
+    /// Limits on bodies of capture requests.
     pub capture_body: BodyLimits,
-    /// Bodies of the management API.
+    /// Limits on bodies of the management API.
     pub api_body: BodyLimits,
-    /// Bodies of the web app.
+    /// Limits on bodies of the web app.
     pub web_body: BodyLimits,
-    /// Bodies of the management API and the web app that are read before it is known
-    /// who sends them.
+    /// Limits on bodies of the management API and the web app that are read before the
+    /// sender is known.
     pub early_body: BodyLimits,
-    /// Fields of a form.
+    /// Most fields of a form.
     pub form_fields: usize,
-    /// Capture bodies, as they were sent.
+    /// Bytes of capture bodies as they were sent.
     pub capture_bytes: ByteLimits,
-    /// Bytes of what is made of capture bodies until it is on stable storage: texts,
+    /// Bytes of the data made of capture bodies until it is on stable storage: texts,
     /// events, records of the log.
     pub decoding_bytes: usize,
-    /// Bodies of the management API and the web app.
+    /// Bytes of bodies of the management API and the web app.
     pub management_bytes: ByteLimits,
-    /// Such bodies whose sender is not known yet.
+    /// Bytes of such bodies whose sender is not known yet.
     pub early_bytes: ByteLimits,
     /// Live streams at a time.
     pub streams: usize,
-    /// Live streams of one person at a time.
+    /// Live streams of one user at a time.
     pub streams_per_person: usize,
-    /// Time between two looks whether the reader of a live stream may still see it.
+    /// Time between two checks that the reader of a live stream still has access.
     pub stream_check: Duration,
-    /// Capture requests that are worked on at a time.
+    /// Capture requests that are processed at a time.
     pub capture_requests: usize,
-    /// Management requests that are worked on at a time.
+    /// Management requests that are processed at a time.
     pub api_requests: usize,
     /// Lists of the management API that are sent while they are read, at a time.
     pub api_streams: usize,
-    /// Such lists of one person, with whatever keys, at a time.
+    /// Such lists of one user at a time, over all keys of the user.
     pub api_streams_per_person: usize,
-    /// Answers that are sent while they are made.
+    /// Limits on answers that are sent while they are made.
     pub sending: SendLimits,
-    /// Web app requests that are worked on at a time.
+    /// Web app requests that are processed at a time.
     pub web_requests: usize,
     /// Bodies of at least this size are decoded off the threads that serve connections.
     pub heavy_body: usize,
-    /// Until appended events are on stable storage.
+    /// Time until appended events are on stable storage.
     pub append_time: Duration,
-    /// For a capture request from its first byte to its answer.
+    /// Time for a capture request from its first byte to its answer.
     pub capture_time: Duration,
-    /// For a management or web request until its answer begins.
+    /// Time for a management or web request until its answer begins.
     pub api_time: Duration,
-    /// For passing over what is before the page of a list, and for looking in vain for
-    /// what it is filtered by.
+    /// Time for skipping the results before the page of a list, and for searching without
+    /// a match.
     pub look_time: Duration,
 }
 
@@ -225,7 +227,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The limits with those that can be set taken from the settings.
+    /// The default limits, with those that have a setting taken from the settings.
     #[must_use]
     pub fn from_config(config: &Config) -> Self {
         let count = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
@@ -236,31 +238,32 @@ impl Limits {
     }
 }
 
-/// The shares in use: cheap to clone, the same for all requests.
+/// The semaphores and budgets in use. Cheap to clone; all requests share them.
 #[derive(Debug, Clone)]
 pub struct Shares {
-    /// Bytes of capture bodies.
+    /// Bytes of capture bodies as they were sent.
     pub capture_bytes: Budget,
-    /// Bytes of what is made of them.
+    /// Bytes of the data made of them.
     pub decoding_bytes: Arc<Semaphore>,
     /// Bytes of bodies of the management API and the web app.
     pub management_bytes: Budget,
-    /// Bytes of such bodies whose sender is not known yet: strangers use up these alone.
+    /// Bytes of such bodies whose sender is not known yet. Unknown senders can use up
+    /// only these.
     pub early_bytes: Budget,
-    /// Capture requests.
+    /// Permits for capture requests.
     pub capture: Arc<Semaphore>,
-    /// Management requests.
+    /// Permits for management requests.
     pub api: Arc<Semaphore>,
-    /// Long lists of the management API.
+    /// Permits for long lists of the management API.
     pub api_streams: Places,
-    /// Web app requests.
+    /// Permits for web app requests.
     pub web: Arc<Semaphore>,
-    /// Large bodies that are decoded at a time: one per processor.
+    /// Permits for decoding large bodies: one per processor.
     pub heavy: Arc<Semaphore>,
 }
 
 impl Shares {
-    /// Unused shares of the sizes that `limits` gives.
+    /// Unused semaphores and budgets of the sizes in `limits`.
     #[must_use]
     pub fn new(limits: &Limits) -> Self {
         let share = |size: usize| Arc::new(Semaphore::new(size));
@@ -282,7 +285,8 @@ impl Shares {
 mod tests {
     use super::Limits;
 
-    /// One network cannot use up a budget, and what one body may have fits into a part.
+    /// One network cannot use up a budget, and the largest body fits into a network's
+    /// part.
     #[test]
     fn parts_fit_into_budgets() {
         let limits = Limits::default();

@@ -1,9 +1,9 @@
-//! The accept loop (SEC-16): how many connections there may be, and
-//! how long a client may take to say what it wants.
+//! The accept loop (SEC-16): the number of connections, and the time that a client has
+//! for its first bytes and headers.
 //!
-//! What belongs here: connections. Own loop, because `axum::serve` installs no
-//! timer and the header timeout would never fire. What does not: requests,
-//! which go to the [`Front`].
+//! What belongs here: connections. The loop exists because `axum::serve` installs no
+//! timer, so its header timeout would never fire. What does not: requests, which are
+//! answered by the [`Front`].
 
 use std::future::Future;
 use std::io;
@@ -36,24 +36,24 @@ use crate::http::peer::networks_of;
 use crate::limits::{ConnectionLimits, NetworkPart, NetworkParts};
 use crate::metrics::Metrics;
 
-/// A connection that is told to end because nothing happens on it has this time to say
-/// that something was under way.
+/// Time that an idle connection has after it was asked to end. Until then a request may
+/// show that it was already on its way.
 const LAST_WORD: Duration = Duration::from_secs(1);
 
-/// What a listener knows of the service, whose store may not be open yet.
+/// The parts of the service that a listener needs. The store may not be open yet.
 #[derive(Clone)]
 pub struct Terms {
-    /// What connections may cost.
+    /// Limits on connections.
     pub limits: ConnectionLimits,
     /// The effective settings.
     pub config: Arc<Config>,
-    /// Counters.
+    /// Metrics of the process.
     pub metrics: Metrics,
     /// Whether the service is stopping.
     pub stopping: Stopping,
 }
 
-/// What answers the requests of a listener.
+/// Answers the requests of a listener.
 pub trait Answers: Clone + Send + Sync + 'static {
     /// Answers a request of the client or proxy at `peer`.
     fn answer(
@@ -69,8 +69,8 @@ impl Answers for Front {
     }
 }
 
-/// Serves connections until the application stops, then waits for requests in
-/// flight, but not for ever.
+/// Serves connections until the application stops, then waits a limited time for requests
+/// in flight.
 pub async fn serve(tcp: TcpListener, terms: Terms, front: impl Answers) {
     let limits = terms.limits;
     let builder = Arc::new(protocols(&limits));
@@ -106,8 +106,8 @@ pub async fn serve(tcp: TcpListener, terms: Terms, front: impl Answers) {
     }
 }
 
-/// A client that gave up is nothing; running out of descriptors is, and passes
-/// only if somebody closes one.
+/// An error of a single client needs no wait. Without free file descriptors, waiting lets
+/// other connections end.
 async fn rest_after(error: &io::Error) {
     let gone = matches!(
         error.kind(),
@@ -126,8 +126,8 @@ fn protocols(limits: &ConnectionLimits) -> Builder<TokioExecutor> {
     builder
         .http1()
         .timer(TokioTimer::new())
-        // Hyper's would also end connections that wait for their next request;
-        // the stream has its own.
+        // Hyper's timeout would also end connections that wait for their next request.
+        // `Patience` has its own.
         .header_read_timeout(None)
         .max_headers(limits.header_lines)
         .max_buf_size(limits.header_bytes)
@@ -180,7 +180,7 @@ async fn connection(
                 }
                 return;
             }
-            // A connection that is told to end finishes what it has begun.
+            // A connection that was asked to end finishes its requests.
             () = stopping.as_mut(), if !is_stopping => {
                 is_stopping = true;
                 served.as_mut().graceful_shutdown();
@@ -188,7 +188,8 @@ async fn connection(
             () = tokio::time::sleep_until(look) => {
                 let is_idle = activity.is_idle(limits.idle);
                 match last_word {
-                    // Whether the client listens or not: HTTP/2 waits for it to agree.
+                    // The connection is closed even if the client ignores the request to
+                    // end: HTTP/2 waits for the client to agree.
                     Some(_) if is_idle => return,
                     None if is_idle => {
                         last_word = Some(Instant::now() + LAST_WORD);
@@ -204,13 +205,13 @@ async fn connection(
 /// Requests of one connection.
 #[derive(Debug)]
 struct Activity {
-    /// Being answered.
+    /// Requests that are being answered.
     busy: AtomicUsize,
     begun: AtomicUsize,
-    /// Not answered to the last byte.
+    /// Requests whose answer is not sent completely.
     open: AtomicUsize,
-    /// When a request began or ended last, or a part of an answer went out.
-    // Held for single reads and writes only.
+    /// When a request began or ended last, or a part of an answer was sent.
+    // Locked for single reads and writes only.
     last: Mutex<Instant>,
 }
 
@@ -234,7 +235,7 @@ impl Activity {
         *self.last.lock() = Instant::now();
     }
 
-    /// Whether nothing is worked on, and nothing has happened for so long.
+    /// Whether no request is processed, and nothing has happened for this long.
     fn is_idle(&self, idle: Duration) -> bool {
         self.busy.load(Ordering::Acquire) == 0 && self.last().elapsed() >= idle
     }
@@ -259,7 +260,7 @@ impl Drop for Busy {
     }
 }
 
-/// A request whose answer is not sent to the end; ends when dropped.
+/// A request whose answer is not sent completely; ends when dropped.
 struct Open(Arc<Activity>);
 
 impl Open {
@@ -276,7 +277,7 @@ impl Drop for Open {
     }
 }
 
-/// The body of an answer, as long as it is sent.
+/// The body of an answer while it is sent.
 struct Sending {
     body: Body,
     _open: Open,
@@ -302,14 +303,14 @@ impl hyper::body::Body for Sending {
     }
 }
 
-/// Open connections, in all and by network.
+/// Open connections, in total and by network.
 struct Table {
     terms: Terms,
     all: Arc<Semaphore>,
     networks: NetworkParts,
 }
 
-/// A connection's entry in the table; leaves it when dropped.
+/// A connection's entry in the table, removed when dropped.
 struct Place {
     metrics: Metrics,
     _one: OwnedSemaphorePermit,
@@ -326,7 +327,7 @@ impl Table {
 
     fn enter(&self, peer: IpAddr) -> Option<Place> {
         let one = Arc::clone(&self.all).try_acquire_owned().ok()?;
-        // A proxy brings the clients of many networks.
+        // A proxy has the clients of many networks behind it.
         let is_proxy = self.terms.config.trusted_proxies.contain(peer);
         let mut of_networks = (!is_proxy).then(|| self.networks.of(networks_of(peer)));
         if let Some(of_networks) = &mut of_networks {
@@ -344,13 +345,12 @@ impl Drop for Place {
     }
 }
 
-/// What an HTTP/2 client sends first.
+/// The first bytes of an HTTP/2 client.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// A stream that fails when a client takes too long to say what it wants: with
-/// its first bytes, and with the headers of every HTTP/1 request. Telling the
-/// protocols apart reads bytes before any of hyper's timers runs: without this,
-/// a client could open a connection, send a `P` and stay.
+/// A stream that fails when a client takes too long to send its first bytes, or the
+/// headers of an HTTP/1 request. Detecting the protocol reads bytes before any of hyper's
+/// timers runs. Without this type, a client could open a connection, send a `P` and stay.
 struct Patience {
     stream: TcpStream,
     activity: Arc<Activity>,
@@ -363,11 +363,11 @@ struct Patience {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WaitsFor {
-    /// The protocol; so many bytes of the preface came.
+    /// The protocol. This many bytes of the preface have arrived.
     Protocol(usize),
-    /// The headers of a request of HTTP/1; so many requests had begun before.
+    /// The headers of an HTTP/1 request. This many requests had begun before it.
     Headers(usize),
-    /// HTTP/2, which has limits of its own.
+    /// HTTP/2, which has its own limits.
     Nothing,
 }
 
@@ -382,11 +382,11 @@ impl Patience {
         }
     }
 
-    /// Bytes came.
+    /// Records arrived bytes.
     fn note(&mut self, bytes: &[u8]) {
         if let WaitsFor::Protocol(matched) = self.waits_for {
-            // Known at the first byte that is not the preface's, or when the
-            // preface is complete.
+            // The protocol is known at the first byte that differs from the preface, or
+            // when the preface is complete.
             let expected = PREFACE.iter().skip(matched);
             let same = bytes.iter().zip(expected).take_while(|(a, b)| a == b).count();
             if matched + same == PREFACE.len() {
@@ -407,14 +407,14 @@ impl Patience {
         }
     }
 
-    /// A part of an answer goes out. What HTTP/2 says besides is no activity.
+    /// Records a sent part of an answer. Other frames of HTTP/2 do not count as activity.
     fn sent(&self, outcome: &Poll<io::Result<usize>>) {
         if outcome.is_ready() && self.activity.open.load(Ordering::Acquire) > 0 {
             self.activity.note();
         }
     }
 
-    /// The headers are complete when their request has begun.
+    /// Checks whether the headers are complete: they are when their request has begun.
     fn look(&mut self) {
         if let WaitsFor::Headers(before) = self.waits_for
             && self.activity.begun.load(Ordering::Acquire) != before

@@ -1,9 +1,9 @@
-//! `weir log`: looking into the ingest log of a data directory, and applying
-//! once more what the store does not have of it.
+//! `weir log`: inspecting the ingest log of a data directory, and applying again the
+//! records that the store lacks.
 //!
-//! What belongs here: the two commands, their questions and refusals. What does
-//! not: how a report looks (`report`), what is read and appended
-//! (`weir_ingest::log::inspect`, `weir_ingest::replay`).
+//! What belongs here: the two commands, their questions and refusals. What does not: the
+//! form of a report (`report`), and reading and appending (`weir_ingest::log::inspect`,
+//! `weir_ingest::replay`).
 
 mod report;
 
@@ -28,7 +28,7 @@ pub enum LogCommand {
     Replay(ReplayArguments),
 }
 
-/// What `weir log inspect` is asked for.
+/// Arguments of `weir log inspect`.
 #[derive(Debug, Args)]
 pub struct InspectArguments {
     /// List the records too
@@ -42,7 +42,7 @@ pub struct InspectArguments {
     json: bool,
 }
 
-/// What `weir log replay` is asked for.
+/// Arguments of `weir log replay`.
 #[derive(Debug, Args)]
 pub struct ReplayArguments {
     /// Offset of the record to begin with [default: the first that is kept]
@@ -56,29 +56,29 @@ pub struct ReplayArguments {
 /// Why a command on the log failed.
 #[derive(Debug, thiserror::Error)]
 pub enum LogToolError {
-    /// There is no log on disk.
+    /// A store in memory has no log on disk.
     #[error("a store in memory keeps no log")]
     InMemory,
-    /// Nothing to apply anything to.
+    /// The data directory has no store to apply the log to.
     #[error("there is no store in the data directory `{0}`")]
     NoStore(PathBuf),
-    /// The log no longer has it.
+    /// The log begins after the requested offset.
     #[error("the log begins at offset {begin}; what was at {from} was applied and removed")]
     Gone {
-        /// What was asked for.
+        /// The requested offset.
         from: u64,
         /// The first offset that is kept.
         begin: u64,
     },
-    /// The log does not have it yet.
+    /// The log ends before the requested offset.
     #[error("the log ends at offset {end}; nothing is at {from}")]
     Ahead {
-        /// What was asked for.
+        /// The requested offset.
         from: u64,
-        /// The end.
+        /// The offset of the end.
         end: u64,
     },
-    /// An offset within a record, or within damage.
+    /// No intact record begins at the offset.
     #[error("no sound record begins at offset {0}; `weir log inspect --records` lists them")]
     NoRecord(u64),
     /// The log cannot be read.
@@ -87,7 +87,7 @@ pub enum LogToolError {
     /// The store cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Replaying stopped.
+    /// The replay stopped.
     #[error(transparent)]
     Replay(#[from] ReplayError),
     /// Standard input or output failed.
@@ -98,7 +98,7 @@ pub enum LogToolError {
 /// Runs a command.
 ///
 /// # Errors
-/// [`LogToolError`].
+/// [`LogToolError`] with the reason.
 pub async fn run(config: &Config, command: LogCommand) -> Result<(), LogToolError> {
     if config.store == StoreKind::Memory {
         return Err(LogToolError::InMemory);
@@ -107,7 +107,7 @@ pub async fn run(config: &Config, command: LogCommand) -> Result<(), LogToolErro
     match command {
         LogCommand::Inspect(arguments) => show(config, &directory, &arguments).await,
         LogCommand::Replay(arguments) => {
-            // Opening would make a new one.
+            // Opening a missing store would create one.
             if !has_store(config) {
                 return Err(LogToolError::NoStore(config.data.clone()));
             }
@@ -119,13 +119,13 @@ pub async fn run(config: &Config, command: LogCommand) -> Result<(), LogToolErro
     }
 }
 
-/// How far the store has applied the log, as far as that can be known.
+/// How far the store has applied the log, if that can be read.
 enum Progress {
     /// Positions of all partitions.
     Known(Vec<Position>),
-    /// Another process has the data directory.
+    /// Another process uses the data directory.
     InUse,
-    /// Why it is not known.
+    /// The reason why it is not known.
     Unknown(String),
 }
 
@@ -154,7 +154,7 @@ async fn show(
         let records = arguments.records.then_some(records);
         writeln!(out, "{}", report::json(directory, &found, &progress, records))?;
     } else {
-        // Printed as they are found: a log may hold millions.
+        // Records are printed while they are read, because a log may hold millions.
         let mut printed = match arguments.records {
             true => writeln!(out, "{}", report::RECORDS),
             false => Ok(()),
@@ -177,8 +177,8 @@ fn has_store(config: &Config) -> bool {
     config.data.join("store").exists()
 }
 
-/// Reads the positions and closes the store again: looking through the log may
-/// take long, and a service may want to start.
+/// Reads the positions and closes the store again: reading the log may take long, and a
+/// service may want to start in the meantime.
 async fn progress(config: &Config) -> Progress {
     if !has_store(config) {
         return Progress::Unknown("there is no store".to_owned());
@@ -263,7 +263,7 @@ fn summary(found: &Replayed) -> String {
     text
 }
 
-/// Asks on the terminal; everything but yes is no.
+/// Asks on the terminal. Every answer except yes means no.
 fn agreed() -> Result<bool, LogToolError> {
     let mut out = std::io::stdout().lock();
     write!(out, "Go on? [y/N] ")?;

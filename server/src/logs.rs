@@ -1,9 +1,9 @@
 //! Log lines on standard error: as text or as JSON, filtered by a setting.
 //!
-//! Standard error may be a file on a full disk, a closed pipe, or one that is full
-//! because its reader does not read. Lines wait in memory for a thread that writes them.
-//! One that finds no room there or cannot be written is lost and counted; the service
-//! goes on.
+//! Standard error may be a file on a full disk, a closed pipe, or a full pipe whose
+//! reader does not read. So lines wait in memory for a thread that writes them. A line
+//! that does not fit into that memory or cannot be written is lost and counted. The
+//! service continues.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -19,16 +19,16 @@ use tracing_subscriber::filter::ParseError;
 
 use crate::config::{Config, LogFormat};
 
-/// Filters that hold whatever the setting says: at its finer levels the driver of
-/// databases writes statements down, with the rows and the keys in them.
+/// Filters that apply whatever the setting is. At its finer levels the database driver
+/// logs statements, with the rows and keys in them.
 const ALWAYS: [&str; 2] = ["tokio_postgres=off", "tokio_postgres::simple_query=off"];
 
-/// Bytes of lines that wait to be written.
+/// Bytes of lines that may wait to be written.
 const WAITING: usize = 1 << 20;
-/// For writing what waits when the process ends.
+/// Time for writing waiting lines when the process ends.
 const END: Duration = Duration::from_secs(1);
 
-/// Lines on their way to standard error.
+/// Lines that wait for standard error.
 static LINES: Lines = Lines::new();
 
 /// The filter cannot be read.
@@ -43,17 +43,18 @@ pub struct BadFilter {
 /// Starts logging for the whole process.
 ///
 /// # Errors
-/// [`BadFilter`].
+/// [`BadFilter`] if the filter is not valid.
 pub fn start(config: &Config) -> Result<(), BadFilter> {
     let filter =
         filter(&config.log).map_err(|source| BadFilter { filter: config.log.clone(), source })?;
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(lines)
-        // Otherwise it writes faults of its own to standard error, which may wait for ever.
+        // Otherwise the subscriber writes its own faults to standard error, which may
+        // block forever.
         .log_internal_errors(false)
         .with_ansi(io::stderr().is_terminal());
-    // Fails only when logging was started before, as in tests; then it goes on as it is.
+    // Fails only when logging was started before, as in tests. Then the first one stays.
     let _ = match config.log_format {
         LogFormat::Text => lines.try_init(),
         LogFormat::Json => lines.json().flatten_event(true).try_init(),
@@ -65,7 +66,7 @@ pub fn start(config: &Config) -> Result<(), BadFilter> {
     Ok(())
 }
 
-/// Says why the process ends, and waits a moment until everything is written.
+/// Logs why the process ends, and waits a moment until all lines are written.
 pub fn end(why: Option<&str>) {
     if let Some(why) = why {
         lines().push(format!("error: {why}\n").as_bytes());
@@ -73,19 +74,20 @@ pub fn end(why: Option<&str>) {
     LINES.wait(END);
 }
 
-/// The lines, and a thread that writes them.
+/// The queue of lines, with the thread that writes them.
 fn lines() -> &'static Lines {
     static WRITER: Once = Once::new();
     WRITER.call_once(|| {
         let write = || {
-            // Not through the lock of standard error: this thread may wait for ever.
+            // Not through the lock of standard error, because this thread may block
+            // forever.
             let err = io::stderr();
             match err.as_fd().try_clone_to_owned() {
                 Ok(own) => LINES.write_to(File::from(own)),
                 Err(_) => LINES.write_to(err),
             }
         };
-        // Without it lines are lost when the room is used up.
+        // Without the thread, lines are lost when the queue is full.
         let _ = thread::Builder::new().name("log".to_owned()).spawn(write);
     });
     &LINES
@@ -100,9 +102,9 @@ struct Line {
 #[derive(Default)]
 struct Waiting {
     lines: VecDeque<Line>,
-    /// Of the lines, and of the one that is being written.
+    /// Bytes of the waiting lines and of the line that is being written.
     bytes: usize,
-    /// Lost since the last line that found room.
+    /// Lines lost since the last line that fit.
     lost: u64,
 }
 
@@ -130,7 +132,7 @@ impl Lines {
         self.changed.notify_all();
     }
 
-    /// Writes lines as they come, for ever.
+    /// Writes lines as they arrive, forever.
     fn write_to(&self, mut out: impl Write) {
         let mut lost = 0;
         loop {
@@ -146,7 +148,7 @@ impl Lines {
         }
     }
 
-    /// Until nothing waits, but no longer than this.
+    /// Waits until no line waits, for at most this long.
     fn wait(&self, most: Duration) {
         let end = Instant::now() + most;
         let mut waiting = self.waiting.lock();
@@ -155,7 +157,7 @@ impl Lines {
 }
 
 impl Write for &Lines {
-    /// `line` is a whole line: the subscriber writes each at once.
+    /// `line` is a whole line: the subscriber writes each with one call.
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         self.push(line);
         Ok(line.len())
@@ -166,7 +168,7 @@ impl Write for &Lines {
     }
 }
 
-/// Writes a line; `lost` are those before it that could not be written.
+/// Writes a line. `lost` counts the lines before it that could not be written.
 fn write_line(out: &mut impl Write, line: &Line, lost: &mut u64) {
     *lost += line.lost;
     let note = (*lost > 0).then(|| format!("{lost} log lines before this one were lost\n"));
@@ -187,7 +189,7 @@ fn filter(setting: &str) -> Result<EnvFilter, ParseError> {
 mod tests {
     use super::*;
 
-    /// Takes as many writes as `room` says, and refuses all others.
+    /// Accepts as many writes as `room` allows, and fails all others.
     struct Full<'a> {
         room: usize,
         taken: &'a mut Vec<u8>,

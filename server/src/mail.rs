@@ -1,7 +1,7 @@
-//! The task that sends the mails that wait.
+//! The task that sends waiting mails.
 //!
-//! What belongs here: joining the outbox with the mail server. What does not:
-//! when a mail is tried again (`weir-service`), words and delivery (`weir-mail`).
+//! What belongs here: connecting the outbox with the mail server. What does not: when a
+//! mail is retried (`weir-service`), texts and delivery (`weir-mail`).
 
 use std::time::Duration;
 
@@ -11,22 +11,22 @@ use weir_service::mail::{Mails, Setback};
 
 use crate::config::Config;
 
-/// Time between two looks for mails whose next try is due.
+/// Time between two checks for mails whose next attempt is due.
 const LOOK: Duration = Duration::from_secs(1);
-/// Time to wait when the outbox cannot be read or written.
+/// Wait after the outbox could not be read or written.
 const PAUSE: Duration = Duration::from_secs(10);
 
-/// What sends mail, when the settings say how.
+/// Sends mail through the configured mail server.
 pub struct Post {
     courier: Courier,
     site: Site,
 }
 
 impl Post {
-    /// The post of these settings; `None` when no mail is sent.
+    /// The sender of mails for these settings; `None` when no mail server is configured.
     ///
     /// # Errors
-    /// The sender's address is none, or TLS cannot be set up.
+    /// The sender's address is invalid, or TLS cannot be set up.
     pub fn of(config: &Config) -> Result<Option<Self>, SetUpError> {
         let Some(server) = config.smtp_url.0.clone() else { return Ok(None) };
         let Some(origin) = config.public_url.origin() else {
@@ -38,14 +38,14 @@ impl Post {
         Ok(Some(Self { courier, site }))
     }
 
-    /// Sends what waits, as it comes, for ever.
+    /// Sends waiting mails as they arrive, forever.
     pub async fn send(self, mails: Mails) {
         loop {
             match self.round(&mails).await {
-                // There may be more.
+                // More mails may be due.
                 Ok(true) => {}
                 Ok(false) => {
-                    // Whichever comes first.
+                    // Waits for the first of both.
                     let _ = tokio::time::timeout(LOOK, mails.arrived()).await;
                 }
                 Err(error) => {
@@ -56,12 +56,13 @@ impl Post {
         }
     }
 
-    /// Tries what is due, some at a time; `false` when nothing was.
+    /// Sends mails that are due, a few at a time; `false` when none was.
     async fn round(&self, mails: &Mails) -> Result<bool, ServiceError> {
         let due = mails.due().await?;
         let mut unreachable = None;
         for row in &due {
-            // The others would wait as long for the same answer.
+            // If the mail server is unreachable, the other mails would only wait for the
+            // same error.
             let outcome = match &unreachable {
                 Some(failure) => Err(Failure::clone(failure)),
                 None => {

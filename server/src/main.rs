@@ -1,5 +1,5 @@
-//! The `weir` program: a runtime, then the command line. Started by itself with
-//! another word, it is a process that runs scripts of plugins.
+//! The `weir` program: a runtime, then the command line. It also starts itself with
+//! another argument as the process that runs scripts of plugins.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -9,17 +9,17 @@ use weir_server::background::STACK;
 use weir_server::cli::Cli;
 use weir_server::logs;
 
-/// Faster than the system's from many threads: a fifth of the work of storing
-/// events was allocating.
+/// With many threads it is faster than the system's allocator: a fifth of the work of
+/// storing events was allocation.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// Threads of the runtime, at least: some wait for the disk.
+/// Least number of threads of the runtime. Some wait for the disk.
 const THREADS: usize = 4;
 
 fn main() -> ExitCode {
-    // Before anything else of the program begins: such a process has one thread, and
-    // nothing that the service has (ADR 9).
+    // Before any other part of the program begins: such a process has one thread, and no
+    // resources of the service (ADR 9).
     if std::env::args_os().nth(1).is_some_and(|word| word == weir_plugins::WORKER) {
         return weir_sandbox::worker::main();
     }
@@ -29,7 +29,7 @@ fn main() -> ExitCode {
 }
 
 fn run() -> anyhow::Result<()> {
-    // Whatever is created is for the owner only.
+    // Only the owner may read the files that the process creates.
     rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
     let cli = Cli::parse();
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -39,7 +39,7 @@ fn run() -> anyhow::Result<()> {
         )
         .thread_stack_size(STACK)
         .build()?;
-    // On a thread of the runtime, not on the small stack of the first thread.
+    // On a thread of the runtime, because the stack of the first thread is small.
     let outcome = runtime.block_on(async { tokio::spawn(cli.run()).await });
     runtime.shutdown_timeout(Duration::from_secs(2));
     outcome??;

@@ -1,9 +1,9 @@
-//! Where the operator keeps the master key (ADR 7): the file of the setting
-//! `master_key_file`, the environment, or a file beside the data directory that
-//! is made at first need; and `weir rotate-key`.
+//! The source of the master key (ADR 7): the file of the setting `master_key_file`, the
+//! environment, or a file next to the data directory that is created when it is first
+//! needed; and `weir rotate-key`.
 //!
-//! What belongs here: files, their rights, and where they may be. What does not:
-//! what is done with the key (`weir_service::sealing`).
+//! What belongs here: files, their permissions, and where they may be. What does not:
+//! using the key (`weir_service::sealing`).
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -24,11 +24,11 @@ pub const VARIABLE: &str = "WEIR_MASTER_KEY";
 /// Longest file that can be a key, in bytes.
 const LONGEST: u64 = 256;
 
-/// Where the key of these settings is.
+/// The source of the key for these settings.
 ///
 /// # Errors
-/// [`KeyError::Source`] when both the file and the variable are set, or no place
-/// can be found beside the data directory.
+/// [`KeyError::Source`] when both the file and the variable are set, or the data
+/// directory has no parent for the file.
 pub fn source(config: &Config) -> Result<Box<dyn KeySource>, KeyError> {
     let written = std::env::var_os(VARIABLE).filter(|written| !written.is_empty());
     Ok(match (written, KeyFile::of(config)) {
@@ -72,13 +72,14 @@ impl KeySource for KeyVariable {
 struct KeyFile {
     path: PathBuf,
     data: PathBuf,
-    /// Whether the file may be made: not when the operator named it, who would
-    /// take the key of a misspelt path for the one that was backed up.
+    /// Whether the file may be created. It may not when the operator configured it: a
+    /// misspelt path would create another key, and the operator would believe that it is
+    /// backed up.
     may_be_made: bool,
 }
 
 impl KeyFile {
-    /// `None`: the store is in memory and no file is named.
+    /// `None` when the store is in memory and no file is configured.
     fn of(config: &Config) -> Result<Option<Self>, KeyError> {
         let data = config.data.clone();
         if !config.master_key_file.as_os_str().is_empty() {
@@ -98,7 +99,8 @@ impl KeyFile {
         KeyError::Source(format!("the master key file `{}` {told}", self.path.display()))
     }
 
-    /// A key beside what it opens would be in every copy of the directory.
+    /// Refuses a key in the data directory, because every copy of the directory would
+    /// contain it.
     fn refuse_data_directory(&self) -> Result<(), KeyError> {
         let directory = match self.path.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -157,7 +159,7 @@ impl KeyFile {
         })
     }
 
-    /// The key in this file, which is made when it is not there.
+    /// The key in this file, which is created if it is missing.
     fn read_or_make(&self) -> Result<MasterKey, KeyError> {
         if let Some(key) = self.read()? {
             return Ok(key);
@@ -167,7 +169,7 @@ impl KeyFile {
         Ok(key)
     }
 
-    /// The same with something appended to the name.
+    /// The path with a suffix appended to its name.
     fn with_suffix(&self, suffix: &str) -> Self {
         let mut path = self.path.clone().into_os_string();
         path.push(suffix);
@@ -202,7 +204,7 @@ impl KeySource for KeyFile {
     }
 }
 
-/// `<data>.key`.
+/// The path `<data>.key`.
 fn beside(data: &Path) -> Result<PathBuf, KeyError> {
     let unknown = || {
         KeyError::Source(
@@ -220,53 +222,54 @@ fn sync_directory(file: &Path) -> io::Result<()> {
     File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
 }
 
-/// Why the key was not changed.
+/// Why the key was not rotated.
 #[derive(Debug, thiserror::Error)]
 pub enum RotateError {
-    /// There is nothing to change.
+    /// A store in memory has no key to rotate.
     #[error("a store in memory has no key that lasts")]
     InMemory,
-    /// The new key has no place.
+    /// No file for the new key is named.
     #[error("the present key is in {VARIABLE}: name a file for the new one with --new-key-file")]
     NoPlace,
-    /// The old and the new key are one.
+    /// The old and the new key are equal.
     #[error("the new key is the present one")]
     Same,
     /// A key cannot be used.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// The secrets cannot be sealed anew.
+    /// The secrets cannot be sealed with the new key.
     #[error(transparent)]
     Rotation(#[from] RotationError),
     /// The store cannot be used.
     #[error(transparent)]
     Store(#[from] weir_store::Error),
-    /// The new key cannot be put in the place of the old one.
+    /// The new key's file cannot replace the old one.
     #[error("the secrets are sealed with the key in `{new}`, which cannot be moved to `{place}`")]
     Unmoved {
-        /// Where the key is.
+        /// Path of the new key's file.
         new: PathBuf,
-        /// Where it is to be.
+        /// Path that it must be moved to.
         place: PathBuf,
-        /// Why.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },
 }
 
-/// Seals all secrets anew with another key: the one in `new`, which is made when
-/// it is not there, or one that takes the place of the present one. Works on the
-/// data directory while no server runs. Answers what is to be told.
+/// Seals all secrets again with another key: the one in `new`, which is created if it is
+/// missing, or a new key that replaces the present one. Works on the data directory while
+/// no server runs. Returns the lines to print.
 ///
 /// # Errors
-/// [`RotateError`]; a further call goes on.
+/// [`RotateError`]. Calling it again continues.
 pub async fn rotate(config: &Config, new: Option<PathBuf>) -> Result<String, RotateError> {
     if config.store == StoreKind::Memory {
         return Err(RotateError::InMemory);
     }
     let in_variable = std::env::var_os(VARIABLE).is_some_and(|written| !written.is_empty());
     let present = source(config)?;
-    // The data directory may be no other's while keys are made.
+    // The open store keeps other processes out of the data directory while keys are
+    // created.
     let store = open_store(config).await?;
     let outcome = match (new, KeyFile::of(config)?) {
         (Some(path), _) => {
@@ -305,8 +308,9 @@ async fn go_over(
     Ok(rotate_to(store, from, present.told(), to).await?)
 }
 
-/// Goes over to a key in a file beside the present one, and puts that in its
-/// place. The old key stays in a file with its id: backups need it.
+/// Seals with a key in a file next to the present one, and then moves that file to the
+/// path of the present one. The old key stays in a file with its id, because backups need
+/// it.
 async fn replace(
     store: &weir_store::Store,
     present: &dyn KeySource,

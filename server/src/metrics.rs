@@ -1,7 +1,7 @@
-//! Counters and gauges, as text for Prometheus on an address of its own.
+//! Counters and gauges, as text for Prometheus on a separate address.
 //!
-//! What belongs here: names, labels and the page. Labels come from closed
-//! lists, never from input, so that a sender cannot fill the memory with them.
+//! What belongs here: names, labels and the page. Labels come from closed lists, never
+//! from input, so that a sender cannot fill the memory with them.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -28,7 +28,7 @@ use weir_plugins::{Children, Effect, Ending};
 use crate::front::Surface;
 use crate::listener::Answers;
 
-/// The text format.
+/// Media type of the text format.
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// All metrics. Cheap to clone.
@@ -38,43 +38,43 @@ pub struct Metrics {
     pub requests: Family<RequestLabels, Counter>,
     /// Time to the answer, by surface.
     pub request_seconds: Family<SurfaceLabel, Histogram, fn() -> Histogram>,
-    /// Events that were acknowledged; those that came before are told apart later.
+    /// Acknowledged events. Duplicates are included, because they are found only later.
     pub events_accepted: Counter,
     /// Events that were not stored although the request was answered with 200.
     pub events_dropped: Family<ReasonLabel, Counter>,
-    /// Events that were stored altered, or for which not all was done.
+    /// Events that were stored with changes or with a warning.
     pub events_altered: Family<WarningLabel, Counter>,
     /// Time of the durable append of a request's events.
     pub append_seconds: Histogram,
-    /// Bytes of accepted events that cannot be read back yet.
+    /// Bytes of accepted events that are not applied yet.
     pub apply_lag_bytes: Gauge<i64>,
-    /// Damaged or unreadable places of the ingest log.
+    /// Damaged or unreadable parts of the ingest log.
     pub log_damaged_places: Gauge<i64>,
-    /// Bytes of them, and of what is missing at its end.
+    /// Bytes of these parts, and of the missing end of the log.
     pub log_damaged_bytes: Gauge<i64>,
-    /// Failures of the store that callers saw.
+    /// Failures of the store that were answered to callers.
     pub store_errors: Counter,
     /// Free bytes on the disk of the data directory.
     pub disk_free_bytes: Gauge<f64, AtomicU64>,
     /// Open connections.
     pub connections: Gauge<i64>,
-    /// Connections closed at once because there were too many.
+    /// Connections closed immediately because there were too many.
     pub connections_refused: Counter,
     /// Runs of exports that ended.
     pub export_runs: Family<StatusLabel, Counter>,
-    /// Tries of runs that failed.
+    /// Failed attempts of runs.
     pub export_attempts_failed: Counter,
-    /// Rows handed to destinations.
+    /// Rows sent to destinations.
     pub export_rows: Counter,
-    /// Bytes of their events.
+    /// Bytes of the sent events.
     pub export_bytes: Counter,
     /// Runs that have begun and not ended.
     pub export_runs_active: Gauge<i64>,
-    /// What plugins have done.
+    /// Calls of plugins and their outcomes.
     pub plugin_calls: Family<PluginLabels, Counter>,
     /// Processes that run scripts of plugins.
     pub plugin_children: Gauge<i64>,
-    /// Those that took the place of one that had ended.
+    /// Processes that replaced one that had ended.
     pub plugin_children_replaced: Counter,
     registry: Arc<Registry>,
 }
@@ -82,50 +82,50 @@ pub struct Metrics {
 /// Labels of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct RequestLabels {
-    /// Which part of the service answered.
+    /// The surface that answered.
     pub surface: Surface,
     /// Status of the answer.
     pub status: u16,
 }
 
-/// Label of a part of the service.
+/// Label of a surface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct SurfaceLabel {
-    /// Which part of the service answered.
+    /// The surface that answered.
     pub surface: Surface,
 }
 
-/// Label of a reason.
+/// Label of a drop reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct ReasonLabel {
-    /// Why.
+    /// The drop reason.
     pub reason: Reason,
 }
 
-/// What was altered.
+/// Label of an ingestion warning.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct WarningLabel {
-    /// What.
+    /// The warning.
     pub warning: Altered,
 }
 
-/// Label of how a run ended.
+/// Label of the status of an ended run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct StatusLabel {
-    /// How.
+    /// The status.
     pub status: Ended,
 }
 
-/// Labels of what a plugin has done.
+/// Labels of a call of a plugin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct PluginLabels {
-    /// What.
+    /// The effect of the call.
     pub effect: PluginEffect,
-    /// How it ended.
+    /// The outcome of the call.
     pub outcome: PluginEnding,
 }
 
-/// What a plugin has done as a label.
+/// The effect of a plugin as a label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PluginEffect(pub Effect);
 
@@ -135,7 +135,7 @@ impl EncodeLabelValue for PluginEffect {
     }
 }
 
-/// How it ended as a label.
+/// The outcome of a call as a label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PluginEnding(pub Ending);
 
@@ -330,7 +330,7 @@ impl Metrics {
         self.events_dropped.get_or_create(&ReasonLabel { reason: Reason(reason) }).inc_by(count);
     }
 
-    /// Counts what processing did beside storing events.
+    /// Counts what processing did in addition to storing events.
     pub fn count_outcomes(&self, outcomes: impl IntoIterator<Item = (Outcome, u64)>) {
         for (outcome, count) in outcomes {
             match outcome {
@@ -343,7 +343,7 @@ impl Metrics {
         }
     }
 
-    /// Counts what exports have done since they were asked last.
+    /// Counts what exports have done since the previous call.
     pub fn count_exports(&self, taken: Taken) {
         for (status, count) in taken.ended {
             self.export_runs.get_or_create(&StatusLabel { status: Ended(status) }).inc_by(count);
@@ -354,7 +354,7 @@ impl Metrics {
         self.export_runs_active.set(i64::try_from(taken.active).unwrap_or(i64::MAX));
     }
 
-    /// Counts what plugins have done since they were asked last.
+    /// Counts what plugins have done since the previous call.
     pub fn count_plugins(&self, taken: impl IntoIterator<Item = ((Effect, Ending), u64)>) {
         for ((effect, ending), count) in taken {
             let labels =
@@ -363,7 +363,7 @@ impl Metrics {
         }
     }
 
-    /// Counts the processes that run scripts.
+    /// Counts the processes that run scripts of plugins.
     pub fn count_children(&self, children: Children) {
         self.plugin_children.set(i64::try_from(children.alive).unwrap_or(i64::MAX));
         self.plugin_children_replaced.inc_by(children.replaced);
@@ -386,7 +386,7 @@ impl Default for Metrics {
     }
 }
 
-/// The service of the metrics address: one page.
+/// The service at the metrics address: one page.
 #[derive(Clone)]
 pub struct MetricsPage(pub Metrics);
 
@@ -402,7 +402,7 @@ impl Answers for MetricsPage {
     }
 }
 
-/// From 1 ms to 15 s.
+/// Buckets from 1 ms to 15 s.
 fn seconds() -> Histogram {
     Histogram::new([0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0])
 }

@@ -1,11 +1,10 @@
 //! The API document (OpenAPI 3.1) and its pages, made from the route table.
 //!
-//! What belongs here: what a handler's signature says ([`operation`]), the
-//! document ([`document`]) and the pages made from it ([`pages`]). What does not:
-//! anything said twice. Paths, scopes and handlers come from the table, bodies
-//! from what [`Input`](crate::http::input::Input) reads, answers from the types
-//! that handlers return; so the document cannot say something else than the
-//! service does.
+//! What belongs here: the facts of a handler's signature ([`operation`]), the document
+//! ([`document`]) and the pages made from it ([`pages`]). What does not: any fact that is
+//! written elsewhere. Paths, scopes and handlers come from the table, bodies from the
+//! fields that an [`Input`](crate::http::input::Input) reads, answers from the types that
+//! handlers return. So the document cannot differ from the service.
 
 pub mod document;
 mod example;
@@ -27,18 +26,17 @@ use crate::http::error::ApiResult;
 use crate::openapi::document::Defect;
 use crate::router::{public_routes, routes};
 
-/// The document, made once.
+/// The document, built once.
 static DOCUMENT: LazyLock<Result<Value, Defect>> =
     LazyLock::new(|| document::of(&routes(), &public_routes()));
 /// Its text, written once.
 static TEXT: LazyLock<String> =
     LazyLock::new(|| DOCUMENT.as_ref().map(Value::to_string).unwrap_or_default());
 
-/// The document.
+/// The document as JSON.
 ///
 /// # Errors
-/// A resource does not describe itself well; the tests find that before anybody
-/// else does.
+/// A resource is described wrongly. Tests find that before a release.
 pub fn document() -> ApiResult<&'static Value> {
     DOCUMENT.as_ref().map_err(|defect| ServiceError::Internal(defect.to_string()).into())
 }
@@ -51,8 +49,8 @@ pub struct Document {
 }
 
 impl Document {
-    /// The document as a caller accepts it: as JSON, or called YAML for who takes
-    /// nothing else, since every JSON text is YAML too.
+    /// The document in a form that the caller accepts: as JSON, or labelled as YAML for a
+    /// caller that accepts nothing else. Every JSON text is also YAML.
     ///
     /// # Errors
     /// As [`document`].

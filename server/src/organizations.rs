@@ -1,5 +1,5 @@
-//! `weir organization`: what the operator does about organizations on the host.
-//! It works on the data directory while no server runs.
+//! `weir organization`: commands on organizations for the operator of the host. They work
+//! on the data directory while no server runs.
 
 use clap::{Subcommand, ValueEnum};
 use weir_model::OrganizationId;
@@ -22,7 +22,7 @@ pub enum OrganizationCommand {
     },
 }
 
-/// What an organization may do with plugins.
+/// The permissions of an organization on plugins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Access {
     /// Nothing
@@ -49,10 +49,10 @@ impl From<Access> for PluginsAccess {
 /// Why a command on organizations failed.
 #[derive(Debug, thiserror::Error)]
 pub enum OrganizationError {
-    /// Nothing outlives a store in memory.
+    /// A store in memory ends with its process.
     #[error("a store in memory cannot be worked on from outside")]
     InMemory,
-    /// There is none with this id.
+    /// No organization has this id.
     #[error("there is no organization `{0}`")]
     Unknown(OrganizationId),
     /// The store cannot be used.
@@ -63,10 +63,10 @@ pub enum OrganizationError {
     Service(#[source] ServiceError),
 }
 
-/// Runs a command; gives the line to print.
+/// Runs a command and returns the line to print.
 ///
 /// # Errors
-/// [`OrganizationError`].
+/// [`OrganizationError`] with the reason.
 pub async fn run(
     config: &Config,
     command: OrganizationCommand,

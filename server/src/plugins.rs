@@ -1,8 +1,8 @@
-//! Plugins that run within the service: what they need of the others.
+//! The connection between plugins and the service: the dependencies of plugins.
 //!
-//! What belongs here: passing on, and the way of their events into the log. What
-//! does not: when and how they are run (`weir-plugins`), what disabling means and
-//! who is told (`weir-service`).
+//! What belongs here: passing calls on, and appending events of plugins to the log. What
+//! does not: when and how plugins run (`weir-plugins`), what disabling means and who is
+//! notified (`weir-service`).
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -21,25 +21,25 @@ use weir_store::plugin_configs::ConfigRow;
 use weir_store::plugins::PluginRow;
 use weir_store::{Store, projects};
 
-/// The longest wait for the log.
+/// Longest wait for the log.
 const APPEND: Duration = Duration::from_secs(10);
 
-/// The service, as plugins see it.
+/// The service, as plugins use it.
 pub struct PluginHost {
     services: Services,
     store: Store,
-    /// Set once it is there: transformations are part of it.
+    /// Set after construction, because the pipeline needs the transformations first.
     ingest: OnceLock<Ingest>,
 }
 
 impl PluginHost {
-    /// Over these services.
+    /// Creates the host with these services.
     #[must_use]
     pub fn new(services: Services, store: Store) -> Self {
         Self { services, store, ingest: OnceLock::new() }
     }
 
-    /// Says where events go; the first call counts.
+    /// Sets the pipeline for events of plugins. Only the first call has an effect.
     pub fn send_to(&self, ingest: Ingest) {
         let _ = self.ingest.set(ingest);
     }

@@ -1,6 +1,6 @@
-//! Probes for supervisors and load balancers (API-51): whether the
-//! process lives, and whether it should be sent requests; and what sort of
-//! instance it is, for clients that ask before they do anything.
+//! Probes for supervisors and load balancers (API-51): whether the process lives, and
+//! whether it should get requests; and the capabilities of the instance, for clients that
+//! check them first.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -15,27 +15,26 @@ use crate::app::App;
 use crate::front::RoutePattern;
 use crate::http::error::{ApiError, ApiResult};
 
-/// A probe.
+/// The kinds of probes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Probe {
-    /// `/_livez`: the process answers.
+    /// `/_livez`: the process responds.
     Live,
-    /// `/_readyz`: everything that requests need is there.
+    /// `/_readyz`: all parts that requests need are working.
     Ready,
-    /// `/_health` and `/_liveness`: the process answers, as plain text.
+    /// `/_health` and `/_liveness`: the process responds, as plain text.
     Health,
     /// `/_readiness`: events are accepted, as plain text.
     Readiness,
-    /// `/_preflight`: what sort of instance it is.
+    /// `/_preflight`: the capabilities of the instance.
     Preflight,
 }
 
-/// Parts that readiness asks for.
+/// The parts that readiness requires.
 const ALL: [&str; 4] = ["http", "ingest", "store", "disk"];
-/// Parts that capture alone needs: events are accepted without the store.
+/// The parts that capture requires: events are accepted without the store.
 const EVENTS: [&str; 3] = ["http", "ingest", "disk"];
-/// Acknowledged events that wait for so long, without any becoming readable,
-/// are a fault (ING-59).
+/// It is a fault when acknowledged events wait this long and none is applied (ING-59).
 const STALL: Duration = Duration::from_secs(30);
 
 impl Probe {
@@ -45,7 +44,7 @@ impl Probe {
         match path {
             "/_livez" => Some(Self::Live),
             "/_readyz" => Some(Self::Ready),
-            // The last two are the names of the hosted service (API-51).
+            // The hosted service uses the last two names (API-51).
             "/_health" | "/_liveness" => Some(Self::Health),
             "/_readiness" => Some(Self::Readiness),
             "/_preflight" => Some(Self::Preflight),
@@ -64,7 +63,8 @@ impl Probe {
     }
 }
 
-/// Answers a probe before the service has started; `None`: it has to wait for that.
+/// Answers a probe before the service has started; `None` if the probe has to wait for
+/// the start.
 pub fn before_start(probe: Probe, method: &Method) -> Option<Response> {
     if !matches!(*method, Method::GET | Method::HEAD) {
         return None;
@@ -103,8 +103,8 @@ pub async fn answer(app: &App, probe: Probe, method: &Method, uri: &Uri) -> Resp
     response
 }
 
-/// 200 when every part is there that the role needs and that is not excluded.
-/// The answer shows all parts.
+/// 200 when every part works that the role requires and that is not excluded. The answer
+/// shows all parts.
 async fn ready(app: &App, query: Option<&str>) -> Response {
     let pairs: Vec<_> = form_urlencoded::parse(query.unwrap_or_default().as_bytes()).collect();
     let events_only = pairs.iter().any(|(name, value)| name == "role" && value == "events");
@@ -117,7 +117,7 @@ async fn ready(app: &App, query: Option<&str>) -> Response {
         ("ingest", app.ingest.accepts() && app.ingest.stalled_for(Instant::now()) < STALL),
         ("store", app.services.identity.is_set_up().await.is_ok()),
         ("disk", app.disk.level() == DiskLevel::Ok),
-        // Requests do not need it: it is there to be seen.
+        // Requests do not need it. It is shown for the operator.
         ("log", app.ingest.damage().is_none()),
     ]
     .into();
@@ -130,7 +130,7 @@ async fn ready(app: &App, query: Option<&str>) -> Response {
     (status, Json(state)).into_response()
 }
 
-/// The keys are those of the hosted service, whose parts are one process here.
+/// The keys are those of the hosted service. Its parts are one process here.
 async fn preflight(app: &App) -> ApiResult<Json<serde_json::Value>> {
     let initiated = app.services.identity.is_set_up().await?;
     let config = &app.config;

@@ -1,13 +1,13 @@
-//! The management API's route table: one flat list of method, path, scope and
-//! handler. It doubles as the table of contents of [`api`](crate::api).
+//! The management API's route table: one flat list of method, path, scope and handler. It
+//! is also the table of contents of [`api`](crate::api).
 //!
-//! What belongs here: the list, and what every route of it has in common. A
-//! slash at the end is optional everywhere; the front has cut it off before a
-//! path gets here. `PUT` without a line of its own is `PATCH`, and what is below
-//! `/api/projects/` is below `/api/environments/` too.
+//! What belongs here: the list, and the behaviour that all routes share. A slash at the
+//! end is optional everywhere; the dispatcher has removed it before. `PUT` without its
+//! own line is `PATCH`, and the paths below `/api/projects/` also exist below
+//! `/api/environments/`.
 //! What does not: a way to register a handler without a guard. There is none:
-//! [`Route::guarded`] takes only handlers whose first argument is
-//! [`Authorized`] of the guard that the table names.
+//! [`Route::guarded`] accepts only handlers whose first argument is [`Authorized`] of the
+//! guard in the table.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -249,7 +249,8 @@ pub fn routes() -> Vec<Route> {
     }
 }
 
-/// What needs no key, and why not. There is no other way around the guards.
+/// Operations without a key, each with its reason. There is no other way around the
+/// guards.
 #[must_use]
 pub fn public_routes() -> Vec<PublicRoute> {
     public_routes! {
@@ -270,25 +271,25 @@ pub fn public_routes() -> Vec<PublicRoute> {
     }
 }
 
-/// One operation.
+/// One operation that needs a key.
 pub struct Route {
-    /// Its method.
+    /// The HTTP method.
     pub method: Method,
-    /// Its path, with the slash at the end and parameters in braces.
+    /// The path, with the slash at the end and parameters in braces.
     pub path: &'static str,
-    /// A key needs one of these scopes; none: every valid key will do.
+    /// The scopes of which a key needs one. An empty list accepts every valid key.
     pub scopes: &'static [Scope],
     /// The handler, as `module::function`.
     pub name: &'static str,
-    /// What the handler's signature says.
+    /// The facts in the handler's signature.
     pub describe: fn() -> Description,
     admit: Admit,
     handler: MethodRouter<App>,
-    /// Of a change: the same for `PUT`, where the path has no other.
+    /// For a change: the same handler for `PUT`, if the path has no other.
     replacing: Option<MethodRouter<App>>,
 }
 
-/// Lets a caller in where no handler of the path fits the method.
+/// Authorizes a caller when no handler of the path has the method.
 type Admit = for<'a> fn(&'a App, &'a mut Parts, &'static [Scope]) -> BoxFuture<'a, ApiResult<()>>;
 type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -336,15 +337,15 @@ impl Route {
 
 /// One operation that needs no key.
 pub struct PublicRoute {
-    /// Its method.
+    /// The HTTP method.
     pub method: Method,
-    /// Its path, with the slash at the end and parameters in braces.
+    /// The path, with the slash at the end and parameters in braces.
     pub path: &'static str,
     /// The handler, as `module::function`.
     pub name: &'static str,
-    /// Why it needs none.
+    /// Why it needs no key.
     pub why: &'static str,
-    /// What the handler's signature says.
+    /// The facts in the handler's signature.
     pub describe: fn() -> Description,
     handler: MethodRouter<App>,
 }
@@ -372,12 +373,12 @@ fn filter(method: &Method) -> MethodFilter {
         Method::PUT => MethodFilter::PUT,
         Method::PATCH => MethodFilter::PATCH,
         Method::DELETE => MethodFilter::DELETE,
-        // GET answers HEAD too.
+        // A GET handler also answers HEAD.
         _ => MethodFilter::GET,
     }
 }
 
-/// What the routes of one path share.
+/// The data that the routes of one path share.
 struct PathInfo {
     pattern: &'static str,
     allow: HeaderValue,
@@ -386,7 +387,7 @@ struct PathInfo {
 }
 
 const PROJECTS: &str = "/api/projects/";
-/// What newer clients call a project.
+/// The prefix that newer clients use for projects.
 const ENVIRONMENTS: &str = "/api/environments/";
 
 /// The management API as a service.
@@ -414,7 +415,7 @@ pub fn api_router(app: &App) -> Router {
     router.fallback(unknown_path).with_state(app.clone())
 }
 
-/// Without a credential there is nobody to tell methods from: all may know them.
+/// A path without a key: every client may see its methods.
 fn public_path_router(
     app: &App,
     path: &'static str,
@@ -440,7 +441,7 @@ fn public_path_router(
         }))
 }
 
-/// The methods of a path, as its answers name them.
+/// The methods of a path for the header `Allow`.
 fn allow(methods: &[&str]) -> HeaderValue {
     let mut allow = methods.join(", ");
     if methods.contains(&"GET") {
@@ -485,8 +486,9 @@ fn path_router(app: &App, path: &'static str, routes: Vec<Route>) -> MethodRoute
             let info = Arc::clone(&other);
             async move { answer_other_method(&app, &info, request).await }
         })
-        // Outermost last: the share, where the key is, what is noted of its use, what
-        // the caller accepts, and what every answer of the path carries.
+        // The outermost layer is last: the permit, finding the key, recording its use,
+        // the media types that the caller accepts, and the headers of every answer of the
+        // path.
         .layer(from_fn_with_state(app.clone(), take_share))
         .layer(from_fn_with_state(app.clone(), credential::find))
         .layer(from_fn_with_state(NoteUse { app: app.clone(), pattern: path }, key_use::note))
@@ -501,8 +503,8 @@ fn path_router(app: &App, path: &'static str, routes: Vec<Route>) -> MethodRoute
         }))
 }
 
-/// Methods that the path does not have are told so only to callers who may see
-/// the place (API-6). OPTIONS needs the read scope.
+/// A missing method is reported only to callers with access to the path (API-6). OPTIONS
+/// requires the read scope.
 async fn answer_other_method(app: &App, info: &PathInfo, request: Request) -> ApiResult<Response> {
     let (mut parts, _body) = request.into_parts();
     if parts.method == Method::OPTIONS {
@@ -521,13 +523,13 @@ async fn answer_other_method(app: &App, info: &PathInfo, request: Request) -> Ap
     Err(ApiError::MethodNotAllowed(parts.method))
 }
 
-/// Overload is answered at once, never queued.
+/// A request without a permit is refused immediately and never waits.
 async fn take_share(State(app): State<App>, request: Request, next: Next) -> ApiResult<Response> {
     let _share = app.shares.api.try_acquire().map_err(|_| ApiError::Busy)?;
     Ok(next.run(request).await)
 }
 
-/// JSON, or what else the path answers with.
+/// Checks that the caller accepts JSON, or another media type that the path returns.
 async fn check_accept(
     State(also): State<Arc<[&'static str]>>,
     request: Request,

@@ -1,9 +1,9 @@
 //! The life of the service: open, announce, watch, stop.
 //!
-//! What belongs here: the order of things. The address is bound first, so that
-//! a wrong one is noticed before anything is opened, and listened on from then on
-//! (`starting`); the store is closed last. What does not:
-//! what a request is answered with, and what is done at intervals (`periodic`).
+//! What belongs here: the order of the steps. The address is bound first, so that a wrong
+//! one is noticed before anything is opened, and connections are accepted from then on
+//! (`starting`). The store is closed last. What does not: answers to requests (`front`),
+//! and work at intervals (`periodic`).
 
 mod periodic;
 
@@ -48,26 +48,26 @@ use crate::plugins::PluginHost;
 use crate::setup;
 use crate::starting::Starting;
 
-/// Time between two looks whether the set-up link was used.
+/// Time between two checks whether the set-up link was used.
 const LOOK: Duration = Duration::from_secs(1);
-/// For applying what was accepted when the service stops; the rest waits in the
-/// log for the next start.
+/// Time for applying accepted events when the service stops. The others wait in the log
+/// for the next start.
 const FLUSH: Duration = Duration::from_secs(20);
-/// For cutting short exports and plugins when the service stops; the next start goes
-/// on with them.
+/// Time for interrupting exports and plugins when the service stops. The next start
+/// continues them.
 const CUT: Duration = Duration::from_secs(10);
 
-/// Why the service did not start, or ended other than by being told to.
+/// Why the service did not start, or why it ended without a stop signal.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// The address cannot be listened on.
     #[error("cannot listen on `{address}`; choose another address with --{setting}")]
     Bind {
-        /// The address.
+        /// The address of the setting.
         address: String,
-        /// The setting that names it.
+        /// Name of the setting.
         setting: &'static str,
-        /// Why.
+        /// The error of the system.
         #[source]
         source: std::io::Error,
     },
@@ -77,10 +77,10 @@ pub enum ServeError {
     /// The ingest log cannot be used.
     #[error(transparent)]
     Ingest(#[from] weir_ingest::StartError),
-    /// The database of locations cannot be used.
+    /// The GeoIP database cannot be used.
     #[error(transparent)]
     Locations(#[from] LocationError),
-    /// Mail cannot be sent as the settings say.
+    /// The mail settings cannot be used.
     #[error(transparent)]
     Mail(#[from] weir_mail::SetUpError),
     /// The stored secrets cannot be opened.
@@ -89,10 +89,10 @@ pub enum ServeError {
     /// The state of the instance cannot be read.
     #[error("cannot read the state of the instance")]
     Instance(#[from] weir_service::Error),
-    /// No connections to addresses that members enter can be made.
+    /// Connections to addresses that members enter cannot be set up.
     #[error(transparent)]
     Egress(#[from] BuildError),
-    /// Signals cannot be used.
+    /// The process cannot receive signals.
     #[error("the process cannot be set up")]
     Process(#[from] std::io::Error),
     /// The engine or the ingest log failed while serving.
@@ -100,51 +100,51 @@ pub enum ServeError {
     StorageFailed,
 }
 
-/// What tests choose otherwise.
+/// Settings that only tests change.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// The clock of all services.
     pub clock: Clock,
     /// The cost of hashing a password.
     pub hashing: HashParameters,
-    /// Limits in place of those that the settings give.
+    /// Limits that replace those of the settings.
     pub limits: Option<Limits>,
     /// Bounds of the ingest log.
     pub log: LogSettings,
     /// Bounds of the engine of exports.
     pub exports: engine::Settings,
-    /// The processes of plugins, and where their code comes from.
+    /// The sandbox processes of plugins, and the hosts that their code comes from.
     pub plugins: PluginSettings,
-    /// Where public services are that exports go to.
+    /// Addresses of the public services that exports write to.
     pub export_hosts: Hosts,
-    /// Where events are applied, in place of threads of their own.
+    /// The runtime that applies events, instead of separate threads.
     pub applying: Option<Handle>,
 }
 
 /// A running service.
 pub struct Server {
-    /// What its requests can reach.
+    /// The dependencies of its request handlers.
     pub app: App,
-    /// Where it listens.
+    /// The address that it listens at.
     pub address: SocketAddr,
-    /// Where it shows its metrics, if it does.
+    /// The address of its metrics page, if it has one.
     pub metrics_address: Option<SocketAddr>,
-    /// Its store, for tests that prepare data.
+    /// The store, for tests that prepare data.
     pub store: Store,
     accepting: JoinSet<()>,
     watching: JoinSet<()>,
     counting: JoinHandle<()>,
     exports: Arc<Engine>,
     plugins: Plugins,
-    /// What the services ask of plugins as long as this is here.
+    /// Keeps alive what the services ask for code of plugins.
     _plugin_code: Arc<dyn PluginCode>,
-    /// Where ingestion applies events; ends when dropped.
+    /// The threads that apply events; they end when dropped.
     _background: Background,
-    /// Where exports are worked on; ends when dropped.
+    /// The threads of exports; they end when dropped.
     _exporting: Background,
-    /// Where plugins are called; ends when dropped.
+    /// The threads of plugins; they end when dropped.
     _running: Background,
-    /// Removed when dropped.
+    /// The log directory of a store in memory; removed when dropped.
     _passing: Option<tempfile::TempDir>,
 }
 
@@ -152,7 +152,7 @@ impl Server {
     /// Starts a service.
     ///
     /// # Errors
-    /// [`ServeError`].
+    /// [`ServeError`] with the reason.
     pub async fn start(config: Config, options: Options) -> Result<Self, ServeError> {
         let tcp = bind(&config.listen, "listen").await?;
         let address = tcp.local_addr()?;
@@ -170,7 +170,7 @@ impl Server {
             stopping: Stopping::default(),
         };
         let starting = Starting::new(limits.api_time, config.public_url.is_https());
-        // Those end with it when it does not start.
+        // These tasks end with the set when the service does not start.
         let mut accepting = JoinSet::new();
         accepting.spawn(listener::serve(tcp, terms.clone(), starting.clone()));
         let mut watching = JoinSet::new();
@@ -185,7 +185,7 @@ impl Server {
         let store = open_store(&config).await?;
         let sealer = Sealer::start(store.clone(), master_key::source(&config)?).await?;
         let services = Services::with_sealer(store.clone(), options.clock, options.hashing, sealer);
-        // A log that outlives a store in memory would refill the next one.
+        // A log that outlives a store in memory would fill the next store.
         let (log, passing) = match config.store {
             StoreKind::RocksDb => (config.data.join("log"), None),
             StoreKind::Memory => {
@@ -214,7 +214,7 @@ impl Server {
         });
         let plugin_code: Arc<dyn PluginCode> = Arc::new(plugins.clone());
         services.plugins.ask(&plugin_code);
-        // Before the first event is applied.
+        // Plugins must run before the first event is applied.
         plugins.start(&applying).await?;
         let surroundings = Surroundings {
             store: store.clone(),
@@ -245,7 +245,8 @@ impl Server {
         plugins.begin(running.handle());
         periodic::begin(&mut watching, &app, &store, &exports, &plugins);
         if let Some(post) = post {
-            // Before the first request: what it writes is sent.
+            // The outbox must be open before the first request, so that its mails are
+            // sent.
             app.services.mails.open();
             watching.spawn(post.send(app.services.mails.clone()));
         }
@@ -270,7 +271,7 @@ impl Server {
         })
     }
 
-    /// Returns when storage fails: the process must end then.
+    /// Returns when storage fails. The process must end then.
     pub async fn failed(&self) {
         tokio::select! {
             () = self.store.failed() => {}
@@ -279,12 +280,12 @@ impl Server {
     }
 
     /// Stops in order: no new connections, requests in flight finish, exports and
-    /// what plugins do in the background are cut short, accepted events are applied,
-    /// the processes of plugins end, the store is closed.
+    /// background work of plugins are interrupted, accepted events are applied, the
+    /// processes of plugins end, the store is closed.
     ///
     /// # Errors
-    /// [`ServeError::Store`] when the engine could not flush; what was
-    /// acknowledged is safe nevertheless.
+    /// [`ServeError::Store`] when the engine could not flush. Acknowledged events are
+    /// safe nevertheless.
     pub async fn stop(mut self) -> Result<(), ServeError> {
         tracing::info!("stopping: finishing requests in flight");
         self.app.stopping.begin();
@@ -297,13 +298,13 @@ impl Server {
         self.watching.shutdown().await;
         periodic::write_notes_now(&self.app).await;
         self.app.ingest.close(FLUSH).await;
-        // Not before: what is applied is counted.
+        // Not earlier, because applied events are counted.
         if let Err(error) = self.counting.await {
             tracing::error!(%error, "what was counted was not written");
         } else if let Err(error) = self.app.services.traffic.write().await {
             tracing::warn!(%error, "what was counted last was not written");
         }
-        // Not before: what was accepted is transformed until the end.
+        // Not earlier, because accepted events are transformed until here.
         self.plugins.end().await;
         self.store.close_at_end().await?;
         tracing::info!("stopped");
@@ -316,10 +317,10 @@ async fn bind(address: &str, setting: &'static str) -> Result<TcpListener, Serve
     TcpListener::bind(address).await.map_err(wrong)
 }
 
-/// Opens the store that the settings name.
+/// Opens the configured store.
 ///
 /// # Errors
-/// Whatever the store says.
+/// Errors of the store.
 pub async fn open_store(config: &Config) -> Result<Store, weir_store::Error> {
     let location = match config.store {
         StoreKind::RocksDb => Location::Directory(config.data.clone()),
@@ -345,10 +346,10 @@ fn open_locations(config: &Config) -> Result<Option<Locations>, LocationError> {
     Ok(Some(locations))
 }
 
-/// Runs the service until it is told to stop or storage fails.
+/// Runs the service until a stop signal arrives or storage fails.
 ///
 /// # Errors
-/// [`ServeError`].
+/// [`ServeError`] with the reason.
 pub async fn run(config: Config) -> Result<(), ServeError> {
     let mut told = Told::new()?;
     let server = tokio::select! {
@@ -368,7 +369,7 @@ pub async fn run(config: Config) -> Result<(), ServeError> {
     };
     announcing.abort();
     if failed {
-        // What is in memory may be wrong now: nothing of it is to be flushed.
+        // The state in memory may be wrong now and must not be flushed.
         return Err(ServeError::StorageFailed);
     }
     tokio::select! {
@@ -380,7 +381,7 @@ pub async fn run(config: Config) -> Result<(), ServeError> {
     }
 }
 
-/// SIGTERM and SIGINT.
+/// The stop signals SIGTERM and SIGINT.
 struct Told {
     terminate: Signal,
     interrupt: Signal,
@@ -402,9 +403,8 @@ impl Told {
     }
 }
 
-/// Shows the set-up link while nobody has used it: the one that was handed out
-/// before this start while it works, then a new one whenever the time of the
-/// last is over.
+/// Shows a set-up link until the instance is set up: first the link from before this
+/// start while it is valid, then a new one whenever the last has expired.
 async fn announce_setup(app: App, address: SocketAddr) {
     let file = match app.config.store {
         StoreKind::RocksDb => Some(setup::link_file(&app.config)),
@@ -436,8 +436,8 @@ async fn announce_setup(app: App, address: SocketAddr) {
     }
 }
 
-/// The token of the kept link if it still works, else a new one; `None` when
-/// the instance is set up.
+/// The token of the stored link if it is still valid, else a new one; `None` when the
+/// instance is set up.
 async fn setup_token(
     app: &App,
     kept: Option<String>,
@@ -451,7 +451,7 @@ async fn setup_token(
     identity.issue_setup_token().await
 }
 
-/// The file first: whoever reads the line finds it.
+/// The file is written first, so that a reader of the line finds it.
 fn show_link(link: &str, file: Option<&PathBuf>) {
     if let Some(file) = file
         && let Err(error) = setup::keep_link(file, link)
@@ -463,7 +463,7 @@ fn show_link(link: &str, file: Option<&PathBuf>) {
     }
 }
 
-/// An address that can be opened on this host.
+/// The address in a form that can be opened on this host.
 #[must_use]
 pub fn reachable(address: SocketAddr) -> SocketAddr {
     let mut address = address;
@@ -476,7 +476,7 @@ pub fn reachable(address: SocketAddr) -> SocketAddr {
     address
 }
 
-/// A line for people and scripts, on standard output; the log is on standard error.
+/// Prints a line for people and scripts on standard output. The log is on standard error.
 fn say(line: &str) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{line}")?;

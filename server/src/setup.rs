@@ -1,8 +1,8 @@
-//! The set-up of an empty instance from the host: `weir setup` and
-//! `weir setup-link`. Both work on the data directory while no server runs.
+//! The set-up of an empty instance from the host: `weir setup` and `weir setup-link`.
+//! Both work on the data directory while no server runs.
 //!
-//! The link that was handed out last stands in a file of that directory. A
-//! server that starts goes on with it, so that nobody holds a dead link.
+//! The last link is in a file of that directory. A server uses it again when it starts,
+//! so that a link that was passed on stays valid.
 
 use std::io::Write as _;
 use std::net::SocketAddr;
@@ -19,43 +19,43 @@ use weir_service::{Error as ServiceError, Services};
 use crate::config::{Config, StoreKind};
 use crate::serve::{open_store, reachable};
 
-/// Label of the key that the set-up makes.
+/// Label of the personal API key of the set-up.
 const KEY_LABEL: &str = "setup";
-/// What stands before the token of a link.
+/// The part of a link before its token.
 const TOKEN: &str = "/setup?token=";
 
 /// Why the set-up did not happen.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
-    /// Nothing of it would survive.
+    /// A store in memory ends with its process.
     #[error(
         "a store in memory cannot be set up from outside; use the link that `weir serve` prints"
     )]
     InMemory,
-    /// Another process has the data directory and offers no link.
+    /// Another process uses the data directory and has no link.
     #[error(
         "the data directory `{0}` is in use by another process that keeps no set-up link: either \
          this instance is set up already, or that process has only just begun"
     )]
     NoLink(PathBuf),
-    /// The link cannot be kept, so a server that starts would replace it.
+    /// The link cannot be written, so a server that starts would replace it.
     #[error("cannot write the set-up link to `{file}`")]
     Unkept {
-        /// The file.
+        /// Path of the file.
         file: PathBuf,
-        /// Why.
+        /// The error of the system.
         #[source]
         source: std::io::Error,
     },
-    /// Somebody was faster.
+    /// The instance has a user already.
     #[error("this instance has a user already; nothing was changed")]
     AlreadySetUp,
-    /// Something that was entered cannot be used.
+    /// An entered value is invalid.
     #[error("{attr}: {detail}")]
     Invalid {
-        /// What.
+        /// Name of the value.
         attr: String,
-        /// Why.
+        /// The reason, as text.
         detail: String,
     },
     /// The store cannot be used.
@@ -66,25 +66,25 @@ pub enum SetupError {
     Service(#[source] ServiceError),
 }
 
-/// What the set-up made; printed as one JSON object.
+/// The result of the set-up, printed as one JSON object.
 #[derive(Debug, Serialize)]
 pub struct Summary {
-    /// The organization.
+    /// Id of the organization.
     pub organization_id: OrganizationId,
-    /// The project.
+    /// Id of the project.
     pub project_id: ProjectId,
-    /// The project's key: public, write only.
+    /// The project API key. It is public and only allows sending events.
     pub project_api_key: String,
-    /// A key with all scopes; shown only here.
+    /// A personal API key with all scopes. It is shown only here.
     pub personal_api_key: String,
-    /// The owner.
+    /// Id of the owner.
     pub user_uuid: UserId,
 }
 
 /// Creates the first owner, organization, project and key.
 ///
 /// # Errors
-/// [`SetupError`].
+/// [`SetupError`] with the reason.
 pub async fn set_up(config: &Config, input: SetupInput) -> Result<Summary, SetupError> {
     if config.store == StoreKind::Memory {
         return Err(SetupError::InMemory);
@@ -134,11 +134,11 @@ fn told(error: ServiceError) -> SetupError {
     }
 }
 
-/// A link that sets up the instance once; the next start goes on with it. While
-/// the server runs, the link that it keeps in the data directory.
+/// A link that sets up the instance once. The next start of the server uses it. While the
+/// server runs, the link is the one that the server has stored in the data directory.
 ///
 /// # Errors
-/// [`SetupError`].
+/// [`SetupError`] with the reason.
 pub async fn new_link(config: &Config) -> Result<String, SetupError> {
     if config.store == StoreKind::Memory {
         return Err(SetupError::InMemory);
@@ -160,13 +160,13 @@ pub async fn new_link(config: &Config) -> Result<String, SetupError> {
     Ok(link)
 }
 
-/// Where the link is kept that was handed out last.
+/// The file that contains the last link.
 #[must_use]
 pub fn link_file(config: &Config) -> PathBuf {
     config.data.join("setup-link")
 }
 
-/// The public URL, else the address of the listener.
+/// The public URL, or else the address of the listener.
 #[must_use]
 pub fn origin(config: &Config, address: Option<SocketAddr>) -> String {
     config.public_url.origin().unwrap_or_else(|| match address.or(config.listen.parse().ok()) {
@@ -194,19 +194,19 @@ pub fn token_of(link: &str) -> Option<&str> {
     link.split_once(TOKEN).map(|(_, token)| token)
 }
 
-/// Writes the link for the owner of the directory only.
+/// Writes the link to a file that only the owner of the directory can read.
 ///
 /// # Errors
-/// Whatever the file system says.
+/// Errors of the file system.
 pub fn keep_link(file: &Path, link: &str) -> std::io::Result<()> {
-    // A file from elsewhere might be readable for others: its mode would stay.
+    // An existing file might be readable for others and would keep its mode.
     forget_link(file);
     let mut file =
         std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(file)?;
     writeln!(file, "{link}")
 }
 
-/// Removes the link: it is used or void.
+/// Removes the link, because it is used or invalid.
 pub fn forget_link(file: &Path) {
     if let Err(error) = std::fs::remove_file(file)
         && error.kind() != std::io::ErrorKind::NotFound

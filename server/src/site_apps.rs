@@ -1,7 +1,8 @@
-//! Which apps for visited pages a project has, in memory: every visit asks for them.
+//! The apps for visited pages of each project, in memory, because every visit asks for
+//! them.
 //!
-//! What belongs here: keeping what the service told until it changes. What does not:
-//! which apps there are, and their code (`weir-service`).
+//! What belongs here: keeping the service's answers until they change. What does not: the
+//! apps and their code (`weir-service`).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use weir_model::plugin_configs::SiteApp;
 use weir_service::plugin_configs::PluginConfigs;
 use weir_store::plugin_runtime::PluginChange;
 
-/// Projects that are kept; beyond them all are forgotten.
+/// Most projects in the cache. When it is full, it is emptied.
 const KEPT: usize = 10_000;
 
 /// The apps of all projects that were asked for. Cheap to clone.
@@ -29,12 +30,13 @@ struct Inner {
 struct Kept {
     changes: Receiver<PluginChange>,
     by_project: HashMap<ProjectId, Arc<[SiteApp]>>,
-    /// Another one after every change, so that an answer from before one is not kept.
+    /// Changes after every notification, so that an answer from before a change is not
+    /// stored.
     state: u64,
 }
 
 impl SiteApps {
-    /// Knows nothing yet.
+    /// An empty cache.
     #[must_use]
     pub fn new(configs: PluginConfigs) -> Self {
         let changes = configs.changes();
@@ -42,7 +44,8 @@ impl SiteApps {
         Self(Arc::new(Inner { configs, kept }))
     }
 
-    /// The apps of a project; none where the store cannot say: a page works without.
+    /// The apps of a project. If the store fails there are none, because a page works
+    /// without them.
     pub async fn of(&self, project: ProjectId) -> Arc<[SiteApp]> {
         let Inner { configs, kept } = &*self.0;
         let before = {
@@ -73,14 +76,14 @@ impl SiteApps {
 }
 
 impl Kept {
-    /// Forgets what has changed since the last call.
+    /// Removes entries that have changed since the last call.
     fn catch_up(&mut self) {
         loop {
             match self.changes.try_recv() {
                 Ok(PluginChange::Project(project)) => {
                     self.by_project.remove(&project);
                 }
-                // Whose configs use it is not known here.
+                // The projects that use the plugin are not known here.
                 Ok(PluginChange::Plugin(_)) | Err(TryRecvError::Lagged(_)) => {
                     self.by_project.clear();
                 }

@@ -1,9 +1,9 @@
-//! What is answered while the service starts.
+//! Answers while the service starts.
 //!
-//! Connections are accepted from the first moment on: probes say that the process lives
-//! and is not ready, and everything else waits until the store is open, so that clients
-//! of a restarted service wait instead of failing. What does not belong here: what is
-//! answered afterwards ([`Front`]).
+//! Connections are accepted from the first moment on. Probes report that the process
+//! lives and is not ready. All other requests wait until the store is open, so that
+//! clients of a restarting service wait instead of failing. What does not belong here:
+//! answers after the start ([`Front`]).
 
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
@@ -19,29 +19,29 @@ use crate::http::headers;
 use crate::listener::Answers;
 use crate::probes::{self, Probe};
 
-/// The front of a service that may not be there yet. Clones share it.
+/// The dispatcher of a service that may not have started yet. Clones share it.
 #[derive(Clone)]
 pub struct Starting(Arc<Shared>);
 
 struct Shared {
     front: OnceLock<Front>,
     opened: watch::Sender<bool>,
-    /// How long a request waits.
+    /// Longest wait of a request.
     patience: Duration,
     is_https: bool,
 }
 
 impl Starting {
-    /// Before anything can be answered.
+    /// A dispatcher that is not set yet.
     #[must_use]
     pub fn new(patience: Duration, is_https: bool) -> Self {
         let (front, opened) = (OnceLock::new(), watch::Sender::new(false));
         Self(Arc::new(Shared { front, opened, patience, is_https }))
     }
 
-    /// Has requests answered from now on, and those that wait.
+    /// Sets the dispatcher: waiting and later requests are answered.
     pub fn open(&self, front: Front) {
-        // The first one stays.
+        // Only the first call has an effect.
         let _ = self.0.front.set(front);
         self.0.opened.send_replace(true);
     }
@@ -65,7 +65,7 @@ impl Answers for Starting {
                 return self.secured(response);
             }
             let mut opened = self.0.opened.subscribe();
-            // Whether it opened or not shows below.
+            // The result is checked below.
             let _ = tokio::time::timeout(self.0.patience, opened.wait_for(|opened| *opened)).await;
         }
         match self.0.front.get() {

@@ -1,8 +1,8 @@
-//! How often a personal API key may call (API-14): so many requests
-//! in any minute and any hour, counted in memory.
+//! The quota of a personal API key (API-14): requests in any minute and in any hour,
+//! counted in memory.
 //!
-//! What belongs here: sliding windows and their bounded table. A restart
-//! forgets the counts, which costs one more window at most.
+//! What belongs here: sliding windows and their bounded table. A restart resets the
+//! counts, which allows one more window at most.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -10,17 +10,17 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use weir_model::KeyId;
 
-/// Keys that are remembered at a time.
+/// Most keys in the table.
 const KEYS: usize = 10_000;
-/// A window is counted in this many parts.
+/// Number of parts that a window is counted in.
 const PARTS: u32 = 60;
 
-/// Requests that a key may make; 0 for no limit.
+/// Requests that a key may make; 0 means no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rates {
-    /// In any minute.
+    /// Requests in any minute.
     pub per_minute: u32,
-    /// In any hour.
+    /// Requests in any hour.
     pub per_hour: u32,
 }
 
@@ -29,7 +29,7 @@ pub struct Rates {
 pub struct Throttle {
     rates: Rates,
     start: Instant,
-    // Held for a few array operations, never across an await.
+    // Locked for a few array operations, never across an await.
     keys: Mutex<HashMap<KeyId, Counts>>,
 }
 
@@ -40,7 +40,7 @@ struct Counts {
 }
 
 impl Throttle {
-    /// A throttle that has seen nothing.
+    /// A throttle without counts.
     #[must_use]
     pub fn new(rates: Rates) -> Self {
         Self { rates, start: Instant::now(), keys: Mutex::default() }
@@ -49,7 +49,7 @@ impl Throttle {
     /// Counts a request of `key`.
     ///
     /// # Errors
-    /// The seconds to wait when there were too many; the request does not count then.
+    /// The seconds to wait when the quota is used up. The request is not counted then.
     pub fn count(&self, key: &KeyId) -> Result<(), u64> {
         self.count_at(key, self.start.elapsed())
     }
@@ -79,7 +79,8 @@ impl Throttle {
     }
 }
 
-/// Forgets keys that rest; if none does, those that were heard of longest ago.
+/// Removes keys without recent requests. If there are none, removes those with the oldest
+/// requests.
 fn make_room(keys: &mut HashMap<KeyId, Counts>, now: Duration) {
     keys.retain(|_, counts| {
         counts.hour.advance(now);
@@ -93,7 +94,7 @@ fn make_room(keys: &mut HashMap<KeyId, Counts>, now: Duration) {
     }
 }
 
-/// Requests of the latest span of time, counted by [`PARTS`] parts of it.
+/// Requests in the latest window, counted in [`PARTS`] parts.
 #[derive(Debug)]
 struct Window {
     part: Duration,
@@ -109,7 +110,7 @@ impl Window {
         Self { part: span / PARTS, newest: 0, counts: VecDeque::new(), total: 0 }
     }
 
-    /// Forgets the parts that have slid out.
+    /// Removes the parts that have left the window.
     fn advance(&mut self, now: Duration) {
         let part = now.as_millis() / self.part.as_millis().max(1);
         self.newest = self.newest.max(u64::try_from(part).unwrap_or(u64::MAX));
@@ -130,7 +131,7 @@ impl Window {
         self.total += 1;
     }
 
-    /// Time until one more fits, if none does now.
+    /// Time until one more request is allowed, if none is now.
     fn wait(&self, limit: u32, now: Duration) -> Option<Duration> {
         if limit == 0 || self.total < limit {
             return None;

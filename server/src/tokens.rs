@@ -1,12 +1,11 @@
-//! From a project key to its project, in memory (ING-23).
+//! The project of a project key, in memory (ING-23).
 //!
-//! What belongs here: what capture remembers of projects. All keys are loaded
-//! at the start and again every few seconds, so that capture works while the
-//! store does not, and at once after every change that goes through this
-//! process. A key that is not known is looked up, so that a new project works
-//! at once; that it is unknown is remembered for a short time, so that a client
-//! with a wrong key does not keep the store busy.
-//! What does not: what makes a key well formed (`weir-ingest`).
+//! What belongs here: the project data that capture keeps. All keys are loaded at the
+//! start, again every few seconds, and immediately after every change in this process. So
+//! capture works while the store does not. A key that is not known is looked up, so that
+//! a new project works immediately. An unknown key is remembered for a short time, so
+//! that a client with a wrong key does not keep the store busy.
+//! What does not: what makes a key well formed (`weir-capture`).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,18 +20,19 @@ use weir_service::projects::{ProjectRules, Projects};
 
 /// Time between two loads of all keys.
 const REFRESH: Duration = Duration::from_secs(5);
-/// An instance with very many projects spends at most this part of its time on loads.
+/// After a load, the wait is at least this many times the duration of the load. So an
+/// instance with very many projects does not load all the time.
 const REST_FACTOR: u32 = 20;
-/// How long a key stays unknown.
+/// How long a key is remembered as unknown.
 const UNKNOWN_FOR: Duration = Duration::from_secs(30);
-/// Unknown keys that are remembered.
+/// Most unknown keys that are remembered.
 const UNKNOWN_KEYS: usize = 10_000;
 /// Look-ups of unknown keys at a time.
 const LOOKUPS: usize = 16;
 /// Longest wait for a look-up.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// The keys that are known. Cheap to clone.
+/// The known project keys. Cheap to clone.
 #[derive(Clone)]
 pub struct TokenCache(Arc<Inner>);
 
@@ -40,28 +40,28 @@ struct Inner {
     projects: Projects,
     clock: Clock,
     known: ArcSwap<HashMap<String, ProjectRules>>,
-    /// Since when a key is unknown. Held for single map operations only.
+    /// When a key was found to be unknown. Locked for single map operations only.
     unknown: Mutex<HashMap<String, Instant>>,
     lookups: Semaphore,
     /// One load at a time: an older answer must not replace a newer one.
     loading: AsyncMutex<()>,
-    /// Number of loads, so that a look-up notices one that overtook it.
+    /// Number of loads, so that a look-up notices a load that was faster.
     loads: AtomicU64,
 }
 
-/// What is known of a key.
+/// The result of a look-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// It belongs to this project.
+    /// The key belongs to this project.
     Known(ProjectRules),
-    /// No project has it.
+    /// No project has the key.
     Unknown,
-    /// The store cannot say just now.
+    /// The store cannot answer at the moment.
     Undecided,
 }
 
 impl TokenCache {
-    /// A cache that knows nothing yet.
+    /// An empty cache.
     #[must_use]
     pub fn new(projects: Projects, clock: Clock) -> Self {
         Self(Arc::new(Inner {
@@ -75,16 +75,16 @@ impl TokenCache {
         }))
     }
 
-    /// The project of `token`, if that is in memory.
+    /// The project of `token`, if it is in memory.
     #[must_use]
     pub fn known(&self, token: &str) -> Option<ProjectRules> {
         self.0.known.load().get(token).copied()
     }
 
-    /// What is known of `token`.
+    /// Looks `token` up, in memory and then in the store.
     pub async fn find(&self, token: &str) -> Verdict {
         let Inner { projects, clock, known, unknown, lookups, loads, .. } = &*self.0;
-        // A key that was replaced ends at its time, whenever the keys were loaded.
+        // A replaced key ends at its time, even if no load has happened since.
         if let Some(rules) = known.load().get(token)
             && rules.work_at(clock.now())
         {
@@ -93,13 +93,13 @@ impl TokenCache {
         if unknown.lock().get(token).is_some_and(|since| since.elapsed() < UNKNOWN_FOR) {
             return Verdict::Unknown;
         }
-        // Someone who sends one made-up key after the other meets this bound
-        // before the store does; senders with a known key never come here.
+        // A client that sends many invented keys is stopped by this bound before it
+        // reaches the store. Senders with a known key never come here.
         let Ok(_lookup) = lookups.try_acquire() else { return Verdict::Undecided };
         let before = loads.load(Ordering::Acquire);
         match tokio::time::timeout(PATIENCE, projects.by_token(token)).await {
             Ok(Ok(Some(rules))) => {
-                // A load meanwhile may have seen the project go.
+                // A concurrent load may have seen that the project was deleted.
                 if loads.load(Ordering::Acquire) == before {
                     known.rcu(|known| {
                         let mut known = HashMap::clone(known);
@@ -121,15 +121,15 @@ impl TokenCache {
         }
     }
 
-    /// Loads all keys. To be called after anything that creates, changes or
-    /// deletes a project; a key that is gone stops working when this returns.
+    /// Loads all keys. Call it after a project was created, changed or deleted. A removed
+    /// key stops working when this returns.
     pub async fn refresh(&self) {
         if self.load().await {
             self.0.unknown.lock().clear();
         }
     }
 
-    /// Loads all keys every few seconds, for ever.
+    /// Loads all keys every few seconds, forever.
     pub async fn keep_fresh(self) {
         loop {
             let began = Instant::now();
@@ -146,7 +146,7 @@ impl TokenCache {
                 self.0.known.store(Arc::new(tokens.into_iter().collect()));
                 true
             }
-            // What is known stays good: events are accepted without the store.
+            // The loaded keys stay valid: events are accepted without the store.
             Err(error) => {
                 tracing::warn!(%error, "project keys were not loaded");
                 false

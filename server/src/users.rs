@@ -1,5 +1,5 @@
-//! `weir user`: what the operator does about accounts on the host. It works on the
-//! data directory while no server runs.
+//! `weir user`: commands on users for the operator of the host. They work on the data
+//! directory while no server runs.
 
 use clap::Subcommand;
 use weir_service::{Clock, Error as ServiceError, Services};
@@ -8,7 +8,7 @@ use crate::config::{Config, StoreKind};
 use crate::mail::Post;
 use crate::serve::open_store;
 
-/// Commands on accounts.
+/// Commands on users.
 #[derive(Debug, Subcommand)]
 pub enum UserCommand {
     /// Take the second factor of an account away, for an owner who is locked out
@@ -20,16 +20,16 @@ pub enum UserCommand {
     },
 }
 
-/// Why a command on accounts failed.
+/// Why a command on users failed.
 #[derive(Debug, thiserror::Error)]
 pub enum UserError {
-    /// Nothing outlives a store in memory.
+    /// A store in memory ends with its process.
     #[error("a store in memory cannot be worked on from outside")]
     InMemory,
-    /// There is none with this address.
+    /// No user has this address.
     #[error("no account has the address `{0}`")]
     Unknown(String),
-    /// It has no second factor.
+    /// The user has no second factor.
     #[error("the account `{0}` has no second factor")]
     NoSecondFactor(String),
     /// The store cannot be used.
@@ -40,16 +40,16 @@ pub enum UserError {
     Service(#[source] ServiceError),
 }
 
-/// Runs a command; gives the line to print.
+/// Runs a command and returns the line to print.
 ///
 /// # Errors
-/// [`UserError`].
+/// [`UserError`] with the reason.
 pub async fn run(config: &Config, command: UserCommand) -> Result<String, UserError> {
     if config.store == StoreKind::Memory {
         return Err(UserError::InMemory);
     }
     let UserCommand::DisableSecondFactor { email } = command;
-    // Mail that cannot be sent must not keep anybody locked out.
+    // A mail that cannot be sent must not keep the user locked out.
     let (is_told, told) = match Post::of(config) {
         Ok(Some(_)) => (true, "A mail tells of it once the server runs again.".to_owned()),
         Ok(None) => (false, "No mail tells of it: these settings send none.".to_owned()),
@@ -58,7 +58,7 @@ pub async fn run(config: &Config, command: UserCommand) -> Result<String, UserEr
     let store = open_store(config).await?;
     let services = Services::new(store.clone(), Clock::default());
     if is_told {
-        // By the server, when it runs again.
+        // The server sends it when it runs again.
         services.mails.open();
     }
     let removed = services.identity.remove_second_factor(&email).await;

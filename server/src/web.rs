@@ -1,9 +1,8 @@
-//! The web app on the server: pages, server functions, the live stream, files to
-//! download, assets.
+//! The web app on the server: pages, server functions, the live stream, downloads,
+//! assets.
 //!
-//! What belongs here: mounting, who is asking, and what is refused before a page
-//! or a function is reached. What does not: pages (`weir-app`) and rules
-//! (`weir-service`).
+//! What belongs here: mounting, identifying the user, and refusals before a page or a
+//! function is reached. What does not: pages (`weir-app`) and rules (`weir-service`).
 
 mod activity_csv;
 mod assets;
@@ -35,7 +34,7 @@ use crate::app::App;
 use crate::exports;
 use crate::limits::Places;
 
-/// What the web app needs of the application.
+/// The parts of the application that the web app needs.
 #[derive(Clone)]
 struct Web {
     app: App,
@@ -46,8 +45,8 @@ struct Web {
 }
 
 impl Web {
-    /// The context of pages. In a debug build the site may be built anew while
-    /// the server runs.
+    /// The context of pages. In a debug build the site may be rebuilt while the server
+    /// runs.
     fn context(&self) -> WebContext {
         let mut context = self.context.clone();
         if cfg!(debug_assertions) {
@@ -59,7 +58,7 @@ impl Web {
 
 /// The web app as a service.
 pub fn router(app: &App) -> Router {
-    // Fails when another router of this process came first, which is as good.
+    // Fails when another router of this process has set it, which is fine.
     let _ = Executor::init_tokio();
     let assets = if cfg!(debug_assertions) { Assets::default() } else { assets::of_pages() };
     let tokens = app.tokens.clone();
@@ -99,7 +98,7 @@ pub fn router(app: &App) -> Router {
         .with_state(web)
 }
 
-/// Address of the style sheet; none: the site is not built.
+/// Address of the style sheet; `None` if the site is not built.
 pub(crate) fn style_sheet() -> Option<String> {
     assets::of_pages().css
 }

@@ -1,7 +1,7 @@
 //! Budgets of bytes for request bodies.
 //!
-//! What belongs here: taking bytes and giving them back, in all and by client network.
-//! What does not: reading bodies (`http::body`), and the numbers (`limits`).
+//! What belongs here: taking and releasing bytes, in total and by client network. What
+//! does not: reading bodies (`http::body`), and the numbers (`limits`).
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Room for bodies within these limits, none of it taken.
+    /// A budget with these limits and no bytes taken.
     #[must_use]
     pub fn new(limits: &ByteLimits) -> Self {
         Self {
@@ -30,8 +30,8 @@ impl Budget {
         }
     }
 
-    /// The room of a body that is about to arrive from these networks and announces so
-    /// many bytes, if it says.
+    /// Begins with a body from these networks. `announced` is its length, if the request
+    /// contains it. No bytes are taken yet.
     #[must_use]
     pub fn room(&self, networks: [IpAddr; 3], announced: Option<usize>) -> BodyRoom {
         let is_small = announced.is_some_and(|bytes| bytes <= self.small_body);
@@ -41,15 +41,15 @@ impl Budget {
         }
     }
 
-    /// Bytes that are not taken, beside the reserve.
+    /// Bytes that are free, without the reserve.
     #[cfg(test)]
     pub(crate) fn free(&self) -> usize {
         self.common.bytes.available_permits()
     }
 }
 
-/// Bytes to be taken by bodies, and what each network holds of them with bodies that it
-/// is still sending. Without that one client that sends slowly could hold all of them.
+/// Bytes for bodies, and the bytes that each network holds with bodies that it is still
+/// sending. Without the second count, a client that sends slowly could hold all of them.
 #[derive(Debug, Clone)]
 struct Pool {
     bytes: Arc<Semaphore>,
@@ -76,7 +76,7 @@ impl Pool {
     }
 }
 
-/// Bytes of a pool.
+/// Bytes taken from a pool.
 #[derive(Debug)]
 struct Taken {
     held: HeldBytes,
@@ -92,19 +92,19 @@ impl Taken {
     }
 }
 
-/// What a body holds of a [`Budget`] while it arrives.
+/// The bytes of a [`Budget`] that a body holds while it arrives.
 #[derive(Debug)]
 pub struct BodyRoom {
     taken: Taken,
-    /// What is tried once there is no other room.
+    /// The reserve, used when the common bytes are used up.
     reserve: Option<Taken>,
 }
 
 impl BodyRoom {
-    /// Takes what is missing to hold `bytes`.
+    /// Takes more bytes until `bytes` are held.
     ///
     /// # Errors
-    /// [`Exhausted`].
+    /// [`Exhausted`] if the budget or the network's part is used up.
     pub fn grow_to(&mut self, bytes: usize) -> Result<(), Exhausted> {
         if self.taken.grow_to(bytes).is_ok() {
             return Ok(());
@@ -113,14 +113,14 @@ impl BodyRoom {
         self.taken.grow_to(bytes)
     }
 
-    /// The body has arrived: it counts against its network no longer.
+    /// The body is complete: its bytes no longer count against its network.
     #[must_use]
     pub fn arrived(self) -> HeldBytes {
         self.taken.held
     }
 }
 
-/// Bytes taken from a budget of bodies; given back when dropped.
+/// Bytes taken from a budget, released when dropped.
 #[derive(Debug)]
 pub struct HeldBytes {
     budget: Arc<Semaphore>,
@@ -129,17 +129,17 @@ pub struct HeldBytes {
 }
 
 impl HeldBytes {
-    /// Nothing yet.
+    /// No bytes yet.
     #[must_use]
     pub fn none(budget: Arc<Semaphore>) -> Self {
         Self { budget, permit: None, held: 0 }
     }
 
-    /// Takes what is missing to hold `bytes`. Never waits: a body that has to
-    /// wait for room holds the room it has already.
+    /// Takes more bytes until `bytes` are held. It never waits, because a waiting body
+    /// would keep the bytes that it holds already.
     ///
     /// # Errors
-    /// [`Exhausted`].
+    /// [`Exhausted`] if the budget is used up.
     pub fn grow_to(&mut self, bytes: usize) -> Result<(), Exhausted> {
         let Some(missing) = bytes.checked_sub(self.held).filter(|missing| *missing > 0) else {
             return Ok(());
@@ -154,7 +154,7 @@ impl HeldBytes {
         Ok(())
     }
 
-    /// Gives back what is held beyond `bytes`.
+    /// Releases the bytes beyond `bytes`.
     pub fn shrink_to(&mut self, bytes: usize) {
         let more = self.held.saturating_sub(bytes);
         if let Some(permit) = &mut self.permit {
@@ -194,7 +194,8 @@ mod tests {
         assert_eq!(budget.available_permits(), 100);
     }
 
-    /// Takes what bodies of this size from these clients can; gives how many found room.
+    /// Takes bytes for bodies of this size from these clients, as far as they get any.
+    /// Returns the number of bodies that did.
     fn flood(
         budget: &Budget,
         clients: impl Iterator<Item = String>,
@@ -222,14 +223,14 @@ mod tests {
         for bytes in [limits.capture_bytes, limits.management_bytes, limits.early_bytes] {
             let (budget, mut held) = (Budget::new(&bytes), Vec::new());
             let body = 64 << 10;
-            // All of a /56 and of a /48, then of other /48 of the same provider.
+            // All networks of a /56 and of a /48, then other /48 of the same provider.
             let site = (0..256).map(|subnet| format!("2001:db8:1:{subnet:x}::1"));
             let found = flood(&budget, site, body, None, &mut held);
             assert_eq!(found * body, bytes.per_network[1], "of one site");
             let sites = (0..256).map(|site| format!("2001:db8:{site:x}::1"));
             flood(&budget, sites, body, None, &mut held);
             assert_eq!(held.len() * body, bytes.per_network[2], "of one provider");
-            // The same with addresses of the older kind.
+            // The same attack from IPv4 addresses.
             let before = held.len();
             let hosts = (0..256).map(|host| format!("198.51.100.{host}"));
             let found = flood(&budget, hosts, body, None, &mut held);
@@ -255,7 +256,7 @@ mod tests {
                 let room = budget.room(owner, announced).grow_to(100);
                 assert_eq!(room.is_ok(), finds, "{announced:?}");
             }
-            // Who sends small bodies slowly has a part of the reserve too.
+            // A sender of slow small bodies is limited to a part of the reserve too.
             let flooded = flood(
                 &budget,
                 (0..256).map(|net| format!("2001:db9:{net:x}::1")),

@@ -1,8 +1,7 @@
-//! What each of many holders has of something: bytes and connections by client network,
-//! places by person.
+//! Limits per holder: bytes and connections by client network, permits by user.
 //!
-//! What belongs here: that a holder has its part and not more. What does not: how large
-//! a part is (`limits`).
+//! What belongs here: that no holder has more than its part. What does not: the size of a
+//! part (`limits`).
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -13,20 +12,20 @@ use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use weir_model::UserId;
 
-/// The budget is used up.
+/// The budget or the holder's part is used up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exhausted;
 
-/// What each of many holders has of something, none of them more than its part. Cheap
-/// to clone, and as large as there are holders at a time.
+/// Amounts per holder, none larger than `most`. Cheap to clone. Holders without an amount
+/// take no memory.
 #[derive(Debug, Clone)]
 pub struct Parts<K> {
     most: usize,
-    // Held for single map operations only.
+    // Locked for single map operations only.
     held: Arc<Mutex<HashMap<K, usize>>>,
 }
 
-/// What one holder has; given back when dropped.
+/// The amount of one holder, released when dropped.
 #[derive(Debug)]
 pub struct Part<K: Eq + Hash> {
     of: Parts<K>,
@@ -35,13 +34,13 @@ pub struct Part<K: Eq + Hash> {
 }
 
 impl<K: Eq + Hash + Clone> Parts<K> {
-    /// Nobody has anything yet.
+    /// No holder has anything yet.
     #[must_use]
     pub fn new(most: usize) -> Self {
         Self { most, held: Arc::default() }
     }
 
-    /// The part of a holder, of which nothing is taken yet.
+    /// Begins with a holder, with nothing taken yet.
     #[must_use]
     pub fn of(&self, holder: K) -> Part<K> {
         Part { of: self.clone(), holder, held: 0 }
@@ -49,10 +48,10 @@ impl<K: Eq + Hash + Clone> Parts<K> {
 }
 
 impl<K: Eq + Hash + Clone> Part<K> {
-    /// Takes what is missing to hold `wanted`.
+    /// Takes more until `wanted` is held.
     ///
     /// # Errors
-    /// [`Exhausted`].
+    /// [`Exhausted`] if the holder's part is used up.
     pub fn grow_to(&mut self, wanted: usize) -> Result<(), Exhausted> {
         let missing = wanted.saturating_sub(self.held);
         let mut held = self.of.held.lock();
@@ -80,23 +79,22 @@ impl<K: Eq + Hash> Drop for Part<K> {
     }
 }
 
-/// What client networks have of something: each of the three that a client is in has a
-/// part.
+/// Amounts per client network: each of a client's three networks has a part.
 #[derive(Debug, Clone)]
 pub struct NetworkParts([Parts<IpAddr>; 3]);
 
-/// What one client has of it; given back when dropped.
+/// The amount of one client, released when dropped.
 #[derive(Debug)]
 pub struct NetworkPart([Part<IpAddr>; 3]);
 
 impl NetworkParts {
-    /// Nobody has anything yet.
+    /// No network has anything yet.
     #[must_use]
     pub fn new(most: [usize; 3]) -> Self {
         Self(most.map(Parts::new))
     }
 
-    /// The part of a client in these networks, of which nothing is taken yet.
+    /// Begins with a client in these networks, with nothing taken yet.
     #[must_use]
     pub fn of(&self, networks: [IpAddr; 3]) -> NetworkPart {
         let [near, site, provider] = networks;
@@ -106,24 +104,23 @@ impl NetworkParts {
 }
 
 impl NetworkPart {
-    /// Takes what is missing to hold `wanted`.
+    /// Takes more until `wanted` is held.
     ///
     /// # Errors
-    /// [`Exhausted`].
+    /// [`Exhausted`] if the part of one of the networks is used up.
     pub fn grow_to(&mut self, wanted: usize) -> Result<(), Exhausted> {
         self.0.iter_mut().try_for_each(|part| part.grow_to(wanted))
     }
 }
 
-/// Places for answers that take long, of which one person has a few at most. Cheap to
-/// clone.
+/// Permits for answers that take long, of which one user gets only a few. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Places {
     all: Arc<Semaphore>,
     people: Parts<UserId>,
 }
 
-/// A place for such an answer; free again when dropped.
+/// A permit for such an answer, released when dropped.
 #[derive(Debug)]
 pub struct Place {
     _one: OwnedSemaphorePermit,
@@ -131,16 +128,16 @@ pub struct Place {
 }
 
 impl Places {
-    /// So many places, none of them taken.
+    /// This many permits, all of them free.
     #[must_use]
     pub fn new(all: usize, per_person: usize) -> Self {
         Self { all: Arc::new(Semaphore::new(all)), people: Parts::new(per_person) }
     }
 
-    /// A place for this person.
+    /// A permit for this user.
     ///
     /// # Errors
-    /// [`Exhausted`]: all are taken, or those of this person.
+    /// [`Exhausted`] if no permit is free, or the user has too many.
     pub fn enter(&self, user: UserId) -> Result<Place, Exhausted> {
         let mut of_person = self.people.of(user);
         of_person.grow_to(1)?;

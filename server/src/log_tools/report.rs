@@ -1,7 +1,6 @@
-//! What `weir log inspect` prints: tables for people, one JSON object for
-//! programs.
+//! The output of `weir log inspect`: tables for people, one JSON object for programs.
 //!
-//! What belongs here: the two forms. Their fields are stable: scripts rely on
+//! What belongs here: the two forms. Their fields are stable, because scripts rely on
 //! them.
 
 use std::fmt::Write as _;
@@ -41,7 +40,7 @@ pub(super) fn record_line(record: &RecordSeen) -> String {
     line.trim_end().to_owned()
 }
 
-/// A line about a record that was set aside.
+/// A line about a quarantined record.
 fn set_aside_line(record: &RecordSeen) -> String {
     let (received, reason) = match &record.content {
         Ok(content) => (time(Some(content.received_at)), "`weir log replay` can bring it back"),
@@ -236,7 +235,7 @@ fn events(found: &Inspection) -> u64 {
     found.waiting.iter().map(|waiting| waiting.events).sum()
 }
 
-/// Bytes behind the partition that is furthest behind.
+/// Bytes that the slowest partition has not applied.
 fn bytes(found: &Inspection) -> u64 {
     found.waiting.iter().map(|waiting| waiting.bytes).max().unwrap_or(0)
 }

@@ -5,7 +5,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::config::Settings;
 
-/// A place with a data directory in it.
+/// A temporary directory with a data directory in it.
 struct Place {
     root: TempDir,
     config: Config,
@@ -46,7 +46,7 @@ fn the_key_is_made_beside_the_data_for_its_owner_alone() {
     assert_eq!(file.path, path);
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(place.find().unwrap().unwrap().id(), made.id());
-    // Whoever is second takes what is there.
+    // The second call uses the existing key.
     assert_eq!(file.make().unwrap().id(), made.id());
 }
 

@@ -12,8 +12,7 @@ use super::schemas::{self, Schemas};
 use super::{example, generators, parameters};
 use crate::router::{PublicRoute, Route};
 
-/// Why there is no document. All of these are mistakes in the program that the
-/// tests find.
+/// Why there is no document. All of these are mistakes in the program, which tests find.
 #[derive(Debug, thiserror::Error)]
 pub enum Defect {
     /// A path names an id after a collection that `parameters.rs` does not know.
@@ -27,10 +26,10 @@ pub enum Defect {
     BadExample {
         /// Id of the operation.
         operation: String,
-        /// The refusal.
+        /// The fault of the example.
         fault: String,
     },
-    /// Two types have one name in the document.
+    /// Two types have the same name in the document.
     #[error("two types are called {name} in the API document; give one `#[schema(as = …)]`")]
     TwoSchemas {
         /// The name.
@@ -50,23 +49,23 @@ const INTRODUCTION: &str = "The management API of Weir. It speaks the protocol o
     are ignored. Errors have one form: `type`, `code`, `detail` for people, and `attr`, the field \
     at fault. The slash at the end of a path is optional.";
 
-/// An operation of either table.
+/// An operation of either route table.
 struct Operation<'a> {
     method: &'a Method,
     path: &'static str,
     name: &'static str,
-    /// Of a guarded operation.
+    /// Scopes of an operation that needs a key.
     scopes: Option<&'static [Scope]>,
     description: Description,
 }
 
 impl Operation<'_> {
-    /// The function's name: unique, since it has one meaning.
+    /// The function's name, which is unique among operations.
     fn id(&self) -> &'static str {
         self.name.rsplit("::").next().unwrap_or(self.name)
     }
 
-    /// The module: what the operation is about.
+    /// The module of the handler: its resource.
     fn tag(&self) -> String {
         let module = self.name.split("::").next().unwrap_or(self.name);
         sentence(module)
@@ -76,7 +75,7 @@ impl Operation<'_> {
 /// The document of these tables.
 ///
 /// # Errors
-/// [`Defect`].
+/// [`Defect`] if the program has a mistake.
 pub fn of(routes: &[Route], public: &[PublicRoute]) -> Result<Value, Defect> {
     let guarded = routes.iter().map(|route| Operation {
         method: &route.method,
@@ -158,7 +157,7 @@ fn schemas_of(operations: &[Operation<'_>]) -> Result<Schemas, Defect> {
     Ok(schemas)
 }
 
-/// The fields of the body, once its example was found good.
+/// The fields of the body, after its example was accepted.
 fn fields<'a>(
     operation: &'a Operation<'_>,
 ) -> Result<Option<&'a [crate::http::input::Asked]>, Defect> {
@@ -171,7 +170,7 @@ fn fields<'a>(
     }
 }
 
-/// Name of the resource that an operation answers with.
+/// Name of the resource that an operation returns.
 fn answered<'a>(operation: &'a Operation<'_>) -> Option<&'a str> {
     let Some(Good { schema: Some(utoipa::openapi::RefOr::Ref(reference)), .. }) =
         &operation.description.answer
@@ -181,8 +180,8 @@ fn answered<'a>(operation: &'a Operation<'_>) -> Option<&'a str> {
     reference.ref_location.rsplit('/').next()
 }
 
-/// `update_project` reads `UpdateProjectInput`. `…Body`, `…Request` and `…Data` are
-/// names that generators of clients make themselves.
+/// `update_project` becomes `UpdateProjectInput`. Generators of clients make the names
+/// `…Body`, `…Request` and `…Data` themselves.
 fn body_name(id: &str) -> String {
     let words = id.split('_').map(|word| {
         let (first, rest) = word.split_at(word.len().min(1));
@@ -191,7 +190,7 @@ fn body_name(id: &str) -> String {
     format!("{}Input", words.collect::<String>())
 }
 
-/// `list_api_keys` reads "List API keys".
+/// `list_api_keys` becomes "List API keys".
 fn sentence(name: &str) -> String {
     let mut text = name.replace('_', " ");
     if let Some(first) = text.get_mut(..1) {
@@ -256,10 +255,10 @@ fn good_answer(good: &Good, sent: Option<&Value>, schemas: &Schemas) -> Result<V
     let mut schema = schemas::plain(schema)?;
     schemas.settle_one(&mut schema);
     let mut example = example::of(&schema, "", schemas);
-    // What was sent is what is shown.
+    // The example answer shows the values of the example body.
     if let (Some(shown), Some(sent)) = (example.as_object_mut(), sent.and_then(Value::as_object)) {
         for (name, value) in sent {
-            // Objects may have held secrets, which are not shown.
+            // An object may contain secrets, which answers do not show.
             if let Some(shown) = shown.get_mut(name).filter(|_| !value.is_object()) {
                 *shown = value.clone();
             }
@@ -278,7 +277,7 @@ fn one_or_many(schema: Value, or_many: bool) -> Value {
     if or_many { json!({"oneOf": [schema, {"type": "array", "items": schema}]}) } else { schema }
 }
 
-/// What the caller needs, in words.
+/// The rights that the caller needs, as text.
 fn rights(scopes: Option<&[Scope]>, description: &Description) -> String {
     let scopes = match scopes {
         None => "Needs no key.".to_owned(),

@@ -1,14 +1,14 @@
-//! Examples in the API document, made from schemas: for every operation one of
-//! its body and one of its answer.
+//! Examples in the API document, made from schemas: for every operation one of its body
+//! and one of its answer.
 
 use serde_json::{Map, Value, json};
 
 use super::schemas::{Schemas, referred};
 
-/// How deep examples go.
+/// Deepest level of nested examples.
 const DEPTH: usize = 8;
 
-/// Texts that read better than the name of their field.
+/// Example texts that are clearer than the name of their field.
 const TEXTS: &[(&str, &str)] = &[
     ("api_token", "phc_8mSe7ahXnDZiJqLLFAN3O4FE1ejA0xLUjvlZHVZKWdY"),
     ("available_features", "group_analytics"),

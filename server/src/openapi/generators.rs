@@ -1,9 +1,9 @@
-//! The document in the form that generators of clients understand.
+//! The document in a form that generators of clients understand.
 //!
-//! What belongs here: rewriting what is right by JSON Schema, and what
+//! What belongs here: rewriting constructs that are valid JSON Schema but that
 //! openapi-generator, orval, openapi-typescript, @hey-api/openapi-ts or
-//! openapi-python-client refuse or make unusable types of. What does not: what a
-//! schema says; each means the same afterwards, or less.
+//! openapi-python-client refuse or turn into unusable types. What does not: changing the
+//! meaning of a schema. After the rewrite each schema accepts the same values, or more.
 
 use std::collections::BTreeSet;
 
@@ -22,13 +22,13 @@ pub(super) fn fit(document: &mut Value) {
     }
     let schemas = document.pointer_mut("/components/schemas").and_then(Value::as_object_mut);
     if let Some(schemas) = schemas {
-        // Parts of others that were written out there.
+        // These schemas are parts of others, which now contain them.
         schemas.retain(|name, _| used.contains(name));
         schemas.values_mut().for_each(fit_schema);
     }
 }
 
-/// Rewrites the schemas of a part of the document that is none itself.
+/// Rewrites the schemas within a part of the document that is not a schema itself.
 fn fit_schemas_in(part: &mut Value) {
     match part {
         Value::Array(parts) => parts.iter_mut().for_each(fit_schemas_in),
@@ -71,7 +71,7 @@ fn fit_schema(schema: &mut Value) {
     let properties = parts.get_mut("properties").and_then(Value::as_object_mut);
     properties.into_iter().flat_map(Map::values_mut).for_each(fit_schema);
 
-    // Names of members are texts.
+    // Names of members are always texts.
     parts.remove("propertyNames");
     if parts.contains_key("enum") {
         for name in ["minLength", "maxLength", "pattern"] {
@@ -92,7 +92,7 @@ fn fit_schema(schema: &mut Value) {
     }
 }
 
-/// Of an object that is a list, null or both at times, each with its own schema.
+/// Splits an object that can also be a list or null: each type gets its own schema.
 fn split(parts: &mut Map<String, Value>, kinds: &[String]) {
     parts.remove("type");
     let items = parts.remove("items");
@@ -108,9 +108,10 @@ fn split(parts: &mut Map<String, Value>, kinds: &[String]) {
     parts.insert("anyOf".to_owned(), Value::Array(ways));
 }
 
-/// Says that an object has members of any name where none is named: some take silence
-/// for an object without members. Beside named ones further members may be anything,
-/// because a type for them would have to fit the named ones too.
+/// Makes it explicit that an object without named members has members of any name. Some
+/// generators take a missing statement for an object without members. In addition to
+/// named members, others may have any value, because a type for them would have to fit
+/// the named ones too.
 fn open(parts: &mut Map<String, Value>) {
     let is_named = parts.contains_key("properties");
     match parts.get_mut("additionalProperties") {

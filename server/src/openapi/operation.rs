@@ -1,8 +1,8 @@
-//! What a handler's signature says about its operation: the arguments say what
-//! it reads, the type of its answer what it sends.
+//! The facts of a handler's signature about its operation: the arguments are what it
+//! reads, the type of its answer is what it sends.
 //!
-//! A type that is new as an argument gets an [`Argument`], one that is new as an
-//! answer an [`Answer`], beside the others below.
+//! A new argument type gets an [`Argument`], a new answer type an [`Answer`], next to the
+//! others below.
 
 use std::future::Future;
 
@@ -30,7 +30,7 @@ use crate::http::visitor::{Opened, Visitor};
 use crate::openapi::Document;
 use crate::openapi::pages::Page;
 
-/// What is known of an operation.
+/// The facts about an operation.
 #[derive(Default)]
 pub struct Description {
     /// Results of a page, usual and at most, if it takes `limit` and `offset`.
@@ -41,9 +41,9 @@ pub struct Description {
     pub body: Option<Body>,
     /// Its good answer; none: it is always refused.
     pub answer: Option<Good>,
-    /// Media types other than JSON that it answers to who asks for them.
+    /// Media types other than JSON, for callers that ask for them.
     pub media: &'static [&'static str],
-    /// Whether it is about the document itself, and left out of it.
+    /// Whether the operation returns the document itself, and is omitted from it.
     pub hidden: bool,
     /// Schemas that the answer refers to, by name.
     pub schemas: Vec<(String, RefOr<Schema>)>,
@@ -52,21 +52,21 @@ pub struct Description {
 /// The body of a request.
 #[derive(Debug)]
 pub struct Body {
-    /// The fields, or why the example is refused.
+    /// The fields, or the fault of the example.
     pub fields: Result<Vec<Asked>, String>,
     /// A body that is accepted, as JSON text.
     pub example: &'static str,
-    /// Whether a list of such bodies is taken too.
+    /// Whether a list of such bodies is accepted too.
     pub or_many: bool,
 }
 
-/// The good answer.
+/// The success answer of an operation.
 pub struct Good {
-    /// Its status.
+    /// The HTTP status code.
     pub status: u16,
-    /// Its body; none: it has none.
+    /// Its success answer; `None` if the operation is always refused.
     pub schema: Option<RefOr<Schema>>,
-    /// Whether a list of bodies is answered with a list of these.
+    /// Whether a list of bodies is answered with a list of answers.
     pub or_many: bool,
 }
 
@@ -76,17 +76,17 @@ pub struct Good {
     note = "implement `Argument` for it in server/src/openapi/operation.rs; see docs/adding-an-endpoint.md"
 )]
 pub trait Argument {
-    /// Adds what it reads.
+    /// Adds the data that it reads.
     fn describe(description: &mut Description);
 }
 
-/// What a handler answers.
+/// The answer type of a handler.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not say what is sent, so a handler cannot answer it",
     note = "answer `ApiResult` of `Json<T>`, `Created<T>` or `NoContent`, where `T` derives `utoipa::ToSchema`; see docs/adding-an-endpoint.md"
 )]
 pub trait Answer {
-    /// Adds what is sent.
+    /// Adds the data that is sent.
     fn describe(description: &mut Description);
 }
 
@@ -96,7 +96,7 @@ pub trait Answer {
     note = "every argument must be an `Argument` and the answer an `Answer` (server/src/openapi/operation.rs); see docs/adding-an-endpoint.md"
 )]
 pub trait Operation<T> {
-    /// What its signature says.
+    /// The facts in its signature.
     fn describe() -> Description;
 }
 
@@ -129,7 +129,7 @@ impl Argument for State<App> {
     fn describe(_description: &mut Description) {}
 }
 
-/// Which parameters there are stands in the path.
+/// The path itself contains its parameters.
 impl Argument for PathParams {
     fn describe(_description: &mut Description) {}
 }
@@ -138,7 +138,7 @@ impl Argument for HeaderMap {
     fn describe(_description: &mut Description) {}
 }
 
-/// A session is no credential of the API: it may come along.
+/// A session is not a credential of the API. The request may have one.
 impl Argument for Visitor {
     fn describe(_description: &mut Description) {}
 }
@@ -163,7 +163,7 @@ impl<T: Input> Argument for ApiJson<T> {
     }
 }
 
-/// A list of such bodies is taken too.
+/// A list of such bodies is accepted too.
 impl<T: Input> Argument for ApiItems<T> {
     fn describe(description: &mut Description) {
         ApiJson::<T>::describe(description);
@@ -203,7 +203,7 @@ impl<T: ToSchema, const STATUS: u16> Answer for Opened<T, STATUS> {
     }
 }
 
-/// A list is answered with a list of the same.
+/// A list is answered with a list of invites.
 impl Answer for Invited {
     fn describe(description: &mut Description) {
         describe_body::<Invite>(200, description);
@@ -213,14 +213,14 @@ impl Answer for Invited {
     }
 }
 
-/// The usual form: `raw=true` asks for another one.
+/// Describes the usual form. `raw=true` asks for another one.
 impl<T: ToSchema> Answer for Shaped<T> {
     fn describe(description: &mut Description) {
         describe_body::<T>(200, description);
     }
 }
 
-/// Who asks for JavaScript gets the module alone.
+/// A caller that asks for JavaScript gets the module alone.
 impl Answer for Frontend {
     fn describe(description: &mut Description) {
         describe_body::<PluginConfigFrontend>(200, description);
@@ -260,7 +260,7 @@ impl Answer for Page {
 fn describe_body<T: ToSchema>(status: u16, description: &mut Description) {
     T::schemas(&mut description.schemas);
     let schema = match T::schema() {
-        // Named, so that clients made from the document have a type for it.
+        // It gets a name, so that generated clients have a type for it.
         whole @ RefOr::T(Schema::Object(_) | Schema::AllOf(_)) => {
             let name = T::name().into_owned();
             description.schemas.push((name.clone(), whole));

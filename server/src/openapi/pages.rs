@@ -1,5 +1,5 @@
-//! The API document as pages for people: complete in the answer, without
-//! scripts, with nothing from elsewhere but the style sheet of the app.
+//! The API document as pages for people: complete HTML without scripts. They load only
+//! the style sheet of the app.
 
 mod html;
 mod operation;
@@ -13,11 +13,11 @@ use self::html::Html;
 use crate::http::error::ApiResult;
 use crate::web;
 
-/// Nothing runs here, and everything that is loaded is ours.
+/// Pages run no scripts and load files of this server only.
 const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; \
      form-action 'none'; frame-ancestors 'none'";
 
-/// In the order in which people think of them.
+/// The usual order of reading.
 const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 
 /// A page.
@@ -25,7 +25,7 @@ const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 pub struct Page(String);
 
 impl Page {
-    /// The first page: what holds for all operations, and a list of them.
+    /// The first page: facts about all operations, and a list of them.
     ///
     /// # Errors
     /// As [`document`](super::document()).
@@ -63,7 +63,7 @@ impl Page {
     /// The operations of one resource.
     ///
     /// # Errors
-    /// There is none of this name, or as [`document`](super::document()).
+    /// There is no resource of this name, or as [`document`](super::document()).
     pub fn of(name: &str) -> ApiResult<Self> {
         let document = super::document()?;
         let tag = tags(document).find(|tag| slug(tag) == name);
@@ -161,7 +161,7 @@ fn tags(document: &Value) -> impl Iterator<Item = &str> {
     tags.filter_map(|tag| tag["name"].as_str())
 }
 
-/// Method, path and operation of those with this tag.
+/// Method, path and operation of all operations with this tag.
 fn operations<'a>(
     document: &'a Value,
     tag: &'a str,

@@ -6,7 +6,7 @@ use super::document::Defect;
 use super::operation::Description;
 use crate::http::pagination::{Parameter, ParameterKind};
 
-/// What an id in a path may be.
+/// The form of an id in a path.
 #[derive(Debug, Clone, Copy)]
 enum Id {
     Uuid,
@@ -14,8 +14,8 @@ enum Id {
     Text,
 }
 
-/// An id in a path: the collection before it, what it may be, the word that may
-/// stand for it, and what it names.
+/// An id in a path: the collection before it, its form, the word that may be used
+/// instead, and a description.
 struct PathId(&'static str, Id, Option<&'static str>, &'static str);
 
 const PATH_IDS: &[PathId] = &[

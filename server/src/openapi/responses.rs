@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::operation::Description;
 
-/// What an operation is, as far as its errors depend on it.
+/// The properties of an operation that its errors depend on.
 pub(super) struct Facts<'a> {
     pub(super) method: &'a Method,
     pub(super) path: &'a str,
@@ -14,8 +14,8 @@ pub(super) struct Facts<'a> {
     pub(super) description: &'a Description,
 }
 
-/// An error: status, name among the components, when it is answered, and an
-/// example of type, code, detail and attr.
+/// An error: status, name among the components, description of the case, and an example
+/// of type, code, detail and attr.
 struct Refusal(
     u16,
     &'static str,
@@ -134,8 +134,8 @@ impl Refusal {
         let has_body = facts.description.body.is_some();
         let refused_always = facts.description.answer.is_none();
         match self.0 {
-            // A change without a body can be at fault as a whole. Without a key the
-            // path itself is judged like a field.
+            // The body of a change may be missing. In an operation without a key, the
+            // path is validated like a field.
             400 => {
                 let is_change = facts.method != Method::GET && !refused_always;
                 is_change || has_body || !facts.description.filters.is_empty() || !facts.guarded

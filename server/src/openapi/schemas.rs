@@ -1,8 +1,8 @@
 //! Schemas of resources and bodies in the API document.
 //!
-//! Derived schemas are put into one plain form: every object with all of its
-//! properties, what is always sent marked as required, and values that are no
-//! objects written out where they stand.
+//! Derived schemas are changed to one plain form: every object with all of its
+//! properties, properties that are always sent marked as required, and values that are
+//! not objects written inline.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use utoipa::openapi::schema::{ArrayItems, Schema};
 use super::document::Defect;
 use crate::http::input::Asked;
 
-/// Properties that an answer may leave out.
+/// Properties that an answer may omit.
 const OPTIONAL: &[(&str, &str)] = &[("BatchExport", "backfill_id"), ("Error", "extra")];
 
 const PREFIX: &str = "#/components/schemas/";
@@ -23,18 +23,18 @@ pub(super) fn reference(name: &str) -> Value {
     json!({"$ref": format!("{PREFIX}{name}")})
 }
 
-/// The name that a reference leads to.
+/// The name in a reference.
 pub(super) fn referred(schema: &Value) -> Option<&str> {
     schema.get("$ref")?.as_str()?.strip_prefix(PREFIX)
 }
 
-/// Named schemas on their way into the document.
+/// Named schemas of the document that is being built.
 #[derive(Debug, Default)]
 pub(super) struct Schemas {
     named: BTreeMap<String, Value>,
-    /// Resources that requests can change, and the fields that they can change.
+    /// Resources that requests can change, with the fields that they can change.
     writable: BTreeMap<String, BTreeSet<String>>,
-    /// Those that are no objects, to be written out.
+    /// Schemas that are not objects, to be written inline.
     values: BTreeMap<String, Value>,
 }
 
@@ -60,14 +60,14 @@ impl Schemas {
         Ok(())
     }
 
-    /// Notes that a request with these fields changes what it answers.
+    /// Records that a request with these fields changes the resource that it returns.
     pub(super) fn written(&mut self, resource: &str, fields: &[Asked]) {
         let names = fields.iter().map(|field| field.name.clone());
         self.writable.entry(resource.to_owned()).or_default().extend(names);
     }
 
-    /// A schema of the body of a request. Fields that the answer has too are
-    /// described in its words.
+    /// A schema of the body of a request. Fields that the answer also has get the
+    /// answer's descriptions.
     pub(super) fn body(&self, fields: &[Asked], answer: Option<&str>) -> Value {
         let shown = answer.and_then(|name| self.named.get(name));
         let property = |field: &Asked| {
@@ -89,7 +89,7 @@ impl Schemas {
         body
     }
 
-    /// Adds a schema under a name that nothing else has.
+    /// Adds a schema under a unique name.
     pub(super) fn insert(&mut self, name: String, schema: Value) {
         self.named.insert(name, schema);
     }
@@ -99,7 +99,7 @@ impl Schemas {
         self.named.get(name)
     }
 
-    /// Puts all that was derived into the plain form.
+    /// Changes all derived schemas to the plain form.
     pub(super) fn settle(&mut self) {
         let names: Vec<String> = self.named.keys().cloned().collect();
         for name in &names {
@@ -116,7 +116,7 @@ impl Schemas {
             let properties =
                 schema.and_then(|schema| schema.get_mut("properties")?.as_object_mut());
             let Some(properties) = properties else { continue };
-            // What has none of the fields that were sent is no resource.
+            // An object with none of the sent fields is not a resource.
             if !properties.keys().any(|property| writable.contains(property)) {
                 continue;
             }
@@ -126,13 +126,13 @@ impl Schemas {
         }
     }
 
-    /// Also for schemas that stand outside the components.
+    /// Changes one schema, also one outside the components.
     pub(super) fn settle_one(&self, schema: &mut Value) {
         write_out(schema, &self.values);
         simplify(schema);
     }
 
-    /// Named schemas that are no objects: ids, times, levels.
+    /// Named schemas that are not objects: ids, times, levels.
     fn without_objects(&self) -> BTreeMap<String, Value> {
         let is_value =
             |schema: &Value| schema.get("properties").is_none() && schema["type"] != "object";
@@ -140,7 +140,7 @@ impl Schemas {
         values.map(|(name, schema)| (name.clone(), schema.clone())).collect()
     }
 
-    /// All of them that are used, by name.
+    /// All schemas by name.
     pub(super) fn into_map(self) -> Map<String, Value> {
         self.named.into_iter().collect()
     }
@@ -178,8 +178,8 @@ impl Schemas {
     }
 }
 
-/// A derived schema as JSON. All properties of an object are sent, so all are
-/// required, in the order of the resource.
+/// A derived schema as JSON. All properties of an object are sent, so all are required,
+/// in the order of the resource.
 pub(super) fn plain(schema: &RefOr<Schema>) -> Result<Value, Defect> {
     let mut schema = schema.clone();
     if let RefOr::T(whole) = &mut schema {
@@ -209,16 +209,16 @@ fn require_all(schema: &mut Schema) {
     }
 }
 
-/// Puts named values in the place of references to them.
+/// Replaces references to named values by the values.
 fn write_out(schema: &mut Value, values: &BTreeMap<String, Value>) {
     let value = referred(schema).and_then(|name| values.get(name)).cloned();
     if let (Some(Value::Object(value)), Some(object)) = (value, schema.as_object_mut()) {
         object.remove("$ref");
         for (key, value) in value {
-            // What the field says of itself comes first.
+            // The field's own description has priority.
             object.entry(key).or_insert(value);
         }
-        // A list of names may stand for another.
+        // A named value may refer to another.
         write_out(schema, values);
         return;
     }
@@ -229,15 +229,15 @@ fn write_out(schema: &mut Value, values: &BTreeMap<String, Value>) {
     }
 }
 
-/// `oneOf` null and a value becomes a value that may be null; formats that say
-/// no more than their type go.
+/// Replaces `oneOf` null and a value by a nullable value. Removes formats that say no
+/// more than their type.
 fn simplify(schema: &mut Value) {
     match schema {
         Value::Array(parts) => return parts.iter_mut().for_each(simplify),
         Value::Object(parts) => parts.values_mut().for_each(simplify),
         _ => return,
     }
-    // What the field says stands beside the reference, not within.
+    // The field's description is next to the reference, not within it.
     let parts = schema.get_mut("oneOf").and_then(Value::as_array_mut);
     let said = parts.into_iter().flatten().find_map(|part| {
         part.get("$ref")?;

@@ -1,7 +1,7 @@
-//! What the service does at intervals while it runs.
+//! Work that the service does at intervals.
 //!
 //! What belongs here: when it is done, and what a failure means. What does not: the work
-//! itself, which services, the store and the engines do.
+//! itself, which is in the services, the store and the engines.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,20 +14,20 @@ use weir_store::Store;
 
 use crate::app::App;
 
-/// Time between two looks at what has no event of its own.
+/// Time between two checks of states that send no notification.
 const LOOK: Duration = Duration::from_secs(1);
-/// Time between two looks for domains that are to be looked at again.
+/// Time between two checks for domains whose verification is due again.
 const CHECK: Duration = Duration::from_secs(10);
-/// Time between two writes of what was counted.
+/// Time between two writes of traffic counts.
 const COUNT: Duration = Duration::from_secs(60);
-/// Writes of what was counted after which old counts are removed.
+/// Number of writes of traffic counts after which old counts are removed.
 const FORGET: u32 = 60;
-/// Time between two looks for deleted organizations.
+/// Time between two checks for deleted organizations.
 const PURGE: Duration = Duration::from_secs(30);
-/// Time between two writes of what is counted in memory.
+/// Time between two writes of how keys are used.
 const NOTE: Duration = Duration::from_secs(60);
 
-/// Begins all that may be cut short when the service stops.
+/// Starts the tasks that may be interrupted when the service stops.
 pub(super) fn begin(
     tasks: &mut JoinSet<()>,
     app: &App,
@@ -44,7 +44,7 @@ pub(super) fn begin(
     tasks.spawn(write_notes(app.clone()));
 }
 
-/// The disk guard, the progress of ingestion, and the gauges that nothing else sets.
+/// The disk guard, the progress of ingestion, and the gauges that no other code sets.
 async fn watch(app: App, store: Store) {
     let mut tick = tokio::time::interval(LOOK);
     loop {
@@ -66,7 +66,7 @@ async fn watch(app: App, store: Store) {
     }
 }
 
-/// Counts what exports have done.
+/// Adds what exports have done to the metrics.
 async fn watch_exports(app: App, exports: Arc<Engine>) {
     let mut tick = tokio::time::interval(LOOK);
     loop {
@@ -75,7 +75,7 @@ async fn watch_exports(app: App, exports: Arc<Engine>) {
     }
 }
 
-/// Counts what plugins have done.
+/// Adds what plugins have done to the metrics.
 async fn watch_plugins(app: App, plugins: Plugins) {
     let mut tick = tokio::time::interval(LOOK);
     loop {
@@ -85,9 +85,9 @@ async fn watch_plugins(app: App, plugins: Plugins) {
     }
 }
 
-/// Removes what deleted organizations leave behind. Requests that came while
-/// the key was still known have ended by then, and what they brought is applied
-/// first: nothing of a project appears after its removal.
+/// Removes the data of deleted organizations. Requests from the time when the key was
+/// still known have ended before, and their events are applied first. So no data of a
+/// project appears after its removal.
 async fn purge_deleted(app: App) {
     let settled = -i64::try_from(app.limits.capture_time.as_secs()).unwrap_or(0) - 1;
     let mut tick = tokio::time::interval(PURGE);
@@ -101,8 +101,8 @@ async fn purge_deleted(app: App) {
     }
 }
 
-/// Writes what was counted of traffic, until the service stops: never cut short,
-/// for what it has taken would be lost.
+/// Writes traffic counts until the service stops. It is never interrupted, because counts
+/// that it has taken would be lost.
 pub(super) async fn write_counts(app: App) {
     let mut tick = tokio::time::interval(COUNT);
     let mut writes = 0_u32;
@@ -123,7 +123,7 @@ pub(super) async fn write_counts(app: App) {
     }
 }
 
-/// Writes how keys are used.
+/// Writes how keys are used, at intervals.
 async fn write_notes(app: App) {
     let mut tick = tokio::time::interval(NOTE);
     loop {
@@ -132,7 +132,7 @@ async fn write_notes(app: App) {
     }
 }
 
-/// The same, now.
+/// Writes how keys are used, immediately.
 pub(super) async fn write_notes_now(app: &App) {
     if let Err(error) = app.services.keys.write_uses().await {
         tracing::warn!(%error, "the use of keys was not written yet");
@@ -142,7 +142,7 @@ pub(super) async fn write_notes_now(app: &App) {
     }
 }
 
-/// Looks at verified domains again when their time of the day has come.
+/// Verifies domains again when they are due.
 async fn check_domains(app: App) {
     let mut tick = tokio::time::interval(CHECK);
     loop {

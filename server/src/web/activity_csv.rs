@@ -1,7 +1,7 @@
-//! The activity log of an organization as a file for spreadsheets, with the filter
-//! of the page that it is loaded from.
+//! The activity log of an organization as a CSV file, with the filter of the page that it
+//! is downloaded from.
 //!
-//! It is written while the log is read, a stretch at a time, so that a long log
+//! It is written while the log is read, a range of entries at a time, so that a long log
 //! takes no memory.
 
 use std::io;
@@ -24,9 +24,9 @@ use crate::http::error::{ApiError, ApiResult};
 use crate::http::sending;
 use crate::limits::Exhausted;
 
-/// Stretches of the log that one file looks at, of five hundred entries each.
+/// Most ranges of the log that one file covers, of five hundred entries each.
 const STRETCHES: usize = 200;
-/// The first line.
+/// The header line.
 const HEAD: [&str; 14] = [
     "id",
     "time",
@@ -44,7 +44,7 @@ const HEAD: [&str; 14] = [
     "request_id",
 ];
 
-/// The file.
+/// Answers with the file.
 pub(super) async fn download(State(web): State<Web>, request: Request) -> Response {
     let mut response = match open(&web, request).await {
         Ok(response) => response,
@@ -113,15 +113,15 @@ struct Walk {
     log: ActivityLog,
     org: OrgCtx,
     query: ActivityQuery,
-    /// Where the next stretch ends; `None` at first.
+    /// The end of the next range; `None` at first.
     before: Option<i64>,
-    /// Stretches that it may still look at.
+    /// Ranges that it may still read.
     left: usize,
     begun: bool,
 }
 
 impl Walk {
-    /// The next lines.
+    /// The lines of the next range.
     async fn next(&mut self) -> Option<io::Result<Bytes>> {
         let mut text = String::new();
         if !self.begun {
@@ -153,7 +153,7 @@ impl Walk {
     }
 }
 
-/// An entry: a line for each field that changed, or one.
+/// The lines of an entry: one for each changed field, and at least one.
 fn lines(text: &mut String, entry: &Activity) {
     let (name, address) = match &entry.user {
         Some(user) => (user.first_name.as_str(), user.email.as_str()),
@@ -216,8 +216,8 @@ fn line(text: &mut String, cells: [&str; 14]) {
     text.push_str("\r\n");
 }
 
-/// A cell in quotation marks. Spreadsheets take some beginnings for formulas, and
-/// names come from people: those get an apostrophe before them.
+/// A cell in quotation marks. Spreadsheets evaluate some beginnings as formulas, and
+/// names are input. Such contents get an apostrophe before them.
 fn cell(text: &mut String, content: &str) {
     text.push('"');
     if content.starts_with(['=', '+', '-', '@', '\t', '\r']) {

@@ -1,7 +1,7 @@
-//! The built browser side, embedded when the program is built for release.
+//! The built browser side, embedded in release builds.
 //!
-//! Assets carry a hash in their names and never change; they are packed at
-//! build time and sent packed.
+//! Assets have a hash in their names and never change. They are compressed at build time
+//! and sent compressed.
 
 use std::collections::HashMap;
 
@@ -13,19 +13,19 @@ use weir_app::context::Assets;
 
 use crate::http::headers::accepts_encoding;
 
-/// The built browser side. In a debug build the files are read when asked for.
+/// The built browser side. In a debug build the files are read on request.
 #[derive(RustEmbed)]
 #[folder = "${WEIR_SITE:-../target/site}"]
 #[allow_missing = true]
 struct Site;
 
-/// Packed forms, best first: the word of the headers, the ending of the file.
+/// Compressed forms, best first: the name in headers, the extension of the file.
 const PACKED: [(&str, &str); 2] = [("br", ".br"), ("gzip", ".gz")];
-/// Fewer letters between two dots of a name are no hash.
+/// Least length of a hash between two dots of a name.
 const HASH_LENGTH: usize = 16;
 
-/// Addresses of what every page loads, as the build wrote them down. Nothing,
-/// when there is no built site: pages work without it.
+/// Addresses of the files that every page loads, as the build recorded them. Empty
+/// without a built site: pages work without it.
 pub(super) fn of_pages() -> Assets {
     let Some(manifest) = Site::get("manifest.json") else { return Assets::default() };
     let manifest: HashMap<String, String> =
@@ -34,9 +34,9 @@ pub(super) fn of_pages() -> Assets {
     Assets { boot: address("boot.js"), glue: address("weir.js"), css: address("weir.css") }
 }
 
-/// The answer for an asset of the site, if there is one of this name.
+/// The answer for an asset of the site, if one has this name.
 pub(super) fn answer(name: &str, request: &HeaderMap) -> Option<Response> {
-    // The packed forms have no address of their own.
+    // The compressed forms are not addressable.
     if name.is_empty() || PACKED.iter().any(|(_, ending)| name.ends_with(ending)) {
         return None;
     }
@@ -88,7 +88,7 @@ fn is_hashed(name: &str) -> bool {
     is_hash && parts.next().is_some()
 }
 
-/// What a file of this name is.
+/// The media type of a file of this name.
 pub(super) fn media_type(name: &str) -> &'static str {
     match name.rsplit('.').next().unwrap_or_default() {
         "css" => "text/css; charset=utf-8",

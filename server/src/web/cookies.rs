@@ -1,11 +1,11 @@
-//! How cookies are written and read.
+//! Writing and reading cookies.
 
 use http::{HeaderMap, header};
 use weir_app::context::Cookies;
 
 use crate::config::Config;
 
-/// How the cookies of one answer are written, and what they are good for.
+/// The policy for the cookies of one answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Manner {
     pub(crate) cookies: Cookies,
@@ -13,10 +13,10 @@ pub(crate) struct Manner {
     pub(crate) keeps_sessions: bool,
 }
 
-/// Secure cookies, apart from http on this machine: there browsers would not all
-/// keep them. Without a public URL the request must say that it is there:
-/// behind a proxy the same cookie would go through networks in the clear. A
-/// session is opened only where its cookie can be one of the two.
+/// Cookies are secure, except over http on this machine, where not all browsers would
+/// keep them. Without a public URL the request itself must show that it is on this
+/// machine, because behind a proxy the same cookie would cross networks unencrypted. A
+/// session can be opened only where its cookie is secure or stays on this machine.
 pub(crate) fn of(config: &Config, origin: &str, headers: &HeaderMap) -> Manner {
     let plain = match config.public_url.authority() {
         Some(authority) => !config.public_url.is_https() && is_this_machine(authority),
@@ -31,8 +31,9 @@ pub(crate) fn of(config: &Config, origin: &str, headers: &HeaderMap) -> Manner {
     }
 }
 
-/// Whether a proxy says that the client came over TLS. Some put their own name
-/// for us into `Host`. Anybody may say it, because it only makes us stricter.
+/// Whether a proxy says that the client connected over TLS. Some proxies put their own
+/// name for this server into `Host`. Any client may send the header, because it only
+/// makes the policy stricter.
 fn says_tls(headers: &HeaderMap) -> bool {
     let says = |name: &str, word: &str| {
         let mut lines = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
@@ -75,8 +76,8 @@ mod tests {
 
     #[test]
     fn only_http_on_this_machine_goes_without_tls() {
-        // Public URL, address that was asked, whether cookies are secure,
-        // whether a session can be opened.
+        // Public URL, origin of the request, whether cookies are secure, whether a
+        // session can be opened.
         for (public, origin, secure, keeps) in [
             ("", "http://127.0.0.1:8000", false, true),
             ("", "http://localhost:8000", false, true),
@@ -85,7 +86,7 @@ mod tests {
             ("", "http://10.0.0.1:8000", true, false),
             ("", "http://localhost.evil.example", true, false),
             ("", "", true, false),
-            // A trusted proxy said so; links still need a name of ours.
+            // A trusted proxy said so; links still need a configured name.
             ("", "https://weir.example", true, false),
             ("", "https://localhost", true, false),
             ("https://weir.example", "https://weir.example", true, true),

@@ -1,27 +1,27 @@
-//! Requests that other sites make a browser send (SEC-11). The
-//! session's cookie is not enough for a change: the browser must say that the
-//! request comes from a page of ours.
+//! Requests that other sites make a browser send (SEC-11). The session's cookie is not
+//! enough for a change: the browser must say that the request comes from a page of this
+//! instance.
 
 use http::{HeaderMap, Method, header};
 
 use super::cookies::is_this_machine;
 use crate::config::Config;
 
-/// Whether a request may pass: a read, or a change asked for by our own page.
+/// Whether a request is allowed: a read, or a change from a page of this instance.
 pub(crate) fn may_pass(config: &Config, method: &Method, headers: &HeaderMap) -> bool {
     if matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS) {
         return true;
     }
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    // Pages cannot set this header, and the browser says it about the origin
-    // that the request goes to.
+    // Pages cannot set this header. The browser sets it by comparing with the origin of
+    // the target.
     if let Some(site) = text("sec-fetch-site") {
         return site == "same-origin";
     }
     let Some(origin) = text(header::ORIGIN.as_str()) else { return false };
     match config.public_url.origin() {
         Some(ours) => origin == ours,
-        // Without a public URL only this machine is known for sure.
+        // Without a public URL only this machine is certain.
         None => {
             let host = text(header::HOST.as_str()).unwrap_or_default();
             is_this_machine(&config.listen)
@@ -64,7 +64,7 @@ mod tests {
             (LOCAL, "", &[("sec-fetch-site", "same-site")], false),
             (LOCAL, "", &[("sec-fetch-site", "cross-site")], false),
             (LOCAL, "", &[("sec-fetch-site", "none")], false),
-            // The first header decides: the second is not asked.
+            // The first header decides: the second is not read.
             (LOCAL, PUBLIC, &[("sec-fetch-site", "cross-site"), ("origin", PUBLIC)], false),
             (LOCAL, "", &[], false),
             (LOCAL, "", &[("origin", "http://127.0.0.1:8000"), ("host", "127.0.0.1:8000")], true),

@@ -1,16 +1,16 @@
-//! Writing HTML: what is text is escaped.
+//! Writing HTML. Texts are escaped.
 
 /// A page that is being written.
 #[derive(Debug, Default)]
 pub(super) struct Html(String);
 
 impl Html {
-    /// Markup of ours, as it is.
+    /// Adds markup without escaping. It must not contain input.
     pub(super) fn raw(&mut self, markup: &str) {
         self.0.push_str(markup);
     }
 
-    /// Text.
+    /// Adds a text.
     pub(super) fn text(&mut self, text: &str) {
         for c in text.chars() {
             match c {
@@ -23,7 +23,7 @@ impl Html {
         }
     }
 
-    /// Text in which backticks set off code.
+    /// Adds a text in which backticks mark code.
     pub(super) fn prose(&mut self, text: &str) {
         for (at, part) in text.split('`').enumerate() {
             if at % 2 == 1 {

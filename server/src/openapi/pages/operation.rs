@@ -1,11 +1,11 @@
-//! One operation: what it needs, takes and answers.
+//! One operation: rights, parameters, body and answers.
 
 use serde_json::Value;
 
 use super::html::Html;
 use super::{id, summary};
 
-/// Nested objects are shown this deep; deeper ones by their examples.
+/// Nested objects are shown to this depth; deeper ones by their examples.
 const DEPTH: usize = 1;
 
 pub(super) fn write(html: &mut Html, document: &Value, method: &str, path: &str, item: &Value) {
@@ -106,7 +106,7 @@ fn fields(html: &mut Html, document: &Value, schema: &Value, depth: usize) {
     }
 }
 
-/// In a body only some fields are required, in an answer all are there.
+/// In a body only some fields are required. In an answer all are present.
 fn is_body(schema: &Value) -> bool {
     let length = |key: &str| match &schema[key] {
         Value::Array(items) => items.len(),
@@ -121,7 +121,7 @@ fn target<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
     pointer.and_then(|pointer| document.pointer(pointer)).unwrap_or(schema)
 }
 
-/// A type in words.
+/// The name of a type for readers.
 fn kind(schema: &Value) -> String {
     if let Some(name) = schema["$ref"].as_str().and_then(|address| address.rsplit('/').next()) {
         return name.to_owned();
