@@ -1,7 +1,7 @@
-//! TXT look-ups for verifying domains (API-38).
+//! TXT lookups for verifying domains (API-38).
 //!
-//! What belongs here: asking name servers. What does not: what an answer means
-//! for a domain, how long to wait for one (`weir-service`).
+//! What belongs here: asking name servers. What does not: what an answer means for a
+//! domain, and how long a caller waits for one (`weir-service`).
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -15,19 +15,19 @@ use hickory_resolver::proto::rr::{Name, RData, RecordType};
 use hickory_resolver::{ResolverBuilder, TokioResolver};
 use weir_service::domains::{LookupError, Pending, TxtLookup, TxtRecord};
 
-/// For one try: two of them fit into the time of a look-up.
+/// The time for one attempt. Two attempts fit into the time of a lookup.
 const TRY: Duration = Duration::from_secs(2);
 const TRIES: usize = 2;
 
-/// Asks name servers. Nothing is remembered between two look-ups: whoever has
-/// just written a record must not hear of its absence again.
+/// Asks name servers. It caches nothing between two lookups: a user who has just created
+/// a record must not get the earlier negative answer.
 #[derive(Debug, Clone, Default)]
 pub struct Resolver {
     servers: Vec<SocketAddr>,
 }
 
 impl Resolver {
-    /// A resolver that asks these servers; without any, those of the system.
+    /// A resolver that asks these servers, or those of the system if the list is empty.
     #[must_use]
     pub fn new(servers: Vec<SocketAddr>) -> Self {
         Self { servers }
@@ -36,7 +36,7 @@ impl Resolver {
     async fn look_up(&self, name: &str) -> Result<Vec<TxtRecord>, LookupError> {
         let told = |error: &dyn std::fmt::Display| LookupError(error.to_string());
         let mut name = Name::from_ascii(name).map_err(|error| told(&error))?;
-        // Whole already: the domains that the system searches are not tried.
+        // The name is fully qualified: search domains of the system are not appended.
         name.set_fqdn(true);
         let mut builder = self.builder().map_err(|error| told(&error))?;
         set(builder.options_mut());
@@ -48,7 +48,8 @@ impl Resolver {
         }
     }
 
-    /// The system's settings are read every time: they change while we run.
+    /// The settings of the system are read for every lookup, because they change while
+    /// the service runs.
     fn builder(&self) -> Result<ResolverBuilder<TokioRuntimeProvider>, NetError> {
         if self.servers.is_empty() {
             return TokioResolver::builder_tokio();
@@ -78,7 +79,7 @@ fn set(options: &mut ResolverOpts) {
     options.cache_size = 0;
 }
 
-/// The strings of a TXT record; aliases on the way to it have none.
+/// The strings of a TXT record. Aliases on the way to it have none.
 fn strings(data: &RData) -> Option<TxtRecord> {
     match data {
         RData::TXT(txt) => Some(txt.txt_data.iter().map(|string| string.to_vec()).collect()),

@@ -1,4 +1,4 @@
-//! The corpus of the fuzz target `addresses` (`fuzz/corpus/addresses`), replayed.
+//! Replays the corpus of the fuzz target `addresses` (`fuzz/corpus/addresses`).
 
 mod outcomes;
 

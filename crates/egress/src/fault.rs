@@ -1,8 +1,7 @@
-//! What went wrong outside, as members may know it: classes, never what a
-//! foreign server wrote.
+//! Faults of external servers as members may see them: classes, never text of the server.
 //!
-//! What belongs here: sorting errors. What does not: whether to try again, and
-//! sentences for people (callers).
+//! What belongs here: classifying errors. What does not: whether to retry, and sentences
+//! for users (the callers).
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -14,26 +13,26 @@ use crate::host::Refused;
 /// A class of fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FaultClass {
-    /// The address is one that must not be dialled.
+    /// The address must not be dialled.
     Forbidden,
-    /// The name has no address, or is none.
+    /// The name has no address, or is not valid.
     NotFound,
-    /// Nobody listens there, or no way leads there.
+    /// No server listens there, or the host is unreachable.
     Refused,
-    /// Nothing came in time.
+    /// No answer came in time.
     TimedOut,
-    /// The certificate, or what TLS could not agree on.
+    /// The certificate is not trusted, or the TLS handshake failed.
     Tls,
-    /// An answer that is no success.
+    /// An answer with another status than success.
     Status(u16),
-    /// The answer is larger than what is read of it.
+    /// The answer is larger than the caller's limit.
     TooLarge,
-    /// The connection broke, or it speaks another protocol.
+    /// The connection broke, or the server speaks another protocol.
     Broken,
 }
 
 impl FaultClass {
-    /// For people, without a sentence around: `HTTP 403`.
+    /// A short text for users, without a sentence around it: `HTTP 403`.
     #[must_use]
     pub fn text(self) -> Cow<'static, str> {
         Cow::Borrowed(match self {
@@ -55,11 +54,11 @@ impl fmt::Display for FaultClass {
     }
 }
 
-/// Why something outside was not reached, or did not answer as it should.
+/// Why an external server was not reached, or gave no valid answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{class}")]
 pub struct Fault {
-    /// Its class.
+    /// The class of the fault.
     pub class: FaultClass,
 }
 
@@ -110,7 +109,7 @@ fn of_io(error: &io::Error) -> Option<FaultClass> {
         | io::ErrorKind::HostUnreachable
         | io::ErrorKind::NetworkUnreachable => Some(FaultClass::Refused),
         io::ErrorKind::TimedOut => Some(FaultClass::TimedOut),
-        // An I/O error's own source skips what it wraps.
+        // The `source` of an I/O error skips the error that it wraps.
         _ => of_cause(error.get_ref()?),
     }
 }

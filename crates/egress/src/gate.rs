@@ -1,7 +1,7 @@
 //! From a host to the addresses that may be dialled for it.
 //!
-//! What belongs here: asking for addresses, judging all of them. What does not:
-//! reading hosts (`host`), connections.
+//! What belongs here: resolving names, and judging all of their addresses. What does not:
+//! parsing hosts (`host`), judging one address (`rules`), connections (`lib`).
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -15,17 +15,17 @@ use crate::fault::{Fault, FaultClass};
 use crate::host::Host;
 use crate::rules::Rules;
 
-/// Who knows the addresses of names.
+/// Resolves names to addresses.
 #[async_trait]
 pub trait Resolve: Send + Sync {
     /// All addresses of a name.
     ///
     /// # Errors
-    /// When it has none, or nobody could be asked.
+    /// When the name has no address, or no name server answers.
     async fn addresses(&self, name: &str) -> io::Result<Vec<IpAddr>>;
 }
 
-/// The system: its name servers and its file of hosts.
+/// The resolver of the system: its name servers and its file of hosts.
 pub(crate) struct System;
 
 #[async_trait]
@@ -35,14 +35,14 @@ impl Resolve for System {
     }
 }
 
-/// What every connection passes.
+/// The check before every connection.
 pub(crate) struct Gate {
     pub(crate) rules: Rules,
     pub(crate) resolver: Arc<dyn Resolve>,
 }
 
 impl Gate {
-    /// The addresses to dial for a host; without a port, for any port.
+    /// The addresses to dial for a host. Without a port, they are judged for any port.
     pub(crate) async fn pass(&self, host: &Host, port: Option<u16>) -> Result<Vec<IpAddr>, Fault> {
         match host {
             Host::Address(address) => {
@@ -58,15 +58,15 @@ impl Gate {
             Ok(addresses) if !addresses.is_empty() => addresses,
             _ => return Err(FaultClass::NotFound.into()),
         };
-        // A name with one inner address is refused whole: what is dialled must
-        // not depend on their order.
+        // A name with one internal address is refused completely: the dialled address
+        // must not depend on their order.
         for address in &addresses {
             self.judge(name, *address, port)?;
         }
         Ok(addresses)
     }
 
-    /// Whether some port of this address may be dialled.
+    /// Whether at least one port of this address may be dialled.
     pub(crate) fn permits(&self, address: IpAddr) -> bool {
         self.rules.permit(address, None)
     }
@@ -85,8 +85,8 @@ impl Gate {
     }
 }
 
-/// The gate as the HTTP client asks it: at every dial, for one port or for those
-/// that are not ours.
+/// The gate as resolver of the HTTP client, called at every dial: for one port of this
+/// service, or for all other ports.
 pub(crate) struct GuardedNames {
     pub(crate) gate: Arc<Gate>,
     pub(crate) port: Option<u16>,
@@ -97,7 +97,7 @@ impl reqwest::dns::Resolve for GuardedNames {
         let (gate, port) = (Arc::clone(&self.gate), self.port);
         Box::pin(async move {
             let addresses = gate.look_up(name.as_str(), port).await?;
-            // The client puts the port of the request in.
+            // The client fills in the port of the request.
             let addresses: Addrs =
                 Box::new(addresses.into_iter().map(|address| SocketAddr::new(address, 0)));
             Ok(addresses)

@@ -1,30 +1,30 @@
-//! Hosts and addresses of the web as members write them.
+//! Hosts and URLs as members write them.
 //!
-//! What belongs here: reading, as text alone. What does not: which addresses may be
-//! dialled (`rules`), what a name stands for (`gate`).
+//! What belongs here: parsing, from the text alone. What does not: which addresses may be
+//! dialled (`rules`), the addresses of a name (`gate`).
 //!
-//! The fuzz targets have this file too (`fuzz/`), so it knows nothing of the others.
+//! The fuzz targets include this file too (`fuzz/`), so it uses no other module.
 
 use std::net::IpAddr;
 
 use url::Url;
 
-/// Why a request was not even made.
+/// Why a request was refused before it was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// It is no address.
+    /// The text is not a valid host or URL.
     #[error("this is no address")]
     Malformed,
-    /// It begins with something else.
+    /// Its scheme is neither `http` nor `https`.
     #[error("an address begins with http:// or https://")]
     Scheme,
-    /// It holds a user or a password.
+    /// It contains a user or a password.
     #[error("an address holds no user and no password")]
     UserInfo,
-    /// Its host is not written in plain ASCII.
+    /// Its host contains other characters than visible ASCII, or a `%`.
     #[error("a host is written in ASCII letters, without percent codes")]
     Spelling,
-    /// It must not be dialled.
+    /// The address must not be dialled.
     #[error("forbidden address")]
     Address,
 }
@@ -39,17 +39,17 @@ pub(crate) enum Host {
 }
 
 impl Host {
-    /// Reads a host alone; none: the text is no host.
+    /// Parses a host. `None` if the text is not a host.
     pub(crate) fn read(text: &str) -> Option<Self> {
-        // IPv6 stands without brackets where no port follows.
+        // Without a port, an IPv6 address has no brackets.
         if let Ok(address) = text.parse() {
             return Some(Self::Address(address));
         }
         url::Host::parse(text).ok().map(Self::from)
     }
 
-    /// Reads a host that is about to be stored. Everything that later handles the text
-    /// must see the same host in it, so one that is rewritten on reading is refused.
+    /// Parses a host that is about to be stored. Every later reader of the text must see
+    /// the same host in it, so a host that is rewritten on parsing is refused.
     ///
     /// # Errors
     /// [`Refused::Spelling`], [`Refused::Malformed`].
@@ -75,15 +75,15 @@ impl From<url::Host<String>> for Host {
     }
 }
 
-/// The host that a text names: as a host alone, with a port, or in a URL. None: the text
-/// names no host.
+/// The host that a text names: as a host alone, with a port, or in a URL. `None` if the
+/// text names no host.
 pub(crate) fn named(text: &str) -> Option<Host> {
     let text = text.trim();
     if let Some(host) = Host::read(text) {
         return Some(host);
     }
-    // Schemes that are not of the web keep the host as it was written. `host:1` reads
-    // as a scheme and a path, and names no host that way.
+    // Schemes other than those of the web keep the host as it was written. `host:1`
+    // parses as a scheme and a path, and names no host in this form.
     let of_url = |text: &str| match Url::parse(text).ok()?.host()?.to_owned() {
         url::Host::Domain(name) => Host::read(&name),
         address => Some(address.into()),
@@ -91,13 +91,12 @@ pub(crate) fn named(text: &str) -> Option<Host> {
     of_url(text).or_else(|| of_url(&format!("http://{}", text.trim_start_matches(['/', '\\']))))
 }
 
-/// Checks an address of the web that is about to be stored, see
-/// [`Host::read_strictly`].
+/// Checks a URL that is about to be stored, see [`Host::read_strictly`].
 ///
 /// # Errors
 /// [`Refused`], except [`Refused::Address`].
 pub(crate) fn check_url_strictly(text: &str) -> Result<(), Refused> {
-    // Readers of URLs drop tabs and line breaks, and take `\` for `/`.
+    // URL parsers drop tabs and line breaks, and read `\` as `/`.
     let (_, rest) = text.split_once("://").ok_or(Refused::Malformed)?;
     let authority = rest.split(['/', '\\', '?', '#']).next().unwrap_or_default();
     if !is_plain(authority) {
@@ -106,10 +105,10 @@ pub(crate) fn check_url_strictly(text: &str) -> Result<(), Refused> {
     read_url(text).map(drop)
 }
 
-/// Reads an address of the web: what is asked for, its host and its port.
+/// Parses a URL: the URL itself, its host and its port.
 ///
 /// # Errors
-/// [`Refused`], but for [`Refused::Address`]: nothing is judged here.
+/// [`Refused`], except [`Refused::Address`]: the address is not judged here.
 pub(crate) fn read_url(text: &str) -> Result<(Url, Host, u16), Refused> {
     let url = Url::parse(text).map_err(|_| Refused::Malformed)?;
     if !matches!(url.scheme(), "http" | "https") {

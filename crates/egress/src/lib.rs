@@ -1,16 +1,17 @@
-//! Connections to addresses that members enter: destinations of exports,
-//! webhooks, identity providers (SEC-27).
+//! Connections to addresses that members enter: destinations of exports, webhooks,
+//! identity providers (SEC-27).
 //!
 //! ```text
 //! host -> addresses -> every one judged -> dialled
 //! ```
 //!
-//! What belongs here: which addresses may be dialled, HTTP and TCP and TLS to
-//! them, faults as classes. What does not: what is said to a destination, and
-//! addresses that the operator sets (mail, name servers).
+//! What belongs here: which addresses may be dialled, HTTP and TCP and TLS to them,
+//! faults as classes. What does not: the requests to a destination (`weir-export`,
+//! `weir-plugins`, `weir-service`), and addresses that the operator sets (mail, name
+//! servers).
 //!
-//! Invariant: an address is judged at the moment at which it is dialled, whatever
-//! was judged when it was saved.
+//! Invariant: an address is judged at the moment at which it is dialled, also if it was
+//! judged when it was saved.
 
 mod fault;
 mod gate;
@@ -44,15 +45,14 @@ pub use tokio_rustls::client::TlsStream;
 use gate::{Gate, GuardedNames, System};
 use host::Host;
 
-/// For a look-up with everything up to an open connection, and as long again for
-/// TLS.
+/// The timeout for a lookup and the connection, and again for TLS.
 const CONNECT: Duration = Duration::from_secs(5);
-/// For a request up to the end of its answer, where the caller says nothing else.
+/// The timeout for a request up to the end of its answer. A caller can set another one.
 const REQUEST: Duration = Duration::from_secs(30);
-/// How long a connection waits for the next request.
+/// How long an idle connection is kept for the next request.
 const IDLE: Duration = Duration::from_secs(15);
 
-/// Why no connection can be made at all.
+/// Why outgoing connections cannot be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     /// TLS cannot be set up.
@@ -63,7 +63,7 @@ pub enum BuildError {
     Client(#[from] reqwest::Error),
 }
 
-/// The way out. Cheap to clone.
+/// Outgoing connections. Cheap to clone.
 #[derive(Clone)]
 pub struct Egress {
     gate: Arc<Gate>,
@@ -73,15 +73,15 @@ pub struct Egress {
     within: Duration,
 }
 
-/// A client asks for the addresses of a name without saying the port, so each
-/// port of ours has one that knows it.
+/// The HTTP client resolves a name without passing the port. Each port of this service
+/// therefore has a client that knows it.
 struct Clients {
     of_own_ports: Vec<(u16, Client)>,
     of_others: Client,
 }
 
 impl Egress {
-    /// A way out under these rules, with the system's names.
+    /// Outgoing connections under these rules, with the resolver of the system.
     ///
     /// # Errors
     /// [`BuildError`].
@@ -89,7 +89,7 @@ impl Egress {
         Self::with_resolver(rules, Arc::new(System))
     }
 
-    /// The same with names from elsewhere: for tests of answers that change.
+    /// Outgoing connections with another resolver, for tests of answers that change.
     ///
     /// # Errors
     /// [`BuildError`].
@@ -115,19 +115,19 @@ impl Egress {
         })
     }
 
-    /// The same with another bound on requests than 30 seconds.
+    /// Sets another timeout for requests than 30 seconds.
     #[must_use]
     pub fn within(mut self, time: Duration) -> Self {
         self.within = time;
         self
     }
 
-    /// A request over HTTP, without redirects and proxies: 5 s to connect, 30 s in
-    /// all unless the caller sets another timeout. The addresses of a name are
-    /// judged when it is sent; [`Fault`] is made of the error then.
+    /// A request over HTTP, without redirects and proxies: 5 s to connect, 30 s in all
+    /// unless the caller sets another timeout. The addresses of a name are judged when
+    /// the request is sent; convert that error into a [`Fault`].
     ///
     /// # Errors
-    /// [`Refused`], by what the address says itself.
+    /// [`Refused`], if the URL itself shows that it must not be requested.
     pub fn request(&self, method: Method, url: &str) -> Result<RequestBuilder, Refused> {
         let (url, _, port) = self.read_url(url)?;
         let own = self.clients.of_own_ports.iter().find(|(own, _)| *own == port);
@@ -135,10 +135,10 @@ impl Egress {
         Ok(client.request(method, url).timeout(self.within))
     }
 
-    /// The body of an answer, of at most `max` bytes.
+    /// Reads the body of an answer, of at most `max` bytes.
     ///
     /// # Errors
-    /// [`FaultClass::TooLarge`] when it is longer, and what may happen on the way.
+    /// [`FaultClass::TooLarge`] when it is longer, and any fault of the connection.
     pub async fn read(mut response: Response, max: usize) -> Result<Bytes, Fault> {
         let mut body = BytesMut::new();
         while let Some(chunk) = response.chunk().await? {
@@ -150,14 +150,14 @@ impl Egress {
         Ok(body.freeze())
     }
 
-    /// A connection to a host: a name, or an address in any spelling.
+    /// Connects to a host: a name, or an address in any spelling.
     ///
     /// # Errors
     /// [`Fault`] of the last address that was tried.
     pub async fn dial(&self, host: &str, port: u16) -> Result<TcpStream, Fault> {
         let host = read(host)?;
         let addresses = in_time(CONNECT, self.gate.pass(&host, Some(port))).await?;
-        // One that never answers leaves time for the others.
+        // The timeout is divided, so that one silent address leaves time for the others.
         let share = CONNECT / u32::try_from(addresses.len()).unwrap_or(u32::MAX).max(1);
         let mut fault = FaultClass::NotFound.into();
         for address in addresses {
@@ -169,7 +169,7 @@ impl Egress {
         Err(fault)
     }
 
-    /// TLS over a connection that was dialled for this host.
+    /// TLS over a connection to this host.
     ///
     /// # Errors
     /// [`Fault`].
@@ -197,10 +197,10 @@ impl Egress {
         in_time(CONNECT, shaking).await
     }
 
-    /// Whether this text names an address that is never dialled, or this machine itself:
-    /// known as text alone, for when it is entered. The text is a host, a host with a
-    /// port, or a URL of any scheme; the address in it may have any spelling. What is
-    /// none of these is not judged.
+    /// Whether this text names an address that is never dialled, or this machine itself.
+    /// Only the text is judged, at the time of entry. The text is a host, a host with a
+    /// port, or a URL of any scheme; the address in it may have any spelling. Other text
+    /// is not judged.
     #[must_use]
     pub fn never_dials(&self, text: &str) -> bool {
         let never = |address| !self.gate.permits(address);
@@ -216,8 +216,8 @@ impl Egress {
         }
     }
 
-    /// Judges a host that a member wants to store: by its text alone, without asking
-    /// for the addresses of a name. Every dial judges again.
+    /// Judges a host that a member wants to store, by its text alone, without resolving a
+    /// name. Every dial judges it again.
     ///
     /// # Errors
     /// [`Refused::Malformed`], [`Refused::Spelling`], [`Refused::Address`].
@@ -226,7 +226,7 @@ impl Egress {
         self.judge_text(host)
     }
 
-    /// The same for an address of the web.
+    /// Judges a URL that a member wants to store, as [`Egress::judge_host`] does.
     ///
     /// # Errors
     /// [`Refused`].
@@ -239,8 +239,8 @@ impl Egress {
         if self.never_dials(text) { Err(Refused::Address) } else { Ok(()) }
     }
 
-    /// Whether host and port of an address of the web could be dialled now. What a name
-    /// stands for may change afterwards, so every dial looks again.
+    /// Checks whether host and port of a URL could be dialled now. The addresses of a
+    /// name may change later, so every dial checks again.
     ///
     /// # Errors
     /// [`Fault`].
@@ -249,10 +249,10 @@ impl Egress {
         in_time(CONNECT, self.gate.pass(&host, Some(port))).await.map(drop)
     }
 
-    /// An address that says itself nothing against being dialled.
+    /// Parses a URL and refuses a literal address that must not be dialled.
     fn read_url(&self, url: &str) -> Result<(Url, Host, u16), Refused> {
         let (url, host, port) = host::read_url(url)?;
-        // The HTTP client dials addresses without asking for them.
+        // The HTTP client dials literal addresses without asking the resolver.
         if let Host::Address(address) = host {
             let judged = self.gate.judge(&address.to_string(), address, Some(port));
             judged.map_err(|_| Refused::Address)?;
@@ -261,7 +261,7 @@ impl Egress {
     }
 }
 
-/// A host that can be dialled at all.
+/// Parses a host that can be dialled.
 fn read(host: &str) -> Result<Host, Fault> {
     Host::read(host).ok_or_else(|| FaultClass::NotFound.into())
 }
@@ -273,7 +273,7 @@ fn client(gate: &Arc<Gate>, port: Option<u16>, tls: &ClientConfig) -> Result<Cli
         .use_preconfigured_tls(tls.clone())
         .redirect(Policy::none())
         .no_proxy()
-        // An answer is read as it came: unpacked, a small one may be huge.
+        // Answers are not decompressed: a small compressed answer may be huge.
         .no_gzip()
         .no_brotli()
         .no_deflate()

@@ -1,7 +1,7 @@
 //! Which addresses may be dialled (SEC-27).
 //!
-//! What belongs here: judging one address. What does not: where addresses come
-//! from (`gate`), connections.
+//! What belongs here: judging one address. What does not: resolving names (`gate`),
+//! connections.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
@@ -15,28 +15,28 @@ const fn v6(a: u16, b: u16, length: u8) -> Ipv6Net {
     Ipv6Net::new_assert(Ipv6Addr::new(a, b, 0, 0, 0, 0, 0, 0), length)
 }
 
-/// Networks that no public service is in.
+/// IPv4 networks without public services.
 const FORBIDDEN_V4: &[Ipv4Net] = &[
     // This host, on this network.
     v4(0, 0, 0, 0, 8),
     v4(10, 0, 0, 0, 8),
-    // Shared by customers of a provider.
+    // Shared by the customers of a provider.
     v4(100, 64, 0, 0, 10),
     v4(127, 0, 0, 0, 8),
-    // Link-local: where clouds hand out credentials.
+    // Link-local: the metadata services of clouds return credentials here.
     v4(169, 254, 0, 0, 16),
-    // Azure: its host, which hands out settings and certificates of a machine to that
-    // machine alone.
+    // Azure: the host of a virtual machine, which returns settings and certificates of
+    // that machine.
     v4(168, 63, 129, 16, 32),
     v4(172, 16, 0, 0, 12),
-    // Assignments of protocols.
+    // Protocol assignments.
     v4(192, 0, 0, 0, 24),
     // Documentation.
     v4(192, 0, 2, 0, 24),
     // Relays to IPv6, no longer in use.
     v4(192, 88, 99, 0, 24),
     v4(192, 168, 0, 0, 16),
-    // Measurements.
+    // Benchmarks.
     v4(198, 18, 0, 0, 15),
     // Documentation.
     v4(198, 51, 100, 0, 24),
@@ -45,13 +45,13 @@ const FORBIDDEN_V4: &[Ipv4Net] = &[
     v4(224, 0, 0, 0, 3),
 ];
 
-/// Everything that is public in IPv6 is in here. Outside are this host, local
-/// networks, multicast, and IPv4 addresses in the forms of translators.
+/// The public range of IPv6. Outside of it are this host, local networks, multicast, and
+/// IPv4 addresses in the forms of translators.
 const PUBLIC_V6: Ipv6Net = v6(0x2000, 0, 3);
 
-/// Networks in [`PUBLIC_V6`] that no public service is in.
+/// Networks in [`PUBLIC_V6`] without public services.
 const FORBIDDEN_V6: &[Ipv6Net] = &[
-    // Assignments of protocols, tunnels.
+    // Protocol assignments, tunnels.
     v6(0x2001, 0, 23),
     // Documentation.
     v6(0x2001, 0x0db8, 32),
@@ -61,21 +61,21 @@ const FORBIDDEN_V6: &[Ipv6Net] = &[
     v6(0x3fff, 0, 20),
 ];
 
-/// What the operator says about addresses.
+/// The operator's settings about addresses.
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
-    /// Networks that may be dialled though they are not public.
+    /// Networks that may be dialled although they are not public.
     pub allow: Vec<IpNet>,
-    /// Where this service listens itself.
+    /// The addresses that this service listens on.
     pub own: Vec<SocketAddr>,
 }
 
 impl Rules {
-    /// Whether this address may be dialled; without a port, whether any port of
-    /// it may be.
+    /// Whether this address may be dialled. Without a port, whether at least one of its
+    /// ports may be.
     #[must_use]
     pub fn permit(&self, address: IpAddr, port: Option<u16>) -> bool {
-        // An IPv4 address written as IPv6 is dialled as what it is.
+        // An IPv4 address that is written as IPv6 is judged as IPv4.
         let address = address.to_canonical();
         if carried(address).is_some_and(|inner| !self.permit(inner, port)) {
             return false;
@@ -104,16 +104,16 @@ fn is_forbidden(address: IpAddr) -> bool {
     }
 }
 
-/// The IPv4 address that a translator or a tunnel makes of an IPv6 address.
+/// The IPv4 address to which a translator or a tunnel forwards an IPv6 address.
 fn carried(address: IpAddr) -> Option<IpAddr> {
     let IpAddr::V6(address) = address else {
         return None;
     };
     let [a, b, c, d, e, f, g, h] = address.segments();
     let (high, low) = match [a, b, c, d, e, f] {
-        // `::` and `::1` carry none.
+        // `::` and `::1` contain none.
         [0, 0, 0, 0, 0, 0] if g != 0 || h > 1 => (g, h),
-        // Translated, and through a NAT64.
+        // IPv4-translated (SIIT), and NAT64.
         [0, 0, 0, 0, 0xffff, 0] | [0x64, 0xff9b, 0, 0, 0, 0] => (g, h),
         [0x2002, ..] => (b, c),
         _ => return None,
@@ -121,8 +121,8 @@ fn carried(address: IpAddr) -> Option<IpAddr> {
     Some(IpAddr::V4(Ipv4Addr::from_bits((u32::from(high) << 16) | u32::from(low))))
 }
 
-/// Whether packets to this address stay on this host: then they come from the
-/// same address. Nothing is sent.
+/// Whether packets to this address stay on this host. The source address is then the same
+/// address. Nothing is sent.
 fn is_of_this_host(address: IpAddr) -> bool {
     if address.is_loopback() || address.is_unspecified() {
         return true;
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn addresses_that_are_not_public_are_refused() {
         let rules = Rules::default();
-        // The first and the last of each network of the notes.
+        // The first and the last address of each network in the table.
         for (first, last) in [
             ("0.0.0.0", "0.255.255.255"),
             ("10.0.0.0", "10.255.255.255"),
@@ -282,7 +282,7 @@ mod tests {
             let address = Ipv4Addr::from_bits(bits);
             let plain = rules.permit(address.into(), None);
             prop_assert_eq!(rules.permit(address.to_ipv6_mapped().into(), None), plain);
-            // Whoever lets translators through lets through nothing else.
+            // Allowing the networks of translators allows no other network.
             let [a, b, c, d] = address.octets();
             let (high, low) = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
             let translators = allowing(&["64:ff9b::/96", "2002::/16"]);

@@ -1,4 +1,4 @@
-//! Whom TLS trusts.
+//! Which certificates TLS trusts.
 
 use std::sync::Arc;
 
@@ -7,17 +7,17 @@ use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signat
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
-/// Whose certificate is good.
+/// Which certificates are accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trust {
-    /// One for the host's name, by a certificate authority of the system.
+    /// A certificate for the host name, from a certificate authority of the system.
     Roots,
-    /// Any: the talk is secret, but not who is at the other end. For servers that
-    /// signed their certificate themselves, where the member says so.
+    /// Any certificate: the connection is encrypted, but the server is not authenticated.
+    /// For servers with a self-signed certificate, where the member has chosen this.
     Anyone,
 }
 
-/// The settings for certificates by the system's authorities.
+/// The settings that accept certificates of the system's authorities.
 pub(crate) fn trusting_roots() -> Result<ClientConfig, rustls::Error> {
     let mut roots = RootCertStore::empty();
     let found = rustls_native_certs::load_native_certs();
@@ -30,7 +30,7 @@ pub(crate) fn trusting_roots() -> Result<ClientConfig, rustls::Error> {
     Ok(builder.with_root_certificates(roots).with_no_client_auth())
 }
 
-/// The settings for any certificate.
+/// The settings that accept any certificate.
 pub(crate) fn trusting_anyone() -> Result<ClientConfig, rustls::Error> {
     let builder = ClientConfig::builder_with_provider(provider());
     let builder = builder.with_safe_default_protocol_versions()?;
@@ -43,7 +43,7 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }
 
-/// Takes every certificate whose owner holds its key.
+/// Accepts every certificate whose owner holds its key.
 #[derive(Debug)]
 struct Anyone(Arc<CryptoProvider>);
 

@@ -1,4 +1,4 @@
-//! Connections to real listeners: which are made, and what becomes of them.
+//! Connections to real listeners: which are made, and with which outcome.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
@@ -21,19 +21,19 @@ use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 use weir_egress::{Egress, Fault, FaultClass, Method, Refused, Resolve, Rules, Trust};
 
-// For the name localhost, made for these tests, good for a hundred years.
+// For the name localhost, created for these tests, valid for a hundred years.
 const CERTIFICATE: &[u8] = include_bytes!("data/localhost.crt.der");
 const KEY: &[u8] = include_bytes!("data/localhost.key.der");
 
-/// What a listener does with a connection, once a request has come.
+/// What a listener does with a connection after a request.
 #[derive(Clone)]
 enum Act {
     Say(String),
-    /// Says that and then nothing, but stays.
+    /// Sends this, then nothing more, and keeps the connection open.
     SayAndHang(String),
-    /// Says that without end.
+    /// Sends this without end.
     Endlessly(String),
-    /// TLS, and greets every byte.
+    /// TLS, and an answer to every byte.
     Tls,
 }
 
@@ -60,7 +60,7 @@ impl Listener {
                 count.fetch_add(1, Ordering::SeqCst);
                 let act = act.clone();
                 tokio::spawn(async move {
-                    // Whoever is refused goes.
+                    // A refused client closes the connection.
                     let _ = talk(stream, act).await;
                 });
             }
@@ -111,7 +111,7 @@ async fn talk(mut stream: TcpStream, act: Act) -> io::Result<()> {
     }
 }
 
-/// Waits for a request, however much of it comes at once.
+/// Waits for a request, of any length.
 async fn request(stream: &mut TcpStream) -> io::Result<usize> {
     stream.read(&mut [0; 1024]).await
 }
@@ -129,7 +129,8 @@ fn ok(body: &str) -> Act {
     Act::Say(format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len()))
 }
 
-/// Names whose addresses change: one answer after the other, the last for ever.
+/// Names whose addresses change: one answer after the other, and the last one from then
+/// on.
 #[derive(Default)]
 struct Changing {
     answers: Mutex<VecDeque<Vec<IpAddr>>>,
@@ -251,7 +252,7 @@ async fn inner_addresses_are_refused_in_every_spelling() {
             assert_eq!(egress.judge_host(host), Err(expected), "{host}");
         }
     }
-    // This name stands in the file of hosts.
+    // This name is in the file of hosts.
     let url = format!("http://localhost:{port}/");
     assert_eq!(fault(get(&egress, &url).await), Some(FaultClass::Forbidden));
     assert_eq!(fault(egress.dial("LOCALHOST", port).await), Some(FaultClass::Forbidden));
@@ -350,7 +351,7 @@ async fn a_name_is_judged_by_what_it_stands_for_when_it_is_dialled() {
 async fn a_name_is_asked_for_once_and_that_answer_is_dialled() {
     let listener = Listener::new(ok("allowed")).await;
     let port = listener.port();
-    // Asked a second time it would lead elsewhere.
+    // A second lookup would return another address.
     let names = Changing::of(&[&["127.0.0.1"], &["127.0.0.2"]]);
     let egress = with_names(&["127.0.0.1/32"], names.clone());
     let url = format!("http://a.example:{port}/");
@@ -499,13 +500,13 @@ async fn tls_trusts_whom_it_is_told_to() {
     }
     let url = format!("https://127.0.0.1:{}/", listener.port());
     assert_eq!(fault(get(&egress, &url).await), Some(FaultClass::Tls));
-    // One that speaks no TLS.
+    // A server without TLS.
     let plain = Listener::new(ok("plain")).await;
     let url = format!("https://{}/", plain.address);
     assert_eq!(fault(get(&egress, &url).await), Some(FaultClass::Tls));
 }
 
-/// What the test below starts itself with.
+/// The environment variable with which the test below starts its own child process.
 const TARGET: &str = "WEIR_TEST_TARGET";
 
 #[tokio::test]

@@ -1,4 +1,7 @@
-//! Handing a letter to the mail server.
+//! Sending a letter to the mail server.
+//!
+//! What belongs here: one delivery over SMTP. What does not: protecting the connection
+//! (`line`), and when a mail is sent or retried (`weir-service`).
 
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
@@ -17,15 +20,15 @@ use crate::line;
 use crate::smtp_url::SmtpServer;
 use crate::words::Site;
 
-/// For a mail, from opening the connection to the server's last word.
+/// The timeout for a mail, from opening the connection to the last answer of the server.
 const LIMIT: Duration = Duration::from_secs(30);
-/// Name that mails come from.
+/// The display name of the sender.
 const NAME: &str = "Weir";
 
-/// Why mail cannot be sent at all.
+/// Why sending mail cannot be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum SetUpError {
-    /// The address that mails come from is none.
+    /// The configured sender is not a valid address.
     #[error("`{0}` cannot be the address that mails come from; add ?from=address to smtp_url")]
     From(String),
     /// TLS cannot be set up.
@@ -36,10 +39,10 @@ pub enum SetUpError {
 /// Why a letter was not delivered. The texts are for logs and operators.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// No mail server answered, or not one that talks to us.
+    /// No mail server answered, or the session with it failed.
     #[error("{0}")]
     Unreachable(String),
-    /// The mail server did not take the letter this time.
+    /// The mail server refused the letter for now.
     #[error("{0}")]
     Refused(String),
     /// The letter can never be sent as it is.
@@ -47,7 +50,7 @@ pub enum Failure {
     Hopeless(String),
 }
 
-/// Takes letters to one mail server. Cheap to clone.
+/// Sends letters to one mail server. Cheap to clone.
 #[derive(Clone)]
 pub struct Courier {
     server: SmtpServer,
@@ -57,8 +60,7 @@ pub struct Courier {
 }
 
 impl Courier {
-    /// A courier to this server, trusting the certificate authorities of the
-    /// system.
+    /// A courier to this server, which trusts the certificate authorities of the system.
     ///
     /// # Errors
     /// [`SetUpError`].
@@ -93,7 +95,7 @@ impl Courier {
         Ok(Self { server, from, host, tls: Arc::new(tls) })
     }
 
-    /// Delivers a letter. The id makes two deliveries of one mail recognizable.
+    /// Delivers a letter. The id makes two deliveries of the same mail recognizable.
     ///
     /// # Errors
     /// [`Failure`].
@@ -165,7 +167,7 @@ impl Courier {
         let sent = talk.send(message.envelope(), &message.formatted()).await;
         match sent {
             Ok(_) => {
-                // It has the mail: how it says goodbye does not matter.
+                // The server has accepted the mail, so a fault of `QUIT` is ignored.
                 let _ = talk.quit().await;
                 Ok(())
             }

@@ -1,18 +1,21 @@
-//! A mail as a few typed parts, and its two forms. Both say the same: people
-//! whose programs show plain text miss nothing.
+//! A mail as a few typed parts, and its two forms. Both have the same content, so that
+//! users of programs for plain text miss nothing.
+//!
+//! What belongs here: the parts and both forms. What does not: the texts of each kind of
+//! mail (`words`).
 
 use std::fmt::Write as _;
 
-/// A mail before it has a form.
+/// A mail, independent of its form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Letter {
-    /// The one address that it goes to.
+    /// The address of its only receiver.
     pub to: String,
-    /// Where answers go: name and address. `None`: to the sender.
+    /// Name and address for replies. `None`: replies go to the sender.
     pub reply_to: Option<(String, String)>,
     /// The subject: one line.
     pub subject: String,
-    /// What it says.
+    /// The content, from the first part to the last.
     pub parts: Vec<Part>,
 }
 
@@ -21,13 +24,13 @@ pub struct Letter {
 pub enum Part {
     /// A paragraph.
     Text(String),
-    /// Words of somebody else, kept with their lines.
+    /// Text that another user wrote, with its line breaks.
     Quote(String),
-    /// The one thing to do.
+    /// The one action of the mail.
     Link {
-        /// What it does.
+        /// The label of the button.
         label: String,
-        /// Where it leads.
+        /// The URL that it opens.
         url: String,
     },
     /// A remark at the end.
@@ -45,7 +48,7 @@ const QUOTE: &str = "margin:16px 0;padding:4px 0 4px 16px;border-left:3px solid 
 const SMALL: &str = "color:#5c5952;font-size:14px";
 
 impl Letter {
-    /// The form for programs that show text alone.
+    /// The form for programs that show plain text only.
     #[must_use]
     pub fn plain(&self) -> String {
         let mut text = String::new();
@@ -73,8 +76,7 @@ impl Letter {
         text
     }
 
-    /// The form for programs that show pages. Nothing in it is loaded from
-    /// anywhere.
+    /// The form for programs that show HTML. It loads no external resources.
     #[must_use]
     pub fn html(&self) -> String {
         let mut parts = String::new();

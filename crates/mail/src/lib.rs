@@ -1,9 +1,9 @@
-//! Mails: their words, their form as plain text and HTML, and handing them to a
-//! mail server.
+//! Mails: their texts, their form as plain text and HTML, and sending them to a mail
+//! server.
 //!
-//! What belongs here: from what happened ([`weir_model::mail`]) to a [`Letter`],
-//! from that to a message, and SMTP. What does not: when a mail is written, tried
-//! again or given up (`weir-service`), and the task that sends (the server).
+//! What belongs here: turning a mail ([`weir_model::mail`]) into a [`Letter`] and a
+//! letter into a message, and SMTP. What does not: when a mail is stored, retried or
+//! given up (`weir-service`), and the task that sends (the server).
 
 mod courier;
 mod letter;

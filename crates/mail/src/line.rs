@@ -1,8 +1,8 @@
-//! The connection to a mail server up to the point where it is protected. The
-//! rest of the talk is the library's.
+//! The connection to a mail server until it is protected. The library does the rest of
+//! the session.
 //!
-//! TLS is set up here, with the parts that the rest of the service uses, so that
-//! there is one implementation of it.
+//! TLS is set up here with the same crates as in the rest of the service, so that the
+//! binary has one implementation of TLS.
 
 use std::fmt;
 use std::io;
@@ -21,13 +21,13 @@ use tokio_rustls::client::TlsStream;
 
 use crate::smtp_url::{Security, SmtpServer};
 
-/// Longest answer that is read here, in bytes.
+/// Upper bound in bytes of an answer that is read here.
 const LONGEST: usize = 16 << 10;
-/// What the library is greeted with: it expects a greeting at the beginning, and
-/// the real one came before the change to TLS.
+/// The greeting that the library receives. It expects one at the beginning, and the
+/// server sent its own before the change to TLS.
 const GREETING: &[u8] = b"220 ready\r\n";
 
-/// A connection on which the talk can begin.
+/// A connection that is ready for the session.
 pub(crate) struct Line {
     greeting: &'static [u8],
     stream: Stream,
@@ -38,7 +38,7 @@ enum Stream {
     Tls(Box<TlsStream<TcpStream>>),
 }
 
-/// Opens a connection that is as protected as the settings ask for.
+/// Opens a connection that is as protected as the settings require.
 pub(crate) async fn open(
     server: &SmtpServer,
     hello: &str,
@@ -82,8 +82,8 @@ async fn ask(tcp: &mut TcpStream, command: &str, code: &str) -> io::Result<Strin
     expect(tcp, code).await
 }
 
-/// Reads one answer and not a byte more: what somebody in between adds behind
-/// it must not be taken for a part of the protected talk.
+/// Reads one answer and not a byte more: bytes that an attacker on the network appends
+/// must not count as a part of the protected session.
 async fn expect(tcp: &mut TcpStream, code: &str) -> io::Result<String> {
     let mut answer = String::new();
     let mut line = Vec::new();

@@ -1,6 +1,5 @@
-//! The setting that names the mail server, read once:
-//! `smtp://[user:password@]host[:port]` or `smtps://…`, with `?from=address` and
-//! `?tls=required` or `?tls=none`.
+//! The setting that names the mail server: `smtp://[user:password@]host[:port]` or
+//! `smtps://…`, with `?from=address` and `?tls=required` or `?tls=none`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,30 +13,30 @@ use url::Url;
 pub enum Security {
     /// TLS from the first byte.
     Implicit,
-    /// The server must offer to change to TLS.
+    /// The server must offer STARTTLS.
     Required,
-    /// TLS where the server offers it.
+    /// TLS if the server offers it.
     Offered,
-    /// None, for a server on the same machine.
+    /// No TLS, for a server on the same machine.
     None,
 }
 
 /// A mail server.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SmtpServer {
-    /// Its name.
+    /// Host name or address.
     pub host: String,
-    /// Its port.
+    /// Port of the server.
     pub port: u16,
     /// How the connection is protected.
     pub security: Security,
-    /// User and password, if it wants them.
+    /// User and password, if the server requires them.
     pub credentials: Option<(String, String)>,
-    /// Address that mails come from; `None`: `weir` at the instance's host.
+    /// Sender address of mails. `None`: `weir` at the host of the instance.
     pub from: Option<String>,
 }
 
-/// Without the password.
+/// Written by hand, so that the password does not appear.
 impl fmt::Debug for SmtpServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SmtpServer")
@@ -49,7 +48,7 @@ impl fmt::Debug for SmtpServer {
     }
 }
 
-/// The mail server of an instance; empty when no mail is sent.
+/// The mail server of an instance. `None`: no mail is sent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SmtpUrl(pub Option<SmtpServer>);
 
@@ -82,7 +81,7 @@ impl FromStr for SmtpUrl {
         let credentials = (!user.is_empty()).then_some((user, password));
         let security = match (url.scheme(), tls.as_deref()) {
             ("smtps", None | Some("required")) => Security::Implicit,
-            // A password never travels in the clear, except on this machine.
+            // A password is never sent unencrypted, except on this machine.
             ("smtp", None) if credentials.is_some() && !is_this_machine(&host) => {
                 Security::Required
             }
@@ -111,14 +110,14 @@ fn is_this_machine(host: &str) -> bool {
         || bare.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// As it is shown: with stars for the password.
+/// In the same form as shown: with stars for the password.
 impl Serialize for SmtpUrl {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-/// As it is written in settings, with stars for the password.
+/// In the form of the setting, with stars for the password.
 impl fmt::Display for SmtpUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(server) = &self.0 else { return Ok(()) };

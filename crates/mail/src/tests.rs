@@ -1,6 +1,5 @@
-//! Mails as people see them, compared with the files in `snapshots`, and what
-//! must never get into a header. `WEIR_WRITE=1 cargo test -p weir-mail` writes
-//! the files anew.
+//! Mails as users see them, compared with the files in `snapshots`, and content that must
+//! never get into a header. `WEIR_WRITE=1 cargo test -p weir-mail` rewrites the files.
 
 use std::path::Path;
 
@@ -125,7 +124,7 @@ fn headers(letter: &Letter) -> String {
     let message = courier().message(id, letter, at()).unwrap();
     let text = String::from_utf8(message.formatted()).unwrap();
     let (headers, _) = text.split_once("\r\n\r\n").unwrap();
-    // The mark between the parts is random.
+    // The boundary between the parts is random.
     let kept = headers.lines().filter(|line| !line.contains("boundary="));
     kept.map(|line| format!("{}\n", line.trim_end())).collect()
 }

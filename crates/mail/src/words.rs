@@ -1,4 +1,7 @@
-//! What each kind of mail says.
+//! The texts of each kind of mail.
+//!
+//! What belongs here: subjects and paragraphs. What does not: their form (`letter`), and
+//! when a mail is stored (`weir-service`).
 
 use weir_model::Timestamp;
 use weir_model::accounts::LinkKind;
@@ -9,12 +12,12 @@ use crate::letter::{Letter, Part};
 /// The instance that mails come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Site {
-    /// Its public address without a slash at the end.
+    /// Its public URL without a trailing slash.
     pub origin: String,
 }
 
 impl Site {
-    /// The host of the address; `localhost` where it has no name.
+    /// The host of the URL, or `localhost` if it has none.
     #[must_use]
     pub fn host(&self) -> String {
         let host = url::Url::parse(&self.origin).ok();
@@ -23,7 +26,7 @@ impl Site {
     }
 }
 
-/// The mail as somebody reads it.
+/// The letter for a mail.
 #[must_use]
 pub fn letter(mail: &Mail, site: &Site) -> Letter {
     let (subject, reply_to, parts) = match &mail.news {
@@ -181,7 +184,7 @@ pub fn letter(mail: &Mail, site: &Site) -> Letter {
     Letter { to: mail.to.clone(), reply_to, subject, parts }
 }
 
-/// An export by its name, and by all that tells it from others.
+/// An export by its name, and by the fields that distinguish it from others.
 fn place(export: &ExportNamed) -> (String, String) {
     let name = one_line(&export.name);
     let place = format!(
@@ -192,7 +195,7 @@ fn place(export: &ExportNamed) -> (String, String) {
     (name, place)
 }
 
-/// What went wrong, in the words that the members have for it.
+/// The fault, in the text that members see in the app.
 fn because(error: Option<&str>) -> Vec<Part> {
     match error.map(str::trim).filter(|error| !error.is_empty()) {
         None => Vec::new(),
@@ -202,7 +205,7 @@ fn because(error: Option<&str>) -> Vec<Part> {
     }
 }
 
-/// Where to go, and why this mail came.
+/// A link to Weir, and the reason for this mail.
 fn to_administrators(organization: &str, site: &Site) -> [Part; 2] {
     [
         Part::Link { label: "Open Weir".to_owned(), url: site.origin.clone() },
@@ -215,17 +218,17 @@ fn to_administrators(organization: &str, site: &Site) -> [Part; 2] {
     ]
 }
 
-/// What a mail with a one-time link says around it.
+/// The texts around the one-time link of a mail.
 struct Said {
     what: String,
-    /// What to know before the link is opened.
+    /// A warning before the link is opened.
     caution: Option<String>,
     label: &'static str,
     after: &'static str,
     remark: &'static str,
 }
 
-/// The parts of a mail to the owner of an account.
+/// The parts of a mail to a user about their own sign-in.
 fn to_account(link: Option<&OneTimeLink>, kind: LinkKind, site: &Site, said: Said) -> Vec<Part> {
     let name = link.map_or("", |link| link.first_name.as_str());
     let mut parts = vec![Part::Text(greeting(name)), Part::Text(said.what)];
@@ -243,7 +246,7 @@ fn to_account(link: Option<&OneTimeLink>, kind: LinkKind, site: &Site, said: Sai
     parts
 }
 
-/// What the owner of an account is told of a change that somebody else may have made.
+/// A mail to a user about a change that another person may have made.
 fn account_changed(
     first_name: &str,
     change: AccountChange,
@@ -310,8 +313,7 @@ fn greeting(first_name: &str) -> String {
     if first_name.is_empty() { "Hello,".to_owned() } else { format!("Hello {first_name},") }
 }
 
-/// A text as one line: what came from people must not begin a new header or
-/// another paragraph.
+/// A text as one line. Text of users must not begin a new header or another paragraph.
 fn one_line(text: &str) -> String {
     let words = text.split(|c: char| c.is_whitespace() || c.is_control());
     words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")

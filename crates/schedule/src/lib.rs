@@ -1,12 +1,12 @@
 //! When an export runs: the boundaries of its intervals (EXP-19, EXP-20).
 //!
 //! What belongs here: calendar and time zones. What does not: what is due
-//! (`weir-export`), and who may change it (`weir-service`). Nothing here reads a
-//! clock or the store.
+//! (`weir-export`), and who may change it (`weir-service`). Nothing here reads a clock or
+//! the store.
 //!
-//! Invariant: between two boundaries that follow one another lies exactly one
-//! interval, also where clocks are set forward or back: such a day has 23 or 25
-//! hours, and is neither cut nor left out.
+//! Invariant: between two consecutive boundaries is exactly one interval, also where
+//! clocks are set forward or back. Such a day has 23 or 25 hours, and is neither cut nor
+//! skipped.
 
 use jiff::civil::{Date, Weekday};
 use jiff::tz::{self, TimeZone};
@@ -17,34 +17,35 @@ use weir_model::exports::{BatchExport, Interval, LAST_DAY, LAST_HOUR};
 const MICROS: i64 = 1_000_000;
 const DAY: i64 = 86_400;
 
-/// Runs that a backfill has at most.
+/// Upper bound of runs in a backfill.
 const BACKFILL_RUNS_MAX: u64 = 5_000;
 /// Intervals with events that are counted one by one when a backfill is planned.
 pub const COUNTED: usize = 100;
 
-/// The time zone of exports that name none.
+/// The time zone of exports without one.
 pub const UTC: &str = "UTC";
 
-/// A time zone by its IANA name in any case; none: there is none of this name.
+/// A time zone by its IANA name in any case. `None` if there is no such zone.
 fn zone(name: &str) -> Option<TimeZone> {
-    // The whole table is in the binary: what the machine has may be older.
+    // The binary contains the whole table: the one of the machine may be older.
     tz::TimeZoneDatabase::bundled().get(name).ok()
 }
 
-/// The name of a time zone as the IANA table writes it; none: it has no such name.
+/// The name of a time zone in the spelling of the IANA table. `None` if there is no such
+/// zone.
 #[must_use]
 pub fn zone_name(name: &str) -> Option<String> {
     zone(name)?.iana_name().map(str::to_owned)
 }
 
-/// How a backfill is cut into runs.
+/// How a backfill is divided into runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BackfillPlan {
-    /// Where its first run begins.
+    /// Begin of its first run.
     pub start: Timestamp,
     /// How many intervals each run covers.
     pub each: u64,
-    /// How many runs it takes: not more than these.
+    /// Upper bound of the runs that it takes.
     pub runs: u64,
 }
 
@@ -59,9 +60,9 @@ pub struct Cadence {
 }
 
 impl Cadence {
-    /// The cadence of an interval whose days and weeks begin at this hour and on this
-    /// day (0 Sunday) of a time zone; what is left out is 0. None: the time zone, the
-    /// day or the hour is not one.
+    /// The cadence of an interval whose days and weeks begin at this hour and on this day
+    /// (0 Sunday) of a time zone. A missing value counts as 0. `None` if the time zone,
+    /// the day or the hour is not valid.
     #[must_use]
     pub fn of(
         interval: Interval,
@@ -78,8 +79,8 @@ impl Cadence {
         Some(Self { interval, zone: zone(timezone)?, day, hour })
     }
 
-    /// The cadence of an export as it is stored: the word of its interval, and UTC where
-    /// it names no time zone. None if it is not one.
+    /// The cadence of an export as it is stored: the word of its interval, and UTC if it
+    /// has no time zone. `None` if the values are not valid.
     #[must_use]
     pub fn stored(
         interval: &str,
@@ -90,19 +91,20 @@ impl Cadence {
         Self::of(Interval::of(interval)?, timezone.unwrap_or(UTC), day, hour)
     }
 
-    /// The cadence of an export as the API shows it; none if it is not one.
+    /// The cadence of an export as the API shows it. `None` if the values are not valid.
     #[must_use]
     pub fn of_export(export: &BatchExport) -> Option<Self> {
         Self::of(export.interval, &export.timezone, export.offset_day, export.offset_hour)
     }
 
-    /// How often.
+    /// How often the export runs.
     #[must_use]
     pub fn interval(&self) -> Interval {
         self.interval
     }
 
-    /// Two cadences with one name have the same boundaries.
+    /// A name for its boundaries: two cadences with the same name have the same
+    /// boundaries.
     #[must_use]
     pub fn name(&self) -> String {
         let word = self.interval.text();
@@ -135,14 +137,14 @@ impl Cadence {
         after.unwrap_or_else(|| time.plus_seconds(self.interval.seconds()))
     }
 
-    /// Where the interval begins that ends at this boundary.
+    /// Begin of the interval that ends at this boundary.
     #[must_use]
     pub fn start_of(&self, end: Timestamp) -> Timestamp {
         self.boundary_before(Timestamp::from_micros(end.micros().saturating_sub(1)))
     }
 
-    /// When the schedule of an export starts the next run, if nothing is changed until
-    /// then; none: it starts no more.
+    /// When the schedule of an export starts the next run, if nothing changes until then.
+    /// `None` if it starts no more runs.
     #[must_use]
     pub fn next_run(export: &BatchExport, now: Timestamp) -> Option<Timestamp> {
         if export.paused {
@@ -158,8 +160,8 @@ impl Cadence {
         export.end_at.is_none_or(|until| next <= until).then_some(next)
     }
 
-    /// Where the first run of a backfill begins: not before the first event, but
-    /// where a run would begin.
+    /// Begin of the first run of a backfill: the last begin of an interval that is not
+    /// after the first event, or the start of the backfill if that is later.
     #[must_use]
     pub fn backfill_start(&self, start: Option<Timestamp>, first_event: Timestamp) -> Timestamp {
         let Some(start) = start else { return self.boundary_before(first_event) };
@@ -169,25 +171,26 @@ impl Cadence {
         starts.into_iter().find(|begin| *begin <= first_event).unwrap_or(start)
     }
 
-    /// How many intervals each run of a backfill between two instants covers that has
-    /// events everywhere: one, or as many as leave it with 5,000 runs.
+    /// How many intervals each run of a backfill between two instants covers, if all
+    /// intervals have events: one, or as many as keep it within 5,000 runs.
     #[must_use]
     pub fn intervals_per_run(&self, start: Timestamp, end: Timestamp) -> u64 {
         parts(start, end, self.interval.seconds()).div_ceil(BACKFILL_RUNS_MAX).max(1)
     }
 
-    /// How many runs a backfill between two instants takes: a part of what a run
-    /// covers takes one too.
+    /// How many runs a backfill between two instants takes. An incomplete last part takes
+    /// one too.
     #[must_use]
     pub fn runs_between(&self, start: Timestamp, end: Timestamp) -> u64 {
         self.runs_of(start, end, self.intervals_per_run(start, end))
     }
 
-    /// The plan of a backfill. `firsts`: the times of the first events of its intervals
-    /// that have any, of [`COUNTED`] of them at most. None: there is nothing to export.
+    /// The plan of a backfill. `firsts` are the times of the first events of its
+    /// intervals with events, for at most [`COUNTED`] intervals. `None` if there is
+    /// nothing to export.
     ///
-    /// Runs are for intervals with events. Beyond those that were counted, all are
-    /// taken to have some.
+    /// Only intervals with events get a run. Intervals after the counted ones are assumed
+    /// to have events.
     #[must_use]
     pub fn backfill_plan(
         &self,
@@ -211,7 +214,7 @@ impl Cadence {
         Some(BackfillPlan { start: begin, each, runs })
     }
 
-    /// Where the interval of a backfill ends that has this time.
+    /// End of the interval of a backfill that contains this time.
     #[must_use]
     pub fn interval_end(&self, start: Option<Timestamp>, time: Timestamp) -> Timestamp {
         match start {
@@ -220,8 +223,8 @@ impl Cadence {
         }
     }
 
-    /// The bounds of the run of a backfill that has this time: a backfill from `start`
-    /// to `end` whose runs cover so many intervals each.
+    /// The bounds of the run that contains this time, in a backfill that begins at
+    /// `start`, ends at `end`, and whose runs cover `each` intervals.
     #[must_use]
     pub fn backfill_run(
         &self,
@@ -237,7 +240,8 @@ impl Cadence {
     fn bounds_of(&self, start: Timestamp, each: u64, time: Timestamp) -> (Timestamp, Timestamp) {
         let each = each.max(1);
         let bound = |runs: u64| self.later(start, runs.saturating_mul(each));
-        // To the nearest: it may be one off where days have 23 or 25 hours.
+        // Rounded to the nearest number. It may be one off where days have 23 or 25
+        // hours.
         let mut runs = self.between(start, time) / each;
         while runs > 0 && bound(runs) > time {
             runs -= 1;
@@ -246,7 +250,7 @@ impl Cadence {
         loop {
             runs = runs.saturating_add(1);
             let until = bound(runs);
-            // A zone that changed sides of the date line has left out a day.
+            // A zone that changed sides of the date line has skipped a day.
             if until > time || runs == u64::MAX {
                 return (begin, until);
             }
@@ -258,17 +262,17 @@ impl Cadence {
         let length = self.interval.seconds().saturating_mul(signed(each));
         let near = parts(start, end, length);
         let ends = |runs: u64| self.later(start, runs.saturating_mul(each)) >= end;
-        // Days of 23 and 25 hours: one more or less.
+        // Days of 23 and 25 hours: one more or one less.
         let tried = [near.saturating_sub(1), near];
         tried.into_iter().find(|runs| ends(*runs)).unwrap_or(near + 1)
     }
 
-    /// Whether its boundaries are those of a calendar; else those of the clock.
+    /// Whether its boundaries follow a calendar. Otherwise they follow the clock.
     fn is_of_calendar(&self) -> bool {
         self.days() > 0
     }
 
-    /// Days between boundaries; 0: less than one.
+    /// Days between boundaries. 0: less than one day.
     fn days(&self) -> i64 {
         self.interval.seconds() / DAY
     }
@@ -277,7 +281,8 @@ impl Cadence {
     /// that is.
     fn around(&self, time: Timestamp) -> [Option<Timestamp>; 5] {
         let local = instant(time).to_zoned(self.zone.clone()).date();
-        // Tomorrow's may be behind us, where clocks are set back around midnight.
+        // The boundary of tomorrow may be in the past where clocks are set back around
+        // midnight.
         let mut last = local.saturating_add(1.day());
         if self.interval == Interval::Week {
             let over = last.weekday().since(Weekday::Sunday) - self.day;
@@ -286,23 +291,23 @@ impl Cadence {
         [-3, -2, -1, 0, 1].map(|units| self.boundary_on(last, units * self.days()))
     }
 
-    /// The boundary on the day so many days after another. An hour that clocks leave
-    /// out is the one after it; of one that comes twice it is the first.
+    /// The boundary on the day that is this many days after another. An hour that clocks
+    /// skip becomes the hour after it; of an hour that comes twice, it is the first one.
     fn boundary_on(&self, date: Date, days: i64) -> Option<Timestamp> {
         let date = date.checked_add(Span::new().try_days(days).ok()?).ok()?;
         let local = date.at(self.hour, 0, 0, 0).to_zoned(self.zone.clone()).ok()?;
         Some(Timestamp::from_micros(local.timestamp().as_microsecond()))
     }
 
-    /// The instant so many intervals after another one.
+    /// The instant this many intervals after another one.
     fn later(&self, start: Timestamp, intervals: u64) -> Timestamp {
         let seconds = self.interval.seconds().saturating_mul(signed(intervals));
         if !self.is_of_calendar() {
             return start.plus_seconds(seconds);
         }
         let local = instant(start).to_zoned(self.zone.clone());
-        // From a boundary on, it goes by boundaries: an hour that one day has not does
-        // not move those after it.
+        // From one boundary to another, count by boundaries: an hour that is missing on
+        // one day does not move the boundaries after it.
         if self.boundary_on(local.date(), 0) == Some(start)
             && let Some(later) = self.boundary_on(local.date(), seconds / DAY)
         {
@@ -316,7 +321,8 @@ impl Cadence {
         }
     }
 
-    /// Intervals between two instants, to the nearest: days may have 23 or 25 hours.
+    /// Number of intervals between two instants, rounded to the nearest: days may have 23
+    /// or 25 hours.
     fn between(&self, start: Timestamp, end: Timestamp) -> u64 {
         let length = self.interval.seconds() * MICROS;
         let micros = end.micros().saturating_sub(start.micros()).max(0);
@@ -325,7 +331,8 @@ impl Cadence {
     }
 }
 
-/// Parts of so many seconds between two instants, the last of which may be shorter.
+/// Number of parts of this many seconds between two instants. The last part may be
+/// shorter.
 fn parts(start: Timestamp, end: Timestamp, seconds: i64) -> u64 {
     let micros = end.micros().saturating_sub(start.micros()).max(0);
     let length = seconds.saturating_mul(MICROS);
@@ -336,7 +343,7 @@ fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// The instant of a time; beyond the calendar its end.
+/// The instant of a time. Times outside of the calendar become its first or last instant.
 fn instant(time: Timestamp) -> Instant {
     let end = if time.micros() < 0 { Instant::MIN } else { Instant::MAX };
     Instant::from_microsecond(time.micros()).unwrap_or(end)

@@ -1,4 +1,4 @@
-//! Boundaries of intervals, of the clock and of calendars.
+//! Boundaries of intervals, by the clock and by the calendar.
 
 use super::*;
 use serde_json::Map;
@@ -65,13 +65,13 @@ fn days_begin_at_their_hour_of_the_time_zone() {
         boundaries(&berlin, "2026-08-20T12:00", "2026-08-22T12:00"),
         ["08-21T01:00", "08-22T01:00"]
     );
-    // A quarter of an hour beside the others.
+    // A quarter of an hour off the full hour.
     let nepal = local(Interval::Day, "Asia/Kathmandu", 0, 0);
     assert_eq!(
         boundaries(&nepal, "2026-08-20T12:00", "2026-08-22T12:00"),
         ["08-20T18:15", "08-21T18:15"]
     );
-    // On the other side of the date line it is tomorrow.
+    // On the other side of the date line it is already tomorrow.
     let far = local(Interval::Day, "Pacific/Kiritimati", 0, 23);
     assert_eq!(boundaries(&far, "2026-08-20T12:00", "2026-08-22T08:59"), ["08-21T09:00"]);
 }
@@ -88,7 +88,7 @@ fn days_on_which_clocks_change_are_whole() {
         boundaries(&midnight, "2026-10-23T12:00", "2026-10-26T12:00"),
         ["10-23T22:00", "10-24T22:00", "10-25T23:00"]
     );
-    // Two o'clock is not there in March, and there twice in October.
+    // Two o'clock does not exist in March, and comes twice in October.
     let two = local(Interval::Day, "Europe/Berlin", 0, 2);
     assert_eq!(
         boundaries(&two, "2026-03-27T12:00", "2026-03-30T12:00"),
@@ -98,7 +98,8 @@ fn days_on_which_clocks_change_are_whole() {
         boundaries(&two, "2026-10-23T12:00", "2026-10-26T12:00"),
         ["10-24T00:00", "10-25T00:00", "10-26T01:00"]
     );
-    // Midnight itself is left out, and half an hour of it came twice.
+    // Havana skips midnight, Lord Howe Island skips half an hour after two, and in
+    // St. John's midnight comes twice.
     let havana = local(Interval::Day, "America/Havana", 0, 0);
     assert_eq!(
         boundaries(&havana, "2026-03-06T12:00", "2026-03-09T12:00"),
@@ -118,7 +119,7 @@ fn days_on_which_clocks_change_are_whole() {
 
 #[test]
 fn a_day_that_a_zone_left_out_is_no_interval() {
-    // Samoa went from the 29th of December 2011 to the 31st.
+    // Samoa skipped from the 29th of December 2011 to the 31st.
     for (hour, expected) in [
         (0, ["12-29T10:00", "12-30T10:00", "12-31T10:00"]),
         (2, ["12-29T12:00", "12-30T12:00", "12-31T12:00"]),
@@ -138,7 +139,7 @@ fn a_day_that_a_zone_left_out_is_no_interval() {
 
 #[test]
 fn weeks_begin_on_their_day() {
-    // Fridays at nine in New York, over the change of the 1st of November.
+    // Fridays at nine in New York, over the clock change of the 1st of November.
     let friday = local(Interval::Week, "America/New_York", 5, 9);
     assert_eq!(
         boundaries(&friday, "2026-10-20T00:00", "2026-11-14T00:00"),
@@ -185,7 +186,7 @@ fn one_name_means_the_same_boundaries() {
     assert_eq!(plain(Interval::Day).name(), "day");
     assert_eq!(local(Interval::Day, UTC, 0, 3).name(), "day 0 3 UTC");
     assert_eq!(local(Interval::Week, "Asia/Tokyo", 1, 0).name(), "week 1 0 Asia/Tokyo");
-    // Hours are those of the clock everywhere.
+    // Hours follow the clock in every time zone.
     let hour = Cadence::of(Interval::Hour, "Asia/Tokyo", None, None).unwrap();
     assert_eq!(hour.name(), "hour");
 }
@@ -227,7 +228,7 @@ fn a_long_backfill_has_longer_runs_instead_of_more() {
     };
     assert_eq!(of(Interval::Hour, "2026-08-21T12:00"), (1, 2));
     assert_eq!(of(Interval::Day, "1970-01-01T00:00"), (5, 4_138));
-    // 5,000 of five minutes, and one more.
+    // 5,000 runs of five minutes, and one more.
     assert_eq!(of(Interval::FiveMinutes, "2026-08-04T05:20"), (1, 5_000));
     assert_eq!(of(Interval::FiveMinutes, "2026-08-04T05:15"), (2, 2_501));
     assert_eq!(of(Interval::FiveMinutes, "2026-08-21T14:00"), (1, 0));
@@ -270,11 +271,11 @@ fn runs_of_a_backfill_lie_side_by_side() {
         }
         assert_eq!((next, cut), (end, runs), "{cadence:?} {start}");
     }
-    // An hour that one day has not moves nothing after it.
+    // An hour that is missing on one day does not move other boundaries.
     let two = local(Interval::Day, "Europe/Berlin", 0, 2);
     let (start, end) = (time("2026-03-29T01:00"), time("2026-04-05T00:00"));
     assert_eq!(two.backfill_run(start, 1, start, end).1.to_string(), "2026-03-30T00:00:00Z");
-    // They end where regular runs do, on either side of a change of clocks.
+    // Runs end where regular runs do, before and after a clock change.
     let day = local(Interval::Day, "Europe/Berlin", 0, 0);
     let (start, end) = (time("2026-03-27T23:00"), time("2026-03-30T22:00"));
     let (_, first) = day.backfill_run(start, 1, start, end);
@@ -301,7 +302,7 @@ fn a_plan_has_runs_for_intervals_with_events() {
     let hours = |from: &str, count: i64| -> Vec<Timestamp> {
         (0..count).map(|n| time(from).plus_seconds(n * 3_600 + 1)).collect()
     };
-    // All that follows is taken to have some.
+    // Later intervals are assumed to have events.
     let counted = i64::try_from(COUNTED).unwrap();
     assert_eq!(
         plan(None, "2026-08-11T00:00", &hours("2026-08-01T00:00", counted)),

@@ -1,15 +1,15 @@
-//! What every host and every address of the web must come to, whatever its text is.
+//! The properties that hold for every host and every URL, for any text.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::host::{Host, read_url};
 use crate::rules::Rules;
 
-/// A text as a host alone, and as an address of the web.
+/// Checks a text as a host, and as a URL.
 pub(super) fn check_address(text: &str) {
     if let Some(host) = Host::read(text) {
         check_host(&host);
-        // It is not another one within an address of the web.
+        // Within a URL it is the same host.
         if let Ok((_, within, _)) = read_url(&format!("http://{text}/")) {
             assert_eq!(within, host, "{text:?}");
         }
@@ -21,7 +21,7 @@ pub(super) fn check_address(text: &str) {
         assert!(url.username().is_empty() && url.password().is_none(), "{written:?}");
         let shown = url.host_str().unwrap_or_default();
         assert_eq!(Host::read(shown).as_ref(), Some(&host), "{written:?}");
-        // What is dialled is what is written down.
+        // The host that is dialled is the host of the written URL.
         let (_, same, same_port) = read_url(url.as_str()).expect("it was read before");
         assert_eq!((&same, same_port), (&host, port), "{written:?}");
     }
@@ -34,7 +34,7 @@ fn check_host(host: &Host) {
             assert!(!name.is_empty());
             let is_read_again = matches!(Host::read(name), Some(Host::Address(_)));
             assert!(!is_read_again, "{name:?} is a name and then an address");
-            // Resolvers read numbers as addresses, in forms of their own.
+            // Resolvers read numbers as addresses, in several forms.
             let name = name.strip_suffix('.').unwrap_or(name);
             let last = name.rsplit('.').next().unwrap_or_default();
             let hexadecimal = last.strip_prefix("0x").or_else(|| last.strip_prefix("0X"));
@@ -48,7 +48,7 @@ fn check_host(host: &Host) {
     }
 }
 
-/// An address that is inner is judged as inner, however it is written.
+/// An internal address is refused as internal in every spelling.
 pub(super) fn check_inner(address: IpAddr) {
     let rules = Rules::default();
     let is_permitted = rules.permit(address, None);
@@ -62,7 +62,7 @@ pub(super) fn check_inner(address: IpAddr) {
     }
 }
 
-/// Ways to write an address.
+/// The spellings of an address.
 fn spellings(address: IpAddr) -> Vec<String> {
     let IpAddr::V4(address) = address else {
         return vec![format!("{address}"), format!("[{address}]")];
@@ -83,8 +83,8 @@ fn spellings(address: IpAddr) -> Vec<String> {
     ]
 }
 
-/// Whether an address is inner as the standard library has it, which the table of
-/// networks is not made from.
+/// Whether the standard library classifies an address as internal. The table of networks
+/// has another source.
 fn is_inner(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(address) => is_inner_v4(address),
@@ -110,7 +110,7 @@ fn is_inner_v4(address: Ipv4Addr) -> bool {
         || (a == 100 && b & 0xc0 == 64)
 }
 
-/// The IPv4 address within one of NAT64, of 6to4, or of the old compatible form.
+/// The IPv4 address within an address of NAT64, of 6to4, or of the old compatible form.
 fn within(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let bits = address.to_bits();
     let low = u32::try_from(bits & 0xffff_ffff).ok()?;

@@ -1,4 +1,4 @@
-//! Delivery to a mail server that speaks as the settings expect, or not.
+//! Delivery to mail servers that meet the settings, and to some that do not.
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ use weir_model::{MailId, Timestamp};
 use super::{Courier, Failure};
 use crate::{Letter, Part, Site, SmtpUrl};
 
-// For the name localhost, made for these tests, good for a hundred years.
+// For the name localhost, created for these tests, valid for a hundred years.
 const CERTIFICATE: &[u8] = include_bytes!("localhost.crt.der");
 const KEY: &[u8] = include_bytes!("localhost.key.der");
 
-/// How the server protects its talk.
+/// How the server protects its sessions.
 #[derive(Clone, Copy, PartialEq)]
 enum Speaks {
     Plain,
@@ -35,7 +35,8 @@ fn acceptor() -> TlsAcceptor {
     TlsAcceptor::from(Arc::new(config.with_single_cert(vec![certificate], key).unwrap()))
 }
 
-/// A server for one connection; gives all lines that it was told when that ends.
+/// A server for one connection. Returns all lines that it received when the connection
+/// ends.
 async fn server(speaks: Speaks) -> (u16, JoinHandle<Vec<String>>) {
     let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = tcp.local_addr().unwrap().port();
@@ -47,7 +48,7 @@ async fn server(speaks: Speaks) -> (u16, JoinHandle<Vec<String>>) {
                 talk(stream, "220 plain\r\n", false, &mut told).await;
             }
             Speaks::Tls => {
-                // A client may not like the certificate.
+                // A client may refuse the certificate.
                 if let Ok(stream) = acceptor().accept(stream).await {
                     talk(stream, "220 tls\r\n", false, &mut told).await;
                 }
@@ -66,7 +67,8 @@ async fn server(speaks: Speaks) -> (u16, JoinHandle<Vec<String>>) {
     (port, task)
 }
 
-/// Talks until the client goes, or asks for TLS: then the stream comes back.
+/// Serves the client until it disconnects or asks for TLS. In that case the stream is
+/// returned.
 async fn talk<S: AsyncRead + AsyncWrite + Unpin>(
     stream: S,
     greeting: &str,
