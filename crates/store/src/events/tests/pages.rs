@@ -15,7 +15,7 @@ use crate::events::{
     page_until, skip,
 };
 
-/// More than any of these tests takes.
+/// Longer than any of these tests takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 #[tokio::test]
@@ -45,14 +45,14 @@ async fn pages_come_newest_first_across_blocks_and_partitions() {
 #[tokio::test]
 async fn arrivals_of_a_partition_that_is_silent_are_found_too() {
     let store = store().await;
-    // One old event in a partition, then many in another, in several blocks.
+    // One old event in a partition, then many in another one, in several blocks.
     apply(&store, stretch(1, 0, 1, &events(1, 1, "b"))).await.unwrap();
     for block in 0..5_u64 {
         let first = 10_000 * (block + 1);
         let block = stretch(0, block, block + 1, &events(first, first + 9, "a"));
         apply(&store, block).await.unwrap();
     }
-    // A head without events: only skips were counted there.
+    // A head without events: only skipped events were counted there.
     let mut nothing = stretch(2, 0, 1, &events(1, 1, "c"));
     nothing.projects[0].blocks.clear();
     nothing.projects[0].uuids.clear();
@@ -81,7 +81,7 @@ async fn pages_of_large_events_are_shorter() {
     }
     apply(&store, stretch(0, 0, 1, &large)).await.unwrap();
     let (first, more) = page(&store, PROJECT, &query(100)).await.unwrap();
-    // Many requests read pages at once, and each holds its own.
+    // Many requests read pages concurrently, and each keeps its own in memory.
     assert_eq!((first.len(), more), (2, true));
     assert_eq!(store.kept_blocks.available_permits(), KEPT_BLOCKS);
     let last = first.last().unwrap();
@@ -92,7 +92,7 @@ async fn pages_of_large_events_are_shorter() {
     };
     let (second, _) = page(&store, PROJECT, &next).await.unwrap();
     assert_eq!(second[0].arrival + 1, last.arrival);
-    // Without room to keep blocks they are decoded again.
+    // Without a budget to keep blocks they are decoded again.
     let all = KEPT_BLOCKS.try_into().unwrap();
     let _taken = store.kept_blocks.try_acquire_many(all).unwrap();
     assert_eq!(page(&store, PROJECT, &next).await.unwrap().0, second);
@@ -165,7 +165,7 @@ async fn events_are_passed_over_by_the_counts_of_their_blocks() {
     }
     let beyond = skip(&store, PROJECT, &query(1), 2_001, PATIENCE).await.unwrap();
     assert_eq!(beyond, Begin::Beyond);
-    // Behind the cursor of a page, of events at one time too.
+    // After the cursor of a page, also among events of one time.
     let behind = EventQuery {
         before: Some(Timestamp::from_micros(1_000_000_000)),
         before_uuid: Some(Uuid::from_u128(1_000)),
@@ -176,7 +176,8 @@ async fn events_are_passed_over_by_the_counts_of_their_blocks() {
     assert_eq!(late, Begin::TooLong);
 }
 
-/// An event may have a time of any year, and anyone with the project key may send one.
+/// An event may have a time in any year, and any client with the project key may send
+/// one.
 #[tokio::test]
 async fn centuries_without_events_are_passed_over() {
     const DAY: i64 = 86_400_000_000;
@@ -213,7 +214,7 @@ async fn centuries_without_events_are_passed_over() {
         assert_eq!(found, Begin::Behind { time: TIMES[at], uuid }, "{offset}");
     }
     assert_eq!(skip(&store, PROJECT, &query(1), 6, PATIENCE).await.unwrap(), Begin::Beyond);
-    // Stretches of 64 days over both gaps would be 11,000 for every page.
+    // Ranges of 64 days over both gaps would be 11,000 for every page.
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
 }
 
@@ -264,7 +265,7 @@ async fn pages_of_an_import_that_is_not_sorted_are_complete_and_in_order() {
     let of_name = |(_, uuid): &&(i64, Uuid)| uuid.as_u128() % 11 == 4;
     let all_of_name: Vec<_> = sent.iter().filter(of_name).copied().collect();
     assert_eq!(walk(named.clone()).await, all_of_name);
-    // Pages without time are short, and the next ones go on.
+    // Pages whose time is up are short, and the next ones continue.
     for (first, expected) in [(query(31), &sent), (named, &all_of_name)] {
         let (mut seen, mut next, mut short) = (Vec::new(), first, 0);
         loop {
