@@ -1,5 +1,4 @@
-//! The document around the app: head, theme, and the script that wakes the
-//! islands.
+//! The HTML document around the app: head, theme, and the script that starts the islands.
 
 use leptos::nonce::use_nonce;
 use leptos::prelude::*;
@@ -9,14 +8,14 @@ use crate::app::App;
 use crate::context::{WebContext, visit};
 use crate::theme::Theme;
 
-/// Pages that show what arrives; without scripts they load themselves anew.
+/// Pages with live data. Without scripts they reload automatically.
 const RELOADED: [&str; 2] = ["/start", "/live"];
-/// In the query while one row is being read, which nothing should interrupt.
+/// Query parameter of an open row. The page does not reload while the user reads it.
 const ROW: &str = "row=";
 
-/// A complete page.
+/// A complete HTML document.
 pub fn shell() -> impl IntoView {
-    // What is outside of islands is for the server alone.
+    // Code outside of islands runs on the server only and is not hydrated.
     if let Some(shared) = Owner::current_shared_context() {
         shared.set_is_hydrating(false);
     }
@@ -62,8 +61,9 @@ fn color_scheme(theme: Theme) -> &'static str {
     }
 }
 
-/// The style sheet first; the program does not hold up the page. The wasm file
-/// is not preloaded: without scripts it would be loaded for nothing.
+/// Links to the files. The style sheet is first, and the script does not block the page.
+/// The wasm file is not preloaded, because without scripts it would be loaded for
+/// nothing.
 fn files() -> impl IntoView {
     let assets = use_context::<WebContext>().map(|web| web.assets).unwrap_or_default();
     let nonce = use_nonce();

@@ -1,27 +1,27 @@
-//! The theme a person chose: as the system, light, or dark.
+//! The theme of a user: system, light, or dark.
 
 use serde::{Deserialize, Serialize};
 
-/// Name of the cookie that keeps the choice, so that the first page is right.
+/// Name of the cookie with the theme. It makes the first page after the sign-in correct.
 pub const COOKIE: &str = "theme";
 
 /// A theme.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Theme {
-    /// What the system says.
+    /// The theme of the operating system.
     #[default]
     System,
-    /// Light.
+    /// Dark text on a light background.
     Light,
-    /// Dark.
+    /// Light text on a dark background.
     Dark,
 }
 
 impl Theme {
-    /// All themes, in the order in which they are offered.
+    /// All themes, in the order of the choice.
     pub const ALL: [Self; 3] = [Self::System, Self::Light, Self::Dark];
 
-    /// The word in cookies, forms and the page.
+    /// The value in cookies, forms and the page.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -31,7 +31,7 @@ impl Theme {
         }
     }
 
-    /// The word for people.
+    /// The label for users.
     #[must_use]
     pub const fn label(self) -> &'static str {
         match self {
@@ -41,7 +41,7 @@ impl Theme {
         }
     }
 
-    /// The theme of a word; anything unknown is the system's.
+    /// Parses a value. Unknown values are [`Theme::System`].
     #[must_use]
     pub fn from_word(word: &str) -> Self {
         Self::ALL.into_iter().find(|theme| theme.word() == word).unwrap_or_default()

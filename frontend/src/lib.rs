@@ -1,12 +1,14 @@
-//! Where the browser enters: wakes the islands of a page that the server drew
-//! (`hydrate`), or draws them without a server, for designing them (`csr`, see
-//! Trunk.toml). Nothing else belongs here; islands are in `weir-app`.
+//! The entry point of the browser build: starts the islands of a page that the server
+//! drew (`hydrate`), or draws them without a server for design work (`csr`, see
+//! Trunk.toml).
+//!
+//! Nothing else belongs here. Islands are in `weir-app`.
 
 #[cfg(any(feature = "hydrate", feature = "csr"))]
 use wasm_bindgen::prelude::wasm_bindgen;
 
-/// Called by the page once this module is loaded, before its islands are taken
-/// over one by one (`xtask/src/site.rs`).
+/// Called by the page after this module is loaded and before its islands are hydrated one
+/// by one (`xtask/src/site.rs`).
 #[cfg(feature = "hydrate")]
 #[wasm_bindgen]
 pub fn hydrate() {
@@ -16,7 +18,7 @@ pub fn hydrate() {
     weir_app::start_behaviours();
 }
 
-/// Called by the loader as soon as this module is loaded.
+/// Called by the loader after this module is loaded.
 #[cfg(all(feature = "csr", not(feature = "hydrate")))]
 #[wasm_bindgen(start)]
 pub fn start() {
@@ -26,7 +28,7 @@ pub fn start() {
     leptos::mount::mount_to_body(weir_app::Gallery);
 }
 
-/// Without this a panic is told as "unreachable executed".
+/// Without this, a panic is reported as "unreachable executed".
 #[cfg(all(debug_assertions, any(feature = "hydrate", feature = "csr")))]
 fn tell_panics() {
     std::panic::set_hook(Box::new(|panic| leptos::logging::error!("{panic}")));

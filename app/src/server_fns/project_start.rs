@@ -1,5 +1,5 @@
-//! The start page of a project: the test event, the checklist, and what may be wrong
-//! while nothing arrives.
+//! The start page of a project: the test event, the checklist, and troubleshooting while
+//! no event arrives.
 
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -7,43 +7,43 @@ use serde::{Deserialize, Serialize};
 use crate::context::{anyone, enter_project, send_event, ui_error};
 use crate::error::UiError;
 
-/// After so many seconds without an event something is likely to be wrong.
+/// After this time without an event, in seconds, a problem is likely.
 const PATIENCE_SECONDS: i64 = 2 * 60;
 
-/// What comes after the first event.
+/// The steps after the first event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ChecklistView {
-    /// Whether somebody else belongs to the organization, or is invited.
+    /// Whether the organization has another member or an invite.
     pub(crate) teammate: bool,
-    /// Whether the person has a key that only reads.
+    /// Whether the user has a read-only key.
     pub(crate) read_only_key: bool,
     /// Whether the project has a batch export.
     pub(crate) export: bool,
-    /// Whether the person has put the list away.
+    /// Whether the user has hidden the list.
     pub(crate) hidden: bool,
 }
 
-/// A request that was surely meant for the project, with another key.
+/// A request with another key that was probably meant for the project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct StrayView {
-    /// When.
+    /// Time of the request.
     pub(crate) at: String,
-    /// From which address.
+    /// IP address of the client.
     pub(crate) address: String,
-    /// What its key was, in words.
+    /// What is wrong with its key, in words.
     pub(crate) key: String,
 }
 
-/// What may be wrong while nothing arrives.
+/// Troubleshooting data while no event arrives.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct StartHelpView {
-    /// Whether an event could be expected by now.
+    /// Whether an event would be expected by now.
     pub(crate) is_late: bool,
     /// Requests with another key, newest first.
     pub(crate) strays: Vec<StrayView>,
 }
 
-/// The checklist of a project.
+/// Returns the checklist of a project.
 #[server(prefix = "/_fn", endpoint = "get_checklist")]
 pub(crate) async fn get_checklist(id: i64) -> Result<ChecklistView, UiError> {
     let (services, project) = enter_project(id).await?;
@@ -52,14 +52,14 @@ pub(crate) async fn get_checklist(id: i64) -> Result<ChecklistView, UiError> {
     Ok(ChecklistView { teammate, read_only_key, export, hidden })
 }
 
-/// Puts the checklist of a project away for this person, or brings it back.
+/// Hides the checklist of a project for the user, or shows it again.
 #[server(prefix = "/_fn", endpoint = "hide_checklist")]
 pub(crate) async fn hide_checklist(id: i64, hidden: bool) -> Result<(), UiError> {
     let (services, project) = enter_project(id).await?;
     services.projects.set_checklist_hidden(&project, hidden).await.map_err(ui_error)
 }
 
-/// What may be wrong while nothing arrives.
+/// Returns the troubleshooting data.
 #[server(prefix = "/_fn", endpoint = "get_start_help")]
 pub(crate) async fn get_start_help(id: i64) -> Result<StartHelpView, UiError> {
     use weir_service::projects::{Likeness, StrayRequest};
@@ -86,7 +86,7 @@ pub(crate) async fn get_start_help(id: i64) -> Result<StartHelpView, UiError> {
     })
 }
 
-/// Sends a test event to the project, the way that a client's goes.
+/// Sends a test event to the project through capture, like a client.
 #[server(prefix = "/_fn", endpoint = "send_test_event")]
 pub(crate) async fn send_test_event(id: i64) -> Result<(), UiError> {
     let (services, project) = enter_project(id).await?;

@@ -11,48 +11,48 @@ use crate::error::UiError;
 /// A project as pages show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ProjectView {
-    /// Number.
+    /// Number of the project.
     pub(crate) id: i64,
-    /// Name.
+    /// Name of the project.
     pub(crate) name: String,
     /// Id of its organization.
     pub(crate) organization: String,
-    /// Project key: public, write only.
+    /// Project key. It is public and write-only.
     pub(crate) key: String,
     /// Scheme and host that events are sent to.
     pub(crate) host: String,
     /// IANA name of the time zone.
     pub(crate) timezone: String,
-    /// Whether client addresses are left out of events.
+    /// Whether IP addresses of clients are removed from events.
     pub(crate) anonymize_ips: bool,
-    /// Whether events have no persons.
+    /// Whether events are stored without persons.
     pub(crate) person_processing_opt_out: bool,
     /// Whether an event was ever stored.
     pub(crate) has_events: bool,
-    /// When it was created.
+    /// Time of creation.
     pub(crate) created_at: String,
-    /// Whether the person may replace its keys.
+    /// Whether the user may rotate its keys.
     pub(crate) may_rotate: bool,
-    /// Whether the person may delete it.
+    /// Whether the user may delete it.
     pub(crate) may_delete: bool,
 }
 
-/// What there is of a project.
+/// Amounts of a project's data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ProjectFactsView {
-    /// Stored events.
+    /// Number of stored events.
     pub(crate) events: u64,
     /// The earliest event time.
     pub(crate) first_event_at: Option<String>,
     /// The latest event time.
     pub(crate) last_event_at: Option<String>,
-    /// Batch exports.
+    /// Number of batch exports.
     pub(crate) exports: usize,
-    /// Configured transformations and other plugins.
+    /// Number of configs of transformations and other plugins.
     pub(crate) configs: usize,
 }
 
-/// One project.
+/// Returns one project.
 #[server(prefix = "/_fn", endpoint = "get_project")]
 pub(crate) async fn get_project(id: i64) -> Result<ProjectView, UiError> {
     use weir_service::policy::Action;
@@ -77,7 +77,7 @@ pub(crate) async fn get_project(id: i64) -> Result<ProjectView, UiError> {
     })
 }
 
-/// What there is of a project, and goes with it.
+/// Counts the data of a project, which is deleted with it.
 #[server(prefix = "/_fn", endpoint = "get_project_facts")]
 pub(crate) async fn get_project_facts(id: i64) -> Result<ProjectFactsView, UiError> {
     let (services, project) = enter_project(id).await?;
@@ -91,7 +91,7 @@ pub(crate) async fn get_project_facts(id: i64) -> Result<ProjectFactsView, UiErr
     })
 }
 
-/// Adds a project to an organization and leads to its start page.
+/// Adds a project to an organization and redirects to its start page.
 #[server(prefix = "/_fn", endpoint = "create_project")]
 pub(crate) async fn create_project(
     organization: String,
@@ -114,7 +114,7 @@ pub(crate) async fn create_project(
     Ok(())
 }
 
-/// Deletes the project with everything in it, if its name was typed.
+/// Deletes the project with all its data, if its name was typed.
 #[server(prefix = "/_fn", endpoint = "delete_project")]
 pub(crate) async fn delete_project(id: i64, typed_name: String) -> Result<(), UiError> {
     let (services, project) = enter_project(id).await?;
@@ -130,14 +130,14 @@ pub(crate) async fn delete_project(id: i64, typed_name: String) -> Result<(), Ui
     Ok(())
 }
 
-/// Changes those of the settings that were changed in the form.
+/// Updates the settings that were changed in the form.
 #[server(prefix = "/_fn", endpoint = "update_project")]
 pub(crate) async fn update_project(
     id: i64,
     #[server(default)] seen: String,
     name: String,
     timezone: String,
-    // A box that is not ticked is not sent.
+    // Browsers do not send unticked boxes.
     #[server(default)] anonymize_ips: bool,
     #[server(default)] person_processing_opt_out: bool,
 ) -> Result<(), UiError> {
@@ -172,7 +172,7 @@ pub(crate) async fn update_project(
     Ok(())
 }
 
-/// Says what a time zone has to be.
+/// Explains the format of a time zone in the error.
 pub(super) fn in_words(error: UiError) -> UiError {
     match error {
         UiError::Field(fault) if fault.attr.as_deref() == Some("timezone") => UiError::field(

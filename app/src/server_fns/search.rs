@@ -1,4 +1,4 @@
-//! Finding pages and things by name.
+//! Search for pages and objects by name.
 
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -7,28 +7,28 @@ use crate::context::{enter, ui_error};
 use crate::error::UiError;
 use crate::local_path::encode;
 
-/// A group of what was found.
+/// A group of results.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FoundGroup {
-    /// What it holds, such as Projects.
+    /// The kind of its results, such as Projects.
     pub(crate) title: String,
-    /// What was found.
+    /// The results.
     pub(crate) found: Vec<Found>,
 }
 
-/// One thing that was found.
+/// One result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Found {
-    /// Its name.
+    /// The name of the page or object.
     pub(crate) name: String,
-    /// The organization or project that it belongs to; may be empty.
+    /// Name of its organization or project. Can be empty.
     pub(crate) within: String,
-    /// Its page.
+    /// The address of its page.
     pub(crate) href: String,
 }
 
-/// Whatever has all words of the text in its name, by kind. Without a text all
-/// pages.
+/// Searches for objects whose names contain all words of the text, grouped by kind.
+/// Without a text it returns all pages.
 #[server(prefix = "/_fn", endpoint = "search")]
 pub(crate) async fn search(q: String) -> Result<Vec<FoundGroup>, UiError> {
     use weir_service::search::{Kind, Wanted};
@@ -62,7 +62,7 @@ pub(crate) async fn search(q: String) -> Result<Vec<FoundGroup>, UiError> {
     Ok(groups)
 }
 
-/// The pages whose names fit; all of them where nothing is wanted.
+/// The pages whose names match. All pages without a text.
 fn pages(
     wanted: &weir_service::search::Wanted,
     organization: Option<&(String, String)>,
@@ -84,13 +84,13 @@ fn pages(
     FoundGroup { title: "Pages".to_owned(), found: found.collect() }
 }
 
-/// The address of a member who was found: it stands after their name, in brackets.
+/// The e-mail address of a found member. It is in parentheses after the name.
 fn address(name: &str) -> &str {
     let bracketed = name.rsplit_once(" (").and_then(|(_, rest)| rest.strip_suffix(')'));
     bracketed.unwrap_or(name)
 }
 
-/// The word of a group of plugins in addresses of pages.
+/// The name of a plugin list in addresses.
 fn segment(group: weir_model::plugins::Group) -> &'static str {
     use weir_model::plugins::Group;
 

@@ -1,4 +1,5 @@
-//! The second factor: asked for at the sign-in, set up, changed, ended.
+//! The second factor: the second step of the sign-in, set-up, recovery codes, turning it
+//! off.
 
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -12,22 +13,22 @@ use crate::context::{
 use crate::error::UiError;
 use crate::local_path;
 
-/// Under this name recovery codes wait for the page that shows them.
+/// The key under which recovery codes are kept for the page that shows them.
 const FLASH: &str = "recovery codes";
-/// Where the second factor is turned on and off.
+/// The page where the second factor is turned on and off.
 const SECURITY: &str = "/account/security";
-/// Where recovery codes are shown.
+/// The page that shows recovery codes.
 const CODES: &str = "/account/security/codes";
 
 /// A sign-in that waits for a code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SecondStep {
-    /// How many codes were wrong.
+    /// Number of wrong codes.
     pub(crate) failures: u64,
 }
 
-/// The sign-in that waits for a code. Without one the way leads back to the
-/// beginning, and on to `next` for whoever is signed in.
+/// Returns the sign-in that waits for a code. Without one, redirects to the sign-in page,
+/// or to `next` if the user is signed in.
 #[server(prefix = "/_fn", endpoint = "get_second_step")]
 pub(crate) async fn get_second_step(next: String) -> Result<SecondStep, UiError> {
     let (services, visit) = anyone()?;
@@ -43,13 +44,13 @@ pub(crate) async fn get_second_step(next: String) -> Result<SecondStep, UiError>
     Err(UiError::SignIn)
 }
 
-/// Ends a sign-in with a code, and goes on to `next`.
+/// Completes a sign-in with a code, and redirects to `next`.
 #[server(prefix = "/_fn", endpoint = "end_sign_in")]
 pub(crate) async fn end_sign_in(code: String, next: String) -> Result<(), UiError> {
     end_with(&code, "code", &next).await
 }
 
-/// Ends a sign-in with a recovery code, and goes on to `next`.
+/// Completes a sign-in with a recovery code, and redirects to `next`.
 #[server(prefix = "/_fn", endpoint = "end_sign_in_recovering")]
 pub(crate) async fn end_sign_in_recovering(
     recovery_code: String,
@@ -75,12 +76,12 @@ async fn end_with(code: &str, field: &str, next: &str) -> Result<(), UiError> {
     Ok(())
 }
 
-/// The sign-in, which says that the one before waited too long.
+/// The sign-in page with the message that the previous sign-in timed out.
 fn too_late(next: &str) -> String {
     format!("/login?late=yes&next={}", local_path::encode(next))
 }
 
-/// A refusal, with that of the code at its field.
+/// Converts an error. An error about the code is moved to its field.
 fn at_code(error: weir_service::Error, field: &str) -> UiError {
     match error {
         weir_service::Error::Invalid(fault) if fault.code == "2fa_invalid" => {
@@ -91,18 +92,18 @@ fn at_code(error: weir_service::Error, field: &str) -> UiError {
     }
 }
 
-/// What somebody's second factor is like.
+/// The state of a user's second factor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FactorView {
-    /// Since when it is asked for; `None`: it is not.
+    /// Time since when it is on. `None`: it is off.
     pub(crate) since: Option<String>,
-    /// How many recovery codes are left.
+    /// Number of remaining recovery codes.
     pub(crate) codes_left: usize,
-    /// Names of the organizations that ask their members for one.
+    /// Names of the organizations that require it.
     pub(crate) demanded_by: Vec<String>,
 }
 
-/// The second factor of whoever is signed in.
+/// Returns the state of the user's second factor.
 #[server(prefix = "/_fn", endpoint = "get_second_factor")]
 pub(crate) async fn get_second_factor() -> Result<FactorView, UiError> {
     let (services, ctx) = enter()?;
@@ -114,7 +115,7 @@ pub(crate) async fn get_second_factor() -> Result<FactorView, UiError> {
     })
 }
 
-/// Begins the set-up of a second factor and leads to the page that goes on with it.
+/// Starts the set-up of a second factor and redirects to its page.
 #[server(prefix = "/_fn", endpoint = "begin_second_factor")]
 pub(crate) async fn begin_second_factor() -> Result<(), UiError> {
     let (services, ctx) = enter()?;
@@ -123,7 +124,7 @@ pub(crate) async fn begin_second_factor() -> Result<(), UiError> {
     Ok(())
 }
 
-/// Gives the set-up of a second factor up.
+/// Cancels the set-up of a second factor.
 #[server(prefix = "/_fn", endpoint = "cancel_second_factor")]
 pub(crate) async fn cancel_second_factor() -> Result<(), UiError> {
     let (services, ctx) = enter()?;
@@ -132,18 +133,19 @@ pub(crate) async fn cancel_second_factor() -> Result<(), UiError> {
     Ok(())
 }
 
-/// A second factor that waits to be confirmed. Not printable: it holds a secret.
+/// A second factor that is not confirmed yet. It has no `Debug`, because it contains a
+/// secret.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct EnrolmentView {
-    /// What codes are made from, in base32.
+    /// The secret for codes, in base32.
     pub(crate) secret: String,
-    /// The address of the account.
+    /// The e-mail address of the user.
     pub(crate) email: String,
-    /// When it stops waiting.
+    /// Time at which the set-up expires.
     pub(crate) expires_at: String,
 }
 
-/// The second factor that waits to be confirmed, if one does.
+/// Returns the second factor that is not confirmed yet, if there is one.
 #[server(prefix = "/_fn", endpoint = "get_enrolment")]
 pub(crate) async fn get_enrolment() -> Result<Option<EnrolmentView>, UiError> {
     let (services, ctx) = enter()?;
@@ -155,7 +157,7 @@ pub(crate) async fn get_enrolment() -> Result<Option<EnrolmentView>, UiError> {
     }))
 }
 
-/// Confirms a second factor with a code and leads to the page with recovery codes.
+/// Confirms a second factor with a code and redirects to the page with recovery codes.
 #[server(prefix = "/_fn", endpoint = "confirm_second_factor")]
 pub(crate) async fn confirm_second_factor(code: String) -> Result<(), UiError> {
     let (services, ctx) = enter()?;
@@ -174,7 +176,7 @@ pub(crate) async fn confirm_second_factor(code: String) -> Result<(), UiError> {
     Ok(())
 }
 
-/// Replaces all recovery codes and leads to the page that shows the new ones.
+/// Replaces all recovery codes and redirects to the page that shows the new ones.
 #[server(prefix = "/_fn", endpoint = "renew_recovery_codes")]
 pub(crate) async fn renew_recovery_codes(code: String) -> Result<(), UiError> {
     let (services, ctx, token) = enter_with_token()?;
@@ -186,14 +188,14 @@ pub(crate) async fn renew_recovery_codes(code: String) -> Result<(), UiError> {
     Ok(())
 }
 
-/// New recovery codes, the first time they are asked for.
+/// Returns the new recovery codes on the first call only.
 #[server(prefix = "/_fn", endpoint = "reveal_recovery_codes")]
 pub(crate) async fn reveal_recovery_codes() -> Result<Option<String>, UiError> {
     let (services, ctx, token) = enter_with_token()?;
     services.identity.take_flash(&ctx, &token, FLASH).await.map_err(ui_error)
 }
 
-/// Ends the second factor.
+/// Turns the second factor off.
 #[server(prefix = "/_fn", endpoint = "disable_second_factor")]
 pub(crate) async fn disable_second_factor(last_code: String) -> Result<(), UiError> {
     let (services, ctx) = enter()?;

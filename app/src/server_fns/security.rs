@@ -1,4 +1,4 @@
-//! What somebody signs in with: the password, and the sessions that are open.
+//! Security of a user: the password and the open sessions.
 
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -10,24 +10,24 @@ use crate::error::UiError;
 /// The page that lists sessions.
 const SECURITY: &str = "/account/security";
 
-/// A session as its owner sees it.
+/// A session as its user sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SessionView {
-    /// What it is named by.
+    /// Id of the session.
     pub(crate) id: String,
-    /// The browser and the system.
+    /// Browser and operating system.
     pub(crate) device: String,
-    /// Client address at sign-in.
+    /// IP address of the client at sign-in.
     pub(crate) address: Option<String>,
-    /// When the person last proved in it who they are.
+    /// Time at which the user last confirmed their identity in it.
     pub(crate) signed_in_at: String,
-    /// When it was last used.
+    /// Time of its last use.
     pub(crate) seen_at: String,
-    /// Whether it is the present one.
+    /// Whether it is the current session.
     pub(crate) is_this: bool,
 }
 
-/// The sessions of whoever is signed in, this one first.
+/// Lists the sessions of the user, the current one first.
 #[server(prefix = "/_fn", endpoint = "list_sessions")]
 pub(crate) async fn list_sessions() -> Result<Vec<SessionView>, UiError> {
     let (services, ctx) = enter()?;
@@ -52,7 +52,7 @@ pub(crate) async fn end_session(id: String) -> Result<(), UiError> {
     Ok(())
 }
 
-/// Ends all sessions but this one.
+/// Ends all sessions except the current one.
 #[server(prefix = "/_fn", endpoint = "end_other_sessions")]
 pub(crate) async fn end_other_sessions() -> Result<(), UiError> {
     let (services, ctx) = enter()?;

@@ -1,4 +1,4 @@
-//! The set-up of an empty instance.
+//! Set-up of an empty instance.
 
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -8,27 +8,27 @@ use crate::context::{
 };
 use crate::error::UiError;
 
-/// What a set-up link is worth.
+/// The state of a set-up link.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum SetupLink {
-    /// The form can be filled in.
+    /// The link is valid, so the form is shown.
     Valid {
         /// Whether a session cannot work at this address.
         insecure: bool,
     },
-    /// Its time is over.
+    /// The link has expired.
     Expired,
-    /// It was used, replaced, or never issued.
+    /// The link was used, replaced, or never issued.
     Unknown,
 }
 
-/// What the link with this token is worth; nothing once the instance is set up.
+/// Checks the link with this token. Not found once the instance is set up.
 #[server(prefix = "/_fn", endpoint = "check_setup_link")]
 pub(crate) async fn check_setup_link(token: String) -> Result<SetupLink, UiError> {
     use weir_service::identity::SetupTokenState;
 
     let (services, visit) = anyone()?;
-    // The token is in the address: it must not leave with a link.
+    // The address has the token. It must not be sent as referrer.
     add_header(http::header::REFERRER_POLICY, "no-referrer");
     if services.identity.is_set_up().await.map_err(ui_error)? {
         return Err(ui_error(weir_service::Error::NotFound("")));
@@ -41,7 +41,7 @@ pub(crate) async fn check_setup_link(token: String) -> Result<SetupLink, UiError
     })
 }
 
-/// Creates the first account, organization and project, and signs in.
+/// Creates the first user, organization and project, and signs in.
 #[server(prefix = "/_fn", endpoint = "set_up")]
 pub(crate) async fn set_up(
     token: String,

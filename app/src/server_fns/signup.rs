@@ -1,4 +1,4 @@
-//! Taking up an invite.
+//! Accepting an invite.
 
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -9,49 +9,49 @@ use crate::context::{
 use crate::error::UiError;
 use crate::local_path::encode;
 
-/// What the link of an invite is worth.
+/// The state of the link of an invite.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Invitation {
-    /// It can be taken up.
+    /// The invite can be accepted.
     Open {
-        /// What it says.
+        /// The content of the invite.
         says: Says,
-        /// Address of the invited person.
+        /// E-mail address of the invited user.
         email: String,
-        /// First name of the invited person; may be empty.
+        /// First name of the invited user. Can be empty.
         first_name: String,
-        /// Whether the invited person is signed in.
+        /// Whether the invited user is signed in.
         signed_in: bool,
         /// Whether a session cannot work at this address.
         insecure: bool,
     },
-    /// The address has an account: its owner signs in first.
+    /// The address belongs to a user, who must sign in first.
     SignIn(Says),
-    /// Whoever is signed in has another address.
+    /// The signed-in user has another address.
     OtherAddress {
-        /// Address of the invited person.
+        /// E-mail address of the invited user.
         invited: String,
-        /// Address of whoever is signed in.
+        /// E-mail address of the signed-in user.
         present: String,
     },
-    /// Whoever is signed in is a member already.
+    /// The signed-in user is already a member.
     AlreadyMember,
-    /// Its time is over.
+    /// The invite has expired.
     Expired,
-    /// There is no such invite, or not any more.
+    /// The invite does not exist, or no longer exists.
     Unknown,
 }
 
-/// What an invite says.
+/// The content of an invite.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Says {
-    /// First name of who invites; empty when that account is gone.
+    /// First name of the inviting user. Empty if that user is deleted.
     pub(crate) inviter: String,
     /// Name of the organization.
     pub(crate) organization: String,
-    /// What the person will be.
+    /// The level that the new member will have.
     pub(crate) level: String,
-    /// Words of the inviter; may be empty.
+    /// The message of the inviting user. Can be empty.
     pub(crate) message: String,
 }
 
@@ -66,13 +66,13 @@ impl From<weir_service::identity::Shown> for Says {
     }
 }
 
-/// What the link of this invite is worth to whoever opens it.
+/// Checks the link of an invite for the current visitor.
 #[server(prefix = "/_fn", endpoint = "get_invitation")]
 pub(crate) async fn get_invitation(id: String) -> Result<Invitation, UiError> {
     use weir_service::identity::InviteLink;
 
     let (services, visit) = anyone()?;
-    // The token is in the address: it must not leave with a link.
+    // The address has the token. It must not be sent as referrer.
     add_header(http::header::REFERRER_POLICY, "no-referrer");
     let found = services.identity.invite_link(visit.ctx.as_ref(), &id, &visit.peer).await;
     Ok(match found.map_err(ui_error)? {
@@ -93,8 +93,8 @@ pub(crate) async fn get_invitation(id: String) -> Result<Invitation, UiError> {
     })
 }
 
-/// Makes an account from an invite, and signs in, or goes on to the page that says
-/// that the address is to be confirmed.
+/// Creates a user from an invite, and signs in or redirects to the page about confirming
+/// the e-mail address.
 #[server(prefix = "/_fn", endpoint = "sign_up")]
 pub(crate) async fn sign_up(
     id: String,
@@ -118,7 +118,7 @@ pub(crate) async fn sign_up(
     Ok(())
 }
 
-/// Takes up an invite with the account of whoever is signed in.
+/// Accepts an invite as the signed-in user.
 #[server(prefix = "/_fn", endpoint = "join_organization")]
 pub(crate) async fn join_organization(id: String) -> Result<(), UiError> {
     let (services, ctx) = enter()?;
@@ -128,7 +128,7 @@ pub(crate) async fn join_organization(id: String) -> Result<(), UiError> {
     Ok(())
 }
 
-/// Ends the session and leads back to the invite, for the person whom it is for.
+/// Ends the session and redirects to the invite, for the user with the invited address.
 #[server(prefix = "/_fn", endpoint = "sign_out_to_join")]
 pub(crate) async fn sign_out_to_join(id: String) -> Result<(), UiError> {
     let (services, ctx) = enter()?;

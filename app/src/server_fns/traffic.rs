@@ -1,4 +1,4 @@
-//! What reached a project, counted over time.
+//! Traffic of a project over time.
 
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -8,88 +8,88 @@ use crate::context::{enter_project, ui_error};
 use crate::error::UiError;
 use crate::ui::field::moment;
 
-/// Points of a trend.
+/// Number of points of a trend.
 const TREND: usize = 24;
 
-/// What reached a project within a range.
+/// Traffic of a project in a time range. Lists have one value for each step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TrafficView {
-    /// When each step begins.
+    /// Start time of each step.
     pub(crate) times: Vec<String>,
-    /// When the last one ends.
+    /// End time of the last step.
     pub(crate) end: String,
-    /// Seconds of a step.
+    /// Length of a step, in seconds.
     pub(crate) step_seconds: i64,
-    /// Events that were stored.
+    /// Number of stored events.
     pub(crate) accepted: Vec<u64>,
-    /// Events that were not.
+    /// Number of dropped events.
     pub(crate) dropped: Vec<u64>,
-    /// Requests that were refused.
+    /// Number of refused requests.
     pub(crate) rejected: Vec<u64>,
-    /// Milliseconds within which half of the requests were answered.
+    /// Median response time, in milliseconds.
     pub(crate) half: Vec<Option<u64>>,
-    /// The same for 95 of 100.
+    /// 95th percentile of the response time, in milliseconds.
     pub(crate) most: Vec<Option<u64>>,
-    /// Bytes that waited to be applied, of the whole instance.
+    /// Bytes in the log that were not applied yet, for the whole instance.
     pub(crate) waiting: Vec<u64>,
-    /// Bytes of the largest body; none without requests.
+    /// Size of the largest body, in bytes. `None` without requests.
     pub(crate) largest: Vec<Option<u64>>,
-    /// All of it together.
+    /// Totals of the range.
     pub(crate) total: Totals,
-    /// The same for as long before, if asked for and kept.
+    /// Totals of the previous range of the same length, if requested and still stored.
     pub(crate) before: Option<Totals>,
-    /// When the latest event came.
+    /// Time at which the latest event was received.
     pub(crate) last_event: Option<String>,
-    /// Codes with how often each was given, over time.
+    /// Counts over time by reason code.
     pub(crate) trends: Vec<(String, Vec<u64>)>,
-    /// What is about the instance, for those who run it.
+    /// Requests without a known project, for staff only.
     pub(crate) strangers: Option<StrangersView>,
 }
 
-/// Sums over a range.
+/// Totals of a range.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Totals {
-    /// Events that were stored.
+    /// Number of stored events.
     pub(crate) accepted: u64,
-    /// Events that were not.
+    /// Number of dropped events.
     pub(crate) dropped: u64,
-    /// Requests that were refused.
+    /// Number of refused requests.
     pub(crate) rejected: u64,
-    /// Requests that were answered with 200.
+    /// Number of requests answered with 200.
     pub(crate) requests: u64,
-    /// Milliseconds within which half of them were answered.
+    /// Median response time, in milliseconds.
     pub(crate) half: Option<u64>,
-    /// The same for 95 of 100.
+    /// 95th percentile of the response time, in milliseconds.
     pub(crate) most: Option<u64>,
-    /// Bytes of the largest body.
+    /// Size of the largest body, in bytes.
     pub(crate) largest: u64,
-    /// Bytes of a body on average.
+    /// Average size of a body, in bytes.
     pub(crate) mean: u64,
-    /// Refusals by code.
+    /// Refused requests by code.
     pub(crate) refusals: Vec<(String, u64)>,
 }
 
-/// Requests of which no project is known.
+/// Requests without a known project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct StrangersView {
-    /// Refusals by code.
+    /// Refused requests by code.
     pub(crate) refusals: Vec<(String, u64)>,
-    /// Keys that no project has.
+    /// Requests with keys of no project.
     pub(crate) keys: Vec<UnknownView>,
 }
 
-/// Requests with a key that no project has, from one sender.
+/// Requests of one sender with a key of no project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct UnknownView {
     /// The beginning of the key.
     pub(crate) mask: String,
-    /// Address of the sender.
+    /// IP address of the sender.
     pub(crate) caller: String,
-    /// How many requests.
+    /// Number of requests.
     pub(crate) count: u64,
-    /// The first one.
+    /// Time of the first request.
     pub(crate) first_at: String,
-    /// The last one.
+    /// Time of the last request.
     pub(crate) last_at: String,
 }
 
@@ -110,13 +110,13 @@ impl From<weir_model::traffic::Counts> for Totals {
     }
 }
 
-/// The time from one moment to before another, as an address has them.
+/// The time range between two times of an address. The end is exclusive.
 pub(crate) fn between(from: &str, to: &str) -> Option<(Timestamp, Timestamp)> {
     moment(from).zip(moment(to)).filter(|(from, to)| from < to)
 }
 
-/// What reached a project from one moment to before another or, where these are
-/// none, within a range that ends now: `1h`, `6h`, `24h`, `7d` or `30d`.
+/// Returns the traffic of a project between two times (the end is exclusive). Without
+/// times, of a range that ends now: `1h`, `6h`, `24h`, `7d` or `30d`.
 #[server(prefix = "/_fn", endpoint = "get_traffic")]
 pub(crate) async fn get_traffic(
     project: i64,
@@ -192,7 +192,7 @@ pub(crate) async fn get_traffic(
     })
 }
 
-/// The codes that are refusals, the most frequent first.
+/// The codes of refusals, the most frequent first.
 fn refusals(reasons: std::collections::BTreeMap<String, u64>) -> Vec<(String, u64)> {
     use weir_model::traffic::Refusal;
 

@@ -1,4 +1,4 @@
-//! What was dropped or altered on its way into a project, counted by reason.
+//! Dropped and altered events of a project, counted by reason.
 
 use std::cmp::Reverse;
 
@@ -10,70 +10,71 @@ use weir_model::outcomes::Meaning;
 use crate::context::{enter_project, ui_error};
 use crate::error::UiError;
 
-/// Events of one page of the list.
+/// Events on one page of the list.
 const AFFECTED: usize = 50;
 
-/// One reason as pages show it.
+/// A reason with its count, as pages show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ReasonView {
-    /// Its code, of which `weir_model::outcomes` knows the words.
+    /// The reason code. `weir_model::outcomes` has the texts.
     pub(crate) code: String,
-    /// How many events.
+    /// Number of events.
     pub(crate) count: u64,
-    /// First time.
+    /// Time of the first event.
     pub(crate) first_at: String,
-    /// Last time.
+    /// Time of the last event.
     pub(crate) last_at: String,
-    /// The newest one that was kept.
+    /// The newest stored sample.
     pub(crate) sample: Option<SampleView>,
 }
 
-/// One event that was dropped or altered.
+/// A dropped or altered event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SampleView {
-    /// When it reached us.
+    /// When the server received it.
     pub(crate) received_at: String,
-    /// What the reason does not say: which transformation dropped it.
+    /// Detail of the reason, such as the transformation that dropped the event.
     pub(crate) detail: Option<String>,
-    /// Name, if it had one.
+    /// Event name, if it had one.
     pub(crate) event: Option<String>,
-    /// Whom it was about, if it said.
+    /// Distinct id, if it had one.
     pub(crate) distinct_id: Option<String>,
-    /// As received (of a stored event: its properties), cut when long.
+    /// The event as received; for a stored event, its properties. Long texts are
+    /// truncated.
     pub(crate) payload: String,
 }
 
-/// A dropped or altered event in the list of them.
+/// An entry in the list of dropped and altered events.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct AffectedView {
-    /// Codes, of which `weir_model::outcomes` knows the words.
+    /// Reason codes. `weir_model::outcomes` has the texts.
     pub(crate) codes: Vec<String>,
     /// The event.
     pub(crate) event: SampleView,
 }
 
-/// A part of the list.
+/// A page of the list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct AffectedPage {
     /// The events, newest first.
     pub(crate) events: Vec<AffectedView>,
-    /// Where older ones begin.
+    /// Cursor of older events.
     pub(crate) older: Option<String>,
-    /// Codes that were given in the project, to choose from.
+    /// Reason codes of the project, for the filter.
     pub(crate) codes: Vec<String>,
-    /// How many events cannot be read.
+    /// Number of events that cannot be read.
     pub(crate) unreadable: u64,
 }
 
-/// Dropped and altered events: of a code unless it is empty, that reached us between
-/// two moments.
+/// Lists dropped and altered events that were received between two times, optionally with
+/// one reason code only.
 #[server(prefix = "/_fn", endpoint = "list_affected")]
 pub(crate) async fn list_affected(
     project: i64,
     #[server(default)] code: String,
     #[server(default)] from: String,
     #[server(default)] to: String,
-    // Where the page before ended.
+    // Cursor of the previous page.
     #[server(default)] behind: String,
 ) -> Result<AffectedPage, UiError> {
     use weir_model::warnings::AffectedQuery;
@@ -84,7 +85,7 @@ pub(crate) async fn list_affected(
     let counts = services.events.warnings(&project).await.map_err(ui_error)?;
     let query = AffectedQuery {
         code: Some(code).filter(|code| !code.is_empty()),
-        // The moment itself belongs to what is shown.
+        // The range includes its start.
         after: moment(&from)
             .map(|from| weir_model::Timestamp::from_micros(from.micros().saturating_sub(1))),
         before: moment(&to),
@@ -108,8 +109,8 @@ pub(crate) async fn list_affected(
     Ok(AffectedPage { events: events.collect(), older, codes, unreadable: page.unreadable })
 }
 
-/// All reasons that were given in a project: those for which events are missing
-/// come first, and of each kind the one that was seen last.
+/// Lists the reason codes of a project. Reasons for dropped events come first; within
+/// each group the most recent first.
 #[server(prefix = "/_fn", endpoint = "list_reasons")]
 pub(crate) async fn list_reasons(project: i64) -> Result<Vec<ReasonView>, UiError> {
     let (services, project) = enter_project(project).await?;

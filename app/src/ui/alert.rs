@@ -1,16 +1,16 @@
-//! Messages in place: what failed and what to do, and notes.
+//! Messages within a page: errors with advice, and notes.
 
 use leptos::prelude::*;
 
 use super::icon::Icon;
 use crate::error::UiError;
 
-/// A message about something that needs attention.
+/// A message that needs the user's attention.
 #[component]
 pub(crate) fn Alert(
     /// `error`, `warning` or `note`.
     kind: &'static str,
-    /// Whether the page begins here.
+    /// Whether the message gets the focus when the page is loaded.
     #[prop(optional)]
     autofocus: bool,
     /// The message.
@@ -34,12 +34,12 @@ pub(crate) fn Alert(
     }
 }
 
-/// An error in words, with its code and the id that the log knows it by.
+/// An error with its text, its code, and the request id for a search in the log.
 #[component]
 pub(crate) fn ErrorAlert(
     /// The error.
     error: UiError,
-    /// Whether the page begins here.
+    /// Whether the message gets the focus when the page is loaded.
     #[prop(optional)]
     autofocus: bool,
 ) -> impl IntoView {

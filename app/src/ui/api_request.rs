@@ -1,4 +1,4 @@
-//! What a page does, as a request to the API that anybody can repeat.
+//! Shows an action of a page as a request to the API, so that users can automate it.
 
 use leptos::prelude::*;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use super::blanks::{self, As};
 use super::copy::CopyButton;
 use crate::context::visit;
 
-/// How to write fields that are more than a text.
+/// Explanations of fields that are not plain text.
 const RULES: [(As, &str); 5] = [
     (As::Optional, " One that is optional is null when it is empty."),
     (As::Time, " A time is such as \"2026-01-02T03:04:00Z\", or null."),
@@ -18,54 +18,54 @@ const RULES: [(As, &str); 5] = [
 
 /// A request to the API.
 pub(crate) struct ApiCall {
-    /// Method.
+    /// HTTP method.
     pub(crate) method: &'static str,
     /// Path, with its query.
     pub(crate) path: String,
-    /// The scope that the key needs; empty when any key will do.
+    /// The scope that the key needs. Empty if any key is sufficient.
     pub(crate) scope: &'static str,
-    /// What is sent. A string such as `"{name}"` stands for a field of the form
-    /// around it (`blanks`).
+    /// The body. A string such as `"{name}"` stands for a field of the form around it
+    /// (`blanks`).
     pub(crate) body: Option<Value>,
 }
 
 impl ApiCall {
-    /// A request that sends nothing.
+    /// A request without a body.
     pub(crate) fn new(method: &'static str, path: String, scope: &'static str) -> Self {
         Self { method, path, scope, body: None }
     }
 
-    /// The same with what is sent.
+    /// The request with a body.
     pub(crate) fn with(self, body: Value) -> Self {
         Self { body: Some(body), ..self }
     }
 }
 
-/// A request to the API, for whoever asks for it. Within a form scripts fill in
-/// what is typed (`behaviours::api_request`).
+/// A collapsed request to the API. In a form, scripts fill in the typed values
+/// (`behaviours::api_request`).
 #[component]
 pub(crate) fn ApiRequest(
     /// The request.
     call: ApiCall,
-    /// What it does, where what it stands beside does not say so: `switch off`.
+    /// The action, such as `switch off`, where the page does not name it next to the
+    /// request.
     #[prop(into, optional)]
     of: String,
 ) -> impl IntoView {
     shown(curl(&origin(), &call), call.scope, of)
 }
 
-/// A request that sends a file, for whoever asks for it: the form that it stands for
-/// carries one too.
+/// A collapsed request that uploads a file, for forms with a file.
 #[component]
 pub(crate) fn ApiUpload(
     /// The request, without a body.
     call: ApiCall,
-    /// The field that carries the file.
+    /// The field of the file.
     #[prop(into)]
     field: String,
-    /// A name in the place of the file's.
+    /// An example of a file name.
     file: &'static str,
-    /// What it does.
+    /// The action.
     #[prop(into, optional)]
     of: String,
 ) -> impl IntoView {
@@ -111,7 +111,7 @@ fn shown(command: String, scope: &'static str, of: String) -> AnyView {
     .into_any()
 }
 
-/// The request as a command for a shell.
+/// The request as a shell command.
 fn curl(origin: &str, call: &ApiCall) -> String {
     let ApiCall { method, path, body, .. } = call;
     let mut lines = Vec::new();
@@ -125,12 +125,12 @@ fn curl(origin: &str, call: &ApiCall) -> String {
     lines.join(" \\\n")
 }
 
-/// The same with a file.
+/// The upload as a shell command.
 fn upload(origin: &str, call: &ApiCall, field: &str, file: &str) -> String {
     format!("{} \\\n  -F {}", curl(origin, call), quoted(&format!("{field}=@{file}")))
 }
 
-/// The text as one word for a shell.
+/// Quotes a text as one word of a shell.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }

@@ -1,31 +1,30 @@
-//! Blanks in a JSON text: a string such as `"{name}"` stands for the value of a
-//! form's field. The server writes them, scripts fill them in.
+//! Blanks in a JSON text: a string such as `"{name}"` stands for the value of a form
+//! field. The server writes them, and scripts fill them in.
 //!
-//! A word after the name says what the text of the field becomes: `"{name:optional}"`
-//! is `null` when it is empty, `"{name:time}"` too, `"{name:list}"` a list of its lines or
-//! `null`,
-//! `"{name:object}"` the JSON object that it holds, and `"{name:secret}"` never more
-//! than three dots in its place.
+//! A word after the name defines the conversion of the field's text: `"{name:optional}"`
+//! and `"{name:time}"` are `null` when the field is empty, `"{name:list}"` is a list of
+//! its lines or `null`, `"{name:object}"` is the JSON object in the field, and
+//! `"{name:secret}"` is three dots instead of the value.
 
-/// What a field's text becomes.
+/// The conversion of a field's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum As {
     /// A text.
     Text,
-    /// A text; empty: `null`.
+    /// A text. Empty: `null`.
     Optional,
-    /// A point in time; empty: `null`.
+    /// A time. Empty: `null`.
     Time,
-    /// A list of the lines that are not empty; none: `null`.
+    /// A list of the lines that are not empty. No lines: `null`.
     List,
-    /// The JSON object; empty: one with nothing in it.
+    /// A JSON object. Empty: an object without members.
     Object,
-    /// Dots in the place of a text that is not shown; empty: `null`.
+    /// Dots instead of a secret text. Empty: `null`.
     Secret,
 }
 
-/// The text with every blank that `value` knows replaced by what it gives for the
-/// field's name.
+/// Replaces the blanks in a text. `value` returns the value for a field name; blanks for
+/// which it returns `None` stay.
 pub(crate) fn fill(text: &str, mut value: impl FnMut(&str, As) -> Option<String>) -> String {
     const START: &str = "\"{";
     const END: &str = "}\"";
@@ -56,7 +55,7 @@ pub(crate) fn fill(text: &str, mut value: impl FnMut(&str, As) -> Option<String>
     filled
 }
 
-/// The name of the field and what its text becomes; anything else in braces is a value.
+/// The field name and the conversion of a blank. `None`: the braces are ordinary text.
 fn parts(blank: &str) -> Option<(&str, As)> {
     let (name, kind) = match blank.split_once(':') {
         None => (blank, As::Text),

@@ -1,19 +1,19 @@
-//! Numbers of bytes for people.
+//! Formats numbers of bytes.
 
-/// `312 B`, `1.2 KiB`, `4.0 MiB`, `1.5 GiB`, in the form that the viewer has chosen.
+/// `312 B`, `1.2 KiB`, `4.0 MiB`, `1.5 GiB`, in the viewer's number format.
 #[cfg(feature = "ssr")]
 pub(crate) fn text(bytes: u64) -> String {
     written(bytes, super::number::form().decimal())
 }
 
-/// The same in one form, for islands: what they draw is the same on both sides, and the
-/// browser does not know what the viewer has chosen.
+/// The same in a fixed format, for islands. Server and browser must draw the same text,
+/// and the browser does not know the viewer's number format.
 pub(crate) fn plain(bytes: u64) -> String {
     written(bytes, '.')
 }
 
-/// Without floating point, whose formatting would cost the browser more than the rest of
-/// the list.
+/// Uses no floating point, because its formatting code would make the browser build much
+/// larger.
 fn written(bytes: u64, point: char) -> String {
     const KIB: u64 = 1 << 10;
     const MIB: u64 = 1 << 20;

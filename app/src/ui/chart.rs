@@ -1,7 +1,7 @@
-//! Charts, drawn by the server: a heading, a sentence that says what they show,
-//! the drawing, and the numbers themselves for whoever wants them.
+//! Charts, drawn by the server: a heading, a summary sentence, the drawing, and a table
+//! with the numbers.
 //!
-//! A drawing is stretched to the room there is, so its texts stand beside it.
+//! The drawing is stretched to the available width, so its texts are outside of it.
 
 mod scale;
 
@@ -13,17 +13,17 @@ use super::status::Tone;
 use super::table::{Column, Line, Table, cell};
 use super::time::Time;
 
-/// One of the things that a chart shows.
+/// A series of a chart.
 pub(crate) struct Series {
-    /// What it is.
+    /// Label of the series.
     pub(crate) label: &'static str,
-    /// How good it is, which says how it is drawn.
+    /// Tone of the series, which defines its style.
     pub(crate) tone: Tone,
-    /// A value for each time; none where nothing is known.
+    /// A value for each time. `None`: unknown.
     pub(crate) values: Vec<Option<u64>>,
 }
 
-/// A bar for each time, with the series on each other.
+/// Stacked bars, one for each time.
 #[component]
 pub(crate) fn Bars(
     /// Id of the chart.
@@ -31,16 +31,16 @@ pub(crate) fn Bars(
     /// The heading.
     #[prop(into)]
     title: String,
-    /// What it shows, in a sentence.
+    /// A sentence that summarizes the chart.
     #[prop(into)]
     summary: String,
-    /// The times, RFC 3339.
+    /// The times, in RFC 3339.
     times: Vec<String>,
     /// What is shown.
     series: Vec<Series>,
-    /// What is counted, such as `events`.
+    /// The unit, such as `events`.
     unit: &'static str,
-    /// When the last step ends: one may drag over the chart to look closer.
+    /// End time of the last step. With it, users can drag over the chart to zoom in.
     #[prop(into, optional)]
     until: Option<String>,
 ) -> impl IntoView {
@@ -86,16 +86,16 @@ pub(crate) fn Lines(
     /// The heading.
     #[prop(into)]
     title: String,
-    /// What it shows, in a sentence.
+    /// A sentence that summarizes the chart.
     #[prop(into)]
     summary: String,
-    /// The times, RFC 3339.
+    /// The times, in RFC 3339.
     times: Vec<String>,
     /// What is shown.
     series: Vec<Series>,
-    /// What is counted, such as `milliseconds`.
+    /// The unit, such as `milliseconds`.
     unit: &'static str,
-    /// When the last step ends: one may drag over the chart to look closer.
+    /// End time of the last step. With it, users can drag over the chart to zoom in.
     #[prop(into, optional)]
     until: Option<String>,
 ) -> impl IntoView {
@@ -112,12 +112,12 @@ pub(crate) fn Lines(
     Chart { id, title, summary, times, series, unit, ceiling, until }.drawn(lines)
 }
 
-/// A line as large as a word.
+/// A line chart of the size of a word.
 #[component]
 pub(crate) fn Spark(
     /// The values, the oldest first.
     values: Vec<u64>,
-    /// What they show, in a sentence.
+    /// A sentence that summarizes the values.
     #[prop(into)]
     summary: String,
 ) -> impl IntoView {
@@ -139,7 +139,7 @@ fn frame(values: usize) -> String {
     format!("0 0 {} {HEIGHT}", scale::width(values))
 }
 
-/// What all charts have.
+/// Shared data of all charts.
 struct Chart {
     id: &'static str,
     title: String,
@@ -164,7 +164,7 @@ impl Chart {
             .collect_view();
         let caption = format!("{title}, {unit}");
         let (columns, lines) = table(&times, &series);
-        // What is dragged over; of the width of one place to begin with.
+        // The selected range of a drag. Its initial width is one slot.
         let brush = until.is_some().then(|| {
             let (slot, height) = (SLOT.to_string(), HEIGHT.to_string());
             view! { <rect class="chart-brush" x="0" y="0" width=slot.clone() height=height data-slot=slot /> }
@@ -192,7 +192,7 @@ impl Chart {
     }
 }
 
-/// The numbers of a chart.
+/// The table with the numbers of a chart.
 fn table(times: &[String], series: &[Series]) -> (Vec<Column>, Vec<Line>) {
     let mut columns = vec![Column::text("Time")];
     columns.extend(series.iter().map(|series| Column::number(series.label)));

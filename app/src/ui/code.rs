@@ -1,16 +1,16 @@
-//! Texts for machines: snippets to copy, and sources to read line by line.
+//! Code blocks: snippets to copy, and sources with line numbers.
 
 use leptos::prelude::*;
 
 use super::copy::CopyButton;
 
-/// A text with a button that copies it.
+/// A text with a copy button.
 #[component]
 pub(crate) fn Code(
     /// The text.
     #[prop(into)]
     text: String,
-    /// What it is.
+    /// Name of the content, for screen readers.
     what: &'static str,
 ) -> impl IntoView {
     view! {
@@ -22,7 +22,7 @@ pub(crate) fn Code(
     .into_any()
 }
 
-/// A source with a number before each line, which is a link to the line.
+/// A source text with line numbers, which are links to the lines.
 #[component]
 pub(crate) fn Source(
     /// The text.

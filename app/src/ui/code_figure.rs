@@ -1,15 +1,15 @@
-//! Texts for machines under a caption: payloads, commands, codes.
+//! Code blocks with a caption: payloads, commands, codes.
 
 use leptos::prelude::*;
 
 use super::copy::CopyButton;
 
-/// A text under a caption, with a button that copies it.
+/// A text with a caption and a copy button.
 #[component]
 pub(crate) fn CodeFigure(
-    /// What stands above.
+    /// The caption.
     caption: &'static str,
-    /// What is copied.
+    /// Name of the content, for screen readers.
     what: &'static str,
     /// The text.
     #[prop(into)]

@@ -1,25 +1,24 @@
-//! Asking before something that costs: a disclosure that says what follows, and
-//! for what cannot be undone a name to type.
+//! Confirmation of actions with consequences: details that explain them, and for
+//! irreversible actions a name to type.
 
 use leptos::prelude::*;
 
 use super::field::Field;
 use super::form::Sent;
 
-/// A button that opens what follows and the form that does it.
+/// A button that opens the explanation and the form.
 #[component]
 pub(crate) fn Confirm(
-    /// What the button says, such as `Revoke`.
+    /// The label of the button, such as `Revoke`.
     #[prop(into)]
     button: String,
-    /// The thing it is about, for people who do not see what the button stands
-    /// beside.
+    /// Name of the affected object, for screen readers.
     #[prop(into, optional)]
     of: String,
-    /// Whether something is lost.
+    /// Whether data is lost.
     #[prop(optional)]
     danger: bool,
-    /// What follows, and the form with its verb.
+    /// The explanation, and the form with its submit button.
     children: Children,
 ) -> impl IntoView {
     let class = if danger { "button button-risk" } else { "button" };
@@ -35,22 +34,22 @@ pub(crate) fn Confirm(
     .into_any()
 }
 
-/// The name to type and the button, within a form. The server checks the name as
-/// `typed_name`; scripts hold the button back until it fits.
+/// The name field and the submit button of a form. The server checks the name as
+/// `typed_name`; scripts disable the button until the name is right.
 #[component]
 pub(crate) fn TypedConfirm(
-    /// What became of the form.
+    /// The result of the form.
     sent: Sent,
-    /// What must be typed.
+    /// The name to type.
     #[prop(into)]
     name_to_type: String,
     /// Label of the field.
     #[prop(into)]
     label: String,
-    /// Verb and object.
+    /// The label of the button: verb and object.
     #[prop(into)]
     verb: String,
-    /// The same while an answer is awaited.
+    /// The label of the button while the request runs.
     #[prop(into)]
     busy: String,
 ) -> impl IntoView {

@@ -1,14 +1,14 @@
-//! Values to take along. `behaviours::copy` makes the button work.
+//! Copy buttons. `behaviours::copy` handles their clicks.
 
 use leptos::prelude::*;
 
 use super::icon::Icon;
 
-/// A button that copies the code within the nearest `data-copyable` around it.
-/// Hidden without scripts: the code can be selected.
+/// A button that copies the code in the nearest `data-copyable` ancestor. Without scripts
+/// it is hidden, and users select the code.
 #[component]
 pub(crate) fn CopyButton(
-    /// What it copies, for people who do not see what the button stands beside.
+    /// Name of the copied value, for screen readers.
     what: &'static str,
 ) -> impl IntoView {
     view! {
@@ -21,13 +21,13 @@ pub(crate) fn CopyButton(
     }
 }
 
-/// A value in full with its button.
+/// A complete value with a copy button.
 #[cfg(feature = "ssr")]
 #[component]
 pub(crate) fn CopyValue(
     /// The value.
     text: String,
-    /// What it is.
+    /// Name of the value, for screen readers.
     what: &'static str,
 ) -> impl IntoView {
     view! {

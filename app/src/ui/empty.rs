@@ -1,5 +1,5 @@
-//! What a part of a page shows in place of its content: nothing yet, nothing
-//! that fits, not allowed, failed.
+//! Replacements for the content of a panel: no data yet, no match, no permission, an
+//! error.
 
 use leptos::prelude::*;
 
@@ -7,13 +7,13 @@ use super::alert::ErrorAlert;
 use super::icon::Icon;
 use crate::error::UiError;
 
-/// Nothing is there yet: what is missing, why it helps, and one thing to do.
+/// There is no data yet: what is missing, why it is useful, and the next step.
 #[component]
 pub(crate) fn Empty(
     /// What is missing.
     #[prop(into)]
     title: String,
-    /// Why it helps, and the way to it.
+    /// Why it is useful, and the next step.
     children: Children,
 ) -> impl IntoView {
     view! {
@@ -25,13 +25,13 @@ pub(crate) fn Empty(
     .into_any()
 }
 
-/// Something is there, but nothing that fits.
+/// There is data, but none matches the filter.
 #[component]
 pub(crate) fn NoMatch(
-    /// What was asked for, in words.
+    /// The filter in words.
     #[prop(into)]
     filter: String,
-    /// The same page without a filter.
+    /// The address of the page without the filter.
     #[prop(into)]
     clear: String,
 ) -> impl IntoView {
@@ -44,10 +44,10 @@ pub(crate) fn NoMatch(
     .into_any()
 }
 
-/// What is shown can be looked at only.
+/// The user can read the data but not change it.
 #[component]
 pub(crate) fn ReadOnly(
-    /// Who can change it, or who can allow it.
+    /// Which users can change it, or can give the permission.
     #[prop(into)]
     why: String,
 ) -> impl IntoView {
@@ -60,8 +60,8 @@ pub(crate) fn ReadOnly(
     .into_any()
 }
 
-/// A part of a page that waits for its own data: as `drawn`, or with what failed
-/// in its place. The rest of the page stays usable.
+/// A panel that awaits its own data, and shows an error in its place if that fails. The
+/// rest of the page stays usable.
 pub(crate) fn panel<F>(drawn: F) -> AnyView
 where
     F: Future<Output = Result<AnyView, UiError>> + Send + 'static,

@@ -1,5 +1,5 @@
-//! Labelled fields: label above, hint below, fault below the hint, tied to the
-//! field for assistive technology.
+//! Labelled fields: label above, hint below, error below the hint, linked to the field
+//! for screen readers.
 
 mod choice;
 mod instant;
@@ -22,7 +22,7 @@ pub(crate) use instant::{MomentField, moment, shown as moment_shown};
 pub(crate) use secret::SecretField;
 pub(crate) use text::{Field, TextArea, TextLine};
 
-/// What was entered into a form that was not saved.
+/// Typed values of a form that was not saved.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Typed(Arc<Entered>);
 
@@ -33,7 +33,7 @@ struct Entered {
 }
 
 impl Typed {
-    /// Of these fields; the first of a name counts.
+    /// From the fields of a form. If a name occurs several times, the first one counts.
     pub(crate) fn new(fields: Vec<(String, String)>) -> Self {
         let mut values = BTreeMap::new();
         for (name, value) in fields {
@@ -43,20 +43,21 @@ impl Typed {
         Self(Arc::new(Entered { values, seen }))
     }
 
-    /// The form: the path of the function that it was sent to.
+    /// The form, identified by the path of its server function.
     pub(crate) fn function(&self) -> Option<&str> {
         self.0.values.get(FUNCTION).map(String::as_str)
     }
 
-    /// What was entered into the field of this name, if that is not what it showed
-    /// before: a field that was left alone shows what is stored.
+    /// The typed value of a field, if it differs from the value that the form showed.
+    /// Unchanged fields show the stored value.
     fn value(&self, name: &str) -> Option<&str> {
         let value = self.0.values.get(name)?;
         let is_own = self.0.seen.print(name).is_none_or(|print| print != fingerprint(value));
         is_own.then_some(value.as_str())
     }
 
-    /// The same of a box. One that is not ticked is not sent: what was sent says it all.
+    /// The typed state of a box, if it differs from the state that the form showed.
+    /// Browsers do not send unticked boxes, so a missing value means unticked.
     fn ticked(&self, name: &str) -> Option<bool> {
         let is_ticked = self.0.values.contains_key(name);
         let word = if is_ticked { TICKED } else { "" };
@@ -64,7 +65,7 @@ impl Typed {
         is_own.then_some(is_ticked)
     }
 
-    /// The fingerprint that the field of this name had, if something else was entered.
+    /// The previous fingerprint of a field, if the user changed the field.
     pub(crate) fn seen(&self, name: &str) -> Option<&str> {
         let print = self.0.seen.print(name)?;
         let is_own = self.value(name).is_some() || self.ticked(name) == Some(false);
@@ -72,19 +73,19 @@ impl Typed {
     }
 }
 
-/// The value a field begins with.
+/// The initial value of a field.
 pub(crate) fn initial(name: &str, otherwise: String) -> String {
     let typed = use_context::<Typed>();
     typed.and_then(|typed| typed.value(name).map(str::to_owned)).unwrap_or(otherwise)
 }
 
-/// Whether a box begins ticked.
+/// Whether a box is initially ticked.
 pub(crate) fn ticked(sent: Sent, name: &str, otherwise: bool) -> bool {
     let typed = use_context::<Typed>().filter(|_| sent.is_back());
     typed.and_then(|typed| typed.ticked(name)).unwrap_or(otherwise)
 }
 
-/// Attributes of a field that tie it to its hint and fault.
+/// Attributes that link a field to its hint and error.
 #[derive(Clone)]
 pub(crate) struct Ties {
     name: String,
@@ -93,13 +94,13 @@ pub(crate) struct Ties {
 }
 
 impl Ties {
-    /// Ties of the field `name` to what became of its form.
+    /// The attributes of the field `name`, for this result of its form.
     pub(crate) fn new(name: impl Into<String>, hint: impl Into<String>, sent: Sent) -> Self {
         let name = name.into();
         Self { fault: sent.fault(&name), hint: hint.into(), name }
     }
 
-    /// For `aria-describedby`.
+    /// The value of `aria-describedby`.
     pub(crate) fn described_by(&self) -> Option<String> {
         let hint = (!self.hint.is_empty()).then(|| format!("{}-hint", self.name));
         let fault = self.fault.as_ref().map(|_| format!("{}-fault", self.name));
@@ -109,12 +110,12 @@ impl Ties {
         }
     }
 
-    /// For `aria-invalid`.
+    /// The value of `aria-invalid`.
     pub(crate) fn invalid(&self) -> Option<&'static str> {
         self.fault.as_ref().map(|_| "true")
     }
 
-    /// Hint and fault, to stand below the control.
+    /// Hint and error, shown below the control.
     fn below(self) -> AnyView {
         let Self { name, hint, fault } = self;
         view! {
@@ -132,10 +133,10 @@ impl Ties {
     }
 }
 
-/// Label, hint and fault around a control.
+/// Label, hint and error around a control.
 #[component]
 pub(crate) fn FieldFrame(
-    /// Ties of the control.
+    /// The attributes of the control.
     ties: Ties,
     /// Label.
     #[prop(into)]

@@ -1,8 +1,7 @@
-//! What every form has in common: the failure of its action, told where it
-//! belongs; that it was saved; its submit button.
+//! Shared parts of forms: errors at their fields, the saved message, the submit button.
 //!
-//! A form is sent to its server function and answered with a redirect back to
-//! its page, whose address says how it went.
+//! A form is sent to its server function. The answer is a redirect to the page of the
+//! form, with the result in the address.
 
 use leptos::prelude::*;
 use leptos::server::ServerAction;
@@ -16,7 +15,7 @@ use crate::edits::{CHANGED_ELSEWHERE, SEEN, Seen, fingerprint};
 use crate::error::UiError;
 use crate::local_path;
 
-/// What became of a form when it was sent, whichever action it belongs to.
+/// The result of a form, independent of the type of its action.
 #[derive(Clone, Copy)]
 pub(crate) struct Sent {
     failure: StoredValue<Option<UiError>>,
@@ -24,7 +23,7 @@ pub(crate) struct Sent {
     is_kept: bool,
 }
 
-/// What became of the form of an action.
+/// The result of the form of an action.
 pub(crate) fn sent<S>(action: ServerAction<S>) -> Sent
 where
     S: ServerFn<Error = UiError> + Clone + Send + Sync + 'static,
@@ -42,12 +41,12 @@ where
 }
 
 impl Sent {
-    /// What is wrong with the field of this name.
+    /// The error of the field with this name.
     pub(crate) fn fault(self, name: &str) -> Option<String> {
         self.failure.with_value(|failure| failure.as_ref()?.at(name).map(str::to_owned))
     }
 
-    /// What became of a form that has no action: filters, samples of the gallery.
+    /// The result of a form without an action: filters, and examples in the gallery.
     pub(crate) fn sample(failure: Option<UiError>) -> Self {
         Self { done: false, is_kept: false, failure: StoredValue::new(failure) }
     }
@@ -57,18 +56,18 @@ impl Sent {
         self.failure.with_value(Option::is_some)
     }
 
-    /// Whether the form was refused because of too many tries.
+    /// Whether the form was refused because of too many attempts.
     pub(crate) fn must_wait(self) -> bool {
         self.failure.with_value(|failure| matches!(failure, Some(UiError::Throttled { .. })))
     }
 
-    /// Whether the form shows again what was entered: it was refused, or waited for a
-    /// sign-in.
+    /// Whether the form shows the typed values again, because it was refused or waited
+    /// for a sign-in.
     pub(crate) fn is_back(self) -> bool {
         self.failed() || self.is_kept
     }
 
-    /// Whether the form was refused because another person or tab saved it meanwhile.
+    /// Whether the form was refused because another user or tab saved it in the meantime.
     pub(crate) fn is_changed_elsewhere(self) -> bool {
         self.failure.with_value(|failure| match failure {
             Some(UiError::Field(fault)) => fault.code == CHANGED_ELSEWHERE,
@@ -76,8 +75,8 @@ impl Sent {
         })
     }
 
-    /// Whether the page begins at the field of this name: at the one at fault,
-    /// else where the form says.
+    /// Whether the field of this name gets the focus: the invalid field, else the one
+    /// that the form chooses.
     pub(crate) fn begins_at(self, name: &str, otherwise: bool) -> bool {
         self.failure.with_value(|failure| match failure {
             Some(error) => error.attr() == Some(name),
@@ -86,10 +85,10 @@ impl Sent {
     }
 }
 
-/// Where the form is, for the way back.
+/// Hidden fields with the address of the form, for the redirect back.
 #[component]
 pub(crate) fn Back(
-    /// Id of the part of the page that shows what was done.
+    /// Id of the element that shows the result.
     #[prop(optional)]
     part: &'static str,
 ) -> impl IntoView {
@@ -104,16 +103,17 @@ pub(crate) fn Back(
     }
 }
 
-/// What the form shows, so that saving it changes only what is changed in it
-/// (`edits`). Values are as the fields have them.
+/// A hidden field with fingerprints of the shown values, so that only changed fields are
+/// saved (`edits`). Values are in the format of the fields.
 #[component]
 pub(crate) fn Shows(
-    /// What became of the form.
+    /// The result of the form.
     sent: Sent,
     /// Names and values of its fields.
     values: Vec<(String, String)>,
 ) -> impl IntoView {
-    // What somebody else saved is shown by the refusal, and known from then on.
+    // After a conflict the error shows the stored values, so the new fingerprints are
+    // those of the stored values.
     let typed = use_context::<Typed>().filter(|_| sent.is_back() && !sent.is_changed_elsewhere());
     let print = |(name, value): &(String, String)| {
         let before = typed.as_ref().and_then(|typed| typed.seen(name)).map(str::to_owned);
@@ -124,10 +124,11 @@ pub(crate) fn Shows(
     view! { <input type="hidden" name=SEEN value=Seen::write(&prints) /> }
 }
 
-/// That a form was not saved for want of a sign-in, where it shows what was entered.
+/// A note that the form was not saved because the user had to sign in first. The form
+/// shows the typed values again.
 #[component]
 pub(crate) fn KeptNote(
-    /// What became of the form.
+    /// The result of the form.
     sent: Sent,
 ) -> impl IntoView {
     sent.is_kept.then(|| {
@@ -141,12 +142,12 @@ pub(crate) fn KeptNote(
     })
 }
 
-/// The failure of a form, unless a field shows it.
+/// The error of a form, unless a field shows it.
 #[component]
 pub(crate) fn FormFailure(
-    /// What became of the form.
+    /// The result of the form.
     sent: Sent,
-    /// Fields that show their own faults.
+    /// Fields that show their own errors.
     #[prop(optional)]
     fields: &'static [&'static str],
 ) -> impl IntoView {
@@ -160,10 +161,10 @@ pub(crate) fn FormFailure(
     }
 }
 
-/// The failure of a long form, at its top, with a link to the field at fault.
+/// The error of a long form, at its top, with a link to the invalid field.
 #[component]
 pub(crate) fn Summary(
-    /// What became of the form.
+    /// The result of the form.
     sent: Sent,
     /// Name and label of its fields.
     fields: Vec<(String, String)>,
@@ -186,16 +187,16 @@ pub(crate) fn Summary(
     }
 }
 
-/// The submit button, and that the form was saved.
+/// The submit button, and the message that the form was saved.
 #[component]
 pub(crate) fn Submit(
-    /// What became of the form.
+    /// The result of the form.
     sent: Sent,
-    /// Verb and object.
+    /// The label: verb and object.
     label: &'static str,
-    /// The same while an answer is awaited.
+    /// The label while the request runs.
     busy: &'static str,
-    /// What is shown afterwards.
+    /// The message after saving.
     #[prop(optional)]
     saved: &'static str,
 ) -> impl IntoView {
@@ -209,7 +210,7 @@ pub(crate) fn Submit(
     });
     view! {
         <div class="submit">
-            // Where the form was sent from is where one goes on.
+            // Focus the button after saving, so that the user continues at the form.
             <button type="submit" class="button button-primary" data-busy=busy autofocus=saved.is_some()>
                 {label}
             </button>

@@ -1,8 +1,8 @@
-//! Glyphs of the sprite `public/icons.svg`.
+//! Icons of the sprite `public/icons.svg`.
 
 use leptos::prelude::*;
 
-/// A glyph beside a text that says the same, so assistive technology skips it.
+/// An icon next to a text with the same meaning. Screen readers skip it.
 #[component]
 pub(crate) fn Icon(
     /// Id of the symbol.

@@ -1,8 +1,8 @@
-//! JSON texts, laid out for reading.
+//! Formats JSON texts for reading.
 
-/// The same JSON with line breaks and indentation, and with letters in place of their
-/// escapes: `Bj\u00f8rn` is `Bjørn`. What is not JSON, such as a payload that was cut,
-/// comes out as far as it can be told apart.
+/// The JSON with line breaks and indentation, and with letters instead of their escapes:
+/// `Bj\u00f8rn` becomes `Bjørn`. Invalid JSON, such as a truncated payload, is formatted
+/// as far as possible.
 pub(crate) fn pretty(json: &str) -> String {
     let mut out = String::with_capacity(json.len() * 2);
     let mut depth = 0usize;
@@ -42,7 +42,7 @@ pub(crate) fn pretty(json: &str) -> String {
 
 type Chars<'a> = std::iter::Peekable<std::str::Chars<'a>>;
 
-/// The same JSON with letters in place of their escapes.
+/// The JSON with letters instead of their escapes.
 #[cfg(feature = "ssr")]
 pub(crate) fn written(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
@@ -56,7 +56,7 @@ pub(crate) fn written(json: &str) -> String {
     out
 }
 
-/// The rest of a text, up to and with its quotation mark.
+/// Copies the rest of a JSON string, including its closing quotation mark.
 fn copy_text(chars: &mut Chars<'_>, out: &mut String) {
     while let Some(c) = chars.next() {
         match c {
@@ -76,8 +76,8 @@ fn copy_text(chars: &mut Chars<'_>, out: &mut String) {
     }
 }
 
-/// The character that the rest of an escape stands for, if people write it as itself:
-/// not what ends a text or cannot be seen.
+/// The character of an escape, if it is safe to show: not a character that ends a string
+/// or is invisible.
 fn letter(chars: &mut Chars<'_>) -> Option<char> {
     let mut ahead = chars.clone();
     let first = unit(&mut ahead)?;
@@ -90,7 +90,7 @@ fn letter(chars: &mut Chars<'_>) -> Option<char> {
         }
         _ => first,
     };
-    // Directions of writing and what has no width would hide what is there.
+    // Characters that change the writing direction or have no width can hide other text.
     let hides = matches!(code, 0x200b..=0x200f | 0x2028..=0x202e | 0x2060..=0x2069 | 0xfeff);
     let letter = char::from_u32(code).filter(|c| !c.is_control() && !matches!(c, '"' | '\\'));
     let letter = letter.filter(|_| !hides)?;
@@ -98,7 +98,7 @@ fn letter(chars: &mut Chars<'_>) -> Option<char> {
     Some(letter)
 }
 
-/// The number of a `u` with four digits.
+/// The code of a `u` escape with four digits.
 fn unit(chars: &mut Chars<'_>) -> Option<u32> {
     chars.next_if_eq(&'u')?;
     let mut code = 0;
@@ -145,7 +145,7 @@ mod tests {
         for (json, expected) in [
             (r#""Bj\u00f8rn \u00D8""#, r#""Bjørn Ø""#),
             (r#"{"\u540d":"\ud83c\udf75"}"#, "{\n  \"名\": \"🍵\"\n}"),
-            // What would end a text, cannot be seen, or is half a pair stays.
+            // Escapes of string ends, invisible characters and lone surrogates stay.
             (
                 r#""\u0022 \u005c \u000a \u202e \ud83c \ud83cx \udf75""#,
                 r#""\u0022 \u005c \u000a \u202e \ud83c \ud83cx \udf75""#,

@@ -1,17 +1,17 @@
-//! Single keys as shortcuts. Ignored in fields, with a modifier, and by pages of
-//! whoever has switched them off.
+//! Single-key shortcuts. They are ignored in fields, with a modifier key, and if the user
+//! has turned them off.
 
 use leptos::ev;
 use leptos::prelude::*;
 use leptos::wasm_bindgen::JsCast as _;
 use web_sys::{Element, HtmlElement, KeyboardEvent};
 
-/// Attribute of the page of whoever has switched single keys off.
+/// Attribute of the page if the user has turned single keys off.
 const SWITCHED: &str = "data-shortcuts";
 
-/// Calls `act` whenever the key is pressed and nothing else takes it. It says
-/// whether it did something: otherwise the browser does what it does with the key,
-/// such as closing a menu. To be called within an island.
+/// Calls `act` when the key is pressed and nothing else handles it. `act` returns whether
+/// it did something. Otherwise the browser handles the key, for example to close a menu.
+/// Call this within an island.
 pub(crate) fn on_key(key: &'static str, act: impl Fn() -> bool + Clone + 'static) {
     // Runs in the browser only.
     Effect::new(move |_| {
@@ -26,7 +26,7 @@ pub(crate) fn on_key(key: &'static str, act: impl Fn() -> bool + Clone + 'static
     });
 }
 
-/// Whether the key was pressed, without a modifier, where nothing else takes it.
+/// Whether this key was pressed without a modifier, and nothing else handles it.
 pub(crate) fn is_free(event: &KeyboardEvent, target: &Element, key: &str) -> bool {
     let modified = event.ctrl_key() || event.meta_key() || event.alt_key();
     let is_off = is_character(key) && are_off();
@@ -37,7 +37,7 @@ pub(crate) fn is_free(event: &KeyboardEvent, target: &Element, key: &str) -> boo
         && !takes_key(target, key)
 }
 
-/// Letters, figures and signs are what speech recognition presses by mistake.
+/// Characters can be turned off, because speech recognition can press them by mistake.
 fn is_character(key: &str) -> bool {
     key != " " && key.chars().count() == 1
 }

@@ -1,5 +1,5 @@
-//! A menu that opens below its button: a native disclosure, which
-//! `behaviours::menu` closes on Escape and when something else is used.
+//! A menu below its button: a native `details` element, which `behaviours::menu` closes
+//! on Escape and when the focus leaves it.
 
 use leptos::prelude::*;
 
@@ -10,9 +10,9 @@ use super::icon::Icon;
 pub(crate) fn Menu(
     /// Class of the menu.
     class: &'static str,
-    /// What the button says.
+    /// The label of the button.
     label: AnyView,
-    /// What the menu holds.
+    /// The content of the menu.
     children: Children,
 ) -> impl IntoView {
     view! {

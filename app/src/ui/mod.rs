@@ -1,6 +1,8 @@
-//! Parts that pages are made of. They know nothing of resources; most of them
-//! are native elements with a class, so that they work without scripts. The
-//! first group is also in islands, so the browser has it too.
+//! Reusable components of pages. They do not fetch data. Most of them are native elements
+//! with a class, so that they work without scripts. Modules of the first group are also
+//! used in islands, so the browser build has them too.
+//!
+//! What does not belong here: pages (`pages`), and islands (`live`).
 
 #[cfg(any(feature = "ssr", feature = "hydrate", feature = "csr"))]
 pub(crate) mod blanks;

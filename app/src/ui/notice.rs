@@ -1,5 +1,4 @@
-//! What was done, told once by the page that it led to. With scripts it goes
-//! away by itself (`behaviours::toast`).
+//! Shows a notice once. With scripts it disappears after some time (`behaviours::toast`).
 
 use leptos::prelude::*;
 
@@ -8,12 +7,12 @@ use super::icon::Icon;
 use crate::context::{forget_notice, visit};
 use crate::notice::{self, Undo};
 
-/// Seconds that it stays.
+/// Seconds until the notice disappears.
 const STAYS: u32 = 6;
-/// The same when it can be taken back.
+/// Seconds until a notice with an undo button disappears.
 const STAYS_WITH_UNDO: u32 = 10;
 
-/// What the page tells, if anything.
+/// The notice of the page, if there is one.
 #[component]
 pub(crate) fn Notice() -> impl IntoView {
     let told = visit().and_then(|visit| visit.notice);
@@ -23,7 +22,7 @@ pub(crate) fn Notice() -> impl IntoView {
     })
 }
 
-/// It, drawn.
+/// Renders a notice.
 pub(crate) fn toast(told: notice::Notice) -> AnyView {
     let notice::Notice { text, undo } = told;
     let seconds = if undo.is_some() { STAYS_WITH_UNDO } else { STAYS };

@@ -1,23 +1,23 @@
-//! Numbers for people: counts, shares, times that things take, ids.
+//! Formats numbers: counts, percentages, durations, ids.
 
 use leptos::prelude::*;
 use weir_model::preferences::NumberFormat;
 
 use super::copy::CopyButton;
 
-/// Counts above this are shortened.
+/// Larger counts are abbreviated.
 const COMPACT_ABOVE: u64 = 10_000;
-/// Ids up to this length are shown whole.
+/// Ids up to this length are shown completely.
 const ID_WHOLE: usize = 16;
-/// Characters that are shown of the end of a longer id.
+/// Number of characters that are shown of the end of a longer id.
 const ID_END: usize = 6;
 
-/// The form of numbers that the viewer has chosen.
+/// The viewer's number format.
 pub(super) fn form() -> NumberFormat {
     use_context::<NumberFormat>().unwrap_or_default()
 }
 
-/// `0`, `312`, `1,204,000`, in the form that the viewer has chosen.
+/// `0`, `312`, `1,204,000`, in the viewer's number format.
 pub(crate) fn grouped(count: u64) -> String {
     let group = form().group();
     let digits = count.to_string();
@@ -31,7 +31,7 @@ pub(crate) fn grouped(count: u64) -> String {
     text
 }
 
-/// `312`, `24.1k`, `1.2M`: shortened above 10,000, never rounded up.
+/// `312`, `24.1k`, `1.2M`: abbreviated above 10,000, never rounded up.
 pub(crate) fn compact(count: u64) -> String {
     const MILLION: u64 = 1_000_000;
     const BILLION: u64 = 1_000 * MILLION;
@@ -46,7 +46,7 @@ pub(crate) fn compact(count: u64) -> String {
     format!("{}{name}", with_tenth(count / (unit / 10)))
 }
 
-/// `24.1` of 241, `24` of 240.
+/// `24.1` for 241, `24` for 240.
 fn with_tenth(tenths: u64) -> String {
     match tenths % 10 {
         0 => grouped(tenths / 10),
@@ -54,7 +54,7 @@ fn with_tenth(tenths: u64) -> String {
     }
 }
 
-/// A count, shortened, with the exact one at hand.
+/// A count, abbreviated, with the exact number as its title.
 #[component]
 pub(crate) fn Count(
     /// The count.
@@ -66,7 +66,8 @@ pub(crate) fn Count(
     view! { <data class="count" value=value.to_string() title=title>{short}</data> }.into_any()
 }
 
-/// `12.3%`; `-` of nothing. What is not none or all never looks like it.
+/// `12.3%`; `-` without a whole. Values between none and all are never shown as `0%` or
+/// `100%`.
 pub(crate) fn percent(part: u64, whole: u64) -> String {
     if whole == 0 {
         return "-".to_owned();
@@ -101,8 +102,8 @@ pub(crate) fn duration(milliseconds: u64) -> String {
     }
 }
 
-/// `0.3 ms`, `9.5 ms`, and what takes longer as [`duration`] has it. What takes time
-/// never looks as if it took none.
+/// `0.3 ms`, `9.5 ms`; longer times are formatted like [`duration`]. Times above zero are
+/// never shown as zero.
 pub(crate) fn brief(microseconds: u64) -> String {
     match microseconds {
         0 => duration(0),
@@ -117,14 +118,14 @@ pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
     format!("{} {}", grouped(count), if count == 1 { one } else { many })
 }
 
-/// An id with a button that copies it. A long one is shortened in the middle by
-/// the style sheet, so that selecting takes all of it.
+/// An id with a copy button. The style sheet shortens a long id in the middle, so that
+/// selecting it still copies the whole id.
 #[component]
 pub(crate) fn Id(
     /// The id.
     #[prop(into)]
     text: String,
-    /// What it is the id of.
+    /// The kind of object, for screen readers.
     what: &'static str,
 ) -> impl IntoView {
     let code = match parts(&text) {
@@ -146,7 +147,7 @@ pub(crate) fn Id(
     .into_any()
 }
 
-/// What may be shortened of a long id, and what may not.
+/// Splits a long id into the part that can be shortened and its end.
 fn parts(id: &str) -> Option<(&str, &str)> {
     let length = id.chars().count();
     let end = length.checked_sub(ID_END).filter(|_| length > ID_WHOLE)?;

@@ -1,5 +1,4 @@
-//! What every page has: its title and heading, and what is shown when its data
-//! cannot be.
+//! Shared parts of all pages: title, heading, and the error if the data cannot be loaded.
 
 use leptos::prelude::*;
 use leptos_meta::Title;
@@ -10,7 +9,7 @@ use crate::error::UiError;
 /// The product's name in titles.
 const PRODUCT: &str = "Weir";
 
-/// A page that waits for its data: as `drawn`, or with what failed in its place.
+/// A page that awaits its data, and shows an error in its place if that fails.
 pub(crate) fn page<F>(title: impl Into<String>, drawn: F) -> AnyView
 where
     F: Future<Output = Result<AnyView, UiError>> + Send + 'static,
@@ -55,10 +54,10 @@ pub(crate) fn PageHead(
     /// The heading.
     #[prop(into)]
     title: String,
-    /// The organization or project that the page is about, for the title.
+    /// Name of the page's organization or project, for the title.
     #[prop(into, optional)]
     within: String,
-    /// What stands beside the heading.
+    /// Content next to the heading.
     #[prop(optional)]
     children: Option<Children>,
 ) -> impl IntoView {
@@ -67,7 +66,7 @@ pub(crate) fn PageHead(
     } else {
         format!("{title} - {within} - {PRODUCT}")
     };
-    // leptos_meta writes the text as it is, and names come from people.
+    // `leptos_meta` does not escape the text, and names come from users.
     let escaped = full.replace('&', "&amp;").replace('<', "&lt;");
     view! {
         <Title text=escaped />

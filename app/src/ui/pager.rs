@@ -1,4 +1,4 @@
-//! Slices of lists, by `limit` and `offset` in the address as in the API.
+//! Pagination of lists by `limit` and `offset` in the address, as in the API.
 
 use leptos::prelude::*;
 use weir_model::pagination::MAX_LIMIT;
@@ -10,13 +10,13 @@ use super::query::{in_query, with_query};
 /// A slice of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Slice {
-    /// How many entries at most.
+    /// Maximum number of entries.
     pub(crate) limit: u32,
-    /// How many entries come before.
+    /// Number of entries before the slice.
     pub(crate) offset: u32,
 }
 
-/// The slice that the address asks for; what makes no sense is ignored.
+/// The slice in the address. Invalid values are ignored.
 pub(crate) fn slice_in_query(default_limit: u32) -> Slice {
     asked(&in_query("limit"), &in_query("offset"), default_limit)
 }
@@ -30,14 +30,14 @@ fn asked(limit: &str, offset: &str, default_limit: u32) -> Slice {
     }
 }
 
-/// Where one is in a list, and the ways on. Nothing when all of it is shown.
+/// The position in a list, and links to other slices. Empty if all entries are shown.
 #[component]
 pub(crate) fn Pager(
-    /// What is shown.
+    /// The shown slice.
     slice: Slice,
-    /// How many entries there are.
+    /// Total number of entries.
     total: u64,
-    /// What they are, such as `members`.
+    /// Name of the entries, such as `members`.
     #[prop(into)]
     what: String,
 ) -> impl IntoView {
@@ -47,16 +47,16 @@ pub(crate) fn Pager(
     (previous.is_some() || next.is_some()).then(|| ways(words, &what, previous, next))
 }
 
-/// The same where nobody knows how many there are.
+/// The same for a list with an unknown total.
 #[component]
 pub(crate) fn PagerMore(
-    /// What is shown.
+    /// The shown slice.
     slice: Slice,
-    /// Whether there are more.
+    /// Whether more entries exist.
     more: bool,
-    /// How many are shown.
+    /// Number of shown entries.
     shown: usize,
-    /// What they are, such as `events`.
+    /// Name of the entries, such as `events`.
     #[prop(into)]
     what: String,
 ) -> impl IntoView {
@@ -67,12 +67,12 @@ pub(crate) fn PagerMore(
     (previous.is_some() || next.is_some()).then(|| ways(words, &what, previous, next))
 }
 
-/// The way on from where a search stopped that has looked at many and found few.
+/// A link that continues a search, after many entries were read and few matched.
 #[component]
 pub(crate) fn LookFurther(
-    /// What is searched, such as `persons`.
+    /// Name of the entries, such as `persons`.
     what: &'static str,
-    /// Where to go on.
+    /// The cursor.
     at: String,
 ) -> impl IntoView {
     let href = with_query(&[("after", Some(at.as_str()))]);
@@ -103,8 +103,8 @@ fn way(offset: u32, rel: &'static str, label: &'static str) -> AnyView {
     view! { <a class="button" rel=rel href=href>{label}</a> }.into_any()
 }
 
-/// Offsets of the slices before and after. From beyond the end of the list the
-/// way back leads to its last slice.
+/// Offsets of the previous and next slices. From beyond the end of the list, the previous
+/// slice is the last one.
 fn neighbours(slice: Slice, total: u64) -> (Option<u32>, Option<u32>) {
     let Slice { limit, offset } = slice;
     let last = total.saturating_sub(1) / u64::from(limit) * u64::from(limit);

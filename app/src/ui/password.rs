@@ -1,15 +1,14 @@
-//! A password field with a button that shows what is typed
-//! (`behaviours::password`).
+//! A password field with a button that shows the password (`behaviours::password`).
 
 use leptos::prelude::*;
 
 use super::field::{FieldFrame, Ties};
 use super::form::Sent;
 
-/// A password. Pasting and password managers are welcome.
+/// A password field. Pasting and password managers work.
 #[component]
 pub(crate) fn PasswordField(
-    /// What became of the form.
+    /// The result of the form.
     sent: Sent,
     /// Label.
     #[prop(default = "Password")]
@@ -19,7 +18,7 @@ pub(crate) fn PasswordField(
     hint: &'static str,
     /// `new-password` or `current-password`.
     autocomplete: &'static str,
-    /// Whether the page begins here.
+    /// Whether the field gets the focus when the page is loaded.
     #[prop(optional)]
     autofocus: bool,
 ) -> impl IntoView {

@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-/// The sentence, with what stands between backticks as code.
+/// The sentence, with text between backticks as code.
 pub(crate) fn prose(sentence: &str) -> AnyView {
     sentence
         .split('`')

@@ -1,4 +1,4 @@
-//! State of pages in their address: filters, order, place in a list.
+//! State of pages in their address: filters, order, position in a list.
 
 use leptos::prelude::*;
 use leptos_router::hooks::{use_location, use_query_map};
@@ -6,13 +6,13 @@ use leptos_router::hooks::{use_location, use_query_map};
 use super::icon::Icon;
 use crate::local_path;
 
-/// A value of the query; empty when it is not there.
+/// The value of a query parameter. Empty if it is missing.
 pub(crate) fn in_query(name: &str) -> String {
     use_query_map().with_untracked(|query| query.get(name)).unwrap_or_default()
 }
 
-/// The present path and query with these values set or removed. A list begins
-/// anew when anything but its place changes.
+/// The current path and query with these values set or removed. If a value other than
+/// `offset` changes, `offset` is removed, so that the list starts at its first page.
 pub(crate) fn with_query(changes: &[(&str, Option<&str>)]) -> String {
     let location = use_location();
     changed(&location.pathname.get_untracked(), &location.search.get_untracked(), changes)
@@ -34,14 +34,13 @@ fn changed(path: &str, query: &str, changes: &[(&str, Option<&str>)]) -> String 
     if pairs.is_empty() { path.to_owned() } else { format!("{path}?{}", pairs.join("&")) }
 }
 
-/// A form that asks for a part of what the page shows. With scripts, choosing in
-/// it is enough (`behaviours::autosubmit`).
+/// A filter form. With scripts, a choice submits it (`behaviours::autosubmit`).
 #[component]
 pub(crate) fn FilterForm(
-    /// What is filtered.
+    /// The label of the form.
     #[prop(into)]
     label: String,
-    /// Its fields; hidden ones for values of the query that stay.
+    /// Its fields, including hidden ones for query values that stay.
     children: Children,
 ) -> impl IntoView {
     let path = use_location().pathname.get_untracked();
@@ -57,13 +56,13 @@ pub(crate) fn FilterForm(
     .into_any()
 }
 
-/// The field `q` of such a form, for a text.
+/// The text field `q` of such a form.
 #[component]
 pub(crate) fn SearchField(
-    /// What is looked in.
+    /// The label of the field.
     #[prop(into)]
     label: String,
-    /// The text that the page has looked for.
+    /// The current search text.
     value: String,
 ) -> impl IntoView {
     view! {

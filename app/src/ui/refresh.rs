@@ -1,18 +1,17 @@
-//! Pages that keep themselves fresh. Without scripts the whole page is loaded
-//! again, with them only its fresh parts are (`behaviours::refresh`). Whoever
-//! reads in peace can stop both.
+//! Automatic refresh of pages. Without scripts the whole page is reloaded; with scripts
+//! only its `Fresh` parts are replaced (`behaviours::refresh`). Users can stop both.
 
 use leptos::prelude::*;
 
 use super::query::{in_query, with_query};
 
-/// In the query while nothing is to move.
+/// Query parameter that stops the refresh.
 const STILL: &str = "still";
 
-/// Keeps the page fresh, and says so.
+/// Refreshes the page, and shows that it does.
 #[component]
 pub(crate) fn Refresh(
-    /// How often.
+    /// The interval.
     seconds: u32,
 ) -> impl IntoView {
     if in_query(STILL) == "1" {
@@ -34,12 +33,12 @@ pub(crate) fn Refresh(
     .into_any()
 }
 
-/// A part of a page that is kept fresh.
+/// A part of a page that is refreshed.
 #[component]
 pub(crate) fn Fresh(
-    /// Its id.
+    /// Id of the part.
     id: &'static str,
-    /// What is in it; no islands.
+    /// The content. It must not contain islands.
     children: Children,
 ) -> impl IntoView {
     view! { <div id=id data-fresh="">{children()}</div> }.into_any()

@@ -1,5 +1,4 @@
-//! How a page is divided: cards with a heading, and the links between pages that
-//! belong together.
+//! Structure of pages: cards with a heading, and links between related pages.
 
 use leptos::prelude::*;
 use leptos_router::hooks::use_location;
@@ -14,13 +13,13 @@ pub(crate) fn Section(
     /// The heading.
     #[prop(into)]
     title: String,
-    /// What it is for.
+    /// A description.
     #[prop(into, optional)]
     hint: String,
-    /// Whether something is lost by what is in it.
+    /// Whether its actions lose data.
     #[prop(optional)]
     danger: bool,
-    /// What is in it.
+    /// The content.
     children: Children,
 ) -> impl IntoView {
     let heading = format!("{id}-title");
@@ -35,20 +34,20 @@ pub(crate) fn Section(
     .into_any()
 }
 
-/// A page among others that belong together.
+/// A page in a group of related pages.
 pub(crate) struct Tab {
-    /// Its address.
+    /// The address of the page.
     pub(crate) href: String,
-    /// Its name.
+    /// The label.
     pub(crate) label: String,
-    /// How much is there.
+    /// Number of entries on the page.
     pub(crate) count: Option<u64>,
 }
 
-/// Links between pages that belong together.
+/// Links between related pages.
 #[component]
 pub(crate) fn SubNav(
-    /// What they are about.
+    /// The label of the group.
     #[prop(into)]
     label: String,
     /// The pages.
@@ -75,7 +74,7 @@ pub(crate) fn SubNav(
     view! { <nav class="subnav" aria-label=label>{links}</nav> }.into_any()
 }
 
-/// Which address is the nearest at or above where one is.
+/// Index of the current page: the nearest address at or above the path.
 fn current(hrefs: &[&str], path: &str, query: &str) -> Option<usize> {
     let fits = |href: &str| {
         let (of_tab, wanted) = href.split_once('?').unwrap_or((href, ""));

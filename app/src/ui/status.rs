@@ -1,30 +1,30 @@
-//! How things are doing: always a word and a shape, the colour only helps.
+//! Status indicators. Each one has a word and a shape; the colour is additional.
 
 use leptos::prelude::*;
 
 use super::icon::Icon;
 use super::number::{grouped, percent};
 
-/// Marks that a strip shows at most.
+/// Limit of marks in a strip.
 const MARKS: usize = 24;
 
-/// How good it is.
+/// How good a state is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tone {
-    /// As it should be.
+    /// Works as expected.
     Good,
-    /// Needs a look.
+    /// Needs attention.
     Warn,
     /// Does not work.
     Bad,
-    /// Under way.
+    /// In progress.
     Busy,
-    /// Off, or nothing to say.
+    /// Off, or neutral.
     Quiet,
 }
 
 impl Tone {
-    /// The class of what has this tone.
+    /// The CSS class.
     pub(crate) const fn class(self) -> &'static str {
         match self {
             Self::Good => "tone-good",
@@ -46,7 +46,7 @@ impl Tone {
     }
 }
 
-/// A state in a word.
+/// A state with its word.
 #[component]
 pub(crate) fn Status(
     /// How good it is.
@@ -54,7 +54,7 @@ pub(crate) fn Status(
     /// The word.
     #[prop(into)]
     label: String,
-    /// Id of the word, for a switch that shows at once what it leads to.
+    /// Id of the word, for a switch that shows its new state immediately.
     #[prop(into, optional)]
     id: String,
 ) -> impl IntoView {
@@ -71,7 +71,7 @@ pub(crate) fn Status(
     .into_any()
 }
 
-/// A small word about something.
+/// A short label.
 #[component]
 pub(crate) fn Chip(
     /// The word.
@@ -81,22 +81,22 @@ pub(crate) fn Chip(
     view! { <span class="chip">{label}</span> }.into_any()
 }
 
-/// One of several things that happened.
+/// A past event, such as a run.
 pub(crate) struct Mark {
-    /// How it went.
+    /// The result.
     pub(crate) tone: Tone,
-    /// What it was, in words.
+    /// A description.
     pub(crate) title: String,
-    /// Where more about it is.
+    /// The address of its details.
     pub(crate) href: Option<String>,
 }
 
-/// The last things that happened, each a small shape.
+/// The most recent events, each as a small shape.
 #[component]
 pub(crate) fn Strip(
-    /// Up to 24 of them, the oldest first.
+    /// Up to 24 marks, the oldest first.
     marks: Vec<Mark>,
-    /// All of them in a sentence.
+    /// A sentence that summarizes all marks.
     #[prop(into)]
     summary: String,
 ) -> impl IntoView {
@@ -125,14 +125,15 @@ fn mark(mark: Mark) -> AnyView {
     }
 }
 
-/// How far something is; without a total, that it goes on.
+/// Progress of an operation. Without a total, it only shows that the operation is in
+/// progress.
 #[component]
 pub(crate) fn Progress(
-    /// What is done.
+    /// The amount that is done.
     done: u64,
-    /// All of it.
+    /// The total amount.
     total: Option<u64>,
-    /// What is counted, such as `Rows exported`.
+    /// The label, such as `Rows exported`.
     #[prop(into)]
     label: String,
 ) -> impl IntoView {

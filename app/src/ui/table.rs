@@ -1,47 +1,47 @@
-//! Tables. Where there is little room each line becomes a card with its labels,
-//! so the roles are written out: a style sheet may not take them away.
+//! Tables. On narrow screens each line becomes a card with labels. The ARIA roles are
+//! explicit because browsers drop the implicit roles when the style sheet changes the
+//! display.
 
 use leptos::prelude::*;
 
 use super::icon::Icon;
 
-/// Columns that fit beside each other, two of them times; more share what room there
-/// is.
+/// Up to this number of columns, the table has the roomy layout.
 const ROOMY: usize = 7;
 
-/// Where the content of a column stands.
+/// Alignment of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Align {
-    /// Texts.
+    /// For texts.
     Start,
-    /// Numbers.
+    /// For numbers.
     End,
 }
 
-/// The order of a column.
+/// The sort direction of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
-    /// The least first.
+    /// Ascending.
     Up,
-    /// The most first.
+    /// Descending.
     Down,
 }
 
-/// How a table can be ordered by a column.
+/// Sorting by a column.
 pub(crate) struct Sort {
-    /// Where the heading leads.
+    /// The address of the sorted table, for the link in the heading.
     pub(crate) href: String,
-    /// How it is ordered by it now.
+    /// The current direction, if the table is sorted by this column.
     pub(crate) now: Option<Direction>,
 }
 
 /// A column.
 pub(crate) struct Column {
-    /// Its heading.
+    /// The heading.
     pub(crate) label: &'static str,
-    /// Where its content stands.
+    /// The alignment.
     pub(crate) align: Align,
-    /// How the table can be ordered by it.
+    /// Sorting by this column, if it is possible.
     pub(crate) sort: Option<Sort>,
 }
 
@@ -56,19 +56,19 @@ impl Column {
         Self { label, align: Align::End, sort: None }
     }
 
-    /// The same with a heading that changes the order.
+    /// The column with a heading that changes the order.
     pub(crate) fn sorted(self, sort: Sort) -> Self {
         Self { sort: Some(sort), ..self }
     }
 }
 
-/// A line. Its first cell says what it is about.
+/// A line. Its first cell is the row header.
 pub(crate) struct Line {
     /// Id of the line, for links to it.
     pub(crate) id: Option<String>,
     /// Class of the line.
     pub(crate) class: &'static str,
-    /// One view for each column.
+    /// The cells, one for each column.
     pub(crate) cells: Vec<AnyView>,
 }
 
@@ -78,12 +78,12 @@ impl Line {
         Self { id: None, class: "", cells }
     }
 
-    /// The same with an id.
+    /// The line with an id.
     pub(crate) fn id(self, id: String) -> Self {
         Self { id: Some(id), ..self }
     }
 
-    /// The same with a class.
+    /// The line with a class.
     pub(crate) fn class(self, class: &'static str) -> Self {
         Self { class, ..self }
     }
@@ -97,7 +97,7 @@ pub(crate) fn cell(view: impl IntoView + 'static) -> AnyView {
 /// A table.
 #[component]
 pub(crate) fn Table(
-    /// What the table shows, for people who do not see it.
+    /// The caption, for screen readers.
     #[prop(into)]
     caption: String,
     /// Its columns.

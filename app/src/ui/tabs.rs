@@ -1,16 +1,16 @@
-//! Tabs made of radio buttons: the browser remembers the choice and moves it
-//! with the arrow keys, the style sheet shows the chosen panel.
+//! Tabs made of radio buttons. The browser handles the choice and the arrow keys, and the
+//! style sheet shows the chosen panel.
 
 use leptos::prelude::*;
 
 use super::copy::CopyButton;
 
-/// Tabs with a text to copy on each.
+/// Tabs with a code block each.
 #[component]
 pub(crate) fn CodeTabs(
-    /// Name of the group.
+    /// Name of the radio group.
     name: &'static str,
-    /// What is chosen.
+    /// The label of the group.
     legend: &'static str,
     /// Label and text of each tab.
     tabs: Vec<(&'static str, String)>,

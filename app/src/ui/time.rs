@@ -1,6 +1,6 @@
-//! Times. The server prints UTC; once scripts run, the viewer's zone takes its
-//! place, and the key `u` switches between the two (`behaviours::times`). The
-//! viewer's zone is that of the browser unless the page names another.
+//! Times. The server prints UTC. Scripts replace it by the viewer's time zone, and the
+//! key `u` switches between the two (`behaviours::times`). The viewer's zone is that of
+//! the browser, unless the page names another.
 
 use js_sys::{Date, Function, Object, Reflect};
 use leptos::prelude::*;
@@ -8,25 +8,26 @@ use leptos::wasm_bindgen::{JsCast as _, JsValue};
 
 /// Attribute of the page while times are in the viewer's zone.
 pub(crate) const ZONE_MARK: &str = "data-zone-local";
-/// Event of the window when that changes.
+/// Window event when the zone changes.
 pub(crate) const ZONE_CHANGED: &str = "zonechanged";
 
-/// Attribute of the page with the zone that the viewer has chosen.
+/// Attribute of the page with the zone in the user's preferences.
 const ZONE_CHOSEN: &str = "data-zone";
 const UTC: &str = "UTC";
 
-/// Whether a page begins with times in the viewer's zone. Runs in the browser.
+/// Whether a page starts with times in the viewer's zone. Runs in the browser.
 #[cfg(any(feature = "hydrate", feature = "csr"))]
 pub(crate) fn begins_local() -> bool {
     chosen().is_none_or(|zone| zone != UTC)
 }
 
-/// The zone that the page names. Runs in the browser.
+/// The zone in the page's attribute. Runs in the browser.
 fn chosen() -> Option<String> {
     document().document_element()?.get_attribute(ZONE_CHOSEN)
 }
 
-/// The same, as what `u` switches to from UTC.
+/// The zone in the page's attribute unless it is UTC, because `u` switches between it and
+/// UTC.
 fn chosen_beside_utc() -> Option<String> {
     chosen().filter(|zone| zone != UTC)
 }
@@ -35,7 +36,7 @@ fn chosen_beside_utc() -> Option<String> {
 #[derive(Clone, Copy)]
 struct Zone(RwSignal<bool>);
 
-/// Lets the times of an island follow the zone of the page.
+/// Makes the times of an island follow the zone of the page.
 pub(crate) fn provide_zone() {
     let zone = Zone(RwSignal::new(false));
     provide_context(zone);
@@ -54,15 +55,15 @@ fn is_local() -> bool {
     use_context::<Zone>().is_some_and(|zone| zone.0.get())
 }
 
-/// Attribute of the element of a page that names the zone of its project.
+/// Attribute of the element with the zone of the project.
 #[cfg(any(feature = "hydrate", feature = "csr"))]
 pub(crate) const ZONE_OF_PROJECT: &str = "data-project-zone";
 
-/// Lets the times of a page say what the clock of its project shows.
+/// Adds the local time of the project to the titles of the page's times.
 #[cfg(feature = "ssr")]
 #[component]
 pub(crate) fn ProjectZone(
-    /// IANA name.
+    /// IANA name of the zone.
     zone: String,
 ) -> impl IntoView {
     view! { <span hidden data-project-zone=zone></span> }
@@ -89,7 +90,7 @@ pub(crate) fn Time(
     view! { <time class="time" datetime=iso title=full>{text}</time> }
 }
 
-/// The time of day, to the millisecond.
+/// The time of day with milliseconds.
 #[component]
 pub(crate) fn Clock(
     /// RFC 3339, UTC.
@@ -112,8 +113,8 @@ pub(crate) fn minute(iso: &str, in_local: bool) -> String {
     }
 }
 
-/// What a time says to whoever rests on it: UTC to the last digit; in the browser
-/// the viewer's clock too, and that of the project, if it is known.
+/// The title of a time: exact UTC, in the browser also the viewer's local time, and the
+/// local time of the project, if known.
 pub(crate) fn full(iso: &str, in_browser: bool, project: Option<&str>) -> String {
     let mut lines = vec![exact(iso)];
     if in_browser {
@@ -143,14 +144,14 @@ fn utc_minute(iso: &str) -> String {
     }
 }
 
-/// `14:05:09.123`, also when the decimals were left out.
+/// `14:05:09.123`. Missing decimals are added.
 fn clock(iso: &str) -> String {
     let time = iso.get(11..19).unwrap_or(iso);
     let decimals = iso.get(20..23).filter(|_| iso.get(19..20) == Some(".")).unwrap_or("000");
     format!("{time}.{decimals}")
 }
 
-/// The same moment on the viewer's clock, in the same form. Runs in the browser.
+/// The same moment in the viewer's zone, in the same format. Runs in the browser.
 fn local(iso: &str) -> Option<String> {
     let moment = Date::new(&JsValue::from_str(iso));
     match chosen_beside_utc() {
@@ -167,7 +168,7 @@ fn of_browser(moment: &Date) -> Option<String> {
     Some(String::from(Date::new(&JsValue::from_f64(shifted)).to_iso_string()))
 }
 
-/// By the tables of the browser; `None` where it does not know the zone.
+/// The moment in a zone, computed by the browser. `None` for an unknown zone.
 fn in_zone(moment: &Date, zone: &str) -> Option<String> {
     let options = Object::new();
     for (name, value) in [
@@ -184,15 +185,16 @@ fn in_zone(moment: &Date, zone: &str) -> Option<String> {
     }
     let digits = JsValue::from_str("fractionalSecondDigits");
     Reflect::set(&options, &digits, &JsValue::from_f64(3.0)).ok()?;
-    // Called by its name, because it throws at a zone that it does not know.
+    // Called by name, because the binding would not catch the exception for an unknown
+    // zone.
     let write = Reflect::get(moment, &JsValue::from_str("toLocaleString")).ok()?;
     let write: Function = write.dyn_into().ok()?;
-    // The locale that writes as ISO 8601 does: `2026-08-21 14:05:09,123`.
+    // This locale is close to ISO 8601: `2026-08-21 14:05:09,123`.
     let written = write.call2(moment, &JsValue::from_str("sv-SE"), &options).ok()?;
     iso_like(&written.as_string()?)
 }
 
-/// `2026-08-21T14:05:09.123`, if that is what was written.
+/// Converts to `2026-08-21T14:05:09.123`. `None` for another format.
 fn iso_like(written: &str) -> Option<String> {
     let text = written.replacen(' ', "T", 1).replacen(',', ".", 1);
     let fits = text.is_ascii() && text.len() == 23 && text.as_bytes().get(10) == Some(&b'T');

@@ -1,13 +1,13 @@
-//! From values to places in a drawing. Whole numbers throughout.
+//! Converts values to positions in a drawing, with integers only.
 
-/// Height of a drawing, in its own units.
+/// Height of a drawing, in units of its view box.
 pub(super) const HEIGHT: u64 = 1000;
-/// Width of the place of one value.
+/// Width of the slot of one value.
 pub(super) const SLOT: u64 = 10;
-/// Smallest height of anything that is not nothing.
+/// Smallest height of a value above zero.
 const LEAST: u64 = 8;
 
-/// The round number at or above the largest value, where the drawing ends.
+/// The round number at or above the largest value. It is the upper end of the scale.
 pub(super) fn ceiling(largest: u64) -> u64 {
     let mut unit: u64 = 1;
     loop {
@@ -22,7 +22,7 @@ pub(super) fn ceiling(largest: u64) -> u64 {
     }
 }
 
-/// How high a value reaches.
+/// Height of a value.
 pub(super) fn height(value: u64, ceiling: u64) -> u64 {
     if value == 0 {
         return 0;
@@ -31,7 +31,7 @@ pub(super) fn height(value: u64, ceiling: u64) -> u64 {
     u64::try_from(height).unwrap_or(HEIGHT).clamp(LEAST, HEIGHT)
 }
 
-/// Where the values of one time stand on each other: start and height of each.
+/// Start and height of each stacked value of one time.
 pub(super) fn stacked(values: &[Option<u64>], ceiling: u64) -> Vec<(u64, u64)> {
     let mut top = HEIGHT;
     values
@@ -44,8 +44,8 @@ pub(super) fn stacked(values: &[Option<u64>], ceiling: u64) -> Vec<(u64, u64)> {
         .collect()
 }
 
-/// A line through the values, as the path of a drawing; interrupted where
-/// nothing is known. A value alone is a dot.
+/// SVG path of a line through the values, interrupted at unknown values. A single value
+/// is a dot.
 pub(super) fn path(values: &[Option<u64>], ceiling: u64) -> String {
     let mut path = String::new();
     let mut is_drawing = false;
@@ -61,7 +61,7 @@ pub(super) fn path(values: &[Option<u64>], ceiling: u64) -> String {
     path
 }
 
-/// Width of a drawing of so many values.
+/// Width of a drawing with this number of values.
 pub(super) fn width(values: usize) -> u64 {
     u64::try_from(values).unwrap_or(u64::MAX).saturating_mul(SLOT).max(SLOT)
 }

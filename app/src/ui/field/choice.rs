@@ -1,43 +1,43 @@
-//! Fields that are chosen in.
+//! Fields with a choice.
 
 use leptos::prelude::*;
 
 use super::{FieldFrame, Ties, initial, ticked};
 use crate::ui::form::Sent;
 
-/// Something to choose.
+/// An option.
 pub(crate) struct Choice {
-    /// What is sent.
+    /// The value that is sent.
     pub(crate) value: String,
-    /// What it is called.
+    /// The label.
     pub(crate) label: String,
-    /// What it means. Lists have no room for it.
+    /// An explanation. Lists do not show it.
     pub(crate) hint: String,
-    /// Why it cannot be chosen.
+    /// Why the option is disabled.
     pub(crate) disabled: Option<String>,
 }
 
 impl Choice {
-    /// Something to choose.
+    /// An option without an explanation.
     pub(crate) fn new(value: impl Into<String>, label: impl Into<String>) -> Self {
         Self { value: value.into(), label: label.into(), hint: String::new(), disabled: None }
     }
 
-    /// The same with what it means.
+    /// The option with an explanation.
     pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: hint.into(), ..self }
     }
 
-    /// The same, but it cannot be chosen.
+    /// The option, disabled.
     pub(crate) fn disabled(self, why: impl Into<String>) -> Self {
         Self { disabled: Some(why.into()), ..self }
     }
 }
 
-/// A list to choose one from.
+/// A drop-down list.
 #[component]
 pub(crate) fn Select(
-    /// What became of the form.
+    /// The result of the form.
     sent: Sent,
     /// Name and id.
     #[prop(into)]
@@ -45,15 +45,15 @@ pub(crate) fn Select(
     /// Label.
     #[prop(into)]
     label: String,
-    /// What there is.
+    /// The options.
     choices: Vec<Choice>,
-    /// What is chosen to begin with.
+    /// The initial value.
     #[prop(into, optional)]
     value: String,
     /// Hint.
     #[prop(into, optional)]
     hint: String,
-    /// Whether choosing sends the form, where there are scripts.
+    /// Whether a choice submits the form, where scripts run.
     #[prop(optional)]
     autosubmit: bool,
 ) -> impl IntoView {
@@ -88,20 +88,20 @@ fn option(choice: Choice, chosen: &str) -> AnyView {
         .into_any()
 }
 
-/// A few things to choose one from, each with what it means.
+/// A few options, each with its explanation.
 #[component]
 pub(crate) fn RadioCards(
-    /// What became of the form.
+    /// The result of the form.
     sent: Sent,
-    /// Name of the fields, id of the group.
+    /// Name of the fields and id of the group.
     #[prop(into)]
     name: String,
-    /// What is chosen.
+    /// The label of the group.
     #[prop(into)]
     legend: String,
-    /// What there is.
+    /// The options.
     choices: Vec<Choice>,
-    /// What is chosen to begin with.
+    /// The initial value.
     #[prop(into, optional)]
     value: String,
 ) -> impl IntoView {
@@ -140,10 +140,10 @@ fn card(choice: Choice, name: &str, chosen: &str) -> AnyView {
     .into_any()
 }
 
-/// Something that is or is not; sends `on` when it is.
+/// A box. It sends `on` when it is ticked.
 #[component]
 pub(crate) fn Check(
-    /// What became of the form.
+    /// The result of the form.
     sent: Sent,
     /// Name and id.
     #[prop(into)]
@@ -154,10 +154,10 @@ pub(crate) fn Check(
     /// Hint.
     #[prop(into, optional)]
     hint: String,
-    /// Whether it is to begin with.
+    /// Whether it is initially ticked.
     #[prop(optional)]
     checked: bool,
-    /// Why it cannot be changed; empty when it can.
+    /// Why it cannot be changed. Empty if it can.
     #[prop(into, optional)]
     disabled: String,
 ) -> impl IntoView {

@@ -1,4 +1,4 @@
-//! Fields for points in time. Browsers send them without a zone: it is UTC.
+//! Fields for times. Browsers send them without a zone; the value is in UTC.
 
 use leptos::prelude::*;
 use weir_model::Timestamp;
@@ -6,13 +6,13 @@ use weir_model::Timestamp;
 use super::line::Line;
 use crate::ui::form::Sent;
 
-/// Kind of input.
+/// Type of the input.
 pub(super) const MOMENT: &str = "datetime-local";
 
-/// A point in time.
+/// A field for a time.
 #[component]
 pub(crate) fn MomentField(
-    /// What became of the form.
+    /// The result of the form.
     sent: Sent,
     /// Name and id.
     #[prop(into)]
@@ -23,10 +23,10 @@ pub(crate) fn MomentField(
     /// Hint.
     #[prop(into, optional)]
     hint: String,
-    /// The value to begin with, RFC 3339, or empty.
+    /// The initial value, in RFC 3339, or empty.
     #[prop(into, optional)]
     value: String,
-    /// Whether it must be filled in.
+    /// Whether a value is required.
     #[prop(optional)]
     required: bool,
 ) -> impl IntoView {
@@ -35,12 +35,12 @@ pub(crate) fn MomentField(
     Line { name, label, hint, value, kind, required, autocomplete, ..Line::default() }.drawn(sent)
 }
 
-/// What such a field sent, or any RFC 3339 form.
+/// Parses the value of such a field, or an RFC 3339 time.
 pub(crate) fn moment(text: &str) -> Option<Timestamp> {
     Timestamp::parse_lenient(text)
 }
 
-/// As such a field takes it.
+/// Formats a time for such a field.
 pub(crate) fn shown(text: &str) -> String {
     let Some(time) = moment(text).map(Timestamp::to_chrono) else { return String::new() };
     let whole_minute = time.timestamp() % 60 == 0;

@@ -1,4 +1,4 @@
-//! What fields for one line have in common.
+//! Shared code of fields with one line.
 
 use leptos::prelude::*;
 
@@ -6,7 +6,7 @@ use super::instant::{MOMENT, shown};
 use super::{FieldFrame, Ties, initial};
 use crate::ui::form::Sent;
 
-/// What fields for one line have in common; an empty text is no attribute.
+/// Attributes of a field with one line. Empty texts are omitted.
 #[derive(Default)]
 pub(super) struct Line {
     pub(super) name: String,
@@ -26,7 +26,7 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// Label, field, hint and fault.
+    /// Label, field, hint and error.
     pub(super) fn drawn(self, sent: Sent) -> AnyView {
         let given = |text: &'static str| (!text.is_empty()).then_some(text);
         let ties = Ties::new(self.name.clone(), self.hint, sent);
@@ -34,8 +34,8 @@ impl Line {
         let value = initial(&self.name, self.value);
         let value = if is_moment { shown(&value) } else { value };
         let autofocus = sent.begins_at(&self.name, self.autofocus);
-        // Browsers take any figure in a number, and seconds in a time or none; a
-        // length says nothing there.
+        // `step="any"`, because browsers otherwise refuse decimals and seconds. A maximum
+        // length has no effect on these fields.
         let is_figures = is_moment || self.kind == "number";
         let length = (!is_figures).then(|| self.max.to_string());
         let step = is_figures.then_some("any");

@@ -1,4 +1,4 @@
-//! Fields for secrets: they are sent, and never shown again.
+//! Fields for secrets. Secrets are sent and never shown again.
 
 use leptos::prelude::*;
 
@@ -7,10 +7,10 @@ use crate::context::SECRET_MARK;
 use crate::ui::form::Sent;
 use crate::ui::time::minute;
 
-/// A secret, which is never shown again: left empty, the one that is set stays.
+/// A field for a secret. If it is left empty, the stored secret stays.
 #[component]
 pub(crate) fn SecretField(
-    /// What became of the form.
+    /// The result of the form.
     sent: Sent,
     /// Name and id.
     #[prop(into)]
@@ -21,10 +21,11 @@ pub(crate) fn SecretField(
     /// Hint.
     #[prop(into, optional)]
     hint: String,
-    /// Since when one is set, RFC 3339; empty when nobody knows.
+    /// Time at which the secret was set, in RFC 3339. Empty if unknown. `None`: there is
+    /// no secret.
     #[prop(into, optional)]
     set: Option<String>,
-    /// Whether it must be filled in while none is set.
+    /// Whether a value is required while no secret is set.
     #[prop(optional)]
     required: bool,
 ) -> impl IntoView {

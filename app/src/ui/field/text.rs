@@ -1,4 +1,4 @@
-//! Fields that are written in.
+//! Fields for text.
 
 use leptos::prelude::*;
 
@@ -6,10 +6,10 @@ use super::line::Line;
 use super::{FieldFrame, Ties, initial};
 use crate::ui::form::Sent;
 
-/// A field for one line.
+/// A field with one line.
 #[component]
 pub(crate) fn Field(
-    /// What became of the form.
+    /// The result of the form.
     sent: Sent,
     /// Name and id.
     name: &'static str,
@@ -19,37 +19,37 @@ pub(crate) fn Field(
     /// Hint.
     #[prop(into, optional)]
     hint: String,
-    /// Kind of input.
+    /// Type of the input.
     #[prop(default = "text")]
     kind: &'static str,
-    /// The value to begin with.
+    /// The initial value.
     #[prop(optional)]
     value: String,
-    /// What the browser may fill in.
+    /// Value of the `autocomplete` attribute.
     #[prop(default = "off")]
     autocomplete: &'static str,
     /// Longest value, in characters.
     #[prop(default = 200)]
     max: usize,
-    /// Whether it must be filled in.
+    /// Whether a value is required.
     #[prop(default = true)]
     required: bool,
-    /// What a value must look like.
+    /// Regular expression for valid values.
     #[prop(optional)]
     pattern: &'static str,
-    /// Which keys a keyboard on a screen shows.
+    /// Kind of on-screen keyboard.
     #[prop(optional)]
     inputmode: &'static str,
-    /// An example, shown while it is empty.
+    /// An example, shown while the field is empty.
     #[prop(optional)]
     placeholder: &'static str,
-    /// Whether the page begins here.
+    /// Whether the field gets the focus when the page is loaded.
     #[prop(optional)]
     autofocus: bool,
     /// Id of a list of suggestions.
     #[prop(optional)]
     list: Option<&'static str>,
-    /// What must be typed before the form's guarded button works.
+    /// The text that enables the form's guarded button.
     #[prop(optional, into)]
     must_equal: Option<String>,
 ) -> impl IntoView {
@@ -73,10 +73,10 @@ pub(crate) fn Field(
     line.drawn(sent)
 }
 
-/// A field for one line whose name is worked out.
+/// A field with one line whose name is computed.
 #[component]
 pub(crate) fn TextLine(
-    /// What became of the form.
+    /// The result of the form.
     sent: Sent,
     /// Name and id.
     #[prop(into)]
@@ -87,16 +87,16 @@ pub(crate) fn TextLine(
     /// Hint.
     #[prop(into, optional)]
     hint: String,
-    /// The value to begin with.
+    /// The initial value.
     #[prop(into, optional)]
     value: String,
-    /// Kind of input.
+    /// Type of the input.
     #[prop(default = "text")]
     kind: &'static str,
     /// Longest value, in characters.
     #[prop(default = 500)]
     max: usize,
-    /// Whether it must be filled in.
+    /// Whether a value is required.
     #[prop(optional)]
     required: bool,
 ) -> impl IntoView {
@@ -106,10 +106,10 @@ pub(crate) fn TextLine(
     line.drawn(sent)
 }
 
-/// A field for several lines.
+/// A field with several lines.
 #[component]
 pub(crate) fn TextArea(
-    /// What became of the form.
+    /// The result of the form.
     sent: Sent,
     /// Name and id.
     #[prop(into)]
@@ -120,25 +120,25 @@ pub(crate) fn TextArea(
     /// Hint.
     #[prop(into, optional)]
     hint: String,
-    /// The value to begin with.
+    /// The initial value.
     #[prop(into, optional)]
     value: String,
-    /// Lines that are seen at a time.
+    /// Number of visible lines.
     #[prop(default = 5)]
     rows: u32,
     /// Longest value, in characters.
     #[prop(default = 10_000)]
     max: usize,
-    /// Whether it must be filled in.
+    /// Whether a value is required.
     #[prop(optional)]
     required: bool,
-    /// Whether it is for a machine. Tab leaves the field as it leaves any other.
+    /// Whether the text is code. The Tab key still leaves the field.
     #[prop(optional)]
     code: bool,
 ) -> impl IntoView {
     let ties = Ties::new(name.clone(), hint, sent);
     let autofocus = sent.begins_at(&name, false);
-    // Browsers leave out a line break at the very beginning.
+    // Browsers drop a line break at the beginning of the element.
     let value = format!("\n{}", initial(&name, value));
     let (class, spellcheck) = if code { ("mono", "false") } else { ("", "true") };
     view! {
