@@ -4,7 +4,7 @@
 //! [`listener`] and [`front`]. [`router`] has the routes of [`api`]; [`capture`],
 //! [`probes`] and [`web`] answer the others.
 //! What does not: rules of management data (`weir-service`), what a captured event means
-//! (`weir-ingest`), statements (`weir-store`).
+//! (`weir-capture`), statements (`weir-store`).
 
 pub mod api;
 pub mod app;

@@ -1,7 +1,7 @@
-//! Files that people take along from the web app.
+//! Files to download from the web app.
 //!
-//! What belongs here: who may have one, and its form. What does not: what stands
-//! in it, which services say.
+//! What belongs here: who may download a file, and its form. What does not: its contents,
+//! which services return.
 
 use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
@@ -19,7 +19,7 @@ const COLUMNS: &str = "day,key,library,historical_migration,sent,accepted,droppe
      events_per_minute,events_of_fullest_minute,oldest,newest,out_of_order,future_timestamps,\
      missing_distinct_ids,first_request,last_request,reasons";
 
-/// What came from which source on which day, as CSV.
+/// The import statistics by day and source, as CSV.
 pub(super) async fn imports(
     State(web): State<Web>,
     Path(project): Path<String>,
@@ -83,7 +83,7 @@ fn line(source: &ImportSource) -> String {
     cells.map(|text| cell(&text)).join(",")
 }
 
-/// A cell: quoted, and nothing that a spreadsheet would take for a formula.
+/// A cell: quoted, and never evaluated as a formula by a spreadsheet.
 fn cell(text: &str) -> String {
     let guard = if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { "'" } else { "" };
     format!("\"{guard}{}\"", text.replace('"', "\"\""))

@@ -1,8 +1,8 @@
-//! Forms that carry files. They are sent as they are, not to a server function: those
-//! read no files.
+//! Forms with files. They are not sent to a server function, because server functions do
+//! not read files.
 //!
-//! How it went is told as of the server function whose form stands beside them: the
-//! page that a failure leads back to shows it where it shows those.
+//! The outcome is reported like that of the server function whose form is on the same
+//! page, so the page shows it in the same position.
 
 use axum::body::to_bytes;
 use axum::extract::{Request, State};
@@ -26,18 +26,17 @@ use crate::front::RoutePattern;
 use crate::http::input::{Fields, Upload};
 use crate::limits::{BodyLimits, Limits};
 
-/// Where plugins are sent to.
+/// The path that plugin archives are sent to.
 pub(super) const PLUGIN: &str = "/_upload/plugin";
-/// Where files of configs are sent to.
+/// The path that files of configs are sent to.
 pub(super) const ATTACHMENT: &str = "/_upload/attachment";
-/// Bytes of a form beside its file.
+/// Bytes of a form in addition to its file.
 const ROOM: usize = 64 << 10;
-/// Stands for scheme and host while an address passes through a library that wants a
-/// complete one.
+/// Scheme and host for a library that requires a complete address.
 const HERE: &str = "http://here.invalid";
-/// The function that installs plugins: its page shows what becomes of an archive.
+/// The function that installs plugins. Its page shows the outcome of an archive.
 const INSTALL: &str = "/_fn/install_plugin";
-/// The function that saves configs: its page shows what becomes of a file.
+/// The function that saves configs. Its page shows the outcome of a file.
 const SAVE: &str = "/_fn/save_plugin_config";
 
 /// The limits of a body that is sent to this path of the web app.
@@ -49,12 +48,12 @@ pub(crate) fn limits(limits: &Limits, path: &str) -> BodyLimits {
     body
 }
 
-/// Whether there is such a form at this path.
+/// Whether this path accepts a form with a file.
 pub(super) fn exists(path: &str) -> bool {
     [PLUGIN, ATTACHMENT].contains(&path)
 }
 
-/// Adds a plugin from an archive, and leads to it.
+/// Installs a plugin from an archive, and redirects to it.
 pub(super) async fn plugin(State(web): State<Web>, request: Request) -> Response {
     let asked = match Asked::read(&web, request, INSTALL).await {
         Ok(asked) => asked,
@@ -71,7 +70,7 @@ async fn install(web: &Web, form: &Form, ctx: &Ctx) -> Result<String, Error> {
     let services = &web.app.services;
     let shelf = Shelf::of(form.text("shelf")).ok_or(Error::NotFound(NOT_FOUND))?;
     let org = services.organizations.enter(ctx, form.text("organization")).await?;
-    // Who may not is told so before the archive is looked at.
+    // A user without the right gets this error before the archive is read.
     services.plugins.may_install(&org).await?;
     let file = form.file("archive", ARCHIVE_MAX)?;
     let archive = Some(SentArchive(file.contents.to_vec()));
@@ -82,7 +81,7 @@ async fn install(web: &Web, form: &Form, ctx: &Ctx) -> Result<String, Error> {
     Ok(format!("/organizations/{organization}/plugins/{list}/{}", made.id))
 }
 
-/// Attaches a file to a config, and leads back.
+/// Attaches a file to a config, and redirects back.
 pub(super) async fn attachment(State(web): State<Web>, request: Request) -> Response {
     let asked = match Asked::read(&web, request, SAVE).await {
         Ok(asked) => asked,
@@ -118,14 +117,14 @@ async fn attach(web: &Web, form: &Form, ctx: &Ctx) -> Result<String, Error> {
     }
 }
 
-/// A form and who sent it.
+/// A form and its sender.
 struct Asked {
     form: Form,
     visit: Visit,
 }
 
 impl Asked {
-    /// Reads the form, else answers as of this function.
+    /// Reads the form, or else answers as this function would.
     async fn read(
         web: &Web,
         request: Request,
@@ -148,7 +147,7 @@ impl Asked {
         }
     }
 
-    /// Leads to where what was done says, or back with what failed.
+    /// Redirects to the page in `done`, or back with the error.
     fn answer(&self, function: &'static str, done: Result<String, Error>) -> Response {
         let mut response = match done {
             Ok(path) => to(&path),
@@ -168,7 +167,7 @@ fn failed(back: &str, function: &str, error: Error, request_id: &str) -> Respons
         Error::SignInAgain => to(&format!("/login/again?next={next}&{UNSENT}=1")),
         error => {
             let shown = match ui_error(error) {
-                // It does not know which request this is.
+                // The service does not know the id of this request.
                 UiError::Internal { .. } => UiError::Internal { request_id: request_id.to_owned() },
                 UiError::Unavailable { .. } => {
                     UiError::Unavailable { request_id: request_id.to_owned() }
@@ -180,7 +179,7 @@ fn failed(back: &str, function: &str, error: Error, request_id: &str) -> Respons
     }
 }
 
-/// To a page of this site, which is asked for anew.
+/// Redirects to a page of this site, with GET.
 fn to(path: &str) -> Response {
     Redirect::to(local_path::safe(path).unwrap_or("/")).into_response()
 }
@@ -193,10 +192,10 @@ fn lead_back(back: &str, function: &str, error: UiError) -> Response {
     }
 }
 
-/// A form that was sent.
+/// The fields of a form.
 struct Form {
     fields: Fields,
-    /// The page it is on.
+    /// The page of the form.
     back: String,
 }
 
@@ -212,7 +211,7 @@ impl Form {
         self.fields.raw_text(name).unwrap_or_default()
     }
 
-    /// The file of this field. Browsers send an empty one where none was chosen.
+    /// The file in this field. Browsers send an empty one if the user chose none.
     fn file(&self, name: &str, most: usize) -> Result<&Upload, FieldError> {
         let found = self.fields.uploads().iter().find(|upload| upload.field == name);
         match found.filter(|upload| !upload.contents.is_empty()) {

@@ -1,9 +1,9 @@
 //! Server functions: called by forms, and by the scripts of islands.
 //!
-//! A form is answered with a redirect back to its page. Where that is comes in
-//! the form itself, because the set-up page keeps its address to itself. How it
-//! went travels in the address, and what was typed into a form that failed beside
-//! it (`typed`).
+//! A form is answered with a redirect back to its page. The form itself contains that
+//! page, because the set-up page does not send its address. The outcome is in the address
+//! of the redirect, and the entered values of a failed form are kept as `typed`
+//! describes.
 
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
@@ -25,12 +25,11 @@ use super::{Web, held, typed, visit};
 use crate::front::RoutePattern;
 use crate::http::error::ApiError;
 
-/// What the addresses of server functions begin with.
+/// Prefix of the addresses of server functions.
 pub(super) const ROOT: &str = "/_fn/";
-/// Stands for scheme and host while an address passes through libraries that
-/// want a complete one.
+/// Scheme and host for libraries that require a complete address.
 const HERE: &str = "http://here.invalid";
-/// Longest answer of a function that failed.
+/// Longest answer of a failed function, in bytes.
 const ERROR_BYTES: usize = 1 << 20;
 
 /// Calls a server function.
@@ -104,8 +103,8 @@ async fn answer(web: &Web, request: Request) -> Response {
     response
 }
 
-/// Carries a form out that waited for a password, in the session that confirming it
-/// opened. The answer is that of the form.
+/// Runs a form that waited for a password, in the session that the confirmation opened.
+/// Answers as the form does.
 fn carry_out(
     web: &Web,
     mut head: Parts,
@@ -122,12 +121,12 @@ fn carry_out(
             return confirmed;
         };
         head.uri = uri;
-        // The session that sent this has ended.
+        // The session that sent this form has ended.
         head.extensions.remove::<Sender>();
         head.headers.remove(header::CONTENT_LENGTH);
         head.headers.insert(header::COOKIE, session.clone());
         let mut response = answer(web, Request::from_parts(head, Body::from(form.body))).await;
-        // What the form sets comes last: it may have opened a session of its own.
+        // The form's cookies come last, because it may have opened another session.
         let headers = response.headers_mut();
         let own: Vec<HeaderValue> = headers.get_all(header::SET_COOKIE).iter().cloned().collect();
         headers.remove(header::SET_COOKIE);
@@ -138,7 +137,7 @@ fn carry_out(
     })
 }
 
-/// The password was confirmed, and what waited for it is gone.
+/// The answer when the password was confirmed but the waiting form is gone.
 fn too_late(cookies: Cookies, mut confirmed: Response) -> Response {
     let notice = Notice::new(held::TOO_LATE).text_in_cookie();
     let cookie = cookies.hidden(cookies.notice_name(), &notice, typed::SECONDS);
@@ -158,12 +157,12 @@ fn lead_to(response: &mut Response, location: &str) {
     }
 }
 
-/// The answer where no function is.
+/// The answer at a path without a function.
 pub(super) fn missing() -> Response {
     (StatusCode::NOT_FOUND, "Not found.\n").into_response()
 }
 
-/// Refuses a body that is no form of ours, before anything is made of it.
+/// Refuses a body that is not a form of the app, before it is read further.
 fn check(body: &[u8], most: usize) -> Result<(), String> {
     let fields = 1 + body.iter().filter(|byte| **byte == b'&').count();
     if fields > most {
@@ -175,8 +174,8 @@ fn check(body: &[u8], most: usize) -> Result<(), String> {
     }
 }
 
-/// A call by a script that failed at what was entered, which functions say without
-/// a status of their own.
+/// Sets the status of a failed call by a script. Functions report invalid input without a
+/// status.
 async fn with_status(response: Response) -> Response {
     let is_open = response.headers().contains_key(SERVER_FN_ERROR_HEADER)
         && response.status() == StatusCode::INTERNAL_SERVER_ERROR;
@@ -198,13 +197,13 @@ pub(super) fn exists(path: &str) -> bool {
     leptos::server_fn::axum::server_fn_paths().any(|(known, _)| known == path)
 }
 
-/// A form that was sent.
+/// The fields of a form that this module reads.
 struct Form {
-    /// The page it is on.
+    /// The page of the form.
     back: String,
-    /// Id of the part of it that shows what was done.
+    /// Id of the part of the page that shows the outcome.
     part: Option<String>,
-    /// What was typed, for the case that it fails.
+    /// The entered values, in case the form fails.
     kept: String,
     /// Name of the form that waits for this one.
     held: Option<String>,
@@ -227,15 +226,15 @@ impl Form {
         }
     }
 
-    /// Makes the redirect a path of this site, which says whether it worked. Gives
-    /// whether it did not.
+    /// Changes the redirect to a path of this site that contains the outcome. Returns
+    /// whether the form failed.
     fn lead_back(&self, function: &str, response: &mut Response) -> bool {
         let headers = response.headers_mut();
         let location = headers.get(header::LOCATION).and_then(|value| value.to_str().ok());
         let Some(location) = location else { return false };
         let location = match location.strip_prefix(HERE) {
             Some("") => "/",
-            // Taking an old failure out of an address may leave its sign there.
+            // Removing an old failure from an address may leave the `?`.
             Some(path) => path.strip_suffix('?').unwrap_or(path),
             None => location,
         };

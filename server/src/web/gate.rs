@@ -1,8 +1,8 @@
-//! What is decided of a change before its body is read: where it comes from, whether
-//! there is a function at its path, who sends it, and how much may come.
+//! The decision about a change before its body is read: where it comes from, whether its
+//! path has a function, who sends it, and how large it may be.
 //!
 //! What belongs here: checks of the head of a request, cheap ones first. What does not:
-//! what a function or a form does with its body.
+//! what a function or a form does with its body (`functions`, `forms`).
 
 use axum::Json;
 use axum::response::{IntoResponse, Redirect, Response};
@@ -24,37 +24,38 @@ use crate::http::peer::Origin;
 use crate::http::request_id::RequestId;
 use crate::limits::{BodyLimits, Budget};
 
-/// What becomes of the body of a request.
+/// What happens to the body of a request.
 pub(crate) enum Gate {
-    /// Nobody reads it.
+    /// The body is not read.
     Unread,
-    /// It is read within these bounds.
+    /// The body is read within these bounds.
     Read {
-        /// What it may cost.
+        /// Limits on the body.
         limits: BodyLimits,
-        /// What its bytes are taken from.
+        /// The budget for its bytes.
         budget: Budget,
-        /// Whether it may be as large as those of members.
+        /// Whether the limits are those of members.
         is_known: bool,
     },
-    /// The request is answered without it.
+    /// The request is answered without its body.
     Refused(Box<Response>),
 }
 
-/// Who sends a request, once its cookies were looked up.
+/// The sender of a request, after its cookies were looked up.
 #[derive(Clone)]
 pub(super) enum Sender {
-    /// Somebody with a session.
+    /// A user with a session.
     Member(Ctx),
-    /// No session came along, but the cookie of a browser in which this user has signed in:
-    /// the session has ended, and a form that was filled in before is kept for its sender.
+    /// No session, but the cookie of a browser in which this user has signed in. The
+    /// session has ended, and the values of a form that was filled in before are kept for
+    /// its sender.
     Returning(UserId),
-    /// Anybody.
+    /// An unknown sender.
     Stranger,
 }
 
 impl Sender {
-    /// The session.
+    /// The context of the session.
     pub(super) fn ctx(&self) -> Option<&Ctx> {
         match self {
             Self::Member(ctx) => Some(ctx),
@@ -64,7 +65,8 @@ impl Sender {
 }
 
 impl Gate {
-    /// Judges a request by its head. Leaves the [`Sender`] beside one whose body is read.
+    /// Decides on a request by its head. If the body is to be read, the [`Sender`] is
+    /// added to the extensions.
     pub(crate) async fn of(app: &App, parts: &mut Parts) -> Self {
         if matches!(parts.method, Method::GET | Method::HEAD | Method::OPTIONS) {
             return Self::Unread;
@@ -90,7 +92,7 @@ impl Gate {
         let shares = &app.shares;
         let (limits, budget, is_known) = match &sender {
             Sender::Member(_) => (forms::limits(&app.limits, path), &shares.management_bytes, true),
-            // What was typed is kept; a file would not be.
+            // The entered values are kept; a file would not be.
             Sender::Returning(_) if is_function => {
                 (app.limits.web_body, &shares.management_bytes, true)
             }
@@ -103,8 +105,9 @@ impl Gate {
     }
 }
 
-/// The answer to a body that was not read. Strangers may send little: what is larger than
-/// that is told to sign in first, and that it was not kept.
+/// The answer to a body that was not read. Unknown senders may send only small bodies.
+/// The answer to a larger one asks the user to sign in first, and says that the entered
+/// values were not kept.
 pub(crate) fn unread(
     parts: &Parts,
     fault: BodyFault,
@@ -124,7 +127,7 @@ pub(crate) fn unread(
     (StatusCode::UNAUTHORIZED, told, Json(UiError::SignIn)).into_response()
 }
 
-/// Who the cookies of a request say sends it.
+/// The sender by the cookies of a request.
 async fn sender(app: &App, parts: &Parts) -> Result<Sender, ApiError> {
     let asked = parts.extensions.get::<Origin>().map(|origin| origin.0.as_str());
     let cookies = cookies::of(&app.config, asked.unwrap_or_default(), &parts.headers).cookies;

@@ -1,12 +1,12 @@
-//! Forms that were not carried out for want of a sign-in.
+//! Forms that were not run because a sign-in is missing.
 //!
-//! One that needs a recent sign-in is held in the memory of this process, secrets and
-//! all, until its sender has confirmed the password; then it is carried out as it was
-//! sent. One whose session has ended is not held: its page shows again what was entered
-//! (`typed`), and whoever signed in looks at it before it is sent again.
+//! A form that requires a recent sign-in is held in the memory of this process, including
+//! secrets, until its sender has confirmed the password. Then it runs as it was sent. A
+//! form whose session has ended is not held: its page shows the entered values again
+//! (`typed`), and the user who has signed in checks them before sending.
 //!
-//! What belongs here: which forms these are, and where their senders are led. What does
-//! not: who needs a recent sign-in (`weir-service`).
+//! What belongs here: which forms these are, and where their senders are redirected. What
+//! does not: which functions require a recent sign-in (`weir-service`).
 
 use std::time::Instant;
 
@@ -21,30 +21,30 @@ use super::memory::Memory;
 
 /// The function that confirms a password.
 pub(super) const CONFIRM: &str = "/_fn/sign_in_again";
-/// In its form, the name of what is held.
+/// The field of its form with the name of the held form.
 pub(super) const HELD: &str = "held";
-/// A form that is not held is told so: it carried a file.
+/// The value of `held` for a form with a file, which is not held.
 pub(super) const UNSENT: &str = "unsent";
-/// What somebody hears who took too long.
+/// The message when the confirmation came too late.
 pub(super) const TOO_LATE: &str = "Your password is confirmed, but nothing was changed: the form \
                                    is not kept any more. Send it again.";
-/// Forms wait for so many seconds: as long as a sign-in waits for the second factor, and
-/// some more to type.
+/// Seconds that a form is held: as long as a sign-in waits for the second factor, and
+/// some time to type.
 pub(super) const SECONDS: u32 = 15 * 60;
-/// Bytes of all forms that are held.
+/// Most bytes of all held forms.
 const BYTES: usize = 16 << 20;
 
-/// What stands between a form and what it asks for.
+/// The sign-in that a form requires first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Door {
     /// The session has ended.
     SignIn,
-    /// The sign-in was too long ago.
+    /// The sign-in is not recent enough.
     Confirm,
 }
 
 impl Door {
-    /// Where an answer leads, if to a door.
+    /// The sign-in that an answer redirects to, if any.
     pub(super) fn of(response: &Response) -> Option<Self> {
         let location = response.headers().get(header::LOCATION)?.to_str().ok()?;
         match location.split_once("?next=")?.0 {
@@ -55,17 +55,17 @@ impl Door {
     }
 }
 
-/// The sign-in, which leads back to a page that shows what was entered.
+/// The address of the sign-in, which leads back to a page that shows the entered values.
 pub(super) fn to_sign_in(back: &str) -> String {
     format!("/login?next={}", encode(&with_kept(back)))
 }
 
-/// The confirmation, which carries out what is held under this name.
+/// The address of the confirmation, which runs the form held under this name.
 pub(super) fn to_confirmation(back: &str, held: &str) -> String {
     format!("/login/again?next={}&{HELD}={held}", encode(back))
 }
 
-/// The address of a page that shows what was entered.
+/// The address of a page that shows the entered values.
 fn with_kept(back: &str) -> String {
     let sign = if back.contains('?') { '&' } else { '?' };
     format!("{back}{sign}{KEPT}=1")
@@ -74,13 +74,13 @@ fn with_kept(back: &str) -> String {
 /// A form as it was sent.
 #[derive(Clone)]
 pub(super) struct Sent {
-    /// The function.
+    /// The path of the function.
     pub(super) path: String,
-    /// The body.
+    /// The body of the form.
     pub(super) body: Bytes,
 }
 
-/// The forms that are held.
+/// All held forms.
 pub(super) struct Held(Memory<(UserId, Sent)>);
 
 impl Default for Held {
@@ -90,13 +90,13 @@ impl Default for Held {
 }
 
 impl Held {
-    /// Holds a form of this user, and gives its name.
+    /// Holds a form of this user, and returns its name.
     pub(super) fn keep(&self, user: UserId, form: Sent) -> String {
         let size = form.path.len() + form.body.len();
         self.0.put((user, form), size, SECONDS, Instant::now())
     }
 
-    /// The form of this name, if it is this user's. It is held no longer.
+    /// Removes and returns the form of this name, if it belongs to this user.
     pub(super) fn take(&self, user: UserId, name: &str) -> Option<Sent> {
         let (owner, form) = self.0.take(name, Instant::now())?;
         (owner == user).then_some(form)

@@ -1,4 +1,4 @@
-//! Pictures of the user guide. Its pages are pages of the web app.
+//! Pictures of the user guide. The pages of the guide are pages of the web app.
 
 use axum::body::Body;
 use axum::extract::Path;
@@ -9,8 +9,8 @@ use weir_app::help;
 use super::assets::media_type;
 use crate::front::RoutePattern;
 
-/// A picture. Pages name its version, so that what is asked for with the present
-/// one never changes.
+/// A picture. Pages put its version into the address, so an answer for the current
+/// version never changes.
 pub(super) async fn image(Path(name): Path<String>, uri: Uri, headers: HeaderMap) -> Response {
     let mut response = answer(&name, uri.query(), &headers);
     response.extensions_mut().insert(RoutePattern("/_help/img/{name}"));

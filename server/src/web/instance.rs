@@ -1,4 +1,4 @@
-//! What the process tells its staff about itself.
+//! Facts about the process for the staff of the instance.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use weir_ingest::log::Damage;
 use crate::app::App;
 use crate::config::StoreKind;
 
-/// Finds out whenever it is asked.
+/// Collects the facts on every call.
 pub(super) fn facts(app: &App) -> InstanceFacts {
     let app = app.clone();
     InstanceFacts(Arc::new(move || {
@@ -39,7 +39,7 @@ fn damage(found: Damage) -> Option<DamageFacts> {
     (!found.is_none()).then_some(DamageFacts { places, bytes, missing_bytes: missing })
 }
 
-/// The files are counted away from the threads that answer requests.
+/// Reads file sizes off the threads that answer requests.
 async fn disk(app: &App) -> Option<DiskFacts> {
     let directory = match app.config.store {
         StoreKind::RocksDb => app.config.data.clone(),
@@ -56,7 +56,7 @@ async fn disk(app: &App) -> Option<DiskFacts> {
     counting.await.ok()
 }
 
-/// Bytes of the files below a directory; what goes meanwhile counts nothing.
+/// Bytes of the files below a directory. A file that disappears meanwhile counts as 0.
 fn size(directory: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(directory) else { return 0 };
     let of = |entry: fs::DirEntry| match entry.metadata() {

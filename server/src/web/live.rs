@@ -1,7 +1,7 @@
 //! The live stream: every row of a project as it arrives, as server-sent events.
 //!
-//! Nothing depends on it: a page that falls behind, or comes back, fills the gap
-//! from the store. The page is told when to.
+//! Delivery is not guaranteed: a page that falls behind or reconnects fills the gap from
+//! the store. The stream notifies the page when to do so.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -28,10 +28,10 @@ use crate::limits::{Exhausted, Place};
 
 /// Comments keep proxies from closing an idle stream.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// A stream ends after this time, and the page opens another.
+/// A stream ends after this time, and the page opens a new one.
 const LIFETIME: Duration = Duration::from_secs(10 * 60);
 
-/// Rows of a project from now on.
+/// Streams the rows of a project from now on.
 pub(super) async fn stream(
     State(web): State<Web>,
     Path(project): Path<String>,
@@ -74,13 +74,13 @@ struct Watch {
     end: Instant,
     may_watch: MayWatch,
     state: Phase,
-    /// Given back when the stream ends.
+    /// The permit, released when the stream ends.
     _place: Place,
 }
 
-/// Ends when the reader of a stream may no longer see the project: signed out, removed,
-/// without what the organization asks for. A task of its own, because what waits beside
-/// busy rows is cut short by every one of them.
+/// Ends when the reader of a stream loses access to the project: signed out, removed, or
+/// without a second factor that the organization requires. It is a separate task, because
+/// a check within the stream would be interrupted by every row.
 struct MayWatch(JoinHandle<()>);
 
 impl MayWatch {
@@ -128,11 +128,12 @@ impl Watch {
         match self.state {
             Phase::Greeting => {
                 self.state = Phase::Watching;
-                // The page fills from the store after this: nothing is missed.
+                // The page fills the gap from the store after this event, so it misses
+                // nothing.
                 Some(Event::default().event("hello").data("{}"))
             }
             Phase::Watching => tokio::select! {
-                // What ends the stream comes before the rows that wait.
+                // Ending the stream has priority over waiting rows.
                 biased;
                 () = self.stopping.begun() => None,
                 _ = &mut self.may_watch.0 => self.end(),
@@ -147,7 +148,7 @@ impl Watch {
         }
     }
 
-    /// The page opens another, and learns what became of its own.
+    /// The page opens a new stream and learns there why this one ended.
     fn end(&mut self) -> Option<Event> {
         self.state = Phase::Ended;
         Some(Event::default().event("again").data("{}"))

@@ -1,7 +1,8 @@
-//! What waits in the memory of this process for a later request of the same browser:
-//! under a name that nobody guesses, for a while, within a bound.
+//! Values in the memory of this process for a later request of the same browser: under an
+//! unguessable name, for a limited time, within a bound of bytes.
 //!
-//! What belongs here: how much is kept, and for how long. What does not: what it is.
+//! What belongs here: how much is kept, and for how long. What does not: the kind of
+//! value (`held`, `typed`).
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -9,7 +10,8 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use uuid::Uuid;
 
-/// Bytes that an entry counts for beside what it holds, so that their number is bounded.
+/// Bytes that an entry counts in addition to its value, so that the number of entries is
+/// bounded.
 const ENTRY_BYTES: usize = 1 << 10;
 
 /// Entries of one kind.
@@ -25,12 +27,13 @@ struct Entry<T> {
 }
 
 impl<T: Clone> Memory<T> {
-    /// Holds so many bytes at most: what ends first makes room.
+    /// Holds at most this many bytes. When it is full, the entries that expire first are
+    /// removed.
     pub(super) fn new(most: usize) -> Self {
         Self { most, entries: Mutex::default() }
     }
 
-    /// Keeps a value of this size, and gives its name.
+    /// Keeps a value of this size, and returns its name.
     pub(super) fn put(&self, value: T, size: usize, seconds: u32, now: Instant) -> String {
         let name = Uuid::new_v4().simple().to_string();
         let size = size.saturating_add(ENTRY_BYTES);
@@ -56,13 +59,13 @@ impl<T: Clone> Memory<T> {
         name
     }
 
-    /// What is kept under this name.
+    /// The value under this name.
     pub(super) fn get(&self, name: &str, now: Instant) -> Option<T> {
         let entries = self.entries.lock();
         entries.get(name).filter(|entry| now < entry.until).map(|entry| entry.value.clone())
     }
 
-    /// The same, which is kept no longer.
+    /// Removes and returns the value under this name.
     pub(super) fn take(&self, name: &str, now: Instant) -> Option<T> {
         let entry = self.entries.lock().remove(name)?;
         (now < entry.until).then_some(entry.value)

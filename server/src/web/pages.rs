@@ -12,7 +12,7 @@ use weir_app::local_path;
 use super::{Web, assets, visit};
 use crate::front::RoutePattern;
 
-/// Below these nothing is shown to people who are not signed in.
+/// Paths whose pages require a session.
 const PRIVATE: [&str; 8] = [
     "/projects",
     "/organizations",
@@ -24,11 +24,11 @@ const PRIVATE: [&str; 8] = [
     "/instance",
 ];
 
-/// An asset of this name, else a page.
+/// Answers with an asset of this name, or else with a page.
 pub(super) async fn page_or_asset(State(web): State<Web>, request: Request) -> Response {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
-        // No page takes anything: whoever sends here looks for something else,
-        // such as an endpoint that only other products have.
+        // Pages accept no other methods. Such a request is meant for something else, such
+        // as an endpoint that only other products have.
         return (StatusCode::NOT_FOUND, "Not found.\n").into_response();
     }
     let name = request.uri().path().trim_start_matches('/');
@@ -46,7 +46,7 @@ async fn page(web: Web, request: Request) -> Response {
     let visit = match visit::of(&web, &parts).await {
         Ok(visit) => visit,
         Err(error) => {
-            // There is no page without knowing who asks.
+            // A page cannot be served without knowing the user.
             tracing::error!(%error, "a page was not served");
             let text = "Weir cannot take this on right now. Try again in a moment.\n";
             return (StatusCode::SERVICE_UNAVAILABLE, text).into_response();
@@ -61,8 +61,8 @@ async fn page(web: Web, request: Request) -> Response {
     render(&web, visit, Request::from_parts(parts, body)).await
 }
 
-/// What the page tells once is listed afterwards. A page loads also when that
-/// cannot be written.
+/// Lists the notice of a page among the messages. The page also loads when that cannot be
+/// written.
 async fn keep_message(web: &Web, visit: &Visit) {
     if let (Some(ctx), Some(notice)) = (&visit.ctx, &visit.notice)
         && let Err(error) = web.app.services.messages.put(ctx, &notice.text).await
@@ -88,7 +88,7 @@ async fn render(web: &Web, visit: Visit, request: Request) -> Response {
     render(request).await
 }
 
-/// The policy of a page: the scripts that carry its number, and nothing else.
+/// The policy of a page: only scripts with its nonce may run.
 fn allow_own_scripts() {
     let (Some(nonce), Some(response)) = (use_nonce(), use_context::<ResponseOptions>()) else {
         return;

@@ -1,16 +1,16 @@
-//! What somebody hears whose change is refused because nothing says that a page of
-//! ours asked for it (`cross_site`).
+//! The refusal of a change because the browser does not prove that it comes from a page
+//! of this instance (`cross_site`).
 //!
-//! Browsers that send no `Sec-Fetch-Site`, such as Safari before 16.4, send the origin
-//! `null` from pages that tell no referrer, as those of links from mails: people who
-//! did nothing wrong come here too.
+//! Browsers without `Sec-Fetch-Site`, such as Safari before 16.4, send the origin `null`
+//! from pages with a no-referrer policy, such as those of links from mails. So users
+//! without bad intent see this page too.
 
 use axum::response::{Html, IntoResponse, Response};
 use http::{HeaderMap, StatusCode, header};
 
 use super::{style_sheet, visit};
 
-/// What a script reads.
+/// The text for a script.
 const TEXT: &str = "This request came from another site. Open the page again and retry.\n";
 
 /// The refusal: a page for a form, a line for a script.
@@ -36,13 +36,13 @@ pub(super) fn answer(headers: &HeaderMap) -> Response {
     (StatusCode::FORBIDDEN, Html(page(why, what_to_do))).into_response()
 }
 
-/// Whether a browser says nothing of the page that sends.
+/// Whether the browser sends nothing about the page.
 fn says_nothing(headers: &HeaderMap) -> bool {
     let origin = headers.get(header::ORIGIN);
     !headers.contains_key("sec-fetch-site") && origin.is_none_or(|origin| origin == "null")
 }
 
-/// The page, of our own words only.
+/// The page. It contains only constant texts.
 fn page(why: &str, what_to_do: &str) -> String {
     let sheet =
         style_sheet().map(|address| format!("<link rel=\"stylesheet\" href=\"{address}\">"));

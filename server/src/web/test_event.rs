@@ -1,5 +1,5 @@
-//! A test event from the start page: a request to capture like any other, made here
-//! instead of by a client. What is counted, kept, dropped or refused is as with one.
+//! A test event from the start page: a request to capture that the server makes instead
+//! of a client. It is counted, stored, dropped or refused like any other.
 
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -1,10 +1,10 @@
-//! What was typed into a form that was not carried out, on its way back to the page of
-//! the form: in a short-lived cookie or, where it is too long for one, in the memory of
-//! this process, under a name that the cookie has.
+//! The entered values of a form that failed, for the page that shows the form again. They
+//! are in a short-lived cookie. If they are too long for one, they are in the memory of
+//! this process, under a name that is in the cookie.
 //!
-//! What belongs here: what is kept, where, for how long. What does not: showing it
-//! again (`weir-app`). Secrets are not kept: fields that are named or marked as one,
-//! and addresses that carry one.
+//! What belongs here: what is kept, where, and for how long. What does not: showing it
+//! again (`weir-app`). Secrets are not kept: fields that are named or marked as secrets,
+//! and addresses that contain one.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -17,9 +17,9 @@ use weir_model::UserId;
 use super::cookies;
 use super::memory::Memory;
 
-/// What a page tells when it should show what was typed, and cannot.
+/// The message of a page when the entered values are lost.
 pub(super) const LOST: &str = "What you typed could not be kept. Enter it again.";
-/// Fields that are not kept: secrets, and what the page knows by itself.
+/// Fields that are not kept: secrets, and values that the page has anyway.
 const NOT_KEPT: [&str; 9] = [
     "password",
     "current_password",
@@ -31,26 +31,26 @@ const NOT_KEPT: [&str; 9] = [
     "back_part",
     "id",
 ];
-/// What the names of fields begin with that are secrets by their schema.
+/// Prefix of the names of fields that are secrets by their schema.
 const SECRETS: &str = "secrets[";
-/// What is in the names of the parameters of an address that are secrets. Rather one
-/// word too many: what is not kept is entered again.
+/// Parts of the names of address parameters that are secrets. The list is generous,
+/// because a value that is not kept is simply entered again.
 const SECRET_WORDS: [&str; 9] =
     ["token", "secret", "passw", "pwd", "key", "auth", "sig", "session", "credential"];
-/// What was typed into a form that failed is kept for so many seconds.
+/// Seconds that the entered values of a failed form are kept.
 pub(super) const SECONDS: u32 = 60;
-/// Longest text in a cookie, in bytes: browsers drop cookies beyond 4096.
+/// Longest text in a cookie, in bytes. Browsers drop cookies beyond 4096.
 const COOKIE_BYTES: usize = 3000;
-/// In the cookie, in the place of a text that is in memory. No form is written so.
+/// The cookie's value if the text is in memory. An encoded form never has this value.
 const IN_MEMORY: &str = "*";
-/// Bytes in memory of people who are signed in, or have been in the same browser.
+/// Bytes in memory for users who are signed in, or have been in the same browser.
 const MEMBERS_BYTES: usize = 16 << 20;
-/// Bytes in memory of all others, who take no room from those.
+/// Bytes in memory for unknown senders. They cannot use up the bytes of users.
 const STRANGERS_BYTES: usize = 4 << 20;
 
-/// What is kept of these fields, encoded as a form is.
+/// The values to keep of these fields, encoded like a form.
 pub(super) fn of(fields: &[(Cow<'_, str>, Cow<'_, str>)]) -> String {
-    // A field says by itself that it is a secret.
+    // A form marks the fields that are secrets.
     let marked: HashSet<&str> =
         fields.iter().filter_map(|(name, _)| name.strip_prefix(SECRET_MARK)).collect();
     let is_marked = |name: &str| name.starts_with(SECRET_MARK) || marked.contains(name);
@@ -64,8 +64,8 @@ pub(super) fn of(fields: &[(Cow<'_, str>, Cow<'_, str>)]) -> String {
     kept.finish()
 }
 
-/// Whether one line has an address with a secret in it: a password before the host, or
-/// a parameter that is named like one.
+/// Whether one line has an address with a secret in it: a password before the host, or a
+/// parameter with the name of a secret.
 fn carries_secret(text: &str) -> bool {
     !text.trim().contains('\n') && text.split_whitespace().any(is_secret_address)
 }
@@ -83,7 +83,7 @@ fn is_secret_address(word: &str) -> bool {
             .any(|part| form_urlencoded::parse(part.as_bytes()).any(is_secret))
 }
 
-/// Texts that are too long for a cookie, with who typed them.
+/// Texts that are too long for a cookie, with their users.
 pub(super) struct Drafts {
     members: Memory<(UserId, String)>,
     strangers: Memory<String>,
@@ -96,7 +96,7 @@ impl Default for Drafts {
 }
 
 impl Drafts {
-    /// Keeps a text for so many seconds, and gives the cookie that leads to it.
+    /// Keeps a text for this many seconds, and returns its cookie.
     pub(super) fn keep(
         &self,
         user: Option<UserId>,
@@ -116,7 +116,7 @@ impl Drafts {
         cookies.hidden(name, &format!("{IN_MEMORY}{draft}"), seconds)
     }
 
-    /// What was typed into the form that a page shows again; `None`: it is lost.
+    /// The entered values of the form that a page shows again; `None` if they are lost.
     pub(super) fn typed(
         &self,
         user: Option<UserId>,
@@ -177,8 +177,8 @@ mod tests {
         }
     }
 
-    /// Eight times the fields may not take much more than eight times as long; looking
-    /// through all of them for each takes 64 times as long.
+    /// Eight times the fields may take little more than eight times as long. Searching
+    /// all fields for each one would take 64 times as long.
     #[test]
     fn many_fields_take_time_in_proportion() {
         let time = |count: usize| {
@@ -242,7 +242,7 @@ mod tests {
         assert_eq!(kept(user(1), user(1), "?a=1&__kept=1"), typed);
         assert_eq!(kept(user(1), user(1), "?a=__kept"), Some(Vec::new()));
         assert_eq!(kept(user(1), user(2), "?__err=e"), None, "of somebody else");
-        // Typed when the session had ended, and read once there is another.
+        // Sent after the session had ended, and read in the next session.
         assert_eq!(kept(None, user(1), "?__kept=1"), typed);
     }
 }

@@ -1,4 +1,4 @@
-//! Who is asking: session, theme, address.
+//! The request of a page: session, theme, address.
 
 use http::request::Parts;
 use http::{HeaderMap, header};
@@ -15,7 +15,7 @@ use crate::http::error::ApiResult;
 use crate::http::peer::{ClientAddress, Origin};
 use crate::http::request_id::RequestId;
 
-/// What a request says of itself, with the session that its cookie opens.
+/// Reads the request, with the session of its cookie.
 pub(super) async fn of(web: &Web, parts: &Parts) -> ApiResult<Visit> {
     let headers = &parts.headers;
     let request_id = parts.extensions.get::<RequestId>().map(ToString::to_string);
@@ -63,8 +63,8 @@ pub(super) async fn of(web: &Web, parts: &Parts) -> ApiResult<Visit> {
     })
 }
 
-/// Whether the answer is for a form rather than a script. Server functions
-/// decide by the same header.
+/// Whether the answer is for a form and not for a script. Server functions decide by the
+/// same header.
 pub(super) fn wants_page(headers: &HeaderMap) -> bool {
     text(headers, header::ACCEPT.as_str()).is_some_and(|accept| accept.contains("text/html"))
 }
@@ -73,8 +73,8 @@ fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
-/// What this page tells of the form that led to it. Whoever wrote the cookie
-/// cannot make it lead anywhere but to our functions.
+/// The notice about the form that led to this page. A forged cookie can name only
+/// functions of this app.
 fn notice(cookies: Cookies, parts: &Parts) -> Option<Notice> {
     let kept = cookies::read(&parts.headers, cookies.notice_name())?;
     let pairs = form_urlencoded::parse(kept.as_bytes()).into_owned().collect();

@@ -26,7 +26,7 @@ async fn entries(caller: &Caller, path: &str) -> Vec<Value> {
     results
 }
 
-/// What an entry says, without what differs from run to run.
+/// The content of an entry, without values that differ between runs.
 fn told(entry: &Value) -> Value {
     json!([
         entry["activity"],
@@ -141,7 +141,7 @@ async fn every_change_of_the_api_leaves_one_entry() {
         );
         assert_eq!(all[0]["request_id"], answer.header("x-request-id").unwrap());
     }
-    // What changes nothing, and what is refused, leaves none.
+    // Calls without a change and refused calls leave no entry.
     for (path, body) in [
         (&organization, json!({})),
         (&organization, json!({"name": "Beta"})),
@@ -282,7 +282,7 @@ async fn pages_filters_and_the_projects_own() {
     assert_eq!(count("scope=Team").await, 4);
     assert_eq!(count(&format!("scope=Team&item_id={}", app.project())).await, 3);
     assert_eq!(count(&format!("item_id={}", app.organization())).await, 5);
-    // Her key and her change.
+    // The creation of her key, and her change.
     assert_eq!(count(&format!("user={}", grace.id())).await, 2);
     assert_eq!(count(&format!("user={}&scope=Plugin", grace.id())).await, 0);
     let found = caller.get(&format!("{}?scope=Team&limit=1&offset=1", of_organization(&app))).await;

@@ -1,5 +1,5 @@
-//! Many creations in one organization at once: they all write the organization's
-//! record and the head of its activity log, and all of them succeed.
+//! Many concurrent creations in one organization. All of them write the organization's
+//! record and the head of its activity log, and all succeed.
 
 use futures::future::join_all;
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ fn collections(n: usize) -> [(&'static str, Value); 4] {
     ]
 }
 
-/// An instance whose store is on disk, and a caller whom no rate holds up.
+/// An instance with a store on disk, and a caller without a rate limit.
 async fn started(data: &tempfile::TempDir) -> (TestApp, Caller) {
     let settings = |config: &mut Config| {
         config.store = StoreKind::RocksDb;
@@ -40,7 +40,7 @@ async fn started(data: &tempfile::TempDir) -> (TestApp, Caller) {
     (app, caller)
 }
 
-/// Sends all of these at once; all are answered with 201, and told.
+/// Sends all requests concurrently. All are answered with 201 and have an audit entry.
 async fn all_are_made(app: &TestApp, caller: &Caller, bodies: Vec<(&'static str, Value)>) {
     let home = format!("/api/organizations/{}/", app.organization());
     let told = async || caller.get(&format!("{home}activity_log/")).await.json()["count"].as_u64();

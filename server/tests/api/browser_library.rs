@@ -9,7 +9,7 @@ use weir_testkit::{Answer, TestApp};
 
 const SCRIPT: &str = "window.library = 1;\n";
 
-/// A server over a folder as the npm package has it, with something beside it.
+/// A server with a folder as the npm package has it, and a file outside it.
 async fn app_with(folder: &Path) -> TestApp {
     let dist = folder.join("dist");
     std::fs::create_dir_all(dist.join("nested")).unwrap();
@@ -80,7 +80,7 @@ async fn nothing_but_the_scripts_of_the_folder() {
         assert_eq!(answer.status, 404, "{path}");
         assert!(!answer.body.windows(6).any(|bytes| bytes == b"secret"), "{path}");
     }
-    // The version is whatever the library says; the file is that of the folder.
+    // The version in the path is ignored; the file is that of the folder.
     let inner = get(&app, "/static/nested/inner.js", &[]).await;
     assert_eq!(inner.status, 404);
 }
@@ -102,7 +102,7 @@ async fn packed_and_asked_for_again() {
     assert_eq!((again.status, again.body.len()), (304, 0));
     assert!(again.header("access-control-allow-origin").is_some());
 
-    // A new version of the folder is seen at once.
+    // A new version of the folder is served immediately.
     std::fs::write(folder.path().join("dist/array.js"), "new").unwrap();
     let new = get(&app, "/static/array.js", &[("if-none-match", &tag)]).await;
     assert_eq!((new.status, new.body.as_ref()), (200, b"new".as_slice()));

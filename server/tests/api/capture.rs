@@ -72,7 +72,7 @@ async fn get_takes_data_from_the_query() {
     assert_refused(&nobody.get("/e/").await, 400, "validation_error", "invalid_payload");
 }
 
-/// How published libraries pack what they send (ING-17).
+/// The ways in which published libraries compress and encode events (ING-17).
 #[tokio::test(flavor = "multi_thread")]
 async fn a_body_travels_in_many_ways() {
     let app = TestApp::with_owner().await;
@@ -86,7 +86,7 @@ async fn a_body_travels_in_many_ways() {
             .to_string()
             .into_bytes()
     };
-    // The very old browser library.
+    // A very old browser library.
     let lz64 = |name: &str| lz_str::compress_to_base64(std::str::from_utf8(&body(name)).unwrap());
     let lz64_form = |data: String| {
         let fields = [("data", data), ("compression", "lz64".to_owned())];
@@ -198,16 +198,16 @@ async fn bodies_at_fault() {
         assert_refused(&answer, 400, "validation_error", "invalid_payload");
     }
     for (path, content_type, body) in [
-        // a form that is none, and one without payload
+        // text that is not a form, and a form without payload
         ("/e/", FORM, event(&app).to_string()),
         ("/e/", FORM, "ip=1&_=1780308303000".to_owned()),
-        // announced as what it is not
+        // a wrong content type or compression
         ("/e/?compression=gzip-js", "text/plain", event(&app).to_string()),
         ("/e/?compression=lz64", "text/plain", "AAAA!".to_owned()),
-        // base64 of no JSON, and what only looks like base64
+        // base64 of a text that is not JSON, and text that only looks like base64
         ("/e/", "text/plain", "bm90IGpzb24=".to_owned()),
         ("/e/", FORM, "data=%%%".to_owned()),
-        // nothing at all
+        // an empty payload
         ("/e/?data=", "text/plain", String::new()),
     ] {
         let call = app.anonymous().call(Method::POST, path).header("content-type", content_type);
@@ -238,7 +238,7 @@ async fn keys_at_fault() {
     assert_refused(&post(&app, "/e/", two.to_string()).await, 401, auth, "invalid_api_key");
     let padded = format!("  {}\n", app.project_key());
     assert_eq!(post(&app, "/capture/", event(json!(padded))).await.status, 200);
-    // A broken body is told before a wrong key.
+    // A broken body is reported before a wrong key.
     let answer = post(&app, "/batch/", json!({"api_key": "phc_no", "batch": []}).to_string()).await;
     assert_eq!(answer.status, 400);
 }
@@ -297,7 +297,7 @@ async fn sizes_as_sent_and_unpacked() {
         assert_refused(&answer, 413, "validation_error", "payload_too_large");
     }
     assert_eq!(post(&app, "/batch/", gzip(filled(LIMIT).as_bytes())).await.status, 200);
-    // A bomb: a gigabyte of zeros, thirty times over the limit when unpacked.
+    // A decompression bomb: thirty times over the limit when decompressed.
     let bomb = gzip(&vec![0; 1 << 28]);
     assert_eq!(post(&app, "/e/", bomb).await.status, 413);
     assert_eq!(post(&app, "/capture/", event(&app).to_string()).await.status, 200);
@@ -325,7 +325,7 @@ async fn overload_is_503_and_leaves_the_api_alone() {
 async fn the_path_does_not_matter_to_cookies_or_bearer_keys() {
     let app = TestApp::with_owner().await;
     let caller = app.owner().key(&["*"]).await;
-    // A personal key in the header opens nothing here.
+    // A personal API key in the header does not authorize capture.
     let answer = caller.post("/capture/", &json!({"event": "a", "distinct_id": "b"})).await;
     assert_refused(&answer, 401, "authentication_error", "missing_api_key");
 }
@@ -369,7 +369,7 @@ async fn a_new_key_works_at_once_and_known_keys_without_the_store() {
 
     app.store().close().await.unwrap();
     assert_eq!(post(&app, "/e/", body(key)).await.status, 200);
-    // Never 401: it could be a new one.
+    // Never 401: the key may belong to a new project.
     let answer = post(&app, "/e/", body("phc_another")).await;
     assert_refused(&answer, 503, "server_error", "not_accepted");
     assert!(answer.header("retry-after").is_some());

@@ -95,7 +95,7 @@ async fn each_event_has_its_result() {
     ] {
         assert_eq!(first["properties"][name], value, "{name}");
     }
-    // What is not stored is shown with its reason, as on every path.
+    // Events that are not stored are shown with their reason, as on every path.
     let reader = app.owner().key(&["project:read"]).await;
     let path = format!("/api/projects/{}/ingestion_warnings/", app.project());
     let found = reader.get(&path).await.json();
@@ -192,7 +192,7 @@ async fn requests_that_are_refused() {
     ] {
         assert_refused(&call(&app, PATH).body(body).send().await, 400, tag);
     }
-    // A broken body is told before a wrong key.
+    // A broken body is reported before a wrong key.
     let wrong = call(&app, PATH).header("authorization", "Bearer phc_unknown").body("{");
     assert_refused(&wrong.send().await, 400, "request_parsing_error");
     assert_eq!(stored(&app).await, Vec::<Value>::new());

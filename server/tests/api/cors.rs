@@ -1,4 +1,4 @@
-//! CORS: on every answer of the capture paths, on nothing else (ING-7).
+//! CORS headers are on every answer of the capture paths, and on no other (ING-7).
 
 use http::Method;
 use serde_json::json;

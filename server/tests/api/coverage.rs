@@ -1,5 +1,5 @@
-//! `docs/api-coverage.md`: every operation of the protocol, where it is
-//! answered and where it is tested. Written from the route table.
+//! `docs/api-coverage.md`: every operation of the protocol, with its handler and its
+//! tests. Written from the route table.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -9,8 +9,8 @@ use weir_server::router::routes;
 
 use crate::snapshot;
 
-/// The operations of the protocol: section, then method and path. A name of a
-/// parameter says nothing here.
+/// The operations of the protocol: section, then method and path. Names of parameters are
+/// omitted.
 const SPECIFICATION: &[(&str, &str)] = &[
     (
         "Organizations",
@@ -69,7 +69,7 @@ const SPECIFICATION: &[(&str, &str)] = &[
     ),
 ];
 
-/// `GROUP` is the section's name as a path has it.
+/// `GROUP` stands for the section's name in a path.
 const PLUGINS: &str = "GET    /api/organizations/{}/GROUP/
      POST   /api/organizations/{}/GROUP/
      GET    /api/organizations/{}/GROUP/{}/
@@ -139,8 +139,8 @@ fn without_names(path: &str) -> String {
     parts.collect::<Vec<_>>().join("/")
 }
 
-/// The test files about a handler: of a folder with a file for each operation
-/// that one, else all about its resource.
+/// The test files of a handler. In a folder with a file for each operation it is that
+/// file, else all files about the resource.
 fn tests_of(handler: &str, path: &str) -> BTreeSet<String> {
     let (module, function) = handler.split_once("::").unwrap();
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/api");

@@ -19,7 +19,7 @@ async fn no_credential() {
         let answer = nobody.call(Method::GET, path).header("authorization", scheme).send().await;
         answer.assert_error(401, AUTH, "not_authenticated", detail);
     }
-    // A cookie is no credential here.
+    // A cookie is not a credential here.
     let answer = nobody.call(Method::GET, path).header("cookie", "session=x").send().await;
     answer.assert_error(401, AUTH, "not_authenticated", detail);
 }
@@ -56,7 +56,7 @@ async fn a_key_is_found_in_header_body_and_query_in_this_order() {
         .header("content-type", "application/x-www-form-urlencoded")
         .body(format!("personal_api_key={key}&name=Gamma"));
     assert_eq!(form.send().await.status, 201);
-    // Only the first place counts.
+    // Only the first credential found counts.
     assert_eq!(nobody.with_key("phx_wrong").get(&in_query).await.status, 401);
     for scheme in ["bearer", "BEARER", "Bearer  "] {
         let call = nobody.call(Method::GET, "/api/users/@me/");
@@ -101,13 +101,13 @@ async fn other_methods_are_told_after_authentication() {
     assert_eq!(answer.header("allow"), Some("GET, POST, HEAD, OPTIONS"));
     let answer = caller.put(list, &json!({})).await;
     answer.assert_error(405, REQUEST, "method_not_allowed", "Method \"PUT\" not allowed.");
-    // Who may not see the place is not told its methods.
+    // A caller without access does not see the methods of a path.
     let missing = format!("{list}{}/", uuid(7));
     let answer = caller.post(&missing, &json!({})).await;
     answer.assert_error(404, REQUEST, "not_found", "Not found.");
     let answer = caller.post(&format!("{list}{}/", app.organization()), &json!({})).await;
     assert_eq!(answer.status, 405);
-    // No method override.
+    // There is no method override.
     let call = caller.call(Method::POST, &format!("{list}{}/", app.organization()));
     let answer = call.header("x-http-method-override", "DELETE").send().await;
     assert_eq!(answer.status, 405);
@@ -157,7 +157,7 @@ async fn bodies_that_cannot_be_read() {
     let call = caller.call(Method::POST, "/api/organizations/");
     let answer = call.header("content-type", "application/json").body(deep).send().await;
     assert_eq!(answer.error().2, "parse_error");
-    // The key comes first.
+    // The key is checked first.
     let call = app.anonymous().call(Method::POST, "/api/organizations/");
     let answer = call.header("content-type", "application/json").body("{").send().await;
     assert_eq!(answer.status, 401);
@@ -193,7 +193,7 @@ async fn what_a_key_may_comes_before_the_body() {
             answer.assert_error(403, AUTH, "permission_denied", detail);
         }
     }
-    // The level that an object asks for is told once the body can be read.
+    // A missing level is reported after the body was found readable.
     let call = member.call(Method::PATCH, &own).header("content-type", "text/plain");
     assert_eq!(call.body("x").send().await.status, 415);
     let answer = member.patch(&own, &json!({"name": ""})).await;
@@ -269,7 +269,7 @@ async fn every_answer_carries_an_id_and_the_headers_of_its_kind() {
     assert_eq!(answer.header("cross-origin-resource-policy"), Some("same-origin"));
     assert_eq!(answer.header("access-control-allow-origin"), None);
     assert_eq!(answer.header("strict-transport-security"), None);
-    // What the caller sends as an id is not taken over.
+    // An id that the caller sends is not used.
     let call = caller.call(Method::GET, "/_health").header("x-request-id", "mine");
     assert_ne!(call.send().await.header("x-request-id"), Some("mine"));
 }

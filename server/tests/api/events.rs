@@ -1,4 +1,4 @@
-//! Reading events back: filters, pages, what was dropped.
+//! Reading events: filters, pages, dropped events.
 
 use serde_json::{Value, json};
 use weir_model::Timestamp;
@@ -50,7 +50,7 @@ async fn what_was_sent_is_read_back() {
 async fn pages_follow_the_link_without_gap_or_double() {
     let app = TestApp::with_owner().await;
     let caller = app.owner().key(&["query:read"]).await;
-    // Three share a time: the uuid decides among them.
+    // Three events have the same time. Their uuids decide the order.
     let times = [1, 2, 2, 2, 3, 4, 5];
     let events: Vec<Value> = times
         .iter()
@@ -82,8 +82,8 @@ async fn pages_follow_the_link_without_gap_or_double() {
     assert_eq!(found, ["e0", "e1", "e2", "e3", "e4", "e5", "e6"]);
 }
 
-/// As clients do that know nothing but `limit` and `offset`: they end at the first page
-/// that is not full.
+/// Some clients know only `limit` and `offset`. They stop at the first page that is not
+/// full.
 #[tokio::test(flavor = "multi_thread")]
 async fn pages_by_offset_are_full_at_any_depth() {
     let app = TestApp::with_owner().await;
@@ -137,7 +137,7 @@ async fn pages_by_offset_are_full_at_any_depth() {
         }
         assert_eq!(all, uuids(&whole), "{filter} by links");
     }
-    // A link goes on behind the page, wherever that begins.
+    // A link continues after the page, wherever the page begins.
     let page = list(&app, &caller, "?limit=10&offset=5").await;
     let next = page["next"].as_str().unwrap();
     let next = caller.get(next.strip_prefix(&format!("http://{}", app.address())).unwrap()).await;
@@ -158,7 +158,7 @@ async fn pages_of_large_events_are_sent_whole() {
         };
         send(&app, json!((0..10).map(event).collect::<Vec<Value>>())).await;
     }
-    // 27 MB: more than is held in memory at a time.
+    // 27 MB: more than may be in memory at a time.
     let page = list(&app, &caller, "?limit=30").await;
     let found: std::collections::HashSet<String> = names(&page).into_iter().collect();
     assert_eq!((found.len(), &page["next"]), (30, &Value::Null));

@@ -1,4 +1,4 @@
-//! What is around every page: search, preferences, messages, help, the instance.
+//! The frame of every page: search, preferences, messages, help, the instance.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ fn text(answer: &Answer) -> String {
     String::from_utf8_lossy(&answer.body).into_owned()
 }
 
-/// The cookie of a session of Grace, a plain member.
+/// The session cookie of Grace, a member without administrator rights.
 async fn member(app: &TestApp) -> String {
     let owner = app.owner().key(&["*"]).await;
     let invites = format!("/api/organizations/{}/invites/", app.organization());
@@ -92,7 +92,7 @@ async fn people_find_what_they_may_see() {
     assert_eq!(project[0]["title"], "Projects");
     assert_eq!(search("%22nothing%3C").await, Value::Array(Vec::new()));
 
-    // The same as a page, and as the part that scripts take over.
+    // As a page, and as the part that scripts insert.
     let whole = text(&page(&app, "/search?q=shop", &ada).await);
     assert!(whole.contains("data-found") && whole.contains("aria-label=\"Main\""), "{whole}");
     let part = text(&page(&app, "/search?q=shop&part=1", &ada).await);
@@ -118,7 +118,7 @@ async fn the_instance_is_for_staff() {
         let told = function(&app, asked, "", &grace).send().await;
         assert_eq!(told.status, 404, "{asked}");
     }
-    // The parts that pages are made of are nothing for others.
+    // The gallery of components is hidden from other users.
     assert_eq!(page(&app, "/gallery", &ada).await.status, 200);
     assert_eq!(page(&app, "/gallery", &grace).await.status, 404);
     let theirs = text(&page(&app, "/help", &grace).await);

@@ -1,8 +1,8 @@
-//! A disk that is really full, and has room again (DUR-13).
+//! A disk that is really full, and then has free space again (DUR-13).
 //!
-//! The data directory is a small file system of its own, in memory and seen by
-//! nobody else. Where the machine does not allow that, free space is measured
-//! against marks just below what the disk of temporary files has.
+//! The data directory is a small file system in memory that only the test sees. If the
+//! machine does not allow that, free space is measured against thresholds just below the
+//! free space of the disk for temporary files.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -24,26 +24,27 @@ use crate::process::{Serving, set_up_with, weir_through};
 const MIB: u64 = 1 << 20;
 /// Enough for a segment of the log, the engine and the ballast.
 const SMALL: u64 = 384 * MIB;
-/// How long anything may take that has to happen by itself.
+/// How long the test waits for a condition.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Where the data of the service is, and how its disk is filled.
+/// The location of the service's data, and how its disk is filled.
 struct Volume {
     folder: tempfile::TempDir,
-    /// What programs that are to see the data are started by.
+    /// The command that starts programs with access to the data.
     launcher: Vec<String>,
-    /// Where this process sees it.
+    /// The path of the data for this process.
     seen: PathBuf,
-    /// Free bytes: not ready below, and nothing is written below.
+    /// Thresholds in free bytes: not ready below the first, and no writes below the
+    /// second.
     marks: (u64, u64),
-    /// Bytes that fill it; `None`: all there are.
+    /// Bytes to fill it with; `None` means all free bytes.
     filling: Option<u64>,
-    /// Keeps the file system while nobody else uses it.
+    /// Keeps the file system alive while no other process uses it.
     _holder: Option<Child>,
 }
 
 impl Volume {
-    /// `None`, said aloud: there is no way to fill a disk here.
+    /// `None`, with a printed line, if a disk cannot be filled here.
     async fn find() -> Option<Self> {
         for user in [&[][..], &["--user", "--map-root-user"][..]] {
             if let Some(volume) = Self::own(user).await {
@@ -59,7 +60,7 @@ impl Volume {
         None
     }
 
-    /// A small file system of its own.
+    /// A small file system for this test.
     async fn own(user: &[&str]) -> Option<Self> {
         const MOUNT: &str =
             r#"mount -t tmpfs -o size="$1",mode=700 weir "$2" && echo mounted && exec cat"#;
@@ -87,7 +88,7 @@ impl Volume {
         Some(Self { folder, launcher, seen, marks, filling: None, _holder: Some(holder) })
     }
 
-    /// The disk of temporary files, with marks that it is about to fall below.
+    /// The disk for temporary files, with thresholds just below its free space.
     fn shared() -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let seen = folder.path().join("data");
@@ -111,15 +112,15 @@ impl Volume {
         self.seen.join("filler")
     }
 
-    /// Fills it; tells whether that was possible.
+    /// Fills it, and returns whether that was possible.
     fn fill(&self) -> bool {
         self.fill_up_to(0)
     }
 
-    /// The same with so much left, where all there is can be filled.
+    /// Fills it up to this many free bytes, if it can be filled completely.
     fn fill_up_to(&self, left: u64) -> bool {
         let file = File::create(self.filler()).unwrap();
-        // Again, where the service took some of it just then.
+        // Repeated, because the service may have written at the same time.
         (0..5).any(|_| {
             let size = self.filling.unwrap_or_else(|| free(&self.seen).saturating_sub(left));
             fallocate(&file, FallocateFlags::empty(), 0, size).is_ok()
@@ -136,12 +137,12 @@ fn free(directory: &Path) -> u64 {
     found.f_bavail * found.f_frsize
 }
 
-/// Past the test harness, which keeps what tests print.
+/// Prints without the test harness, which captures the output of tests.
 fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "full_disk: {line}");
 }
 
-/// The service on a volume, and what it has acknowledged.
+/// The service on a volume, and the events that it has acknowledged.
 struct Story {
     volume: Volume,
     made: Value,
@@ -165,7 +166,7 @@ impl Story {
         (serving, reader)
     }
 
-    /// Sends a batch of new events; tells whether it was acknowledged.
+    /// Sends a batch of new events, and returns whether it was acknowledged.
     async fn send(&mut self) -> bool {
         let uuids = [(); 10].map(|()| Uuid::new_v4());
         let events = uuids.map(|uuid| {
@@ -184,7 +185,7 @@ impl Story {
         answer.status == 200
     }
 
-    /// Sends until the answer is so.
+    /// Sends until batches are acknowledged, or until they are refused.
     async fn send_until(&mut self, acknowledged: bool) {
         let began = Instant::now();
         while self.send().await != acknowledged {
@@ -193,7 +194,7 @@ impl Story {
         }
     }
 
-    /// Waits until readiness is so; all roles agree.
+    /// Waits until readiness has this value for all roles.
     async fn until_ready(&self, ready: bool) {
         let status = if ready { 200 } else { 503 };
         let began = Instant::now();
@@ -207,7 +208,7 @@ impl Story {
         assert_eq!(self.serving.caller.get("/_livez").await.status, 200);
     }
 
-    /// The uuids of the events that can be read; each is there once.
+    /// The uuids of the readable events. Each is there once.
     async fn readable(&self) -> HashSet<Uuid> {
         let base = format!("http://{}", self.serving.address);
         let mut path = format!("/api/projects/{}/events/?limit=1000", self.made["project_id"]);
@@ -227,8 +228,8 @@ impl Story {
         }
     }
 
-    /// Waits until everything acknowledged can be read. What was refused may
-    /// be there too, so only what is missing counts.
+    /// Waits until every acknowledged event is readable. Refused events may be readable
+    /// too, so only missing ones count.
     async fn until_all_readable(&self) {
         let began = Instant::now();
         loop {
@@ -259,11 +260,11 @@ async fn a_full_disk_is_503_until_there_is_room_and_loses_nothing() {
         assert!(story.send().await);
     }
 
-    // At once, and while events come in.
+    // Immediately, and while events arrive.
     assert!(story.volume.fill());
     story.send_until(false).await;
     story.until_ready(false).await;
-    // Nobody is told otherwise as long as it lasts, and reads work.
+    // No client gets another answer while the disk is full, and reads work.
     for _ in 0..20 {
         assert!(!story.send().await, "acknowledged on a full disk");
         tokio::time::sleep(Duration::from_millis(100)).await;
@@ -275,7 +276,7 @@ async fn a_full_disk_is_503_until_there_is_room_and_loses_nothing() {
     story.until_ready(true).await;
     story.until_all_readable().await;
 
-    // A crash afterwards finds nothing amiss.
+    // A crash afterwards causes no damage.
     story.serving.signal(Signal::KILL);
     assert_eq!(story.serving.ended().await, None);
     (story.serving, story.reader) = Story::start(&story.volume, &story.made).await;
@@ -287,7 +288,7 @@ async fn a_full_disk_is_503_until_there_is_room_and_loses_nothing() {
     assert_eq!(story.serving.ended().await, Some(0));
 }
 
-/// Somebody has to come in to make room.
+/// A user must be able to sign in to free space.
 #[tokio::test(flavor = "multi_thread")]
 async fn people_sign_in_while_the_disk_is_low() {
     let Some(volume) = Volume::find().await else { return };
@@ -302,7 +303,7 @@ async fn people_sign_in_while_the_disk_is_low() {
     let cookie = session.to_str().unwrap().split(';').next().unwrap();
     let call = |method, path| story.serving.caller.call(method, path).header("cookie", cookie);
     assert_eq!(call(http::Method::GET, "/account").send().await.status, 200);
-    // All else is refused, and a wrong password is counted.
+    // All other writes are refused, and a wrong password is counted.
     let wrong = json!({"email": "ada@mail.example", "password": "wrong"});
     for _ in 0..6 {
         assert_eq!(story.serving.caller.post("/api/login/", &wrong).await.status, 400);

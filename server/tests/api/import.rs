@@ -1,4 +1,4 @@
-//! `weir import` against the server: all formats, twice, and killed on the way.
+//! `weir import` against the server: all formats, twice, and killed in between.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
@@ -14,14 +14,14 @@ use weir_import::{Arguments, Format, Outcome, Patience, Summary};
 use weir_model::Timestamp;
 use weir_testkit::{Caller, TestApp};
 
-/// 2024-03-04T10:00:00Z
+/// 2024-03-04T10:00:00Z in seconds.
 const START: i64 = 1_709_546_400;
 
 fn time(n: i64) -> Timestamp {
     Timestamp::from_micros((START + n) * 1_000_000)
 }
 
-/// The same history as each tool exports it: one page view, one sale, and so on.
+/// The same history as each tool exports it: alternating page views and sales.
 fn line(format: Format, n: i64) -> Value {
     let user = format!("{}-{}", format.word(), n % 20);
     let is_view = n % 2 == 0;
@@ -86,7 +86,7 @@ async fn import(app: &TestApp, files: &[PathBuf]) -> Summary {
     summary
 }
 
-/// Shows all events of the project, newest first.
+/// Calls `show` for all events of the project, newest first.
 async fn each_stored(app: &TestApp, caller: &Caller, mut show: impl FnMut(Value)) {
     let base = format!("http://{}", app.address());
     let mut path = format!("/api/projects/{}/events/?limit=1000", app.project());
@@ -126,12 +126,12 @@ async fn histories_of_all_formats_are_stored_once() {
     assert_eq!(summary.outcome, Outcome::Complete, "{summary}");
     assert_eq!(summary.accepted, 4 * EACH as u64);
     assert!(summary.files.iter().map(|file| file.format).eq(formats));
-    // The devices of twenty users of one tool.
+    // The devices of twenty users in the format that links them.
     assert_eq!(summary.links, 20);
 
     let found = stored(&app, &caller).await;
     assert_eq!(found.len(), 4 * EACH as usize + 20);
-    // No two lines of a tool share a time, and no two tools share a user.
+    // No two lines of a tool have the same time, and no two tools have the same user.
     let lines = found.values().filter(|event| event["event"] != "$identify");
     let key = |event: &Value| {
         ["distinct_id", "timestamp"].map(|name| event[name].as_str().unwrap().to_owned())
@@ -176,7 +176,7 @@ fn signal(child: &Child, signal: Signal) {
     kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
 }
 
-/// Waits until the cursor notes more accepted lines than before.
+/// Waits until the cursor contains more accepted lines than before.
 async fn until_more_than(cursor: &Path, before: u64) -> u64 {
     for _ in 0..600 {
         let noted = std::fs::read(cursor).unwrap_or_default();
@@ -189,8 +189,8 @@ async fn until_more_than(cursor: &Path, before: u64) -> u64 {
     unreachable!("the import does not get on")
 }
 
-/// How many lines the import has that is killed: `WEIR_IMPORT_LINES`, such as
-/// 1000000 for a large one.
+/// Number of lines of the import that is killed: `WEIR_IMPORT_LINES`, such as 1000000 for
+/// a large one.
 fn lines_to_import() -> i64 {
     const FEW: i64 = 2_500;
     let asked = std::env::var("WEIR_IMPORT_LINES").ok();
@@ -200,7 +200,7 @@ fn lines_to_import() -> i64 {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_import_that_is_killed_three_times_and_interrupted_ends_complete() {
     let count = lines_to_import();
-    // Slow enough to be met on the way every time.
+    // Slow enough to be killed before its end every time.
     let rate = (count / 6).to_string();
     let app = TestApp::with_owner().await;
     let caller = app.owner().key(&["query:read"]).await;
@@ -228,7 +228,7 @@ async fn an_import_that_is_killed_three_times_and_interrupted_ends_complete() {
     assert!(summary["accepted_before"].as_u64().unwrap() >= accepted);
     assert!(!cursor.exists());
     app.app().ingest.applied().await;
-    // A million events are too many to hold; their uuids are not.
+    // A million events do not fit into memory; their uuids do.
     let (mut uuids, mut seen) = (HashSet::new(), 0);
     each_stored(&app, &caller, |event| {
         uuids.insert(uuid(&event));

@@ -1,5 +1,5 @@
-//! `weir import` on files with every kind of defect: each is named with its
-//! line, and nobody is spoken to.
+//! `weir import` on files with every kind of defect: each is reported with its line, and
+//! no connection is made.
 
 use std::collections::HashMap;
 use std::io::ErrorKind;
@@ -13,10 +13,10 @@ use weir_import::{Defect, Effect};
 
 use crate::capture::gzip;
 
-/// What is wrong with a line, and the line; `None`: nothing.
+/// A line and its defect; `None` for a valid line.
 type Case = (Option<Defect>, Vec<u8>);
 
-/// A sound line about number `n`, with members in place of its own.
+/// A valid line with number `n`, with some members replaced.
 fn line(n: usize, members: Value) -> Vec<u8> {
     let mut line = json!({
         "event": "sale", "distinct_id": "u-1", "timestamp": "2024-03-04T10:00:00Z",
@@ -70,13 +70,13 @@ fn cases() -> Vec<Case> {
         (Some(Defect::PlaceholderDistinctId), line(5, json!({"distinct_id": "null"}))),
         (Some(Defect::InvalidPersonUpdate), line(8, json!({"$set": 7}))),
     ];
-    // Blank lines count and are no defect.
+    // Blank lines are counted and are not a defect.
     cases.insert(7, (None, Vec::new()));
     cases
 }
 
-/// Runs `weir import` on the files below `folder`; gives what it printed on its
-/// standard output, which failed.
+/// Runs `weir import` on the files below `folder`, and returns its standard output. The
+/// command must fail.
 async fn import(folder: &Path, host: &TcpListener, more: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
     command.env_clear().current_dir(folder).kill_on_drop(true).stdin(Stdio::null());
@@ -98,12 +98,12 @@ async fn every_defect_is_named_with_its_line_and_nobody_is_spoken_to() {
     let mut torn = gzip(&[line(6, json!({})), line(7, json!({}))].join(&b'\n'));
     torn.truncate(torn.len() - 8);
     std::fs::write(folder.path().join("torn.gz"), torn).unwrap();
-    // A connection would wait in the socket, even one that is closed again.
+    // A connection would wait in the socket, even if it was closed again.
     let host = TcpListener::bind("127.0.0.1:0").unwrap();
     host.set_nonblocking(true).unwrap();
 
-    // What takes the import's own time is no defect of a line here, and what joins no
-    // ids is a line of Mixpanel.
+    // A line without a time gets the time of the import here, which is not a defect. A
+    // line that links no ids is one of Mixpanel.
     let mut wanted: HashMap<Defect, (String, usize)> = HashMap::new();
     for (number, (defect, _)) in (1..).zip(&cases) {
         wanted.extend(defect.map(|defect| (defect, ("events".to_owned(), number))));
@@ -118,7 +118,7 @@ async fn every_defect_is_named_with_its_line_and_nobody_is_spoken_to() {
             .unwrap();
     assert_eq!((&summary["outcome"], &summary["requests"]), (&json!("defects"), &json!(0)));
     assert_eq!(summary["skipped"], skipped);
-    // The first of each file, and those that are imported altered.
+    // The first line of each file, and the lines that are imported with changes.
     assert_eq!((&summary["events"], &summary["left_out"]), (&json!(7), &json!(2)));
     let found = summary["defects"].as_array().unwrap();
     assert_eq!(found.len(), wanted.len());
@@ -130,7 +130,7 @@ async fn every_defect_is_named_with_its_line_and_nobody_is_spoken_to() {
         assert_eq!((&place["file"], &place["line"]), (&json!(file), &json!(line)), "{code}");
     }
 
-    // The same for people; and without being asked to check only.
+    // The same as text for people, and without `--dry-run`.
     for more in [&["--dry-run"][..], &[]] {
         let told = import(folder.path(), &host, more).await;
         for (defect, (file, line)) in &wanted {

@@ -1,4 +1,4 @@
-//! What belongs to others, beyond what is tested for every operation
+//! Access to objects of other organizations, in addition to the tests of every operation
 //! (`generated/credentials.rs`).
 
 use http::Method;

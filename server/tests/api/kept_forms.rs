@@ -1,5 +1,5 @@
-//! Forms that are not carried out at once: for want of a sign-in, or because somebody
-//! else saved the same form meanwhile.
+//! Forms that do not run immediately: because a sign-in is missing, or because another
+//! user saved the same form meanwhile.
 
 use std::collections::BTreeMap;
 
@@ -47,7 +47,7 @@ impl<'a> Browser<'a> {
         cookies.join("; ")
     }
 
-    /// Sends a form; gives where the answer leads.
+    /// Sends a form, and returns the target of the redirect.
     async fn send(&mut self, function: &str, fields: &[(&str, &str)]) -> String {
         let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
         let call = self.app.anonymous().call(Method::POST, &format!("/_fn/{function}"));
@@ -71,7 +71,7 @@ impl<'a> Browser<'a> {
         String::from_utf8(answer.body.to_vec()).unwrap()
     }
 
-    /// What a hidden field of the page has.
+    /// The value of a hidden field of the page.
     async fn hidden(&self, path: &str, name: &str) -> String {
         let page = self.open(path).await;
         let (_, rest) = page.split_once(&format!("name=\"{name}\" value=\"")).expect(&page);
@@ -118,7 +118,7 @@ async fn confirming_the_password_carries_out_what_was_sent() {
     assert!(browser.open(&done).await.contains("phx_"), "the value of the new key");
     assert_eq!(browser.open("/account/keys").await.matches("Rooibos</a>").count(), 1);
 
-    // Once only: whoever confirms again is told that nothing was done.
+    // Only once: a second confirmation reports that nothing was done.
     assert_eq!(browser.send("sign_in_again", &confirm(PASSWORD)).await, new);
     assert!(browser.open(new).await.contains("nothing was changed"));
     assert_eq!(browser.open("/account/keys").await.matches("Rooibos</a>").count(), 1);
@@ -134,7 +134,7 @@ async fn a_form_that_waits_is_of_its_sender_and_fails_at_its_page() {
     let fields = [("id", id.as_str()), ("domain", "not a domain"), ("back", domains.as_str())];
     let door = browser.send("add_domain", &fields).await;
     let held = parameter(&door, "held");
-    // Going back instead shows what was entered.
+    // Going back instead shows the entered values.
     let page = browser.open(&format!("{domains}?__kept=1")).await;
     assert!(page.contains("This was not saved") && page.contains("not a domain"), "{page}");
 
@@ -143,7 +143,7 @@ async fn a_form_that_waits_is_of_its_sender_and_fails_at_its_page() {
     assert!(failed.starts_with(&domains) && failed.contains("__err="), "{failed}");
     assert!(browser.open(&failed).await.contains("value=\"not a domain\""));
 
-    // Nobody else carries it out, not even with its name.
+    // No other user can run it, not even with its name.
     clock.advance(16 * MINUTES);
     let good = [("id", id.as_str()), ("domain", "otter.example"), ("back", domains.as_str())];
     let door = browser.send("add_domain", &good).await;
@@ -162,7 +162,7 @@ async fn a_session_that_ended_keeps_what_was_typed() {
     let (clock, app) = at().await;
     let project = app.project().to_string();
     let settings = format!("/projects/{project}/settings");
-    // In a cookie, in memory, and more than a stranger may send.
+    // In a cookie, in memory, and larger than an unknown sender may send.
     let (long, longer) = ("x".repeat(5_000), "y".repeat(300_000));
     for name in ["Mill race", &long, &longer] {
         let mut browser = Browser::signed_in(&app).await;
@@ -204,7 +204,8 @@ async fn a_long_text_is_kept_for_who_signed_in_there_before() {
         ("timezone", "UTC"),
         ("back", settings.as_str()),
     ];
-    // Any other browser, and one that names another person, is told that it is lost.
+    // Another browser, and one with the cookie of another user, show that the values are
+    // lost.
     let own = browser.cookies["browser"].clone();
     let stranger = "a".repeat(43);
     let (token, user) = own.split_once('.').unwrap();
@@ -219,7 +220,7 @@ async fn a_long_text_is_kept_for_who_signed_in_there_before() {
     let door = browser.send("update_project", &fields).await;
     let kept = parameter(&door, "next");
     assert_eq!(kept, format!("{settings}?__kept=1"));
-    // The text is shown to that person only, even in the same browser.
+    // The text is shown only to its user, even in the same browser.
     let grace = newcomer(&app, "grace@mail.example", Level::Member).await;
     let mut shared = Browser { app: &app, cookies: browser.cookies.clone() };
     let (name, value) = grace.split_once('=').unwrap();
@@ -286,16 +287,17 @@ async fn two_tabs_of_a_project_change_what_was_changed_in_them() {
         }
         browser.send("update_project", &fields).await
     };
-    // One tab changes the zone and a box, the other, opened before, the name.
+    // One tab changes the time zone and a checkbox. The other, opened before, changes the
+    // name.
     let done = send(&mut browser, &first, "Shop", "Europe/Berlin", true).await;
     assert!(done.contains("__done="), "{done}");
     send(&mut browser, &first, "Mill race", "UTC", false).await;
     assert_eq!(now().await, json!(["Mill race", "Europe/Berlin", true]));
-    // The same change twice is no conflict.
+    // The same change twice is not a conflict.
     let done = send(&mut browser, &first, "Mill race", "UTC", false).await;
     assert!(done.contains("__done="), "{done}");
 
-    // Both change the zone: nothing is written, and the page says what is stored.
+    // Both change the time zone: nothing is written, and the page shows the stored value.
     let failed = send(&mut browser, &first, "Store", "Asia/Tokyo", false).await;
     assert!(failed.contains("__err="), "{failed}");
     assert_eq!(now().await, json!(["Mill race", "Europe/Berlin", true]));
@@ -303,15 +305,16 @@ async fn two_tabs_of_a_project_change_what_was_changed_in_them() {
     assert!(page.contains("Time zone is now \u{201c}Europe/Berlin\u{201d}"), "{page}");
     assert!(page.contains("Name is now \u{201c}Mill race\u{201d}"), "{page}");
     assert!(page.contains("value=\"Asia/Tokyo\"") && page.contains("value=\"Store\""), "{page}");
-    // What was left alone shows what the other tab saved.
+    // Unchanged fields show the values that the other tab saved.
     assert!(page.contains("name=\"anonymize_ips\" value=\"true\" checked"), "{page}");
-    // Sent again as that page shows it, it counts.
+    // Sending it again as that page shows it succeeds.
     let second = browser.hidden(&failed, "seen").await;
     let done = send(&mut browser, &second, "Store", "Asia/Tokyo", true).await;
     assert!(done.contains("__done="), "{done}");
     assert_eq!(now().await, json!(["Store", "Asia/Tokyo", true]));
 
-    // A form that is refused for another reason still knows what it showed at first.
+    // A form that is refused for another reason still has the values that it showed at
+    // first.
     let third = browser.hidden(&settings, "seen").await;
     let failed = send(&mut browser, &third, "Mill", "Nowhere", true).await;
     assert!(failed.contains("__err="), "{failed}");

@@ -1,4 +1,4 @@
-//! `/api/personal_api_keys/`, seen with a key; what the web app does about keys.
+//! `/api/personal_api_keys/` with a key, and keys in the web app.
 
 use http::Method;
 use serde_json::Value;

@@ -1,6 +1,7 @@
-//! A service that ends within a process lets go of all that it held: its parts know
-//! each other, and none of them may keep the others. The engine's own files are left
-//! out: they end with closing, for which a service that is only dropped cannot wait.
+//! A service that ends within a process releases all its resources. Its parts refer to
+//! each other, and none may keep the others alive. The engine's own files are not
+//! checked: they are closed with the store, and a service that is only dropped cannot
+//! wait for that.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -8,10 +9,10 @@ use std::time::{Duration, Instant};
 use weir_server::config::{Config, StoreKind};
 use weir_testkit::TestApp;
 
-/// How long threads may take to end by themselves.
+/// How long threads may take to end.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The files below a directory that this process has open, also removed ones.
+/// The files below a directory that this process has open, including deleted ones.
 fn open_files(directory: &Path) -> Vec<String> {
     let descriptors = std::fs::read_dir("/proc/self/fd").unwrap();
     let files = descriptors.filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok());
@@ -24,7 +25,7 @@ fn open_files(directory: &Path) -> Vec<String> {
 #[test]
 fn what_a_service_held_is_free_after_it() {
     let data = tempfile::tempdir().unwrap();
-    // As descriptors name it.
+    // The form in which descriptors name it.
     let directory = data.path().canonicalize().unwrap();
     let settings = |config: &mut Config| {
         config.store = StoreKind::RocksDb;
@@ -35,7 +36,7 @@ fn what_a_service_held_is_free_after_it() {
     let log = directory.join("log");
     assert!(!open_files(&log).is_empty());
     drop(app);
-    // With it the connections, which nobody has told to stop.
+    // The runtime ends together with the connections, which were not asked to stop.
     drop(runtime);
     tokio::runtime::Runtime::new().unwrap().block_on(async {
         let end = Instant::now() + PATIENCE;

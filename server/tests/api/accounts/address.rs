@@ -1,5 +1,5 @@
-//! Changing the address that one signs in with, in the web app. That no key does
-//! so: `users.rs`.
+//! Changing the email address of a user in the web app. `users.rs` tests that a key
+//! cannot do so.
 
 use serde_json::{Value, json};
 use weir_model::domains::SsoEnforcement;
@@ -18,7 +18,8 @@ impl House {
         self.function("change_address", &body).header("cookie", cookie).send().await
     }
 
-    /// Address, the one that waits, and whether the address is confirmed.
+    /// The address, the address that waits for confirmation, and whether the address is
+    /// confirmed.
     async fn address(&self) -> Value {
         let me = self.app.owner().key(&["user:read"]).await.get("/api/users/@me/").await.json();
         json!([me["email"], me["pending_email"], me["is_email_verified"]])
@@ -53,11 +54,11 @@ async fn a_new_address_counts_once_it_is_confirmed() {
     house.session(NEW, PASSWORD).await;
     assert_eq!(house.login(ADA, PASSWORD).await.status, 400);
     assert_void(&house.confirm(&link).await);
-    // The old one hears of it, but not of the new one.
+    // The old address gets a mail without the new address.
     let text = house.mail(ADA, "Your address on Weir was changed").await;
     assert!(text.contains("tell whoever runs this instance"), "{text}");
     assert!(!text.contains("new.example"), "{text}");
-    // The old one is free, for others too.
+    // The old address is free, also for other users.
     let app = &house.app;
     app.stranger_with_address("linus", ADA).await;
 }
@@ -72,7 +73,7 @@ async fn an_address_of_somebody_else_gets_no_mail_and_the_answer_does_not_tell()
     house.settled().await;
     assert!(house.sink.received().is_empty());
 
-    // Nor does a link help that was sent before somebody else had it.
+    // A link from before another user got the address does not work either.
     let free = "ada@free.example";
     assert_eq!(house.change(&session, free).await.status, 200);
     let link = house.confirmation(free, 1).await;
@@ -91,7 +92,7 @@ async fn a_change_is_taken_back_by_the_present_address_and_by_a_new_password() {
     assert_eq!(house.address().await, json!([ADA, null, false]));
     assert_void(&house.confirm(&link).await);
 
-    // Whoever asked for it may not be the owner of the account.
+    // The sender of the request may not be the owner of the user record.
     house.change(&session, NEW).await;
     let link = house.confirmation(NEW, 2).await;
     house.post("/api/reset/", &json!({"email": ADA})).await;
@@ -140,7 +141,7 @@ async fn addresses_of_a_domain_with_a_provider_stay() {
     enforce(&house.app, "mail.example", SsoEnforcement::Off).await;
     assert_eq!(house.change(&session, NEW).await.status, 200);
 
-    // Nor does one leave that was asked to before.
+    // An earlier request to change the address does not work either.
     let link = house.confirmation(NEW, 1).await;
     enforce(&house.app, "mail.example", SsoEnforcement::Saml).await;
     let answer = house.confirm(&link).await;
@@ -192,7 +193,7 @@ async fn without_mail_a_new_address_counts_at_once() {
     assert!(taken.status == 400 && why.contains("unique") && why.contains("already"), "{why}");
     let bad = change("ada").await;
     assert!(bad.status == 400 && text(&bad).contains("valid email"), "{}", text(&bad));
-    // As the account was while mail was set up.
+    // The user as it was stored while mail was configured.
     let row = weir_store::users::get(app.store(), app.owner().id()).await.unwrap();
     let mut row = row.unwrap();
     (row.pending_email, row.is_email_verified) = (Some(NEW.to_owned()), true);

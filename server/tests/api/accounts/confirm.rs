@@ -1,4 +1,4 @@
-//! A new account confirms its address before anybody signs in.
+//! A new user confirms the email address before the first sign-in.
 
 use std::time::Duration;
 
@@ -21,8 +21,8 @@ async fn a_new_account_opens_once_its_address_is_confirmed() {
     let first = house.confirmation("Grace@mail.example", 1).await;
     assert_eq!(user["uuid"], first.user);
 
-    // The right password is not enough, and brings another mail; a wrong one
-    // tells nothing.
+    // The right password is not enough, and sends another mail. A wrong one gets an error
+    // without details.
     let answer = house.login("grace@mail.example", PASSWORD).await;
     answer.assert_error(400, "validation_error", "not_verified", NOT_CONFIRMED);
     assert_eq!(answer.header("set-cookie"), None);
@@ -39,7 +39,7 @@ async fn a_new_account_opens_once_its_address_is_confirmed() {
     assert!(answer.header("set-cookie").unwrap().contains("; HttpOnly; SameSite=Lax"));
     assert!(house.is_open(&cookie(&answer)).await);
     assert_eq!(house.told().await, [("is_email_verified".to_owned(), json!(false), json!(true))]);
-    // One use, and the other mail's link is of no use either.
+    // A link works once, and the link of the other mail does not work afterwards.
     for link in [&first, &second] {
         assert_void(&house.confirm(link).await);
     }
@@ -68,7 +68,7 @@ async fn links_that_do_not_work_are_answered_alike() {
         let body = json!({"uuid": user, "token": token});
         assert_void(&house.post("/api/users/verify_email/", &body).await);
     }
-    // A link for confirming sets no password.
+    // A link for confirming cannot set a password.
     let path = format!("/api/reset/{}/", link.user);
     assert_void(&house.nobody().get(&format!("{path}?token={}", link.token)).await);
     let body = json!({"token": link.token, "password": super::OTHER_PASSWORD});
@@ -103,7 +103,7 @@ async fn asking_for_the_mail_again_tells_nothing_of_accounts() {
     let house = House::open().await;
     let grace = house.sign_up().await.json()["uuid"].as_str().unwrap().to_owned();
     house.confirmation("Grace@mail.example", 1).await;
-    // Ada's address is not confirmed either: she may have it.
+    // Ada's address is not confirmed either: she may get the mail.
     let linus = house.app.stranger("linus").await.id().to_string();
     let (nobody, upper) = (Uuid::from_u128(7).to_string(), grace.to_uppercase());
     for id in [grace.as_str(), &linus, &nobody, "junk", &upper] {
@@ -112,14 +112,14 @@ async fn asking_for_the_mail_again_tells_nothing_of_accounts() {
     }
     let link = house.confirmation("Grace@mail.example", 3).await;
     assert_eq!(house.confirm(&link).await.status, 200);
-    // Whoever has confirmed gets no mail, and the answer is the same.
+    // A confirmed user gets no mail, and the answer is the same.
     let before = house.sink.received().len();
     let answer = house.post(REQUEST, &json!({"uuid": grace})).await;
     assert_eq!((answer.status, answer.json()), (200, json!({"success": true})));
     house.settled().await;
     assert_eq!(house.sink.received().len(), before);
 
-    // Six, then none for a day, whether there is somebody or not.
+    // Six mails, then none for a day, whether the user exists or not.
     for id in [linus.as_str(), &nobody] {
         for _ in 0..5 {
             assert_eq!(house.post(REQUEST, &json!({"uuid": id})).await.status, 200, "{id}");
@@ -179,7 +179,7 @@ async fn without_mail_nothing_needs_to_be_confirmed() {
     let answer = app.anonymous().post(REQUEST, &json!({"uuid": user})).await;
     let detail = "This instance sends no mail. Ask whoever runs it.";
     answer.assert_error(400, "validation_error", "email_not_available", detail);
-    // The sign-up opens a session there: `invites/accept.rs`.
+    // The sign-up opens a session there: see `invites/accept.rs`.
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,6 +1,5 @@
-//! Links from mails: confirming an address, setting a new password, changing the
-//! address (API-42, API-43); the second factor. A real mail server takes
-//! the mails.
+//! Links from mails: confirming an address, setting a new password, changing the address
+//! (API-42, API-43); the second factor. A real mail server receives the mails.
 
 mod address;
 mod confirm;
@@ -22,14 +21,14 @@ const VOID: &str = "This link does not work any more, or never did. Ask for a ne
 const NOT_CONFIRMED: &str =
     "Your address is not confirmed yet. Open the link in the mail that we sent to it.";
 
-/// An instance whose mails arrive.
+/// An instance with a mail server.
 struct House {
     app: TestApp,
     sink: MailSink,
     clock: Clock,
 }
 
-/// A link as its mail has it.
+/// A link from a mail.
 #[derive(Debug, Clone)]
 struct Link {
     user: String,
@@ -68,13 +67,13 @@ impl House {
         cookie(&answer)
     }
 
-    /// Whether a session's cookie opens anything.
+    /// Whether a session's cookie is valid.
     async fn is_open(&self, cookie: &str) -> bool {
         let call = self.nobody().call(Method::GET, "/account").header("cookie", cookie);
         call.send().await.status == 200
     }
 
-    /// Grace, who signed up by an invite: the answer.
+    /// Signs Grace up with an invite, and returns the answer.
     async fn sign_up(&self) -> Answer {
         let owner = self.app.owner().key(&["organization_member:write"]).await;
         let path = format!("/api/organizations/{}/invites/", self.app.organization());
@@ -86,7 +85,7 @@ impl House {
         answer
     }
 
-    /// Waits until an address has got so many mails of this subject, and gives
+    /// Waits until an address has received this many mails with this subject, and returns
     /// the link of the last one.
     async fn link(&self, to: &str, subject: &str, count: usize) -> Link {
         let mut wanted = 1;
@@ -103,7 +102,8 @@ impl House {
         }
     }
 
-    /// Waits until an address has got a mail of this subject, and gives its text.
+    /// Waits until an address has received a mail with this subject, and returns its
+    /// text.
     async fn mail(&self, to: &str, subject: &str) -> String {
         let mut wanted = 1;
         loop {
@@ -136,7 +136,7 @@ impl House {
         tokio::time::timeout(std::time::Duration::from_secs(30), waiting).await.unwrap();
     }
 
-    /// A call of a server function by a script of our own page.
+    /// A call of a server function by a script of the app's own page.
     fn function(&self, name: &str, body: &str) -> Call {
         let call = self.nobody().call(Method::POST, &format!("/_fn/{name}"));
         call.header("content-type", "application/x-www-form-urlencoded")
@@ -144,14 +144,13 @@ impl House {
             .body(body.to_owned())
     }
 
-    /// What [`told`] gives.
+    /// The result of [`told`].
     async fn told(&self) -> Vec<(String, Value, Value)> {
         told(&self.app).await
     }
 }
 
-/// What the newest entry about an account in the activity log says of its fields:
-/// name, before and after.
+/// The fields in the newest audit entry about a user: name, before and after.
 async fn told(app: &TestApp) -> Vec<(String, Value, Value)> {
     let reader = app.owner().key(&["activity_log:read"]).await;
     let path = format!("/api/organizations/{}/activity_log/?scope=User", app.organization());
@@ -176,7 +175,7 @@ fn cookie(answer: &Answer) -> String {
 fn link_of(mail: &Received) -> Link {
     let at = mail.text.find(&format!("{ORIGIN}/")).filter(|_| mail.text.contains("?token="));
     let rest = &mail.text[at.expect("a link")..];
-    // The instance is named before the link is.
+    // The mail names the instance before the link.
     let url = rest
         .split_whitespace()
         .find(|word| word.starts_with(ORIGIN) && word.contains("?token="))

@@ -9,14 +9,14 @@ use super::{House, OTHER_PASSWORD, PASSWORD, VOID, cookie};
 const ADA: &str = "ada@mail.example";
 
 impl House {
-    /// A page's text.
+    /// The text of a page.
     async fn page(&self, path: &str) -> String {
         let answer = self.nobody().get(path).await;
         assert_eq!(answer.status, 200, "{path}");
         String::from_utf8(answer.body.to_vec()).unwrap()
     }
 
-    /// A form that is sent from this page.
+    /// Sends a form from this page.
     async fn form(&self, name: &str, back: &str, fields: &[(&str, &str)]) -> Answer {
         let mut body = form_urlencoded::Serializer::new(String::new());
         body.append_pair("back", back).extend_pairs(fields);
@@ -31,7 +31,7 @@ async fn a_new_account_is_led_from_page_to_page() {
     let waiting = format!("/verify_email/{user}");
     let text = house.page(&waiting).await;
     assert!(text.contains("We sent you a mail with a link."), "{text}");
-    // The same for whoever does not exist.
+    // The same page for a user that does not exist.
     let other = house.page(&format!("/verify_email/{}", uuid::Uuid::from_u128(7))).await;
     assert!(other.contains("We sent you a mail with a link."), "{other}");
 
@@ -50,7 +50,7 @@ async fn a_new_account_is_led_from_page_to_page() {
     assert_eq!(answer.header("referrer-policy"), Some("no-referrer"));
     let text = String::from_utf8(answer.body.to_vec()).unwrap();
     assert!(text.contains("Confirm address") && text.contains("Grace@mail.example"), "{text}");
-    // The account is older than this proof: somebody else may have made it.
+    // The user is older than this proof, so another person may have created it.
     assert!(text.contains("The account has a password already."), "{text}");
     let fields = [("id", user.as_str()), ("token", link.token.as_str())];
     let answer = house.form("confirm_address", &page, &fields).await;
@@ -61,7 +61,7 @@ async fn a_new_account_is_led_from_page_to_page() {
     let answer = house.form("confirm_address", &page, &fields).await;
     let location = answer.header("location").unwrap().to_owned();
     assert!(location.starts_with(&page) && location.contains("__err="), "{location}");
-    // What was typed is kept for the page; a token is not.
+    // Entered values are kept for the page; a token is not.
     let kept = answer.header("set-cookie").unwrap_or_default();
     assert!(!kept.contains(&link.token), "{kept}");
 }
@@ -101,7 +101,7 @@ async fn a_forgotten_password_is_set_anew() {
     let answer = set(OTHER_PASSWORD).await;
     let done = "/login?reset=done";
     assert_eq!((answer.status, answer.header("location")), (303, Some(done)), "{:?}", answer.body);
-    // The browser is known from now on; no session is opened.
+    // The browser is known from now on, but no session is opened.
     let set: Vec<_> = answer.headers.get_all("set-cookie").iter().collect();
     assert!(set.len() == 1 && set[0].as_bytes().starts_with(b"__Host-browser="), "{set:?}");
     assert!(house.page(done).await.contains("Your password is changed."));

@@ -18,7 +18,7 @@ impl House {
         self.post(REQUEST, &json!({"email": email})).await
     }
 
-    /// The link of the account's mail, the so manyth one.
+    /// The link in the user's mail with this number.
     async fn reset_link(&self, to: &str, count: usize) -> Link {
         self.link(to, "Set a new password on Weir", count).await
     }
@@ -41,14 +41,14 @@ async fn a_link_sets_a_new_password_once_and_ends_all_sessions() {
     let key = house.app.owner().key(&["organization:read"]).await;
     let answer = house.ask(" ADA@Mail.Example ").await;
     assert_eq!((answer.status, answer.body.len()), (204, 0));
-    // It goes to the address that the account has, not to what was typed.
+    // The mail goes to the stored address, not to the entered one.
     let link = house.reset_link(ADA, 1).await;
     assert_eq!(link.user, house.app.owner().id().to_string());
     for _ in 0..2 {
         let answer = house.check(&link).await;
         assert_eq!((answer.status, answer.json()), (200, Value::Null), "looking uses nothing up");
     }
-    // The rules of the sign-up; a refused password uses nothing up either.
+    // The rules of the sign-up. A refused password does not use up the link.
     for (password, code) in [
         ("short", "password_too_short"),
         ("aaaaaaaaaaaaa", "password_too_weak"),
@@ -104,7 +104,7 @@ async fn who_has_no_account_gets_the_same_answer_and_no_mail() {
         let answer = house.post(REQUEST, &body).await;
         answer.assert_field_error(400, "validation_error", code, detail, Some("email"));
     }
-    // Six, then none for a day, whether there is somebody or not, whatever the spelling.
+    // Six mails, then none for a day, whether the user exists or not, in any spelling.
     for email in [ADA, "nobody@mail.example"] {
         let free = if email == ADA { 6 } else { 5 };
         for number in 0..free {
@@ -141,7 +141,7 @@ async fn links_that_do_not_work_are_answered_alike() {
         assert_void(&house.set(&void, OTHER_PASSWORD).await);
     }
     assert_void(&house.nobody().get(&format!("/api/reset/{}/", link.user)).await);
-    // A link for a new password confirms nothing.
+    // A link for a new password does not confirm an address.
     assert_void(&house.confirm(&link).await);
     house.clock.advance(DAY);
     assert_void(&house.check(&link).await);
@@ -210,7 +210,7 @@ async fn without_mail_there_is_no_link() {
     }
 }
 
-/// Who has the mailbox is the owner.
+/// The person with access to the mailbox owns the address.
 #[tokio::test(flavor = "multi_thread")]
 async fn whoever_sets_a_password_by_mail_waits_for_no_stranger() {
     let house = House::open().await;

@@ -1,5 +1,5 @@
-//! The second factor: at the door of the API and of the web app, turned on and off,
-//! asked for by organizations; and where one is signed in.
+//! The second factor: signing in through the API and the web app, turning it on and off,
+//! organizations that require it; and the list of a user's sessions.
 
 use hmac::{Hmac, Mac as _};
 use http::Method;
@@ -13,7 +13,7 @@ use super::{House, OTHER_PASSWORD, PASSWORD, cookie};
 const ADA: &str = "ada@mail.example";
 const STEP: i64 = 30;
 
-/// The code that an app with this secret (base32) shows.
+/// The code that an authenticator app with this secret (base32) shows.
 pub(crate) fn code(secret: &str, now: Timestamp) -> String {
     let mac = Hmac::<Sha1>::new_from_slice(&unbase32(secret)).unwrap();
     let step = now.micros() / 1_000_000 / STEP;
@@ -38,7 +38,7 @@ fn unbase32(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// What somebody has whose second factor is on.
+/// The second factor of a user.
 struct Factor {
     secret: String,
     codes: Vec<String>,
@@ -51,12 +51,12 @@ fn encoded(fields: &[(&str, &str)]) -> String {
 }
 
 impl House {
-    /// Calls a server function as a script of our own page.
+    /// Calls a server function as a script of the app's own page.
     async fn act(&self, name: &str, fields: &[(&str, &str)], cookie: &str) -> Answer {
         self.function(name, &encoded(fields)).header("cookie", cookie).send().await
     }
 
-    /// Sends a form as a browser without scripts.
+    /// Sends a form as a browser without scripts does.
     async fn submit(&self, name: &str, fields: &[(&str, &str)], cookie: &str) -> Answer {
         let call = self.function(name, &encoded(fields)).header("accept", "text/html");
         call.header("cookie", cookie).send().await
@@ -72,12 +72,12 @@ impl House {
         String::from_utf8(answer.body.to_vec()).unwrap()
     }
 
-    /// The code of so many seconds from now.
+    /// The code for this many seconds from now.
     fn code(&self, factor: &Factor, seconds: i64) -> String {
         code(&factor.secret, self.clock.now().plus_seconds(seconds))
     }
 
-    /// A code that is not right now.
+    /// A code that is not valid now.
     fn wrong(&self, factor: &Factor) -> String {
         let near = [-STEP, 0, STEP].map(|seconds| self.code(factor, seconds));
         let mut codes = (0_u32..).map(|number| format!("{number:06}"));
@@ -96,18 +96,18 @@ impl House {
         let shown = self.act("reveal_recovery_codes", &[], &session).await.json();
         let codes = shown.as_str().unwrap().lines().map(str::to_owned).collect();
         assert_eq!(self.act("reveal_recovery_codes", &[], &session).await.json(), Value::Null);
-        // What turned it on is not used again.
+        // The code that turned it on cannot be used again.
         self.clock.advance(STEP);
         Factor { secret, codes, session }
     }
 
-    /// Ada's second factor.
+    /// Turns on Ada's second factor.
     async fn with_factor(&self) -> Factor {
         let session = self.session(ADA, PASSWORD).await;
         self.turn_on(&session).await
     }
 
-    /// The cookie of a sign-in of Ada's that waits for a code.
+    /// The cookie of a sign-in of Ada that waits for a code.
     async fn begin(&self) -> String {
         let answer = self.login(ADA, PASSWORD).await;
         answer.assert_error(401, "server_error", "2fa_required", "2FA is required.");
@@ -170,7 +170,7 @@ async fn wrong_codes_are_slowed_down() {
     }
     let slowed = house.end(&house.code(&factor, 0), &pending).await;
     assert_eq!((slowed.status, slowed.header("retry-after")), (429, Some("60")));
-    // The password has a counter of its own.
+    // The password has a separate counter.
     let pending = house.begin().await;
     house.clock.advance(60);
     assert_eq!(house.end(&house.code(&factor, 0), &pending).await.status, 200);
@@ -208,7 +208,7 @@ async fn the_pages_ask_for_the_code() {
     assert_eq!((answer.status, answer.header("location")), (303, Some("/account")));
     let session = cookie(&answer);
     assert!(house.is_open(&session).await);
-    // Whoever is signed in already goes on, and whoever comes too late is told.
+    // A signed-in user is redirected, and an expired sign-in is reported.
     let answer = house.visit(page, &session).await;
     assert_eq!(answer.header("location"), Some("/account"));
     let late = "/login?late=yes&next=/account";
@@ -262,7 +262,7 @@ async fn turning_it_on_and_off_ends_what_was_open() {
     assert_eq!(shown().await, json!([false, false]));
     let text = house.mail(ADA, "Two-step sign-in on Weir was turned off").await;
     assert!(text.contains("The password alone signs you in now."), "{text}");
-    // What waited for the factor does not come back with another one.
+    // A sign-in that waited for the old factor does not work with a new one.
     let again = house.session(ADA, PASSWORD).await;
     let factor = house.turn_on(&again).await;
     assert_eq!(house.end(&house.code(&factor, 0), &pending).await.error().2, "2fa_expired");
@@ -314,7 +314,7 @@ async fn an_organization_that_asks_for_it_leads_its_members_there() {
         "two_factor_setup_required",
         "2FA setup required",
     );
-    // What is not there stays so, and keys go on working.
+    // Missing pages stay missing, and keys still work.
     assert_eq!(house.visit("/projects/4711/live", &session).await.status, 404);
     assert_eq!(writer.get(&format!("/api/projects/{}/", house.app.project())).await.status, 200);
 

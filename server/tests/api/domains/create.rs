@@ -1,4 +1,4 @@
-//! POST `…/domains/`
+//! POST `…/domains/`.
 
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -14,7 +14,7 @@ async fn the_resource_has_every_field_of_its_type() {
     let app = TestApp::with_owner().await;
     let body = json!({
         "domain": " tea.example.com ",
-        // Only a verified domain can have them: dropped.
+        // Only a verified domain can have them, so they are not stored.
         "jit_provisioning_enabled": true,
         "sso_enforcement": "saml",
         "saml_entity_id": " https://idp.example.com ",
@@ -131,7 +131,7 @@ async fn fields_are_checked_in_their_order() {
     assert_eq!(owner.get(&path(&app)).await.json()["count"], 0);
 }
 
-/// A claim holds a name within its organization, a proof in the instance.
+/// A claim reserves a name within its organization, a verification in the instance.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_name_belongs_to_who_proved_it() {
     let app = TestApp::with_owner().await;
@@ -149,7 +149,7 @@ async fn a_name_belongs_to_who_proved_it() {
     assert_eq!((answer.status, &claimed["is_verified"]), (201, &json!(false)));
     assert_ne!(claimed["verification_challenge"], mine["verification_challenge"]);
 
-    // Both have their record there; the first to look has the domain.
+    // Both records are in DNS. The first organization to verify gets the domain.
     let both = [&mine, &claimed].map(|one| vec![challenge(one).to_owned()]);
     app.dns().set(&record(&mine), weir_testkit::DnsAnswer::Txt(both.into()));
     assert_eq!(verify(&app, &mine).await.json()["is_verified"], true);
@@ -158,20 +158,21 @@ async fn a_name_belongs_to_who_proved_it() {
     let detail = "Another organization on this instance has verified this domain, so it cannot \
                   be verified here. Whoever runs the instance can release it.";
     answer.assert_field_error(400, "validation_error", "verified_elsewhere", detail, None);
-    // The claim says so.
+    // The claim has a warning.
     let warnings = json!([{"attr": "domain", "code": "verified_elsewhere", "detail": detail}]);
     let shown = outsider.get(&one).await.json();
     assert_eq!((&shown["is_verified"], &shown["warnings"]), (&json!(false), &warnings));
     let listed = outsider.get(theirs).await.json();
     assert_eq!(listed["results"][0]["warnings"], warnings);
-    // It holds no name, so nobody loses theirs when it goes, and nobody claims any more.
+    // A claim reserves no name, so deleting it takes the domain from no organization, and
+    // no claim is left.
     assert_eq!(outsider.delete(&one).await.status, 204);
     unique(outsider.post(theirs, &body).await);
     let own = super::one(&app, &mine);
     assert_eq!(owner(&app).await.get(&own).await.json()["is_verified"], true);
     assert_eq!(owner(&app).await.delete(&own).await.status, 204);
     assert_eq!(outsider.post(theirs, &body).await.status, 201);
-    // A domain below is another.
+    // A subdomain is another domain.
     let below = json!({"domain": "green.tea.example.com"});
     assert_eq!(outsider.post(theirs, &below).await.status, 201);
 }
@@ -180,7 +181,7 @@ async fn a_name_belongs_to_who_proved_it() {
 async fn who_may() {
     let app = TestApp::with_owner().await;
     let body = json!({"domain": "tea.example.com"});
-    // Before the fields.
+    // Rights are checked before the fields.
     assert_guarded(&app, async |caller| caller.post(&path(&app), &json!({})).await).await;
     let answer = outsider(&app).await.post(&path(&app), &body).await;
     answer.assert_error(404, "invalid_request", "not_found", "Organization not found.");

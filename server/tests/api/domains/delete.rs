@@ -1,4 +1,4 @@
-//! DELETE `…/domains/{id}/`
+//! DELETE `…/domains/{id}/`.
 
 use serde_json::json;
 use weir_model::domains::SsoEnforcement;

@@ -1,4 +1,4 @@
-//! GET `…/domains/{id}/`
+//! GET `…/domains/{id}/`.
 
 use weir_model::organizations::Level;
 use weir_testkit::TestApp;

@@ -1,4 +1,4 @@
-//! GET `…/domains/`
+//! GET `…/domains/`.
 
 use serde_json::json;
 use weir_model::organizations::Level;
@@ -48,7 +48,7 @@ async fn who_may_read() {
         let answer = caller.get("/api/organizations/@current/domains").await;
         assert_eq!(answer.json()["count"], 1);
     }
-    // Elsewhere there is nothing of it.
+    // Other organizations do not see it.
     let theirs = app.stranger("eve").await.key(&["*"]).await;
     theirs.post("/api/organizations/", &json!({"name": "Milk"})).await;
     assert_eq!(theirs.get("/api/organizations/@current/domains/").await.json()["count"], 0);

@@ -33,7 +33,7 @@ async fn member(app: &TestApp, name: &str, level: Level) -> Caller {
     app.member(name, level).await.key(&["organization:write"]).await
 }
 
-/// A key of somebody with an organization of their own.
+/// A key of a user with another organization.
 async fn outsider(app: &TestApp) -> Caller {
     let caller = app.stranger("mallory").await.key(&["*"]).await;
     let made = caller.post("/api/organizations/", &json!({"name": "Coffee"})).await;
@@ -41,7 +41,7 @@ async fn outsider(app: &TestApp) -> Caller {
     caller
 }
 
-/// Fails unless a key without the scope to write, and a member, are refused.
+/// Fails unless a key without the write scope, and a member, are refused.
 async fn assert_guarded(app: &TestApp, call: impl AsyncFn(&Caller) -> Answer) {
     let reader = app.owner().key(&["organization:read"]).await;
     let lacking = "API key missing required scope 'organization:write'";
@@ -58,7 +58,7 @@ async fn claim(app: &TestApp, name: &str) -> Value {
     claim_with(&owner(app).await, app, name).await
 }
 
-/// The same with a key that is there: a person has ten at most.
+/// The same with an existing key, because a user can have at most ten.
 async fn claim_with(caller: &Caller, app: &TestApp, name: &str) -> Value {
     let answer = caller.post(&path(app), &json!({"domain": name})).await;
     assert_eq!(answer.status, 201, "{:?}", answer.body);
@@ -82,7 +82,7 @@ async fn verify_with(caller: &Caller, app: &TestApp, domain: &Value) -> Answer {
     caller.post(&format!("{}verify/", one(app, domain)), &json!({})).await
 }
 
-/// A domain that the owner has proved.
+/// A domain that the owner has verified.
 pub(crate) async fn verified(app: &TestApp, name: &str) -> Value {
     let domain = claim(app, name).await;
     app.dns().set(&record(&domain), DnsAnswer::txt(challenge(&domain)));
@@ -91,7 +91,7 @@ pub(crate) async fn verified(app: &TestApp, name: &str) -> Value {
     answer.json()
 }
 
-/// Writes an enforcement that no request can set yet.
+/// Stores an enforcement that no request can set yet.
 pub(crate) async fn enforce(app: &TestApp, name: &str, sso: weir_model::domains::SsoEnforcement) {
     use weir_store::domains::{DomainRow, Written, ordered, rows, save};
     let ids = ordered(app.store(), app.organization()).await.unwrap();

@@ -1,4 +1,4 @@
-//! PUT `…/domains/{id}/`
+//! PUT `…/domains/{id}/`.
 
 use serde_json::json;
 use weir_testkit::TestApp;

@@ -1,6 +1,5 @@
-//! What an enforced provider does at the doors (API-40): signing in
-//! through the API and the web app, signing up by an invite, and what is told
-//! before.
+//! The effect of an enforced provider (API-40): signing in through the API and the web
+//! app, signing up with an invite, and the answer of the precheck.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -11,7 +10,7 @@ use super::{claim, enforce, verified};
 
 const PASSWORD: &str = "plum-otter-violin-93";
 
-/// A call from our own page, as browsers say so.
+/// A call from the app's own page, with the browser's headers.
 async fn post(app: &TestApp, path: &str, body: &Value) -> Answer {
     let call = app.anonymous().call(Method::POST, path).header("sec-fetch-site", "same-origin");
     call.json(body).send().await
@@ -43,7 +42,7 @@ async fn the_precheck_tells_of_the_domain_and_not_of_accounts() {
         let answer = app.anonymous().post("/api/login/precheck", &body).await;
         answer.assert_field_error(400, "validation_error", code, detail, Some("email"));
     }
-    // Only a verified domain counts.
+    // Only a verified domain has an effect.
     claim(&app, "coffee.example").await;
     enforce(&app, "coffee.example", SsoEnforcement::Saml).await;
     assert_eq!(precheck(&app, "ada@coffee.example").await, free);

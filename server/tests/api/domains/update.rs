@@ -1,4 +1,4 @@
-//! PATCH `…/domains/{id}/`
+//! PATCH `…/domains/{id}/`.
 
 use serde_json::{Value, json};
 use weir_model::organizations::Level;
@@ -46,7 +46,8 @@ async fn enforcement_and_jit_need_a_verified_domain() {
     let detail = "This field may not be null.";
     null.assert_field_error(400, "validation_error", "null", detail, Some("sso_enforcement"));
     let caller = owner(&app).await;
-    // What is there already is no change, so a client may send back what it read.
+    // Sending the stored value is not a change, so a client may send back the object that
+    // it has read.
     for body in [
         json!({"jit_provisioning_enabled": false}),
         json!({"jit_provisioning_enabled": "no"}),
@@ -56,7 +57,7 @@ async fn enforcement_and_jit_need_a_verified_domain() {
         let answer = caller.patch(&one(&app, &domain), &body).await;
         assert_eq!((answer.status, answer.json()), (200, domain.clone()));
     }
-    // SAML fields may come before.
+    // SAML fields may be set before.
     let answer = patch(&app, &domain, json!({"saml_entity_id": "idp"})).await;
     assert_eq!((answer.status, &answer.json()["saml_entity_id"]), (200, &json!("idp")));
     assert_eq!(patch(&app, &domain, json!({})).await.json(), answer.json());
@@ -128,7 +129,7 @@ async fn certificates_are_read() {
         let detail = warning["detail"].as_str().unwrap();
         assert!(detail.starts_with("This is not an X.509 certificate in PEM: "), "{detail}");
         assert_eq!((caller.get(&path).await.json(), expires_at().await), (after, None));
-        // The page shows it at the field.
+        // The page shows the error at the field.
         let page = crate::web::page(&app, &shown_at, &cookie).await;
         let text = String::from_utf8_lossy(&page.body).into_owned();
         assert!(text.contains("This is not an X.509 certificate in PEM: "), "{text}");
@@ -223,9 +224,9 @@ async fn who_may() {
     let app = TestApp::with_owner().await;
     let domain = claim(&app, "tea.example.com").await;
     let path = one(&app, &domain);
-    // The level before the fields.
+    // The level is checked before the fields.
     assert_guarded(&app, async |caller| caller.patch(&path, &json!({"domain": 7})).await).await;
-    // What is not there before the fields.
+    // A missing domain is reported before the fields.
     let missing = format!("{}{}/", super::path(&app), uuid::Uuid::new_v4());
     let answer = owner(&app).await.patch(&missing, &json!({"domain": 7})).await;
     answer.assert_error(404, "invalid_request", "not_found", "Not found.");

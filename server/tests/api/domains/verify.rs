@@ -1,5 +1,5 @@
-//! POST `…/domains/{id}/verify/`, and looking again later, against a real name
-//! server whose answers change.
+//! POST `…/domains/{id}/verify/`, and later verifications, against a real name server
+//! whose answers change.
 
 use std::time::{Duration, Instant};
 
@@ -25,7 +25,7 @@ async fn without_the_record_it_is_200_and_unverified_and_with_it_verified_once()
     let answer = verify(&app, &domain).await;
     assert_eq!((answer.status, answer.json()), (200, domain.clone()));
 
-    // What was answered a moment ago is not remembered.
+    // Earlier DNS answers are not cached.
     app.dns().set(&record(&domain), DnsAnswer::txt(challenge(&domain)));
     let before = app.app().services.clock.now();
     let answer = verify(&app, &domain).await;
@@ -110,7 +110,7 @@ async fn what_does_not() {
         let reply = verify_with(&caller, &app, &domain).await;
         assert_eq!((reply.status, reply.json()), (200, domain.clone()), "{answer:?}");
     }
-    // The record belongs to the domain, not to one above or beside it.
+    // The record must be at the domain itself, not at a parent or sibling.
     app.dns().set("tea.example.com", DnsAnswer::txt(&text));
     app.dns().set("_posthog-challenge.example.com", DnsAnswer::txt(&text));
     app.dns().set(&record(&domain), DnsAnswer::Nothing);
@@ -126,7 +126,7 @@ async fn silence_and_garbage_end_within_the_time_limit() {
         let start = Instant::now();
         let reply = verify(&app, &domain).await;
         assert_eq!((reply.status, reply.json()), (200, domain.clone()), "{answer:?}");
-        // Five seconds; the rest is for a machine that is busy.
+        // The limit is five seconds; the rest is for a busy machine.
         assert!(start.elapsed() < Duration::from_secs(8), "{answer:?}: {:?}", start.elapsed());
     }
     let ctx = app.owner().ctx();
@@ -147,7 +147,7 @@ async fn who_may_and_what_is_sent() {
     answer.assert_error(404, "invalid_request", "not_found", "Not found.");
     assert_eq!(app.dns().asked(), 0);
 
-    // The fields of the resource may be sent; they are ignored.
+    // Fields of the resource may be sent and are ignored.
     app.dns().set(&record(&domain), DnsAnswer::txt(challenge(&domain)));
     let administrator = member(&app, "linus", Level::Administrator).await;
     let body = json!({"domain": "coffee.example.com", "sso_enforcement": "okta"});
@@ -179,7 +179,7 @@ async fn it_is_looked_for_again_every_day() {
         assert!(since.is_some() && now.verification_failing_since == since, "day {day}");
         assert_eq!((now.domain.is_verified, now.is_suspended), (true, day == 8), "day {day}");
     }
-    // The API object says nothing of it.
+    // The API object does not contain it.
     let listed = owner(&app).await.get(&path(&app)).await.json()["results"][0].clone();
     assert_eq!(listed, domain);
     app.dns().set(&record(&domain), DnsAnswer::txt(challenge(&domain)));

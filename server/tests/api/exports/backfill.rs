@@ -14,14 +14,14 @@ async fn a_stretch_of_time_is_exported_anew() {
     assert_eq!(answer.status, 200, "{:?}", answer.body);
     let mut body = answer.json();
     let started = body.as_object_mut().unwrap().remove("backfill_id").unwrap();
-    // The export is as it was, and the bounds are not its own.
+    // The export is unchanged, and the bounds are not its own.
     assert_eq!(body, export);
     let found = stored(&app, &export).await;
     assert_eq!((json!(found[0].id), found[0].progress.unwrap().total_runs), (started, 4));
     let log = format!("/api/organizations/{}/activity_log/", app.organization());
     assert_eq!(owner.get(&log).await.json()["results"][0]["activity"], "triggered");
 
-    // From the first event to the last boundary.
+    // From the first event to the last interval boundary.
     assert_eq!(owner.post(&backfill, &json!({})).await.status, 200);
     let found = stored(&app, &export).await;
     let whole = found.iter().find(|row| row.start_at.is_none()).unwrap();
@@ -87,7 +87,7 @@ async fn the_window_of_an_export_is_no_bound_of_its_backfill() {
     let found = stored(&app, &export).await;
     let bounds = (found[0].start_at, found[0].end_at.to_string());
     assert_eq!(bounds, (None, "2026-05-28T00:00:00Z".to_owned()));
-    // A bound that was changed in it counts.
+    // A changed bound in it has an effect.
     let begins = with(export, "start_at", json!("2026-05-25T00:00:00Z"));
     let answer = owner.post(&format!("{path}backfills/"), &begins).await;
     assert_eq!(answer.status, 201, "{:?}", answer.body);

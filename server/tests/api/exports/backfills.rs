@@ -33,7 +33,7 @@ async fn a_backfill_is_started_and_shown() {
     );
     let list = owner.get(&format!("{path}backfills")).await.json();
     assert_eq!(list, json!({"next": null, "previous": null, "results": [shown]}));
-    // The form of the protocol has the same rules.
+    // The other path for backfills has the same rules.
     let answer = owner.post(&format!("{path}backfills/"), &json!({"start_at": "soon"})).await;
     let (status, _, code, _, attr) = answer.error();
     let expected = (400, "invalid_input", Some("start_at"));

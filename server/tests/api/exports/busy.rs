@@ -1,4 +1,5 @@
-//! What ends work on an export answers at once, however much of it is under way.
+//! Operations that end the work on an export answer quickly, however much work is under
+//! way.
 
 use std::time::Instant;
 
@@ -6,9 +7,9 @@ use weir_server::config::Config;
 
 use super::*;
 
-/// Intervals with an event: as many runs of each backfill.
+/// Intervals with an event. A backfill has a run for each.
 const RUNS: i64 = 60;
-/// What people get, where nothing else uses the machine.
+/// The time that users see on a machine without other load.
 const AT_ONCE: Duration = Duration::from_secs(1);
 
 /// An instance that works on its exports all the time.
@@ -26,8 +27,8 @@ async fn busy() -> TestApp {
     TestApp::with_settings_and_options(settings, options).await.set_up().await
 }
 
-/// A machine that other tests keep busy answers later: `read` is how long it takes to read
-/// one export meanwhile.
+/// On a machine that other tests keep busy, answers take longer. `read` is the time that
+/// reading one export takes meanwhile.
 async fn at_once(what: &str, expected: u16, read: Duration, answer: impl Future<Output = Answer>) {
     let allowed = AT_ONCE + read * 20;
     let begun = Instant::now();

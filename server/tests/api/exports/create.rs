@@ -69,7 +69,7 @@ fn everywhere(host: &str) -> Vec<(&'static str, Value)> {
         })
     };
     let url = format!("http://{host}:9000/x");
-    // A URL has IPv6 in brackets.
+    // A URL has IPv6 addresses in brackets.
     let alone = host.trim_matches(['[', ']']);
     let database = json!({"host": alone, "database": "d", "user": "u", "password": "p"});
     let s3 = json!({
@@ -143,7 +143,7 @@ async fn inner_addresses_are_not_saved() {
             assert_invalid(&answer, Some(&attr), "invalid_input", INNER);
         }
     }
-    // Nor does a change lead there.
+    // A change to such a host is refused too.
     for ((_, body), (name, moved)) in everywhere("a.example").iter().zip(everywhere("127.0.0.1")) {
         let (_, export) = made(&app, &owner, body).await;
         let config = &moved["destination"]["config"];
@@ -181,7 +181,7 @@ async fn what_is_no_host_is_not_saved() {
             assert_invalid(&answer, Some("destination__config__host"), "invalid_input", detail);
         }
     }
-    // What becomes a part of the name of a host is a part of it.
+    // A value that becomes part of a host name must be a valid part of one.
     for (kind, name, config) in [
         ("S3", "region", json!({"bucket_name": "b", "region": "r.evil.example/", "prefix": "p"})),
         ("S3", "bucket_name", json!({"bucket_name": "ä", "region": "r", "prefix": "p"})),
@@ -499,7 +499,7 @@ async fn any_member_may_and_nobody_else() {
         let answer = reader.post(&path, &s3()).await;
         answer.assert_error(403, "authentication_error", "permission_denied", detail);
     }
-    // A key that is limited to the project reaches its exports there alone.
+    // A key that is limited to the project can use its exports only below the project.
     let limited = grace.limited_key(&["*"], &[], &[app.project()]).await;
     assert_eq!(limited.post(&project_path(&app), &s3()).await.status, 201);
     assert_eq!(limited.post(&path(&app), &s3()).await.status, 403);

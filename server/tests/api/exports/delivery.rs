@@ -1,9 +1,9 @@
-//! From an export that somebody sets up to events at its destination, all of it
-//! through the API: with another instance as the receiver.
+//! From creating an export to events at its destination, all through the API, with
+//! another instance as the receiver.
 
 use super::*;
 
-/// An instance whose clock the test moves, and one that takes what it exports.
+/// An instance whose clock the test moves, and an instance that receives its events.
 async fn both() -> (TestApp, Clock, TestApp) {
     let clock = Clock::fixed(Timestamp::from_micros(NOW));
     let settings = |config: &mut weir_server::config::Config| {
@@ -98,7 +98,7 @@ async fn what_was_missed_in_a_pause_comes_with_a_backfill() {
     let unpaused = owner.post(&format!("{path}unpause/"), &json!({"backfill": true})).await.json();
     let backfill = unpaused["backfill_id"].as_str().unwrap();
     let backfill = format!("{path}backfills/{backfill}/");
-    // Time goes on while it is worked on.
+    // Time passes while the run is processed.
     let done = until(&owner, &backfill, |backfill| {
         clock.advance(1);
         !backfill["finished_at"].is_null()

@@ -32,7 +32,7 @@ async fn what_is_elsewhere_is_not_here() {
     }
 }
 
-/// A run whose tries fail has not ended, and its export fails all the same.
+/// A run whose attempts fail has not ended, but its export is failing.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_export_says_since_when_it_fails_and_when_it_is_tried_again() {
     let (app, _) = app().await;

@@ -58,7 +58,7 @@ async fn lines_are_shown_newest_first_and_narrowed() {
         ("level=ERROR&level=warn".to_owned(), &all[..2]),
         ("level=error,WARNING".to_owned(), &all[..2]),
         ("search=tried+again".to_owned(), &all[1..2]),
-        // The bounds do not belong to it.
+        // The bounds themselves are excluded.
         (format!("after={}", second.created_at.plus_seconds(1)), &all[..1]),
         (format!("before={last}&limit=2"), &all[1..3]),
     ] {
@@ -74,7 +74,7 @@ async fn lines_are_shown_newest_first_and_narrowed() {
         let (status, _, found, _, at) = owner.get(&format!("{path}logs/?{query}")).await.error();
         assert_eq!((status, found.as_str(), at.as_deref()), (400, code, Some(attr)));
     }
-    // What an export wrote goes with it.
+    // The log lines are deleted with the export.
     assert_eq!(owner.delete(&path).await.status, 204);
     assert_not_found(&owner.get(&format!("{path}logs/")).await);
 }

@@ -1,4 +1,4 @@
-//! `/api/organizations/{organization_id}/batch_exports/` and the same below a
+//! `/api/organizations/{organization_id}/batch_exports/` and the same paths below a
 //! project (EXP-5).
 
 mod backfill;
@@ -37,11 +37,11 @@ use weir_testkit::{Answer, Caller, TestApp};
 
 /// 2026-05-28T20:26:40Z, a Thursday.
 const NOW: i64 = 1_780_000_000_000_000;
-/// How long what a test waits for may take.
+/// How long a test waits for a condition.
 const WITHIN: Duration = Duration::from_secs(120);
 
-/// An instance whose clock stands still until the test moves it, and that works on
-/// no export: what a test starts stays as it is.
+/// An instance whose clock stops until the test moves it, and that processes no exports:
+/// runs of a test stay as they are.
 async fn app() -> (TestApp, Clock) {
     let clock = Clock::fixed(Timestamp::from_micros(NOW));
     let options = |options: &mut Options| {
@@ -51,7 +51,7 @@ async fn app() -> (TestApp, Clock) {
     (TestApp::with_options(|_| {}, options).await.set_up().await, clock)
 }
 
-/// The engine of exports looks once, before there are any.
+/// Settings with which the engine of exports polls once, before there are exports.
 pub(crate) fn idle() -> Settings {
     Settings { tick: Duration::from_secs(24 * 60 * 60), ..Settings::default() }
 }
@@ -78,7 +78,7 @@ fn s3() -> Value {
     })
 }
 
-/// Nothing starts its runs but the test.
+/// An export whose runs only the test starts.
 fn paused() -> Value {
     with(s3(), "paused", json!(true))
 }
@@ -97,7 +97,7 @@ fn with(mut body: Value, field: &str, value: Value) -> Value {
     body
 }
 
-/// A new export; gives its path too.
+/// Creates an export, and returns its path too.
 async fn made(app: &TestApp, caller: &Caller, body: &Value) -> (Value, String) {
     let answer = caller.post(&path(app), body).await;
     assert_eq!(answer.status, 201, "{:?}", answer.body);
@@ -110,13 +110,13 @@ fn id(export: &Value) -> BatchExportId {
     export["id"].as_str().unwrap().parse().unwrap()
 }
 
-/// The backfills of an export as they are stored, newest first.
+/// The stored backfills of an export, newest first.
 async fn stored(app: &TestApp, export: &Value) -> Vec<Backfill> {
     let export = id(export);
     stored_backfills::page(app.store(), app.project(), export, None, 100).await.unwrap()
 }
 
-/// A run over the hour before `seconds` after [`NOW`], which was created then.
+/// A run over the hour before `seconds` after [`NOW`], created at that time.
 fn run(export: &Value, seconds: i64, status: Status) -> Run {
     let created_at = Timestamp::from_micros(NOW).plus_seconds(seconds);
     Run {
@@ -137,14 +137,14 @@ fn run(export: &Value, seconds: i64, status: Status) -> Run {
     }
 }
 
-/// The same, stored.
+/// Stores such a run.
 async fn ran(app: &TestApp, export: &Value, seconds: i64, status: Status) -> Run {
     let run = run(export, seconds, status);
     create_run(app.store(), &run).await;
     run
 }
 
-/// Creates a run as the schedule does, from the beginning of its interval on.
+/// Creates a run as the schedule does.
 pub(crate) async fn create_run(store: &Store, run: &Run) {
     let (export, end) = (run.batch_export, run.data_interval_end);
     let row = RunRow::new(run.clone());
@@ -155,7 +155,7 @@ pub(crate) async fn create_run(store: &Store, run: &Run) {
     assert!(stored_runs::create(store, &row, &before, &after).await.unwrap());
 }
 
-/// The answer once it is as wanted.
+/// The answer once the condition holds.
 async fn until(caller: &Caller, path: &str, is_wanted: impl Fn(&Value) -> bool) -> Value {
     let asking = async {
         loop {

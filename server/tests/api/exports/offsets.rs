@@ -19,11 +19,11 @@ async fn days_and_weeks_begin_where_it_is_said() {
     let expected = (&json!("America/New_York"), &json!(5), &json!(9));
     assert_eq!(offsets(&export), expected);
     assert_eq!(offsets(&owner.get(&path).await.json()), expected);
-    // Another change keeps them.
+    // A change of another field keeps them.
     let renamed = owner.patch(&path, &json!({"name": "Fridays"})).await.json();
     assert_eq!(offsets(&renamed), expected);
 
-    // A day has an hour, an hour neither.
+    // A daily export has an hour, an hourly one has neither.
     let days = owner.patch(&path, &json!({"interval": "day"})).await.json();
     assert_eq!(offsets(&days), (&json!("America/New_York"), &Value::Null, &json!(9)));
     let both = json!({"interval": "week", "offset_day": 0, "timezone": "Asia/Tokyo"});
@@ -86,6 +86,6 @@ async fn an_offset_that_cannot_be_is_a_fault_of_its_field() {
         let patch = json!({"interval": interval, field: value});
         assert_invalid(&owner.patch(&path, &patch).await, Some(field), code, &detail);
     }
-    // Nothing of it was stored.
+    // No part of it was stored.
     assert_eq!(owner.get(&path).await.json(), export);
 }

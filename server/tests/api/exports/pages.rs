@@ -1,4 +1,4 @@
-//! The pages of exports and the functions behind their forms.
+//! The pages of exports and the server functions of their forms.
 
 use http::Method;
 use weir_testkit::Call;
@@ -8,7 +8,7 @@ use crate::web::{page, session};
 
 const DAY: i64 = 24 * 3600;
 
-/// A call of a server function by a script of our own page.
+/// A call of a server function by a script of the app's own page.
 fn function(app: &TestApp, cookie: &str, name: &str, fields: &[(&str, &str)]) -> Call {
     let mut body = form_urlencoded::Serializer::new(String::new());
     body.extend_pairs(fields);
@@ -28,7 +28,7 @@ fn pages(app: &TestApp) -> String {
     format!("/organizations/{}/exports", app.organization())
 }
 
-/// The links of a page to addresses with this in them.
+/// The links of a page whose addresses contain this text.
 fn links(html: &str, part: &str) -> Vec<String> {
     let all = html.split(" href=\"").skip(1).filter_map(|rest| rest.split('"').next());
     all.filter(|href| href.contains(part)).map(|href| href.replace("&amp;", "&")).collect()
@@ -67,7 +67,7 @@ async fn an_export_is_created_and_changed_by_its_form() {
     let (owner, cookie) = (owner(&app).await, session(&app).await);
     let organization = app.organization().to_string();
 
-    // What is missing is told at its field, by the name that the form has for it.
+    // A missing value is reported at its field, with the field's name in the form.
     let without = [("config[host]", ""), ("secrets[password]", "")];
     let answer =
         function(&app, &cookie, "create_export", &fields(&organization, &without)).send().await;
@@ -78,7 +78,7 @@ async fn an_export_is_created_and_changed_by_its_form() {
         function(&app, &cookie, "create_export", &fields(&organization, &without)).send().await;
     assert!(text(&answer).contains("secrets[password]"), "{}", text(&answer));
 
-    // The user name that the form sent before waits in the session.
+    // The user name that the form sent before is kept for the page.
     let kept = [("secrets[user]", "")];
     let answer =
         function(&app, &cookie, "create_export", &fields(&organization, &kept)).send().await;
@@ -97,7 +97,7 @@ async fn an_export_is_created_and_changed_by_its_form() {
         assert!(!html.contains("p-canary") && !html.contains("u-canary"), "{rest}");
     }
 
-    // Secrets that are left empty stay; another host wants them again.
+    // Empty secrets keep their values. With another host they must be entered again.
     let with_id = |changes: &[(&'static str, &'static str)]| {
         let mut all = vec![("secrets[user]", ""), ("secrets[password]", "")];
         all.extend_from_slice(changes);
@@ -133,7 +133,7 @@ async fn a_connection_is_tested_by_the_form() {
     };
     let nowhere = [("organization", organization.as_str()), ("destination", "NoOp")];
     assert!(try_it(&nowhere).await.contains("connection"));
-    // An address of this machine is not allowed here.
+    // An address of this machine is refused here.
     let http = [
         ("organization", organization.as_str()),
         ("destination", "HTTP"),
@@ -165,7 +165,7 @@ async fn the_list_tells_what_fails_and_runs_tell_why() {
     let html = text(&page(&app, &format!("{}?state=paused", pages(&app)), &cookie).await);
     assert!(html.contains("Clear filters") && !html.contains("Broken"));
 
-    // A run that is tried again has not ended, and fails.
+    // A run that is retried has not ended, and its export is failing.
     let (retried, _) = made(&app, &owner, &with(postgres(), "name", json!("Retried"))).await;
     let again = Run {
         latest_error: Some("ConnectionRefused: No connection is accepted there.".to_owned()),
@@ -193,7 +193,7 @@ async fn the_list_tells_what_fails_and_runs_tell_why() {
     let html = text(&page(&app, &format!("{one}/backfill?look=1"), &cookie).await);
     assert!(html.contains("There is nothing to export in this range."));
 
-    // Pausing can be taken back.
+    // A paused export can be resumed.
     let ids = [
         ("organization", app.organization().to_string()),
         ("export", export["id"].as_str().unwrap().to_owned()),
@@ -226,7 +226,7 @@ async fn a_shape_leads_to_its_run_however_old_it_is() {
     let cookie = session(&app).await;
     let list = text(&page(&app, &pages(&app), &cookie).await);
     let ways = links(&list, "#run-");
-    // That of the last run, and three shapes.
+    // The form of the last run, and three others.
     assert_eq!(ways.len(), 4, "{ways:?}");
     for way in ways {
         let (address, run) = way.split_once('#').unwrap();
@@ -252,13 +252,13 @@ async fn runs_that_are_older_than_a_week_are_found() {
     let html = shown(&links(&html, "after=")[0]).await;
     assert!(lists(&html, &new) && lists(&html, &old));
 
-    // A filter says how far it looked, and looks further when it is told to.
+    // A filter shows how far it has searched, and has a link to continue.
     let html = shown(&format!("{one}?state=failed")).await;
     assert!(html.contains("No such run in the last 7 days") && !lists(&html, &old));
     let html = shown(&links(&html, "after=")[0]).await;
     assert!(lists(&html, &old) && !lists(&html, &new));
 
-    // Ten days after the export was made.
+    // Ten days after the export was created.
     let before = "before=2026-06-07T00:00";
     let html = shown(&format!("{one}?{before}")).await;
     assert!(lists(&html, &old) && !lists(&html, &new));
@@ -280,7 +280,7 @@ async fn exports_of_others_are_not_there() {
         let path = format!("/organizations/{organization}/exports{rest}");
         assert_eq!(page(&app, &path, &cookie).await.status, 404, "{path}");
     }
-    // Nor below an organization of one's own.
+    // It is missing below another organization of the user too.
     assert_eq!(page(&app, &format!("{}/{export}", pages(&app)), &cookie).await.status, 404);
     for name in ["pause_export", "unpause_export", "get_export", "get_export_secrets"] {
         let fields =

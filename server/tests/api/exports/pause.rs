@@ -9,7 +9,7 @@ async fn pausing_notes_when_and_does_so_once() {
     let (before, path) = made(&app, &owner, &s3()).await;
     clock.advance(60);
     let pause = format!("{path}pause/");
-    // The fields of the export are ignored here.
+    // Fields of an export are ignored here.
     let answer = owner.post(&pause, &json!({"name": "Other", "interval": "never"})).await;
     assert_eq!(answer.status, 200, "{:?}", answer.body);
     let paused = answer.json();

@@ -1,6 +1,6 @@
-//! An export to S3 through its life on a running instance, all through the API:
-//! every five minutes, a backfill of a month, a pause, another bucket. The same by
-//! the clock on the wall: `end2end/exports.py`.
+//! The life of an export to S3 on a running instance, all through the API: every five
+//! minutes, a backfill of a month, a pause, another bucket. `end2end/exports.py` does the
+//! same with the real clock.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,13 +25,13 @@ for name in ['first', 'second']:
     s3.create_bucket(Bucket=name, CreateBucketConfiguration={'LocationConstraint': 'eu-west-1'})
 print('{}')";
 
-/// The ids of events, by names of files.
+/// The ids of events, by file names.
 const READ: &str = "
 keys = [o['Key'] for o in s3.list_objects_v2(Bucket=bucket).get('Contents', [])]
 text = lambda key: s3.get_object(Bucket=bucket, Key=key)['Body'].read().splitlines()
 print(json.dumps({key: [json.loads(line)['uuid'] for line in text(key)] for key in keys}))";
 
-/// Two buckets.
+/// An S3 server with two buckets.
 struct Storage(Moto);
 
 impl Storage {
@@ -86,7 +86,7 @@ async fn start() -> (TestApp, Clock) {
     (TestApp::with_settings_and_options(settings, options).await.set_up().await, clock)
 }
 
-/// Sends an event of each of these times, and waits until they can be read. Gives
+/// Sends an event for each of these times, and waits until they are readable. Returns
 /// their ids.
 async fn send(app: &TestApp, times: &[Timestamp]) -> BTreeSet<String> {
     let mut ids = BTreeSet::new();
@@ -108,7 +108,7 @@ async fn send(app: &TestApp, times: &[Timestamp]) -> BTreeSet<String> {
     ids
 }
 
-/// Waits for the run of the interval that ends then; it exported so many events.
+/// Waits for the run of the interval with this end. It exported this many events.
 async fn ran_until(caller: &Caller, path: &str, end: &str, events: usize) {
     let of_it = |list: &Value| {
         let runs = list["results"].as_array().unwrap().iter();
@@ -125,7 +125,7 @@ async fn ran_until(caller: &Caller, path: &str, end: &str, events: usize) {
     );
 }
 
-/// Waits for the end of the backfill that an answer names; it had so many runs.
+/// Waits for the end of the backfill in an answer. It had this many runs.
 async fn filled(caller: &Caller, path: &str, answer: &Answer, runs: usize) {
     assert_eq!(answer.status, 200, "{:?}", answer.body);
     let id = answer.json()["backfill_id"].as_str().unwrap().to_owned();
@@ -145,7 +145,7 @@ async fn an_export_to_s3_through_its_life() {
         format!("five/2026-05-28T20:{from}+00:00-2026-05-28T20:{to}+00:00.jsonl")
     };
 
-    // 20:26:40: what comes until 20:30 is in the first file, a month of it too.
+    // 20:26:40: events until 20:30 are in the first file.
     let mut sent = send(&app, &[clock.now(); 40]).await;
     let month: Vec<Timestamp> =
         (1..=30).map(|days| clock.now().plus_seconds(-days * DAY)).collect();
@@ -156,14 +156,14 @@ async fn an_export_to_s3_through_its_life() {
     let mut expected = BTreeMap::from([(file("25:00", "30:00"), sent)]);
     assert_eq!(storage.files("first").await, expected);
 
-    // The next one has what came since.
+    // The next file has the events since then.
     let next = send(&app, &[clock.now(); 7]).await;
     clock.advance(300);
     ran_until(&owner, &path, "2026-05-28T20:35:00Z", 7).await;
     expected.insert(file("30:00", "35:00"), next);
     assert_eq!(storage.files("first").await, expected);
 
-    // A month by days.
+    // A month in daily intervals.
     let days = with(storage.export("day", "days"), "paused", json!(true));
     let (_, by_days) = made(&app, &owner, &days).await;
     let bounds = json!({"start_at": "2026-04-28", "end_at": "2026-05-28"});
@@ -181,9 +181,9 @@ async fn an_export_to_s3_through_its_life() {
     assert_eq!(files, expected);
     expected.extend(found);
 
-    // 20:35:10: what comes in a pause waits for a backfill, which begins with the
-    // interval that the pause began in. Whether the schedule has come to its last
-    // boundary when it is over makes no difference.
+    // 20:35:10: events during a pause wait for a backfill. It begins with the interval in
+    // which the pause began. It makes no difference whether the schedule has reached its
+    // last boundary when the pause ends.
     assert_eq!(owner.post(&format!("{path}pause/"), &json!({})).await.status, 200);
     clock.advance(20);
     let missed = send(&app, &[clock.now(); 9]).await;

@@ -1,4 +1,4 @@
-//! `…/batch_exports/{id}/runs/`, and runs as their export shows them.
+//! `…/batch_exports/{id}/runs/`, and the runs in the representation of their export.
 
 use super::*;
 
@@ -55,7 +55,7 @@ async fn a_list_has_pages_of_a_hundred_newest_first() {
     let (_, next) = next.split_once("/api/").unwrap();
     let second = owner.get(&format!("/api/{next}")).await.json();
     assert_eq!((ids_of(&second).as_slice(), &second["next"]), (&expected[100..], &Value::Null));
-    // The other way round, and without the slash; below the project too.
+    // In reverse order, without the slash, and below the project.
     let project = format!("{}{}/runs", project_path(&app), export["id"].as_str().unwrap());
     let oldest = owner.get(&format!("{project}?ordering=created_at")).await.json();
     assert_eq!(ids_of(&oldest)[0], expected[102]);
@@ -85,14 +85,14 @@ async fn a_list_goes_back_a_week_unless_it_is_told() {
     let all = |runs: &[&Run]| runs.iter().map(|run| run.id.to_string()).collect::<Vec<_>>();
     assert_eq!(list("").await, all(&[&last, &done, &failed]));
     assert_eq!(list("after=2026-05-01T00:00:00Z").await, all(&[&last, &done, &failed, &old]));
-    // The bounds belong to it.
+    // The bounds themselves are included.
     let (from, to) = (failed.created_at, done.created_at);
     assert_eq!(list(&format!("after={from}&before={to}")).await, all(&[&done, &failed]));
     assert_eq!(list("status=Failed").await, all(&[&failed]));
     assert_eq!(list("status=Failed&status=TimedOut").await, all(&[&last, &failed]));
     assert_eq!(list("status=Failed,TimedOut&status=").await, all(&[&last, &failed]));
     assert_eq!(list("status=Running").await, Vec::<String>::new());
-    // By interval, with bounds of its own.
+    // By interval, with bounds for intervals.
     let by = "ordering=data_interval_start";
     assert_eq!(list(by).await, all(&[&failed, &done, &last]));
     assert_eq!(list(&format!("{by}&after=2026-05-01T00:00:00Z")).await.len(), 3);
@@ -128,7 +128,7 @@ async fn a_run_is_of_its_export_only() {
     let shown = owner.get(&format!("{path}runs/{}/", made.id)).await.json();
     assert_eq!(shown, serde_json::to_value(&made).unwrap());
     let fields: Vec<&str> = shown.as_object().unwrap().keys().map(String::as_str).collect();
-    // Those of the protocol, `failing_since` and `next_try_at`.
+    // The fields of the protocol, `failing_since` and `next_try_at`.
     assert_eq!(fields.len(), 14, "{fields:?}");
     assert_eq!(owner.get(&path).await.json()["latest_runs"], json!([shown]));
     for wrong in [other.as_str(), &path.replace(export["id"].as_str().unwrap(), "x")] {
@@ -191,7 +191,7 @@ async fn a_run_is_retried_whatever_became_of_it() {
         assert_eq!(started["start_at"], json!(run.data_interval_start));
         assert_eq!(started["end_at"], json!(run.data_interval_end));
         assert_eq!(started["progress"]["total_runs"], 1);
-        // The run is what it was.
+        // The run is unchanged.
         let shown = owner.get(&format!("{path}runs/{}/", run.id)).await.json();
         assert_eq!(shown["status"], status.text());
     }

@@ -1,5 +1,5 @@
-//! A secret that comes in through the API is nowhere to be found afterwards:
-//! not in an answer, not in the files, not in the log (EXP-2, SEC-22).
+//! A secret that was sent to the API is not found anywhere afterwards: not in an answer,
+//! not in the files, not in the log (EXP-2, SEC-22).
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::process::{Serving, set_up, weir_through};
 
 const PASSWORD: &str = "plum-otter-violin-93";
 
-/// Something that nothing else contains.
+/// A text that nothing else contains.
 const CANARY: &str = "c4n4ry-8d1f0e-hunter2";
 
 fn every_type() -> Vec<Value> {
@@ -72,7 +72,7 @@ fn every_type() -> Vec<Value> {
     ]
 }
 
-/// The program with its log in a file, as detailed as it gets.
+/// The program with its log in a file, at the finest level.
 fn logged(folder: &Path) -> Command {
     let launcher = ["/bin/sh", "-c", "exec \"$0\" \"$@\" 2>>weir.log"].map(str::to_owned);
     let mut command = weir_through(&launcher, folder);
@@ -80,7 +80,7 @@ fn logged(folder: &Path) -> Command {
     command
 }
 
-/// What `setup` told: the key and the list of exports.
+/// The output of `setup`: the key and the path of the exports.
 async fn instance(folder: &Path) -> (String, String) {
     let made = set_up(folder, PASSWORD).await;
     assert!(made.ok, "{}", made.err);
@@ -118,13 +118,13 @@ async fn a_canary_is_found_in_no_answer_no_file_and_no_log() {
         hide(&owner.post(&format!("{export}pause/"), &json!({})).await);
         hide(&owner.post(&format!("{export}unpause/"), &json!({"backfill": true})).await);
     }
-    // Secrets in a body that is refused are not repeated either.
+    // Secrets in a refused body are not repeated either.
     let mut wrong = every_type().remove(2);
     wrong["destination"]["config"]["port"] = json!(CANARY);
     hide(&owner.post(&path, &wrong).await);
     hide(&owner.get(&path).await);
     hide(&owner.get(&path.replace("batch_exports", "activity_log")).await);
-    // Killed, so that what was written stands in the files uncompressed.
+    // Killed, so that the written data is in the files uncompressed.
     serving.signal(Signal::KILL);
     assert_eq!(serving.ended().await, None);
 
@@ -140,7 +140,7 @@ async fn a_canary_is_found_in_no_answer_no_file_and_no_log() {
         let may_have_key = file.ends_with("data.key");
         assert!(may_have_key || !contains(bytes, key.trim()), "{}", file.display());
     });
-    // What is searched for can be found: kinds of destinations are not sealed.
+    // The search works: it finds types of destinations, which are not sealed.
     assert!(searched > 5 && names > 0, "{searched} files");
 }
 
@@ -159,7 +159,7 @@ fn each_file(directory: &Path, look: &mut dyn FnMut(&Path, &[u8])) {
     }
 }
 
-/// How the program ends that is expected not to serve, and what it says.
+/// The success and output of a command that does not serve.
 async fn told(folder: &Path, arguments: &[&str]) -> (bool, String, String) {
     let output = weir_through(&[], folder).args(arguments).output().await.unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
@@ -194,13 +194,13 @@ async fn a_data_directory_without_its_key_does_not_start() {
     assert!(!folder.join("data.key.new").exists());
     std::fs::write(&file, &right).unwrap();
 
-    // A new key: everything is sealed anew, and opens.
+    // A new key: everything is sealed again, and can be opened.
     let (ok, said, log) = told(folder, &["rotate-key"]).await;
     assert!(ok && said.starts_with("Sealed 1 secrets anew."), "{said}{log}");
     assert_ne!(std::fs::read(&file).unwrap(), right);
     let serving = Serving::start(folder).await;
     let owner = serving.caller.with_key(&key);
-    // Only what opens can be changed without being sent again.
+    // Only a secret that can be opened may be omitted from a change.
     let patch = json!({"destination": {"config": {"table_name": "t"}}});
     assert_eq!(owner.patch(&export, &patch).await.status, 200);
     stop(serving).await;

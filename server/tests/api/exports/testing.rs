@@ -4,7 +4,7 @@ use super::*;
 use weir_model::exports::config::SEND_AGAIN;
 use weir_model::exports::destinations;
 
-/// An instance that reaches others on this machine.
+/// An instance that may connect to addresses of this machine.
 async fn reaching() -> TestApp {
     let clock = Clock::fixed(Timestamp::from_micros(NOW));
     let settings = |config: &mut weir_server::config::Config| {
@@ -58,7 +58,7 @@ async fn a_new_destination_is_tried_step_by_step() {
         assert_eq!(answer.json()["result"], json!({"status": "Passed", "message": null}));
     }
     let names = owner.get(&format!("{}test/?destination=HTTP", super::path(&app))).await.json();
-    // Nobody listens there any more.
+    // No server listens there any more.
     let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let url = format!("http://{gone}/batch/");
     let closed = json!({"type": "HTTP", "config": {"url": url, "token": "phc_x"}});
@@ -67,11 +67,11 @@ async fn a_new_destination_is_tried_step_by_step() {
     assert_eq!(second["result"]["status"], "Failed");
     assert!(!second["result"]["message"].as_str().unwrap().is_empty());
 
-    // What is not allowed is not reached.
+    // An address that is not allowed is not contacted.
     let inner = json!({"type": "HTTP", "config": {"url": "http://10.1.2.3/batch/", "token": "t"}});
     assert_eq!(run(&inner, json!(0)).await.json()["result"]["status"], "Failed");
 
-    // The fields of an export can come along; without a step it is the first.
+    // Fields of an export may be sent too. Without a step the first one runs.
     let whole = json!({"name": "n", "interval": "day", "destination": good});
     assert_eq!(owner.post(&path, &whole).await.json()["result"]["status"], "Passed");
     let nowhere = json!({"type": "NoOp", "config": {}});
@@ -110,7 +110,7 @@ async fn secrets_of_an_export_are_tried_only_where_it_goes() {
     let config = |config: Value| json!({"step": 1, "destination": {"config": config}});
     let answer = run(config(json!({"exclude_events": ["x"]}))).await.json();
     assert_eq!(answer["result"], passed);
-    // Another address gets no secret of this one.
+    // Another address does not get the secrets of this one.
     let elsewhere = http(&other, "x")["config"]["url"].clone();
     let answer = run(config(json!({"url": elsewhere}))).await;
     assert_invalid(&answer, Some("destination__config__token"), "required", SEND_AGAIN);
@@ -118,7 +118,7 @@ async fn secrets_of_an_export_are_tried_only_where_it_goes() {
     assert_eq!(run(config(sent)).await.json()["result"], passed);
     let nowhere = json!({"destination": {"type": "NoOp", "config": {}}});
     assert_eq!(run(nowhere).await.json()["result"]["status"], "Skipped");
-    // The export is as it was.
+    // The export is unchanged.
     assert_eq!(owner.get(&path).await.json(), export);
     let missing = path.replace(export["id"].as_str().unwrap(), "x");
     assert_not_found(&owner.post(&format!("{missing}run_test_step/"), &json!({})).await);

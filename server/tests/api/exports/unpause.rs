@@ -8,7 +8,7 @@ async fn what_was_missed_is_exported_when_asked_for() {
     let owner = owner(&app).await;
     let (export, path) = made(&app, &owner, &with(s3(), "interval", json!("hour"))).await;
     let unpause = format!("{path}unpause/");
-    // Not paused: nothing happens, whatever is asked for.
+    // The export is not paused, so nothing happens.
     assert_eq!(owner.post(&unpause, &json!({"backfill": true})).await.json(), export);
 
     owner.post(&format!("{path}pause/"), &json!({})).await;
@@ -23,11 +23,11 @@ async fn what_was_missed_is_exported_when_asked_for() {
     let found = stored(&app, &export).await;
     assert_eq!(found.len(), 1);
     assert_eq!(answer["backfill_id"], json!(found[0].id));
-    // Paused at 20:26:40: what came since 20:00 had no run either.
+    // Paused at 20:26:40: the interval since 20:00 had no run either.
     assert_eq!(found[0].start_at, Timestamp::parse("2026-05-28T20:00:00Z"));
     assert_eq!(found[0].end_at, Timestamp::from_micros(NOW).plus_seconds(2 * 3600));
     assert_eq!(found[0].progress.unwrap().total_runs, 3);
-    // What ended in the pause has no run besides.
+    // Intervals that ended during the pause have no other runs.
     let row = weir_store::exports::find(app.store(), id(&export)).await.unwrap().unwrap();
     let pause = row.backfilled.unwrap();
     assert_eq!((Some(pause.since), pause.until), (row.last_paused_at, found[0].end_at));

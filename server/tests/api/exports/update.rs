@@ -45,7 +45,7 @@ async fn what_is_exported_stays() {
     let answer = owner.patch(&path, &json!({"model": null})).await;
     assert_invalid(&answer, Some("model"), "null", "This field may not be null.");
 
-    // What an export of persons cannot have it does not get later either.
+    // Values that are invalid for an export of persons are refused in a change too.
     let (persons, path) = made(&app, &owner, &with(s3(), "model", json!("persons"))).await;
     let http = json!({"type": "HTTP", "config": {"url": "https://x.example/batch/", "token": "t"}});
     for (patch, attr) in [
@@ -102,7 +102,8 @@ async fn another_endpoint_wants_the_key_again() {
     let moved = json!({"endpoint_url": "https://gcs.example", "service_account_key": "{}"});
     assert_eq!(owner.patch(&path, &config(moved)).await.status, 200);
     assert_eq!(owner.patch(&path, &config(json!({"prefix": "p/"}))).await.status, 200);
-    // A directory of the server has no secrets, and no way out of it.
+    // A directory of the server has no secrets, and its path cannot leave the configured
+    // directory.
     let local = json!({"type": "LocalDirectory", "config": {"path": "events/daily"}});
     let (_, path) = made(&app, &owner, &with(s3(), "destination", local)).await;
     assert_eq!(owner.patch(&path, &config(json!({"path": "events/new"}))).await.status, 200);
@@ -180,7 +181,7 @@ async fn a_query_is_replaced_and_cleared() {
     assert_eq!(other.json()["schema"]["fields"][0]["alias"], "id");
     let none = owner.patch(&path, &json!({"hogql_query": null})).await.json();
     assert_eq!((&none["hogql_query"], &none["schema"]), (&Value::Null, &Value::Null));
-    // PUT is the same with what a new export needs.
+    // PUT works like PATCH with the fields that a new export requires.
     let answer = owner.put(&path, &json!({"name": "Weekly"})).await;
     let detail = "This field is required.";
     answer.assert_field_error(400, "validation_error", "required", detail, Some("destination"));

@@ -1,4 +1,4 @@
-//! Bodies of another type, and bodies that are broken.
+//! Bodies of another media type, and bodies that are broken.
 
 use super::fixtures::World;
 use super::operations::guarded;

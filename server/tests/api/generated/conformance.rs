@@ -1,4 +1,4 @@
-//! Answers are what the document says of them.
+//! Answers match the document.
 
 use serde_json::{Value, json};
 use weir_testkit::schema_faults;

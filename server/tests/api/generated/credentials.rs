@@ -1,4 +1,4 @@
-//! No key, a key without the scope, a key of somebody else.
+//! No key, a key without the scope, a key of another user.
 
 use weir_model::scopes::ScopeObject;
 
@@ -70,7 +70,7 @@ async fn a_scope_to_read_does_not_write_and_one_to_write_does_both() {
     }
 }
 
-/// What the key's owner has beyond the limits of the key is in no answer.
+/// Answers do not show objects beyond the limits of the key.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_limited_key_shows_nothing_beyond_its_limits() {
     let world = World::new().await;

@@ -1,5 +1,5 @@
-//! How to make what an operation needs. A collection that the table does not
-//! know fails the tests: add a row.
+//! Creating the objects that an operation needs. A collection that the table does not
+//! have fails the tests: add a row.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -14,34 +14,34 @@ use weir_testkit::{Caller, TestApp};
 
 use super::operations::{Operation, operations};
 
-/// An instance with an owner, and what operations need in it.
+/// An instance with an owner, and the objects that operations need.
 pub(crate) struct World {
     pub(crate) app: TestApp,
     /// A key of the owner with scope `*`.
     pub(crate) owner: Caller,
-    /// Things made so far, for values that must differ.
+    /// Number of objects so far, for values that must differ.
     made: AtomicU32,
-    /// The path of the export that was made last.
+    /// The path of the last export.
     export: Mutex<Option<String>>,
 }
 
-/// Where an id comes from.
+/// The source of an id.
 enum Source {
     /// The owner's organization.
     Organization,
-    /// Its project; a new one where the operation takes it away.
+    /// Its project; a new one if the operation removes it.
     Project,
-    /// A word that stands for what the caller has.
+    /// A word that stands for an object of the caller.
     Word(&'static str),
-    /// A member of the organization that was made for this.
+    /// A new member of the organization.
     Member,
-    /// A person that an event made.
+    /// A person created by an event.
     Person,
-    /// An object that is made by sending the example to its collection; with a
-    /// field that must differ every time.
+    /// An object created by sending the example to its collection. The named field must
+    /// differ every time.
     Created(Option<&'static str>),
-    /// A batch export. The one before it is deleted, and with it its backfills:
-    /// few of them may go on at a time.
+    /// A batch export. The previous one is deleted together with its backfills, because
+    /// few of them may run at a time.
     Export,
     /// A run that has not ended, of the export of the path.
     Run,
@@ -49,7 +49,7 @@ enum Source {
     Backfill,
 }
 
-/// Collections and where the ids after them come from.
+/// Collections and the source of the ids after them.
 const SOURCES: &[(&str, Source)] = &[
     ("organizations", Source::Organization),
     ("projects", Source::Project),
@@ -70,21 +70,21 @@ const SOURCES: &[(&str, Source)] = &[
     ("pipeline_transformation_configs", Source::Created(None)),
 ];
 
-/// Need another organization of whoever calls.
+/// Operations that need a second organization of the caller.
 const MOVING: [&str; 2] = ["change_project_organization", "move_organization_project"];
 
 impl World {
     pub(crate) async fn new() -> Self {
         let options = |options: &mut Options| options.exports = crate::exports::idle();
-        // One key makes all that all operations need.
+        // One key creates all objects for all operations.
         let settings = |config: &mut Config| config.rate_per_minute = 0;
         let app = TestApp::with_settings_and_options(settings, options).await.set_up().await;
         let owner = app.owner().key(&["*"]).await;
         Self { app, owner, made: AtomicU32::new(0), export: Mutex::new(None) }
     }
 
-    /// Ids for the path of an operation: of objects that are new where the
-    /// operation may change or delete them.
+    /// Ids for the path of an operation. The objects are new if the operation may change
+    /// or delete them.
     pub(crate) async fn ids(&self, operation: &Operation) -> Vec<(String, String)> {
         let mut ids = Vec::new();
         for (collection, name) in operation.ids() {
@@ -129,7 +129,7 @@ impl World {
         }
         let id = self.created(of, collection, outer, None).await;
         let path = format!("/api/organizations/{}/batch_exports/{id}/", self.app.organization());
-        // Nothing but the test starts and ends its runs.
+        // Only the test starts and ends its runs.
         let paused = self.owner.post(&format!("{path}pause/"), &json!({})).await;
         assert_eq!(paused.status, 200, "{:?}", paused.body);
         *self.export.lock() = Some(path);
@@ -166,7 +166,7 @@ impl World {
         made.json()["backfill_id"].as_str().unwrap().to_owned()
     }
 
-    /// A project that nothing else needs.
+    /// A project that no other operation needs.
     pub(super) async fn project(&self) -> String {
         let path = format!("/api/organizations/{}/projects/", self.app.organization());
         let made = self.owner.post(&path, &json!({"name": "For one call"})).await;
@@ -184,7 +184,7 @@ impl World {
         person.id().to_string()
     }
 
-    /// The person of an event, once that is stored.
+    /// The person of an event, once the event is stored.
     async fn person(&self) -> String {
         let distinct_id = format!("person{}", self.number());
         let event = json!({
@@ -252,7 +252,7 @@ impl World {
         made.json()["id"].clone()
     }
 
-    /// The example of a body with what must differ every time.
+    /// The example of a body, with the field changed that must differ every time.
     pub(crate) async fn body(&self, operation: &Operation, differs: Option<&str>) -> Value {
         let mut body = operation.body().unwrap_or_else(super::operations::nothing);
         if let Some(field) = differs.and_then(|field| body.get_mut(field)) {
@@ -268,8 +268,8 @@ impl World {
         body
     }
 
-    /// A body for a call of an operation that makes or changes something: with
-    /// what its collection wants to differ.
+    /// A valid body for an operation that creates or changes an object, with the field
+    /// that its collection requires to differ.
     pub(crate) async fn good_body(&self, operation: &Operation, by: &Caller) -> Option<Value> {
         operation.body()?;
         if MOVING.contains(&operation.id.as_str()) {

@@ -1,4 +1,4 @@
-//! Ids of nothing, and texts that are no ids.
+//! Ids of missing objects, and texts that are not ids.
 
 use super::fixtures::World;
 use super::operations::guarded;

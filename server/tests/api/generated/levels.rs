@@ -1,5 +1,5 @@
-//! What members, administrators and owners may do: every operation with a good
-//! body and keys that have all scopes. The table is checked in.
+//! The rights of members, administrators and owners: every operation with a valid body
+//! and keys with all scopes. The table is in the repository.
 
 use std::fmt::Write as _;
 

@@ -1,5 +1,5 @@
-//! Every list of the API can be read to its end: by offsets, by a client that stops
-//! at the first page that is shorter than it asked for, and by following `next`.
+//! Every list of the API can be read to its end: by offsets, by a client that stops at
+//! the first page that is shorter than its limit, and by following `next`.
 
 use std::collections::HashSet;
 
@@ -15,7 +15,7 @@ use super::fixtures::World;
 use super::operations::{Operation, answer_schema, guarded, operations};
 use crate::stored::send;
 
-/// What every list gets, at least.
+/// Least number of rows in every list.
 const ROWS: u32 = 5;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -43,7 +43,7 @@ async fn every_list_is_read_once_by_offsets_and_by_links() {
     assert!(walked > 25, "{walked}");
 }
 
-/// Whether it answers an object with `results`.
+/// Whether it returns an object with `results`.
 fn is_list(operation: &Operation) -> bool {
     let Some(schema) = answer_schema(operation).filter(|_| operation.method == http::Method::GET)
     else {
@@ -118,7 +118,7 @@ async fn fill(world: &World, operation: &Operation, last: &str, ids: &[(String, 
                 let path = format!("/api/projects/{project}/");
                 assert_eq!(world.owner.patch(&path, &body).await.status, 200);
             }
-            // About plugins: each of them is created, and none of them is used.
+            // Lists about plugins: each plugin was created, and none is used.
             "activity" | "unused" => {
                 let path = operation.path.replace(&format!("{last}/"), "");
                 let list = operations().into_iter().find(|other| other.path == path).unwrap();
@@ -151,14 +151,15 @@ async fn export_config(world: &World) {
         json!({"plugin_type": "source", "name": "P", "capabilities": {"methods": ["onEvent"]}});
     let plugin = world.owner.post(&path, &plugin).await;
     assert_eq!(plugin.status, 201, "{:?}", plugin.body);
-    // Few configs of a project may be enabled.
+    // Only a few configs of a project may be enabled.
     let path = format!("/api/projects/{}/pipeline_transformation_configs/", world.project().await);
     let config = json!({"plugin": plugin.json()["id"], "order": 1, "enabled": true});
     let config = world.owner.post(&path, &config).await;
     assert_eq!(config.status, 201, "{:?}", config.body);
 }
 
-/// A line in the log of the run of a path, or of a new one. Two have one time.
+/// Adds a line to the log of the run of a path, or of a new run. Two lines have the same
+/// time.
 async fn log(world: &World, ids: &[(String, String)], n: u32) {
     let of = |name: &str| ids.iter().find(|(known, _)| known == name).map(|(_, id)| id.clone());
     let run = match of("run_id") {
@@ -176,7 +177,7 @@ async fn log(world: &World, ids: &[(String, String)], n: u32) {
     export_logs::add(world.app.store(), &line, n).await.unwrap();
 }
 
-/// Events that make persons, groups, sessions and names, and some that are dropped.
+/// Events that create persons, groups, sessions and names, and some that are dropped.
 async fn events(world: &World) {
     let mut sent = vec![
         json!({"event": "no distinct id"}),
@@ -189,7 +190,7 @@ async fn events(world: &World) {
         let session = format!("01900000-0000-7000-8000-{n:012x}");
         sent.push(json!({
             "event": format!("event {n}"), "distinct_id": "ada",
-            // Soon after the ids of the sessions were made.
+            // Soon after the time in the session ids.
             "timestamp": "2024-06-10T02:40:00Z",
             "properties": {"$session_id": session, format!("property {n}"): n},
         }));

@@ -1,4 +1,5 @@
-//! Methods that a path does not have, and answers that nobody could read.
+//! Methods that a path does not have, and callers that accept no media type of the
+//! answer.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +14,7 @@ async fn methods_that_a_path_lacks_are_named_with_those_that_it_has() {
     let mut seen = BTreeSet::new();
     for operation in guarded().filter(|operation| seen.insert(operation.path.clone())) {
         let mut there = methods(&operation.path);
-        // PUT is PATCH where the document does not name it.
+        // PUT works like PATCH if the document does not name it.
         if there.contains(&Method::PATCH) && !there.contains(&Method::PUT) {
             there.push(Method::PUT);
         }
@@ -73,7 +74,7 @@ async fn environments_answer_as_projects() {
         }
         let here = world.owner.get(&path).await;
         let there = world.owner.get(&other).await;
-        // Links lead on where they were asked for.
+        // Links contain the path of the request.
         let text = String::from_utf8_lossy(&there.body);
         let text = text.replace("/api/environments/", "/api/projects/");
         assert_eq!(there.status, here.status, "{other}");

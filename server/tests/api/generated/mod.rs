@@ -1,5 +1,5 @@
-//! What holds for all operations, tested for each one that the API document has:
-//! an operation that no test can call fails them.
+//! Behaviour of all operations, tested for each one in the API document. An operation
+//! that no test can call fails them.
 
 mod bodies;
 mod conformance;

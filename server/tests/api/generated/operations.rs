@@ -8,13 +8,13 @@ use weir_testkit::{Call, Caller};
 /// An operation of the document.
 #[derive(Debug, Clone)]
 pub(crate) struct Operation {
-    /// Its id.
+    /// The operation id.
     pub(crate) id: String,
-    /// Its method.
+    /// The HTTP method.
     pub(crate) method: Method,
-    /// Its path with parameters in braces.
+    /// The path with parameters in braces.
     pub(crate) path: String,
-    /// All that the document says of it.
+    /// Its object in the document.
     pub(crate) item: Value,
 }
 
@@ -35,7 +35,7 @@ pub(crate) fn operations() -> Vec<Operation> {
     paths.iter().flat_map(of_path).collect()
 }
 
-/// Those that need a key.
+/// The operations that need a key.
 pub(crate) fn guarded() -> impl Iterator<Item = Operation> {
     operations().into_iter().filter(|operation| !operation.is_public())
 }
@@ -46,7 +46,7 @@ impl Operation {
         self.item["security"].as_array().unwrap().is_empty()
     }
 
-    /// Whether it is refused whoever calls.
+    /// Whether it is refused for every caller.
     pub(crate) fn is_refused(&self) -> bool {
         !self.item["responses"].as_object().unwrap().keys().any(|status| status.starts_with('2'))
     }
@@ -69,14 +69,14 @@ impl Operation {
         answers.map(|status| status.parse().unwrap()).collect()
     }
 
-    /// The status of its good answer.
+    /// The status of its success answer.
     pub(crate) fn good(&self) -> Option<u16> {
         self.statuses().into_iter().find(|status| *status < 300)
     }
 
-    /// Where it may stand in a row of calls by one person: what goes on in the
-    /// person's current organization before what makes another one current, and
-    /// at the end what leaves nothing.
+    /// Its position in a sequence of calls by one user. Operations in the user's current
+    /// organization come before those that make another one current. Operations that
+    /// delete come last.
     pub(crate) fn place(&self) -> u8 {
         match self.id.as_str() {
             "delete_organization" => 2,
@@ -87,7 +87,7 @@ impl Operation {
         }
     }
 
-    /// The names of the parameters of the path, each with the collection before it.
+    /// The names of the path parameters, each with the collection before it.
     pub(crate) fn ids(&self) -> Vec<(String, String)> {
         let segments: Vec<&str> = self.path.split('/').collect();
         let pairs = segments.windows(2).filter(|pair| pair[1].starts_with('{'));
@@ -96,8 +96,8 @@ impl Operation {
             .collect()
     }
 
-    /// Whether what is called next could not use what the id after this collection
-    /// names any more.
+    /// Whether the object after this collection can no longer be used after this
+    /// operation.
     pub(crate) fn ends(&self, collection: &str) -> bool {
         let last = self.path.trim_end_matches('/').rsplit('/').nth(1);
         (self.method == Method::DELETE && last == Some(collection))
@@ -111,7 +111,7 @@ impl Operation {
                 && collection == "projects"
     }
 
-    /// Its path with these ids, and with the query parameters that it needs.
+    /// Its path with these ids, and with its required query parameters.
     pub(crate) fn path_with(&self, ids: &[(String, String)]) -> String {
         let mut path = self.path.clone();
         for (name, id) in ids {
@@ -129,12 +129,12 @@ impl Operation {
         if query.is_empty() { path } else { format!("{path}?{}", query.join("&")) }
     }
 
-    /// A good call by somebody.
+    /// A valid call by this caller.
     pub(crate) fn call(&self, caller: &Caller, ids: &[(String, String)]) -> Call {
         self.call_with(caller, ids, self.body())
     }
 
-    /// The same with another body.
+    /// A valid call with another body.
     pub(crate) fn call_with(
         &self,
         caller: &Caller,
@@ -149,13 +149,13 @@ impl Operation {
     }
 }
 
-/// Methods that the document has for a path.
+/// The methods of a path in the document.
 pub(crate) fn methods(path: &str) -> Vec<Method> {
     let item = document().unwrap()["paths"][path].as_object().unwrap().clone();
     Map::keys(&item).map(|method| method.to_uppercase().parse().unwrap()).collect()
 }
 
-/// The schema of the good answer, if it has a body.
+/// The schema of the success answer, if it has a body.
 pub(crate) fn answer_schema(operation: &Operation) -> Option<Value> {
     let status = operation.good()?.to_string();
     let schema = &operation.item["responses"][status]["content"]["application/json"]["schema"];

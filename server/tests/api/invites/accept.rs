@@ -31,7 +31,7 @@ fn cookie(answer: &Answer) -> String {
     set.split(';').next().unwrap().to_owned()
 }
 
-/// A call with a session, from our own page.
+/// A call with a session, from the app's own page.
 fn with_session(app: &TestApp, method: Method, path: &str, cookie: &str) -> Call {
     let call = app.anonymous().call(method, path).header("cookie", cookie);
     call.header(OWN_PAGE.0, OWN_PAGE.1)
@@ -46,10 +46,10 @@ fn assert_refused(answer: &Answer, code: &str, detail: &str) {
 /// SHA-256 of `late`.
 const LATE: &str = "089001a35679a33ef3db0ca350db9b9a2f0136e0e327577b04b3b98127470961";
 const UNKNOWN: &str = "The provided invite ID is not valid.";
-/// The cookie of no session.
+/// A cookie without a valid session.
 const NOBODY: &str = "session=x";
 
-/// The page of an invite, as this session sees it.
+/// The page of an invite for this session.
 async fn shown(app: &TestApp, invite: &Value, cookie: &str) -> String {
     let path = format!("/signup/{}", token(invite));
     let answer = with_session(app, Method::GET, &path, cookie).send().await;
@@ -92,7 +92,7 @@ async fn a_new_person_signs_up_and_is_in() {
     assert_eq!(owner(&app).await.get(&path(&app)).await.json()["count"], 0);
     assert_refused(&sign_up(&app, &made).await, "invalid_input", UNKNOWN);
 
-    // The password opens the door from now on, in whatever spelling of the address.
+    // From now on the password works, in any spelling of the address.
     let login = json!({"email": "grace@MAIL.example", "password": PASSWORD});
     for path in ["/api/login", "/api/login/"] {
         let answer = app.anonymous().post(path, &login).await;
@@ -159,7 +159,7 @@ async fn links_that_lead_nowhere() {
     assert_refused(&app.anonymous().get(&link(&made)).await, "expired", detail);
     assert_refused(&sign_up(&app, &made).await, "expired", detail);
 
-    // An address with an account: its owner signs in.
+    // An address of an existing user: the user signs in.
     app.stranger("mallory").await;
     let made = invite(&app, "Mallory@mail.example").await;
     let sign_in = format!("/login?next=/signup/{}", token(&made));
@@ -172,13 +172,13 @@ async fn links_that_lead_nowhere() {
     assert_eq!((answer.status, answer.header("allow")), (405, Some("GET, POST, HEAD, OPTIONS")));
 }
 
-/// Grace, who signed up at the owner's organization: her session's cookie.
+/// Signs Grace up at the owner's organization, and returns her session cookie.
 async fn grace(app: &TestApp) -> String {
     let made = invite(app, "grace@mail.example").await;
     cookie(&sign_up(app, &made).await)
 }
 
-/// Another organization and its invite of this address.
+/// Another organization and its invite for this address.
 async fn invite_elsewhere(app: &TestApp, email: &str) -> Value {
     let other = app.stranger("linus").await.key(&["*"]).await;
     let home = other.post("/api/organizations/", &json!({"name": "Home"})).await.json();
@@ -199,7 +199,7 @@ async fn who_is_signed_in_joins_with_that_account() {
         (&answer.json()["first_name"], &answer.json()["redirect_url"]),
         (&json!("Grace"), &json!("/"))
     );
-    // The new organization is the one that is looked at.
+    // The new organization is the current one.
     let account = with_session(&app, Method::GET, "/organizations", &cookie).send().await;
     assert!(String::from_utf8_lossy(&account.body).contains("Home"));
 
@@ -216,7 +216,7 @@ async fn who_is_a_member_does_not_join_again() {
     let app = TestApp::with_owner().await;
     let made = invite(&app, "grace@mail.example").await;
     let cookie = cookie(&sign_up(&app, &made).await);
-    // Only an invite from before could still be there; members are not invited.
+    // Only an invite from before can still exist, because members are not invited.
     let store = app.store();
     let late = weir_store::invites::InviteRow {
         id: weir_model::InviteId(Uuid::new_v4()),
@@ -255,11 +255,12 @@ async fn other_sites_take_up_no_invite() {
     };
     let session = ("cookie", cookie.as_str());
     for headers in [
-        // With a session the browser must say that it was our own page.
+        // With a session the browser must say that the request comes from the app's own
+        // page.
         &[session][..],
         &[session, ("sec-fetch-site", "cross-site")],
         &[session, ("origin", "http://evil.example")],
-        // Without one no other site signs anybody up, or in.
+        // Without a session no other site can sign a user up or in.
         &[("sec-fetch-site", "cross-site")],
         &[("sec-fetch-site", "same-site")],
         &[("origin", "null")],
@@ -271,7 +272,7 @@ async fn other_sites_take_up_no_invite() {
     let login = json!({"email": "ada@mail.example", "password": PASSWORD});
     let call = app.anonymous().call(Method::POST, "/api/login/").json(&login);
     assert_eq!(call.header("sec-fetch-site", "cross-site").send().await.status, 403);
-    // A key is no session.
+    // A key is not a session.
     let key = app.owner().key(&["*"]).await;
     let answer = key.post(&link(&made), &json!({})).await;
     assert_eq!(answer.json()["detail"].as_str().unwrap().split(' ').next(), Some("There"));
@@ -290,7 +291,7 @@ async fn of_several_who_take_up_one_invite_at_once_one_wins() {
     assert_eq!(owner(&app).await.get(&members).await.json()["count"], 2);
 }
 
-/// An invite lasts as long as who made it could make it.
+/// An invite is valid as long as its inviter may create it.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_invite_of_somebody_who_left_or_lost_the_level_is_void() {
     let app = TestApp::with_owner().await;
@@ -330,7 +331,7 @@ async fn an_invite_of_somebody_who_left_or_lost_the_level_is_void() {
     assert_eq!(owner(&app).await.get(&members).await.json()["count"], 1);
 }
 
-/// What is decided when the invite is taken up, in the transaction: the level may have
+/// The level is checked in the transaction that accepts the invite, because it may have
 /// been lost a moment ago.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_transaction_looks_at_the_level_of_the_inviter() {
@@ -359,7 +360,7 @@ async fn the_transaction_looks_at_the_level_of_the_inviter() {
     assert_eq!(accept().await.unwrap(), weir_store::invites::Accepted::Void);
 }
 
-/// A read-only key learns nothing that lets anybody in, where no mail is set up.
+/// Without mail, a read-only key sees nothing that could be used to accept an invite.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_lists_show_opens_nothing() {
     let app = TestApp::with_owner().await;
@@ -444,7 +445,7 @@ async fn the_page_says_who_invites_to_what() {
     let app = TestApp::with_owner().await;
     app.stranger("mallory").await;
     let message = "Have a look.\n<b>See you</b> at https://evil.example";
-    // The same for whoever has an account and is to sign in.
+    // The answer is the same for a user who exists and must sign in.
     for (email, then) in [
         ("grace@mail.example", "Create account and join"),
         ("mallory@mail.example", "Sign in with it to join."),
@@ -485,7 +486,7 @@ async fn the_page_of_a_link_that_is_of_no_use_says_what_helps() {
     let expired = invite(&app, "linus@mail.example").await;
     clock.advance(3 * 24 * 60 * 60 + 1);
     let grace = grace(&app).await;
-    // Whose it was is told to nobody, who is signed in or not.
+    // The answer does not show the invited address, with or without a session.
     for cookie in [NOBODY, grace.as_str()] {
         let text = shown(&app, &expired, cookie).await;
         assert!(text.contains("This invite has expired"), "{text}");
@@ -505,7 +506,7 @@ async fn the_page_of_a_link_that_is_of_no_use_says_what_helps() {
     let page = format!("/signup/{}", id(&others));
     assert_eq!((answer.status, answer.header("location")), (303, Some(page.as_str())));
     assert!(answer.header("set-cookie").unwrap().starts_with("session=;"));
-    // The session itself is over, not only its cookie.
+    // The session itself has ended, not only its cookie.
     let text = shown(&app, &others, &grace).await;
     assert!(text.contains("Create account and join"), "{text}");
 }

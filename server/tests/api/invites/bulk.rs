@@ -1,4 +1,4 @@
-//! POST `…/invites/bulk/`
+//! POST `…/invites/bulk/`.
 
 use serde_json::{Value, json};
 use weir_model::organizations::Level;

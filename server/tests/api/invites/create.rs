@@ -1,4 +1,4 @@
-//! POST `…/invites/`
+//! POST `…/invites/`.
 
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -136,7 +136,7 @@ async fn members_are_not_invited_and_nobody_above_oneself() {
     }
     let body = json!({"target_email": "linus@mail.example", "level": 1});
     assert_eq!(member.post(&path(&app), &body).await.status, 201);
-    // An account elsewhere is no obstacle.
+    // A user of another organization can be invited.
     app.stranger("mallory").await;
     invite(&app, "mallory@mail.example").await;
 }

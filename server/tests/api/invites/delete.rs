@@ -1,4 +1,4 @@
-//! DELETE `…/invites/{id}/`
+//! DELETE `…/invites/{id}/`.
 
 use serde_json::json;
 use uuid::Uuid;

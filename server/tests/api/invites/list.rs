@@ -1,4 +1,4 @@
-//! GET `…/invites/`
+//! GET `…/invites/`.
 
 use serde_json::json;
 use weir_model::Timestamp;
@@ -26,7 +26,7 @@ async fn newest_first_with_pages_and_expired_ones() {
         });
         (list["count"].as_u64().unwrap(), shown.collect::<Vec<_>>())
     };
-    // The first was made three days ago to the second.
+    // The first was created three days ago to the second.
     assert_eq!(shown("").await, (3, vec![('c', false), ('b', false), ('a', false)]));
     clock.advance(1);
     assert_eq!(shown("").await, (3, vec![('c', false), ('b', false), ('a', true)]));
@@ -51,7 +51,7 @@ async fn who_may_read() {
     let outsider = app.stranger("mallory").await.key(&["*"]).await;
     let answer = outsider.get(&path(&app)).await;
     answer.assert_error(404, "invalid_request", "not_found", "Organization not found.");
-    // An invite is neither read alone nor changed.
+    // A single invite can be neither read nor changed.
     let owner = owner(&app).await;
     let one = format!("{}{}/", path(&app), super::id(&made));
     let answer = owner.get(&one).await;
@@ -66,7 +66,7 @@ async fn who_may_read() {
     }
 }
 
-/// Ids are for those who may take the invite back.
+/// Ids are only shown to callers who may delete the invite.
 #[tokio::test(flavor = "multi_thread")]
 async fn ids_are_for_keys_that_write_and_members_of_the_level() {
     let app = TestApp::with_owner().await;
@@ -82,7 +82,7 @@ async fn ids_are_for_keys_that_write_and_members_of_the_level() {
         (&json!("grace@mail.example"), &json!(15))
     );
     assert_ne!(shown["id"], above["id"]);
-    // It is the same each time, and no operation knows it.
+    // The id is the same each time, and no operation accepts it.
     assert_eq!(plain.get(&path(&app)).await.json(), listed);
     for hidden in [id(shown), id(&above)] {
         let answer = plain.delete(&format!("{}{hidden}/", path(&app))).await;

@@ -1,4 +1,4 @@
-//! Mails about invites and new members, as a mail server gets them.
+//! Mails about invites and new members, as a mail server receives them.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ async fn with_mail(url: &str) -> TestApp {
     app.await.set_up().await
 }
 
-/// The same, with a clock that stands still.
+/// The same, with a stopped clock.
 async fn with_mail_at(url: &str, clock: Clock) -> TestApp {
     let url = url.to_owned();
     let app = TestApp::with_settings_at(clock, move |config| {
@@ -44,7 +44,7 @@ async fn shown(app: &TestApp, caller: &Caller) -> bool {
     list["results"][0]["emailing_attempt_made"].as_bool().unwrap()
 }
 
-/// Waits for what the task notes after a mail was taken.
+/// Waits until the task has stored the outcome of an accepted mail.
 async fn until_attempt_made(app: &TestApp) {
     let caller = owner(app).await;
     let waiting = async {
@@ -72,7 +72,7 @@ async fn an_invite_arrives() {
     assert_eq!(mail.header("To"), Some("grace@mail.example"));
     assert!(mail.header("Reply-To").unwrap().contains("ada@mail.example"));
     assert_eq!(mail.header("Subject"), Some("Ada invited you to join Acme Tea on Weir"));
-    // The mail has a link of its own; that of the answer works too.
+    // The mail has a different link. The link of the answer works too.
     assert!(!mail.text.contains(token(&made)), "{}", mail.text);
     let begins = format!("{ORIGIN}/signup/");
     assert_eq!(mail.text.matches(&begins).count(), 3, "{}", mail.text);
@@ -136,7 +136,7 @@ async fn a_mail_that_was_refused_is_tried_again() {
     clock.advance(5);
     sink.refused(2).await;
     assert!(sink.received().is_empty());
-    // The next wait is longer.
+    // The next back-off is longer.
     let waiting = async {
         while sink.received().is_empty() {
             clock.advance(5);
@@ -197,7 +197,7 @@ async fn a_mail_whose_invite_is_gone_is_not_sent() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_mail_server_nothing_blocks() {
-    // Nobody listens there.
+    // No server listens there.
     let free = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("smtp://{}", free.local_addr().unwrap());
     drop(free);
@@ -208,7 +208,7 @@ async fn without_a_mail_server_nothing_blocks() {
     assert_eq!(app.anonymous().get(&format!("/api/signup/{}/", token(&made))).await.status, 200);
     app.stop().await;
 
-    // And where none is set, nothing waits for one.
+    // Without a mail server no mail waits.
     let app = TestApp::with_owner().await;
     invite(&app, "grace@mail.example").await;
     assert!(!attempt_made(&app).await);
@@ -229,7 +229,7 @@ async fn members_hear_of_new_ones_if_they_want() {
         assert_eq!(answer.status, 201, "{:?}", answer.body);
     };
     join("grace@mail.example").await;
-    // New accounts confirm their address: one mail more.
+    // New users confirm their address, so there is one more mail.
     let mails = sink.wait_for(3).await;
     let news = |mail: &&Received| mail.header("Subject") == Some("Grace joined you on Weir");
     let mut to: Vec<&str> = mails.iter().filter(news).map(|mail| mail.to[0].as_str()).collect();

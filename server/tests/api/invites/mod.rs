@@ -15,12 +15,12 @@ fn path(app: &TestApp) -> String {
     format!("/api/organizations/{}/invites/", app.organization())
 }
 
-/// A key of the owner that may invite.
+/// A key of the owner with the right to invite.
 async fn owner(app: &TestApp) -> Caller {
     app.owner().key(&["organization_member:write"]).await
 }
 
-/// A key of a new member of this level that may invite.
+/// A key of a new member of this level with the right to invite.
 async fn member(app: &TestApp, name: &str, level: Level) -> Caller {
     app.member(name, level).await.key(&["organization_member:write"]).await
 }
@@ -32,7 +32,8 @@ async fn invite(app: &TestApp, email: &str) -> Value {
     answer.json()
 }
 
-/// What opens the link of an invite: it is in the answer that made it.
+/// The token in the link of an invite. Only the answer that created the invite contains
+/// it.
 fn token(invite: &Value) -> &str {
     invite["token"].as_str().unwrap()
 }

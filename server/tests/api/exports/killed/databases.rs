@@ -1,5 +1,4 @@
-//! PostgreSQL, where a run is one transaction, and HTTP, where what was
-//! acknowledged stays.
+//! PostgreSQL, where a run is one transaction, and HTTP, where acknowledged events stay.
 
 use serde_json::json;
 use weir_testkit::servers::{Gate, Hold, Postgres, Receiver};
@@ -15,7 +14,7 @@ async fn a_table_in_postgres_holds_each_event_once() {
         "user": "weir", "password": "correct horse",
     });
     let mut instance = Instance::start().await;
-    // Among the rows; before what makes them count; behind it.
+    // Within the rows; before the commit; after the commit.
     let holds = [Hold::Bytes(8 << 20), Hold::Request(b"COMMIT\0"), Hold::Answer(b"COMMIT\0")];
     instance.export_and_kill(&gate, &holds, "Postgres", &config).await;
     instance.assert_each_once(postgres.ask("SELECT uuid FROM events"));
@@ -27,11 +26,11 @@ async fn a_receiver_gets_each_event_at_least_once() {
     let gate = Gate::start(receiver.address()).await;
     let config = json!({"url": format!("{}/batch/", gate.url()), "token": "phc_key"});
     let mut instance = Instance::start().await;
-    // In the third request; behind one that was taken.
+    // In the third request; after an accepted request.
     let holds = [Hold::Bytes(12 << 20), Hold::Answer(b"POST ")];
     instance.export_and_kill(&gate, &holds, "HTTP", &config).await;
     let kept = receiver.seen().by_uuid();
-    // The answer to one was lost, so it came again.
+    // The answer to one request was lost, so its events were sent again.
     assert!(kept.values().any(|times| *times > 1));
     instance.assert_each_once(kept.into_keys().collect());
 }

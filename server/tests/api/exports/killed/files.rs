@@ -1,5 +1,5 @@
-//! Files: a further try replaces what is there under the same names, and the list
-//! of them comes last.
+//! Files: another attempt replaces the files of the same names, and the manifest is
+//! written last.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -12,12 +12,12 @@ use weir_testkit::servers::{Azurite, Gate, GoogleStorage, Hold, Moto, python};
 use super::super::WITHIN;
 use super::{BUCKET, Instance, boto, texts};
 
-/// What the names of the run's files begin with.
+/// Prefix of the names of the run's files.
 const STEM: &str = "2025-03-04T00:00:00+00:00-2025-03-05T00:00:00+00:00_backfill";
-/// In the second file, and behind the list of them.
+/// In the second file, and after the manifest.
 const HOLDS: [Hold; 2] = [Hold::Bytes(9 << 20), Hold::Answer(b"{\"files\":[")];
 
-/// Asserts that a list of files names all of them, in order.
+/// Asserts that a manifest names all files, in order.
 fn assert_listed(manifest: &Value, mut names: Vec<String>) {
     let files = texts(&manifest["files"]);
     assert!(files.len() > 2, "{manifest}");
@@ -30,7 +30,7 @@ fn assert_listed(manifest: &Value, mut names: Vec<String>) {
     assert_eq!(names, expected);
 }
 
-/// Waits for a file that is another than this one was.
+/// Waits until this file has been replaced by another one.
 async fn replaced(file: &Path, before: Option<u64>) -> u64 {
     let looking = async {
         loop {
@@ -54,7 +54,7 @@ async fn files_on_the_server_hold_each_event_once() {
     let export = instance.export("LocalDirectory", &config).await;
     let mut before = None;
     for _ in 0..2 {
-        // The first of several files is whole.
+        // The first of several files is complete.
         before = Some(replaced(&first, before).await);
         instance.kill().await;
         assert!(!directory.join(format!("{STEM}_manifest.json")).exists());
@@ -80,8 +80,8 @@ async fn files_on_the_server_hold_each_event_once() {
     instance.assert_each_once(found);
 }
 
-/// What is in a storage: names of files, the list of them, ids of events. The
-/// files are in `files`, contents by names.
+/// The content of a storage: names of files, the manifest, ids of events. The files are
+/// in `files`, contents by names.
 const TOLD: &str = "
 lines = [line for name in files if name.endswith('.jsonl') for line in files[name].splitlines()]
 manifest = [json.loads(files[name]) for name in files if name.endswith('_manifest.json')]

@@ -1,8 +1,8 @@
-//! The server is killed while a run goes on, and started again: every event is at
-//! the destination, once where that can be, and the counts agree.
+//! The server is killed during a run, and started again. Every event is at the
+//! destination, exactly once where that is possible, and the counts agree.
 //!
-//! Where a run is at that moment is decided by the way to its destination, which
-//! is shut there ([`Gate`]); no test waits for a while instead.
+//! The position of the run at that moment is chosen by a proxy to its destination, which
+//! blocks there ([`Gate`]). No test waits for a fixed time.
 
 mod databases;
 mod files;
@@ -23,25 +23,27 @@ use weir_testkit::servers::{Gate, Hold, python};
 use super::until;
 use crate::process::{Serving, set_up_with, weir_through};
 
-/// Events of a run. Files are cut where about 4 MiB of them are together.
+/// Events of a run. Files are split at about 4 MiB of events.
 const EVENTS: usize = 4_000;
 /// Events of a request.
 const TOGETHER: usize = 250;
-/// Those who did something.
+/// Distinct users of the events.
 const USERS: usize = 20;
-/// The day on which all of it happened, and the next.
+/// The day of all events, and the next day.
 const DAYS: [&str; 2] = ["2025-03-04", "2025-03-05"];
-/// A process that is started by this one ends with it, however it ends.
+/// A process that is started with this prefix ends when this process ends, for any
+/// reason.
 const WITH_THE_TEST: [&str; 4] = ["/usr/bin/setpriv", "--pdeathsig", "KILL", "--"];
 /// Makes a bucket in the region eu-west-1, by [`boto`].
 const BUCKET: &str = "
 s3.create_bucket(Bucket='events', CreateBucketConfiguration={'LocationConstraint': 'eu-west-1'})
 print('{}')";
 
-/// The program on a data directory of its own.
+/// The program with its own data directory.
 struct Instance {
     folder: TempDir,
-    /// Where Snowflake, Google, Databricks and the S3 of Redshift are, if that is elsewhere.
+    /// Address of Snowflake, Google, Databricks and the S3 of Redshift, if they are
+    /// emulated.
     host: Option<String>,
     made: Value,
     serving: Option<Serving>,
@@ -49,7 +51,7 @@ struct Instance {
     sent: Vec<String>,
 }
 
-/// An export and the backfill that goes on.
+/// An export and its running backfill.
 struct Export {
     path: String,
     backfill: String,
@@ -62,7 +64,7 @@ fn weir(folder: &Path) -> Command {
     command
 }
 
-/// An event whose text cannot be packed well.
+/// An event whose text compresses badly.
 fn event(number: usize, name: &str, id: Uuid) -> Value {
     let text: String = (0..150).map(|_| Uuid::new_v4().simple().to_string()).collect();
     json!({
@@ -73,12 +75,13 @@ fn event(number: usize, name: &str, id: Uuid) -> Value {
 }
 
 impl Instance {
-    /// A running instance with the events.
+    /// Starts an instance and sends the events.
     async fn start() -> Self {
         Self::with(None).await
     }
 
-    /// The same with Snowflake, Google, Databricks and the S3 of Redshift at this address.
+    /// The same with Snowflake, Google, Databricks and the S3 of Redshift at this
+    /// address.
     async fn with_host(host: String) -> Self {
         Self::with(Some(host)).await
     }
@@ -95,7 +98,7 @@ impl Instance {
         instance
     }
 
-    /// Starts it on what is there.
+    /// Starts the service again with its existing data.
     async fn go_on(&mut self) {
         let folder = self.folder.path();
         self.serving = Some(match &self.host {
@@ -115,12 +118,12 @@ impl Instance {
         self.serving.as_ref().unwrap().caller.with_key(key)
     }
 
-    /// Below the project.
+    /// A path below the project.
     fn path(&self, rest: &str) -> String {
         format!("/api/projects/{}/{rest}", self.made["project_id"])
     }
 
-    /// Where exports to this machine go.
+    /// The directory of exports to files of this machine.
     fn exports(&self) -> PathBuf {
         self.folder.path().join("exports")
     }
@@ -133,7 +136,7 @@ impl Instance {
                 .map(|number| {
                     let id = Uuid::new_v4();
                     self.sent.push(id.to_string());
-                    // The last one of each user has a name of its own.
+                    // The last event of each user has another name.
                     let name = if number < EVENTS - USERS { "bought" } else { "last" };
                     event(number, name, id)
                 })
@@ -143,16 +146,16 @@ impl Instance {
             assert_eq!(answer.status, 200, "{:?}", answer.body);
         }
         self.sent.sort_unstable();
-        // Those of one user become readable in order.
+        // Events of one user become readable in order.
         let path = self.path("events/?event=last");
         let is_all = |list: &Value| list["results"].as_array().unwrap().len() == USERS;
         until(&caller, &path, is_all).await;
     }
 
-    /// Makes an export and begins a backfill of everything, in one run.
+    /// Creates an export and starts a backfill of all events in one run.
     async fn export(&self, kind: &str, config: &Value) -> Export {
         let caller = self.caller();
-        // Paused, it has no other runs.
+        // A paused export has no other runs.
         let body = json!({
             "name": kind, "interval": "day", "paused": true,
             "destination": {"type": kind, "config": config},
@@ -175,8 +178,8 @@ impl Instance {
         runs[0].clone()
     }
 
-    /// Exports over this way, and is killed whenever it is shut: the run goes on
-    /// then. After the last time it completes.
+    /// Exports through this proxy, and kills the service whenever the proxy blocks. The
+    /// restarted service continues the run. After the last time the run completes.
     async fn export_and_kill(&mut self, gate: &Gate, holds: &[Hold], kind: &str, config: &Value) {
         let mut made = None;
         for hold in holds {
@@ -200,7 +203,8 @@ impl Instance {
         self.assert_completed(&made.unwrap(), holds.len() + 1).await;
     }
 
-    /// Waits for the end of the run. `tries` tells that it was cut short before.
+    /// Waits for the end of the run. `tries` is the number of its attempts, which shows
+    /// that it was interrupted.
     async fn assert_completed(&self, export: &Export, tries: usize) {
         let caller = self.caller();
         let backfill = format!("{}backfills/{}/", export.path, export.backfill);
@@ -223,12 +227,12 @@ impl Instance {
     fn assert_each_once(&self, mut found: Vec<String>) {
         found.sort_unstable();
         assert_eq!(found.len(), self.sent.len());
-        // Not as lists, which nobody reads.
+        // A comparison without output of the lists, because they are too long to read.
         assert!(found == self.sent, "other events arrived than were sent");
     }
 }
 
-/// What a script prints; `s3` is Amazon's client for what is at this address.
+/// The output of a script; `s3` is Amazon's client for the server at this address.
 async fn boto(url: &str, region: &str, script: &str) -> Value {
     let prelude = "
 import json, sys, boto3
@@ -239,7 +243,7 @@ s3 = boto3.client('s3', endpoint_url=url, region_name=region,
     python(&format!("{prelude}{script}"), &json!([url, region])).await
 }
 
-/// The texts of a list.
+/// The texts in a JSON list.
 fn texts(list: &Value) -> Vec<String> {
     list.as_array().unwrap().iter().map(|text| text.as_str().unwrap().to_owned()).collect()
 }

@@ -1,12 +1,12 @@
-//! Redshift, whose SQL a PostgreSQL takes here, and whose COPY a stand-in does: a run
-//! deletes the events that it brings and inserts them, in one transaction.
+//! Redshift. A PostgreSQL executes its SQL here, and a stand-in its COPY. A run deletes
+//! its events and inserts them, in one transaction.
 
 use serde_json::{Value, json};
 use weir_testkit::servers::{Gate, Hold, Moto, Postgres, RedshiftCopy};
 
 use super::{BUCKET, Instance, boto};
 
-/// Settings of the mode INSERT, over this way.
+/// Settings of the mode INSERT, through this proxy.
 fn config(gate: &Gate) -> Value {
     json!({
         "host": "127.0.0.1", "port": gate.address().port(), "database": "postgres",
@@ -19,8 +19,8 @@ async fn a_table_in_redshift_holds_each_event_once() {
     let postgres = Postgres::like_redshift().await;
     let gate = Gate::start(postgres.address()).await;
     let mut instance = Instance::start().await;
-    // Among the rows; before what makes them count; behind it; and when the rows of the
-    // try before are deleted and the new ones not there.
+    // Within the rows; before the commit; after the commit; and when the rows of the
+    // previous attempt are deleted but the new ones are not inserted.
     let holds = [
         Hold::Bytes(8 << 20),
         Hold::Request(b"COMMIT\0"),
@@ -45,8 +45,8 @@ async fn a_table_that_redshift_copies_to_holds_each_event_once() {
         "bucket_credentials": {"aws_access_key_id": "AKIDWRITER", "aws_secret_access_key": "w"},
     });
     let mut instance = Instance::with_host(moto.url()).await;
-    // When all rows wait in the bucket; when Redshift has read them; behind what makes
-    // them count, before the bucket is cleared.
+    // When all rows wait in the bucket; when Redshift has read them; after the commit,
+    // before the bucket is cleared.
     let holds = [
         Hold::Request(b"COPY weir_rows"),
         Hold::Answer(b"COPY weir_rows"),

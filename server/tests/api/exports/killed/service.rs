@@ -1,6 +1,6 @@
-//! The service as a process of this test program. The real program has no setting
-//! for where Snowflake, Google, Databricks and the S3 of Redshift are, and must not
-//! have one; all else is the same.
+//! The service as a process of this test program. The real program has no setting for the
+//! addresses of Snowflake, Google, Databricks and the S3 of Redshift, and must not have
+//! one. All other parts are the same.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -13,13 +13,13 @@ use weir_server::serve::{Options, Server};
 
 use super::WITH_THE_TEST;
 
-/// What the process is told.
+/// Environment variable with the data directory of the process.
 const DATA: &str = "WEIR_TEST_DATA";
 const HOST: &str = "WEIR_TEST_HOST";
 /// The path of [`the_process_of_another_test`].
 const NAME: &str = "exports::killed::service::the_process_of_another_test";
 
-/// A process that serves what is in this folder.
+/// A process that serves the data in this folder.
 pub(super) fn command(folder: &Path, host: &str) -> Command {
     let [program, arguments @ ..] = WITH_THE_TEST;
     let mut command = Command::new(program);
@@ -33,7 +33,7 @@ pub(super) fn command(folder: &Path, host: &str) -> Command {
     command
 }
 
-/// No test by itself: what [`command`] starts, until it is killed.
+/// Not a test on its own: [`command`] starts it as the service, until it is killed.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_process_of_another_test() {
     let (Some(data), Ok(host)) = (std::env::var_os(DATA), std::env::var(HOST)) else { return };

@@ -1,7 +1,7 @@
-//! Warehouses: files that are brought in by one statement, which is not done again.
-//! Snowflake is fakesnow; BigQuery and Databricks are stand-ins that keep tables
-//! and jobs, and load what they have loaded before no second time, as the public
-//! references say. What else they are asked is checked in `weir-export`.
+//! Warehouses: one statement loads the files, and it is not executed twice. Snowflake is
+//! emulated by fakesnow. BigQuery and Databricks are stand-ins that keep tables and jobs,
+//! and do not load a file a second time, as the public references say. Other requests to
+//! them are tested in `weir-export`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
@@ -12,9 +12,9 @@ use weir_testkit::servers::{Asked, Fakesnow, Gate, Hold, Said, StandIn, python};
 
 use super::{Instance, texts};
 
-/// A key that signs, for tests alone.
+/// A private key for tests only.
 const KEY: &str = include_str!("../../../../../crates/export/tests/keys/rsa.pem");
-/// Among the rows; before the statement that brings them in; behind it.
+/// Within the rows; before the statement that loads them; after it.
 const COPIED: [Hold; 3] =
     [Hold::Bytes(3 << 20), Hold::Request(b"COPY INTO "), Hold::Answer(b"COPY INTO ")];
 
@@ -40,7 +40,7 @@ print(json.dumps([row[0] for row in rows]))"#;
     instance.assert_each_once(texts(&found));
 }
 
-/// Tables and the ids of the events in them; jobs that are done.
+/// Tables with the ids of their events; jobs that are done.
 #[derive(Default)]
 struct Google {
     tables: BTreeMap<String, (Value, Vec<String>)>,
@@ -85,7 +85,7 @@ impl Google {
         }
     }
 
-    /// A job, which is done at once. One of its id is not done again.
+    /// Runs a job immediately. A job with a known id does not run again.
     fn begin(&mut self, what: &Value, file: &[u8]) -> Said {
         let id = what["jobReference"]["jobId"].as_str().unwrap().to_owned();
         if !self.jobs.insert(id) {
@@ -105,14 +105,14 @@ impl Google {
     }
 }
 
-/// The table of the data set that a piece of a statement names.
+/// The table of the data set that a part of a statement names.
 fn named(statement: &str) -> &str {
     let (_, rest) = statement.split_once("`acme.web.").unwrap();
     rest.split_once('`').unwrap().0
 }
 
-/// What is asked for, and the file behind it, with some bytes of the form after
-/// it.
+/// The request in a multipart body, and the file after it, followed by some bytes of the
+/// form.
 fn parts(body: &[u8]) -> (Value, &[u8]) {
     let behind_head = |from: usize| {
         let found = body[from..].windows(4).position(|end| end == b"\r\n\r\n");
@@ -124,7 +124,7 @@ fn parts(body: &[u8]) -> (Value, &[u8]) {
     (what, &body[behind_head(first + values.byte_offset())..])
 }
 
-/// The ids of the events in a file of packed lines.
+/// The ids of the events in a file of compressed lines.
 #[expect(clippy::disallowed_methods, reason = "the destination packed it")]
 fn ids(file: &[u8]) -> Vec<String> {
     let mut lines = String::new();
@@ -151,13 +151,13 @@ async fn a_table_in_bigquery_holds_each_event_once() {
         [Hold::Bytes(3 << 20), Hold::Request(b"INSERT INTO "), Hold::Answer(b"INSERT INTO ")];
     instance.export_and_kill(&gate, &holds, "BigQuery", &config).await;
     let google = google.lock();
-    // What was beside the table is gone.
+    // The staging tables are deleted.
     let tables: Vec<&String> = google.tables.keys().collect();
     assert_eq!(tables, ["events"]);
     instance.assert_each_once(google.tables["events"].1.clone());
 }
 
-/// Files of volumes, and those that are in the table.
+/// Files of volumes, and the files that are loaded into the table.
 #[derive(Default)]
 struct Lake {
     columns: Vec<Value>,
@@ -191,7 +191,7 @@ impl Lake {
         Said::json(200, &json!({"statement_id": "1", "status": status, "manifest": manifest}))
     }
 
-    /// Runs a statement; false: the table that it reads is not there.
+    /// Runs a statement; false if the table that it reads is missing.
     fn run(&mut self, statement: &str) -> bool {
         if statement.starts_with("SELECT * FROM ") {
             return !self.columns.is_empty();
@@ -212,7 +212,7 @@ impl Lake {
             let (directory, _) = rest.split_once('\'').unwrap();
             let is_in = |path: &str| path.starts_with(directory) && path.ends_with(".parquet");
             for (path, file) in self.files.iter().filter(|(path, _)| is_in(path)) {
-                // One that was loaded before is passed over.
+                // A file that was loaded before is skipped.
                 self.loaded.entry(path.clone()).or_insert_with(|| file.clone());
             }
         } else {
