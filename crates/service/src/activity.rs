@@ -1,8 +1,8 @@
-//! The activity log: telling what was changed, and reading it back (API-45).
+//! The activity log: recording changes, and reading them (API-45).
 //!
-//! What belongs here: making entries, comparing before and after. What does
-//! not: which fields of a resource are secrets; each resource leaves its own out
-//! of what it hands over.
+//! What belongs here: creating audit entries, comparing before and after. What does
+//! not: which fields of a resource are secret; each resource removes its secrets before
+//! it calls this module.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,11 +22,11 @@ use weir_store::{ids, users};
 use crate::ctx::{Actor, Ctx, OrgCtx, ProjectCtx};
 use crate::{Core, Result, secrets};
 
-/// Longest JSON text of a value that is told as it is, in bytes. The log is kept
-/// for ever, and a search reads all of it.
+/// Maximum length of the JSON text of a value that is recorded as it is, in bytes. The
+/// log is kept forever, and a search reads all of it.
 const LONG: usize = 4 << 10;
 
-/// The thing that an entry is about.
+/// The subject of an audit entry.
 #[derive(Debug, Clone)]
 pub(crate) struct About<'a> {
     /// Its kind.
@@ -39,7 +39,7 @@ pub(crate) struct About<'a> {
     pub(crate) project: Option<ProjectId>,
 }
 
-/// An entry about something in an organization.
+/// An audit entry of the caller about a resource of an organization.
 pub(crate) fn entry(
     ctx: &Ctx,
     organization: OrganizationId,
@@ -70,7 +70,7 @@ pub(crate) fn entry(
     }
 }
 
-/// An entry about what the service did by itself.
+/// An audit entry about a change that the service made without a caller.
 pub(crate) fn own_entry(
     now: Timestamp,
     organization: OrganizationId,
@@ -93,19 +93,19 @@ pub(crate) fn own_entry(
     }
 }
 
-/// The fields that a change touches.
+/// The changed fields of an audit entry.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Changes(Vec<(String, Value, Value)>);
 
 impl Changes {
-    /// No field: the deed says it all.
+    /// No fields: the action says enough.
     pub(crate) fn none() -> Self {
         Self::default()
     }
 
-    /// Notes a field if it changed.
+    /// Adds a field if it changed.
     pub(crate) fn field<T: Serialize>(mut self, name: &str, before: &T, after: &T) -> Self {
-        // A value that has no JSON form is shown as null; none of ours has none.
+        // A value without a JSON form would be shown as null. Our values have one.
         let json = |value: &T| serde_json::to_value(value).unwrap_or(Value::Null);
         let (before, after) = (json(before), json(after));
         if before != after {
@@ -114,7 +114,7 @@ impl Changes {
         self
     }
 
-    /// Notes that a secret changed, without its value.
+    /// Adds a changed secret, without its value.
     pub(crate) fn secret(mut self, name: &str) -> Self {
         let hidden = || Value::from(SECRET);
         self.0.push((name.to_owned(), hidden(), hidden()));
@@ -139,32 +139,32 @@ impl Changes {
     }
 }
 
-/// A value as it is told: a long one by the SHA-256 of its JSON text, so that it
-/// can still be told apart.
+/// The recorded form of a value. Of a long value it is the SHA-256 of its JSON text, so
+/// that two values can still be distinguished.
 fn noted(value: Value) -> Value {
     if is_long(&value) { Value::from(hash(&value.to_string())) } else { value }
 }
 
-/// What is told of a text in its place.
+/// The recorded form of a long text.
 pub(crate) fn hash(text: &str) -> String {
     format!("sha256:{}", secrets::sha256_hex(text))
 }
 
-/// Whether a value is too long to be told.
+/// Whether a value is too long to be recorded.
 pub(crate) fn is_long(value: &Value) -> bool {
     value.to_string().len() > LONG
 }
 
-/// Some of the activity log.
+/// A part of the activity log.
 #[derive(Debug, Clone)]
 pub struct Stretch {
     /// The entries, newest first.
     pub entries: Vec<Activity>,
-    /// The number before which the next stretch lies; `None`: there is none.
+    /// The number before which the next batch lies; `None`: there is none.
     pub next: Option<i64>,
 }
 
-/// The activity log, read back.
+/// The service for reading the activity log.
 #[derive(Clone)]
 pub struct ActivityLog {
     core: Arc<Core>,
@@ -175,7 +175,7 @@ impl ActivityLog {
         Self { core }
     }
 
-    /// The entries of an organization, newest first. A query looks at the newest
+    /// The audit entries of an organization, newest first. A query searches the newest
     /// ten thousand.
     ///
     /// # Errors
@@ -190,8 +190,8 @@ impl ActivityLog {
         self.list(Of::Organization(org.organization), query, page).await
     }
 
-    /// The entries about a project, newest first. A query looks at the newest
-    /// ten thousand.
+    /// The audit entries about a project, newest first. A query searches the newest ten
+    /// thousand.
     ///
     /// # Errors
     /// [`Error::MissingScope`](crate::Error::MissingScope).
@@ -205,9 +205,8 @@ impl ActivityLog {
         self.list(Of::Project(project.org.organization, project.project), query, page).await
     }
 
-    /// The entries of an organization that a query picks, a stretch of the log at
-    /// a time: the newest one, then the one before the number that the last one
-    /// named.
+    /// The audit entries of an organization that match a query, one batch of the log at
+    /// a time: the newest batch, or the one before the number from the previous answer.
     ///
     /// # Errors
     /// [`Error::MissingScope`](crate::Error::MissingScope).
@@ -235,8 +234,8 @@ impl ActivityLog {
     }
 }
 
-/// A page of the entries that `wanted` picks among the newest ten thousand of an
-/// organization, newest first, and how many it picks in all.
+/// A page of the audit entries that match `wanted` among the newest ten thousand of an
+/// organization, newest first, and the number of all matches.
 pub(crate) async fn search(
     core: &Core,
     organization: OrganizationId,
@@ -246,7 +245,7 @@ pub(crate) async fn search(
     Ok(rows::search(&core.store, Of::Organization(organization), page, wanted).await?)
 }
 
-/// Entries with the people who made them.
+/// Audit entries with the users who caused them.
 pub(crate) async fn shown(core: &Core, entries: Vec<Entry>) -> Result<Vec<Activity>> {
     let mut people: BTreeMap<UserId, Option<ActivityUser>> = BTreeMap::new();
     for user in entries.iter().filter_map(|entry| entry.user) {

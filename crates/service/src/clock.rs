@@ -1,4 +1,4 @@
-//! The one place that reads the time of day.
+//! The only module that reads the time of day.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use weir_model::Timestamp;
 
-/// A source of time: the system's, or one that tests set.
+/// A source of time: the system clock, or one that tests set.
 #[derive(Debug, Clone, Default)]
 pub struct Clock(Source);
 
@@ -18,13 +18,13 @@ enum Source {
 }
 
 impl Clock {
-    /// A clock that stands still until [`Clock::advance`] moves it.
+    /// A clock with a fixed time, which only [`Clock::advance`] changes.
     #[must_use]
     pub fn fixed(at: Timestamp) -> Self {
         Self(Source::Fixed(Arc::new(AtomicI64::new(at.micros()))))
     }
 
-    /// Now.
+    /// The present time.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         match &self.0 {
@@ -37,8 +37,8 @@ impl Clock {
         }
     }
 
-    /// The time since some moment. It only goes on, also while the system's clock is
-    /// set; a fixed one stands still until it is moved.
+    /// The time since some moment. It never goes back, even when the system clock is
+    /// set; a fixed clock changes only with [`Clock::advance`].
     #[must_use]
     pub fn uptime(&self) -> Duration {
         static BEGUN: LazyLock<Instant> = LazyLock::new(Instant::now);
@@ -51,7 +51,7 @@ impl Clock {
         }
     }
 
-    /// Moves a fixed clock; does nothing to the system's.
+    /// Advances a fixed clock; does nothing to the system clock.
     pub fn advance(&self, seconds: i64) {
         if let Source::Fixed(micros) = &self.0 {
             micros.fetch_add(seconds * 1_000_000, Ordering::AcqRel);

@@ -1,5 +1,5 @@
-//! Who acts, when, and within what. Built by the extractors of the server and
-//! of the web app, by background tasks and by tests.
+//! Who acts, when, and in which organization or project. The extractors of the server
+//! and of the web app, background tasks and tests create contexts.
 
 use weir_model::keys::PersonalKey;
 use weir_model::organizations::Level;
@@ -8,16 +8,16 @@ use weir_model::{OrganizationId, ProjectId, Timestamp, UserId};
 
 use crate::error::Error;
 
-/// Who acts.
+/// The actor of an operation.
 #[derive(Debug, Clone)]
 pub enum Actor {
-    /// A person in the web app.
+    /// A user in the web app.
     Session {
         /// The user.
         user: UserId,
         /// SHA-256 of the session token: the session's record id.
         session: String,
-        /// When the person last proved who they are.
+        /// When the user last proved their identity.
         signed_in_at: Timestamp,
     },
     /// A script with a personal API key.
@@ -32,11 +32,11 @@ pub enum Actor {
 /// The context of one operation.
 #[derive(Debug, Clone)]
 pub struct Ctx {
-    /// Who acts.
+    /// The actor.
     pub actor: Actor,
     /// When the operation began.
     pub now: Timestamp,
-    /// The request's id, for logs and audit.
+    /// The request's id, for logs and audit entries.
     pub request_id: String,
 }
 
@@ -62,7 +62,7 @@ impl Ctx {
     }
 }
 
-/// The context of an operation within an organization that the actor belongs to.
+/// The context of an operation in an organization that the actor belongs to.
 #[derive(Debug, Clone)]
 pub struct OrgCtx {
     /// The context.
@@ -73,7 +73,7 @@ pub struct OrgCtx {
     pub level: Level,
 }
 
-/// The context of an operation within a project that the actor may see.
+/// The context of an operation in a project that the actor may see.
 #[derive(Debug, Clone)]
 pub struct ProjectCtx {
     /// The organization's context.

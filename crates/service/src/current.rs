@@ -1,12 +1,11 @@
-//! What a caller looks at: the current organization and project behind
-//! `@current` (API-22).
+//! The current organization and project of a caller, behind `@current` (API-22).
 //!
-//! What belongs here: finding it, and choosing again when it is unset or gone.
-//! What does not: whether a key may see it.
+//! What belongs here: finding them, and choosing again when none is chosen or the
+//! chosen one is gone. What does not: whether a key may see them.
 //!
-//! The account has a choice, which keys read and change. A session has its own,
-//! which begins as the account's: what a script chooses or creates does not move
-//! a person's browser to another project.
+//! The user has a choice, which keys read and change. A session has its own choice,
+//! which begins as the user's: a script that chooses or creates a project does not move
+//! a browser to it.
 
 use weir_model::{OrganizationId, ProjectId};
 use weir_store::projects::ProjectRow;
@@ -17,8 +16,8 @@ use weir_store::{organizations, projects, users};
 use crate::ctx::{Actor, Ctx};
 use crate::{Core, Result};
 
-/// The current organization: the chosen one while the caller belongs to it, else
-/// the first, which is stored then.
+/// The current organization: the chosen one while the caller belongs to it, else the
+/// first one, which is then stored as the choice.
 pub(crate) async fn organization(core: &Core, ctx: &Ctx) -> Result<Option<OrganizationId>> {
     match users::get(&core.store, ctx.user()).await? {
         Some(user) => organization_of(core, ctx, &user).await,
@@ -49,8 +48,8 @@ pub(crate) async fn organization_of(
     Ok(organization)
 }
 
-/// The current project: the chosen one while the caller may see it, else the
-/// first of the current organization, which is stored then.
+/// The current project: the chosen one while the caller may see it, else the first one
+/// of the current organization, which is then stored as the choice.
 pub(crate) async fn project(core: &Core, ctx: &Ctx) -> Result<Option<ProjectRow>> {
     match users::get(&core.store, ctx.user()).await? {
         Some(user) => project_of(core, ctx, &user).await,
@@ -92,7 +91,8 @@ pub(crate) async fn first_project(
     Ok(projects::rows(&core.store, organization, &first).await?.into_iter().next())
 }
 
-/// Lets the caller's session look at this. A key has no session.
+/// Makes this the current organization and project of the caller's session. A key has
+/// no session.
 pub(crate) async fn follow(
     core: &Core,
     ctx: &Ctx,
@@ -107,7 +107,7 @@ pub(crate) async fn follow(
     }
 }
 
-/// What was chosen, and whether it was in this session.
+/// The choice, and whether this session made it.
 async fn chosen(core: &Core, ctx: &Ctx, user: &UserRow) -> Result<(Current, bool)> {
     let of_account =
         Current { organization: user.current_organization, project: user.current_project };
@@ -118,7 +118,7 @@ async fn chosen(core: &Core, ctx: &Ctx, user: &UserRow) -> Result<(Current, bool
     Ok((of_session.unwrap_or(of_account), of_session.is_some()))
 }
 
-/// Storing the choice saves work next time; failing to is no failure.
+/// Storing the choice saves work next time, so a failure is only logged.
 async fn keep(
     core: &Core,
     ctx: &Ctx,

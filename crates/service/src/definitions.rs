@@ -1,4 +1,4 @@
-//! The names that a project's events use, read back (API-48).
+//! Reading the names that a project's events use (API-48).
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use weir_store::definitions as rows;
 use crate::ctx::ProjectCtx;
 use crate::{Core, Result};
 
-/// Names in use.
+/// The service for names in use.
 #[derive(Clone)]
 pub struct Definitions {
     core: Arc<Core>,

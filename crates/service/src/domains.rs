@@ -1,8 +1,9 @@
-//! Domains of organizations: claiming, proving, changing, releasing them (API-37, API-38).
+//! Domains of organizations: claiming, proving, changing, releasing them (API-37,
+//! API-38).
 //!
-//! What belongs here: what may be claimed, when it counts as verified, which
-//! settings a domain can have. What does not: name servers (`weir-dns`), what a
-//! domain's settings mean for signing in (`identity`).
+//! What belongs here: which domains can be claimed, when a domain counts as verified,
+//! the valid settings of a domain. What does not: name servers (`weir-dns`), the effect
+//! of a domain's settings on signing in (`identity`).
 
 mod certificate;
 mod checks;
@@ -35,19 +36,19 @@ pub use checks::Released;
 pub use impact::Impact;
 pub use lookup::{LookupError, Pending, TxtLookup, TxtRecord};
 
-/// The ways of signing in, beside a password, that this instance has.
+/// The ways of signing in that this instance supports, in addition to a password.
 pub(crate) const PROVIDERS: &[SsoEnforcement] = &[];
-/// Days for which a verified domain may lack its record before its rules for
-/// signing in act no more.
+/// Days for which the record of a verified domain may be missing before its rules for
+/// signing in are suspended.
 const GRACE_DAYS: i64 = 7;
 const DAY_SECONDS: i64 = 24 * 60 * 60;
-/// What is said of a claim that another organization has proved.
+/// The message for a domain that another organization has verified.
 const VERIFIED_ELSEWHERE: &str = "Another organization on this instance has verified this domain, so it cannot be \
      verified here. Whoever runs the instance can release it.";
-/// How often a change is tried again when others change the same domain.
+/// How often a change is retried after a concurrent change of the domain.
 const TRIES: usize = 5;
 
-/// Domains.
+/// The service for domains.
 #[derive(Clone)]
 pub struct Domains {
     core: Arc<Core>,
@@ -63,14 +64,13 @@ impl Domains {
         Self { core, lookup: Arc::default() }
     }
 
-    /// Says who asks name servers; the first call counts. Before it every
-    /// look-up fails, which leaves domains as they are.
+    /// Sets the interface to name servers. Only the first call counts. Before it every
+    /// lookup fails, which leaves domains as they are.
     pub fn ask(&self, lookup: Arc<dyn TxtLookup>) {
         let _ = self.lookup.set(lookup);
     }
 
-    /// The domains of the organization in the order of their names, with what
-    /// only the page shows.
+    /// The domains of the organization by name, with details that only the page shows.
     ///
     /// # Errors
     /// [`Error::MissingScope`].
@@ -93,7 +93,7 @@ impl Domains {
         self.detail(row).await
     }
 
-    /// Refuses who may not change the domains of the organization.
+    /// Refuses a caller who is not allowed to change the domains of the organization.
     ///
     /// # Errors
     /// [`Error::MissingScope`]; [`Error::Forbidden`] below administrator;
@@ -103,12 +103,12 @@ impl Domains {
         policy::recent_if_person(&org.ctx)
     }
 
-    /// Claims a domain that no other organization has verified, and that this one
-    /// does not claim already.
+    /// Claims a domain that no other organization has verified, and that this
+    /// organization has not claimed yet.
     ///
     /// # Errors
     /// [`Error::MissingScope`]; [`Error::Forbidden`] below administrator;
-    /// [`Error::Invalid`] at the first field at fault.
+    /// [`Error::Invalid`] at the first field that is wrong.
     pub async fn create(&self, org: &OrgCtx, input: DomainInput) -> Result<Domain> {
         self.may_manage(org)?;
         let mut row = DomainRow {
@@ -141,7 +141,7 @@ impl Domains {
         }
     }
 
-    /// Whether people can be bound to this way of signing in: the instance has it.
+    /// Whether a domain can require this way of signing in: the instance supports it.
     #[must_use]
     pub fn can_enforce(sso: SsoEnforcement) -> bool {
         sso == SsoEnforcement::Off || PROVIDERS.contains(&sso)
@@ -157,12 +157,12 @@ impl Domains {
         Ok(Changeable(self.find(org, domain).await?))
     }
 
-    /// Changes a domain. Another name is another claim: it has a new challenge
-    /// and none of what only a verified domain has.
+    /// Changes a domain. Another name is another claim: it gets a new challenge, and
+    /// loses the settings that only a verified domain has.
     ///
     /// # Errors
-    /// [`Error::Invalid`] at the first field at fault; [`Error::NotFound`] when
-    /// the domain went away meanwhile.
+    /// [`Error::Invalid`] at the first field that is wrong; [`Error::NotFound`] when
+    /// the domain was deleted at the same time.
     pub async fn update(
         &self,
         org: &OrgCtx,
@@ -189,12 +189,12 @@ impl Domains {
         Err(Error::Unavailable("others are changing the same domain"))
     }
 
-    /// Looks for the record that proves the domain. Not finding it is no error.
+    /// Checks for the record that proves the domain. A missing record is not an error.
     ///
     /// # Errors
     /// [`Error::Invalid`] with `already_verified`, or with `verified_elsewhere` when
-    /// another organization was first; [`Error::NotFound`] when the domain went away
-    /// meanwhile.
+    /// another organization was first; [`Error::NotFound`] when the domain was deleted
+    /// at the same time.
     pub async fn verify(&self, org: &OrgCtx, changeable: Changeable) -> Result<Domain> {
         let Changeable(mut before) = changeable;
         if before.verified_at.is_some() {
@@ -211,7 +211,7 @@ impl Domains {
         }
         let now = self.core.clock.now();
         for _ in 0..TRIES {
-            // Others may have given it another name, or verified it as well.
+            // A concurrent call may have renamed it, or verified it too.
             if before.challenge != challenge || before.verified_at.is_some() {
                 break;
             }
@@ -237,7 +237,7 @@ impl Domains {
         Ok(self.detail(before).await?.domain)
     }
 
-    /// Gives a domain up, with its rules for signing in.
+    /// Releases a domain, with its rules for signing in.
     ///
     /// # Errors
     /// Any failure of the store.
@@ -253,7 +253,7 @@ impl Domains {
         shown.ok_or_else(|| Error::Internal("a domain has no details".to_owned()))
     }
 
-    /// Domains of one organization as they are shown.
+    /// Domains of one organization as pages show them.
     async fn details(&self, rows: Vec<DomainRow>) -> Result<Vec<DomainDetails>> {
         let unproved = rows.iter().filter(|row| row.verified_at.is_none());
         let unproved = unproved.map(|row| row.domain.clone()).collect();
@@ -279,13 +279,13 @@ impl Domains {
     }
 }
 
-/// Whether a domain's rules for signing in act.
+/// Whether a domain's rules for signing in are in force.
 pub(crate) fn acts(row: &DomainRow) -> bool {
     row.verified_at.is_some() && !is_suspended(row)
 }
 
-/// Whether the record was missing whenever it was looked for, for longer than
-/// the time that is given. Time in which nobody looked does not count.
+/// Whether every check failed for longer than `GRACE_DAYS`. Time without checks does
+/// not count.
 fn is_suspended(row: &DomainRow) -> bool {
     row.failing_since.is_some_and(|since| {
         let end = since.plus_seconds(GRACE_DAYS * DAY_SECONDS);
@@ -293,7 +293,7 @@ fn is_suspended(row: &DomainRow) -> bool {
     })
 }
 
-/// The id in a path, in its usual written form only.
+/// The id in a path. Only its usual written form is accepted.
 fn parse_id(text: &str) -> Option<DomainId> {
     let id: DomainId = text.parse().ok()?;
     text.eq_ignore_ascii_case(&id.to_string()).then_some(id)
@@ -303,7 +303,8 @@ fn parse_id(text: &str) -> Option<DomainId> {
 fn claimable(name: &str) -> Result<String, FieldError> {
     let name = model::name(name)?;
     let wrong = |detail: &str| FieldError::new("domain", "invalid_input", detail);
-    // Also names that no name server could have: an `xn--` that stands for nothing.
+    // Also refuses names that no name server can have: an `xn--` label that decodes to
+    // nothing.
     if idna::domain_to_ascii_strict(&name).ok().as_deref() != Some(name.as_str()) {
         return Err(wrong(model::WRONG_NAME));
     }
@@ -318,8 +319,7 @@ fn challenge() -> Result<String> {
     Ok(URL_SAFE_NO_PAD.encode(secrets::random::<32>()?))
 }
 
-/// Changes what a patch names, or says what is wrong with its first field at
-/// fault.
+/// Applies a patch, or returns the fault of its first wrong field.
 fn change(row: &mut DomainRow, patch: DomainPatch) -> Result<()> {
     if let Some(name) = required("domain", patch.domain)? {
         let name = claimable(&name)?;
@@ -335,7 +335,7 @@ fn change(row: &mut DomainRow, patch: DomainPatch) -> Result<()> {
             row.sso_enforcement = SsoEnforcement::Off;
         }
     }
-    // What is there already is no change: a client may send back what it read.
+    // An unchanged value is no change: a client may send back the object that it read.
     let is_verified = row.verified_at.is_some();
     if let Some(jit) = required("jit_provisioning_enabled", patch.jit_provisioning_enabled)?
         && jit != row.jit_provisioning_enabled
@@ -361,7 +361,7 @@ fn refuse_unverified(attr: &str, is_verified: bool) -> Result<(), FieldError> {
     Err(FieldError::new(attr, "verification_required", detail))
 }
 
-/// A way of signing in that people can be bound to: one that there is.
+/// A way of signing in that a domain can require: one that the instance supports.
 fn enforceable(text: &str) -> Result<SsoEnforcement, FieldError> {
     let chosen = SsoEnforcement::parse(text)?;
     if Domains::can_enforce(chosen) {
@@ -373,7 +373,7 @@ fn enforceable(text: &str) -> Result<SsoEnforcement, FieldError> {
     Err(FieldError::new("sso_enforcement", "provider_unavailable", detail))
 }
 
-/// Sets the SAML fields that a patch names. Any text is kept as a certificate.
+/// Sets the SAML fields of a patch. Any text is kept as a certificate.
 fn fill_in(row: &mut DomainRow, saml: SamlPatch) {
     let set = |present: &mut Option<String>, patch: Patch<String>| match patch {
         Patch::Keep => {}
@@ -395,7 +395,7 @@ fn taken() -> Error {
     FieldError::new("domain", "unique", "domain with this domain already exists.").into()
 }
 
-/// What the activity log tells of a domain.
+/// The audit entry about a domain.
 fn entry(org: &OrgCtx, row: &DomainRow, deed: Deed, changes: Changes) -> Entry {
     activity::entry(&org.ctx, row.organization, about(row), deed, changes)
 }
@@ -410,7 +410,7 @@ fn about(row: &DomainRow) -> About<'_> {
 }
 
 fn changes(before: &DomainRow, after: &DomainRow) -> Changes {
-    // Of a long text, what tells it from others.
+    // Of a long text, a hash that distinguishes it from others.
     let print = |text: &Option<String>| {
         text.as_ref().map(|text| format!("sha256:{}", secrets::sha256_hex(text)))
     };

@@ -1,5 +1,5 @@
-//! What the caller did wrong, or that we failed. One table in the server turns
-//! it into status and body, one in the web app into words.
+//! Faults of the caller, and failures of the service. One table in the server maps them
+//! to status and body, one in the web app to texts.
 
 use weir_model::UserId;
 use weir_model::errors::{ErrorKind, FieldError};
@@ -10,10 +10,10 @@ use crate::identity::PendingSignIn;
 /// A service failure.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// No credential.
+    /// The request has no credential.
     #[error("no credential")]
     NotAuthenticated,
-    /// A credential that is not valid; says which place it was found in.
+    /// The credential is not valid. The text says where in the request it was found.
     #[error("invalid credential in the request {0}")]
     BadCredential(&'static str),
     /// The key lacks a scope.
@@ -22,10 +22,11 @@ pub enum Error {
     /// Not allowed, with the sentence for the caller.
     #[error("forbidden: {0}")]
     Forbidden(String),
-    /// Absent or not visible; the sentence is the same for both.
+    /// It does not exist or the caller cannot see it; the sentence is the same for
+    /// both.
     #[error("not found: {0}")]
     NotFound(&'static str),
-    /// A field of the input is at fault.
+    /// A field of the input is not valid.
     #[error("invalid input: {}", .0.detail)]
     Invalid(FieldError),
     /// The present state does not allow it: code and sentence.
@@ -36,13 +37,13 @@ pub enum Error {
         /// A sentence for people.
         detail: String,
     },
-    /// Too many tries; seconds to wait.
+    /// Too many attempts.
     #[error("throttled for {wait_seconds} s")]
     Throttled {
-        /// Seconds to wait.
+        /// Seconds until the next attempt.
         wait_seconds: u64,
     },
-    /// As many of something as there may be: code and sentence.
+    /// The maximum number of something is reached: code and sentence.
     #[error("too many: {code}")]
     TooMany {
         /// Machine code.
@@ -50,43 +51,43 @@ pub enum Error {
         /// A sentence for people.
         detail: String,
     },
-    /// Not now: overload.
+    /// Temporarily not possible, for example because of too much load.
     #[error("unavailable: {0}")]
     Unavailable(&'static str),
-    /// The person must sign in again before this.
+    /// The user must sign in again first.
     #[error("recent sign-in needed")]
     SignInAgain,
-    /// Everything is right, but the address of the account must be confirmed first.
+    /// The credentials are right, but the address must be confirmed first.
     #[error("address not confirmed")]
     NotConfirmed {
-        /// The account, for the page that says so.
+        /// The user, for the page that says so.
         user: UserId,
     },
-    /// Password and address are right, and the second factor is asked for.
+    /// Address and password are right, and the second factor is required now.
     #[error("second factor asked for")]
     SecondFactor(PendingSignIn),
-    /// The organization asks its members for a second factor, and this one has none.
+    /// The organization requires a second factor, and this member has none.
     #[error("second factor missing")]
     SecondFactorMissing,
     /// The store failed.
     #[error("store failure")]
     Store(#[source] weir_store::Error),
-    /// A defect of ours, with the cause for the log.
+    /// A defect of the service, with the cause for the log.
     #[error("internal failure: {0}")]
     Internal(String),
 }
 
-/// The sentence for anything that is not there, or not for this caller.
+/// The sentence for something that does not exist, or that the caller cannot see.
 pub const NOT_FOUND: &str = "Not found.";
 /// The sentence for a member whose level does not suffice.
 pub const LEVEL: &str = "Your organization access level is insufficient.";
 /// The sentence for an address that must be confirmed first.
 pub const NOT_CONFIRMED: &str =
     "Your address is not confirmed yet. Open the link in the mail that we sent to it.";
-/// The sentence for a member without the second factor that the organization asks for.
+/// The sentence for a member without the second factor that the organization requires.
 pub const SECOND_FACTOR_MISSING: &str =
     "This organization asks its members for two-step sign-in. Turn it on to go on.";
-/// The sentence for an action that keys may not do.
+/// The sentence for an action that keys cannot do.
 pub const NO_KEYS: &str = "This action does not support Personal API Key access";
 
 impl Error {

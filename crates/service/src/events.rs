@@ -1,4 +1,4 @@
-//! Stored events, read back (API-46, API-49).
+//! Reading stored events (API-46, API-49).
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -22,16 +22,17 @@ use crate::ctx::ProjectCtx;
 use crate::error::Error;
 use crate::{Core, Result};
 
-/// Bytes of properties, of events and their persons, after which a page ends
-/// early: one large person may stand beside each of its events, and many requests read
-/// pages at once.
+/// Bytes of properties, of events and their persons, after which a page ends early:
+/// each event can bring the same large person, and many requests read pages at the same
+/// time.
 const PAGE_BYTES: usize = 1 << 20;
-/// Events whose persons are read first: each may have a megabyte.
+/// How many events get their persons in the first read: each person can have a
+/// megabyte.
 const FIRST_TOGETHER: usize = 2;
-/// The same as long as they turn out to be small.
+/// The maximum number of events per read, while events and persons are small.
 const TOGETHER: usize = 32;
 
-/// Reads of stored events.
+/// The service for reading stored events.
 #[derive(Clone)]
 pub struct Events {
     core: Arc<Core>,
@@ -42,7 +43,7 @@ pub struct Events {
 pub struct EventPage {
     /// The events, newest event time first.
     pub events: Vec<Event>,
-    /// Where older ones begin.
+    /// The cursor of older events.
     pub next: Option<Cursor>,
 }
 
@@ -51,8 +52,8 @@ impl Events {
         Self { core }
     }
 
-    /// A page of events with their persons: shorter than asked for where these
-    /// are large, and where they are so rare that they are not found `within` that time.
+    /// A page of events with their persons. It is shorter than requested where these
+    /// are large, and where matches are so rare that `within` is over first.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -74,7 +75,7 @@ impl Events {
             self.read_persons(id, &together, &mut people).await?;
             for event in together {
                 if bytes > PAGE_BYTES {
-                    // The next page goes on behind the last one here.
+                    // The next page continues after the last event of this one.
                     page.next = last;
                     return Ok(page);
                 }
@@ -90,8 +91,8 @@ impl Events {
         Ok(page)
     }
 
-    /// The query for what comes behind the first `offset` events of another one, looked
-    /// for no longer than `within`; `None`: nothing does.
+    /// The query for the events after the first `offset` events of another query.
+    /// Searches no longer than `within`; `None`: there are none.
     ///
     /// # Errors
     /// [`Error::Invalid`] when it takes too long to find; when the store cannot be read.
@@ -117,7 +118,7 @@ impl Events {
         }
     }
 
-    /// What was skipped or altered in a project, counted by reason.
+    /// Skipped and altered events of a project, counted by reason.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -125,7 +126,7 @@ impl Events {
         Ok(warnings::counts(&self.core.store, project.project).await?)
     }
 
-    /// Dropped and altered events, newest first. Of an altered one the payload is its
+    /// Dropped and altered events, newest first. The payload of an altered event is its
     /// stored properties, cut when long.
     ///
     /// # Errors
@@ -153,15 +154,16 @@ impl Events {
         Ok(page)
     }
 
-    /// The latest of everything that reached a project, stored or not, and of the
-    /// requests that were refused with its key, newest first: where the live list begins, and fills its gaps from.
+    /// The latest entries of a project, newest first: events, stored or not, and
+    /// requests that were refused with its key. The live list begins with them, and
+    /// fills its gaps from them.
     ///
     /// # Errors
     /// When the store cannot be read.
     pub async fn live_rows(&self, project: &ProjectCtx, limit: usize) -> Result<Vec<LiveRow>> {
         let id = project.project;
         let stored = events::arrivals(&self.core.store, id, None, limit).await?;
-        // Rows are short, the events may be large.
+        // Rows are short, but the events can be large.
         let stored: Vec<LiveRow> =
             stored.events.iter().map(|event| live::accepted(id, event)).collect();
         let skipped = warnings::dropped(&self.core.store, id, limit).await?;
@@ -174,7 +176,7 @@ impl Events {
         Ok(rows)
     }
 
-    /// Adds the persons of these events; `None`: there is none.
+    /// Reads the persons of these events; `None`: there is no person.
     async fn read_persons(
         &self,
         project: ProjectId,
@@ -189,7 +191,7 @@ impl Events {
     }
 }
 
-/// What is answered when the events at an offset cannot be found in time.
+/// The error when the events at an offset cannot be found in time.
 #[must_use]
 pub fn too_deep() -> Error {
     Error::Invalid(FieldError::new(

@@ -1,8 +1,9 @@
-//! Batch exports: the records, their schedule and what starts work on them (EXP-5, EXP-6).
+//! Batch exports: the records, their schedule, and starting work on them (EXP-5,
+//! EXP-6).
 //!
-//! What belongs here: who may do what, what a change means, keeping secrets
-//! sealed. What does not: running exports; the parts of a config
-//! (`weir_model::exports`); the query language (`weir-query`).
+//! What belongs here: who may do what, the meaning of a change, keeping secrets sealed.
+//! What does not: running exports; the parts of a config (`weir_model::exports`); the
+//! query language (`weir-query`).
 
 mod backfill;
 mod change;
@@ -46,11 +47,11 @@ pub use preview::BackfillPreview;
 pub use runs::RunBeside;
 pub use trial::{SentDestination, Trial};
 
-/// What an address hears that is never connected to.
+/// The message for an address that is never connected to.
 const INNER: &str = "This is on a network that this server does not connect to. Whoever runs it can \
                      allow it with egress_allow.";
 
-/// What a call about exports is within: an organization, or one project of it.
+/// The scope of a call about exports: an organization, or one of its projects.
 #[derive(Debug, Clone, Copy)]
 pub struct Within<'a> {
     org: &'a OrgCtx,
@@ -76,7 +77,7 @@ impl<'a> Within<'a> {
         self.org
     }
 
-    /// Whose exports are listed.
+    /// The owner whose exports are listed.
     fn of(self) -> Of {
         match self.project {
             Some(project) => Of::Project(project),
@@ -85,23 +86,24 @@ impl<'a> Within<'a> {
     }
 }
 
-/// Whoever knows where connections are never made to.
+/// The rules about hosts that are never connected to.
 pub trait Hosts: Send + Sync {
-    /// Whether this host, as it is written, is never connected to. What a name stands
-    /// for is looked at with every connection.
+    /// Whether this host, as written, is refused. The addresses of a name are checked
+    /// with every connection.
     fn refuses(&self, host: &str) -> bool;
 
-    /// Why nothing can be connected to at this address, for people; none: something may.
+    /// Why no connection to this address is possible, for people; none: one is
+    /// possible.
     fn fault(&self, _address: &Address) -> Option<String> {
         None
     }
 }
 
-/// Batch exports.
+/// The service for batch exports.
 #[derive(Clone)]
 pub struct Exports {
     core: Arc<Core>,
-    /// Held while it is decided whose a directory of the server is.
+    /// Locked while a directory of the server is checked and stored.
     directories: Arc<Mutex<()>>,
 }
 
@@ -110,13 +112,14 @@ impl Exports {
         Self { core, directories: Arc::default() }
     }
 
-    /// Says who knows forbidden hosts; the first call counts. Before it all are saved.
+    /// Sets the rules about forbidden hosts. Only the first call counts. Before it,
+    /// every host is accepted.
     pub fn ask(&self, hosts: Arc<dyn Hosts>) {
         let _ = self.core.hosts.set(hosts);
     }
 
-    /// Judges the addresses of a destination when they are entered (EXP-4): those
-    /// that it did not have `before`.
+    /// Checks the addresses of a destination when they are entered (EXP-4): those that
+    /// it did not have `before`.
     fn judge(
         &self,
         kind: &DestinationType,
@@ -153,8 +156,8 @@ impl Exports {
         Ok(Paged { count, results: self.shown(found).await? })
     }
 
-    /// How many exports fail: those that are not paused and whose runs fail, also if they
-    /// are tried again. Where there are no exports this is one look at an empty list.
+    /// The number of failing exports: those that are not paused and whose runs fail,
+    /// even if they are retried. Without exports this costs one read of an empty list.
     ///
     /// # Errors
     /// [`Error::MissingScope`].
@@ -231,8 +234,8 @@ impl Exports {
         self.show(row).await
     }
 
-    /// Changes an export. What is left out keeps, secrets too while address and
-    /// user of the destination are the same.
+    /// Changes an export. Missing fields stay as they are; secrets too, while address
+    /// and user of the destination are the same.
     ///
     /// # Errors
     /// [`Error::MissingScope`], [`Error::SignInAgain`], [`Error::NotFound`],
@@ -262,8 +265,8 @@ impl Exports {
         Ok(rows::delete(&self.core.store, row.organization, row.id, &[deleted]).await?)
     }
 
-    /// Pauses an export: the schedule starts no further runs. Pausing what is
-    /// paused changes nothing.
+    /// Pauses an export: its schedule starts no further runs. A paused export stays as
+    /// it is.
     ///
     /// # Errors
     /// [`Error::MissingScope`], [`Error::NotFound`].
@@ -272,7 +275,7 @@ impl Exports {
         self.update(within, export, patch).await
     }
 
-    /// Lets the schedule start runs again; with `backfill` what was missed is
+    /// Lets the schedule start runs again. With `backfill` the missed intervals are
     /// exported too. An export that is not paused stays as it is.
     ///
     /// # Errors
@@ -288,7 +291,7 @@ impl Exports {
         self.change(within, export, &Wish::Unpause { backfill }).await
     }
 
-    /// Exports a stretch of time anew, beside the schedule.
+    /// Exports a range of time again, independently of the schedule.
     ///
     /// # Errors
     /// [`Error::MissingScope`], [`Error::NotFound`], [`Error::Invalid`];
@@ -332,7 +335,7 @@ impl Exports {
         })
     }
 
-    /// The export of this id, where the caller looks for it.
+    /// The export with this id, in the organization or project of the caller.
     async fn find(&self, within: Within<'_>, export: &str) -> Result<ExportRow> {
         let missing = || Error::NotFound(NOT_FOUND);
         let id = parse_id(export).ok_or_else(missing)?;
@@ -355,7 +358,7 @@ impl Exports {
     }
 }
 
-/// When an export runs.
+/// The schedule of an export.
 fn cadence(row: &ExportRow) -> Result<Cadence> {
     let zone = row.timezone.as_deref();
     let known = Cadence::stored(&row.interval, zone, row.offset_day, row.offset_hour);
@@ -363,8 +366,8 @@ fn cadence(row: &ExportRow) -> Result<Cadence> {
     known.ok_or_else(unknown)
 }
 
-/// When the schedule starts the next run of an export, if nothing is changed until
-/// then; none: it starts no more.
+/// When the schedule starts the next run of an export, if nothing changes until then;
+/// none: it starts no more runs.
 #[must_use]
 pub fn next_run(export: &BatchExport, now: Timestamp) -> Option<Timestamp> {
     Cadence::next_run(export, now)
@@ -375,7 +378,7 @@ fn model(row: &ExportRow) -> Result<ExportModel> {
     ExportModel::of(&row.model).ok_or_else(unknown)
 }
 
-/// The id in a path, in its usual written form only.
+/// The id in a path. Only its usual written form is accepted.
 fn parse_id(text: &str) -> Option<BatchExportId> {
     let id: BatchExportId = text.parse().ok()?;
     text.eq_ignore_ascii_case(&id.to_string()).then_some(id)

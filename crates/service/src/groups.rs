@@ -1,7 +1,7 @@
-//! Groups, read back (API-47).
+//! Reading groups (API-47).
 //!
-//! What belongs here: finding and listing. What does not: how events make
-//! groups (`weir-ingest`).
+//! What belongs here: finding and listing. What does not: creating groups from events
+//! (`weir-ingest`).
 
 mod seen;
 
@@ -18,7 +18,7 @@ use crate::{Core, Result};
 
 pub use self::seen::{Member, Seen};
 
-/// Groups.
+/// The service for groups.
 #[derive(Clone)]
 pub struct Groups {
     core: Arc<Core>,
@@ -52,8 +52,8 @@ impl Groups {
         Ok(found.group)
     }
 
-    /// Groups with the names of their types, by type, from a place on; looks no longer
-    /// than `within`.
+    /// Groups with the names of their types, by type, from a cursor on. Searches no
+    /// longer than `within`.
     ///
     /// # Errors
     /// When the store cannot be read.

@@ -1,5 +1,5 @@
-//! Historical migrations: what came from where, and those that people have
-//! announced, so that they can be left and looked at again.
+//! Historical migrations: the sources of historical events, and the migrations that
+//! users have announced, so that they can return to them.
 
 use std::sync::Arc;
 
@@ -15,39 +15,39 @@ use crate::error::{Error, NOT_FOUND};
 use crate::policy::{self, Action};
 use crate::{Core, Result};
 
-/// Migrations of a project, at most.
+/// The maximum number of migrations of a project.
 const PLANS: usize = 200;
-/// Characters of a source, and of the name of a file.
+/// Maximum length of a source, and of the name of a file, in characters.
 const LINE: usize = 200;
-/// Characters of a note.
+/// Maximum length of a note, in characters.
 const NOTE: usize = 2_000;
 
-/// What people enter to start a migration.
+/// The input for a new migration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PlanInput {
-    /// Where the events come from.
+    /// The system that the events come from.
     pub source: String,
     /// Name of the file to import; may be empty.
     pub file: String,
-    /// What else is to be known.
+    /// A note for other users.
     pub note: String,
-    /// How many events there are; may be empty.
+    /// The number of events; may be empty.
     pub total: String,
 }
 
-/// How it goes with a migration.
+/// The progress of a migration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
     /// The migration.
     pub plan: ImportPlan,
-    /// Historical events that the project was sent since it started, or until it
-    /// was finished.
+    /// How many historical events the project received since the start, or until the
+    /// migration was finished.
     pub sent: u64,
-    /// Seconds until all are sent at the present rate; `None`: not to be said.
+    /// Seconds until all events are sent at the present rate; `None`: unknown.
     pub seconds_left: Option<u64>,
 }
 
-/// Imports.
+/// The service for historical migrations.
 #[derive(Clone)]
 pub struct Imports {
     core: Arc<Core>,
@@ -58,7 +58,7 @@ impl Imports {
         Self { core }
     }
 
-    /// What came from which source on which day, the newest day first.
+    /// The events of each source on each day, newest day first.
     ///
     /// # Errors
     /// [`Error::MissingScope`], or when the store cannot be read.
@@ -84,7 +84,7 @@ impl Imports {
         Ok(sources)
     }
 
-    /// The migrations that were announced, the newest first.
+    /// The announced migrations, newest first.
     ///
     /// # Errors
     /// [`Error::MissingScope`], or when the store cannot be read.
@@ -135,7 +135,7 @@ impl Imports {
         Ok(plan)
     }
 
-    /// Marks a migration finished. One that is finished stays as it is.
+    /// Marks a migration as finished. A finished one stays as it is.
     ///
     /// # Errors
     /// [`Error::NotFound`].
@@ -155,7 +155,7 @@ impl Imports {
         Ok(())
     }
 
-    /// What the activity log of the project tells.
+    /// The audit entry of the project.
     async fn told(&self, project: &ProjectCtx, changes: Changes) -> Result<Entry> {
         let org = &project.org;
         let row = projects::find(&self.core.store, project.project).await?;
@@ -176,7 +176,8 @@ fn historical(sources: &[ImportSource]) -> u64 {
 }
 
 fn progress(plan: ImportPlan, sources: &[ImportSource], now: i64) -> Progress {
-    /// A source that was silent for longer has no present rate: microseconds.
+    /// A source that sent nothing for longer than this has no present rate, in
+    /// microseconds.
     const SILENT: i64 = 10 * 60 * 1_000_000;
     if let Some((_, sent)) = plan.finished {
         return Progress { plan, sent, seconds_left: None };
@@ -197,7 +198,7 @@ fn invalid(attr: &str, code: &str, detail: &str) -> Error {
     Error::Invalid(FieldError::new(attr, code, detail))
 }
 
-/// A line as it was typed, without blanks around it.
+/// One line of text, without surrounding blanks.
 fn line(attr: &str, text: &str) -> Result<String> {
     let text = text.trim();
     if text.chars().count() > LINE {
@@ -209,7 +210,7 @@ fn line(attr: &str, text: &str) -> Result<String> {
     Ok(text.to_owned())
 }
 
-/// A number of events as people type it: with commas, blanks or underscores.
+/// A number of events as users type it: with commas, blanks or underscores.
 fn total(text: &str) -> Result<Option<u64>> {
     let digits: String = text.chars().filter(|c| !matches!(c, ' ' | ',' | '_' | '.')).collect();
     if digits.is_empty() {

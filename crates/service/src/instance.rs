@@ -1,7 +1,7 @@
 //! The instance as a whole, for its staff.
 //!
-//! What belongs here: who may see it, and what the store knows of it. What does
-//! not: the process and its files (the server).
+//! What belongs here: who may see it, and counts from the store. What does not: the
+//! process and its files (the server).
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::ctx::Ctx;
 use crate::error::{Error, NOT_FOUND};
 use crate::{Core, Result, policy};
 
-/// The instance.
+/// The service for the instance.
 #[derive(Clone)]
 pub struct Instance {
     core: Arc<Core>,
@@ -24,7 +24,7 @@ impl Instance {
         Self { core }
     }
 
-    /// Whether the caller is a person who may see the instance.
+    /// Whether the caller is a user who may see the instance.
     ///
     /// # Errors
     /// Any failure of the store.
@@ -36,18 +36,18 @@ impl Instance {
         Ok(user.is_some_and(|user| user.is_staff))
     }
 
-    /// Lets staff pass.
+    /// Refuses callers who are not staff.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for everybody else.
+    /// [`Error::NotFound`] for all other callers.
     pub async fn enter(&self, ctx: &Ctx) -> Result<()> {
         if self.is_staff(ctx).await? { Ok(()) } else { Err(Error::NotFound(NOT_FOUND)) }
     }
 
-    /// How much there is of everything, over all organizations.
+    /// The number of records of each kind, over all organizations.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for everybody but staff.
+    /// [`Error::NotFound`] for callers who are not staff.
     pub async fn counts(&self, ctx: &Ctx) -> Result<Counts> {
         self.enter(ctx).await?;
         Ok(weir_store::instance::counts(&self.core.store).await?)

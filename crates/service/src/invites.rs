@@ -1,8 +1,8 @@
-//! Invites to an organization: making them, one or many, and taking them back
-//! (API-33, API-34).
+//! Invites to an organization: creating them, one or many, and deleting them (API-33,
+//! API-34).
 //!
-//! What belongs here: what members do with invites. What does not: taking one
-//! up, which somebody without an account may do (`identity`).
+//! What belongs here: what members do with invites. What does not: accepting one, which
+//! a person without a user may do (`identity`).
 
 mod listed;
 
@@ -32,16 +32,16 @@ use crate::{Core, Result, mail, secrets, users};
 
 pub use listed::{Listed, Verdict};
 
-/// Whoever would invite somebody above themselves.
+/// The message for inviting with a level above one's own.
 pub const LEVEL_ABOVE: &str =
     "You cannot invite a user with a higher permission level than your own.";
-/// Whoever would invite a member.
+/// The message for inviting a member.
 pub const MEMBER_ALREADY: &str =
     "A user with this email address already belongs to the organization.";
-/// Whoever sends too many.
+/// The message for too many invites in one request.
 pub const TOO_MANY: &str = "A maximum of 20 invites can be sent in a single request.";
 
-/// Invites.
+/// The service for invites.
 #[derive(Clone)]
 pub struct Invites {
     core: Arc<Core>,
@@ -52,9 +52,9 @@ impl Invites {
         Self { core }
     }
 
-    /// The invites to the organization, newest first; expired ones too. The id of
-    /// an invite is for those who may take it back: keys that write, and members who
-    /// have its level.
+    /// The invites to the organization, newest first, with expired ones. Only callers
+    /// who may delete an invite see its id: keys that write, and members who have its
+    /// level.
     ///
     /// # Errors
     /// [`Error::MissingScope`].
@@ -83,9 +83,9 @@ impl Invites {
         Ok(Paged { count, results: found.into_iter().map(show).collect() })
     }
 
-    /// Invites somebody. An earlier invite of the address ends. Where mail is set
-    /// up, one is written to the address, and sent in the background. The token of
-    /// the link is in this answer alone; the mail has one of its own.
+    /// Invites a person. An earlier invite of the address ends. Where mail is set up, a
+    /// mail to the address is stored and sent in the background. Only this answer
+    /// contains the token of the link; the mail has its own token.
     ///
     /// # Errors
     /// [`Error::MissingScope`]; [`Error::Forbidden`] for a level above one's own;
@@ -96,7 +96,7 @@ impl Invites {
     }
 
     /// Refuses a list of more invites than one request may have, before they are
-    /// looked at.
+    /// checked.
     ///
     /// # Errors
     /// [`Error::Invalid`].
@@ -107,8 +107,8 @@ impl Invites {
         Ok(())
     }
 
-    /// Invites several people, or nobody. Of several invites of one address the
-    /// last one remains; the answer has all, in the order of the request.
+    /// Invites any number of people. Of several invites of one address only the last
+    /// one remains. The answer has all of them, in the order of the request.
     ///
     /// # Errors
     /// As [`Invites::create`]; [`Error::Invalid`] for too many.
@@ -164,8 +164,8 @@ impl Invites {
         Ok(rows.into_iter().map(show).collect())
     }
 
-    /// Invites the person of an invite once more, as it says: the link is a new
-    /// one, and so is the time until which it works.
+    /// Invites the person of an invite again with the same data, a new link and a new
+    /// expiry.
     ///
     /// # Errors
     /// As [`Invites::create`]; [`Error::NotFound`].
@@ -185,14 +185,14 @@ impl Invites {
         self.create(org, input).await
     }
 
-    /// Whether the actor may take an invite back or make it again: only if they could
-    /// have made it.
+    /// Whether the actor may delete or renew an invite: only if they could have created
+    /// it.
     #[must_use]
     pub fn may_hold(org: &OrgCtx, invite: &Invite) -> bool {
         invite.level <= org.level
     }
 
-    /// Takes an invite back: its link is dead at once.
+    /// Deletes an invite: its link stops working immediately.
     ///
     /// # Errors
     /// [`Error::MissingScope`]; [`Error::NotFound`], also for an invite above the actor's
@@ -203,7 +203,7 @@ impl Invites {
         let missing = || Error::NotFound(NOT_FOUND);
         let invite = parse_id(invite).ok_or_else(missing)?;
         let row = rows::get(store, org.organization, invite).await?;
-        // The id of an invite above their level is not told to members.
+        // Members do not learn the id of an invite above their level.
         let row = row.filter(|row| row.level <= org.level).ok_or_else(missing)?;
         let activities = [entry(&org.ctx, &row, Deed::Deleted, Changes::none())];
         Ok(rows::delete(store, org.organization, invite, &activities).await?)
@@ -263,8 +263,8 @@ fn created(org: &OrgCtx, row: &InviteRow) -> Entry {
     entry(&org.ctx, row, Deed::Created, changes)
 }
 
-/// What the activity log tells of an invite. It is named by its address: more people
-/// read the log than may know its id.
+/// The audit entry about an invite. It names the address, because more people read the
+/// log than may know the id.
 pub(crate) fn entry(ctx: &Ctx, row: &InviteRow, deed: Deed, changes: Changes) -> Entry {
     let about = About {
         subject: Subject::Invite,
@@ -275,19 +275,19 @@ pub(crate) fn entry(ctx: &Ctx, row: &InviteRow, deed: Deed, changes: Changes) ->
     activity::entry(ctx, row.organization, about, deed, changes)
 }
 
-/// What stands for the id of an invite where the id itself is not told: the same
-/// each time, and no operation knows it.
+/// The replacement for the id of an invite that is hidden from the caller. It is always
+/// the same for an invite, and no operation accepts it.
 fn stand_in(id: InviteId) -> InviteId {
     let hash = secrets::sha256_hex(&format!("weir invite {id}"));
     let number = hash.get(..32).and_then(|half| u128::from_str_radix(half, 16).ok());
     InviteId(Uuid::from_u128(number.unwrap_or_default()))
 }
 
-/// Who made an invite, as they are now.
+/// The present state of the user who created an invite.
 pub(crate) struct Inviter {
-    /// The account, unless it is gone.
+    /// The user, unless deleted.
     pub(crate) user: Option<UserRow>,
-    /// The level that they may give in the organization of the invite.
+    /// Their level in the organization of the invite, if they still belong to it.
     pub(crate) level: Option<Level>,
 }
 
@@ -305,8 +305,8 @@ pub(crate) async fn inviter(
     Ok(Inviter { user, level })
 }
 
-/// Whether an invite is of no more use at this time: it is too old, has no link, or
-/// who made it could not make it any more.
+/// Whether an invite cannot be used at this time: it is too old, has no link, or its
+/// inviter could not create it any more.
 pub(crate) fn is_expired(row: &InviteRow, inviter: Option<Level>, now: Timestamp) -> bool {
     model::expires_at(row.created_at) < now
         || row.links.is_empty()
@@ -321,15 +321,15 @@ pub(crate) async fn by_token(core: &Core, token: &str) -> Result<Option<InviteRo
     Ok(rows::by_link(&core.store, &secrets::sha256_hex(token)).await?)
 }
 
-/// A new link for the mail of an invite; `None`: the invite is gone. It is made when
-/// the mail is sent, so that no store and no backup has a token.
+/// A new link for the mail of an invite; `None`: the invite is deleted. It is made when
+/// the mail is sent, so that no store and no backup contains a token.
 pub(crate) async fn mailed_link(core: &Core, invite: InviteId) -> Result<Option<LinkToken>> {
     let token = secrets::token()?;
     let noted = rows::add_link(&core.store, invite, &token.hash()).await?;
     Ok(noted.then(|| LinkToken(token.reveal())))
 }
 
-/// The id in a path, in its usual written form only.
+/// The id in a path. Only its usual written form is accepted.
 fn parse_id(text: &str) -> Option<InviteId> {
     let id: InviteId = text.parse().ok()?;
     text.eq_ignore_ascii_case(&id.to_string()).then_some(id)

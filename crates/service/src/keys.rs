@@ -1,15 +1,13 @@
-//! Personal API keys: the credential of scripts, and its owner's list of them
-//! (API-17, API-18).
+//! Personal API keys: the credential of scripts, and its owner's list of them (API-17,
+//! API-18).
 //!
-//! What belongs here: making, checking, replacing and deleting keys. What does
-//! not: where in a request a key is found (the server), what it may do
-//! (`policy`).
+//! What belongs here: creating, checking, replacing and deleting keys. What does not:
+//! where in a request a key is found (the server), what it may do (`policy`).
 //!
-//! Making a key and replacing its value need a recent sign-in: both hand out a
-//! secret that outlives the session. Deleting does not, on purpose. It hands out
-//! nothing, and a key that leaked must be dead before its owner has found the
-//! password again; the worst that a stolen session can do with it is to stop a
-//! script, which its owner sees and mends with a new key.
+//! Creating a key and replacing its value need a recent sign-in: both return a secret
+//! that outlives the session. Deleting does not, on purpose. It returns no secret, and
+//! a leaked key must stop working before its owner has found the password. A stolen
+//! session can at worst stop a script, which the owner sees and repairs with a new key.
 
 mod changes;
 mod overview;
@@ -38,14 +36,14 @@ pub use overview::{KeyOverview, PreviousValue};
 
 use uses::Uses;
 
-/// The use of a key is noted at most this often, in seconds.
+/// The use of a key is stored at most once in this time, in seconds.
 const TOUCH_SECONDS: i64 = 60 * 60;
-/// Longest value that is looked up, in bytes.
+/// Maximum length of a value that is looked up, in bytes.
 const VALUE_MAX: usize = 200;
-/// Most projects or organizations that a key can be limited to.
+/// Maximum number of projects or organizations that a key can be limited to.
 const LIMITS_MAX: usize = 100;
 
-/// Personal API keys.
+/// The service for personal API keys.
 #[derive(Clone)]
 pub struct PersonalKeys {
     core: Arc<Core>,
@@ -57,12 +55,12 @@ impl PersonalKeys {
         Self { core, uses: Arc::default() }
     }
 
-    /// The context of the key with this value. `place` says where in the
-    /// request it was found.
+    /// The context of the key with this value. `place` says where in the request it was
+    /// found.
     ///
     /// # Errors
-    /// [`Error::BadCredential`], the same for a key that never was, was
-    /// replaced or deleted, has expired, or whose owner may not act.
+    /// [`Error::BadCredential`], the same for a key that never existed, was replaced or
+    /// deleted, has expired, or whose owner is not active.
     pub async fn authenticate(
         &self,
         value: &str,
@@ -70,7 +68,7 @@ impl PersonalKeys {
         request_id: String,
     ) -> Result<Ctx> {
         let bad = || Error::BadCredential(place);
-        // A shorter way to the same answer: only our own form can be stored.
+        // A shorter way to the same answer: only values of our own form are stored.
         if value.len() > VALUE_MAX || !value.starts_with(PREFIX) {
             return Err(bad());
         }
@@ -82,7 +80,7 @@ impl PersonalKeys {
             return Err(bad());
         }
         if row.hash != hash {
-            // Found by the value before.
+            // The value that was found is the previous one.
             if row.previous.as_ref().is_none_or(|previous| previous.until <= now) {
                 return Err(bad());
             }
@@ -90,7 +88,7 @@ impl PersonalKeys {
         }
         let stale = |used: Timestamp| used.plus_seconds(TOUCH_SECONDS) <= now;
         if row.key.last_used_at.is_none_or(stale) {
-            // A request must go through even when this cannot be written.
+            // A request must succeed even when this write fails.
             if let Err(error) = rows::touch(store, &row.hash, now).await {
                 tracing::warn!(%error, "the use of a key was not noted");
             }
@@ -109,7 +107,7 @@ impl PersonalKeys {
         Ok(rows.into_iter().map(|row| row.key).collect())
     }
 
-    /// Creates a key. The answer is the only one that carries its value.
+    /// Creates a key. Only this answer contains its value.
     ///
     /// # Errors
     /// [`Error::Forbidden`] for keys, [`Error::SignInAgain`],
@@ -126,8 +124,8 @@ impl PersonalKeys {
         self.store_new(ctx, input).await
     }
 
-    /// Deletes a key of the caller: it stops working at once. Any session will
-    /// do; the head of this module says why.
+    /// Deletes a key of the caller: it stops working immediately. Any session is
+    /// enough; the header of this module says why.
     ///
     /// # Errors
     /// [`Error::Forbidden`] for keys, [`Error::NotFound`].
@@ -140,7 +138,7 @@ impl PersonalKeys {
         Ok(rows::delete(store, row.user, id, &told).await?)
     }
 
-    /// The key that the request is made with.
+    /// The key of the request.
     ///
     /// # Errors
     /// [`Error::NotFound`] for a session.
@@ -151,11 +149,11 @@ impl PersonalKeys {
         }
     }
 
-    /// A key of the caller. A key sees itself only.
+    /// A key of the caller. A key can read only itself.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for another user's key; [`Error::Forbidden`] when a
-    /// key asks for another of its owner.
+    /// [`Error::NotFound`] for another user's key; [`Error::Forbidden`] when a key asks
+    /// for another key of its owner.
     pub async fn get(&self, ctx: &Ctx, id: &KeyId) -> Result<PersonalKey> {
         let found = self.find(ctx.user(), id).await?;
         match &ctx.actor {
@@ -185,8 +183,8 @@ impl PersonalKeys {
         }
     }
 
-    /// An entry for every organization of the owner that the key reaches. It does
-    /// not name the limits: one organization learns nothing of another here.
+    /// An audit entry for every organization of the owner that the key reaches. It does
+    /// not name the limits, so that one organization does not learn of another.
     async fn told(
         &self,
         ctx: &Ctx,
@@ -224,8 +222,8 @@ impl PersonalKeys {
         Ok(reached)
     }
 
-    /// A key can only be limited to what its owner belongs to: else it would
-    /// say which ids exist.
+    /// A key can only be limited to projects and organizations of its owner. Otherwise
+    /// the answer would reveal which ids exist.
     async fn refuse_foreign_limits(
         &self,
         ctx: &Ctx,
@@ -254,7 +252,7 @@ impl PersonalKeys {
     }
 }
 
-/// The record of a new key, and the value that is told once.
+/// The record of a new key, and the value, which is shown once.
 pub(crate) fn new_row(
     input: PersonalKeyInput,
     owner: &UserRow,
@@ -278,11 +276,10 @@ pub(crate) fn new_row(
     Ok((KeyRow { hash: secret.hash(), user: owner.id, key, previous: None }, secret))
 }
 
-/// Checks what was entered for a new key.
+/// Checks the input for a new key.
 ///
 /// # Errors
-/// What is wrong, at `label`, `scopes`, `scoped_teams` or
-/// `scoped_organizations`.
+/// The first fault, at `label`, `scopes`, `scoped_teams` or `scoped_organizations`.
 pub fn check_input(
     label: &str,
     scopes: &[String],

@@ -1,11 +1,11 @@
 //! The rules of management data: one module per resource.
 //!
-//! What belongs here: who may do what, what a change means, what is written
-//! together. API handlers and server functions call these services and nothing
-//! below them, so the API and the pages cannot disagree.
-//! What does not: headers, cookies, query strings, HTML, SurrealQL.
+//! What belongs here: who may do what, what a change means, what is stored in one
+//! transaction. API handlers and server functions call only these services and nothing
+//! below them, so the API and the pages cannot disagree. What does not: headers,
+//! cookies, query strings, HTML (the server and the app), SurrealQL (`weir-store`).
 //!
-//! Every operation takes a context first ([`Ctx`], or [`OrgCtx`] and
+//! Every operation has a context as its first argument ([`Ctx`], or [`OrgCtx`] and
 //! [`ProjectCtx`] once membership is proved): it says who acts and when.
 
 pub mod activity;
@@ -76,7 +76,7 @@ pub struct Services {
     pub projects: projects::Projects,
     /// Users.
     pub users: users::Users,
-    /// Stored events, read back.
+    /// Reading stored events.
     pub events: events::Events,
     /// Batch exports.
     pub exports: exports::Exports,
@@ -84,11 +84,11 @@ pub struct Services {
     pub plugins: plugins::Plugins,
     /// Transformation configs of projects.
     pub plugin_configs: plugin_configs::PluginConfigs,
-    /// Persons, read back.
+    /// Reading persons.
     pub persons: persons::Persons,
-    /// Groups, read back.
+    /// Reading groups.
     pub groups: groups::Groups,
-    /// Sessions of visitors, read back.
+    /// Sessions of visitors, computed from stored events.
     pub sessions: sessions::Sessions,
     /// Roles of organizations.
     pub roles: roles::Roles,
@@ -96,38 +96,38 @@ pub struct Services {
     pub traffic: traffic::Traffic,
     /// Historical migrations.
     pub imports: imports::Imports,
-    /// Names in use, read back.
+    /// Names of events and properties in use.
     pub definitions: definitions::Definitions,
-    /// What was changed, by whom.
+    /// The activity log.
     pub activity: activity::ActivityLog,
-    /// How people want the pages to be.
+    /// How pages look for each user.
     pub preferences: preferences::Preferences,
-    /// What pages have told people.
+    /// Messages that pages showed to users.
     pub messages: messages::Messages,
-    /// Finding things by name.
+    /// Finding resources by name.
     pub search: search::Search,
     /// The instance, for staff.
     pub instance: instance::Instance,
-    /// The clock all of them read.
+    /// The clock of all services.
     pub clock: Clock,
 }
 
 impl Services {
-    /// Services over `store`, reading `clock`.
+    /// Services over `store` with the time of `clock`.
     #[must_use]
     pub fn new(store: Store, clock: Clock) -> Self {
         Self::with_hashing(store, clock, identity::HashParameters::default())
     }
 
-    /// Services that hash passwords at another cost: for tests.
+    /// Services with another cost of password hashes, for tests.
     #[must_use]
     pub fn with_hashing(store: Store, clock: Clock, parameters: identity::HashParameters) -> Self {
         let sealer = sealing::Sealer::without_key(store.clone());
         Self::with_sealer(store, clock, parameters, sealer)
     }
 
-    /// The same with a key for stored secrets. Without one every call that would
-    /// touch a secret fails.
+    /// Services with a key for stored secrets. Without a key every call that needs a
+    /// secret fails.
     #[must_use]
     pub fn with_sealer(
         store: Store,
@@ -170,20 +170,21 @@ impl Services {
     }
 }
 
-/// What every service shares.
+/// The dependencies of all services.
 pub(crate) struct Core {
     pub(crate) store: Store,
     pub(crate) clock: Clock,
     pub(crate) mailing: mail::Mailing,
     pub(crate) sealer: sealing::Sealer,
-    /// Whoever looks at the code of plugins; it holds the services itself.
+    /// The implementation that inspects code of plugins. Weak, because it holds the
+    /// services.
     pub(crate) plugin_code: OnceLock<Weak<dyn plugins::code::PluginCode>>,
-    /// Whoever knows where exports never connect to.
+    /// The rules about hosts that exports never connect to.
     pub(crate) hosts: OnceLock<Arc<dyn exports::Hosts>>,
 }
 
 impl Core {
-    /// Whoever looks at the code of plugins, if anybody does.
+    /// The implementation that inspects code of plugins, if there is one.
     pub(crate) fn plugin_code(&self) -> Option<Arc<dyn plugins::code::PluginCode>> {
         self.plugin_code.get().and_then(Weak::upgrade)
     }

@@ -1,8 +1,8 @@
-//! Mails that wait to be sent, and what becomes of each try.
+//! The outbox: mails that wait to be sent, and the result of each attempt.
 //!
-//! What belongs here: writing mails beside what they tell, when to try again,
-//! when to give up. What does not: words and delivery (`weir-mail`), the task
-//! that sends (the server).
+//! What belongs here: storing a mail in the transaction of the change that causes it,
+//! when to retry, when to give up. What does not: texts and delivery (`weir-mail`), the
+//! task that sends (the server).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,12 +20,13 @@ use crate::error::Error;
 use crate::identity::links;
 use crate::{Core, Result};
 
-/// Seconds until a mail is tried again; beyond the end the last entry holds.
+/// Seconds until the next attempt, by the number of attempts so far. The last entry
+/// applies to all further ones.
 const WAITS: &[i64] = &[5, 30, 120, 600, 1800, 3600];
-/// A mail that could not be sent for so many seconds is given up: a day.
+/// Seconds after which a mail that could not be sent is given up: a day.
 const GIVE_UP_AFTER: i64 = 24 * 60 * 60;
 
-/// Whether anybody sends, and the sign that there is something to send.
+/// Whether mail is sent, and the notification that a mail waits.
 #[derive(Debug, Default)]
 pub(crate) struct Mailing {
     open: AtomicBool,
@@ -33,8 +34,8 @@ pub(crate) struct Mailing {
 }
 
 impl Mailing {
-    /// The rows of mails to be written in the transaction of what they tell;
-    /// none where nobody sends.
+    /// The rows of mails, for the transaction of the change that causes them; none
+    /// where no mail is sent.
     pub(crate) fn rows(
         &self,
         now: Timestamp,
@@ -53,12 +54,12 @@ impl Mailing {
         mails.into_iter().map(row).collect()
     }
 
-    /// Whether anybody sends.
+    /// Whether mail is sent.
     pub(crate) fn is_open(&self) -> bool {
         self.open.load(Ordering::Relaxed)
     }
 
-    /// Mails were written: there is something to send.
+    /// Notifies the sending task that mails were stored.
     pub(crate) fn wake(&self) {
         self.arrived.notify_one();
     }
@@ -69,9 +70,9 @@ impl Mailing {
 pub enum Setback {
     /// No mail server answered.
     Unreachable(String),
-    /// The mail server said no, for now.
+    /// The mail server refused it for now.
     Refused(String),
-    /// It can never be sent as it is: trying again is of no use.
+    /// It can never be sent, so there is no retry.
     Hopeless(String),
 }
 
@@ -82,7 +83,7 @@ impl Setback {
         }
     }
 
-    /// Whether a mail server was there and said no.
+    /// Whether a mail server answered and refused.
     fn was_refused(&self) -> bool {
         match self {
             Self::Unreachable(_) => false,
@@ -91,7 +92,7 @@ impl Setback {
     }
 }
 
-/// Mails: for the task of the instance that sends them.
+/// The service for the task that sends mails.
 #[derive(Clone)]
 pub struct Mails {
     core: Arc<Core>,
@@ -102,25 +103,25 @@ impl Mails {
         Self { core }
     }
 
-    /// Says that mails will be sent from now on. Until then none is written.
+    /// Enables mail: from now on mails are stored. Before this call none is stored.
     pub fn open(&self) {
         self.core.mailing.open.store(true, Ordering::Relaxed);
     }
 
-    /// Whether mails are sent.
+    /// Whether mail is sent.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.core.mailing.is_open()
     }
 
-    /// Returns when a mail was written.
+    /// Returns after a mail was stored.
     pub async fn arrived(&self) {
         self.core.mailing.arrived.notified().await;
     }
 
-    /// Mails to try now, some at a time, with the links that they carry. Those
-    /// whose invite is gone, and their link with it, are forgotten; so are those
-    /// to accounts that have no use for them.
+    /// A batch of mails that are due, with their links. Mails that are not needed any
+    /// more are removed: those of deleted invites, and those to users who have no use
+    /// for them.
     ///
     /// # Errors
     /// Any failure of the store.
@@ -131,8 +132,8 @@ impl Mails {
             match self.ready(&row.mail).await {
                 Ok(Some(mail)) => due.push(MailRow { mail, ..row }),
                 Ok(None) => rows::forget(store, &row).await?,
-                // Its link cannot be kept just now: it stays where it is, and
-                // holds up no other.
+                // Its link cannot be stored now: it stays in the outbox, and does not
+                // delay others.
                 Err(Error::Store(error)) if error.is_temporary() => {
                     tracing::debug!(mail = %row.id, %error, "a mail waits for its link");
                 }
@@ -142,12 +143,12 @@ impl Mails {
         Ok(due)
     }
 
-    /// A mail as it is sent; `None`: it is of no use any more.
+    /// A mail ready to be sent; `None`: it is not needed any more.
     async fn ready(&self, mail: &Mail) -> Result<Option<Mail>> {
         links::filled(&self.core, mail).await
     }
 
-    /// Notes that a mail was taken by the mail server.
+    /// Records that the mail server accepted a mail.
     ///
     /// # Errors
     /// Any failure of the store.
@@ -155,7 +156,7 @@ impl Mails {
         Ok(rows::sent(&self.core.store, row).await?)
     }
 
-    /// Notes that a mail was not sent: it is tried again later, for a day.
+    /// Records that an attempt failed. The mail is retried later, for a day.
     ///
     /// # Errors
     /// Any failure of the store.
@@ -175,7 +176,7 @@ impl Mails {
         Ok(())
     }
 
-    /// What was given up in the last thirty days, oldest first.
+    /// The mails that were given up in the last thirty days, oldest first.
     ///
     /// # Errors
     /// Any failure of the store.
@@ -202,8 +203,7 @@ pub(crate) fn to(address: &str, news: News) -> Mail {
     Mail { to: address.to_owned(), news }
 }
 
-/// The mail that tells the owner of an account of a change, at the address that it has
-/// before.
+/// The mail that notifies a user of a change, at the address before the change.
 pub(crate) fn of_change(user: &UserRow, change: AccountChange, at: Timestamp) -> Mail {
     let first_name = user.first_name.clone();
     to(&user.email, News::AccountChanged { first_name, change, at })

@@ -1,7 +1,7 @@
 //! Members of an organization: the list, levels, leaving (API-31, API-32).
 //!
-//! What belongs here: who may change whom, in the order in which it is told.
-//! What does not: becoming a member (`invites`).
+//! What belongs here: who may change whom, and the order of the refusals. What does
+//! not: becoming a member (`invites`).
 
 mod preview;
 
@@ -29,33 +29,33 @@ use crate::{Core, Result, users};
 
 pub use preview::{Leeway, Loss};
 
-/// A member who would change somebody else.
+/// The message for a member who wants to change another member.
 pub const NOT_AN_ADMIN: &str = "You can only edit others if you are an admin.";
-/// An administrator who would change an owner.
+/// The message for an administrator who wants to change an owner.
 pub const TARGET_ABOVE: &str = "You can only edit others with level lower or equal to you.";
-/// Anybody who would change their own level.
+/// The message for a member who wants to change their own level.
 pub const OWN_LEVEL: &str = "You can't change your own access level.";
-/// An administrator who would make an owner.
+/// The message for an administrator who wants to make an owner.
 pub const OWNERS_MAKE_OWNERS: &str =
     "You can only make another member owner if you're this organization's owner.";
-/// Anybody who would raise a member above themselves.
+/// The message for giving a member a higher level than one's own.
 pub const LEVEL_ABOVE: &str =
     "You can only change access level of others to lower or equal to your current one.";
-/// An owner who is to leave.
+/// The message for removing an owner.
 pub const OWNER_STAYS: &str = "Cannot leave the organization as its owner!";
 
-/// A key that was used within so many seconds counts as active: seven days.
+/// A key that was used within this many seconds counts as active: seven days.
 const ACTIVE_SECONDS: i64 = 7 * 24 * 60 * 60;
-/// How often a change is decided anew when others change the same members.
+/// How often a change is checked again after concurrent changes of the same members.
 const TRIES: usize = 8;
 
-/// Members.
+/// The service for members.
 #[derive(Clone)]
 pub struct Members {
     core: Arc<Core>,
 }
 
-/// A member whom the actor may change, as they were when that was found out.
+/// A member whom the actor may change, as stored at the time of the check.
 #[derive(Debug, Clone)]
 pub struct Changeable(MemberRow);
 
@@ -78,8 +78,7 @@ impl Members {
         Self { core }
     }
 
-    /// The members of the organization. Users who may not act and accounts that
-    /// are no persons are left out.
+    /// The members of the organization. Users who are not active and bots are skipped.
     ///
     /// # Errors
     /// [`Error::MissingScope`].
@@ -103,7 +102,7 @@ impl Members {
             let found = rows::rows(store, org.organization, &page.slice(ids)).await?;
             return Ok(Paged { count, results: found.iter().map(shown).collect() });
         }
-        // What is looked for is in the members themselves: all of them are read.
+        // The search is about fields of the members, so all of them are read.
         let found = rows::rows(store, org.organization, &ids).await?.into_iter();
         let wanted: Vec<Member> = found
             .filter(|row| is_listed(&row.user) && is_wanted(row, query))
@@ -117,12 +116,13 @@ impl Members {
         Ok(found.map(|user| user.id).into_iter().collect())
     }
 
-    /// Proves that there is this member (a user's uuid or `@me`) and that the
-    /// actor may change them.
+    /// Proves that there is this member (a user's uuid or `@me`) and that the actor may
+    /// change them.
     ///
     /// # Errors
-    /// [`Error::MissingScope`]; [`Error::NotFound`]; [`Error::Forbidden`] when
-    /// the actor is no administrator or the member stands above.
+    /// [`Error::MissingScope`]; [`Error::SignInAgain`]; [`Error::NotFound`];
+    /// [`Error::Forbidden`] when the actor is not an administrator or the member has a
+    /// higher level.
     pub async fn changeable(&self, org: &OrgCtx, user: &str) -> Result<Changeable> {
         policy::check(org, Action::ChangeMembers)?;
         policy::recent_if_person(&org.ctx)?;
@@ -134,8 +134,8 @@ impl Members {
     /// Gives a member another level.
     ///
     /// # Errors
-    /// [`Error::Forbidden`] with the first of the rules of API-31 that
-    /// is against it; [`Error::NotFound`] when the member has left meanwhile.
+    /// [`Error::Forbidden`] with the first rule of API-31 that forbids it;
+    /// [`Error::NotFound`] when the member has left at the same time.
     pub async fn update(
         &self,
         org: &OrgCtx,
@@ -164,8 +164,9 @@ impl Members {
         Err(Error::Unavailable("others are changing the same members"))
     }
 
-    /// Takes a member out of the organization; oneself too, but never an owner.
-    /// What the user looked at there is forgotten; the account remains.
+    /// Removes a member from the organization. Members may remove themselves, but an
+    /// owner cannot be removed. The user's current project there is forgotten; the user
+    /// remains.
     ///
     /// # Errors
     /// [`Error::Forbidden`]; [`Error::Invalid`] for an owner.
@@ -222,7 +223,7 @@ impl Members {
         found.filter(|row| is_listed(&row.user)).ok_or(Error::NotFound(NOT_FOUND))
     }
 
-    /// Actor and member as they are now, after somebody changed one of them.
+    /// Actor and member as they are now, after a concurrent change of one of them.
     async fn again(&self, org: OrgCtx, row: &MemberRow) -> Result<(OrgCtx, MemberRow)> {
         let actor = self.row(org.organization, org.ctx.user()).await?;
         let row = self.row(org.organization, row.user.id).await?;
@@ -241,7 +242,7 @@ fn decision<'a>(org: &OrgCtx, row: &MemberRow, activities: &'a [Entry]) -> Decis
     }
 }
 
-/// The rules that need no new level, for a user who has this level.
+/// The rules that do not depend on the new level, for a user with this level.
 fn may_change(org: &OrgCtx, user: UserId, present: Level) -> Result<()> {
     let is_self = user == org.ctx.user();
     if !is_self && org.level < Level::Administrator {
@@ -267,8 +268,7 @@ fn may_give(org: &OrgCtx, user: UserId, level: Level) -> Result<()> {
     Err(Error::Forbidden(against.to_owned()))
 }
 
-/// Whether a key that still works reaches the organization, which has these
-/// projects.
+/// Whether a key still works and reaches the organization with these projects.
 fn works_here(org: &OrgCtx, projects: &[ProjectId], row: &KeyRow) -> bool {
     let (organizations, teams) = (&row.key.scoped_organizations, &row.key.scoped_teams);
     (organizations.is_empty() || organizations.contains(&org.organization))
@@ -276,7 +276,7 @@ fn works_here(org: &OrgCtx, projects: &[ProjectId], row: &KeyRow) -> bool {
         && row.key.expires_at.is_none_or(|end| end > org.ctx.now)
 }
 
-/// Whether an account is shown as a member.
+/// Whether a user is shown as a member.
 pub(crate) fn is_listed(user: &UserRow) -> bool {
     user.is_active && !user.email.ends_with(BOT_ADDRESSES)
 }
@@ -293,7 +293,7 @@ fn is_wanted(row: &MemberRow, query: &MemberQuery) -> bool {
         && query.updated_after.is_none_or(|time| row.updated_at > time)
 }
 
-/// Only the usual written form, as with organizations.
+/// The id in a path. Only its usual written form is accepted, as for organizations.
 fn parse_id(text: &str) -> Option<UserId> {
     let id: UserId = text.parse().ok()?;
     text.eq_ignore_ascii_case(&id.to_string()).then_some(id)

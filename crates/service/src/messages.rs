@@ -1,8 +1,8 @@
-//! What pages have told a person in this session: kept for a while, because a
-//! message on a page is gone with the page.
+//! The messages that pages showed to a user in this session. They are kept for a while,
+//! because a message disappears with its page.
 //!
-//! What belongs here: how many are kept and how long they may be. What does not:
-//! what is told, and how the next page shows it (the web app).
+//! What belongs here: how many are kept and how long they may be. What does not: their
+//! texts, and how the next page shows them (the web app).
 
 use std::sync::Arc;
 
@@ -13,15 +13,15 @@ pub use weir_store::sessions::Message;
 use crate::ctx::{Actor, Ctx};
 use crate::{Core, Result};
 
-/// How many messages of a session are kept.
+/// The maximum number of messages that are kept for a session.
 pub const MOST: usize = 20;
-/// Longest message, in characters.
+/// Maximum length of a message, in characters.
 const LONGEST: usize = 500;
-/// The same message within so many seconds is one: a page that leads on at once
-/// hands it to the next.
+/// Seconds within which an equal message counts as the same one: a page that redirects
+/// immediately passes it to the next page.
 const AGAIN_SECONDS: i64 = 5;
 
-/// Messages.
+/// The service for messages.
 #[derive(Clone)]
 pub struct Messages {
     core: Arc<Core>,
@@ -32,8 +32,8 @@ impl Messages {
         Self { core }
     }
 
-    /// Keeps a message for the session of the caller. A key has none: nothing
-    /// happens.
+    /// Stores a message for the session of the caller. A key has no session, so nothing
+    /// happens for it.
     ///
     /// # Errors
     /// Any failure of the store.

@@ -1,7 +1,7 @@
 //! Organizations: entering one, listing, creating, changing, deleting (API-23, API-30).
 //!
-//! What belongs here: what an organization is to its caller. What does not:
-//! levels and scopes (`policy`), members and invites.
+//! What belongs here: reading and changing an organization for its caller. What does
+//! not: levels and scopes (`policy`), members and invites.
 
 use std::sync::Arc;
 
@@ -30,26 +30,26 @@ use crate::identity::second_factor;
 use crate::policy::{self, Action};
 use crate::{Core, Result, current, plugin_configs, secrets};
 
-/// What a caller without a current organization hears.
+/// The message for a caller without a current organization.
 pub const NO_CURRENT: &str = "Current organization not found.";
-/// How often another slug is tried when one is taken.
+/// How many slugs are tried when one is taken.
 const SLUG_TRIES: usize = 10;
 
-/// What goes with an organization when it is deleted, beside its projects and
-/// their events.
+/// The number of records that are deleted with an organization, in addition to its
+/// projects and their events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AtStake {
-    /// Invites that wait.
+    /// Invites that are not accepted yet.
     pub invites: usize,
     /// Domains.
     pub domains: usize,
     /// Batch exports.
     pub exports: usize,
-    /// Configs of plugins.
+    /// Plugin configs.
     pub plugin_configs: usize,
 }
 
-/// Organizations.
+/// The service for organizations.
 #[derive(Clone)]
 pub struct Organizations {
     core: Arc<Core>,
@@ -63,10 +63,10 @@ impl Organizations {
     /// Proves that the actor belongs to the organization: a uuid or `@current`.
     ///
     /// # Errors
-    /// [`Error::NotFound`], the same for an id that is malformed, unknown, of
-    /// another's organization or outside the key's limits;
-    /// [`Error::Forbidden`] for keys that are limited to projects;
-    /// [`Error::SecondFactorMissing`] for a person whom it asks for one.
+    /// [`Error::NotFound`], the same for an id that is malformed, unknown, of an
+    /// organization of others or outside the key's limits; [`Error::Forbidden`] for
+    /// keys that are limited to projects; [`Error::SecondFactorMissing`] for a user
+    /// without the second factor that it requires.
     pub async fn enter(&self, ctx: &Ctx, id: &str) -> Result<OrgCtx> {
         policy::refuse_project_keys(ctx)?;
         let organization = if id == "@current" {
@@ -99,8 +99,8 @@ impl Organizations {
         Ok(Paged { count, results })
     }
 
-    /// Creates an organization with a default project. The caller owns it and
-    /// looks at it from now on.
+    /// Creates an organization with a default project. The caller owns it, and it
+    /// becomes the current one.
     ///
     /// # Errors
     /// [`Error::MissingScope`]; [`Error::Forbidden`] for limited keys;
@@ -152,19 +152,19 @@ impl Organizations {
         })
     }
 
-    /// Removes what is stored of organizations and projects that were deleted before a time:
-    /// background work of the instance, on nobody's behalf. Nothing of theirs
-    /// may be waiting to be applied.
+    /// Removes the stored data of organizations and projects that were deleted before a
+    /// time: background work of the instance, without a caller. No event of theirs may
+    /// wait to be applied.
     ///
     /// # Errors
-    /// Any failure of the store; a further call goes on.
+    /// Any failure of the store; the next call continues.
     pub async fn purge_deleted(&self, before: Timestamp) -> Result<()> {
         let store = &self.core.store;
         for deletion in rows::deletions(store).await? {
             if deletion.requested_at >= before {
                 continue;
             }
-            // One that fails must not keep the others.
+            // A failure of one must not delay the others.
             if let Err(error) = self.purge_one(&deletion).await {
                 tracing::error!(of = %deletion.of, %error, "its events were not removed yet");
             }
@@ -183,8 +183,8 @@ impl Organizations {
         Ok(())
     }
 
-    /// Says what an organization may do with plugins: for the operator. `false`:
-    /// there is no such organization.
+    /// Sets an organization's access to plugins, for the operator. `false`: there is no
+    /// such organization.
     ///
     /// # Errors
     /// Any failure of the store.
@@ -246,7 +246,7 @@ impl Organizations {
         let store = &self.core.store;
         let found = rows::get(store, org.organization).await?;
         let before = found.ok_or(Error::NotFound(NOT_FOUND))?;
-        // A change that names nothing is no change, of `updated_at` neither.
+        // An empty change is no change; `updated_at` stays too.
         if change == OrganizationChange::default() {
             return self.show(org, Some(before)).await;
         }
@@ -260,7 +260,7 @@ impl Organizations {
         self.show(org, row).await
     }
 
-    /// What goes with the organization when it is deleted.
+    /// The number of records that are deleted with the organization.
     ///
     /// # Errors
     /// [`Error::MissingScope`].
@@ -275,9 +275,9 @@ impl Organizations {
         })
     }
 
-    /// Deletes the organization with its projects. Their keys stop working at
-    /// once; stored events are removed in the background. Other members who belong
-    /// to nothing else are signed out everywhere.
+    /// Deletes the organization with its projects. Their keys stop working immediately.
+    /// Stored events are removed in the background. Members without another
+    /// organization are signed out everywhere, except the caller.
     ///
     /// # Errors
     /// [`Error::MissingScope`], [`Error::Forbidden`] below owner.
@@ -310,7 +310,7 @@ impl Organizations {
     }
 }
 
-/// The organization as one caller sees it.
+/// The organization as the API shows it to a caller with this level.
 pub(crate) async fn show(core: &Core, row: OrganizationRow, level: Level) -> Result<Organization> {
     let contents = rows::contents(&core.store, &[row.id]).await?.into_iter().next();
     Ok(shown(row, level, contents.unwrap_or_default()))
@@ -327,14 +327,14 @@ pub(crate) async fn enter(core: &Core, ctx: &Ctx, organization: OrganizationId) 
     Ok(OrgCtx { ctx: ctx.clone(), organization, level })
 }
 
-/// The id in a path. Only the usual written form: other spellings of the same
-/// number would be other addresses of the same thing.
+/// The id in a path. Only its usual written form is accepted: other spellings would be
+/// further addresses of the same organization.
 fn parse_id(text: &str) -> Option<OrganizationId> {
     let id: OrganizationId = text.parse().ok()?;
     text.eq_ignore_ascii_case(&id.to_string()).then_some(id)
 }
 
-/// A value that `null` cannot stand for.
+/// A value that cannot be set to `null`.
 pub(crate) fn required<T>(attr: &str, patch: Patch<T>) -> Result<Option<T>, FieldError> {
     match patch {
         Patch::Keep => Ok(None),
@@ -359,12 +359,12 @@ pub(crate) fn new_row(input: OrganizationInput, slug: String, now: Timestamp) ->
         updated_at: now,
         is_member_join_email_enabled: input.is_member_join_email_enabled,
         enforce_2fa: input.enforce_2fa,
-        // Everything on a self-hosted instance (API-23).
+        // A self-hosted instance allows everything (API-23).
         plugins_access: PluginsAccess::Root,
     }
 }
 
-/// The entry about the organization itself.
+/// The audit entry about the organization.
 pub(crate) fn told(
     ctx: &Ctx,
     organization: OrganizationId,
@@ -381,7 +381,7 @@ pub(crate) fn told(
     activity::entry(ctx, organization, about, deed, changes)
 }
 
-/// What a change makes of the fields that people know.
+/// The changed fields for the audit entry.
 fn changes(before: &OrganizationRow, change: &OrganizationChange) -> Changes {
     let is_mailed = before.is_member_join_email_enabled;
     Changes::none()

@@ -1,7 +1,7 @@
-//! Persons, read back (API-47).
+//! Reading persons (API-47).
 //!
-//! What belongs here: finding and listing. What does not: how events make
-//! persons (`weir-ingest`).
+//! What belongs here: finding and listing. What does not: creating persons from events
+//! (`weir-ingest`).
 
 mod profile;
 
@@ -20,10 +20,10 @@ use crate::{Core, Result};
 
 pub use self::profile::{DistinctId, Profile, RefusedMerge, SetBy, Timeline};
 
-/// Properties that name a person, the best first.
+/// Properties that can name a person, the best first.
 const NAMES: [&str; 6] = ["name", "Name", "email", "Email", "username", "Username"];
 
-/// Persons.
+/// The service for persons.
 #[derive(Clone)]
 pub struct Persons {
     core: Arc<Core>,
@@ -34,7 +34,7 @@ impl Persons {
         Self { core }
     }
 
-    /// Persons from a place on; looks no longer than `within`.
+    /// Persons from a cursor on. Searches no longer than `within`.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -50,7 +50,7 @@ impl Persons {
             let wanted = |person: &PersonRef| query.offset == 0 && finds(query, person);
             return Ok(Step { found: person.into_iter().filter(wanted).collect(), next: None });
         }
-        // Whoever types a whole distinct id gets its person first.
+        // A search for a whole distinct id gets its person first.
         let exact = match &query.search {
             Some(search) => self.of_distinct_id(id, search).await?,
             None => None,
@@ -95,7 +95,7 @@ impl Persons {
     }
 }
 
-/// What to call a person: a name or an address among the properties, else the
+/// The display name of a person: a name or an address among the properties, else the
 /// first distinct id.
 #[must_use]
 pub fn name(person: &PersonRef) -> String {
@@ -118,7 +118,7 @@ fn finds(query: &PersonQuery, person: &PersonRef) -> bool {
         || search.split_once('=').is_some_and(|(name, value)| has(&properties, name, value))
 }
 
-/// Whether a property has this value, as it is written; case does not matter.
+/// Whether a property has this value in its written form, in any case.
 fn has(properties: &Value, name: &str, value: &str) -> bool {
     let (name, value) = (name.trim(), value.trim());
     let is_it = |present: &Value| match present {

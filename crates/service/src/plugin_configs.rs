@@ -1,9 +1,9 @@
-//! Transformation configs of projects: the records, their order, and what is
-//! asked of them (PLG-13, PLG-16).
+//! Transformation configs of projects: the records, their order, and operations on them
+//! (PLG-13, PLG-16).
 //!
-//! What belongs here: who may do what, what a change means, what is told of it, and
-//! what running plugins needs of configs. What does not: running plugins; what a setting may be
-//! (`weir_model::plugin_configs::settings`); plugin records (`plugins`).
+//! What belongs here: who may do what, the meaning of a change, its audit entries, and
+//! what running plugins needs of configs. What does not: running plugins; the forms of
+//! settings (`weir_model::plugin_configs::settings`); plugin records (`plugins`).
 
 mod addresses;
 mod changes;
@@ -51,10 +51,10 @@ pub use trial::{Sample, Tried};
 use values::Opened;
 pub use values::on_failure;
 
-/// How often a change is worked out anew when somebody else was faster.
+/// How often a change is computed again after a concurrent change.
 const TRIES: usize = 5;
 
-/// Transformation configs.
+/// The service for transformation configs.
 #[derive(Clone)]
 pub struct PluginConfigs {
     core: Arc<Core>,
@@ -65,8 +65,8 @@ impl PluginConfigs {
         Self { core }
     }
 
-    /// The configs of the project in their order; none where the organization may
-    /// not configure plugins.
+    /// The configs of the project in their order; none where the organization is not
+    /// allowed to configure plugins.
     ///
     /// # Errors
     /// [`Error::MissingScope`].
@@ -93,9 +93,9 @@ impl PluginConfigs {
     /// Creates a config.
     ///
     /// # Errors
-    /// [`Error::MissingScope`], [`Error::NotFound`]; [`Error::Invalid`], also
-    /// where the organization may not configure plugins, does not see the plugin,
-    /// or the project has as many configs, or enabled ones, as there may be.
+    /// [`Error::MissingScope`], [`Error::NotFound`]; [`Error::Invalid`], also where the
+    /// organization is not allowed to configure plugins, does not see the plugin, or
+    /// the project has the maximum number of configs or of enabled ones.
     pub async fn create(
         &self,
         project: &ProjectCtx,
@@ -144,17 +144,16 @@ impl PluginConfigs {
         }
     }
 
-    /// Proves that a change of the config may be asked for, before what is asked
-    /// is looked at.
+    /// Proves that the caller may change the config, before the change is checked.
     ///
     /// # Errors
     /// [`Error::MissingScope`], [`Error::NotFound`]; [`Error::Invalid`] where the
-    /// organization may not configure plugins.
+    /// organization is not allowed to configure plugins.
     pub async fn enter(&self, project: &ProjectCtx, config: &str) -> Result<()> {
         self.writable(project, config).await.map(drop)
     }
 
-    /// Changes a config. Secrets that are left out keep.
+    /// Changes a config. Missing secrets stay as they are.
     ///
     /// # Errors
     /// As [`create`](Self::create).
@@ -207,11 +206,11 @@ impl PluginConfigs {
         Err(overtaken())
     }
 
-    /// Deletes a config with its attachments and the jobs that wait.
+    /// Deletes a config with its attachments and its waiting jobs.
     ///
     /// # Errors
     /// [`Error::MissingScope`], [`Error::NotFound`]; [`Error::Invalid`] where the
-    /// organization may not configure plugins.
+    /// organization is not allowed to configure plugins.
     pub async fn delete(&self, project: &ProjectCtx, config: &str) -> Result<()> {
         for _ in 0..TRIES {
             let row = self.writable(project, config).await?;
@@ -232,7 +231,7 @@ impl PluginConfigs {
         Err(overtaken())
     }
 
-    /// What was written into the log about a config, newest first.
+    /// The log lines of a config, newest first.
     ///
     /// # Errors
     /// [`Error::MissingScope`], [`Error::NotFound`].
@@ -301,14 +300,15 @@ impl PluginConfigs {
         own.ok_or_else(missing)
     }
 
-    /// The plugin of a config. Also one that is no longer offered: the config
-    /// says that it may be used here.
+    /// The plugin of a config, even if the plugin is no longer offered: an existing
+    /// config may still use it.
     async fn plugin(&self, row: &ConfigRow) -> Result<PluginRow> {
         let found = plugin_rows::rows(&self.core.store, &[row.plugin]).await?;
         found.into_iter().next().ok_or(Error::NotFound(NOT_FOUND))
     }
 
-    /// A config with its plugin's record. A hidden one makes no plugin visible.
+    /// A config with its plugin's record. A hidden config has none, so that it makes no
+    /// plugin visible.
     async fn show(&self, row: &ConfigRow) -> Result<PluginConfig> {
         let plugin = self.plugin(row).await?;
         let mut config = values::shown(row, &plugin)?;
@@ -338,7 +338,7 @@ pub(crate) async fn of_uses(
 async fn shown(core: &Core, found: &[ConfigRow]) -> Result<Vec<PluginConfig>> {
     let plugins = plugins_of(core, found).await?;
     let show = |row: &ConfigRow| Some(values::shown(row, plugins.get(&row.plugin)?));
-    // A plugin takes its configs with it: one without a plugin is gone.
+    // Configs are deleted with their plugin, so one without a plugin is gone.
     let mut configs = found.iter().filter_map(show).collect::<Result<Vec<PluginConfig>>>()?;
     health::tell(core, &mut configs).await?;
     Ok(configs)
@@ -352,12 +352,12 @@ async fn plugins_of(core: &Core, found: &[ConfigRow]) -> Result<HashMap<PluginId
     Ok(plugins.into_iter().map(|plugin| (plugin.id, plugin)).collect())
 }
 
-/// The name that people see.
+/// The display name of a config.
 fn name<'a>(row: &'a ConfigRow, plugin: &'a PluginRow) -> Option<&'a str> {
     row.name.as_deref().or(plugin.name.as_deref())
 }
 
-/// The entry about a config.
+/// The audit entry about a config.
 fn told(
     project: &ProjectCtx,
     row: &ConfigRow,

@@ -1,11 +1,12 @@
-//! Plugin records: installing, changing and removing them, and their source (PLG-1, PLG-5).
+//! Plugin records: installing, changing and removing them, and their source (PLG-1,
+//! PLG-5).
 //!
-//! What belongs here: which plugins an organization sees, who may do what with
-//! them, what a change means. What does not: configs (`plugin_configs`); running
-//! plugins, and fetching and reading their code: that is asked for (`code`).
+//! What belongs here: which plugins an organization sees, who may do what with them,
+//! the meaning of a change. What does not: configs (`plugin_configs`); running plugins,
+//! and fetching and inspecting their code (`weir-plugins`, called through `code`).
 //!
-//! Two things count besides the key's scope: what the organization may do with
-//! plugins ([`PluginsAccess`]), and whose a plugin is.
+//! Two conditions apply in addition to the key's scope: the organization's access to
+//! plugins ([`PluginsAccess`]), and the organization of the plugin.
 
 pub(crate) mod catalogue;
 pub mod code;
@@ -44,29 +45,29 @@ pub use shelves::{PluginUse, PluginUses, Shelved};
 pub use source::Source;
 pub use upgrade::Checked;
 
-/// What a member of an organization hears that may do less with plugins.
+/// The message when an organization's access to plugins is not sufficient.
 pub const ACCESS: &str = "What your organization may do with plugins does not include this.";
-/// What is said of changing a plugin of another organization.
+/// The message for changing a plugin of another organization.
 pub const FOREIGN: &str = "This plugin belongs to another organization.";
-/// What is said of offering plugins to all organizations.
+/// The message for offering plugins to all organizations.
 pub const OFFERING: &str = "You may not offer plugins to all organizations.";
-/// What is said of an address that is installed already.
+/// The message for an address that is installed already.
 pub const SAME_URL: &str = "The organization has a plugin from this address already.";
-/// What is said of deleting a plugin that others may use.
+/// The message for deleting a plugin that is offered to all organizations.
 pub const IS_GLOBAL: &str =
     "The plugin is offered to all organizations. Set is_global to false before deleting it.";
-/// How often a change is worked out anew when somebody else was faster.
+/// How often a change is computed again after a concurrent change.
 const TRIES: usize = 5;
-/// The field that names the token of an address in the activity log.
+/// The name of an address's token in audit entries.
 const TOKEN: &str = "private_token";
 
-/// Plugin records.
+/// The service for plugin records.
 #[derive(Clone)]
 pub struct Plugins {
     core: Arc<Core>,
 }
 
-/// A plugin that the caller may change, and the group that it was asked for in.
+/// A plugin that the caller may change, and the group of the request.
 #[derive(Debug)]
 pub struct Changeable(PluginRow, Group);
 
@@ -75,9 +76,9 @@ impl Plugins {
         Self { core }
     }
 
-    /// Says who looks at the code of plugins; the first call counts. Before it, and
-    /// once the caller has let go of it, no code is fetched or looked at, and nothing
-    /// is tried.
+    /// Sets the implementation that inspects code of plugins. Only the first call
+    /// counts. Before it, and after the caller has dropped the implementation, no code
+    /// is fetched, inspected or tried.
     pub fn ask(&self, code: &Arc<dyn PluginCode>) {
         let _ = self.core.plugin_code.set(Arc::downgrade(code));
     }
@@ -85,8 +86,8 @@ impl Plugins {
     /// The plugins that the organization sees in a group, by id.
     ///
     /// # Errors
-    /// [`Error::MissingScope`]; [`Error::Forbidden`] when the organization may not
-    /// even see plugins.
+    /// [`Error::MissingScope`]; [`Error::Forbidden`] when the organization is not
+    /// allowed to see plugins.
     pub async fn list(&self, org: &OrgCtx, group: Group, page: Page) -> Result<Paged<Plugin>> {
         self.may_read(org).await?;
         let ids = rows::visible(&self.core.store, org.organization, group).await?;
@@ -106,29 +107,29 @@ impl Plugins {
         self.show(row).await
     }
 
-    /// Refuses who may not install plugins.
+    /// Refuses a caller who is not allowed to install plugins.
     ///
     /// # Errors
-    /// [`Error::MissingScope`]; [`Error::Forbidden`] when the organization may not
-    /// install plugins.
+    /// [`Error::MissingScope`]; [`Error::Forbidden`] when the organization is not
+    /// allowed to install plugins.
     pub async fn may_install(&self, org: &OrgCtx) -> Result<PluginsAccess> {
         policy::check(org, Action::WritePlugins)?;
         require(&self.core, org.organization, PluginsAccess::Install).await
     }
 
-    /// Adds a plugin, with the code that is at its address or in its archive. It stays
-    /// in this group. What is sent for a field counts more than what the code says of it.
+    /// Adds a plugin, with the code at its address or in its archive. It stays in this
+    /// group. A sent field has precedence over the same field from the code.
     ///
     /// # Errors
     /// [`Error::MissingScope`], [`Error::Forbidden`]; [`Error::SignInAgain`] where
-    /// there is code; [`Error::Invalid`], also when there is no code that can be
-    /// used, or it belongs to another group: at `url` or `archive`.
+    /// there is code; [`Error::Invalid`], also when there is no usable code, or it
+    /// belongs to another group: at `url` or `archive`.
     pub async fn create(&self, org: &OrgCtx, group: Group, input: PluginInput) -> Result<Plugin> {
         self.add(org, group, false, input).await
     }
 
-    /// The same for pages, which find a plugin in any group: code of another group is
-    /// added there.
+    /// Like [`Self::create`], for pages, which find a plugin in any group: code of
+    /// another group is accepted and added there.
     ///
     /// # Errors
     /// As [`Self::create`].
@@ -228,14 +229,15 @@ impl Plugins {
         }
     }
 
-    /// The plugin of this id, for changing or deleting it. `names_global`: the
-    /// change says whether all organizations may use it.
+    /// The plugin with this id, for changing or deleting it. `names_global`: the change
+    /// says whether all organizations may use it.
     ///
     /// # Errors
     /// [`Error::MissingScope`]; [`Error::NotFound`]; [`Error::Forbidden`] when the
-    /// organization may not install plugins, when the plugin is another's, when the
-    /// organization may offer none to all, or when the plugin is offered to all, or
-    /// was and others use it, and the caller may offer none.
+    /// organization is not allowed to install plugins, when the plugin belongs to
+    /// another organization, when the change names `is_global` and the organization is
+    /// not allowed to offer plugins, or when the caller is not allowed to offer plugins
+    /// and this one is offered, or was and others still use it.
     pub async fn changeable(
         &self,
         org: &OrgCtx,
@@ -255,12 +257,13 @@ impl Plugins {
         Ok(Changeable(row, group))
     }
 
-    /// Changes a plugin. What it can do decides which other groups show it from now on.
+    /// Changes a plugin. Its capabilities decide which other groups show it from now
+    /// on.
     ///
     /// # Errors
-    /// [`Error::Invalid`], also when what it can do belongs to another group;
-    /// [`Error::Forbidden`] for who may not offer plugins to
-    /// all organizations; [`Error::NotFound`] when it was deleted meanwhile.
+    /// [`Error::Invalid`], also when its capabilities belong to another group;
+    /// [`Error::Forbidden`] for a caller who is not allowed to offer plugins to all
+    /// organizations; [`Error::NotFound`] when it was deleted at the same time.
     pub async fn update(
         &self,
         org: &OrgCtx,
@@ -292,8 +295,8 @@ impl Plugins {
         Err(busy())
     }
 
-    /// Deletes a plugin with its source and its configs, in whatever organization
-    /// they are: the log of each tells of its own.
+    /// Deletes a plugin with its source and its configs, in all organizations. Each
+    /// organization gets the audit entries about its own configs.
     ///
     /// # Errors
     /// [`Error::Invalid`] while it is offered to all organizations.
@@ -316,8 +319,8 @@ impl Plugins {
         Err(busy())
     }
 
-    /// The plugin of this id, if it is the organization's own: for actions, to
-    /// which those of others do not exist.
+    /// The plugin with this id, if the organization owns it: for actions that treat
+    /// plugins of others as not found.
     async fn own(
         &self,
         org: &OrgCtx,
@@ -339,9 +342,9 @@ impl Plugins {
         require(&self.core, org.organization, PluginsAccess::Config).await.map(drop)
     }
 
-    /// Refuses who may not offer plugins to all organizations, or change one that is
-    /// offered. The organization alone does not decide: everybody can make one, and
-    /// what is offered runs on the events of others.
+    /// Refuses a caller who is not allowed to offer plugins to all organizations, or
+    /// change one that is offered. The organization's access is not enough: every user
+    /// can create an organization, and an offered plugin runs on the events of others.
     async fn may_offer(&self, org: &OrgCtx) -> Result<()> {
         let access = self.may_install(org).await?;
         let caller = users::get(&self.core.store, org.ctx.user()).await?;
@@ -351,8 +354,8 @@ impl Plugins {
         Ok(())
     }
 
-    /// Refuses a change of a plugin that other organizations run, by who may offer them
-    /// none: because it is offered, or was and their configs still use it.
+    /// Refuses to change a plugin that other organizations run, if the caller is not
+    /// allowed to offer plugins: it is offered, or was and their configs still use it.
     async fn may_change(&self, org: &OrgCtx, row: &PluginRow) -> Result<()> {
         if row.is_global || (row.was_global && self.others_use(row).await?) {
             self.may_offer(org).await?;
@@ -366,7 +369,7 @@ impl Plugins {
         Ok(uses.iter().any(|one| one.organization != row.organization && !one.deleted))
     }
 
-    /// The plugin of this id that the organization sees in this group.
+    /// The plugin with this id that the organization sees in this group.
     async fn find(&self, org: &OrgCtx, group: Group, plugin: &str) -> Result<PluginRow> {
         let missing = || Error::NotFound(NOT_FOUND);
         let id = PluginId::in_path(plugin).ok_or_else(missing)?;
@@ -374,7 +377,7 @@ impl Plugins {
         found.filter(|row| row.groups().contains(&group)).ok_or_else(missing)
     }
 
-    /// A plugin of the organization as somebody else has left it.
+    /// A plugin of the organization after a concurrent change.
     async fn again(&self, org: &OrgCtx, id: PluginId) -> Result<PluginRow> {
         let found = rows::get(&self.core.store, org.organization, id).await?;
         let own = found.filter(|row| row.organization == org.organization);
@@ -391,7 +394,8 @@ fn busy() -> Error {
     Error::Unavailable("the plugin is being changed by others")
 }
 
-/// Refuses an organization that may do less with plugins; gives what it may.
+/// Refuses an organization whose access to plugins is not sufficient; returns its
+/// access.
 pub(crate) async fn require(
     core: &Core,
     organization: OrganizationId,
@@ -404,7 +408,7 @@ pub(crate) async fn require(
     Ok(access)
 }
 
-/// Plugins as the API shows them, with the names of those that they belong to.
+/// Plugins as the API shows them, with the names of their organizations.
 pub(crate) async fn shown(core: &Core, rows: Vec<PluginRow>) -> Result<Vec<Plugin>> {
     let owners: BTreeSet<OrganizationId> = rows.iter().map(|row| row.organization).collect();
     let owners: Vec<OrganizationId> = owners.into_iter().collect();
@@ -455,8 +459,7 @@ fn touched(org: &OrgCtx, row: PluginRow) -> PluginRow {
     PluginRow { updated_at: org.ctx.now, revision: ids::time_ordered(org.ctx.now), ..row }
 }
 
-/// What a change makes of the fields that people know, in the order of the
-/// resource.
+/// The changed fields for the audit entry, in the order of the resource.
 fn changes(before: Option<&PluginRow>, after: &PluginRow) -> Changes {
     fn note<T: Serialize>(
         changes: Changes,

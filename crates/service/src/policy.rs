@@ -1,8 +1,7 @@
-//! Who may do what: the one table of scopes and levels, and what a limited key
-//! sees.
+//! Permissions: the one table of scopes and levels, and the limits of keys.
 //!
-//! What belongs here: rules that need nothing but the context. What does not:
-//! finding out who belongs to what; checks of values.
+//! What belongs here: rules that need only the context. What does not: finding
+//! memberships (`organizations`, `projects`), and checks of values.
 
 use weir_model::organizations::Level;
 use weir_model::scopes::{Scope, ScopeObject};
@@ -11,10 +10,10 @@ use weir_model::{OrganizationId, ProjectId};
 use crate::ctx::{Actor, Ctx, OrgCtx};
 use crate::error::{Error, LEVEL, NO_KEYS};
 
-/// What a project-limited key hears on endpoints of organizations.
+/// The message for a project-limited key on endpoints of organizations.
 pub const PROJECT_KEYS_ONLY: &str =
     "API keys with scoped projects are only supported on project-based endpoints.";
-/// What an organization-limited key hears when it would create an organization.
+/// The message for an organization-limited key that wants to create an organization.
 pub const ORGANIZATION_KEYS_ONLY: &str =
     "API keys with scoped organizations cannot create organizations.";
 
@@ -35,32 +34,32 @@ pub enum Action {
     UpdateProject,
     /// Delete a project with everything in it.
     DeleteProject,
-    /// Replace a project's keys, and see its secret ones.
+    /// Replace a project's keys, and see its secret keys.
     ResetProjectKeys,
-    /// Put a project into another organization: a finer rule asks for the level
-    /// in both.
+    /// Move a project to another organization. A further rule requires the level in
+    /// both.
     MoveProject,
     /// See its members, their keys and the invites.
     ReadMembers,
-    /// Change levels of members, or remove them: finer rules say whose.
+    /// Change levels of members, or remove them. Further rules say whose.
     ChangeMembers,
-    /// Invite, and take invites back.
+    /// Invite people, and delete invites.
     ManageInvites,
-    /// Claim, prove, change and give up domains.
+    /// Claim, prove, change and release domains.
     ManageDomains,
     /// See batch exports.
     ReadExports,
-    /// Create, change and delete batch exports, pause them and export anew.
+    /// Create, change and delete batch exports, pause them and start backfills.
     WriteExports,
-    /// See plugins and their configs: what the organization may do with plugins
-    /// counts too.
+    /// See plugins and their configs. The organization's access to plugins counts too.
     ReadPlugins,
-    /// Change plugins and their configs: likewise.
+    /// Change plugins and their configs. The organization's access to plugins counts
+    /// too.
     WritePlugins,
 }
 
 impl Action {
-    /// All actions, for tests that walk through the table.
+    /// All actions, for tests of the whole table.
     pub const ALL: [Self; 17] = [
         Self::ReadOrganization,
         Self::UpdateOrganization,
@@ -131,8 +130,8 @@ impl Action {
     }
 }
 
-/// Refuses what the actor's key or level does not allow. Both count: the level
-/// of the owner does not widen a key, and a key does not raise the level.
+/// Refuses an action that the actor's key or level does not allow. Both count: the
+/// level of the owner does not extend a key, and a key does not raise the level.
 ///
 /// # Errors
 /// [`Error::MissingScope`] or [`Error::Forbidden`].
@@ -144,7 +143,7 @@ pub fn check(org: &OrgCtx, action: Action) -> Result<(), Error> {
     Ok(())
 }
 
-/// Refuses everything but a person in the web app.
+/// Refuses all callers except users in the web app.
 ///
 /// # Errors
 /// [`Error::Forbidden`].
@@ -158,7 +157,7 @@ pub fn person_only(ctx: &Ctx) -> Result<(), Error> {
 /// Seconds for which a sign-in counts as recent.
 pub const RECENT_SECONDS: i64 = 15 * 60;
 
-/// Refuses everything but a person who proved who they are just now.
+/// Refuses all callers except users who have recently proved their identity.
 ///
 /// # Errors
 /// [`Error::Forbidden`] or [`Error::SignInAgain`].
@@ -174,8 +173,8 @@ pub fn recent_person_only(ctx: &Ctx) -> Result<(), Error> {
     }
 }
 
-/// Refuses a person who did not prove just now who they are. A key is not asked:
-/// its scope was given for this.
+/// Refuses a user who has not recently proved their identity. A key is not refused,
+/// because its scope was given for this.
 ///
 /// # Errors
 /// [`Error::SignInAgain`].
@@ -199,8 +198,8 @@ pub fn refuse_project_keys(ctx: &Ctx) -> Result<(), Error> {
     }
 }
 
-/// Refuses keys that are limited to organizations: what they would create is
-/// beyond their limits.
+/// Refuses keys that are limited to organizations: a new organization would be outside
+/// their limits.
 ///
 /// # Errors
 /// [`Error::Forbidden`].
@@ -213,7 +212,7 @@ pub fn refuse_organization_keys(ctx: &Ctx) -> Result<(), Error> {
     }
 }
 
-/// Whether the limits of the actor's key leave this organization visible.
+/// Whether the limits of the actor's key include this organization.
 #[must_use]
 pub fn organization_in_limits(ctx: &Ctx, organization: OrganizationId) -> bool {
     match &ctx.actor {
@@ -224,7 +223,7 @@ pub fn organization_in_limits(ctx: &Ctx, organization: OrganizationId) -> bool {
     }
 }
 
-/// Whether the limits of the actor's key leave this project visible.
+/// Whether the limits of the actor's key include this project.
 #[must_use]
 pub fn project_in_limits(ctx: &Ctx, organization: OrganizationId, project: ProjectId) -> bool {
     let project_fits = match &ctx.actor {

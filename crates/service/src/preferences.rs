@@ -1,7 +1,7 @@
-//! How the caller wants the pages to be.
+//! How pages look for the caller.
 //!
-//! What belongs here: what may be chosen. What does not: the theme (`users`),
-//! and how pages follow the choice.
+//! What belongs here: the valid choices. What does not: the theme (`users`), and how
+//! pages follow the choice.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use weir_store::preferences as rows;
 use crate::ctx::Ctx;
 use crate::{Core, Result, projects};
 
-/// Preferences.
+/// The service for preferences.
 #[derive(Clone)]
 pub struct Preferences {
     core: Arc<Core>,
@@ -25,7 +25,7 @@ impl Preferences {
         Self { core }
     }
 
-    /// What the caller has chosen, or the beginning.
+    /// The choices of the caller, or the defaults.
     ///
     /// # Errors
     /// [`crate::Error::MissingScope`].
@@ -34,7 +34,7 @@ impl Preferences {
         Ok(rows::get(&self.core.store, ctx.user()).await?.unwrap_or_default())
     }
 
-    /// Keeps what the caller chooses.
+    /// Stores the choices of the caller.
     ///
     /// # Errors
     /// [`crate::Error::MissingScope`].
@@ -44,8 +44,8 @@ impl Preferences {
     }
 }
 
-/// Preferences from the words of a form: the zone `browser` or an IANA name, and
-/// the word of a form of numbers.
+/// Preferences from the fields of a form: the zone `browser` or an IANA name, and the
+/// name of a number format.
 ///
 /// # Errors
 /// `invalid_choice` at `zone` or `numbers`.

@@ -1,8 +1,8 @@
-//! Projects: entering one, listing, creating, changing, deleting
-//! (API-26), and what capture needs to know of them.
+//! Projects: entering one, listing, creating, changing, deleting (API-26), and the
+//! rules that capture needs.
 //!
-//! What belongs here: what a project is to its caller. What does not: levels
-//! and scopes (`policy`), stored events (`events`), keys and the organization of
+//! What belongs here: reading and changing a project for its caller. What does not:
+//! levels and scopes (`policy`), stored events (`events`), keys and the organization of
 //! a project (`projects::tokens`, `projects::moving`).
 
 mod checklist;
@@ -41,24 +41,24 @@ pub use traffic::KeyTraffic;
 
 use traffic::Traffic;
 
-/// What a caller without a current project hears.
+/// The message for a caller without a current project.
 pub const NO_CURRENT: &str = "Project not found.";
 
-/// What capture needs to know of a project.
+/// The rules of a project that capture needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProjectRules {
     /// The project.
     pub id: ProjectId,
-    /// Whether client addresses are left out of events.
+    /// Whether IP addresses of clients are removed from events.
     pub anonymize_ips: bool,
     /// Whether events have no persons.
     pub person_processing_opt_out: bool,
-    /// When the key that led here stops working; `None`: never.
+    /// When the key of the request stops working; `None`: never.
     pub ends_at: Option<Timestamp>,
 }
 
 impl ProjectRules {
-    /// Whether the key that led here works.
+    /// Whether the key of the request works at this time.
     #[must_use]
     pub fn work_at(&self, now: Timestamp) -> bool {
         self.ends_at.is_none_or(|end| now < end)
@@ -76,7 +76,7 @@ impl From<ProjectRulesRow> for ProjectRules {
     }
 }
 
-/// Projects.
+/// The service for projects.
 #[derive(Clone)]
 pub struct Projects {
     core: Arc<Core>,
@@ -91,9 +91,8 @@ impl Projects {
     /// Proves that the actor may see the project: a number or `@current`.
     ///
     /// # Errors
-    /// [`Error::NotFound`], the same for an id that is malformed, unknown, of
-    /// another's project or outside the key's limits;
-    /// [`Error::SecondFactorMissing`].
+    /// [`Error::NotFound`], the same for an id that is malformed, unknown, of a project
+    /// of others or outside the key's limits; [`Error::SecondFactorMissing`].
     pub async fn enter(&self, ctx: &Ctx, id: &str) -> Result<ProjectCtx> {
         let (row, missing) = if id == "@current" {
             (current::project(&self.core, ctx).await?, NO_CURRENT)
@@ -145,8 +144,8 @@ impl Projects {
         Ok(Paged { count, results: found.into_iter().map(|row| row.brief).collect() })
     }
 
-    /// Adds a project with these settings. The caller looks at it from now on: the
-    /// account and the session, if there is one; other sessions stay where they are.
+    /// Adds a project with these settings. It becomes the current project of the user,
+    /// and of the session if there is one. Other sessions keep their current project.
     ///
     /// # Errors
     /// [`Error::MissingScope`], [`Error::Forbidden`] below administrator and
@@ -189,7 +188,7 @@ impl Projects {
         let change = checked(patch)?;
         let (store, org) = (&self.core.store, &project.org);
         let before = self.row(project).await?;
-        // A change that names nothing is no change, of `updated_at` neither.
+        // An empty change is no change; `updated_at` stays too.
         if change == ProjectChange::default() {
             return self.show(org, before).await;
         }
@@ -203,7 +202,7 @@ impl Projects {
         self.show(org, row.ok_or(Error::NotFound(NOT_FOUND))?).await
     }
 
-    /// Deletes the project. Its keys stop working at once; stored events are
+    /// Deletes the project. Its keys stop working immediately; stored events are
     /// removed in the background.
     ///
     /// # Errors
@@ -226,8 +225,7 @@ impl Projects {
         Ok(())
     }
 
-    /// The tokens that work, of all projects, for the cache that capture looks them
-    /// up in.
+    /// The working tokens of all projects, for the cache of capture.
     ///
     /// # Errors
     /// Any failure of the store.
@@ -238,7 +236,7 @@ impl Projects {
         Ok(all.filter(|(_, rules)| rules.work_at(now)).collect())
     }
 
-    /// The project that this token belongs to, while the token works.
+    /// The project of this token, while the token works.
     ///
     /// # Errors
     /// Any failure of the store.
@@ -248,8 +246,7 @@ impl Projects {
         Ok(found.filter(|rules| rules.work_at(now)))
     }
 
-    /// The project as it is stored, while it is in the organization that it was
-    /// entered through.
+    /// The stored project, while it is in the organization that it was entered through.
     async fn row(&self, project: &ProjectCtx) -> Result<ProjectRow> {
         let row = rows::find(&self.core.store, project.project).await?;
         let row = row.filter(|row| row.brief.organization == project.org.organization);
@@ -258,7 +255,8 @@ impl Projects {
 
     async fn show(&self, org: &OrgCtx, row: ProjectRow) -> Result<Project> {
         let group_types = groups::types(&self.core.store, row.brief.id).await?;
-        // Whoever may replace them may see them; a key that only reads may not.
+        // A caller who may replace the secret keys may see them. A key that only reads
+        // cannot see them.
         let secrets = match policy::check(org, Action::ResetProjectKeys) {
             Ok(()) => self.secrets(&row)?,
             Err(_refused) => ProjectSecrets::default(),
@@ -310,19 +308,19 @@ fn week_start_day(day: i64) -> Result<i64, FieldError> {
     Err(validate::invalid_choice("week_start_day", &day))
 }
 
-/// A time zone by its IANA name, in the one spelling that the table has.
+/// A time zone by its IANA name, in the spelling of the table.
 ///
 /// # Errors
 /// `invalid_choice` at `timezone`.
 pub fn timezone(name: String) -> Result<String, FieldError> {
     match weir_schedule::zone_name(&name) {
         Some(known) if known == name => Ok(name),
-        // The look-up takes any case.
+        // The look-up ignores case, the result does not.
         Some(_) | None => Err(validate::invalid_choice("timezone", &name)),
     }
 }
 
-/// The entry about a project.
+/// The audit entry about a project.
 fn told(org: &OrgCtx, row: &ProjectRow, deed: Deed, changes: Changes) -> Entry {
     let about = About {
         subject: Subject::Project,
@@ -333,7 +331,7 @@ fn told(org: &OrgCtx, row: &ProjectRow, deed: Deed, changes: Changes) -> Entry {
     activity::entry(&org.ctx, org.organization, about, deed, changes)
 }
 
-/// What a change makes of the fields that people know.
+/// The changed fields for the audit entry.
 fn changes(before: &ProjectRow, change: &ProjectChange) -> Changes {
     fn value<'a, T>(before: &'a T, after: &'a Option<T>) -> &'a T {
         after.as_ref().unwrap_or(before)

@@ -1,10 +1,10 @@
 //! Roles of an organization (API-44): names for groups of its members.
 //!
-//! What belongs here: who may change roles and who has one. What does not: what a
-//! member may do, which follows from the level alone (`policy`).
+//! What belongs here: who may change roles and who has one. What does not: permissions
+//! of a member, which depend only on the level (`policy`).
 //!
-//! Who has left the organization has no role in it any more, and gets none back by
-//! coming again: a place counts while the member is the one who got it.
+//! A user who has left the organization has no role in it any more, and gets none back
+//! by joining again: a role counts only for the membership that it was given to.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,16 +27,16 @@ use crate::error::{Error, NOT_FOUND};
 use crate::policy::{self, Action};
 use crate::{Core, Result, members, users};
 
-/// How often a change is tried again when others change the same role.
+/// How often a change is retried after a concurrent change of the role.
 const TRIES: usize = 5;
 
-/// Roles.
+/// The service for roles.
 #[derive(Clone)]
 pub struct Roles {
     core: Arc<Core>,
 }
 
-/// A role that the actor may change, as it was when that was found out.
+/// A role that the actor may change, as stored at the time of the check.
 #[derive(Debug, Clone)]
 pub struct Changeable(RoleRow);
 
@@ -68,7 +68,7 @@ impl Roles {
         self.show(org, row).await
     }
 
-    /// Refuses who may not change the roles of the organization.
+    /// Refuses a caller who is not allowed to change the roles of the organization.
     ///
     /// # Errors
     /// [`Error::MissingScope`]; [`Error::Forbidden`] below administrator.
@@ -76,7 +76,7 @@ impl Roles {
         policy::check(org, Action::UpdateOrganization)
     }
 
-    /// Adds a role that nobody has.
+    /// Adds a role without members.
     ///
     /// # Errors
     /// As [`Roles::may_manage`]; [`Error::Invalid`] for a name that is taken, and for
@@ -109,7 +109,7 @@ impl Roles {
         Ok(Changeable(self.find(org, role).await?))
     }
 
-    /// Gives a role another name.
+    /// Renames a role.
     ///
     /// # Errors
     /// [`Error::Invalid`] for a name that is taken.
@@ -141,7 +141,7 @@ impl Roles {
         Ok(rows::delete(&self.core.store, org.organization, row.id, &[told]).await?)
     }
 
-    /// Who has a role, in the order in which they got it.
+    /// The members with a role, in the order in which they got it.
     ///
     /// # Errors
     /// [`Error::MissingScope`]; [`Error::NotFound`].
@@ -155,7 +155,7 @@ impl Roles {
         Ok(page.of(members))
     }
 
-    /// One of them.
+    /// One member with a role.
     ///
     /// # Errors
     /// [`Error::MissingScope`]; [`Error::NotFound`].
@@ -168,7 +168,7 @@ impl Roles {
     /// Gives a member of the organization a role.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for who is no member, or has the role.
+    /// [`Error::Invalid`] for a user who is not a member, or has the role already.
     pub async fn add(
         &self,
         org: &OrgCtx,
@@ -199,10 +199,10 @@ impl Roles {
         Ok(shown(row.id, &new, &member))
     }
 
-    /// Takes a role away from somebody, by the id of their place in it.
+    /// Takes a role away from a member, by the id of the role membership.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for who has it no more.
+    /// [`Error::NotFound`] for a member who does not have it any more.
     pub async fn remove(&self, org: &OrgCtx, changeable: Changeable, id: &str) -> Result<()> {
         let change = |row: &mut RoleRow| {
             let before = row.members.len();
@@ -215,7 +215,7 @@ impl Roles {
         self.change(org, changeable, change).await.map(drop)
     }
 
-    /// Changes a role, again when somebody else did meanwhile.
+    /// Changes a role. Retries after a concurrent change.
     async fn change(
         &self,
         org: &OrgCtx,
@@ -290,7 +290,8 @@ impl Roles {
     }
 }
 
-/// Whether somebody who got a role is still the member who got it.
+/// Whether a role was given to this membership, and not to an earlier one of the same
+/// user.
 fn counts(place: &RoleMemberRow, member: &MemberRow) -> bool {
     member.joined_at <= place.joined_at
 }

@@ -1,12 +1,12 @@
-//! Encryption at rest: secrets of organizations are sealed before the store
-//! sees them (SEC-22, ADR 7).
+//! Encryption at rest: secrets of organizations are sealed before they reach the store
+//! (SEC-22, ADR 7).
 //!
-//! What belongs here: which key seals, sealing and opening, going over to
-//! another key. What does not: where the operator keeps the key (the binary),
-//! and which values are secret (each resource).
+//! What belongs here: which key seals, sealing and opening, changing to another key.
+//! What does not: where the operator keeps the key (the binary), and which values are
+//! secret (each resource).
 //!
-//! A sealed text opens only at the [`Place`] that it was sealed for: copied to
-//! another record, field or organization it is refused.
+//! A sealed text opens only at the [`Place`] that it was sealed for. A copy in another
+//! record, field or organization is refused.
 
 mod cipher;
 mod key;
@@ -28,19 +28,19 @@ use crate::Result;
 use crate::error::Error;
 use cipher::Cipher;
 
-/// A secret, opened: wiped when it is dropped. It cannot be printed or written
-/// out by accident, for it has neither `Debug` nor `Serialize`.
+/// An opened secret, wiped when it is dropped. It has neither `Debug` nor `Serialize`,
+/// so that it cannot be printed or written by accident.
 pub struct Plain(Zeroizing<Vec<u8>>);
 
 impl Plain {
-    /// The secret itself, for the one place that needs it.
+    /// The secret, for the one caller that needs it.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }
 }
 
-/// Where a sealed text stands.
+/// Where a sealed text is stored: its field, its record and its organization.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     field: SealedField,
@@ -68,17 +68,17 @@ pub trait KeySource: Send + Sync {
     /// [`KeyError::Source`] when there is one that cannot be used.
     fn find(&self) -> Result<Option<MasterKey>, KeyError>;
 
-    /// Makes a key, at first need, and keeps it.
+    /// Makes a key when one is needed for the first time, and stores it.
     ///
     /// # Errors
-    /// [`KeyError::Source`] when it cannot be kept.
+    /// [`KeyError::Source`] when it cannot be stored.
     fn make(&self) -> Result<MasterKey, KeyError>;
 
-    /// Where it is looked for, for people.
+    /// A description of the source for the operator, such as a path.
     fn told(&self) -> String;
 }
 
-/// A key that nobody keeps: for a store in memory, which ends with it.
+/// A key that is not stored: for a store in memory.
 #[derive(Debug)]
 pub struct PassingKey;
 
@@ -121,13 +121,13 @@ pub enum KeyError {
         expected: String,
         /// Id of the key that was found.
         found: String,
-        /// Where.
+        /// Where it was found.
         place: String,
     },
     /// Some secrets are sealed with one key and some with another.
     #[error("a change of the master key was cut short; run `weir rotate-key` again to end it")]
     Unfinished,
-    /// The key cannot be read or kept.
+    /// The key cannot be read or stored.
     #[error("{0}")]
     Source(String),
     /// The store failed.
@@ -135,7 +135,7 @@ pub enum KeyError {
     Store(#[from] weir_store::Error),
 }
 
-/// Seals and opens. Clones share one key.
+/// Seals and opens secrets. Clones share one key.
 #[derive(Clone)]
 pub struct Sealer(Arc<Inner>);
 
@@ -146,13 +146,13 @@ struct Inner {
 }
 
 impl Sealer {
-    /// A sealer with the key of `source`. When nothing was ever sealed no key is
-    /// needed yet; one is made at first need.
+    /// A sealer with the key of `source`. As long as nothing was sealed no key is
+    /// needed. The first use makes one.
     ///
     /// # Errors
     /// [`KeyError`] when secrets are stored that could not be opened.
     pub async fn start(store: Store, source: Box<dyn KeySource>) -> Result<Self, KeyError> {
-        // A key that cannot be used is told now, not at first need.
+        // A key that cannot be used is reported now, not at the first use.
         let found = source.find()?;
         let cipher = match rows::in_use(&store).await? {
             None => None,
@@ -171,23 +171,23 @@ impl Sealer {
         Ok(Self(Arc::new(inner)))
     }
 
-    /// A sealer without a key, for work that touches no secrets.
+    /// A sealer without a key, for work with no secrets.
     #[must_use]
     pub fn without_key(store: Store) -> Self {
         Self(Arc::new(Inner { store, source: None, cipher: OnceCell::new() }))
     }
 
-    /// The sealed text of a secret, for this place alone.
+    /// Seals a secret for this place only.
     ///
     /// # Errors
-    /// [`Error::Internal`] when there is no key and none can be made; any
-    /// failure of the store at first need.
+    /// [`Error::Internal`] when there is no key and none can be made; any failure of
+    /// the store at the first use.
     pub async fn seal(&self, place: &Place, plain: &[u8]) -> Result<String> {
         let cipher = self.0.cipher.get_or_try_init(|| self.first_key()).await?;
         cipher.seal(place, plain)
     }
 
-    /// The secret of a sealed text.
+    /// Opens a sealed text.
     ///
     /// # Errors
     /// [`Error::Internal`] when the text was not sealed for this place with the
@@ -197,7 +197,7 @@ impl Sealer {
         self.0.cipher.get().ok_or_else(no_key)?.open(place, sealed)
     }
 
-    /// The key that is used from now on, noted before anything is sealed with
+    /// The key that is used from now on. It is recorded before anything is sealed with
     /// it.
     async fn first_key(&self) -> Result<Cipher> {
         let told = |error: KeyError| match error {

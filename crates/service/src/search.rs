@@ -1,8 +1,7 @@
-//! Finding things by name: what the caller may see, over all of their
-//! organizations.
+//! Finding resources by name, in all organizations of the caller.
 //!
-//! What belongs here: what fits, and how much of it is told. What does not: the
-//! addresses of pages (the web app).
+//! What belongs here: which resources match, and how many are returned. What does not:
+//! the addresses of pages (the web app).
 
 use std::sync::Arc;
 
@@ -20,28 +19,29 @@ use crate::plugins::Plugins;
 use crate::policy::{self, Action};
 use crate::{Core, Result};
 
-/// How many things of each kind are told.
+/// The maximum number of results of each kind.
 pub const MOST: usize = 8;
-/// Organizations whose members, exports and plugins are looked at: their names
-/// and those of projects are known, the rest is read one by one.
+/// The maximum number of organizations whose members, exports and plugins are searched.
+/// The names of organizations and projects are already known; the rest is read for each
+/// organization.
 const READ: usize = 200;
-/// A list without an end: what is looked for may be anywhere in it.
+/// A page without a limit, because a match can be anywhere in the list.
 const ALL: Page = Page { limit: u64::MAX, offset: 0 };
 
-/// What was found.
+/// A result of a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hit {
-    /// What it is.
+    /// The kind of the resource, with its id.
     pub kind: Kind,
     /// Its name.
     pub name: String,
-    /// The organization that it belongs to, or is.
+    /// The organization of the resource, or the organization that was found.
     pub organization: OrganizationId,
-    /// The name of that.
+    /// The name of that organization.
     pub organization_name: String,
 }
 
-/// What sort of thing was found.
+/// The kind of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// An organization.
@@ -56,7 +56,7 @@ pub enum Kind {
     Plugin(Group, PluginId),
 }
 
-/// A text that is looked for: every word of it must be there, in any case.
+/// The words of a search: a text must contain every word, in any case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted(Vec<String>);
 
@@ -67,13 +67,13 @@ impl Wanted {
         Self(text.split_whitespace().map(str::to_lowercase).collect())
     }
 
-    /// Whether there is nothing to look for.
+    /// Whether there are no words.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether a text has all of the words.
+    /// Whether a text contains all of the words.
     #[must_use]
     pub fn fits(&self, text: &str) -> bool {
         let text = text.to_lowercase();
@@ -81,7 +81,7 @@ impl Wanted {
     }
 }
 
-/// Search.
+/// The service for searching.
 #[derive(Clone)]
 pub struct Search {
     core: Arc<Core>,
@@ -92,7 +92,7 @@ impl Search {
         Self { core }
     }
 
-    /// What fits, by kind; nothing when nothing is looked for.
+    /// The results by kind; none without a word.
     ///
     /// # Errors
     /// [`Error::MissingScope`], [`Error::Forbidden`] for keys that are limited
@@ -129,8 +129,8 @@ impl Search {
             }
             let org = match organizations::enter(&self.core, ctx, one.id).await {
                 Ok(org) => org,
-                // It asks for a second factor first, or is gone since it was listed; the
-                // others are searched all the same.
+                // It requires a second factor, or was deleted since it was listed. The
+                // other organizations are still searched.
                 Err(Error::SecondFactorMissing | Error::NotFound(_)) => continue,
                 Err(error) => return Err(error),
             };
@@ -140,7 +140,7 @@ impl Search {
                 organization: one.id,
                 organization_name: one.name.clone(),
             };
-            // Of what is full no more is read.
+            // A kind with enough results is not read any more.
             if members.len() < MOST {
                 members.extend(self.members(&org, wanted).await?.into_iter().map(hit));
             }
@@ -177,7 +177,7 @@ impl Search {
         Ok(fitting.map(|row| (Kind::Export(row.id), row.name)).collect())
     }
 
-    /// Where an organization may not even see plugins, none is found.
+    /// The matching plugins; none where the organization is not allowed to see plugins.
     async fn plugins(&self, org: &OrgCtx, wanted: &Wanted) -> Result<Vec<(Kind, String)>> {
         let plugins = Plugins::new(Arc::clone(&self.core));
         let mut fitting: Vec<(Kind, String)> = Vec::new();
@@ -189,7 +189,7 @@ impl Search {
             };
             for plugin in found {
                 let name = plugin.fields.name.unwrap_or_default();
-                // One that several groups list is told once.
+                // A plugin in several groups is returned once.
                 let known = fitting
                     .iter()
                     .any(|(kind, _)| matches!(kind, Kind::Plugin(_, id) if *id == plugin.id));
@@ -221,7 +221,7 @@ mod tests {
     async fn people_find_what_they_see() {
         let services = set_up().await;
         let ada = ada(&services).await;
-        // What is made in the same moment has no order that a test could know.
+        // Records of the same moment have no defined order.
         let later = Ctx { now: ada.now.plus_seconds(1), ..ada.clone() };
         let second = organization(&services, &later, "Tea House").await;
         let found = services.search.find(&ada, &Wanted::new("tea")).await.unwrap();

@@ -1,7 +1,7 @@
 //! Random values and their text forms: tokens, keys, hashes.
 //!
-//! What belongs here: where randomness comes from and how a secret is written.
-//! What does not: what a secret opens.
+//! What belongs here: the source of randomness, and how a secret is written. What does
+//! not: what a secret opens (each resource).
 
 use std::fmt;
 
@@ -10,21 +10,21 @@ use weir_model::keys;
 
 use crate::error::Error;
 
-/// Digits of base62, in the order of the wire (API-15).
+/// Digits of base62, in the order that the API uses (API-15).
 const DIGITS: &[u8; 62] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-/// A secret text. Its `Debug` shows nothing of it.
+/// A secret text. Its `Debug` does not show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// The text itself: for the one place that hands it out.
+    /// The text, for the one caller that returns it.
     #[must_use]
     pub fn reveal(self) -> String {
         self.0
     }
 
-    /// The form that is stored.
+    /// The stored form: the SHA-256 of the text.
     #[must_use]
     pub fn hash(&self) -> String {
         sha256_hex(&self.0)
@@ -43,7 +43,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Random bytes of the operating system.
+/// Random bytes from the operating system.
 pub(crate) fn random<const N: usize>() -> Result<[u8; N], Error> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes)
@@ -61,8 +61,8 @@ pub(crate) fn is_token(text: &str) -> bool {
     (1..=64).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
-/// What the address of an app for visited pages has in it: it cannot be guessed, and
-/// is told to every visitor.
+/// The random part of a site app's URL. It cannot be guessed, and every visitor gets
+/// it.
 pub(crate) fn web_token() -> Result<String, Error> {
     Ok(base62(&random::<16>()?))
 }
@@ -82,12 +82,12 @@ pub(crate) fn project_secret() -> Result<String, Error> {
     Ok(format!("{}{}", keys::PROJECT_SECRET_PREFIX, base62(&random::<35>()?)))
 }
 
-/// A random name that says nothing and opens nothing.
+/// A random name without a meaning. It opens nothing.
 pub(crate) fn name() -> Result<String, Error> {
     Ok(base62(&random::<32>()?))
 }
 
-/// Random lower-case letters, not for secrets: the first of the alphabet are a
+/// Random lower-case letters, not for secrets: the first letters of the alphabet are a
 /// little more likely.
 pub(crate) fn letters<const N: usize>() -> Result<String, Error> {
     Ok(random::<N>()?.iter().map(|byte| char::from(b'a' + byte % 26)).collect())
@@ -105,7 +105,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
-/// The bytes that hexadecimal digits stand for.
+/// The bytes of hexadecimal digits.
 pub(crate) fn unhex(text: &str) -> Option<Vec<u8>> {
     let nibble = |c: u8| char::from(c).to_digit(16).and_then(|d| u8::try_from(d).ok());
     let pairs = text.as_bytes().chunks(2);

@@ -1,8 +1,8 @@
-//! Sessions of visitors, worked out from stored events (ING-54).
+//! Sessions of visitors, computed from stored events (ING-54).
 //!
-//! What belongs here: finding the events of a person and grouping them. What
-//! does not: what a session is and which count (`weir_model::sessions`); the
-//! sign-in sessions of the web app (`identity`).
+//! What belongs here: finding the events of a person and grouping them. What does not:
+//! what a session is and which sessions count (`weir_model::sessions`); the sign-in
+//! sessions of the web app (`identity`).
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -19,16 +19,16 @@ use weir_store::{events, persons};
 use crate::ctx::ProjectCtx;
 use crate::{Core, Result};
 
-/// The newest events of a person that are looked at.
+/// The maximum number of events of a person that are read, newest first.
 pub const EVENTS: usize = 5_000;
-/// Distinct ids of a person that are looked at.
+/// The maximum number of distinct ids of a person that are read.
 pub const IDS: usize = 16;
-/// Events that are read at a time.
+/// How many events one query reads.
 const PAGE: usize = 250;
 /// Every id is read at least once.
 const _: () = assert!(IDS * PAGE <= EVENTS);
 
-/// Sessions.
+/// The service for sessions of visitors.
 #[derive(Clone)]
 pub struct Sessions {
     core: Arc<Core>,
@@ -37,12 +37,12 @@ pub struct Sessions {
 /// A page of sessions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionPage {
-    /// The sessions that count, the newest first.
+    /// The sessions that count, newest first.
     pub sessions: Paged<Session>,
     /// How many session ids do not count, by reason.
     pub not_counted: BTreeMap<NotCounted, u64>,
-    /// There are older events than were looked at: only sessions that were begun
-    /// after this time are there. `None`: all events were looked at.
+    /// There are older events that were not read, so the answer contains only sessions
+    /// that began after this time. `None`: all events were read.
     pub since: Option<Timestamp>,
 }
 
@@ -51,9 +51,9 @@ impl Sessions {
         Self { core }
     }
 
-    /// The sessions of the person that a distinct id leads to: somebody who is
-    /// identified in the middle of a session has it under two ids. Looks at the
-    /// newest [`EVENTS`] events of at most [`IDS`] distinct ids.
+    /// The sessions of the person behind a distinct id: a user who is identified in the
+    /// middle of a session has it under two ids. Reads the newest [`EVENTS`] events of
+    /// at most [`IDS`] distinct ids.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -82,8 +82,8 @@ impl Sessions {
         Ok(SessionPage { sessions, not_counted, since })
     }
 
-    /// The distinct ids to look at: the one that was asked for, the person's main
-    /// one, and those that joined it last.
+    /// The distinct ids to read: the requested one, the main one of the person, and
+    /// those that joined it last.
     async fn ids(&self, project: ProjectId, distinct_id: &str) -> Result<Vec<String>> {
         let person = persons::first_id(project, distinct_id);
         let mut found = persons::resolve(&self.core.store, project, [person]).await?;
@@ -99,8 +99,8 @@ impl Sessions {
         Ok(ids)
     }
 
-    /// The newest events of these distinct ids by session id, and down to which
-    /// time they are complete; `None`: altogether.
+    /// The newest events of these distinct ids by session id, and the time since which
+    /// they are complete; `None`: they are complete from the beginning.
     async fn newest(
         &self,
         project: ProjectId,
@@ -110,7 +110,8 @@ impl Sessions {
         let of = |distinct_id| EventQuery { distinct_id: Some(distinct_id), ..Default::default() };
         let mut open: Vec<EventQuery> = ids.into_iter().map(of).collect();
         let mut room = EVENTS;
-        // The id that is least far back goes on, so that all come equally far.
+        // The id whose events reach back least is read next, so that all reach equally
+        // far back.
         while room > 0
             && let Some(at) = (0..open.len()).max_by_key(|at| open.get(*at).map(reaches))
         {
@@ -132,14 +133,14 @@ impl Sessions {
     }
 }
 
-/// Higher than that of a query that is further back; one that has not begun is
-/// not back at all.
+/// Greater for a query that reaches less far back. A query that has not begun is the
+/// greatest.
 fn reaches(query: &EventQuery) -> (bool, Option<Timestamp>) {
     (query.before.is_none(), query.before)
 }
 
-/// What a session needs of an event, with the session's id; `None`: it names
-/// none. An id that is no text is kept as what it is, so that it is counted.
+/// The data that a session needs of an event, with the session id; `None`: the event
+/// has no session id. An id that is not a text is kept as JSON, so that it is counted.
 fn read(event: StoredEvent) -> Option<(String, SessionEvent)> {
     let mut properties: Value = serde_json::from_str(&event.properties).ok()?;
     let mut take = |name: &str| properties.get_mut(name).map(Value::take);

@@ -23,10 +23,10 @@ use crate::plugins::code::{CodeFault, DryTrial, Fetched, Looked, PluginCode};
 use crate::sealing::{PassingKey, Sealer};
 use crate::{Clock, Services};
 
-/// The password of everybody.
+/// The password of every user.
 pub(crate) const PASSWORD: &str = "plum-otter-violin-93";
 
-/// What Ada enters at the set-up.
+/// The input of Ada at the set-up.
 pub(crate) fn setup_input() -> SetupInput {
     SetupInput {
         first_name: "Ada".to_owned(),
@@ -37,20 +37,20 @@ pub(crate) fn setup_input() -> SetupInput {
     }
 }
 
-/// An instance that nobody has set up.
+/// An instance before the set-up.
 pub(crate) async fn empty() -> Services {
     let store = Store::open(&Location::Memory, Settings::default()).await.unwrap();
     let clock = Clock::fixed(Timestamp::from_micros(1_760_000_000_123_456));
     let sealer = Sealer::start(store.clone(), Box::new(PassingKey)).await.unwrap();
     let services = Services::with_sealer(store, clock, HashParameters::cheapest(), sealer);
-    // For the whole test: services do not keep it.
+    // It lives for the whole test run, because services hold only a weak reference.
     static CODE: LazyLock<Arc<dyn PluginCode>> = LazyLock::new(|| Arc::new(StandIn));
     services.plugins.ask(&CODE);
     services
 }
 
-/// Looks at code without running it: a line `export name` is a method, and a line
-/// `fault` is wrong. Other hosts have one plugin.
+/// Inspects code without running it: a line `export name` is a method, and a line
+/// `fault` is a fault. Other hosts have one plugin.
 struct StandIn;
 
 #[async_trait]
@@ -127,7 +127,7 @@ pub(crate) async fn set_up() -> Services {
     services
 }
 
-/// The same data under services that remember nothing.
+/// The same data in services with empty memory.
 pub(crate) fn restarted(services: &Services) -> Services {
     let store = services.organizations.store().clone();
     Services::with_hashing(store, services.clock.clone(), HashParameters::cheapest())
@@ -140,7 +140,7 @@ pub(crate) async fn ada(services: &Services) -> Ctx {
     services.identity.session(&session.token, "request".to_owned()).await.unwrap().unwrap()
 }
 
-/// Another person, who belongs to nothing.
+/// Another user, without an organization.
 pub(crate) async fn stranger(services: &Services, name: &str) -> Ctx {
     let store = services.organizations.store();
     let now = services.clock.now();
@@ -169,14 +169,14 @@ pub(crate) async fn stranger(services: &Services, name: &str) -> Ctx {
     person(services, row.id)
 }
 
-/// A person whose session was opened just now.
+/// A user whose session was opened just now.
 pub(crate) fn person(services: &Services, user: UserId) -> Ctx {
     let now = services.clock.now();
     let actor = Actor::Session { user, session: "test".to_owned(), signed_in_at: now };
     Ctx { actor, now, request_id: "request".to_owned() }
 }
 
-/// Makes a person a member.
+/// Makes a user a member.
 pub(crate) async fn join(
     services: &Services,
     organization: OrganizationId,
@@ -190,13 +190,13 @@ pub(crate) async fn join(
         .unwrap();
 }
 
-/// A new organization of this person.
+/// A new organization of this user.
 pub(crate) async fn organization(services: &Services, ctx: &Ctx, name: &str) -> OrganizationId {
     let input = OrganizationInput::named("name", name).unwrap();
     services.organizations.create(ctx, input).await.unwrap().id
 }
 
-/// A key of this person with all scopes.
+/// The input of a key with all scopes.
 pub(crate) fn key_input() -> PersonalKeyInput {
     PersonalKeyInput {
         label: "test".to_owned(),
@@ -207,7 +207,7 @@ pub(crate) fn key_input() -> PersonalKeyInput {
     }
 }
 
-/// The context of a new key of this person.
+/// The context of a new key of this user.
 pub(crate) async fn key(services: &Services, ctx: &Ctx, input: PersonalKeyInput) -> Ctx {
     let value = services.keys.create(ctx, input).await.unwrap().value.unwrap();
     services.keys.authenticate(&value, "Authorization header", "request".to_owned()).await.unwrap()

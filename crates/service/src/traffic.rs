@@ -1,8 +1,8 @@
-//! What reaches a project, counted by the minute: for people to look at.
+//! The traffic of a project, counted by the minute, for pages.
 //!
-//! What belongs here: which counts make up a range, comparing it with the one
-//! before, who may see what is about the instance; writing what was counted.
-//! What does not: counting (`weir-ingest`, and the server for requests).
+//! What belongs here: which counts belong to a range, comparing it with the range
+//! before, who may see counts of the instance; writing the counts. What does not:
+//! counting (`weir-ingest`, and the server for requests).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,29 +17,29 @@ use crate::policy::{self, Action};
 use crate::{Core, Result};
 
 const DAY_SECONDS: i64 = 24 * 60 * 60;
-/// Steps of a window that is freely chosen, at most.
+/// The maximum number of steps of a freely chosen window.
 const STEPS: i64 = 168;
 
-/// How far back one looks.
+/// How far back a range goes from now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Range {
-    /// An hour, by minutes.
+    /// An hour, by minute.
     Hour,
     /// Six hours, by five minutes.
     SixHours,
-    /// A day, by quarters of an hour.
+    /// A day, by quarter of an hour.
     Day,
-    /// Seven days, by hours.
+    /// Seven days, by hour.
     Week,
     /// 30 days, by six hours.
     Month,
 }
 
 impl Range {
-    /// All of them, the shortest first.
+    /// All ranges, the shortest first.
     pub const ALL: [Self; 5] = [Self::Hour, Self::SixHours, Self::Day, Self::Week, Self::Month];
 
-    /// Its name in an address.
+    /// The name of the range in a URL.
     #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
@@ -57,7 +57,8 @@ impl Range {
         Self::ALL.into_iter().find(|range| range.text() == text)
     }
 
-    /// What is counted together, in units that are kept, and how often.
+    /// The unit of the stored counts, how many units a step has, and how many steps
+    /// there are.
     const fn shape(self) -> (Unit, i64, i64) {
         match self {
             Self::Hour => (Unit::Minute, 1, 60),
@@ -69,7 +70,7 @@ impl Range {
     }
 }
 
-/// Which time one looks at.
+/// The window of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Window {
     /// A range that ends now.
@@ -109,7 +110,8 @@ impl Window {
     }
 }
 
-/// What is counted together: so many times so many units, from one of them on.
+/// The steps of a window: a unit, how many units a step has, how many steps, and the
+/// first unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Steps {
     unit: Unit,
@@ -132,36 +134,38 @@ const fn kept(unit: Unit) -> i64 {
     }
 }
 
-/// Whether counts from this unit on are kept.
+/// Whether counts since this unit are kept.
 fn is_kept(unit: Unit, from: i64, now: Timestamp) -> bool {
     from >= unit.at(now) - kept(unit)
 }
 
-/// What reached a project within a window.
+/// The traffic of a project in a window.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
-    /// Counts with the time at which each step begins, the oldest first.
+    /// The counts of each step with the time at which it begins, oldest first.
     pub steps: Vec<(Timestamp, Counts)>,
-    /// Seconds of a step.
+    /// Length of a step, in seconds.
     pub step_seconds: i64,
-    /// All of them together.
+    /// The sum of all steps.
     pub total: Counts,
-    /// The same for as long before; `None`: not asked for, or not kept.
+    /// The sum of an equally long window before this one; `None`: not requested, or not
+    /// kept.
     pub before: Option<Counts>,
-    /// Bytes that waited to be applied, of the whole instance, at most in each step.
+    /// The maximum number of bytes in each step that waited to be applied, for the
+    /// whole instance.
     pub waiting: Vec<u64>,
 }
 
-/// What is about the instance and not about a project.
+/// Counts of the instance that belong to no project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Strangers {
-    /// Refused requests of which no project is known, by code.
+    /// The number of refused requests without a known project, by code.
     pub refused: BTreeMap<String, u64>,
     /// Keys that no project has.
     pub keys: Vec<UnknownKey>,
 }
 
-/// Counts of traffic.
+/// The service for counts of traffic.
 #[derive(Clone)]
 pub struct Traffic {
     core: Arc<Core>,
@@ -172,7 +176,7 @@ impl Traffic {
         Self { core }
     }
 
-    /// What reached a project within a window.
+    /// The traffic of a project in a window.
     ///
     /// # Errors
     /// [`crate::Error::MissingScope`], or when the store cannot be read.
@@ -202,7 +206,7 @@ impl Traffic {
         Ok(Report { steps, step_seconds: unit.seconds() * width, total, before, waiting })
     }
 
-    /// When the latest event of a project came.
+    /// When the latest event of a project arrived.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -211,8 +215,8 @@ impl Traffic {
         Ok(page.events.first().map(|event| Timestamp::from_micros(event.received_at)))
     }
 
-    /// What was refused and is of no project, and keys that no project has;
-    /// `None`: it is not for this person, because others' senders may be in it.
+    /// Refused requests without a project, and unknown keys; `None`: the caller is not
+    /// staff. They can contain the addresses of senders to other projects.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -235,11 +239,11 @@ impl Traffic {
         Ok(Some(Strangers { refused, keys }))
     }
 
-    /// Writes what was counted since it was written last: background work of the
-    /// instance, to be called by one task only.
+    /// Writes the counts since the last write: background work of the instance. Only
+    /// one task may call it.
     ///
     /// # Errors
-    /// When the store cannot be written; a further call goes on.
+    /// When the store cannot be written; the next call continues.
     pub async fn write(&self) -> Result<()> {
         let store = &self.core.store;
         let mut pending = store.traffic().take();
@@ -258,10 +262,11 @@ impl Traffic {
         written
     }
 
-    /// Removes what is older than is kept: background work of the instance.
+    /// Removes counts that are older than their retention: background work of the
+    /// instance.
     ///
     /// # Errors
-    /// When the store cannot be read or written; a further call goes on.
+    /// When the store cannot be read or written; the next call continues.
     pub async fn forget(&self) -> Result<()> {
         let (store, now) = (&self.core.store, self.core.clock.now());
         let today = now.micros().div_euclid(DAY_SECONDS * 1_000_000);
@@ -274,7 +279,7 @@ impl Traffic {
         Ok(())
     }
 
-    /// Counts of a project, written or not, from one stretch to before another.
+    /// Counts of a project, written or not, from one unit to before another.
     async fn between(
         &self,
         project: ProjectId,
@@ -293,7 +298,7 @@ impl Traffic {
         Ok(counts)
     }
 
-    /// The sum of as long before, where that is kept.
+    /// The sum of an equally long window before this one, where it is kept.
     async fn before(
         &self,
         project: ProjectId,
@@ -305,7 +310,7 @@ impl Traffic {
         let found = if is_kept(unit, begin - length, now) {
             self.between(project, unit, begin - length, begin).await?
         } else if unit == Unit::Minute && length % 60 == 0 {
-            // Minutes of the day before are gone, its hours are there.
+            // The minutes of the day before are gone, but its hours are kept.
             let end = begin.div_euclid(60);
             self.between(project, Unit::Hour, end - length / 60, end).await?
         } else {
@@ -393,7 +398,7 @@ mod tests {
                 72,
                 "2026-06-30T06:00:00Z",
             ),
-            // It goes on to now, and no further.
+            // The window ends now.
             (
                 "2026-06-30T12:00:00Z",
                 "2030-01-01T00:00:00Z",
@@ -418,7 +423,7 @@ mod tests {
                 80,
                 "2026-06-05T00:00:00Z",
             ),
-            // Nothing older is kept.
+            // Older counts are not kept.
             (
                 "2020-01-01T00:00:00Z",
                 "2020-01-02T00:00:00Z",

@@ -1,7 +1,7 @@
 //! The caller as a user: `users/@me` (API-29).
 //!
-//! What belongs here: showing and changing one's own account. What does not:
-//! members of an organization; sign-in, the address included (`identity`).
+//! What belongs here: showing and changing one's own user. What does not: members of an
+//! organization; sign-in, with the address (`identity`).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -25,17 +25,17 @@ use crate::identity::emails;
 use crate::organizations::required;
 use crate::{Core, Result, current, organizations, policy};
 
-/// Longest first or last name, in characters.
+/// Maximum length of a first or last name, in characters.
 pub const NAME_MAX: usize = 150;
-/// What callers hear who ask for anybody but themselves.
+/// The message for a caller who asks for another user.
 pub const ONLY_ME: &str =
     "As a non-staff user you're only allowed to access the `@me` user instance.";
-/// What a user hears who wants to go but belongs to an organization.
+/// The message for deleting a user who belongs to an organization.
 pub const HAS_MEMBERSHIPS: &str = "Cannot delete user with organization memberships.";
-/// The choices of `theme_mode`.
+/// The valid values of `theme_mode`.
 pub const THEMES: [&str; 3] = ["light", "dark", "system"];
 
-/// Changes of one's own account.
+/// Changes of one's own user.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MePatch {
     /// New first name.
@@ -46,7 +46,7 @@ pub struct MePatch {
     pub theme_mode: Patch<String>,
 }
 
-/// Users.
+/// The service for users.
 #[derive(Clone)]
 pub struct Users {
     core: Arc<Core>,
@@ -57,11 +57,11 @@ impl Users {
         Self { core }
     }
 
-    /// Proves that the user in a path is the caller: `@me`, or for staff their
-    /// own id as well. Nobody reaches anybody else.
+    /// Proves that the user in a path is the caller: `@me`, or for staff also their own
+    /// id. Other users cannot be reached.
     ///
     /// # Errors
-    /// [`Error::Forbidden`] for every other id, so that it reveals nobody; for
+    /// [`Error::Forbidden`] for every other id, so that it does not reveal users; for
     /// staff [`Error::NotFound`], likewise the same for all of them.
     pub async fn enter(&self, ctx: &Ctx, id: &str) -> Result<()> {
         if id == "@me" {
@@ -88,12 +88,12 @@ impl Users {
         self.show(ctx, user.ok_or(Error::NotAuthenticated)?).await
     }
 
-    /// Changes what the caller looks at. A project brings its organization
-    /// along; an organization alone brings its first project.
+    /// Changes the current organization and project of the caller. A project also sets
+    /// its organization. An organization alone sets its first project.
     ///
     /// # Errors
-    /// [`Error::MissingScope`]; [`Error::Invalid`] at `set_current_organization`
-    /// or `set_current_team` when the caller does not see it.
+    /// [`Error::MissingScope`]; [`Error::Invalid`] at `set_current_organization` or
+    /// `set_current_team` when the caller cannot see it.
     pub async fn set_current(
         &self,
         ctx: &Ctx,
@@ -152,7 +152,7 @@ impl Users {
         };
         let store = &self.core.store;
         let before = rows::get(store, ctx.user()).await?.ok_or(Error::NotAuthenticated)?;
-        // A change that names nothing is no change, of `updated_at` neither.
+        // An empty change is no change; `updated_at` stays too.
         if change == UserChange::default() {
             return self.show(ctx, before).await;
         }
@@ -161,7 +161,7 @@ impl Users {
         self.show(ctx, user.ok_or(Error::NotAuthenticated)?).await
     }
 
-    /// Deletes the caller's account with its keys and sessions.
+    /// Deletes the caller's user with its keys and sessions.
     ///
     /// # Errors
     /// [`Error::Forbidden`] for keys, [`Error::SignInAgain`];
@@ -265,12 +265,12 @@ impl Users {
     }
 }
 
-/// The organizations of the projects that a key is limited to; `None`: the actor is
-/// not limited to projects.
+/// The organizations of the projects that a key is limited to; `None`: the actor is not
+/// limited to projects.
 struct Homes(Option<BTreeSet<OrganizationId>>);
 
 impl Homes {
-    /// Whether the limits of the actor's key leave this organization visible.
+    /// Whether the limits of the actor's key include this organization.
     fn show(&self, ctx: &Ctx, organization: OrganizationId) -> bool {
         policy::organization_in_limits(ctx, organization)
             && self.0.as_ref().is_none_or(|homes| homes.contains(&organization))
@@ -291,8 +291,7 @@ async fn homes(core: &Core, ctx: &Ctx) -> Result<Homes> {
     Ok(Homes(Some(homes)))
 }
 
-/// What a change makes of the name. Which theme a page has is nobody else's
-/// business.
+/// The changed names for the audit entry. The theme is private.
 fn named(user: &UserRow, change: &UserChange) -> Changes {
     let after = |name: &Option<String>, before: &String| name.as_ref().unwrap_or(before).clone();
     let first_name = after(&change.first_name, &user.first_name);
@@ -304,8 +303,8 @@ fn named(user: &UserRow, change: &UserChange) -> Changes {
     )
 }
 
-/// An entry about an account for every organization of its owner: the people
-/// there know them.
+/// An audit entry about a user for every organization of the user, because members
+/// there know the user.
 pub(crate) async fn told(
     core: &Core,
     ctx: &Ctx,

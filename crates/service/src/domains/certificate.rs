@@ -1,7 +1,7 @@
 //! Reading an identity provider's certificate.
 //!
-//! What belongs here: whether a text is a certificate, whose it is, and until when
-//! it is valid. What does not: trust. A certificate is pinned by being entered.
+//! What belongs here: whether a text is a certificate, its subject, and until when it
+//! is valid. What does not: trust. Entering a certificate pins it.
 
 use weir_model::Timestamp;
 use x509_cert::Certificate;
@@ -12,7 +12,7 @@ const END: &str = "-----END CERTIFICATE-----";
 /// Characters on a line of PEM.
 const LINE: usize = 64;
 
-/// What people know a certificate by.
+/// The facts by which people identify a certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Facts {
     /// Its subject, such as `CN=idp.example.com`.
@@ -21,9 +21,9 @@ pub(super) struct Facts {
     pub(super) expires_at: Timestamp,
 }
 
-/// The facts of a certificate; `None` for a blank text. The text is PEM, or the
-/// base64 text between its first and its last line alone, as the metadata of
-/// identity providers have it.
+/// The facts of a certificate; `None` for a blank text. The text is PEM, or only the
+/// base64 text between its first and its last line, as in the metadata of identity
+/// providers.
 ///
 /// # Errors
 /// Why it is no certificate.

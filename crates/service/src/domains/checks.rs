@@ -1,9 +1,9 @@
-//! Looking at verified domains again, every day, and releasing claims: work of
-//! the instance, on nobody's behalf (API-39).
+//! Checking verified domains again every day, and releasing claims: work of the
+//! instance, without a caller (API-39).
 //!
-//! A domain stays verified when its record goes away: that is noted and shown.
-//! After seven days of looking in vain its rules for signing in act no more,
-//! until the record is there again.
+//! A domain stays verified when its record disappears. The missing record is stored and
+//! shown. After seven days of failed checks the domain's rules for signing in are
+//! suspended, until the record is there again.
 
 use weir_model::activity::Deed;
 use weir_model::domains::DomainDetails;
@@ -17,21 +17,21 @@ use crate::activity::{self, Changes};
 use crate::ctx::OrgCtx;
 use crate::error::{Error, NOT_FOUND};
 
-/// Domains that are looked at in one go: the next go notices what came between.
+/// The maximum number of domains that one call checks. The next call checks the others.
 const ROUND: usize = 100;
 
-/// What became of the wish to release a domain.
+/// The result of releasing a domain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Released {
     /// The domain is free.
     Yes,
-    /// No organization has verified it. Claims alone hold nothing.
+    /// No organization has verified it. An unverified claim reserves nothing.
     Unverified,
-    /// It is verified, and that was not to be touched.
+    /// It is verified, and the caller did not ask to release a verified one.
     Verified,
 }
 
-/// What people are told of a verified domain.
+/// The state of a verified domain, for the audit entry.
 fn state(row: &DomainRow) -> &'static str {
     match (row.failing_since, is_suspended(row)) {
         (None, _) => "found",
@@ -41,12 +41,11 @@ fn state(row: &DomainRow) -> &'static str {
 }
 
 impl Domains {
-    /// Looks at the verified domains whose time has come. Each has its own time
-    /// of the day, and the next time is stored with it, so that a restart changes
-    /// nothing.
+    /// Checks the verified domains that are due. Each has its own time of the day, and
+    /// the next time is stored with it, so that a restart changes nothing.
     ///
     /// # Errors
-    /// Any failure of the store; a further call goes on.
+    /// Any failure of the store; the next call continues.
     pub async fn check_again(&self) -> Result<()> {
         let store = &self.core.store;
         let due = rows::due(store, self.core.clock.now()).await?;
@@ -58,11 +57,11 @@ impl Domains {
         Ok(())
     }
 
-    /// Looks at a domain because somebody asks: for the proof of an unverified
-    /// one, or whether the record of a verified one is still there.
+    /// Checks a domain at the request of a caller: for the proof of an unverified one,
+    /// or whether the record of a verified one is still there.
     ///
     /// # Errors
-    /// [`Error::NotFound`] when the domain went away meanwhile.
+    /// [`Error::NotFound`] when the domain was deleted at the same time.
     pub async fn look(&self, org: &OrgCtx, changeable: Changeable) -> Result<DomainDetails> {
         let id = changeable.0.id;
         if changeable.0.verified_at.is_some() {
@@ -94,7 +93,7 @@ impl Domains {
         });
         let told: Vec<_> = told.into_iter().collect();
         let written = rows::save(&self.core.store, before.revision, &row, &told).await?;
-        // Somebody changed it meanwhile: it is due still, or not at all.
+        // It was changed concurrently: it is still due, or not checked at all.
         if written != Written::Yes {
             return Ok(());
         }
@@ -108,8 +107,8 @@ impl Domains {
         Ok(())
     }
 
-    /// Takes a domain from the organization that has verified it, for the operator,
-    /// if `verified_too` says so. A claim that is not verified holds nothing.
+    /// Takes a domain from the organization that has verified it, for the operator, if
+    /// `verified_too` is set. A claim that is not verified reserves nothing.
     ///
     /// # Errors
     /// Any failure of the store.
@@ -127,8 +126,8 @@ impl Domains {
     }
 }
 
-/// When a domain is looked at after this time: at its own time of the day, which
-/// its id gives, so that the domains of an instance are spread over it.
+/// The next check of a domain after this time. The id gives the time of the day, so
+/// that the checks of an instance are spread over the day.
 pub(super) fn next(domain: DomainId, now: Timestamp) -> Timestamp {
     let day = DAY_SECONDS * 1_000_000;
     // The end of an id is random.

@@ -1,4 +1,4 @@
-//! Whom the rules of a domain touch, before they are changed.
+//! Which members the rules of a domain affect, before they are changed.
 
 use weir_store::members;
 
@@ -10,15 +10,14 @@ use crate::policy::{self, Action};
 /// Members with an address of a domain.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Impact {
-    /// Their addresses, who joined first coming first.
+    /// Their addresses, in the order in which the members joined.
     pub members: Vec<String>,
     /// Whether the actor is among them.
     pub includes_actor: bool,
 }
 
 impl Domains {
-    /// The members with an address of the domain: whom its rules for signing in
-    /// touch.
+    /// The members with an address of the domain, whom its rules for signing in affect.
     ///
     /// # Errors
     /// [`Error::MissingScope`](crate::Error::MissingScope);

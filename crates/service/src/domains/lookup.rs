@@ -1,7 +1,7 @@
-//! Asking name servers for the proof of a domain, and what counts as one (API-38).
+//! Asking name servers for the proof of a domain, and comparing the answer (API-38).
 //!
-//! What belongs here: the interface that the service is given, and the
-//! comparison. What does not: resolvers (`weir-dns`).
+//! What belongs here: the interface to name servers, and the comparison. What does not:
+//! resolvers (`weir-dns`).
 
 use std::future::Future;
 use std::pin::Pin;
@@ -10,27 +10,26 @@ use std::time::Duration;
 
 use weir_model::domains::challenge_name;
 
-/// Longest time for one answer.
+/// The timeout of one answer.
 pub(super) const TIME_LIMIT: Duration = Duration::from_secs(5);
-/// Records of an answer that are told.
+/// How many records of an answer are shown.
 const TOLD: usize = 3;
-/// Characters of a record that are told.
+/// How many characters of a record are shown.
 const TOLD_CHARS: usize = 100;
 
 /// One TXT record: its strings.
 pub type TxtRecord = Vec<Vec<u8>>;
-/// What a look-up gives some time later.
+/// The future of a lookup.
 pub type Pending<'a> =
     Pin<Box<dyn Future<Output = Result<Vec<TxtRecord>, LookupError>> + Send + 'a>>;
 
-/// Asks name servers.
+/// The interface to name servers.
 pub trait TxtLookup: Send + Sync {
-    /// The TXT records at a name, behind any alias. No records, or no such name,
-    /// are an empty list. May take longer than five seconds: whoever asks stops
-    /// waiting then.
+    /// The TXT records at a name, after any alias. No records, or no such name, are an
+    /// empty list. The caller stops waiting after five seconds.
     ///
     /// # Errors
-    /// No answer, or none that can be read.
+    /// No answer, or an answer that cannot be read.
     fn txt<'a>(&'a self, name: &'a str) -> Pending<'a>;
 }
 
@@ -50,7 +49,7 @@ pub(super) enum Unproved {
     NoAnswer(String),
 }
 
-/// What the name servers answered, for people.
+/// The answer of the name servers, for people.
 pub(super) fn answer(proved: &Result<(), Unproved>) -> String {
     match proved {
         Ok(()) => "the challenge".to_owned(),
@@ -58,7 +57,7 @@ pub(super) fn answer(proved: &Result<(), Unproved>) -> String {
     }
 }
 
-/// Looks for the challenge of a domain.
+/// Checks that the challenge of a domain is in its records.
 pub(super) async fn prove(
     lookup: Option<&Arc<dyn TxtLookup>>,
     domain: &str,
@@ -82,7 +81,7 @@ pub(super) async fn prove(
     }
 }
 
-/// The first records as one text. Anything may stand in them.
+/// The first records as one text. Records can contain any bytes.
 fn told(records: &[TxtRecord]) -> String {
     let one = |record: &TxtRecord| {
         let text = String::from_utf8_lossy(&record.concat()).into_owned();
@@ -93,8 +92,8 @@ fn told(records: &[TxtRecord]) -> String {
     records.iter().take(TOLD).map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// Whether a record is the challenge: its first string, or all of them together,
-/// for servers that split a text.
+/// Whether a record is the challenge: its first string, or all strings together, for
+/// servers that split a text.
 fn holds(record: &[Vec<u8>], challenge: &str) -> bool {
     let first = record.first().is_some_and(|first| first == challenge.as_bytes());
     first || record.concat() == challenge.as_bytes()

@@ -1,4 +1,4 @@
-//! Domains on a store in memory, with name servers that the test writes.
+//! Domains on a store in memory, with name servers of the test.
 
 use std::sync::Mutex;
 
@@ -48,7 +48,7 @@ async fn enter(services: &Services, ctx: &Ctx) -> OrgCtx {
     services.organizations.enter(ctx, "@current").await.unwrap()
 }
 
-/// The owner's organization at this time.
+/// The owner's organization, with the present time.
 async fn now(services: &Services, org: &OrgCtx) -> OrgCtx {
     enter(services, &test_support::person(services, org.ctx.user())).await
 }
@@ -178,7 +178,7 @@ async fn another_name_is_another_claim() {
 
     let renamed =
         DomainPatch { domain: Patch::Set("tea.example".to_owned()), ..DomainPatch::default() };
-    // What only a verified domain has cannot come along.
+    // A patch with another name cannot set fields that only a verified domain has.
     let both = DomainPatch { domain: renamed.domain.clone(), ..jit };
     let error = update(&services, &org, &domain, both).await.unwrap_err();
     assert_eq!(code(&error), "verification_required");
@@ -193,7 +193,7 @@ async fn another_name_is_another_claim() {
     services.domains.create(&org, input("acme.example")).await.unwrap();
     let error = services.domains.create(&org, input("tea.example")).await.unwrap_err();
     assert_eq!(code(&error), "unique");
-    // Nothing is left that would look at it again.
+    // No verified domain is left to check.
     services.clock.advance(2 * DAY_SECONDS);
     let due = rows::due(services.organizations.store(), services.clock.now()).await.unwrap();
     assert_eq!(due, []);
@@ -242,7 +242,8 @@ async fn a_record_that_goes_away_suspends_after_seven_days() {
     assert_eq!((found.verification_failing_since, found.is_suspended), (None, false));
     assert!(enforced().await);
 
-    // Told in the log when it begins, when it suspends, and when it ends.
+    // The log has an entry when it begins, when the rules are suspended, and when it
+    // ends.
     let query = weir_model::activity::ActivityQuery::default();
     let log = services.activity.of_organization(&org, &query, Page::default());
     let told = log.await.unwrap().results;
@@ -277,7 +278,7 @@ async fn domains_are_spread_over_the_day() {
         let domain = DomainId(ids::time_ordered(start.plus_seconds(at)));
         let next = checks::next(domain, start);
         assert!(next > start && next <= start.plus_seconds(DAY_SECONDS));
-        // From then on the same time every day.
+        // From then on, the same time every day.
         assert_eq!(checks::next(domain, next), next.plus_seconds(DAY_SECONDS));
         hours.insert((next.micros() - start.micros()) / (3_600 * 1_000_000));
     }
@@ -296,7 +297,7 @@ async fn a_password_is_refused_where_a_provider_is_enforced() {
     sign_in("ada.l@mail.example", PASSWORD).await.unwrap();
     enforce(&services, &org, &domain, SsoEnforcement::Saml).await;
 
-    // The same whether the account is there, and whatever the password.
+    // The same answer whether or not there is such a user, and for every password.
     for (email, password) in [
         ("ada.l@mail.example", PASSWORD),
         ("Ada.L@MAIL.example", "wrong"),
@@ -308,11 +309,11 @@ async fn a_password_is_refused_where_a_provider_is_enforced() {
     }
     let again = services.identity.sign_in_again(&org.ctx, PASSWORD, &peer).await.unwrap_err();
     assert_eq!(code(&again), "sso_enforced");
-    // A domain below it, or beside it, is another.
+    // A subdomain or a sibling is another domain.
     for email in ["ada@tea.mail.example", "ada@mail.example.org", "mail.example", "ada@", "@"] {
         assert_eq!(code(&sign_in(email, "wrong").await.unwrap_err()), "invalid_credentials");
     }
-    // Keys are not touched.
+    // Keys are not affected.
     enter(&services, &key).await;
 
     let invite = InviteInput {
@@ -411,7 +412,7 @@ async fn what_name_servers_answered_is_told() {
     let found = look().await;
     assert_eq!(found.last_answer.as_deref(), Some("the challenge"));
     assert!(found.domain.is_verified && found.next_check_at.is_some());
-    // A verified domain can be looked at at any time too.
+    // A verified domain can be checked at any time too.
     records.are(&[]);
     let found = look().await;
     assert!(found.domain.is_verified && found.verification_failing_since.is_some());

@@ -1,4 +1,4 @@
-//! Backfills: which stretch of time is exported anew, the list, ending one
+//! Backfills: the range of time that is exported again, the list, cancelling one
 //! (EXP-10, EXP-24).
 
 use weir_model::activity::{Deed, Entry};
@@ -19,8 +19,7 @@ use crate::error::{Error, NOT_FOUND};
 use crate::policy::{self, Action};
 
 impl Exports {
-    /// A page of the backfills of an export, newest first: those after `cursor` in
-    /// the list.
+    /// A page of the backfills of an export, newest first, after `cursor`.
     ///
     /// # Errors
     /// [`Error::MissingScope`], [`Error::NotFound`].
@@ -59,11 +58,11 @@ impl Exports {
         self.find_backfill(&row, backfill).await
     }
 
-    /// Cancels a backfill that has not ended, and its runs.
+    /// Cancels an active backfill, and its runs.
     ///
     /// # Errors
-    /// [`Error::MissingScope`], [`Error::NotFound`]; [`Error::Invalid`] when it
-    /// has ended.
+    /// [`Error::MissingScope`], [`Error::NotFound`]; [`Error::Invalid`] when it has
+    /// ended.
     pub async fn cancel_backfill(
         &self,
         within: Within<'_>,
@@ -92,7 +91,7 @@ impl Exports {
     }
 }
 
-/// The id in a path, in its usual written form only.
+/// The id in a path. Only its usual written form is accepted.
 fn parse_id(text: &str) -> Option<BackfillId> {
     let id: BackfillId = text.parse().ok()?;
     text.eq_ignore_ascii_case(&id.to_string()).then_some(id)
@@ -107,7 +106,7 @@ fn cancelled(within: Within<'_>, row: &ExportRow, backfill: &Backfill) -> Entry 
     told(within, row, Deed::Updated, changes)
 }
 
-/// A new backfill that exports what a run exported.
+/// A new backfill of the interval of a run.
 pub(super) fn again(export: &ExportRow, run: &Run, now: Timestamp) -> BackfillRow {
     BackfillRow {
         id: BackfillId(ids::time_ordered(now)),
@@ -123,7 +122,7 @@ pub(super) fn again(export: &ExportRow, run: &Run, now: Timestamp) -> BackfillRo
 
 const START: &str = "start_at";
 const END: &str = "end_at";
-/// What bounds of another form hear.
+/// The message for bounds in another form.
 const FORM: &str = "Write the bounds of a backfill as ISO 8601 times with an offset, such as \
                     2026-08-01T00:00:00+00:00, or as dates.";
 
@@ -141,14 +140,14 @@ pub(super) fn row(
         project: export.project,
         start_at,
         end_at,
-        // Where the first event is, is found out when work begins.
+        // The time of the first event is found when the backfill starts.
         total_runs: start_at.map(|start| cadence.runs_between(start, end_at)),
         retry_of: None,
         created_at: now,
     })
 }
 
-/// The bounds that were asked for, checked.
+/// The requested bounds, checked.
 pub(super) fn bounds(
     input: &BackfillInput,
     export: &ExportRow,
@@ -156,8 +155,8 @@ pub(super) fn bounds(
 ) -> Result<(Option<Timestamp>, Timestamp)> {
     let asked = |attr, text: &Option<String>, own: Option<Timestamp>| {
         let asked = text.as_deref().map(|text| bound(attr, text)).transpose()?;
-        // Clients send back the export that they have read, with the window in which its
-        // schedule starts runs.
+        // Clients send back the export as they have read it, with the bounds of its
+        // schedule. These are not bounds of the backfill.
         Ok::<_, Error>(asked.filter(|asked| !input.of_export || Some(*asked) != own))
     };
     let start = asked(START, &input.start_at, export.start_at)?;
@@ -189,7 +188,7 @@ fn bound(attr: &str, text: &str) -> Result<Timestamp> {
     read.ok_or_else(|| fault(attr, FORM))
 }
 
-/// That the project has as many backfills as may go on at a time.
+/// The error when the project has the maximum number of active backfills.
 pub(super) fn too_many() -> Error {
     Error::TooMany {
         code: "too_many_concurrent_backfills",
@@ -211,7 +210,7 @@ mod tests {
         Timestamp::parse(text).unwrap()
     }
 
-    /// It starts runs from a day of the past up to one of the future.
+    /// Its schedule starts on a day in the past and ends on one in the future.
     fn export() -> ExportRow {
         ExportRow {
             id: BatchExportId(Uuid::nil()),
@@ -288,7 +287,7 @@ mod tests {
         assert_eq!(asked(None, Some("2026-08-22")), refused("end_at", future));
         let order = refused("start_at", "The start of a backfill must be before its end.");
         assert_eq!(asked(Some("2026-08-02"), Some("2026-08-02")), order);
-        // Nothing is complete since then.
+        // No interval has ended since then.
         assert_eq!(asked(Some("2026-08-21T14:00:00Z"), None), order);
         assert!(asked(Some("2026-08-21T14:00:00Z"), Some("2026-08-21T14:30:00Z")).is_ok());
     }
@@ -299,13 +298,13 @@ mod tests {
         let whole = Ok((None, "2026-08-21T14:00:00Z".to_owned()));
         assert_eq!(of(start, end, true), whole);
         assert_eq!(of(None, None, true), whole);
-        // What was changed in the object is meant.
+        // A changed value in the sent object is used.
         let day = Some("2026-08-20");
         let expected = (Some("2026-08-20T00:00:00Z".to_owned()), "2026-08-21T14:00:00Z".to_owned());
         assert_eq!(of(day, end, true), Ok(expected));
         let later = "The end of a backfill must not be in the future.";
         assert_eq!(of(start, Some("2027-01-02"), true), refused("end_at", later));
-        // So are bounds that stand alone.
+        // Bounds outside of such an object are used too.
         assert_eq!(asked(start, end), refused("end_at", later));
     }
 }

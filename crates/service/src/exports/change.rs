@@ -1,8 +1,8 @@
-//! Changes of an export: what a call makes of it, worked out from what it was and
-//! stored if it still is that.
+//! Changes of an export: computed from the stored row, and written only if the row has
+//! not changed since.
 //!
-//! What belongs here: the row after a change, what the activity log says of it.
-//! What does not: who may ask for it.
+//! What belongs here: the row after a change, and its audit entries. What does not: who
+//! may ask for the change.
 
 use serde_json::Value;
 use weir_model::activity::{Deed, Entry, Subject};
@@ -24,12 +24,12 @@ use crate::error::Error;
 use crate::organizations::required;
 use crate::projects::timezone;
 
-/// How often a change is worked out anew when somebody else was faster.
+/// How often a change is computed again after a concurrent change.
 const TRIES: usize = 5;
 
 impl Exports {
-    /// Works out a change of an export and stores it; anew when somebody else
-    /// changed the export meanwhile.
+    /// Computes a change of an export and stores it. Retries when the export was
+    /// changed concurrently.
     pub(super) async fn change(
         &self,
         within: Within<'_>,
@@ -49,7 +49,7 @@ impl Exports {
             if entries.is_empty() {
                 return self.show(before).await;
             }
-            // A backfill alone is no change of the export.
+            // A backfill alone does not change the export.
             if row != before {
                 row.updated_at = within.org.ctx.now;
                 row.revision = ids::time_ordered(within.org.ctx.now);
@@ -101,14 +101,15 @@ impl Exports {
                 let paused_at = before.last_paused_at.unwrap_or(before.created_at);
                 // The interval in which the pause began had no run.
                 let missed = cadence(before)?.boundary_before(paused_at);
-                // What the backfill of the pause before has is not repeated.
+                // Intervals that the backfill of the previous pause covers are not
+                // repeated.
                 let had = self.had(before).await?.filter(|until| *until <= paused_at);
                 let missed = had.map_or(missed, |until| missed.max(until));
                 let backfill = (*backfill && missed < now)
                     .then(|| backfill::row(&row, Some(missed), now, now))
                     .transpose()?;
                 if let Some(backfill) = &backfill {
-                    // The schedule may not have come to the last boundary yet.
+                    // The schedule has possibly not reached the last boundary yet.
                     row.backfilled = Some(BackfilledPause {
                         backfill: Some(backfill.id),
                         earlier: before.backfilled.and_then(|pause| pause.backfill),
@@ -137,7 +138,7 @@ impl Exports {
         }
     }
 
-    /// Until when the backfill of the newest pause has what was missed.
+    /// Until when the backfill of the newest pause covers the missed intervals.
     async fn had(&self, export: &ExportRow) -> Result<Option<Timestamp>> {
         let Some(id) = export.backfilled.and_then(|pause| pause.backfill) else { return Ok(None) };
         let (store, project) = (&self.core.store, export.project);
@@ -166,7 +167,7 @@ impl Exports {
         let sent = patch.config.unwrap_or_default();
         let mut secrets = Vec::new();
         if kind != present {
-            // Nothing of the old destination gets to the new one.
+            // A new destination takes no settings from the old one.
             let whole = config::complete(kind, &sent)?;
             self.judge(kind, &whole, None)?;
             self.check_directory(row.organization, kind, &whole).await?;
@@ -207,7 +208,7 @@ impl Exports {
     }
 }
 
-/// What a call wants of an export.
+/// A requested change of an export.
 pub(super) enum Wish {
     Patch(BatchExportPatch),
     Unpause { backfill: bool },
@@ -215,14 +216,14 @@ pub(super) enum Wish {
     Again(Box<Run>),
 }
 
-/// What a call makes of an export. No entry: nothing.
+/// The result of a change. Without audit entries nothing changed.
 struct Change {
     row: ExportRow,
     backfill: Option<BackfillRow>,
     entries: Vec<Entry>,
 }
 
-/// Reads a query and stores what it means; an empty one is none.
+/// Parses a query and stores it with its schema; an empty text removes the query.
 pub(super) fn set_query(row: &mut ExportRow, text: Option<&str>) -> Result<()> {
     let text = text.map(str::trim).filter(|text| !text.is_empty());
     (row.query, row.schema) = match text {
@@ -240,7 +241,7 @@ pub(super) fn set_query(row: &mut ExportRow, text: Option<&str>) -> Result<()> {
     Ok(())
 }
 
-/// Changes how often an export runs and where its days and weeks begin.
+/// Changes the interval of an export, and where its days and weeks begin.
 fn reschedule(
     row: &mut ExportRow,
     interval: Patch<Interval>,
@@ -249,7 +250,8 @@ fn reschedule(
 ) -> Result<()> {
     if let Some(interval) = required("interval", interval)? {
         row.interval = interval.text().to_owned();
-        // What the new interval has no use for goes, unless it is sent.
+        // Offsets that the new interval does not have are removed, unless they are
+        // sent.
         row.offset_day = row.offset_day.filter(|_| interval == Interval::Week);
         row.offset_hour = row.offset_hour.filter(|_| has_hour(interval));
     }
@@ -260,12 +262,12 @@ fn reschedule(
     Ok(())
 }
 
-/// Whether an interval begins at an hour.
+/// Whether an interval begins at a chosen hour.
 fn has_hour(interval: Interval) -> bool {
     matches!(interval, Interval::Day | Interval::Week)
 }
 
-/// An hour is one of days and weeks, a day one of weeks (EXP-19).
+/// Only days and weeks have an offset in hours, and only weeks one in days (EXP-19).
 fn check_offsets(row: &ExportRow) -> Result<()> {
     for (attr, offset, most) in
         [("offset_day", row.offset_day, LAST_DAY), ("offset_hour", row.offset_hour, LAST_HOUR)]
@@ -285,7 +287,7 @@ fn check_offsets(row: &ExportRow) -> Result<()> {
     Ok(())
 }
 
-/// What holds between the fields of an export.
+/// Checks the rules between the fields of an export.
 pub(super) fn check(row: &ExportRow) -> Result<()> {
     if let (Some(start), Some(end)) = (row.start_at, row.end_at)
         && end <= start
@@ -304,7 +306,7 @@ pub(super) fn check(row: &ExportRow) -> Result<()> {
     }
 }
 
-/// What an export of persons cannot have.
+/// Refuses settings that an export of persons cannot have.
 fn check_persons(row: &ExportRow) -> Result<()> {
     if row.kind == "HTTP" {
         let detail = "The destination HTTP takes events only.";
@@ -326,8 +328,8 @@ fn check_persons(row: &ExportRow) -> Result<()> {
     Ok(())
 }
 
-/// A pause is over, or goes on: none is still to come. Intervals that end before
-/// one have their runs.
+/// Refuses a pause that begins in the future. Intervals that end before a pause have
+/// their runs.
 pub(super) fn check_paused(last_paused_at: Timestamp, now: Timestamp) -> Result<()> {
     if last_paused_at > now {
         let detail = "The last pause must not be in the future.";
@@ -336,7 +338,7 @@ pub(super) fn check_paused(last_paused_at: Timestamp, now: Timestamp) -> Result<
     Ok(())
 }
 
-/// What a change makes of the fields that people know; of secrets the names.
+/// The changed fields for the audit entry; of secrets only the names.
 pub(super) fn changes(
     before: Option<&ExportRow>,
     after: &ExportRow,
@@ -379,7 +381,7 @@ pub(super) fn told(within: Within<'_>, row: &ExportRow, deed: Deed, changes: Cha
     activity::entry(&within.org.ctx, row.organization, about, deed, changes)
 }
 
-/// That a backfill was started, after what else there is to tell of it.
+/// The audit entry about a started backfill. `changes` are its further fields.
 fn started(within: Within<'_>, row: &ExportRow, backfill: &BackfillRow, changes: Changes) -> Entry {
     let changes = changes
         .field("backfill", &None, &Some(backfill.id))

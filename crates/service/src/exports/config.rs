@@ -1,5 +1,5 @@
-//! The settings of a destination between what is sent, what is shown and what is
-//! stored: the shown part as JSON, the secrets sealed.
+//! The settings of a destination in the forms that are sent, shown and stored: shown
+//! settings as JSON, secrets sealed.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -14,18 +14,18 @@ use crate::Result;
 use crate::error::Error;
 use crate::sealing::{Place, SealedField, Sealer};
 
-/// The kind of a stored destination.
+/// The kind of destination with this name.
 pub(super) fn kind(name: &str) -> Result<&'static DestinationType> {
     let unknown = || Error::Internal(format!("unknown kind of destination `{name}`"));
     DestinationType::of(name).ok_or_else(unknown)
 }
 
-/// The settings of a new destination.
+/// The settings of a new destination, checked.
 pub(super) fn complete(kind: &DestinationType, sent: &SentConfig) -> Result<Map<String, Value>> {
     Ok(model::complete(kind, &sent.0)?)
 }
 
-/// Stored settings with a change.
+/// Stored settings with a change applied.
 pub(super) fn changed(
     kind: &DestinationType,
     stored: &Map<String, Value>,
@@ -34,7 +34,7 @@ pub(super) fn changed(
     Ok(model::changed(kind, stored, &sent.0)?)
 }
 
-/// Puts settings into a row, and names the secrets among them.
+/// Puts settings into a row. Returns the names of its secrets.
 pub(super) async fn store(
     sealer: &Sealer,
     row: &mut ExportRow,
@@ -54,7 +54,7 @@ pub(super) async fn store(
     Ok(names)
 }
 
-/// The settings of a row with the secrets.
+/// The settings of a row, with the secrets.
 pub(super) fn open(sealer: &Sealer, row: &ExportRow) -> Result<Map<String, Value>> {
     let shown = shown(row)?;
     let Some(sealed) = &row.secrets else { return with_null_secrets(row, shown) };
@@ -64,7 +64,7 @@ pub(super) fn open(sealer: &Sealer, row: &ExportRow) -> Result<Map<String, Value
     Ok(together(shown, secrets))
 }
 
-/// Without secrets nothing is sealed, and all of them are null.
+/// Without sealed secrets all secrets are null.
 fn with_null_secrets(row: &ExportRow, mut shown: Map<String, Value>) -> Result<Map<String, Value>> {
     for field in kind(&row.kind)?.fields.iter().filter(|field| field.is_secret) {
         shown.insert(field.name.to_owned(), Value::Null);
@@ -72,7 +72,7 @@ fn with_null_secrets(row: &ExportRow, mut shown: Map<String, Value>) -> Result<M
     Ok(shown)
 }
 
-/// The settings of a row without the secrets.
+/// The settings of a row, without the secrets.
 pub(super) fn shown(row: &ExportRow) -> Result<Map<String, Value>> {
     read_json(&row.config)
 }

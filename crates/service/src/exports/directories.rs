@@ -1,8 +1,9 @@
-//! Directories of the server that exports write to: organizations share none, so that
-//! nobody replaces the files of others or hides its own among them.
+//! Directories of the server that exports write to. Organizations do not share a
+//! directory, so that none can replace the files of another, or put its own files among
+//! them.
 //!
-//! What belongs here: whose a directory is. What does not: staying below the operator's
-//! directory, and links in it (`weir-export`).
+//! What belongs here: which organization owns a directory. What does not: staying below
+//! the operator's directory, and links in it (`weir-export`).
 
 use serde_json::{Map, Value};
 use unicode_normalization::UnicodeNormalization as _;
@@ -15,20 +16,20 @@ use weir_store::exports as rows;
 use super::{Exports, config};
 use crate::Result;
 
-/// The kind of destination that has a directory.
+/// The kind of destination with a directory.
 const LOCAL: &str = "LocalDirectory";
 
-/// The path of a config; none: it has none, or one that no file can be written below.
-/// Not every disk tells names apart by case or by how an accent is written, so names
-/// that differ in nothing else are one. No brace and no slash comes from that.
+/// The normalized path of a config; none: it has no path, or one below which no file
+/// can be written. Some disks ignore case or how an accent is written, so names that
+/// differ only in that are equal. The normalization adds neither a brace nor a slash.
 fn path(config: &Map<String, Value>) -> Option<Template> {
     let path: String = config.get("path").and_then(Value::as_str)?.nfd().collect();
     Template::parse(&path.to_uppercase().to_lowercase().nfd().collect::<String>()).ok()
 }
 
 impl Exports {
-    /// Whether a destination of an organization shares no directory with one of another
-    /// organization: with any, or with those that were there before an export.
+    /// Whether the directory of a destination overlaps no directory of another
+    /// organization. With `export` only older exports count.
     ///
     /// # Errors
     /// Any failure of the store.
@@ -50,8 +51,8 @@ impl Exports {
         Ok(true)
     }
 
-    /// Refuses a directory that is another organization's. Whoever stores it holds
-    /// [`Exports::directories`] from before this until afterwards.
+    /// Refuses a directory of another organization. The caller must hold the lock
+    /// [`Exports::directories`] from this check until the export is stored.
     pub(super) async fn check_directory(
         &self,
         organization: OrganizationId,

@@ -1,4 +1,4 @@
-//! What runs of an export wrote into their log (EXP-26).
+//! The log of an export's runs (EXP-26).
 
 use weir_model::RunId;
 use weir_model::exports::LogLine;

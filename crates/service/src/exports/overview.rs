@@ -1,7 +1,7 @@
-//! Exports as a list for people: how each is doing, those that fail first.
+//! The list of exports for pages, with the condition of each; failing exports first.
 //!
-//! What belongs here: what "failing" means, which exports a filter takes. What
-//! does not: the list of the API, which is in order of creation.
+//! What belongs here: what "failing" means, and the filters of the list. What does not:
+//! the list of the API, which is in order of creation.
 
 use weir_model::Timestamp;
 use weir_model::exports::{BatchExport, LATEST_RUNS, RECENT_RUNS, Run, Trouble};
@@ -12,10 +12,10 @@ use super::{Exports, Within, shown};
 use crate::Result;
 use crate::policy::{self, Action};
 
-/// How an export is doing.
+/// The condition of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Condition {
-    /// Its runs fail, or are tried again.
+    /// Its runs fail, or are retried.
     Failing,
     /// Its schedule starts runs.
     Active,
@@ -24,10 +24,10 @@ pub enum Condition {
 }
 
 impl Condition {
-    /// All of them, in the order of the list.
+    /// All conditions, in the order of the list.
     pub const ALL: [Self; 3] = [Self::Failing, Self::Active, Self::Paused];
 
-    /// A word for addresses.
+    /// The name of the condition in a URL.
     #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
@@ -37,7 +37,7 @@ impl Condition {
         }
     }
 
-    /// The condition of this word.
+    /// The condition with this name.
     #[must_use]
     pub fn of(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|condition| condition.text() == text)
@@ -58,24 +58,23 @@ impl Condition {
     }
 }
 
-/// Which exports are wanted.
+/// The filter of the list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OverviewQuery {
-    /// Those with this text in their name, whatever the case of its letters.
+    /// Exports with this text in their name, in any case.
     pub name: Option<String>,
-    /// Those with this kind of destination.
+    /// Exports with this kind of destination.
     pub kind: Option<String>,
-    /// Those in this condition. Whatever is paused counts as paused too, also if
-    /// it fails.
+    /// Exports in this condition. A paused export also matches `Paused` if it fails.
     pub condition: Option<Condition>,
 }
 
-/// An export and how it is doing.
+/// An export and its condition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExportOverview {
     /// The export, without its newest runs.
     pub export: BatchExport,
-    /// How it is doing.
+    /// Its condition.
     pub condition: Condition,
     /// Its newest runs, newest first: at most [`RECENT_RUNS`].
     pub recent: Vec<Run>,
@@ -86,15 +85,15 @@ pub struct ExportOverview {
 /// A page of exports.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Overview {
-    /// How many there are without a filter.
+    /// The number of exports without a filter.
     pub all: u64,
-    /// Those that are wanted.
+    /// The exports that match the filter.
     pub found: Paged<ExportOverview>,
 }
 
 impl Exports {
-    /// The exports of the organization or the project with how each is doing:
-    /// those that fail first, then the newest.
+    /// The exports of the organization or the project with their condition: failing
+    /// ones first, then newest first.
     ///
     /// # Errors
     /// [`Error::MissingScope`](crate::Error::MissingScope).

@@ -1,7 +1,7 @@
 //! What a backfill would do, before it is started (EXP-24).
 //!
-//! What belongs here: how many runs and about how many events, and what people
-//! should know of the stretch. What does not: starting it ([`backfill`]).
+//! What belongs here: the number of runs and the approximate number of events, and
+//! warnings about the range. What does not: starting the backfill ([`backfill`]).
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -18,39 +18,40 @@ use super::{Exports, Within, backfill, cadence, config, model};
 use crate::Result;
 use crate::policy::{self, Action};
 
-/// How long events are counted; beyond that their number is not said.
+/// How long events are counted. After that the number is not known.
 const COUNTING: Duration = Duration::from_secs(3);
-/// Backfills that are looked at for those that overlap: the newest.
+/// The maximum number of backfills that are checked for an overlap, newest first.
 const LOOK: usize = 200;
 
-/// What a backfill would do.
+/// The effects of a backfill.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackfillPreview {
-    /// Where its first run begins; none: nothing is stored that it could export.
+    /// Where its first run begins; none: no stored event can be exported.
     pub start_at: Option<Timestamp>,
-    /// The instant after the last one.
+    /// The exclusive end of its last run.
     pub end_at: Timestamp,
-    /// How many runs it takes: not more than these. Intervals without events have none.
+    /// The maximum number of runs. Intervals without events have no run.
     pub runs: u64,
     /// How many intervals of the export each run covers.
     pub intervals_per_run: u64,
-    /// About how many events these are; none: counting takes too long, or persons
-    /// are exported. A condition of the query is not looked at.
+    /// The approximate number of events; none: counting takes too long, or persons are
+    /// exported. Ignores a condition of the query.
     pub records: Option<u64>,
-    /// When the first event happened that the project has.
+    /// The time of the project's first event.
     pub first_event: Option<Timestamp>,
-    /// Whether the wanted start is before that.
+    /// Whether the requested start is before the interval of that event.
     pub begins_before_first_event: bool,
-    /// Whether regular runs, or an earlier backfill, may have delivered some of it.
+    /// Whether scheduled runs, or a completed backfill, may already have delivered a
+    /// part of it.
     pub may_repeat: bool,
-    /// Whether a backfill that goes on has some of it too.
+    /// Whether an active backfill covers a part of it too.
     pub overlaps_active: bool,
-    /// Whether the query has a condition, so that it may be fewer.
+    /// Whether the query has a condition, so that there may be fewer events.
     pub has_condition: bool,
 }
 
 impl Exports {
-    /// What a backfill with these bounds would do.
+    /// Computes the effects of a backfill with these bounds.
     ///
     /// # Errors
     /// [`Error::MissingScope`](crate::Error::MissingScope),
@@ -106,7 +107,7 @@ impl Exports {
         Ok(preview)
     }
 
-    /// About how many events an export takes of a stretch of time.
+    /// The approximate number of events that an export takes from a range of time.
     async fn about(
         &self,
         row: &ExportRow,

@@ -1,8 +1,8 @@
-//! Runs of an export: the list, one of them, ending one, exporting one anew
-//! (EXP-25, EXP-27).
+//! Runs of an export: the list, one run, cancelling one, exporting one again (EXP-25,
+//! EXP-27).
 //!
-//! What belongs here: which runs a list has, what may be done to a run. What does
-//! not: starting and working on runs (`weir-export`).
+//! What belongs here: which runs a list has, and which changes of a run are allowed.
+//! What does not: starting and executing runs (`weir-export`).
 
 use weir_model::activity::{Deed, Entry};
 use weir_model::errors::FieldError;
@@ -20,28 +20,28 @@ use crate::policy::{self, Action};
 use crate::{Core, Result};
 
 const DAY_SECONDS: i64 = 24 * 60 * 60;
-/// Runs that are read in one go when some of them are left out.
+/// How many runs one query reads when a filter skips some of them.
 const AT_ONCE: usize = 1_000;
-/// Runs that are looked at for an order other than that of the table.
+/// The maximum number of runs that are read for an order other than newest first.
 const LOOK: usize = 50_000;
-/// What whoever cancels something hears that has ended.
+/// The message for cancelling a run or backfill that has ended.
 pub(super) const ENDED: &str = "Only what is starting or running can be cancelled.";
 
-/// What people want to know of a run beside what the API shows.
+/// Facts about a run that pages show and the API does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunBeside {
     /// The run.
     pub id: RunId,
-    /// How often it was tried.
+    /// How many attempts it had.
     pub attempt: u32,
-    /// Bytes of the events that it has sent.
+    /// The bytes of the events that it has sent.
     pub bytes: u64,
-    /// The backfill that it is a part of.
+    /// The backfill of the run, if it belongs to one.
     pub backfill: Option<BackfillId>,
 }
 
 impl Exports {
-    /// What there is beside the runs of an export; what is gone is left out.
+    /// These facts about runs of an export. Deleted runs are skipped.
     ///
     /// # Errors
     /// [`Error::MissingScope`], [`Error::NotFound`].
@@ -63,9 +63,9 @@ impl Exports {
         Ok(found.into_iter().map(beside).collect())
     }
 
-    /// A page of the runs of an export: of the last seven days, if the query does
-    /// not say from when. In an order that is not newest first, the newest fifty
-    /// thousand of those are looked at.
+    /// A page of the runs of an export. Without a start in the query: the runs of the
+    /// last seven days. In an order other than newest first, only the newest fifty
+    /// thousand of them are read.
     ///
     /// # Errors
     /// [`Error::MissingScope`], [`Error::NotFound`].
@@ -98,7 +98,7 @@ impl Exports {
         self.find_run(&row, run).await
     }
 
-    /// Cancels a run that has not ended. What it delivered stays delivered.
+    /// Cancels an active run. Data that it has delivered stays delivered.
     ///
     /// # Errors
     /// [`Error::MissingScope`], [`Error::NotFound`]; [`Error::Invalid`] when it
@@ -117,7 +117,7 @@ impl Exports {
         Ok(())
     }
 
-    /// Exports what a run exported once more, whatever became of it: a backfill of
+    /// Exports the interval of a run again, in any status of the run, as a backfill of
     /// one run.
     ///
     /// # Errors
@@ -146,12 +146,12 @@ impl Exports {
     }
 }
 
-/// The refusal to cancel what has ended.
+/// The refusal to cancel a run or backfill that has ended.
 pub(super) fn ended() -> Error {
     FieldError::body("invalid_input", ENDED).into()
 }
 
-/// The id in a path, in its usual written form only.
+/// The id in a path. Only its usual written form is accepted.
 fn parse_id(text: &str) -> Option<RunId> {
     let id: RunId = text.parse().ok()?;
     text.eq_ignore_ascii_case(&id.to_string()).then_some(id)
@@ -166,7 +166,7 @@ fn cancelled(within: Within<'_>, row: &ExportRow, run: &Run) -> Entry {
     told(within, row, Deed::Updated, changes)
 }
 
-/// The page and one run more, in the order of the table.
+/// The runs of the page and one more, in the order of the table.
 async fn newest(
     core: &Core,
     row: &ExportRow,
@@ -197,7 +197,7 @@ async fn newest(
     Ok(kept)
 }
 
-/// The page and one run more, in another order.
+/// The runs of the page and one more, in another order.
 async fn ordered(
     core: &Core,
     row: &ExportRow,
@@ -206,7 +206,7 @@ async fn ordered(
 ) -> Result<Vec<Run>> {
     let by_interval = query.order.is_of_intervals();
     let start = query.start.unwrap_or(week_ago);
-    // No run is created before what it exports has begun.
+    // A run is never created before its interval has begun.
     let after = if by_interval { start } else { query.after.unwrap_or(week_ago) };
     let before = if by_interval { None } else { query.before };
     let mut wanted = Runs { after: Some(after), before, cursor: None, limit: AT_ONCE };

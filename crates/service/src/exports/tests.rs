@@ -81,7 +81,7 @@ async fn secrets_are_sealed_and_kept() {
     let set = services.exports.secrets_set((&org).into(), &id).await.unwrap();
     assert_eq!(set, ["user", "password"]);
 
-    // A change of something else keeps them, without another sealed text.
+    // A change of another field keeps the secrets, without sealing them again.
     let patch = BatchExportPatch {
         config: Some(config(json!({"table_name": "t"}))),
         ..BatchExportPatch::default()
@@ -89,7 +89,7 @@ async fn secrets_are_sealed_and_kept() {
     let changed = services.exports.update((&org).into(), &id, patch).await.unwrap();
     assert_eq!(changed.destination.config["table_name"], "t");
     assert_eq!(password(&services, &stored(&services, &org, &made).await).await, "hunter2-canary");
-    // The log names what changed, and no value of a secret.
+    // The audit entry names the changed fields, and no value of a secret.
     let patch = BatchExportPatch {
         config: Some(config(json!({"password": "hunter3-canary"}))),
         ..BatchExportPatch::default()
@@ -188,8 +188,8 @@ fn run(export: &BatchExport, number: i64) -> Run {
     }
 }
 
-/// Creates a run as the schedule does, from the beginning of its interval on.
-/// `false`: the export is gone.
+/// Creates a run as the schedule does, from the beginning of its interval on. `false`:
+/// the export is deleted.
 async fn create_run(services: &Services, run: &Run) -> bool {
     let (store, export, end) = (store(services), run.batch_export, run.data_interval_end);
     let row = RunRow::new(run.clone());
@@ -211,12 +211,12 @@ async fn the_ten_newest_runs_are_shown() {
     for run in &runs {
         assert!(create_run(&services, run).await);
     }
-    // Once more changes nothing.
+    // Creating it again changes nothing.
     assert!(create_run(&services, &runs[11]).await);
     let shown = services.exports.get((&org).into(), &made.id.to_string()).await.unwrap();
     let expected: Vec<Run> = runs.into_iter().rev().take(10).collect();
     assert_eq!(shown.latest_runs, expected);
-    // A change keeps them.
+    // A change keeps the newest runs.
     let paused = services.exports.pause((&org).into(), &made.id.to_string()).await.unwrap();
     assert_eq!(paused.latest_runs, expected);
     services.exports.delete((&org).into(), &made.id.to_string()).await.unwrap();
@@ -254,7 +254,7 @@ async fn five_backfills_of_a_project_go_on_at_a_time() {
                 assert_eq!(code, "too_many_concurrent_backfills");
                 refused += 1;
             }
-            // Eight at once collide often.
+            // Eight concurrent changes collide often.
             Err(Error::Store(error)) if error.is_temporary() => refused += 1,
             Err(other) => panic!("{other}"),
         }
@@ -283,7 +283,8 @@ async fn the_project_follows_from_what_the_caller_looks_at() {
     assert_eq!(made.team_id, second);
     let chosen = BatchExportInput { team_id: Some(first), ..input(postgres()) };
     assert_eq!(services.exports.create((&org).into(), chosen).await.unwrap().team_id, first);
-    // Grace looks at nothing here: the oldest.
+    // The current project of Grace is in another organization, so the oldest one is
+    // used.
     let grace = stranger(&services, "grace").await;
     join(&services, org.organization, &grace, Level::Member).await;
     let hers = OrgCtx { ctx: grace.clone(), level: Level::Member, ..org.clone() };
@@ -336,7 +337,7 @@ async fn trying_a_destination_is_like_entering_it() {
     let table = sent(json!({"table_name": "t"}));
     let trial = services.exports.trial_of_stored((&org).into(), &id, table).await.unwrap();
     assert_eq!(trial.config.0["password"], "hunter2-canary");
-    // Another host, another user: no secret goes there.
+    // Another host or another user: the secrets are not kept.
     for (changed, missing) in [
         (json!({"host": "evil.example"}), "destination__config__user"),
         (json!({"host": "evil.example", "user": "u"}), "destination__config__password"),
@@ -349,7 +350,7 @@ async fn trying_a_destination_is_like_entering_it() {
             "{outcome:?}"
         );
     }
-    // Another kind takes nothing over.
+    // Another kind of destination keeps no settings.
     let redshift = SentDestination {
         kind: DestinationType::of("Redshift"),
         config: Some(config(json!({"host": "db.example", "database": "d", "user": "u"}))),
@@ -409,7 +410,7 @@ async fn an_export_whose_runs_fail_is_paused_and_administrators_are_told() {
         services.mails.due().await.unwrap().iter().map(|row| row.mail.to.to_lowercase()).collect();
     to.sort_unstable();
     assert_eq!(to, ["ada.l@mail.example", "grace@mail.example"]);
-    // What is paused is not paused again, and nobody hears of it twice.
+    // A paused export is not paused again, and sends no second mail.
     assert!(!services.exports.pause_failing(&row, 10, 12, None).await.unwrap());
     assert_eq!(services.mails.waiting().await.unwrap(), 2);
 }
@@ -452,11 +453,11 @@ async fn exports_that_fail_are_counted() {
     for (number, (status, expected)) in (0..).zip([
         (Status::Completed, 0),
         (Status::Failed, 1),
-        // It goes on failing until a run has delivered.
+        // It counts as failing until a run has succeeded.
         (Status::Running, 1),
         (Status::Completed, 0),
         (Status::TimedOut, 1),
-        // That says nothing of the one before.
+        // A cancelled run does not change the result of the run before.
         (Status::Cancelled, 1),
         (Status::FailedRetryable, 1),
     ]) {

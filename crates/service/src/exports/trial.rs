@@ -1,7 +1,7 @@
-//! Trying out a destination before an export depends on it (EXP-7).
+//! Testing a destination before an export depends on it (EXP-7).
 //!
-//! What belongs here: who may, and which settings are tried. What does not:
-//! connecting (`weir-export`, which the server calls with what stands here).
+//! What belongs here: who may test, and which settings are tested. What does not:
+//! connecting (`weir-export`, which the server calls with a [`Trial`]).
 
 use serde_json::Map;
 use weir_model::OrganizationId;
@@ -12,30 +12,30 @@ use super::{Exports, Within, config, model};
 use crate::Result;
 use crate::policy::{self, Action};
 
-/// A destination as far as a caller says what it is.
+/// A destination as a caller sends it.
 #[derive(Debug, Clone, Default)]
 pub struct SentDestination {
-    /// Its kind; none: that of the export.
+    /// Its kind; none: the kind of the export.
     pub kind: Option<&'static DestinationType>,
-    /// Its settings, not yet checked; none: those of the export.
+    /// Its settings, not yet checked; none: the settings of the export.
     pub config: Option<SentConfig>,
 }
 
-/// A destination that the caller may try out.
+/// A destination that the caller may test.
 #[derive(Debug, Clone)]
 pub struct Trial {
-    /// Whose it is.
+    /// The organization of the caller.
     pub organization: OrganizationId,
     /// Its kind.
     pub kind: &'static DestinationType,
-    /// All of its settings, secrets included.
+    /// All of its settings, with secrets.
     pub config: SentConfig,
-    /// What is to be exported there.
+    /// The records that the export would write there.
     pub model: ExportModel,
 }
 
 impl Exports {
-    /// Whether the caller may see what a test of a destination does.
+    /// Checks that the caller may see the result of a test.
     ///
     /// # Errors
     /// [`Error::MissingScope`](crate::Error::MissingScope).
@@ -43,8 +43,8 @@ impl Exports {
         policy::check(within.org, Action::ReadExports)
     }
 
-    /// Which secrets of an export's destination are set: names, those within other
-    /// settings joined with two underscores.
+    /// Which secrets of an export's destination are set: their names. Names of nested
+    /// settings are joined with two underscores.
     ///
     /// # Errors
     /// [`Error::MissingScope`](crate::Error::MissingScope),
@@ -56,7 +56,7 @@ impl Exports {
         Ok(config::changed_secrets(config::kind(&row.kind)?, &Map::new(), &whole))
     }
 
-    /// The destination of an export that is not there yet.
+    /// The destination of an export that is not stored yet.
     ///
     /// # Errors
     /// [`Error::MissingScope`](crate::Error::MissingScope),
@@ -75,9 +75,9 @@ impl Exports {
         Ok(Trial { organization: within.org.organization, kind, config, model })
     }
 
-    /// The destination that an export would have with these settings. Its secrets
-    /// take the place of those that are left out, while address and user of the
-    /// destination are the same.
+    /// The destination that an export would have with these settings. Missing secrets
+    /// are taken from the stored ones, as long as address and user of the destination
+    /// are the same.
     ///
     /// # Errors
     /// [`Error::MissingScope`](crate::Error::MissingScope),
@@ -99,7 +99,7 @@ impl Exports {
         let whole = if kind == present {
             config::changed(kind, &config::open(&self.core.sealer, &row)?, &sent)?
         } else {
-            // Nothing of the old destination gets to the new one.
+            // A new destination takes no settings from the old one.
             config::complete(kind, &sent)?
         };
         let (organization, model) = (row.organization, model(&row)?);

@@ -1,8 +1,7 @@
-//! What is done with exports without anybody who asks: for the engine that runs
-//! them.
+//! Operations on exports without a caller, for the engine that runs them.
 //!
-//! What belongs here: opening secrets for a run, pausing an export whose runs
-//! fail, telling administrators. Nothing here asks who may. What does not: when
+//! What belongs here: opening secrets for a run, pausing an export whose runs fail,
+//! mails to administrators. No permission is checked here. What does not: deciding when
 //! an export is paused (`weir-export`).
 
 use weir_model::activity::{Deed, Subject};
@@ -17,25 +16,24 @@ use super::{Exports, config};
 use crate::activity::{self, About, Changes};
 use crate::{Result, mail};
 
-/// Backfills that are looked at for those that have not ended. More than may go
-/// on at a time: those that ended stand between them.
+/// The maximum number of backfills that are searched for active ones. It is greater
+/// than the maximum number of active ones, because ended ones lie between them.
 const LOOK: usize = 1_000;
 
 impl Exports {
-    /// The kind of an export's destination and all of its settings, secrets
-    /// included.
+    /// The kind of an export's destination and all of its settings, with secrets.
     ///
     /// # Errors
-    /// [`Error::Internal`](crate::Error::Internal) when what is stored cannot be
+    /// [`Error::Internal`](crate::Error::Internal) when the stored settings cannot be
     /// opened or read.
     pub fn whole_config(&self, row: &ExportRow) -> Result<(&'static DestinationType, SentConfig)> {
         let kind = config::kind(&row.kind)?;
         Ok((kind, SentConfig(config::open(&self.core.sealer, row)?)))
     }
 
-    /// Pauses an export because `failed` of its `of` newest runs failed, ends its
-    /// backfills, and tells the administrators of its organization. `false`: it
-    /// was paused already, or is gone.
+    /// Pauses an export because `failed` of its `of` newest runs failed, cancels its
+    /// backfills, and sends a mail to the administrators of its organization. `false`:
+    /// it was paused already, or is deleted.
     ///
     /// # Errors
     /// Any failure of the store.
@@ -75,8 +73,9 @@ impl Exports {
         Ok(true)
     }
 
-    /// Tells the administrators of an export's organization that a run failed,
-    /// unless the run before it failed too: a row of failures is told once.
+    /// Sends a mail to the administrators of an export's organization that a run
+    /// failed, unless the run before it failed too: a series of failures causes one
+    /// mail.
     ///
     /// # Errors
     /// Any failure of the store.

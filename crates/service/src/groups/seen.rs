@@ -1,6 +1,5 @@
-//! What the latest events of a project tell of a group: who belongs to it, and
-//! what it does. There is no order of events by group, so older ones are not
-//! looked for.
+//! The members and the activity of a group in the latest events of a project. The store
+//! has no order of events by group, so older events are not searched.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -15,23 +14,23 @@ use super::Groups;
 use crate::ctx::ProjectCtx;
 use crate::{Result, persons as people};
 
-/// Arrivals that are looked at.
+/// How many of the latest events are searched.
 const ARRIVALS: usize = 2_000;
-/// Events that are shown.
+/// The maximum number of events that are shown.
 const EVENTS: usize = 50;
-/// Members that are shown.
+/// The maximum number of members that are shown.
 const MEMBERS: usize = 50;
 
-/// What the latest events tell of a group.
+/// The members and the events of a group, from the latest events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seen {
-    /// Persons with events of the group, the busiest first.
+    /// Persons with events of the group, those with most events first.
     pub members: Vec<Member>,
     /// Events of the group, newest first.
     pub events: Vec<StoredEvent>,
-    /// How many events were looked at.
+    /// How many events were searched.
     pub looked_at: usize,
-    /// Whether there are older ones.
+    /// Whether there are older events.
     pub more: bool,
 }
 
@@ -40,14 +39,14 @@ pub struct Seen {
 pub struct Member {
     /// The person.
     pub id: PersonId,
-    /// What to call it.
+    /// Its display name.
     pub name: String,
-    /// How many of the events are its own.
+    /// How many of the group's events are from this person.
     pub events: u64,
 }
 
 impl Groups {
-    /// Looks for a group among the latest events.
+    /// Searches the latest events for a group.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -86,8 +85,8 @@ impl Groups {
     }
 }
 
-/// Whether an event is about the group with this key. Most are not, and are passed
-/// over without being read.
+/// Whether an event is about the group with this key. Most events are not, and are
+/// skipped without being parsed.
 fn names(event: &StoredEvent, member: &str, key: &str) -> bool {
     if !event.properties.contains(member) {
         return false;

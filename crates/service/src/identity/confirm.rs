@@ -1,8 +1,7 @@
-//! Confirming that an address is one's own: of a new account, or of one that
-//! changes it (API-42).
+//! Confirming an address: the address of a new user, or a changed address (API-42).
 //!
-//! What belongs here: who must confirm, asking for a mail, using its link,
-//! changing the address. What does not: what a link is worth (`links`).
+//! What belongs here: which users must confirm, asking for a mail, using its link,
+//! changing the address. What does not: whether a link works (`links`).
 
 use uuid::Uuid;
 use weir_model::accounts::LinkKind;
@@ -20,13 +19,12 @@ use crate::ctx::{Actor, Ctx};
 use crate::error::Error;
 use crate::{Result, mail, policy, users};
 
-/// What is counted of mails with links to confirm addresses that anybody can have
-/// sent.
+/// The counter of mails with links to confirm addresses that anyone can request.
 const COUNTED: &str = "confirm";
-/// The same of those whom the account's owner has sent: strangers cannot use these
-/// up.
+/// The counter of such mails that the signed-in user requests. Unknown clients cannot
+/// use it up.
 const COUNTED_OWN: &str = "confirm_own";
-/// What whoever enters the address of another account hears.
+/// The message for the address of another user.
 const EMAIL_TAKEN: &str = "There is already an account with this email address.";
 
 impl Identity {
@@ -36,8 +34,8 @@ impl Identity {
         self.core.mailing.is_open()
     }
 
-    /// Has the mail with the link sent again, if the account waits for it. The
-    /// answer says nothing of that, nor of whether there is such an account.
+    /// Sends the mail with the link again, if the user must confirm an address. The
+    /// answer reveals neither that nor whether there is such a user.
     ///
     /// # Errors
     /// [`Error::Invalid`] with `email_not_available`; [`Error::Throttled`].
@@ -48,15 +46,15 @@ impl Identity {
         self.add_mail(to_confirm(user)).await
     }
 
-    /// Confirms an address with a link, and signs its owner in. An address whose place
-    /// it takes is told.
+    /// Confirms an address with a link, and signs the user in. When the link changes
+    /// the address, the earlier address gets a mail.
     ///
     /// # Errors
-    /// [`Error::Invalid`] with `invalid_token`, or `sso_enforced` where the
-    /// domain of this address, or of the one whose place it takes, lets nobody
-    /// in this way, and with `invalid_credentials` when the password was changed
-    /// at the same time; [`Error::SecondFactor`] when the address is confirmed but the
-    /// account has a second factor; [`Error::Throttled`].
+    /// [`Error::Invalid`] with `invalid_token`, with `sso_enforced` where the domain of
+    /// this address or of the earlier one does not allow it, and with
+    /// `invalid_credentials` when the password was changed at the same time;
+    /// [`Error::SecondFactor`] when the address is confirmed but the user has a second
+    /// factor; [`Error::Throttled`].
     pub async fn confirm(
         &self,
         user: &str,
@@ -71,7 +69,7 @@ impl Identity {
         let before_key = emails::normalise(&user.email);
         let moves = link.email != user.email;
         if moves {
-            // It was not enforced when the change was asked for.
+            // The rule may be newer than the request for the change.
             self.refuse_address_change(&before_key).await?;
         }
         let ctx = self.owner(&user, request_id);
@@ -99,7 +97,7 @@ impl Identity {
         };
         match rows::confirm(&self.core.store, with, address).await? {
             Changed::Yes => {}
-            // Somebody else made an account with it in the meantime.
+            // Another user was created with this address since.
             Changed::Void | Changed::EmailTaken => return Err(void()),
         }
         self.core.mailing.wake();
@@ -107,14 +105,14 @@ impl Identity {
         self.open_or_ask(&user, peer).await
     }
 
-    /// Changes the address that the caller signs in with: once it is confirmed,
-    /// or at once where no mail is sent. The present address takes back a change
-    /// that waits.
+    /// Changes the address that the caller signs in with: when it is confirmed, or
+    /// immediately where no mail is sent. Entering the present address cancels a
+    /// waiting change.
     ///
     /// # Errors
-    /// [`Error::Forbidden`] for keys, [`Error::SignInAgain`]; [`Error::Invalid`]
-    /// at `email`, also where a domain has its own way of signing in;
-    /// [`Error::Throttled`] after too many mails.
+    /// [`Error::Forbidden`] for keys, [`Error::SignInAgain`]; [`Error::Invalid`] at
+    /// `email`, also where a domain says how its users sign in; [`Error::Throttled`]
+    /// after too many mails.
     pub async fn change_address(&self, ctx: &Ctx, email: &str) -> Result<()> {
         policy::recent_person_only(ctx)?;
         let email = validate::email("email", email)?;
@@ -159,7 +157,7 @@ impl Identity {
         }
     }
 
-    /// Takes back a change of the address that waits to be confirmed.
+    /// Cancels a change of the address that waits to be confirmed.
     async fn keep_address(&self, ctx: &Ctx, user: &UserRow) -> Result<()> {
         if user.pending_email.is_none() {
             return Ok(());
@@ -175,8 +173,8 @@ impl Identity {
         }
     }
 
-    /// Refuses an account whose address must be confirmed first, as long as mail
-    /// is set up. A new mail is sent, now and then.
+    /// Refuses a user who must confirm the address first, as long as mail is set up.
+    /// Sends a new mail unless too many were sent.
     pub(super) async fn refuse_unconfirmed(&self, user: &UserRow) -> Result<()> {
         if !user.must_confirm || !self.sends_mail() {
             return Ok(());
@@ -189,7 +187,7 @@ impl Identity {
         Err(Error::NotConfirmed { user: user.id })
     }
 
-    /// Refuses what cannot work where no mail is sent.
+    /// Refuses an operation that needs mail where no mail is sent.
     pub(super) fn refuse_without_mail(&self) -> Result<()> {
         if self.sends_mail() {
             return Ok(());
@@ -198,7 +196,7 @@ impl Identity {
         Err(FieldError::body("email_not_available", detail).into())
     }
 
-    /// Puts a mail among those that wait.
+    /// Adds a mail to the outbox.
     pub(super) async fn add_mail(&self, mail: Mail) -> Result<()> {
         let mails = self.core.mailing.rows(self.core.clock.now(), [mail]);
         weir_store::mail::add(&self.core.store, &mails).await?;
@@ -206,7 +204,7 @@ impl Identity {
         Ok(())
     }
 
-    /// The context of a person who proved with a link who they are.
+    /// The context of a user who proved their identity with a link.
     pub(super) fn owner(&self, user: &UserRow, request_id: &str) -> Ctx {
         let now = self.core.clock.now();
         let actor = Actor::Session { user: user.id, session: String::new(), signed_in_at: now };
@@ -214,13 +212,13 @@ impl Identity {
     }
 }
 
-/// The mail with which the owner of an account confirms the address. The account
-/// says which one, when it is sent.
+/// The mail with which a user confirms the address. The address is read from the user
+/// when the mail is sent.
 pub(super) fn to_confirm(user: UserId) -> Mail {
     mail::to("", News::ConfirmAddress { user, link: None })
 }
 
-/// The refusal of a change that another one came before.
+/// The refusal of a change that lost against a concurrent one.
 pub(super) fn changed_meanwhile() -> Error {
     Error::Conflict {
         code: "conflict",

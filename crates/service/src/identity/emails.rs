@@ -1,13 +1,13 @@
-//! The one form under which an address is compared.
+//! The canonical form in which addresses are compared.
 
 use unicode_normalization::UnicodeNormalization as _;
 
-/// Longest address that is looked at, in characters.
+/// Maximum length of an address, in characters. The rest is ignored.
 const LONGEST: usize = 320;
 
-/// The form in which addresses are unique and tries are counted: Unicode form
-/// NFKC, lower case, without blanks around it. Every spelling that a mail
-/// system would deliver to the same box by these rules has the same form.
+/// The form in which addresses are unique and attempts are counted: Unicode form NFKC,
+/// lower case, without surrounding blanks. All spellings that these rules make equal
+/// belong to the same mailbox.
 pub(crate) fn normalise(address: &str) -> String {
     let composed: String = address.trim().chars().take(LONGEST).nfkc().collect();
     composed.to_lowercase().trim().to_owned()

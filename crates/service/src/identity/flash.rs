@@ -1,8 +1,8 @@
-//! A small secret that one page leaves for the next, shown exactly once: a new
+//! A small secret that one page leaves for the next, which shows it exactly once: a new
 //! key on its way to the page that reveals it, without scripts.
 //!
-//! The text is sealed with a key made from the session token, which is not
-//! stored: whoever reads the store cannot read the text.
+//! The text is sealed with a key derived from the session token. The token is not
+//! stored, so a reader of the store cannot read the text.
 
 use chacha20poly1305::aead::{Aead as _, KeyInit as _, Payload};
 use chacha20poly1305::{Key, XChaCha20Poly1305, XNonce};
@@ -14,17 +14,17 @@ use crate::ctx::{Actor, Ctx};
 use crate::error::Error;
 use crate::{Result, secrets};
 
-/// Bytes of a nonce.
+/// Length of a nonce, in bytes.
 const NONCE: usize = 24;
-/// Longest text, in bytes: a key, or an event to be tried.
+/// Maximum length of a text, in bytes: a key, or an event for a trial.
 pub const FLASH_MAX: usize = 16 << 10;
 
 impl Identity {
-    /// Leaves a text under a name in the session that `token` opens. A text
-    /// that is there under that name is replaced.
+    /// Stores a text under a name in the session that `token` opens. It replaces an
+    /// earlier text under that name.
     ///
     /// # Errors
-    /// [`Error::NotAuthenticated`] when the token is not that of the context.
+    /// [`Error::NotAuthenticated`] when the token is not the token of the context.
     pub async fn put_flash(&self, ctx: &Ctx, token: &str, name: &str, text: &str) -> Result<()> {
         let session = session_of(ctx, token)?;
         if text.len() > FLASH_MAX {
@@ -34,10 +34,10 @@ impl Identity {
         Ok(sessions::put_flash(&self.core.store, session, name, &sealed).await?)
     }
 
-    /// Takes the text of that name; a second call finds nothing.
+    /// Reads and removes the text of that name; a second call finds nothing.
     ///
     /// # Errors
-    /// [`Error::NotAuthenticated`] when the token is not that of the context.
+    /// [`Error::NotAuthenticated`] when the token is not the token of the context.
     pub async fn take_flash(&self, ctx: &Ctx, token: &str, name: &str) -> Result<Option<String>> {
         let session = session_of(ctx, token)?;
         let sealed = sessions::take_flash(&self.core.store, session, name).await?;
@@ -57,7 +57,7 @@ fn cipher(token: &str) -> XChaCha20Poly1305 {
     XChaCha20Poly1305::new(&Key::from(<[u8; 32]>::from(key)))
 }
 
-/// The name is sealed in: a text cannot be moved under another.
+/// The name is sealed too, so that a text cannot be moved to another name.
 fn seal(token: &str, name: &str, text: &str) -> Result<String> {
     let nonce = secrets::random::<NONCE>()?;
     let payload = Payload { msg: text.as_bytes(), aad: name.as_bytes() };

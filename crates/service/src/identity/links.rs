@@ -1,12 +1,12 @@
-//! One-time links to the owners of accounts: filling them into mails, and
-//! opening them. Links of invites are filled in here too.
+//! One-time links to users: adding them to mails, and opening them. Links of invites
+//! are added to mails here too.
 //!
-//! What belongs here: when a mail with a link is sent to whom, and what a link is
-//! worth. What does not: what is done with it (`confirm`, `reset`).
+//! What belongs here: which mail gets which link, and whether a link works. What does
+//! not: using a link (`confirm`, `reset`).
 //!
-//! A token is made in the moment in which its mail is sent. Until then only the
-//! wish for one waits in the outbox, so that no store and no backup has a token;
-//! of the token its hash is kept. A mail that is tried again gets another.
+//! A token is made when its mail is sent. Until then the outbox holds only the request
+//! for one, so that no store and no backup contains a token. Of a token only its hash
+//! is stored. A mail that is sent again gets a new token.
 
 use weir_model::accounts::{LinkKind, TOKEN_MAX};
 use weir_model::errors::FieldError;
@@ -20,20 +20,21 @@ use super::{Identity, Peer, emails};
 use crate::error::Error;
 use crate::{Core, Result, invites, secrets};
 
-/// What whoever has no link hears, or one that is void.
+/// The message for a link that does not work.
 const VOID: &str = "This link does not work any more, or never did. Ask for a new one.";
 
-/// What is told of a link that works.
+/// The data that a page shows about a link that works.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkingLink {
-    /// The address that it was sent to.
+    /// The address that the link was sent to.
     pub email: String,
-    /// Whether nobody signs in to the account before its address is confirmed:
-    /// somebody chose its password who had not proved that it is theirs.
+    /// Whether nothing can sign in to this user before the address is confirmed,
+    /// because the password was chosen by a person who had not proved to own the
+    /// address.
     pub must_confirm: bool,
 }
 
-/// A link that works, and the account that it is of.
+/// A link that works, and its user.
 pub(super) struct Opened {
     pub(super) user: UserRow,
     pub(super) link: LinkRow,
@@ -42,15 +43,15 @@ pub(super) struct Opened {
 }
 
 impl Opened {
-    /// The form in which the address of the link is compared.
+    /// The canonical form of the link's address.
     pub(super) fn email_key(&self) -> String {
         emails::normalise(&self.link.email)
     }
 }
 
 impl Identity {
-    /// What is told of a link, if it works. It goes on to work: only doing what it
-    /// is for uses it up.
+    /// The data that a page shows about a link, if it works. This does not use up the
+    /// link.
     ///
     /// # Errors
     /// [`Error::Invalid`] with `invalid_token`; [`Error::Throttled`].
@@ -65,7 +66,7 @@ impl Identity {
         Ok(WorkingLink { email: link.email, must_confirm: user.must_confirm })
     }
 
-    /// Opens a link. Whatever is wrong with it, the answer is the same.
+    /// Opens a link. The refusal is the same for every reason.
     pub(super) async fn open_link(
         &self,
         kind: LinkKind,
@@ -103,8 +104,8 @@ pub(super) fn void() -> Error {
     FieldError::new("token", "invalid_token", VOID).into()
 }
 
-/// The same mail with what it needs in the moment in which it is sent; `None`:
-/// it is of no use any more, or never was.
+/// The mail with the data that it needs when it is sent; `None`: there is no reason to
+/// send it any more, or there never was.
 pub(crate) async fn filled(core: &Core, mail: &Mail) -> Result<Option<Mail>> {
     let (kind, user) = match &mail.news {
         News::Invited { invite, .. } => return invited(core, *invite, mail).await,
@@ -123,7 +124,7 @@ pub(crate) async fn filled(core: &Core, mail: &Mail) -> Result<Option<Mail>> {
     let Some(user) = user.filter(|user| user.is_active) else { return Ok(None) };
     let address = match kind {
         LinkKind::Confirm => to_confirm(core, &user).await?,
-        // Where the account says, not where somebody typed.
+        // The stored address of the user, not the one that was typed.
         LinkKind::Reset => Some(user.email.clone()),
     };
     let Some(to) = address else { return Ok(None) };
@@ -153,8 +154,8 @@ async fn invited(core: &Core, invite: InviteId, mail: &Mail) -> Result<Option<Ma
     Ok(Some(mail))
 }
 
-/// The address that the owner of an account is to confirm. One that belongs to
-/// somebody else gets no mail, and whoever entered it does not learn why.
+/// The address that a user is to confirm. An address of another user gets no mail, and
+/// the person who entered it does not learn why.
 async fn to_confirm(core: &Core, user: &UserRow) -> Result<Option<String>> {
     if let Some(pending) = &user.pending_email {
         let owner = users::by_email(&core.store, &emails::normalise(pending)).await?;
@@ -164,7 +165,7 @@ async fn to_confirm(core: &Core, user: &UserRow) -> Result<Option<String>> {
     Ok((!user.is_email_verified).then(|| user.email.clone()))
 }
 
-/// A link of this account; `None`: the account was changed in the meantime.
+/// A link for this user; `None`: the user was changed at the same time.
 async fn made(
     core: &Core,
     kind: LinkKind,

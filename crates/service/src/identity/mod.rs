@@ -1,9 +1,9 @@
-//! Who is there: set-up of the instance, sign-in, the second factor, sessions, links
-//! from mails.
+//! Identity: set-up of the instance, sign-in, the second factor, sessions, links from
+//! mails.
 //!
-//! What belongs here: proving who a person is, and remembering it. What does
-//! not: cookies and forms (the server), personal API keys (`keys`), what a
-//! person may do (`policy`).
+//! What belongs here: proving the identity of a user, and remembering it. What does
+//! not: cookies and forms (the server), personal API keys (`keys`), what a user may do
+//! (`policy`).
 
 mod confirm;
 pub(crate) mod emails;
@@ -43,12 +43,12 @@ pub use second_factor::{Confirmed, Enrolment, SecondFactor};
 pub use sessions::OwnSession;
 pub use sign_up::{InviteLink, Shown};
 
-/// Set-up, sign-in, sessions.
+/// The service for set-up, sign-in and sessions.
 #[derive(Clone)]
 pub struct Identity {
     core: Arc<Core>,
     hasher: passwords::Hasher,
-    /// When old counters were last forgotten, in microseconds.
+    /// When old counters were last removed, in microseconds.
     pruned_at: Arc<AtomicI64>,
 }
 
@@ -62,14 +62,14 @@ impl Identity {
     }
 }
 
-/// Where a request comes from.
+/// The origin of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Peer {
-    /// The client's address.
+    /// The client's IP address.
     pub address: Option<IpAddr>,
-    /// The client's name of itself.
+    /// The client's user agent.
     pub agent: Option<String>,
-    /// The cookie that the browser got when a person signed in there.
+    /// The cookie that the browser got when a user signed in there.
     pub browser: Option<String>,
 }
 
@@ -78,12 +78,12 @@ pub struct Peer {
 pub struct NewSession {
     /// The token, for the cookie. It is not stored.
     pub token: String,
-    /// The cookie that tells this browser from those of strangers. It opens nothing, and
-    /// is not stored.
+    /// The cookie that identifies this browser as known. It opens nothing, and is not
+    /// stored.
     pub browser: String,
-    /// Whose session it is.
+    /// The user of the session.
     pub user: UserId,
-    /// When it ends whatever happens.
+    /// When it ends in any case.
     pub expires_at: Timestamp,
 }
 
@@ -101,7 +101,7 @@ impl fmt::Debug for NewSession {
 pub struct SetupToken {
     /// The token, for the link. It is not stored.
     pub token: String,
-    /// When it stops working.
+    /// When it expires.
     pub expires_at: Timestamp,
 }
 
@@ -111,18 +111,18 @@ impl fmt::Debug for SetupToken {
     }
 }
 
-/// What a set-up token is worth.
+/// The state of a set-up token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SetupTokenState {
-    /// The set-up may go ahead.
+    /// It allows the set-up.
     Valid,
     /// Used, replaced or never issued.
     Unknown,
-    /// It was the last one issued, but its time is over.
+    /// It is the token that was issued last, but it has expired.
     Expired,
 }
 
-/// What the first person enters.
+/// The input of the set-up.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SetupInput {
     /// First name.
@@ -148,7 +148,7 @@ impl fmt::Debug for SetupInput {
     }
 }
 
-/// What the set-up made.
+/// The records that the set-up created.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetupOutcome {
     /// The first user.
@@ -159,6 +159,6 @@ pub struct SetupOutcome {
     pub project: ProjectId,
     /// The project's key: public, write only.
     pub project_api_key: String,
-    /// A session, unless the caller had the host.
+    /// A session, unless the caller ran the set-up on the host.
     pub session: Option<NewSession>,
 }

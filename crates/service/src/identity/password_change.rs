@@ -1,4 +1,4 @@
-//! Choosing another password, by whoever knows the present one.
+//! Changing the password, with the present one.
 
 use weir_model::errors::FieldError;
 use weir_model::mail::AccountChange;
@@ -14,19 +14,19 @@ use crate::ctx::Ctx;
 use crate::error::Error;
 use crate::{Result, mail, users};
 
-/// What whoever does not know the present password hears.
+/// The message for a wrong present password.
 const WRONG: &str = "This is not the present password of your account.";
 
 impl Identity {
-    /// Changes the caller's password. All other sessions end, and all links from
-    /// mails; this session gets a new token, and the owner is told by mail.
+    /// Changes the caller's password. All other sessions and all links from mails end.
+    /// This session gets a new token, and the user gets a mail.
     ///
     /// # Errors
-    /// [`Error::Forbidden`] for keys; [`Error::Invalid`] at `current_password` when
-    /// it is wrong, at `password` when the new one is not accepted, with
-    /// `sso_enforced` where the address's domain allows none; [`Error::Throttled`];
-    /// [`Error::Conflict`] when the account was changed at the same time;
-    /// [`Error::Unavailable`] when too many people sign in at once.
+    /// [`Error::Forbidden`] for keys; [`Error::Invalid`] at `current_password` when it
+    /// is wrong, at `password` when the new one is not accepted, with `sso_enforced`
+    /// where the domain of the address allows none; [`Error::Throttled`];
+    /// [`Error::Conflict`] when the user was changed at the same time;
+    /// [`Error::Unavailable`] when too many users sign in at the same time.
     pub async fn change_password(
         &self,
         ctx: &Ctx,

@@ -1,13 +1,14 @@
 //! Passwords: which are accepted, and how they are hashed.
 //!
-//! What belongs here: rules about the password itself (SEC-2, SEC-3).
-//! What does not: counting tries (`throttle`).
+//! What belongs here: rules about the password itself (SEC-2, SEC-3). What does not:
+//! counting attempts (`throttle`).
 //!
-//! Hashing takes tens of megabytes and a good part of a second on purpose. So
-//! that it is no attack on us, two hashes run at once, thirty-two wait, and the
-//! next caller is told to come back. Estimating the strength of a password waits in
-//! the same queue, and looks at a bounded part of it: the estimate tries every way to
-//! read digits and signs as letters, which are thousands for a text made for it.
+//! Hashing takes tens of megabytes and a large part of a second on purpose. Two hashes
+//! run concurrently and thirty-two callers wait. Further callers are refused, so that
+//! sign-ins cannot exhaust memory or processor time. Estimating the strength of a
+//! password waits in the same queue and reads at most `EXAMINED` characters. The
+//! estimate tries every way to read digits and signs as letters, and a text made for
+//! that purpose has thousands.
 
 use std::sync::Arc;
 
@@ -22,17 +23,19 @@ use zxcvbn::{Score, zxcvbn};
 use crate::error::Error;
 use crate::secrets;
 
-/// Fewest characters.
+/// The minimum length of a password, in characters.
 const SHORTEST: usize = 12;
-/// Most characters.
+/// The maximum length of a password, in characters.
 const LONGEST: usize = 256;
-/// Shorter parts of a name do not make a password guessable.
+/// The minimum length, in characters, of a name that a password must not contain.
+/// Shorter names do not make a password guessable.
 const TELLING: usize = 3;
-/// Characters of a password whose strength is estimated. The others make it stronger.
+/// How many characters of a password the estimate reads. Further characters only make
+/// the password stronger.
 const EXAMINED: usize = 64;
-/// Names that a password is compared with, and their characters that are.
+/// How many names a password is compared with.
 const NAMES: usize = 32;
-/// Letters, and what the estimate reads as each of them.
+/// Letters, and the signs that the estimate reads as each of them.
 const LOOKALIKES: [(char, &str); 12] = [
     ('a', "4@"),
     ('b', "8"),
@@ -47,21 +50,22 @@ const LOOKALIKES: [(char, &str); 12] = [
     ('x', "%"),
     ('z', "2"),
 ];
-/// Ways to read a text that the estimate may try: as many as all digits together have.
+/// How many readings of a text the estimate may compute: as many as all digits together
+/// have.
 const READINGS: usize = 32;
-/// Hashes at once.
+/// How many hashes run concurrently.
 const RUNNING: usize = 2;
-/// Callers that wait for their turn.
+/// How many callers wait for a permit.
 const WAITING: usize = 32;
 
-/// The cost of a password hash.
+/// The cost of a password hash (Argon2id).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HashParameters {
     /// Memory in KiB.
     pub memory_kib: u32,
     /// Passes over the memory.
     pub passes: u32,
-    /// Lanes.
+    /// Degree of parallelism.
     pub lanes: u32,
 }
 
@@ -72,7 +76,7 @@ impl Default for HashParameters {
 }
 
 impl HashParameters {
-    /// As cheap as the algorithm allows: for tests.
+    /// The lowest cost that the algorithm allows, for tests.
     #[must_use]
     pub fn cheapest() -> Self {
         Self { memory_kib: 8, passes: 1, lanes: 1 }
@@ -94,13 +98,14 @@ impl HashParameters {
     }
 }
 
-/// A password in the form that is hashed. Its parts say nothing in logs: the
-/// type has no `Debug`.
+/// A password in the form that is hashed. It has no `Debug`, so that it cannot get into
+/// logs.
 pub(super) struct Password(String);
 
 impl Password {
-    /// A password as it was typed at sign-in. One that could never have been
-    /// accepted becomes one that never matches, at the same cost.
+    /// A password as it was typed at sign-in. One that is too long to have been
+    /// accepted becomes an empty one: it never matches, and comparing it costs the
+    /// same.
     pub(super) fn typed(text: &str) -> Self {
         if text.chars().nth(LONGEST * 4).is_some() {
             return Self(String::new());
@@ -108,10 +113,11 @@ impl Password {
         Self(text.nfkc().collect())
     }
 
-    /// A password that is to be set, if it is strong enough too ([`Turn::choose`]).
+    /// A password that a user wants to set. [`Turn::choose`] also checks that it is
+    /// strong enough.
     ///
     /// # Errors
-    /// What is wrong with it, at `password`.
+    /// The reason for the refusal, at `password`.
     fn chosen(text: &str, about: &About<'_>) -> Result<Self, FieldError> {
         let wrong = |code: &str, detail: &str| FieldError::new("password", code, detail);
         if text.is_empty() {
@@ -144,16 +150,17 @@ impl Password {
     }
 }
 
-/// Whether a password is hard enough to guess for whoever knows these names.
+/// Whether a password is hard enough to guess for an attacker who knows these names.
 fn is_strong(password: &str, names: &[String]) -> bool {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     zxcvbn(&examined(password), &names).score() >= Score::Three
 }
 
 /// The part of a password that is estimated. Signs that would give it too many readings
-/// stand for themselves only.
+/// are replaced by private letters, so that the estimate does not read them as letters.
 fn examined(password: &str) -> String {
-    // Private to us: a letter that no word has, another one for each sign.
+    // A letter of the private use area, which no word contains; another one for each
+    // sign.
     let itself = |sign: char| char::from_u32(0xE000 + u32::from(sign)).unwrap_or(sign);
     let mut read = String::new();
     let examine = |sign: char| {
@@ -169,8 +176,8 @@ fn examined(password: &str) -> String {
     password.chars().take(EXAMINED).map(examine).collect()
 }
 
-/// How many readings a text with these signs has at most: one of its signs for each
-/// letter, twice where a sign stands for two letters.
+/// The maximum number of readings of a text with these signs: one of its signs for each
+/// letter, counted twice where a sign can be read as two letters.
 fn readings(signs: &str) -> usize {
     let letters = |sign: char| LOOKALIKES.iter().filter(|(_, signs)| signs.contains(sign)).count();
     let of_letter = |(_, lookalikes): &(char, &str)| {
@@ -180,7 +187,7 @@ fn readings(signs: &str) -> usize {
     LOOKALIKES.iter().map(of_letter).product()
 }
 
-/// What a password must not be made of.
+/// The names of the user and the organizations, which a password must not be made of.
 pub(super) struct About<'a> {
     pub(super) email: &'a str,
     pub(super) organizations: &'a [&'a str],
@@ -188,7 +195,7 @@ pub(super) struct About<'a> {
 }
 
 impl About<'_> {
-    /// What an estimate takes for known.
+    /// The names that the estimate treats as known to an attacker.
     fn names(&self) -> Vec<String> {
         let all = [self.email, self.first_name].into_iter();
         let all = all.chain(self.organizations.iter().copied()).take(NAMES);
@@ -207,11 +214,11 @@ impl About<'_> {
 /// Whether a password is the stored one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It is not, or none is stored.
+    /// It is not, or no password is stored.
     Wrong,
-    /// It is.
+    /// It is the stored one.
     Right {
-        /// Its hash is cheaper than today's.
+        /// Whether the stored hash is cheaper than the present parameters.
         outdated: bool,
     },
 }
@@ -224,7 +231,7 @@ pub(super) struct Hasher {
     running: Arc<Semaphore>,
 }
 
-/// A place in the queue.
+/// A permit for the queue.
 pub(super) struct Turn {
     hasher: Hasher,
     admitted: OwnedSemaphorePermit,
@@ -239,7 +246,10 @@ impl Hasher {
         }
     }
 
-    /// A place in the queue, taken before anything else costs anything.
+    /// A permit for the queue. Callers take it first, before any other work has a cost.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] when the queue is full.
     pub(super) fn queue(&self) -> Result<Turn, Error> {
         let admitted = Arc::clone(&self.admitted)
             .try_acquire_owned()
@@ -249,10 +259,10 @@ impl Hasher {
 }
 
 impl Turn {
-    /// A password that is to be set.
+    /// Checks a password that a user wants to set.
     ///
     /// # Errors
-    /// What is wrong with it, at `password`.
+    /// The reason for the refusal, at `password`.
     pub(super) async fn choose(self, text: &str, about: &About<'_>) -> Result<Password, Error> {
         let password = Password::chosen(text, about)?;
         let names = about.names();
@@ -275,8 +285,8 @@ impl Turn {
         self.run(move || hash(parameters, &password)).await?
     }
 
-    /// Compares a password with the stored hash. Without one it does the same
-    /// work, so that the time tells nothing about who exists.
+    /// Compares a password with the stored hash. Without a stored hash it does the same
+    /// work, so that the time does not reveal whether the user exists.
     pub(super) async fn verify(
         self,
         password: Password,
@@ -313,8 +323,8 @@ impl Turn {
         let admitted = self.admitted;
         tokio::task::spawn_blocking(move || {
             let outcome = work();
-            // Held by the work, not by the caller: a caller that goes away
-            // leaves a hash running, which must count.
+            // The work holds both permits, not the caller: if the caller goes away the
+            // hash still runs, and must still count.
             drop((running, admitted));
             outcome
         })
@@ -340,7 +350,7 @@ mod tests {
     const ABOUT: About<'_> =
         About { email: "grace.h@mail.example", organizations: &["Acme Tea"], first_name: "Grace" };
 
-    /// The code of the refusal of a password.
+    /// The code with which a password is refused, if it is.
     async fn refused(password: &str) -> Option<String> {
         let turn = Hasher::new(HashParameters::cheapest()).queue().unwrap();
         match turn.choose(password, &ABOUT).await {
@@ -362,7 +372,7 @@ mod tests {
             ("grace.h is my little secret", Some("password_too_similar")),
             ("much ACME TEA in the morning 7", Some("password_too_similar")),
             ("plum-otter-violin-93", None),
-            // Twelve letters that compose to ten.
+            // Twelve characters that compose to ten.
             ("kY7!pq-Zme\u{301}u\u{308}", Some("password_too_short")),
         ];
         for (password, expected) in cases {
@@ -391,8 +401,9 @@ mod tests {
         }
     }
 
-    /// Compared with a plain text of the same length, so that it holds on every machine.
-    /// The whole text, with all its readings, takes thousands of times as long.
+    /// Compared with a plain text of the same length, so that the test holds on every
+    /// machine. The whole text, with all its readings, takes thousands of times as
+    /// long.
     #[test]
     fn no_password_takes_long_to_estimate() {
         let time = |text: &str| {
@@ -442,8 +453,8 @@ mod tests {
         assert_eq!(verdict.0, Verdict::Wrong);
     }
 
-    /// A hash that another program made: what is stored outlives a change of the
-    /// library.
+    /// A hash from another program: stored hashes must stay valid when the library
+    /// changes.
     #[tokio::test]
     async fn hashes_of_the_reference_implementation_are_read() {
         let stored = PasswordHash(OF_REFERENCE.to_owned());

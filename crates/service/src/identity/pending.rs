@@ -1,11 +1,11 @@
-//! Sign-ins whose password was right, and that wait for the second factor.
+//! Sign-ins with a right password that wait for the second factor.
 //!
-//! What belongs here: beginning one, and ending it with a code. What does not: what
-//! a code proves (`second_factor`).
+//! What belongs here: beginning such a sign-in, and completing it with a code. What
+//! does not: checking a code (`second_factor`).
 //!
-//! Until the code is right there is no session: the token of a sign-in that waits
-//! opens nothing. It ends after ten minutes, and with any change of the password or
-//! of the factor.
+//! There is no session until the code is right: the token of a waiting sign-in opens
+//! nothing. A waiting sign-in ends after ten minutes, and with any change of the
+//! password or of the factor.
 
 use std::fmt;
 
@@ -23,11 +23,11 @@ use super::{Identity, NewSession, Peer, emails};
 use crate::error::Error;
 use crate::{Result, secrets};
 
-/// A sign-in waits for so many seconds.
+/// Seconds for which a sign-in waits.
 const SECONDS: i64 = 10 * 60;
-/// Longest secret of a token, in bytes.
+/// Maximum length of the secret of a token, in bytes.
 const SECRET_MAX: usize = 64;
-/// What whoever comes too late hears.
+/// The message when a sign-in does not wait any more.
 const EXPIRED: &str = "This sign-in waited too long, or does not count any more. Sign in again.";
 
 /// A sign-in that waits for the second factor.
@@ -35,7 +35,7 @@ const EXPIRED: &str = "This sign-in waited too long, or does not count any more.
 pub struct PendingSignIn {
     /// The token, for the cookie. It is not stored.
     pub token: String,
-    /// When it is too late.
+    /// When it stops waiting.
     pub expires_at: Timestamp,
 }
 
@@ -47,14 +47,14 @@ impl fmt::Debug for PendingSignIn {
     }
 }
 
-/// What is told of a sign-in that waits.
+/// The state of a waiting sign-in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Waiting {
-    /// How many codes were wrong.
+    /// How many wrong codes were entered.
     pub failures: u64,
 }
 
-/// A sign-in that waits, found by its token.
+/// A waiting sign-in, found by its token.
 struct Found {
     user: UserId,
     hash: String,
@@ -63,8 +63,8 @@ struct Found {
 }
 
 impl Identity {
-    /// Opens a session for a person whose password was right, or has them asked for
-    /// the second factor.
+    /// Opens a session for a user whose password was right, or asks for the second
+    /// factor.
     ///
     /// # Errors
     /// [`Error::SecondFactor`]; the refusal of a wrong password, when password or
@@ -91,7 +91,7 @@ impl Identity {
         Err(Error::SecondFactor(PendingSignIn { token, expires_at }))
     }
 
-    /// What is told of the sign-in with this token, while it waits.
+    /// The state of the sign-in with this token, while it waits.
     ///
     /// # Errors
     /// Any failure of the store.
@@ -100,12 +100,14 @@ impl Identity {
         Ok(found.map(|found| Waiting { failures: u64::try_from(found.failures).unwrap_or(0) }))
     }
 
-    /// Opens the session of a sign-in that waits, with a code or a recovery code.
+    /// Completes a waiting sign-in with a code or a recovery code, and opens its
+    /// session.
     ///
     /// # Errors
-    /// [`Error::Invalid`] with `2fa_expired` when it does not wait (any more), with
-    /// `2fa_invalid` for a code that is wrong or was used, with `sso_enforced` when
-    /// the address's domain lets nobody in this way by now; [`Error::Throttled`].
+    /// [`Error::Invalid`] with `2fa_expired` when the sign-in does not wait (any more),
+    /// with `2fa_invalid` for a code that is wrong or was used before, with
+    /// `sso_enforced` when the domain of the address does not allow a password any
+    /// more; [`Error::Throttled`].
     pub async fn end_sign_in(&self, token: &str, code: &str, peer: &Peer) -> Result<NewSession> {
         let store = &self.core.store;
         let found = self.find_pending(token).await?.ok_or_else(expired)?;

@@ -1,7 +1,7 @@
-//! Setting a new password without the old one, by a link from a mail (API-43).
+//! Setting a new password without the old one, with a link from a mail (API-43).
 //!
-//! What belongs here: who may ask, and what a new password ends. What does not:
-//! what a link is worth (`links`), which passwords are accepted (`passwords`).
+//! What belongs here: which users may ask, and what a new password ends. What does not:
+//! whether a link works (`links`), which passwords are accepted (`passwords`).
 
 use weir_model::accounts::LinkKind;
 use weir_model::mail::{AccountChange, News};
@@ -15,22 +15,22 @@ use super::{Identity, Peer, emails};
 use crate::activity::Changes;
 use crate::{Result, mail, users};
 
-/// What is counted of mails with links to set a password.
+/// The counter of mails with links to set a password.
 const COUNTED: &str = "reset";
 
-/// A password that was set.
+/// The result of setting a password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Reset {
-    /// The address of the account.
+    /// The address of the user.
     pub email: String,
     /// The cookie of the browser. It opens nothing, and is not stored.
     pub browser: String,
 }
 
 impl Identity {
-    /// Has a mail with a link sent to the account of this address, if there is
-    /// one. Nothing of the answer, its time included, says whether there is: the
-    /// account is looked for when the mail is sent.
+    /// Sends a mail with a link to the user with this address, if there is one. The
+    /// answer and its time do not reveal whether there is: the user is looked up when
+    /// the mail is sent.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) with `email_not_available`, or
@@ -44,16 +44,16 @@ impl Identity {
         self.add_mail(mail::to("", News::ResetPassword { account, link: None })).await
     }
 
-    /// Sets a new password with a link, and ends all sessions of the account. Its
-    /// owner is told by mail, and signs in from this browser without waiting for what
-    /// strangers tried.
+    /// Sets a new password with a link, and ends all sessions of the user. The user
+    /// gets a mail, and can sign in from this browser without waiting for the attempts
+    /// of unknown clients.
     ///
     /// # Errors
-    /// [`Error::Invalid`](crate::Error::Invalid) with `invalid_token`,
-    /// `sso_enforced`, or what is wrong with the password: the link works on
-    /// then; [`Error::Throttled`](crate::Error::Throttled);
-    /// [`Error::Unavailable`](crate::Error::Unavailable) when too many people
-    /// sign in at once.
+    /// [`Error::Invalid`](crate::Error::Invalid) with `invalid_token`, `sso_enforced`,
+    /// or the reason why the password is refused: the link still works then;
+    /// [`Error::Throttled`](crate::Error::Throttled);
+    /// [`Error::Unavailable`](crate::Error::Unavailable) when too many users sign in at
+    /// the same time.
     pub async fn reset_password(
         &self,
         user: &str,

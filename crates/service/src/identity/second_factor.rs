@@ -1,11 +1,10 @@
 //! The second factor: codes from an app, and recovery codes (SEC-8, ADR 10).
 //!
-//! What belongs here: setting one up, what proves it, changing and ending it. What
-//! does not: the sign-in that asks for it (`pending`), codes themselves (`totp`,
-//! `recovery`).
+//! What belongs here: setting up a factor, proving it, changing and ending it. What
+//! does not: the sign-in that asks for it (`pending`), the codes (`totp`, `recovery`).
 //!
-//! A change of the factor ends all sessions of the account but the one it is made
-//! in, which gets a new token.
+//! A change of the factor ends all sessions of the user except the one in which it is
+//! made, which gets a new token.
 
 mod recovery;
 mod totp;
@@ -30,50 +29,50 @@ use crate::error::Error;
 use crate::sealing::{Place, SealedField};
 use crate::{Core, Result, mail, policy, secrets, users};
 
-/// Seconds within which a factor that was begun is to be confirmed.
+/// Seconds in which a new factor must be confirmed.
 const CONFIRM_SECONDS: i64 = 10 * 60;
-/// What whoever types a wrong code hears.
+/// The message for a wrong code.
 const WRONG: &str = "This code is not right, or was used before. Enter the one that is shown now.";
-/// What whoever takes too long to confirm a factor hears.
+/// The message when a factor was not confirmed in time.
 const LATE: &str = "This set-up is not waiting any more. Begin it again.";
-/// What whoever begins a second one hears.
+/// The message when a user with a factor begins to set up another one.
 const ON_ALREADY: &str = "Two-step sign-in is on already.";
-/// What whoever changes one that is not there hears.
+/// The message when a user without a factor wants to change it.
 const NOT_ON: &str = "Two-step sign-in is not on.";
 
-/// What an account's second factor is like.
+/// The state of a user's second factor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecondFactor {
-    /// Since when it is asked for; `None`: it is not.
+    /// Since when it is asked for; `None`: it is off.
     pub since: Option<Timestamp>,
-    /// How many recovery codes are left.
+    /// How many recovery codes are unused.
     pub codes_left: usize,
-    /// Names of the organizations that ask their members for one.
+    /// Names of the organizations that require a second factor of their members.
     pub demanded_by: Vec<String>,
 }
 
-/// A factor that waits to be confirmed. Not printable: it holds a secret.
+/// A factor that waits to be confirmed. It holds a secret, so it has no `Debug`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Enrolment {
-    /// What codes are made from, in base32.
+    /// The secret that codes are computed from, in base32.
     pub secret: String,
-    /// The address of the account, which the app shows beside its codes.
+    /// The address of the user, which the app shows next to its codes.
     pub email: String,
-    /// When it stops waiting.
+    /// When the set-up expires.
     pub expires_at: Timestamp,
 }
 
-/// A factor that was just confirmed. Not printable: it holds secrets.
+/// A factor that was just confirmed. It holds secrets, so it has no `Debug`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Confirmed {
-    /// The session in the place of the one in which it was confirmed.
+    /// The session that replaces the one in which the factor was confirmed.
     pub session: NewSession,
-    /// The recovery codes. They are not stored.
+    /// The recovery codes. Only their hashes are stored.
     pub codes: Vec<String>,
 }
 
 impl Identity {
-    /// What the caller's second factor is like.
+    /// The state of the caller's second factor.
     ///
     /// # Errors
     /// [`Error::Forbidden`] for keys.
@@ -90,11 +89,11 @@ impl Identity {
         })
     }
 
-    /// Begins the set-up of a factor, in the place of one that was begun.
+    /// Begins the set-up of a factor. It replaces a set-up that was not confirmed.
     ///
     /// # Errors
-    /// [`Error::Forbidden`] for keys, [`Error::SignInAgain`]; [`Error::Conflict`]
-    /// when the account has one.
+    /// [`Error::Forbidden`] for keys, [`Error::SignInAgain`]; [`Error::Conflict`] when
+    /// the user has a factor.
     pub async fn begin_second_factor(&self, ctx: &Ctx) -> Result<()> {
         policy::recent_person_only(ctx)?;
         let user = ctx.user();
@@ -107,7 +106,7 @@ impl Identity {
         }
     }
 
-    /// The factor that waits to be confirmed, if one does.
+    /// The caller's factor that waits to be confirmed, if there is one.
     ///
     /// # Errors
     /// [`Error::Forbidden`] for keys, [`Error::SignInAgain`].
@@ -123,7 +122,7 @@ impl Identity {
         }))
     }
 
-    /// Gives a set-up up.
+    /// Cancels the set-up of a factor.
     ///
     /// # Errors
     /// [`Error::Forbidden`] for keys.
@@ -132,13 +131,12 @@ impl Identity {
         Ok(rows::cancel(&self.core.store, ctx.user()).await?)
     }
 
-    /// Confirms a factor with a code of it. From now on a code is asked for at every
-    /// sign-in; all other sessions end, and sign-ins that were begun.
+    /// Confirms a factor with one of its codes. From now on every sign-in asks for a
+    /// code. All other sessions end, and so do sign-ins that wait.
     ///
     /// # Errors
     /// [`Error::Forbidden`] for keys, [`Error::SignInAgain`]; [`Error::Invalid`] with
-    /// `2fa_invalid`; [`Error::Conflict`] when none waits any more;
-    /// [`Error::Throttled`].
+    /// `2fa_invalid`; [`Error::Conflict`] when no factor waits; [`Error::Throttled`].
     pub async fn confirm_second_factor(
         &self,
         ctx: &Ctx,
@@ -171,8 +169,8 @@ impl Identity {
         Ok(Confirmed { session: opened, codes })
     }
 
-    /// Ends the factor, with a code of it or a recovery code. All other sessions
-    /// end, and the owner is told by mail.
+    /// Turns the factor off, with one of its codes or a recovery code. All other
+    /// sessions end, and the owner gets a mail.
     ///
     /// # Errors
     /// As [`Identity::confirm_second_factor`].
@@ -201,7 +199,7 @@ impl Identity {
         Ok(opened)
     }
 
-    /// Replaces all recovery codes, with a code of the factor or one of them.
+    /// Replaces all recovery codes, with a code of the factor or a recovery code.
     ///
     /// # Errors
     /// As [`Identity::confirm_second_factor`].
@@ -233,9 +231,9 @@ impl Identity {
         Ok(codes)
     }
 
-    /// Takes the factor of an account away: for the operator, when its owner is
-    /// locked out. All its sessions end, and the owner is told by mail. `None`: there is
-    /// no such account; `false`: it has none.
+    /// Removes the second factor of a user, for the operator when the user is locked
+    /// out. All sessions of the user end, and the user gets a mail. `None`: there is no
+    /// such user; `false`: the user has no factor.
     ///
     /// # Errors
     /// Any failure of the store.
@@ -264,8 +262,8 @@ impl Identity {
         Ok(Some(true))
     }
 
-    /// Counts what was typed. A recovery code cannot be guessed, so tries of strangers
-    /// do not hold it up.
+    /// Counts an attempt with a typed code. A recovery code cannot be guessed, so
+    /// attempts of unknown clients do not delay it.
     pub(super) async fn count_typed_code(
         &self,
         user: UserId,
@@ -279,7 +277,8 @@ impl Identity {
         self.count_code(user, peer, caller).await
     }
 
-    /// What a typed text proves about this factor; `None`: nothing.
+    /// The kind of proof that a typed text is for this factor; `None`: it proves
+    /// nothing.
     pub(super) async fn proof(
         &self,
         user: UserId,
@@ -307,7 +306,7 @@ impl Identity {
         totp::matching(secret.bytes(), code, now, row.last_step)
     }
 
-    /// The caller's factor that waits to be confirmed, while it does.
+    /// The caller's factor that waits to be confirmed, until it expires.
     async fn begun(&self, ctx: &Ctx) -> Result<Option<FactorRow>> {
         let row = rows::get(&self.core.store, ctx.user()).await?;
         Ok(row.filter(|row| {
@@ -320,8 +319,8 @@ impl Identity {
     }
 }
 
-/// Refuses a person without a second factor where the organization asks for one
-/// (API-41). Keys are not asked: their owner gave them their scopes.
+/// Refuses a user without a second factor where the organization requires one (API-41).
+/// Keys are not refused: their owner gave them their scopes.
 pub(crate) async fn refuse_without(
     core: &Core,
     ctx: &Ctx,
@@ -341,17 +340,17 @@ pub(crate) async fn refuse_without(
     }
 }
 
-/// The refusal of a code, whatever is wrong with it.
+/// The refusal of a code, the same for every reason.
 pub(super) fn wrong_code() -> Error {
     Error::Invalid(FieldError::body("2fa_invalid", WRONG))
 }
 
-/// Where the secret of an account is sealed: it belongs to no organization.
+/// The place of the sealed secret of a user. It belongs to no organization.
 fn place(user: UserId) -> Place {
     Place::new(SealedField::SecondFactorSecret, user, OrganizationId(Uuid::nil()))
 }
 
-/// The session of a person who proved just now who they are.
+/// The session of a user who has recently proved their identity.
 fn recent_session(ctx: &Ctx) -> Result<&str> {
     policy::recent_person_only(ctx)?;
     super::sessions::of_person(ctx)

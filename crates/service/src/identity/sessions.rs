@@ -1,4 +1,4 @@
-//! Sessions of the web app: opening, finding, listing, ending.
+//! Sessions of the web app: opening, finding, listing and ending them.
 
 use uuid::Uuid;
 use weir_model::{Timestamp, UserId};
@@ -10,23 +10,23 @@ use crate::ctx::{Actor, Ctx};
 use crate::error::{Error, NO_KEYS, NOT_FOUND};
 use crate::{Result, secrets};
 
-/// A session ends after this many seconds without use.
+/// Seconds without use after which a session ends.
 const IDLE_SECONDS: i64 = 12 * 60 * 60;
-/// A session ends after this many seconds whatever happens.
+/// Seconds after which a session ends in any case.
 const ABSOLUTE_SECONDS: i64 = 14 * 24 * 60 * 60;
-/// Use is noted at most this often, in seconds.
+/// The use of a session is stored at most once in this time, in seconds.
 const TOUCH_SECONDS: i64 = 60;
-/// Longest user agent that is kept, in characters.
+/// Maximum length of a stored user agent, in characters.
 const AGENT_MAX: usize = 256;
-/// Digits of a session's hash by which its owner names it.
+/// How many digits of a session's hash are its id for its owner.
 const NAME_DIGITS: usize = 16;
 
 /// A session as its owner sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnSession {
-    /// What it is named by. It opens nothing.
+    /// Its id: a part of the hash. It does not open the session.
     pub id: String,
-    /// When the person last proved in it who they are.
+    /// When the user last proved their identity in it.
     pub signed_in_at: Timestamp,
     /// When it was last used, to the minute.
     pub seen_at: Timestamp,
@@ -34,13 +34,13 @@ pub struct OwnSession {
     pub address: Option<String>,
     /// User agent at sign-in.
     pub agent: Option<String>,
-    /// Whether it is the one that asks.
+    /// Whether it is the session of this request.
     pub is_this: bool,
 }
 
 impl Identity {
-    /// The context of the person whose session has this token; `None` when
-    /// there is none (any more).
+    /// The context of the user whose session has this token; `None` when there is no
+    /// such session, or it has ended.
     ///
     /// # Errors
     /// Any failure of the store.
@@ -53,14 +53,14 @@ impl Identity {
         let hash = secrets::sha256_hex(token);
         let Some(row) = sessions::of_active_user(store, &hash).await? else { return Ok(None) };
         if has_ended(&row, now) {
-            // It cannot come back, whether or not the record goes now.
+            // The session has ended for good, even if deleting the record fails now.
             if let Err(error) = sessions::delete(store, row.user, &hash).await {
                 tracing::warn!(%error, "a session that ended was not removed");
             }
             return Ok(None);
         }
         if now >= row.seen_at.plus_seconds(TOUCH_SECONDS) {
-            // A page must load even when this cannot be written (disk guard).
+            // A page must load even when this write fails (disk guard).
             if let Err(error) = sessions::touch(store, &hash, now).await {
                 tracing::warn!(%error, "the use of a session was not noted");
             }
@@ -70,8 +70,8 @@ impl Identity {
         Ok(Some(Ctx { actor, now, request_id }))
     }
 
-    /// Refuses a caller whose session has ended meanwhile, and one whose account may not
-    /// act any more. Does not count as use of the session.
+    /// Refuses a caller whose session has ended since the request began, or whose user
+    /// is not active any more. Does not count as use of the session.
     ///
     /// # Errors
     /// [`Error::NotAuthenticated`].
@@ -82,8 +82,8 @@ impl Identity {
         if is_open { Ok(()) } else { Err(Error::NotAuthenticated) }
     }
 
-    /// The user who signed in last in the browser with this cookie, which outlives the
-    /// session. It opens nothing.
+    /// The user who last signed in in the browser with this cookie. The cookie outlives
+    /// the session, and does not open one.
     ///
     /// # Errors
     /// Any failure of the store.
@@ -96,7 +96,7 @@ impl Identity {
         Ok(is_known.then_some(user))
     }
 
-    /// Ends the session. A key has none: nothing happens.
+    /// Ends the session. A key has no session, so nothing happens for it.
     ///
     /// # Errors
     /// Any failure of the store.
@@ -107,8 +107,8 @@ impl Identity {
         Ok(())
     }
 
-    /// The caller's sessions that have not ended: this one first, then the one that
-    /// was used last.
+    /// The caller's sessions that have not ended: this one first, then by last use,
+    /// newest first.
     ///
     /// # Errors
     /// [`Error::Forbidden`] for keys.
@@ -128,10 +128,11 @@ impl Identity {
         Ok(rows.into_iter().map(shown).collect())
     }
 
-    /// Ends one of the caller's sessions, named as [`Identity::own_sessions`] does.
+    /// Ends one of the caller's sessions, by its id from [`Identity::own_sessions`].
     ///
     /// # Errors
-    /// [`Error::Forbidden`] for keys, [`Error::NotFound`] when there is none.
+    /// [`Error::Forbidden`] for keys, [`Error::NotFound`] when there is no such
+    /// session.
     pub async fn end_session(&self, ctx: &Ctx, id: &str) -> Result<()> {
         of_person(ctx)?;
         let rows = sessions::of_user(&self.core.store, ctx.user()).await?;
@@ -140,8 +141,8 @@ impl Identity {
         Ok(sessions::delete(&self.core.store, row.user, &row.hash).await?)
     }
 
-    /// Ends the caller's sessions but this one, and sign-ins that wait for a second
-    /// factor.
+    /// Ends all sessions of the caller except this one, and the sign-ins that wait for
+    /// a second factor.
     ///
     /// # Errors
     /// [`Error::Forbidden`] for keys.
@@ -150,13 +151,14 @@ impl Identity {
         Ok(sessions::delete_others(&self.core.store, ctx.user(), this).await?)
     }
 
-    /// Opens a session, in place of `replaced` if given.
+    /// Opens a session. It replaces the session `replaced`, if there is one.
     ///
-    /// `proved` is what the account had when whoever opens it proved themselves.
+    /// `proved` is the password and second factor that the user had when they proved
+    /// their identity.
     ///
     /// # Errors
-    /// The refusal of a wrong password, when the account has another by now, or
-    /// another second factor.
+    /// The refusal of a wrong password, when the password or the second factor of the
+    /// user has changed since.
     pub(super) async fn open_session(
         &self,
         user: UserId,
@@ -173,7 +175,8 @@ impl Identity {
         if !sessions::create(store, &row, replaced, proved).await? {
             return Err(wrong());
         }
-        // It goes on where the one before was; without this it begins as any other.
+        // The new session keeps the current project of the one before. If this fails it
+        // begins with the default, like any other session.
         if let Some(current) = current
             && let Err(error) = sessions::set_current(store, &row.hash, current).await
         {
@@ -182,8 +185,7 @@ impl Identity {
         Ok(session)
     }
 
-    /// A session that is about to be opened: what is stored, and what its owner
-    /// gets.
+    /// A new session that is not stored yet: the row, and the value for its owner.
     pub(super) fn new_session(
         &self,
         user: UserId,
@@ -208,7 +210,7 @@ impl Identity {
     }
 }
 
-/// The session of a person in the web app.
+/// The id of the session of a user in the web app.
 ///
 /// # Errors
 /// [`Error::Forbidden`] for keys.
@@ -219,12 +221,12 @@ pub(super) fn of_person(ctx: &Ctx) -> Result<&str> {
     }
 }
 
-/// The token that tells a browser from others. Its cookie has the user beside it who
-/// signed in there last.
+/// The token that identifies a browser. Its cookie also names the user who last signed
+/// in there.
 pub(super) struct BrowserToken(String);
 
 impl BrowserToken {
-    /// That of this peer: its own, else a new one.
+    /// The token of this peer's browser, or a new one.
     pub(super) fn of(peer: &Peer) -> Result<Self> {
         match peer.browser.as_deref().and_then(Self::sent) {
             Some(token) => Ok(token),
@@ -232,18 +234,18 @@ impl BrowserToken {
         }
     }
 
-    /// The one in a cookie.
+    /// The token in a cookie, if the cookie has the right form.
     pub(super) fn sent(cookie: &str) -> Option<Self> {
         let token = cookie.split_once('.').map_or(cookie, |(token, _)| token);
         secrets::is_token(token).then(|| Self(token.to_owned()))
     }
 
-    /// The form that is stored.
+    /// The hash, which is stored.
     pub(super) fn hash(&self) -> String {
         secrets::sha256_hex(&self.0)
     }
 
-    /// The cookie, once this user has signed in.
+    /// The value of the cookie after this user has signed in.
     pub(super) fn cookie(&self, user: UserId) -> String {
         format!("{}.{}", self.0, user.0.simple())
     }

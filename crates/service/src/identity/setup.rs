@@ -18,7 +18,7 @@ use crate::ctx::{Actor, Ctx};
 use crate::error::{Error, NOT_FOUND};
 use crate::{Result, keys, organizations, secrets, users};
 
-/// A set-up token works for this many seconds.
+/// Seconds for which a set-up token works.
 const TOKEN_SECONDS: i64 = 30 * 60;
 
 impl Identity {
@@ -30,8 +30,8 @@ impl Identity {
         Ok(instance::get(&self.core.store).await?.first_user.is_some())
     }
 
-    /// A new token for the set-up, in place of the one before; `None` when a
-    /// user exists.
+    /// A new token for the set-up. It replaces an earlier one. `None` when a user
+    /// exists.
     ///
     /// # Errors
     /// Any failure of the store.
@@ -44,7 +44,7 @@ impl Identity {
         Ok(Some(SetupToken { token: token.reveal(), expires_at }))
     }
 
-    /// What this token is worth now.
+    /// The state of this token now.
     ///
     /// # Errors
     /// Any failure of the store.
@@ -56,8 +56,8 @@ impl Identity {
         })
     }
 
-    /// A token that was issued before this process began, while it works: a
-    /// link that was handed out outlives a restart.
+    /// A token that was issued before this process started, while it works: a link that
+    /// was handed out still works after a restart.
     ///
     /// # Errors
     /// Any failure of the store.
@@ -67,8 +67,8 @@ impl Identity {
         Ok(valid.map(|expires_at| SetupToken { token: token.to_owned(), expires_at }))
     }
 
-    /// When the token that was issued last stops working, if it is this one and
-    /// nobody has set the instance up.
+    /// When the token that was issued last expires, if it is this one and the instance
+    /// is not set up.
     async fn setup_token_end(&self, token: &str) -> Result<Option<Timestamp>> {
         let row = instance::get(&self.core.store).await?;
         let hash = secrets::sha256_hex(token);
@@ -78,13 +78,12 @@ impl Identity {
         })
     }
 
-    /// Creates the first user, organization and project in one transaction.
-    /// Without a token the caller has the host, and no session is opened.
+    /// Creates the first user, organization and project in one transaction. Without a
+    /// token the caller runs on the host, and no session is opened.
     ///
     /// # Errors
-    /// [`Error::Invalid`] at the first field that is wrong;
-    /// [`Error::NotFound`] when the token is not valid or a user exists, also
-    /// when another call came first.
+    /// [`Error::Invalid`] at the first field that is wrong; [`Error::NotFound`] when
+    /// the token is not valid or a user exists, also when a concurrent call was first.
     pub async fn setup(
         &self,
         token: Option<&str>,
@@ -101,8 +100,8 @@ impl Identity {
         Ok(outcome)
     }
 
-    /// The same for a caller who has the host (`weir setup`), with a key in the
-    /// same transaction. The key carries its value, here only.
+    /// Like [`Identity::setup`], for a caller on the host (`weir setup`), with a key in
+    /// the same transaction. Only this answer contains the value of the key.
     ///
     /// # Errors
     /// As [`Identity::setup`].
@@ -200,8 +199,8 @@ impl Identity {
         Ok((outcome, key))
     }
 
-    /// Turns away early who would be refused in the transaction anyway, before
-    /// a hash is paid for.
+    /// Refuses early, before a hash is computed, a call that the transaction would
+    /// refuse.
     async fn refuse_setup(&self, token: Option<&str>) -> Result<()> {
         let allowed = match token {
             Some(token) => self.setup_token_state(token).await? == SetupTokenState::Valid,

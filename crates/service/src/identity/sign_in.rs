@@ -15,25 +15,25 @@ use crate::error::Error;
 use crate::{Result, secrets};
 
 impl Identity {
-    /// Opens a session for the owner of this address and password, who may be asked
-    /// for a second factor first.
+    /// Opens a session for the user with this address and password. A user with a
+    /// second factor is asked for it first.
     ///
     /// # Errors
-    /// [`Error::Invalid`] with `sso_enforced` where the address's domain allows no
-    /// password; the same [`Error::Invalid`] for an unknown address, a wrong
-    /// password and an account that may not act; [`Error::Throttled`] after too many of
-    /// them; [`Error::NotConfirmed`] when all is right but the address not yet
-    /// confirmed; [`Error::SecondFactor`] when all is right but the account has a
-    /// second factor; [`Error::Unavailable`] when too many people sign in at once.
+    /// [`Error::Invalid`] with `sso_enforced` where the domain of the address allows no
+    /// password; the same [`Error::Invalid`] for an unknown address, a wrong password
+    /// and a user who is not active; [`Error::Throttled`] after too many of these;
+    /// [`Error::NotConfirmed`] when the address is not confirmed yet;
+    /// [`Error::SecondFactor`] when the user has a second factor;
+    /// [`Error::Unavailable`] when too many users sign in at the same time.
     pub async fn sign_in(&self, email: &str, password: &str, peer: &Peer) -> Result<NewSession> {
         let user = self.prove(&emails::normalise(email), password, peer, None).await?;
         self.refuse_unconfirmed(&user).await?;
         self.open_or_ask(&user, peer).await
     }
 
-    /// The same with a code of the second factor at hand. It is looked at only when the
-    /// account has to wait because of others: its owner does not, with password and code
-    /// at once.
+    /// Like [`Identity::sign_in`], with a code of the second factor. The code is
+    /// checked only when the attempt would have to wait. With the right password and
+    /// the right code the owner does not have to wait for the attempts of others.
     ///
     /// # Errors
     /// As [`Identity::sign_in`].
@@ -54,8 +54,8 @@ impl Identity {
         }
     }
 
-    /// `None`: password or code is wrong, or there is no such account or factor. Which it
-    /// is, is not told: else tries that have to wait would have an answer.
+    /// `None`: password or code is wrong, or there is no such user or factor. The
+    /// reason is not returned: it would answer attempts that have to wait.
     async fn sign_in_with_both(
         &self,
         email_key: &str,
@@ -84,9 +84,9 @@ impl Identity {
         }
     }
 
-    /// Lets a person prove once more who they are. The session gets a new
-    /// token; the old one is dead. A second factor, which the session has seen, is
-    /// not asked for again.
+    /// Lets a user prove their identity once more. The session gets a new token, and
+    /// the old token stops working. The session has already seen the second factor, so
+    /// it is not asked for again.
     ///
     /// # Errors
     /// As [`Identity::sign_in`]; [`Error::Forbidden`] for a key.
@@ -101,15 +101,16 @@ impl Identity {
         let row = users::get(store, ctx.user()).await?.ok_or(Error::NotAuthenticated)?;
         let email_key = emails::normalise(&row.email);
         let proved = self.prove(&email_key, password, peer, Some(session)).await?;
-        // It may have ended meanwhile by a second factor that it has not seen.
+        // The session may have ended since, because a second factor was set up that it
+        // has not seen.
         if sessions::of_active_user(store, session).await?.is_none() {
             return Err(Error::NotAuthenticated);
         }
         self.open_session(proved.id, peer, Some(session), Proved::of(&proved)).await
     }
 
-    /// The account of this address, with the password that was proved. Within a session
-    /// its hash tells the caller from strangers.
+    /// The user with this address, whose password was proved. Within a session, the
+    /// hash of the session identifies the caller as known.
     pub(super) async fn prove(
         &self,
         email_key: &str,
@@ -117,9 +118,9 @@ impl Identity {
         peer: &Peer,
         session: Option<&str>,
     ) -> Result<UserRow> {
-        // Before anything else: no password helps here, so none is looked at.
+        // First, because no password is accepted here: none is checked.
         self.refuse_password(email_key).await?;
-        // The queue first: who is turned away there has not used up a try.
+        // The queue first: a caller who is refused there has not used up an attempt.
         let turn = self.hasher.queue()?;
         let user = self.active_user(email_key).await?;
         let browser = match session {
@@ -136,7 +137,8 @@ impl Identity {
         };
         self.try_succeeded(counted).await?;
         if let (true, Some(stored)) = (outdated, stored) {
-            // Worth a second hash, not worth failing for.
+            // A renewed hash is worth a second run, but the sign-in must not fail
+            // because of it.
             let renewed = match self.hasher.queue() {
                 Ok(turn) => turn.hash(typed).await,
                 Err(error) => Err(error),
@@ -171,14 +173,14 @@ impl Identity {
     ) -> Result<Option<String>> {
         let token = peer.browser.as_deref().and_then(BrowserToken::sent);
         let Some(browser) = token.map(|token| token.hash()) else { return Ok(None) };
-        // The same work whether there is such an account or not.
+        // The same work whether or not there is such a user.
         let user = user.unwrap_or(UserId(Uuid::nil()));
         let is_known = sessions::is_known_browser(&self.core.store, user, &browser).await?;
         Ok(is_known.then_some(browser))
     }
 
-    /// The hash that took the place of the one that was proved, if it is of the
-    /// same password: another sign-in renewed it first.
+    /// The hash that replaced the proved one, if it is a hash of the same password:
+    /// another sign-in renewed it first.
     async fn renewed_elsewhere(
         &self,
         user: &UserRow,
@@ -198,7 +200,7 @@ pub(super) fn wrong() -> Error {
     Error::Invalid(FieldError::body("invalid_credentials", "Invalid email or password."))
 }
 
-/// What logs say of an account: enough to see that tries belong together.
+/// A label of the user for logs: enough to see that attempts belong together.
 fn account_label(email_key: &str) -> String {
     secrets::sha256_hex(email_key).chars().take(12).collect()
 }

@@ -1,7 +1,7 @@
-//! Taking up an invite: with the account of a session, or by making one (API-35).
+//! Accepting an invite: with the user of a session, or with a new user (API-35).
 //!
-//! What belongs here: what is refused, in which order, and what belongs to one
-//! transaction. What does not: making invites (`invites`).
+//! What belongs here: the refusals and their order, and what is stored in one
+//! transaction. What does not: creating invites (`invites`).
 
 use weir_model::activity::{Deed, Entry, Subject};
 use weir_model::errors::FieldError;
@@ -25,42 +25,43 @@ use crate::error::Error;
 use crate::invites::Inviter;
 use crate::{Result, current, invites, mail, secrets, users};
 
-/// What somebody sees who opens the link of an invite.
+/// The data that the page of an invite's link shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shown {
     /// The invitation.
     pub invitation: Invitation,
-    /// First name of who invites, unless that account is gone.
+    /// First name of the inviter, unless that user is deleted.
     pub inviter: Option<String>,
-    /// Level that the person gets.
+    /// Level that the new member gets.
     pub level: Level,
-    /// Words for the invited person.
+    /// The inviter's message to the invited person.
     pub message: Option<String>,
 }
 
-/// What the link of an invite is worth to whoever opens its page.
+/// The content of the page of an invite's link, which depends on the person who opens
+/// it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InviteLink {
-    /// It can be taken up.
+    /// The invite can be accepted.
     Open(Shown),
-    /// The address has an account: its owner signs in first.
+    /// There is a user with this address, who must sign in first.
     SignIn(Shown),
-    /// Whoever is signed in has another address.
+    /// The signed-in user has another address.
     OtherAddress {
         /// Address that the invite is for.
         invited: String,
-        /// Address of whoever is signed in.
+        /// Address of the signed-in user.
         present: String,
     },
-    /// Whoever is signed in is a member already.
+    /// The signed-in user is a member already.
     AlreadyMember,
-    /// Its time is over.
+    /// The invite has expired.
     Expired,
-    /// There is no such invite, or not any more.
+    /// There is no such invite (any more).
     Unknown,
 }
 
-/// An invite as somebody who has its link may take it up.
+/// An invite that the person with its link may accept.
 struct Open {
     row: InviteRow,
     token: LinkToken,
@@ -75,11 +76,11 @@ impl Open {
 }
 
 impl Identity {
-    /// What somebody sees who opens the link of an invite.
+    /// The data of an invite for the person who opens its link.
     ///
     /// # Errors
-    /// [`Error::Invalid`] with the code of API-35 when it cannot be
-    /// taken up by them; [`Error::Throttled`].
+    /// [`Error::Invalid`] with the code of API-35 when this person cannot accept it;
+    /// [`Error::Throttled`].
     pub async fn invitation(&self, ctx: Option<&Ctx>, token: &str, peer: &Peer) -> Result<Shown> {
         let user = self.person(ctx).await?;
         let open = self.open_invite(token, user.as_ref(), peer).await?;
@@ -90,8 +91,9 @@ impl Identity {
         Ok(shown(open))
     }
 
-    /// The same for the page of the link, which helps everybody on. Who has the link
-    /// learns what the mail says; of an expired invite nothing.
+    /// Like [`Identity::invitation`], for the page of the link, which offers a next
+    /// step in every case. A person with the link sees the content of the mail, and
+    /// nothing of an expired invite.
     ///
     /// # Errors
     /// [`Error::Throttled`].
@@ -124,7 +126,7 @@ impl Identity {
         Ok(InviteLink::Open(shown(open)))
     }
 
-    /// Makes the person of a session a member.
+    /// Makes the user of a session a member.
     ///
     /// # Errors
     /// As [`Identity::invitation`]; [`Error::Forbidden`] for a key.
@@ -136,14 +138,14 @@ impl Identity {
         Ok(users::shown(&user))
     }
 
-    /// Makes an account with the address of the invite, and makes it a member.
-    /// Where mail is set up, the address must be confirmed before anybody signs
-    /// in: more people know an invite's link than its mailbox. Else a session is
-    /// opened.
+    /// Creates a user with the address of the invite, and makes it a member. Where mail
+    /// is set up, the address must be confirmed before the first sign-in, because more
+    /// people know the link of an invite than can read its mailbox. Where it is not, a
+    /// session is opened.
     ///
     /// # Errors
     /// As [`Identity::invitation`]; [`Error::Invalid`] at the first field that is
-    /// wrong; [`Error::Unavailable`] when too many people sign in at once.
+    /// wrong; [`Error::Unavailable`] when too many users sign in at the same time.
     pub async fn sign_up(
         &self,
         token: &str,
@@ -201,8 +203,8 @@ impl Identity {
         }
     }
 
-    /// The invite behind a link, if this person (nobody: without a session) may
-    /// take it up.
+    /// The invite behind a link, if this user may accept it (`None`: a person without a
+    /// session).
     async fn open_invite(&self, token: &str, user: Option<&UserRow>, peer: &Peer) -> Result<Open> {
         let open = self.linked(token, peer).await?.ok_or_else(unknown)?;
         if user.is_some_and(|user| !is_for(&open.row, user)) {
@@ -222,7 +224,7 @@ impl Identity {
         Ok(open)
     }
 
-    /// The invite behind a link, whoever opens it.
+    /// The invite behind a link, for any person.
     async fn linked(&self, token: &str, peer: &Peer) -> Result<Option<Open>> {
         let counted = self.count_link(peer).await?;
         let core = &self.core;
@@ -283,7 +285,7 @@ impl Identity {
         Ok(())
     }
 
-    /// Mails to the other members, where they want them.
+    /// Mails to the other members, where the organization wants them.
     async fn announcements(
         &self,
         open: &Open,

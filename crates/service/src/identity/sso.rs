@@ -1,8 +1,8 @@
-//! What a domain says about signing in (API-40).
+//! The rules of a domain about signing in (API-40).
 //!
-//! What belongs here: which addresses may use a password. What does not: the
-//! domains themselves (`domains`); signing in through a provider, which this
-//! instance cannot do yet.
+//! What belongs here: which addresses may use a password. What does not: the domains
+//! (`domains`); signing in through a provider, which this instance does not support
+//! yet.
 
 use weir_model::domains::{Precheck, SsoEnforcement};
 use weir_model::errors::FieldError;
@@ -13,21 +13,22 @@ use crate::Result;
 use crate::domains::{PROVIDERS, acts, has_saml};
 use crate::error::Error;
 
-/// Who would sign up with a password for an address that must not have one.
+/// The message for a sign-up with a password where the domain of the address allows
+/// none.
 const NO_PASSWORD_ACCOUNT: &str = "Sign up with a password is disabled because SSO login is \
                                    enforced for this domain. Please log in with your SSO \
                                    credentials.";
 
-/// Who would set a password for an address that must not have one.
+/// The message for setting a password where the domain of the address allows none.
 const NO_PASSWORD_RESET: &str =
     "Password reset is disabled because SSO login is enforced for this domain.";
-/// Who would leave a domain with a provider, or come to one.
+/// The message for changing an address from or to a domain with a provider.
 const NO_OTHER_ADDRESS: &str =
     "This address cannot be changed here, because SSO login is enforced for its domain.";
 
 impl Identity {
-    /// What somebody with this address is to know before signing in. It says
-    /// nothing of accounts.
+    /// How the domain of this address wants users to sign in. The answer says nothing
+    /// about users.
     ///
     /// # Errors
     /// [`Error::Throttled`].
@@ -41,8 +42,8 @@ impl Identity {
         })
     }
 
-    /// Refuses a password where the address's domain allows none, whether there
-    /// is such an account or not.
+    /// Refuses a password where the domain of the address allows none, whether or not
+    /// there is such a user.
     ///
     /// # Errors
     /// [`Error::Invalid`] with `sso_enforced`.
@@ -56,7 +57,7 @@ impl Identity {
         }
     }
 
-    /// Refuses an account with a password where the address's domain allows none.
+    /// Refuses a new user with a password where the domain of the address allows none.
     ///
     /// # Errors
     /// [`Error::Invalid`] with `sso_enforced`.
@@ -67,8 +68,8 @@ impl Identity {
         }
     }
 
-    /// Refuses a new password where the address's domain allows none, whether
-    /// there is such an account or not.
+    /// Refuses a new password where the domain of the address allows none, whether or
+    /// not there is such a user.
     ///
     /// # Errors
     /// [`Error::Invalid`] with `sso_enforced`.
@@ -79,8 +80,8 @@ impl Identity {
         }
     }
 
-    /// Refuses to change an address from or to a domain that says how its people
-    /// sign in.
+    /// Refuses to change an address from or to a domain that says how its users sign
+    /// in.
     ///
     /// # Errors
     /// [`Error::Invalid`] with `sso_enforced` at `email`.
@@ -95,10 +96,11 @@ impl Identity {
         Ok(self.acting_domain(email_key).await?.as_ref().and_then(enforced))
     }
 
-    /// The domain of an address, if its rules act: exactly this one, not one above.
+    /// The domain of an address, if its rules are in force: exactly this one, not a
+    /// parent domain.
     async fn acting_domain(&self, email_key: &str) -> Result<Option<DomainRow>> {
         let Some((_, domain)) = email_key.rsplit_once('@') else { return Ok(None) };
-        // What is no domain's name has no rules.
+        // A text that is not the name of a domain has no rules.
         let Ok(domain) = weir_model::domains::name(domain) else { return Ok(None) };
         Ok(rows::by_name(&self.core.store, &domain).await?.filter(acts))
     }

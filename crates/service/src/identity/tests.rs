@@ -1,5 +1,4 @@
-//! Set-up, sign-in and sessions on a store in memory and a clock that stands
-//! still.
+//! Set-up, sign-in and sessions on a store in memory and a fixed clock.
 
 use weir_model::Timestamp;
 use weir_store::{members, sessions, users};
@@ -100,7 +99,7 @@ async fn a_set_up_on_the_host_brings_a_key() {
     assert_eq!((made.user_id, made.label.as_str()), (1, "test"));
     let ada = test_support::person(&services, outcome.user.uuid);
     assert_eq!(services.keys.list(&ada).await.unwrap().len(), 1);
-    // A second one makes nothing, no key either.
+    // A second set-up creates nothing, and no key either.
     let refused = identity.setup_with_key(setup_input(), key).await.unwrap_err();
     assert!(matches!(refused, Error::NotFound(_)), "{refused}");
     assert_eq!(services.keys.list(&ada).await.unwrap().len(), 1);
@@ -116,7 +115,8 @@ async fn parallel_set_ups_have_one_winner() {
         calls.push(tokio::spawn(async move {
             let mut input = setup_input();
             input.email = format!("ada{number}@mail.example");
-            // Some come from the host: they do not get past the others either.
+            // Some attempts come from the host. They pass no more often than the
+            // others.
             let token = (number % 2 == 0).then_some(token.as_str());
             identity.setup(token, input, &Peer::default()).await
         }));
@@ -206,7 +206,7 @@ async fn a_dearer_hash_replaces_the_cheap_one() {
     let parameters = HashParameters { memory_kib: 16, ..HashParameters::cheapest() };
     let dearer = Services::with_hashing(store.clone(), services.clock.clone(), parameters);
     let sign_in = || dearer.identity.sign_in("ada.l@mail.example", PASSWORD, &here);
-    // Two at once: one of them renews the hash, and both come in.
+    // Two sign-ins run concurrently. One of them renews the hash, and both succeed.
     let (one, other) = tokio::join!(sign_in(), sign_in());
     let after = users::by_email(store, "ada.l@mail.example").await.unwrap().unwrap();
     assert_ne!(before.password, after.password);
@@ -222,7 +222,7 @@ async fn a_password_that_was_replaced_opens_no_session() {
     let identity = &services.identity;
     let store = &identity.core.store;
     let ada = users::by_email(store, "ada.l@mail.example").await.unwrap().unwrap();
-    // It was right when it was looked at.
+    // The password was right when it was checked.
     let proved = ada.password.unwrap();
     let after = users::PasswordHash("another".to_owned());
     assert!(users::replace_hash(store, ada.id, &proved, &after).await.unwrap());
@@ -237,8 +237,8 @@ async fn failures_slow_down_an_account_and_never_lock_it() {
     let services = test_support::set_up().await;
     let identity = &services.identity;
     let guess = async |number: u32| {
-        // Every guess from another network of one site: the counters of the account alone
-        // count.
+        // Every guess comes from another network of one site, so only the counters of
+        // the user apply.
         let from = peer(&format!("198.51.100.{}", number % 250));
         identity.sign_in(" ADA.L@mail.example", "wrong password here", &from).await.unwrap_err()
     };
@@ -254,7 +254,7 @@ async fn failures_slow_down_an_account_and_never_lock_it() {
     }
     assert_eq!(waits, [2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900, 900]);
 
-    // The right password waits there too, but not for ever.
+    // The right password has to wait there too, but only for a limited time.
     let here = peer("198.51.100.251");
     let early = identity.sign_in("ada.l@mail.example", PASSWORD, &here).await;
     assert!(matches!(early, Err(Error::Throttled { wait_seconds: 900 })));
@@ -264,7 +264,7 @@ async fn failures_slow_down_an_account_and_never_lock_it() {
     assert!(matches!(early, Err(Error::Throttled { .. })));
     services.clock.advance(900);
     identity.sign_in("ada.l@mail.example", PASSWORD, &here).await.unwrap();
-    // Success starts the account's counter again.
+    // Success resets the counter of the user.
     for number in 0..5 {
         assert_eq!(code(&guess(number).await).1, "invalid_credentials");
     }
@@ -276,9 +276,10 @@ async fn tries_from_elsewhere_hold_an_owner_up_for_a_minute_at_most() {
     let services = test_support::set_up().await;
     let identity = &services.identity;
     let email = "ada.l@mail.example";
-    // An owner without known browser, second factor and mail.
+    // The owner has no known browser, no second factor and no mail.
     let owner = peer("203.0.113.9");
-    // A stranger tries for two days, from all networks of one site, as soon as it may.
+    // An unknown client tries for two days, from all networks of one site, as soon as
+    // it is allowed to.
     let (mut tries, mut waited) = (0_u32, 0);
     let began = services.clock.now();
     while services.clock.now() < began.plus_seconds(2 * 24 * 60 * 60) {
@@ -289,7 +290,7 @@ async fn tries_from_elsewhere_hold_an_owner_up_for_a_minute_at_most() {
             continue;
         }
         tries += 1;
-        // The owner comes in between.
+        // The owner signs in between these attempts.
         if tries == 20 {
             identity.sign_in(email, PASSWORD, &owner).await.unwrap();
         } else if tries.is_multiple_of(50)
@@ -310,7 +311,7 @@ async fn strangers_of_many_sites_do_not_keep_an_owner_out() {
     let services = test_support::set_up().await;
     let identity = &services.identity;
     let email = "ada.l@mail.example";
-    // Whenever a try is allowed, they are faster than the owner.
+    // Whenever an attempt is allowed, the unknown clients are faster than the owner.
     let mut site = 0_u32;
     let mut flood = async || {
         let mut allowed = 0;
@@ -332,9 +333,10 @@ async fn strangers_of_many_sites_do_not_keep_an_owner_out() {
     let mistyped = identity.sign_in(email, "another wrong one", &owner).await.unwrap_err();
     assert_eq!(code(&mistyped).1, "invalid_credentials");
     identity.sign_in(email, PASSWORD, &owner).await.unwrap();
-    // That did not give the strangers more tries.
+    // The sign-in of the owner did not give more attempts to the unknown clients.
     assert_eq!(flood().await, 0);
-    // From there it works again and again, but two wrong ones are all of a day.
+    // From there it works again and again, but only two wrong attempts are allowed in a
+    // day.
     for _ in 0..2 {
         identity.sign_in(email, "another wrong one", &owner).await.unwrap_err();
     }
@@ -342,7 +344,7 @@ async fn strangers_of_many_sites_do_not_keep_an_owner_out() {
     assert!(matches!(held, Err(Error::Throttled { wait_seconds: 1..=60 })));
 }
 
-/// A browser in which somebody has signed in, now in another network.
+/// A browser in which a user has signed in, now in another network.
 fn known(session: &NewSession) -> Peer {
     Peer { browser: Some(session.browser.clone()), ..peer("203.0.113.9") }
 }
@@ -355,14 +357,14 @@ async fn tries_of_strangers_hold_up_no_browser_that_is_known() {
     let session = identity.sign_in(email, PASSWORD, &peer("192.0.2.1")).await.unwrap();
     let browser = known(&session);
     let ctx = signed_in(&services, &session.token).await.unwrap();
-    // Strangers try as often as they may, in her network too.
+    // Unknown clients try as often as they are allowed to, also from her network.
     for number in 0..30 {
         let elsewhere = peer(&format!("198.51.{number}.1"));
         identity.sign_in(email, wrong, &elsewhere).await.unwrap_err();
         let another = format!("guess{number}@mail.example");
         identity.sign_in(&another, wrong, &peer("203.0.113.9")).await.unwrap_err();
     }
-    // The network that signs in here next has had its tries too.
+    // The network that signs in here next has used up its attempts too.
     for _ in 0..2 {
         identity.sign_in(email, wrong, &peer("192.0.2.1")).await.unwrap_err();
     }
@@ -370,7 +372,8 @@ async fn tries_of_strangers_hold_up_no_browser_that_is_known() {
         let held = identity.sign_in(email, PASSWORD, &stranger).await;
         assert!(matches!(held, Err(Error::Throttled { .. })));
     }
-    // A made-up token is no browser, and one of a person none of another.
+    // An invented token identifies no browser, and a token of one user identifies no
+    // browser of another.
     for token in ["", "x", &"a".repeat(43), &"a".repeat(65)] {
         let made_up = Peer { browser: Some(token.to_owned()), ..peer("192.0.2.1") };
         let held = identity.sign_in(email, PASSWORD, &made_up).await;
@@ -378,11 +381,11 @@ async fn tries_of_strangers_hold_up_no_browser_that_is_known() {
     }
     let again = identity.sign_in(email, PASSWORD, &browser).await.unwrap();
     assert_eq!(again.browser, session.browser, "it stays the same browser");
-    // Nor a session: proving oneself once more, or another password.
+    // Proving the password again in an open session does not have to wait either.
     let stranger = peer("198.51.100.1");
     identity.sign_in_again(&ctx, PASSWORD, &stranger).await.unwrap();
 
-    // It has tries of its own, and they are not without end.
+    // The known browser has its own attempts, and they are limited too.
     for number in 0..6 {
         let error = identity.sign_in(email, wrong, &browser).await.unwrap_err();
         assert_eq!(code(&error).1, "invalid_credentials", "{number}");
@@ -428,7 +431,7 @@ async fn counters_outlive_a_clock_that_was_ahead() {
     }
     assert!(matches!(guess().await, Error::Throttled { wait_seconds: 2 }));
     services.clock.advance(-YEAR);
-    // The count is kept, and what it asks for is counted from now.
+    // The count is kept, and the wait that it causes begins now.
     assert_eq!(code(&guess().await).1, "invalid_credentials");
     assert!(matches!(guess().await, Error::Throttled { wait_seconds: 4 }));
     services.clock.advance(4);
@@ -445,7 +448,7 @@ async fn failures_slow_down_a_network_and_success_does_not_reset_it() {
         let email = format!("guess{number}@mail.example");
         let error = identity.sign_in(&email, "wrong password here", &network).await.unwrap_err();
         assert_eq!(code(&error).1, "invalid_credentials", "{number}");
-        // The owner of an account signs in between the guesses.
+        // The user signs in between the guesses.
         identity.sign_in("ada.l@mail.example", PASSWORD, &neighbour).await.unwrap();
     }
     let error = identity.sign_in("g@mail.example", "wrong password", &network).await.unwrap_err();
@@ -454,7 +457,7 @@ async fn failures_slow_down_a_network_and_success_does_not_reset_it() {
     assert!(matches!(error, Error::Throttled { wait_seconds: 2 }), "{error}");
     identity.sign_in("ada.l@mail.example", PASSWORD, &peer("2001:db8:1:3::1")).await.unwrap();
     identity.sign_in("ada.l@mail.example", PASSWORD, &Peer::default()).await.unwrap();
-    // A day later it is forgotten.
+    // A day later the count is forgotten.
     services.clock.advance(24 * 60 * 60 + 1);
     for number in 0..20 {
         let email = format!("guess{number}@mail.example");
@@ -640,7 +643,7 @@ async fn sessions_are_listed_and_ended_by_their_owner() {
     identity.end_other_sessions(&ctx).await.unwrap();
     assert!(signed_in(&services, &one).await.is_none());
     assert!(signed_in(&services, &this).await.is_some());
-    // One that ended by age is not listed.
+    // A session that ended by age is not listed.
     identity.sign_in(email, PASSWORD, &Peer::default()).await.unwrap();
     let mut listed = Vec::new();
     for _ in 0..2 {

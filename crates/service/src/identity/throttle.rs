@@ -1,21 +1,21 @@
-//! Counting tries to sign in, by account and by network, codes, tries to open links, and
-//! mails that anybody can have sent.
+//! Counting attempts: to sign in (by user and by network), codes, to open links, and
+//! mails that anyone can request.
 //!
-//! What belongs here: what is counted and how long to wait (SEC-4).
-//! What does not: the counters themselves, which are in the store so that
-//! a restart does not reset them.
+//! What belongs here: what is counted and how long to wait (SEC-4). What does not: the
+//! counters, which are in the store so that a restart does not reset them.
 //!
-//! A try is counted before it is made, so that many at once count each other,
-//! and given back when it succeeds.
+//! An attempt is counted before it is made, so that concurrent attempts count each
+//! other. A success resets the counter or returns the attempt.
 //!
-//! Anyone who knows an address can use up the tries of its account. The owner gets past
-//! them: browsers in which the owner has signed in, and open sessions, have counters of
-//! their own; a right password together with a right code waits for the network's alone
-//! (`sign_in`); and recovery codes, which cannot be guessed, are counted by network. For
-//! an owner without any of these, passwords of an account are counted by site: those from
-//! elsewhere make an owner wait for a minute at most, and not at all for the first two
-//! tries from the network of a provider. Otherwise strangers in many networks, who try
-//! whenever it is allowed, would always be faster than the owner.
+//! Any person who knows an address can use up the attempts of its user. The owner has
+//! other ways: browsers in which the owner has signed in, and open sessions, have their
+//! own counters. A right password together with a right code waits only for the counter
+//! of the network (`sign_in`). Recovery codes, which cannot be guessed, are counted by
+//! network. For an owner without any of these, passwords of a user are counted by site:
+//! attempts from other sites make an owner wait for a minute at most, and not at all
+//! for the first two attempts from the network of a provider. Without these rules
+//! unknown clients in many networks, who try whenever it is allowed, would always be
+//! faster than the owner.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::atomic::Ordering;
@@ -27,26 +27,29 @@ use super::{Identity, Peer};
 use crate::error::Error;
 use crate::secrets;
 
-/// Seconds to wait after a failure: five of an account from one site are free, then the
-/// wait doubles up to a quarter of an hour. Never longer: nobody is locked out.
+/// Seconds to wait after each failure. Five failures of a user from one site are free,
+/// then the wait doubles up to a quarter of an hour. It never grows further, so that no
+/// user is locked out.
 const ACCOUNT_WAITS: &[u64] = &[0, 0, 0, 0, 0, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900];
-/// Of an account from all sites together: twenty failures are free, then the wait doubles
-/// up to a minute. More would let a single client elsewhere, which may try once in a
-/// quarter of an hour, lock the owner out; so many tries guess no password that is allowed.
+/// For a user from all sites together: twenty failures are free, then the wait doubles
+/// up to a minute. A longer wait would let a single client elsewhere, which may try
+/// once in a quarter of an hour, lock the owner out. This many attempts cannot guess a
+/// password that the rules allow.
 const EVERYWHERE_WAITS: &[u64] =
     &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 4, 8, 16, 32, 60];
-/// Of an account from the network of one provider, where tries from everywhere have to
-/// wait: two in a day. There are fewer such networks than sites, so this adds few guesses.
+/// For a user from the network of one provider, where attempts from all sites have to
+/// wait: two in a day. There are fewer such networks than sites, so this adds few
+/// guesses.
 const PROVIDER_WAITS: &[u64] = &[0, FORGET_AFTER];
-/// A network may hold a whole office: twenty failures are free.
+/// A network can be a whole office: twenty failures are free.
 const NETWORK_WAITS: &[u64] = &[
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 4, 8, 16, 32, 64, 128, 256, 512,
     900,
 ];
-/// Five codes of an account are free, then one a minute, and fewer: a code has six
-/// digits.
+/// Five codes of a user are free, then one a minute, and later fewer: a code has only
+/// six digits.
 const CODE_WAITS: &[u64] = &[0, 0, 0, 0, 60, 60, 120, 240, 480, 900];
-/// Questions cost little and reveal little: a hundred of a network are free.
+/// Questions cost little and reveal little: a hundred from a network are free.
 const QUESTION_WAITS: &[u64] = &{
     let mut waits = [60; 106];
     let mut at = 0;
@@ -56,36 +59,36 @@ const QUESTION_WAITS: &[u64] = &{
     }
     waits
 };
-/// Mails of one kind to an account: six, then none until a day after the last.
+/// Mails of one kind to a user: six, then none until a day after the last one.
 const MAIL_WAITS: &[u64] = &[0, 0, 0, 0, 0, FORGET_AFTER];
-/// A counter of questions starts anew after a minute without one.
+/// A counter of questions is reset after this many seconds without a question.
 const FORGET_QUESTIONS_AFTER: u64 = 60;
-/// A counter starts anew after a day without a try.
+/// A counter is reset after this many seconds without an attempt.
 const FORGET_AFTER: u64 = 24 * 60 * 60;
-/// How often old counters are looked for, in microseconds.
+/// How often old counters are removed, in microseconds.
 const PRUNE_EVERY: i64 = 60 * 60 * 1_000_000;
 
-/// What tells a caller from strangers: the hash of the token of a browser in which the
-/// account's owner has signed in, or of an open session.
+/// Whether the caller is known: by the hash of the token of a browser in which the user
+/// has signed in, or of an open session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Caller<'a> {
-    /// Nothing does.
+    /// An unknown caller.
     Stranger,
-    /// It has counters of its own.
+    /// A known caller, which has its own counters.
     Known(&'a str),
 }
 
-/// A try that was counted.
+/// An attempt that was counted.
 pub(super) struct Counted {
     rules: Vec<Rule>,
     at: Timestamp,
 }
 
 impl Identity {
-    /// Counts a try to use this account from this peer.
+    /// Counts an attempt with the password of this user from this peer.
     ///
     /// # Errors
-    /// [`Error::Throttled`] when it is too early for another.
+    /// [`Error::Throttled`] when it is too early for another attempt.
     pub(super) async fn count_try(
         &self,
         email_key: &str,
@@ -113,18 +116,18 @@ impl Identity {
         }
     }
 
-    /// Counts a try from this peer by its network alone.
+    /// Counts an attempt from this peer, by its network alone.
     ///
     /// # Errors
-    /// [`Error::Throttled`] when it is too early for another.
+    /// [`Error::Throttled`] when it is too early for another attempt.
     pub(super) async fn count_by_network(&self, peer: &Peer) -> Result<Counted, Error> {
         self.count(network_rule(peer).into_iter().collect()).await
     }
 
-    /// Counts a code of the second factor of this account from this peer.
+    /// Counts a code of the second factor of this user from this peer.
     ///
     /// # Errors
-    /// [`Error::Throttled`] when it is too early for another.
+    /// [`Error::Throttled`] when it is too early for another attempt.
     pub(super) async fn count_code(
         &self,
         user: UserId,
@@ -157,11 +160,11 @@ impl Identity {
         }
     }
 
-    /// Counts a try to open a link from this peer: a link is a secret that could
-    /// be guessed at.
+    /// Counts an attempt to open a link from this peer: a link is a secret that could
+    /// be guessed.
     ///
     /// # Errors
-    /// [`Error::Throttled`] when it is too early for another.
+    /// [`Error::Throttled`] when it is too early for another attempt.
     pub(super) async fn count_link(&self, peer: &Peer) -> Result<Counted, Error> {
         let rule = |address| Rule {
             kind: "link",
@@ -175,7 +178,7 @@ impl Identity {
     /// Counts a question about an address from this peer.
     ///
     /// # Errors
-    /// [`Error::Throttled`] when it is too early for another.
+    /// [`Error::Throttled`] when it is too early for another question.
     pub(super) async fn count_question(&self, peer: &Peer) -> Result<(), Error> {
         let rule = |address| Rule {
             kind: "question",
@@ -183,15 +186,15 @@ impl Identity {
             waits: QUESTION_WAITS,
             forget_after: FORGET_QUESTIONS_AFTER,
         };
-        // Never given back: an answer is what is limited.
+        // Never returned: the number of answers is limited.
         self.count(peer.address.map(rule).into_iter().collect()).await.map(drop)
     }
 
-    /// Counts a mail with a link of this kind to this account, whether it exists
-    /// or not. Without a peer the person has proved who they are.
+    /// Counts a mail with a link of this kind to this user, whether or not the user
+    /// exists. Without a peer the caller has proved their identity.
     ///
     /// # Errors
-    /// [`Error::Throttled`] when it is too early for another.
+    /// [`Error::Throttled`] when it is too early for another mail.
     pub(super) async fn count_mail(
         &self,
         kind: &'static str,
@@ -211,13 +214,13 @@ impl Identity {
             forget_after: FORGET_AFTER,
         });
         let rules = std::iter::once(of_account).chain(of_network).collect();
-        // Never given back: the mail is what is limited.
+        // Never returned: the number of mails is limited.
         self.count(rules).await.map(drop)
     }
 
-    /// The try succeeded: the account's counter of such tries starts anew, the network gets
-    /// this one try back. (Else whoever owns one account could guess at others
-    /// without end.)
+    /// The attempt succeeded. The user's counter of such attempts is reset. The network
+    /// gets only this one attempt back: with a reset, the owner of one user could guess
+    /// the passwords of others without limit.
     pub(super) async fn try_succeeded(&self, counted: Counted) -> Result<(), Error> {
         for rule in &counted.rules {
             if matches!(
@@ -234,7 +237,7 @@ impl Identity {
 
     async fn forget_old_counters(&self, now: Timestamp) {
         let last = self.pruned_at.load(Ordering::Relaxed);
-        // Either way: a clock that was ahead put it into the future.
+        // Both directions: a clock that was ahead may have set the value to the future.
         if (now.micros() - last).abs() < PRUNE_EVERY {
             return;
         }
@@ -254,13 +257,13 @@ impl Identity {
     }
 }
 
-/// The counter of tries for this account. The hash keeps addresses out of the counters,
+/// The counter of attempts for this user. The hash keeps addresses out of the counters,
 /// and their keys short.
 fn rule(kind: &'static str, waits: &'static [u64], account: &str) -> Rule {
     Rule { kind, key: secrets::sha256_hex(account), waits, forget_after: FORGET_AFTER }
 }
 
-/// The counter of tries for this account by a known caller.
+/// The counter of attempts for this user by a known caller.
 fn known_rule(kind: &'static str, waits: &'static [u64], account: &str, caller: &str) -> Rule {
     rule(kind, waits, &format!("{account} {caller}"))
 }
@@ -279,17 +282,17 @@ fn network(address: IpAddr) -> String {
     prefix(address, 32, 64)
 }
 
-/// What belongs to one site or one customer of a provider.
+/// The network of one site or one customer of a provider.
 fn site(address: IpAddr) -> String {
     prefix(address, 24, 48)
 }
 
-/// What belongs to one provider, or a part of a large one.
+/// The network of one provider, or of a part of a large one.
 fn provider(address: IpAddr) -> String {
     prefix(address, 16, 32)
 }
 
-/// So many bits of an address of the older or the newer kind.
+/// The first bits of an address: `older` of IPv4, `newer` of IPv6.
 fn prefix(address: IpAddr, older: u32, newer: u32) -> String {
     match address.to_canonical() {
         IpAddr::V4(address) => {

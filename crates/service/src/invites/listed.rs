@@ -1,5 +1,5 @@
-//! Inviting the people of a text that somebody pasted: one on a line, or with
-//! commas between them, as addresses or as `Name <address>`.
+//! Inviting the people of a pasted text: one on a line, or with commas between them, as
+//! addresses or as `Name <address>`.
 
 use std::collections::BTreeSet;
 
@@ -15,17 +15,18 @@ use crate::ctx::OrgCtx;
 use crate::identity::emails;
 use crate::policy::{self, Action};
 
-/// Longest text that is looked at, in characters.
+/// Maximum length of the text, in characters.
 const TEXT_MAX: usize = 10_000;
-/// Most people of a text that are looked at; more are of no use to one request.
+/// The maximum number of people that are read from a text. One request cannot invite
+/// more.
 const LOOKED_AT: usize = 100;
 
-/// Somebody of the text.
+/// A person in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
-    /// What was written.
+    /// The text about this person.
     pub text: String,
-    /// The address in it, checked; as it was written where it is none.
+    /// The checked address; the written text if it is not an address.
     pub email: String,
     /// The first name in it; may be empty.
     pub first_name: String,
@@ -33,20 +34,20 @@ pub struct Listed {
     pub verdict: Verdict,
 }
 
-/// Whether somebody can be invited.
+/// Whether a person can be invited.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// Yes.
     Ready,
     /// Yes; an earlier invite of the address ends with it.
     Again,
-    /// The address stands further up in the text.
+    /// The address is earlier in the text too.
     Duplicate,
     /// The person is a member.
     Member,
-    /// This is no address; says why.
+    /// It is not an address, with the reason.
     Wrong(String),
-    /// One request invites no more people.
+    /// One request cannot invite more people.
     TooMany,
 }
 
@@ -59,7 +60,7 @@ impl Verdict {
 }
 
 impl Invites {
-    /// Whom a text would invite, and whom not.
+    /// The people of a text, and whether each can be invited.
     ///
     /// # Errors
     /// [`Error::MissingScope`](crate::Error::MissingScope);
@@ -103,12 +104,12 @@ impl Invites {
         Ok(listed)
     }
 
-    /// Invites whom [`Invites::preview`] says can be invited.
+    /// Invites the people of a text whom [`Invites::preview`] marks as invited.
     ///
     /// # Errors
     /// As [`Invites::preview`] and [`Invites::create_all`];
-    /// [`Error::Invalid`](crate::Error::Invalid) at `people` when there is nobody,
-    /// at `message` for one that is too long.
+    /// [`Error::Invalid`](crate::Error::Invalid) at `people` when the text has no such
+    /// person, at `message` for one that is too long.
     pub async fn create_listed(
         &self,
         org: &OrgCtx,
@@ -135,8 +136,8 @@ impl Invites {
     }
 }
 
-/// The text at its line ends, commas and semicolons, except within quotation
-/// marks and angle brackets.
+/// Splits the text at line ends, commas and semicolons, except within quotation marks
+/// and angle brackets.
 fn parts(text: &str) -> Vec<String> {
     let (mut quoted, mut bracketed) = (false, false);
     let mut parts = vec![String::new()];
@@ -157,12 +158,12 @@ fn parts(text: &str) -> Vec<String> {
     parts.into_iter().map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect()
 }
 
-/// First name and address of `Ada Lovelace <ada@mail.example>`, or no name and
-/// the text itself.
+/// First name and address of `Ada Lovelace <ada@mail.example>`, or no name and the
+/// whole text.
 fn person(text: &str) -> (String, String) {
     let Some((name, rest)) = text.split_once('<') else { return (String::new(), text.to_owned()) };
     let name = name.replace('"', " ");
-    // "Lovelace, Ada" is a last name first.
+    // "Lovelace, Ada" begins with the last name.
     let first = name.split_once(',').map_or(name.as_str(), |(_, first)| first);
     let first = first.split_whitespace().next().unwrap_or_default();
     let address = rest.split('>').next().unwrap_or_default().trim().to_owned();
@@ -185,7 +186,7 @@ mod tests {
                 "linus@d.example",
             ]
         );
-        // A mark that is not closed ends with its line.
+        // An open quotation mark or bracket ends with its line.
         assert_eq!(parts("\"ada\ngrace <g,h\nlinus"), ["\"ada", "grace <g,h", "linus"]);
         assert!(parts(" ,;\n").is_empty());
     }

@@ -1,5 +1,5 @@
-//! What of invites does not show over HTTP: the activity log, and who hears of
-//! what where mail is sent.
+//! Facts about invites that HTTP does not show: the activity log, and who gets which
+//! mail.
 
 use weir_model::organizations::Level;
 use weir_store::activity::{Of, page as activities};
@@ -69,7 +69,7 @@ async fn mails_are_written_only_where_somebody_sends_them() {
     services.invites.create(&org, declined).await.unwrap();
     let due = services.mails.due().await.unwrap();
     assert_eq!(due.iter().map(|row| row.mail.to.as_str()).collect::<Vec<_>>(), ["b@mail.example"]);
-    // The sign that something waits is there already.
+    // The notification of a waiting mail is already there.
     services.mails.arrived().await;
 }
 
@@ -119,7 +119,7 @@ async fn an_invite_is_renewed_and_deleted_by_members_who_could_make_it() {
     let again = services.invites.renew(&org, &id).await.unwrap();
     assert_ne!((again.id, again.token), (made.id, made.token));
     assert_eq!((again.target_email, again.level), (made.target_email, made.level));
-    // The earlier link is dead.
+    // The earlier link does not work any more.
     let gone = services.invites.renew(&org, &id).await.unwrap_err();
     assert!(matches!(gone, Error::NotFound(_)), "{gone}");
     assert_eq!(services.invites.list(&org, Page::default()).await.unwrap().count, 1);

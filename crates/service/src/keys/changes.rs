@@ -1,7 +1,7 @@
-//! Changing what a key is called, what it may do and what it is limited to.
+//! Changing a key's label, scopes and limits.
 //!
-//! It needs a recent sign-in, as making a key does: it can give a key that is out
-//! in the world more than it had.
+//! It needs a recent sign-in, like creating a key: it can give an existing key more
+//! than it had.
 
 use weir_model::KeyId;
 use weir_model::activity::Deed;
@@ -16,7 +16,7 @@ use crate::error::{Error, NOT_FOUND};
 use crate::{Result, policy};
 
 impl PersonalKeys {
-    /// Changes a key of the caller. Its value and its end stay.
+    /// Changes a key of the caller. Its value and its expiry stay.
     ///
     /// # Errors
     /// [`Error::Forbidden`] for keys, [`Error::SignInAgain`], [`Error::NotFound`],
@@ -52,7 +52,7 @@ impl PersonalKeys {
             &row.key.scopes,
         );
         let mut told = self.told(ctx, &before.key, Deed::Updated, changes.clone()).await?;
-        // An organization that it reaches from now on learns of it too.
+        // An organization that it reaches from now on gets an audit entry too.
         for entry in self.told(ctx, &row.key, Deed::Updated, changes).await? {
             if told.iter().all(|other| other.organization_id != entry.organization_id) {
                 told.push(entry);
@@ -64,7 +64,7 @@ impl PersonalKeys {
         Ok(row.key)
     }
 
-    /// Gives a key of the caller one more scope, as a refused call asks for.
+    /// Adds one scope to a key of the caller, as a refused call names it.
     ///
     /// # Errors
     /// As [`PersonalKeys::update`].

@@ -1,4 +1,4 @@
-//! Keys as their owner sees them: with how they are used.
+//! Keys as their owner sees them, with their use.
 
 use weir_model::keys::{KeyUse, PersonalKey};
 use weir_model::{KeyId, Timestamp};
@@ -9,21 +9,21 @@ use crate::ctx::Ctx;
 use crate::error::{Error, NOT_FOUND};
 use crate::{Result, policy};
 
-/// A key and how it is used.
+/// A key and its use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyOverview {
     /// The key, without its value.
     pub key: PersonalKey,
-    /// The value before, while it works.
+    /// The previous value, while it works.
     pub previous: Option<PreviousValue>,
-    /// How it is used.
+    /// Its use.
     pub usage: KeyUse,
 }
 
 /// A value that was replaced and still works.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PreviousValue {
-    /// First and last characters.
+    /// First and last characters of the value.
     pub mask: String,
     /// When it stops working.
     pub until: Timestamp,
@@ -32,7 +32,7 @@ pub struct PreviousValue {
 }
 
 impl PersonalKeys {
-    /// The caller's keys with how they are used, newest first.
+    /// The caller's keys with their use, newest first.
     ///
     /// # Errors
     /// [`Error::Forbidden`] for keys.
@@ -42,7 +42,7 @@ impl PersonalKeys {
         self.with_uses(ctx, found).await
     }
 
-    /// One of them.
+    /// One key of the caller with its use.
     ///
     /// # Errors
     /// [`Error::Forbidden`] for keys, [`Error::NotFound`].
@@ -55,7 +55,7 @@ impl PersonalKeys {
 
     async fn with_uses(&self, ctx: &Ctx, keys: Vec<KeyRow>) -> Result<Vec<KeyOverview>> {
         if let Err(error) = self.write_uses().await {
-            // The list is worth more than the last minute of its counts.
+            // The list is shown even if the counts of the last minute are missing.
             tracing::warn!(%error, "the use of keys was not written");
         }
         let ids: Vec<_> = keys.iter().map(|row| (row.user, row.key.id.clone())).collect();

@@ -1,5 +1,5 @@
-//! Another value for a key, with or without a time for which the one before works
-//! on.
+//! Replacing the value of a key, with or without a time in which the previous value
+//! still works.
 
 use weir_model::KeyId;
 use weir_model::activity::Deed;
@@ -13,8 +13,8 @@ use crate::error::{Error, NOT_FOUND};
 use crate::{Result, policy, secrets};
 
 impl PersonalKeys {
-    /// Replaces the value of a key of the caller: the old value stops working
-    /// at once.
+    /// Replaces the value of a key of the caller. The old value stops working
+    /// immediately.
     ///
     /// # Errors
     /// [`Error::Forbidden`] for keys, [`Error::SignInAgain`],
@@ -23,7 +23,7 @@ impl PersonalKeys {
         self.rotate(ctx, id, Overlap::None).await
     }
 
-    /// Replaces the value of a key of the caller; the old value works on for the
+    /// Replaces the value of a key of the caller. The old value still works for the
     /// time of the overlap. A value before that ends now.
     ///
     /// # Errors
@@ -46,8 +46,8 @@ impl PersonalKeys {
         Ok(PersonalKey { value: Some(secret.reveal()), ..row.key })
     }
 
-    /// Ends the value that a key of the caller had before. Any session will do, as
-    /// for deleting a key.
+    /// Ends the previous value of a caller's key. Any session is enough, as for
+    /// deleting a key.
     ///
     /// # Errors
     /// [`Error::Forbidden`] for keys, [`Error::NotFound`].

@@ -103,7 +103,7 @@ async fn use_is_noted_hourly() {
     let services = test_support::set_up().await;
     let ctx = ada(&services).await;
     let value = services.keys.create(&ctx, key_input()).await.unwrap().value.unwrap();
-    // Seconds to go on, and whether that use is noted.
+    // Seconds to advance the clock, and whether that use is stored.
     for (seconds, noted) in [(0, true), (3599, false), (1, true), (7200, true), (10, false)] {
         services.clock.advance(seconds);
         assert!(works(&services, &value).await);
@@ -141,7 +141,7 @@ async fn keys_see_themselves_only() {
         let outcome = services.keys.get(&ada, &KeyId(id.to_owned())).await;
         assert!(matches!(outcome, Err(Error::NotFound(NOT_FOUND))), "{id}");
     }
-    // Another user's key is not there, for keys and persons alike.
+    // Another user's key is not found, by keys and users alike.
     for ctx in [&mine, &ada] {
         let outcome = services.keys.get(ctx, &hers.id).await;
         assert!(matches!(outcome, Err(Error::NotFound(NOT_FOUND))));
@@ -168,7 +168,7 @@ async fn a_new_value_needs_a_recent_sign_in() {
     assert!(matches!(error, Error::SignInAgain));
     let error = services.keys.roll(&late, &made.id).await.unwrap_err();
     assert!(matches!(error, Error::SignInAgain));
-    // A key that leaked is dead without a password.
+    // A leaked key can be deleted without a password.
     let value = made.value.unwrap();
     assert!(works(&services, &value).await);
     services.keys.delete(&late, &made.id).await.unwrap();
@@ -203,7 +203,7 @@ async fn ten_keys_also_when_made_at_once() {
     assert_eq!((made.len(), services.keys.list(&ctx).await.unwrap().len()), (10, 10));
     services.keys.delete(&ctx, &made[0].id).await.unwrap();
     services.keys.create(&ctx, key_input()).await.unwrap();
-    // Somebody else's keys do not count.
+    // Keys of other users do not count.
     let eve = stranger(&services, "eve").await;
     services.keys.create(&eve, key_input()).await.unwrap();
 }
@@ -303,7 +303,7 @@ async fn an_old_value_works_on_for_a_while() {
     let ctx = ada(&services).await;
     assert_eq!(services.keys.overview(&ctx).await.unwrap()[0].previous, None);
 
-    // The one before the last ends with a further rotation.
+    // The value before the previous one ends with a further rotation.
     let third = services.keys.rotate(&ctx, &made.id, Overlap::Week).await.unwrap().value.unwrap();
     let fourth = services.keys.rotate(&ctx, &made.id, Overlap::Day).await.unwrap().value.unwrap();
     for (value, expected) in [(&first, false), (&second, false), (&third, true), (&fourth, true)] {
@@ -313,7 +313,7 @@ async fn an_old_value_works_on_for_a_while() {
     assert!(!works(&services, &third).await && works(&services, &fourth).await);
     services.keys.end_previous(&ctx, &made.id).await.unwrap();
 
-    // With the key goes the value before.
+    // The previous value is deleted with the key.
     let fifth = services.keys.rotate(&ctx, &made.id, Overlap::Week).await.unwrap().value.unwrap();
     let eve = stranger(&services, "eve").await;
     let outcome = services.keys.end_previous(&eve, &made.id).await;
@@ -372,7 +372,7 @@ async fn use_is_kept() {
     assert_eq!(usage.last, Some(call("/api/b/")));
     assert_eq!((usage.refused.len(), usage.refused_lately(ctx.now)), (1, 1));
     assert_eq!((&usage.refused[0].call, usage.refused[0].scope), (&call("/api/a/"), lacked));
-    // Who has no such key learns nothing of it.
+    // A caller without this key learns nothing of it.
     let eve = stranger(&services, "eve").await;
     assert!(services.keys.overview(&eve).await.unwrap().is_empty());
     let again = test_support::restarted(&services);

@@ -1,5 +1,5 @@
-//! How keys are used, noted in memory and written every minute or so, so that no
-//! call waits for it.
+//! The use of keys, counted in memory and written about every minute, so that no call
+//! waits for it.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -12,19 +12,20 @@ use weir_store::keys as rows;
 use super::PersonalKeys;
 use crate::Result;
 
-/// Keys that are remembered between two writes; of further ones nothing is noted.
+/// The maximum number of keys that are counted between two writes. Further keys are not
+/// counted.
 const KEYS: usize = 10_000;
-/// Keys that are written with one transaction.
+/// How many keys one transaction writes.
 const TOGETHER: usize = 100;
 
 type Owned = (UserId, KeyId);
 
-/// What was noted and is not written yet.
+/// Uses that are not written yet.
 #[derive(Debug, Default)]
 pub(super) struct Uses {
-    // Held for single map operations only.
+    // Locked for single map operations only.
     noted: Mutex<HashMap<Owned, KeyUse>>,
-    /// One write at a time: each reads what is there first.
+    /// One write at a time, because each write reads the stored use first.
     writing: tokio::sync::Mutex<()>,
 }
 
@@ -37,7 +38,7 @@ impl Uses {
         }
     }
 
-    /// Notes that a value that was replaced was used.
+    /// Records a use of a replaced value.
     pub(super) fn note_previous(&self, user: UserId, key: &KeyId, now: Timestamp) {
         self.note(user, key, |usage| usage.previous_at = Some(now));
     }
@@ -47,7 +48,7 @@ impl Uses {
         noted.drain().collect()
     }
 
-    /// Puts back what could not be written; it is older than what is there.
+    /// Puts back uses that could not be written. They are older than the present ones.
     fn put_back(&self, uses: Vec<(Owned, KeyUse)>) {
         let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
         for (id, mut older) in uses {
@@ -60,16 +61,17 @@ impl Uses {
 }
 
 impl PersonalKeys {
-    /// Notes a call that was made with a key; `lacked` is the scope for which it
-    /// was refused.
+    /// Records a call with a key; `lacked` is the missing scope, if it was refused for
+    /// that.
     pub fn note_call(&self, user: UserId, key: &KeyId, call: KeyCall, lacked: Option<Scope>) {
         self.uses.note(user, key, |usage| usage.add(call, lacked));
     }
 
-    /// Writes what was noted. To be called every minute or so, and at the end.
+    /// Writes the recorded uses. Call it about every minute, and before the process
+    /// ends.
     ///
     /// # Errors
-    /// Any failure of the store; what was noted is kept for the next time.
+    /// Any failure of the store; the uses are kept for the next call.
     pub async fn write_uses(&self) -> Result<()> {
         let _one_at_a_time = self.uses.writing.lock().await;
         let mut left = self.uses.take();

@@ -1,4 +1,4 @@
-//! When a mail is tried again, and when no more.
+//! When a mail is retried, and when it is given up.
 
 use weir_model::mail::News;
 use weir_store::{accounts, mail as rows};
@@ -8,7 +8,7 @@ use crate::identity::Peer;
 use crate::test_support::{self, ada, organization};
 use crate::{Services, organizations};
 
-/// A mail that waits, in the way in which invites write them.
+/// An instance with a waiting mail, as invites store them.
 async fn waiting() -> Services {
     let services = test_support::set_up().await;
     services.mails.open();
@@ -30,7 +30,8 @@ async fn due(services: &Services) -> Vec<MailRow> {
     services.mails.due().await.unwrap()
 }
 
-/// No store and no backup has what opens an invite: it is made when its mail is sent.
+/// No store and no backup contains the token of an invite: it is made when the mail is
+/// sent.
 #[tokio::test]
 async fn an_invite_gets_the_link_of_its_mail_when_that_is_sent() {
     let services = waiting().await;
@@ -41,8 +42,8 @@ async fn an_invite_gets_the_link_of_its_mail_when_that_is_sent() {
     assert!(matches!(shown, crate::identity::InviteLink::Open(_)));
     let [waiting] = rows::due(store, services.clock.now()).await.unwrap().try_into().unwrap();
     assert!(matches!(waiting.mail.news, News::Invited { token: None, .. }));
-    // A further try has a link of its own; the one before works on, in case that its
-    // mail arrived all the same.
+    // A retry has its own link. The earlier link still works, in case its mail arrived
+    // after all.
     let [again] = due(&services).await.try_into().unwrap();
     let News::Invited { token: Some(other), .. } = &again.mail.news else { panic!() };
     assert_ne!(token, other);

@@ -1,5 +1,5 @@
-//! What a change of members would mean, before it is made: for pages that say so
-//! beside their controls.
+//! The effects of a change of members, before it is made, for pages that show them next
+//! to their controls.
 
 use weir_model::UserId;
 use weir_model::members::{Member, MemberQuery};
@@ -13,21 +13,22 @@ use crate::ctx::OrgCtx;
 use crate::error::Error;
 use crate::policy::{self, Action};
 
-/// What the actor may do with a member.
+/// The changes that the actor may make to a member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leeway {
     /// The levels that the actor may give, or why none.
     pub levels: Result<Vec<Level>, String>,
-    /// Why the actor may not remove the member; `None`: they may.
+    /// Why the actor is not allowed to remove the member; `None`: the actor is allowed
+    /// to.
     pub stays: Option<String>,
 }
 
-/// What somebody loses who is taken out of the organization.
+/// The losses of a user who is removed from the organization.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loss {
     /// The user.
     pub user: UserId,
-    /// The labels of their personal keys that reach the organization no more.
+    /// The labels of their personal keys that no longer reach the organization.
     pub keys: Vec<String>,
 }
 
@@ -35,14 +36,14 @@ impl Members {
     /// The actor as a member.
     ///
     /// # Errors
-    /// [`Error::MissingScope`]; [`Error::NotFound`] for somebody who is none any
-    /// more.
+    /// [`Error::MissingScope`]; [`Error::NotFound`] for an actor who is not a member
+    /// any more.
     pub async fn own(&self, org: &OrgCtx) -> Result<Member> {
         policy::check(org, Action::ReadMembers)?;
         Ok(shown(&self.row(org.organization, org.ctx.user()).await?))
     }
 
-    /// What the actor may do with a member.
+    /// The changes that the actor may make to a member.
     #[must_use]
     pub fn leeway(&self, org: &OrgCtx, member: &Member) -> Leeway {
         let user = member.user.uuid;
@@ -51,7 +52,8 @@ impl Members {
         }
         let all = [Level::Member, Level::Administrator, Level::Owner];
         let given = all.into_iter().filter(|level| may_give(org, user, *level).is_ok()).collect();
-        // Who may keep their level may be given another.
+        // If the actor could give the present level, the actor may also give other
+        // levels.
         let levels = match may_give(org, user, member.level) {
             Err(Error::Forbidden(why)) => Err(why),
             _ => Ok(given),
@@ -60,7 +62,7 @@ impl Members {
         Leeway { levels, stays }
     }
 
-    /// What these users would lose with their membership, in their order.
+    /// The losses of these users if they are removed, in the same order.
     ///
     /// # Errors
     /// [`Error::MissingScope`].
@@ -77,8 +79,8 @@ impl Members {
         Ok(losses)
     }
 
-    /// The members who would be held up if the organization asked for a second
-    /// factor: those who have none.
+    /// The members who could not enter the organization if it required a second factor:
+    /// those who have none.
     ///
     /// # Errors
     /// [`Error::MissingScope`].

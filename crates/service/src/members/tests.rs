@@ -1,4 +1,4 @@
-//! Two owners at once, and how searches meet members.
+//! Concurrent changes by two owners, and searching members.
 
 use weir_model::members::{MemberPatch, MemberQuery};
 use weir_model::organizations::Level;
@@ -25,11 +25,11 @@ async fn a_decision_that_was_overtaken_is_made_anew() {
     let linus = stranger(&services, "linus").await;
     join(&services, home, &linus, Level::Owner).await;
     let (of_ada, of_linus) = (org(&services, &ada, home).await, org(&services, &linus, home).await);
-    // Both find out at the same time that they may change the other.
+    // Both are allowed to change the other at the same time.
     let other = members.changeable(&of_ada, &linus.user().to_string()).await.unwrap();
     let self_of_ada = members.changeable(&of_linus, &ada.user().to_string()).await.unwrap();
     assert_eq!(members.update(&of_ada, other, DEMOTE).await.unwrap().level, Level::Member);
-    // Linus' level is not what he thinks any more.
+    // The level of Linus has changed since he was checked.
     let refused = members.update(&of_linus, self_of_ada, DEMOTE).await.unwrap_err();
     assert!(matches!(&refused, Error::Forbidden(why) if why == NOT_AN_ADMIN), "{refused}");
 }

@@ -1,4 +1,4 @@
-//! Organizations on a store in memory: what they do, who may, who sees them.
+//! Organizations on a store in memory: operations, permissions, visibility.
 
 use std::collections::HashSet;
 
@@ -185,7 +185,8 @@ async fn what_is_not_mine_is_not_there() {
         let upper = mine.to_string().to_uppercase();
         assert_eq!(services.organizations.enter(&ctx, &upper).await.unwrap().organization, mine);
     }
-    // Nobody sees a member's level through a membership of another organization.
+    // The level of a member is not visible through a membership of another
+    // organization.
     join(&services, hers, &eve, Level::Member).await;
     let org = services.organizations.enter(&eve, &hers.to_string()).await.unwrap();
     assert_eq!(org.level, Level::Member);
@@ -245,7 +246,7 @@ async fn changing_settings() {
     assert!(!after.is_member_join_email_enabled && after.enforce_2fa);
     assert_eq!((after.created_at, after.updated_at), (before.created_at, ctx.now));
     services.clock.advance(9);
-    // Without a second factor she would not get in again.
+    // Without a second factor she would lock herself out.
     let later = ada(&services).await;
     let refused = services.organizations.enter(&later, "@current").await.unwrap_err();
     assert!(matches!(refused, Error::SecondFactorMissing), "{refused}");
@@ -301,19 +302,19 @@ async fn deleting_removes_what_makes_it_reachable() {
         assert!(not_found(&error));
         assert!(services.projects.enter(ctx, &project.id.to_string()).await.is_err());
     }
-    // What was under way when it happened finds nothing either.
+    // An operation that began before the deletion finds nothing either.
     assert!(not_found(&services.organizations.get(&org).await.unwrap_err()));
     let patch = OrganizationPatch::default();
     assert!(not_found(&services.organizations.update(&org, patch).await.unwrap_err()));
     services.organizations.delete(&org).await.unwrap();
-    // The current organization moves on.
+    // The current organization changes.
     let me = services.users.me(&ada).await.unwrap();
     assert_eq!(me.organization.unwrap().name, "Acme Tea");
     assert_eq!(me.team.unwrap().name, "Shop");
     let me = services.users.me(&eve).await.unwrap();
     assert_eq!((me.organization, me.team), (None, None));
     assert!(me.organizations.is_empty());
-    // The events are waiting to be removed; the slug is free again.
+    // The events wait to be removed; the slug is free again.
     let waiting = rows::deletions(services.organizations.store()).await.unwrap();
     assert_eq!(waiting.len(), 1);
     assert_eq!((waiting[0].of, &waiting[0].projects), (id.0, &vec![project.id]));
@@ -355,7 +356,7 @@ async fn who_belongs_to_nothing_else_is_signed_out() {
     let org = services.organizations.enter(&ada, &zebra.to_string()).await.unwrap();
     services.organizations.delete(&org).await.unwrap();
     assert_eq!((open(&eve).await, open(&linus).await), (0, 1), "Linus has another");
-    // Whoever deletes their own last one stays signed in.
+    // A user who deletes their own last organization stays signed in.
     let org = services.organizations.enter(&linus, &mole.to_string()).await.unwrap();
     services.organizations.delete(&org).await.unwrap();
     assert_eq!(open(&linus).await, 1);

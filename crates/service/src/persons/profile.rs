@@ -1,8 +1,8 @@
-//! One person as a page shows it: how its distinct ids came together, its newest
-//! events, and what these say of its properties and groups.
+//! One person as a page shows it: how its distinct ids were joined, its newest events,
+//! and what they show about its properties and groups.
 //!
-//! The store knows no history of properties. What is told of them comes from the
-//! newest events alone.
+//! The store has no history of properties. Everything about their history comes from
+//! the newest events.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -20,30 +20,30 @@ use super::Persons;
 use crate::Result;
 use crate::ctx::ProjectCtx;
 
-/// Distinct ids that are shown and whose events are read: the main one, and those
-/// that joined last.
+/// The maximum number of distinct ids that are shown and whose events are read: the
+/// main one, and those that joined last.
 const IDS: usize = 100;
-/// Events that are looked at for properties and groups.
+/// How many events are searched for properties and groups.
 const NEWEST: usize = 200;
 
-/// A person and what is known around it.
+/// A person and the facts around it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {
     /// The person.
     pub person: PersonRef,
-    /// Its distinct ids with how they joined it, the main one first.
+    /// Its distinct ids and how they joined it, the main one first.
     pub ids: Vec<DistinctId>,
-    /// How many more it has.
+    /// How many distinct ids are not shown.
     pub more_ids: usize,
-    /// Which event set a property last, among the newest ones.
+    /// Which event set a property last, among the newest events.
     pub set_by: BTreeMap<String, SetBy>,
-    /// Groups that its newest events name: type and key.
+    /// Groups in its newest events: type and key.
     pub groups: BTreeSet<(String, String)>,
     /// The time of its newest event.
     pub last_seen: Option<Timestamp>,
-    /// How many of its newest events were looked at.
+    /// How many of its newest events were read.
     pub looked_at: usize,
-    /// Merges that were refused and are among the samples.
+    /// Refused merges of this person among the stored samples.
     pub refused: Vec<RefusedMerge>,
 }
 
@@ -52,17 +52,17 @@ pub struct Profile {
 pub struct DistinctId {
     /// The id.
     pub id: String,
-    /// When it joined the person, and by which event; `None`: it was this person's
-    /// from the beginning.
+    /// When it joined the person, and by which event; `None`: it belonged to this
+    /// person from the beginning.
     pub joined: Option<(Timestamp, Uuid)>,
 }
 
-/// What set a property.
+/// The event that set a property.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetBy {
     /// Name of the event.
     pub event: String,
-    /// The event.
+    /// The uuid of the event.
     pub uuid: Uuid,
     /// Its time.
     pub at: Timestamp,
@@ -71,9 +71,9 @@ pub struct SetBy {
 /// A merge that was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefusedMerge {
-    /// When.
+    /// When the event was received.
     pub at: Timestamp,
-    /// Why: a sentence.
+    /// The reason, as a sentence.
     pub why: &'static str,
     /// The distinct id of the event.
     pub distinct_id: String,
@@ -98,7 +98,7 @@ impl Persons {
         let shown = shown_ids(&person);
         let (store, home) = (&self.core.store, project.project);
         let firsts: Vec<PersonId> = shown.iter().map(|id| rows::first_id(home, id)).collect();
-        // One of them is the person, and the others lead to it.
+        // One of them is this person, and the others lead to it.
         let mut room = Room::ALL;
         let records = rows::by_ids(store, home, &firsts, &mut room).await?;
         let joined = |record: &Stored| match &record.state {
@@ -128,8 +128,8 @@ impl Persons {
         })
     }
 
-    /// Events of a person before a place in its timeline: of this name, if one is
-    /// given.
+    /// Events of a person before a cursor in its timeline; with a name, only events of
+    /// that name.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -156,7 +156,7 @@ impl Persons {
         Ok(Timeline { events, more })
     }
 
-    /// Refused merges of this person among the samples that are kept.
+    /// Refused merges of this person among the stored samples.
     async fn refused(&self, project: &ProjectCtx, person: &PersonRef) -> Result<Vec<RefusedMerge>> {
         const REFUSALS: [Warning; 2] = [Warning::MergeRefused, Warning::MergeIdIllegal];
         let counted = warnings::counts(&self.core.store, project.project).await?;
@@ -185,7 +185,7 @@ fn shown_ids(person: &PersonRef) -> Vec<String> {
     main.into_iter().chain(ids.rev()).take(IDS).cloned().collect()
 }
 
-/// Which event set a property last. Events come newest first, and what was set
+/// Which event set a property last. Events come newest first, and a value that was set
 /// once stays.
 fn set_by(newest: &[StoredEvent]) -> BTreeMap<String, SetBy> {
     let mut found: BTreeMap<String, SetBy> = BTreeMap::new();
@@ -201,7 +201,7 @@ fn set_by(newest: &[StoredEvent]) -> BTreeMap<String, SetBy> {
             found.entry(name).or_insert_with(by);
         }
         for name in names(properties.get("$set_once")) {
-            // The oldest one did it.
+            // The oldest event set it.
             once.insert(name, by());
         }
     }

@@ -1,9 +1,10 @@
-//! Settings that say where a plugin connects to: which may be stored, and that secrets
-//! do not follow them to another place.
+//! Settings that decide where a plugin connects to: which addresses may be stored. A
+//! change of such a setting does not keep secrets, so that they are not sent to another
+//! host.
 //!
-//! A plugin may make an address of any setting, so every text is judged, and every
-//! setting that changes counts unless its value cannot lead anywhere. Names of settings
-//! only add to that.
+//! A plugin can use any setting as an address, so every text is checked, and every
+//! changed setting counts unless its value cannot be an address. Names of settings only
+//! add to that.
 
 use serde_json::{Map, Value};
 use weir_model::errors::FieldError;
@@ -15,12 +16,12 @@ use super::values::Opened;
 use crate::exports::Hosts;
 use crate::plugins::catalogue;
 
-/// What words begin or end with that stand for addresses.
+/// Words that mean an address when a part of a setting's name begins or ends with them.
 const ADDRESSES: [&str; 13] = [
     "address", "callback", "domain", "dsn", "endpoint", "host", "hook", "origin", "proxy",
     "server", "site", "uri", "url",
 ];
-/// The same for what names a place behind an address.
+/// Words for a part of an address after the host.
 const PLACES: [&str; 30] = [
     "account",
     "app",
@@ -55,25 +56,25 @@ const PLACES: [&str; 30] = [
 ];
 /// Characters that structure addresses.
 const STRUCTURE: [char; 12] = ['.', '/', '\\', ':', '@', '?', '#', '%', '=', '[', ']', '&'];
-/// What ends the host of an address within a text.
+/// Characters that end the host of an address within a text.
 const ENDS: [char; 14] = ['/', '\\', '?', '#', '"', '\'', '`', '<', '>', '|', '(', ')', '{', '}'];
-/// Characters of a key that a fault repeats.
+/// How many characters of a key a fault repeats.
 const SHOWN: usize = 64;
 
-/// Whether a plugin can make connections: steps in Rust cannot.
+/// Whether a plugin can make connections. Steps in Rust cannot.
 pub(super) fn connects(plugin: &PluginRow) -> bool {
     catalogue::of_url(plugin.url.as_deref()).is_none_or(weir_catalogue::Entry::connects)
 }
 
-/// Refuses an address that is never dialled, as it is written. What a name stands for is
-/// looked at with every connection.
+/// Refuses addresses, as written, that are never connected to. The addresses of a name
+/// are checked with every connection.
 pub(super) fn judge(hosts: &dyn Hosts, values: &Map<String, Value>) -> Result<(), FieldError> {
     let is_forbidden = |(key, value): &(&String, &Value)| {
         let words = words(key);
         let lists = words.iter().any(|word| is_address(word));
         let is_one = words.last().is_some_and(|word| is_address(word));
         any_text(value, &|text| {
-            // Numbers are short spellings of addresses, and mostly just numbers.
+            // Numbers are short spellings of addresses, but mostly just numbers.
             let refused = |part: &str| (is_one || !begins_as_number(part)) && hosts.refuses(part);
             let separates = |c: char| c.is_whitespace() || c == ',';
             let is_list = text.trim().contains(separates);
@@ -102,7 +103,8 @@ pub(super) struct Move<'a> {
 }
 
 impl Move<'_> {
-    /// A secret that stays as it was. `is_sent` tells which came with the change.
+    /// A secret that the change keeps. `is_sent` says which secrets were sent with the
+    /// change.
     fn kept(&self, is_sent: &impl Fn(&str) -> bool) -> Option<&str> {
         let before = self.before.all();
         let stays = |(key, value): &(&String, &Value)| before.get(*key) == Some(*value);
@@ -111,7 +113,8 @@ impl Move<'_> {
         values.chain(files).find(|key| !is_sent(key)).map(String::as_str)
     }
 
-    /// Refuses a change that may lead secrets elsewhere without entering them again.
+    /// Refuses a change that can send secrets to another host without entering them
+    /// again.
     pub(super) fn keeps_secrets_at_home(
         &self,
         is_sent: &impl Fn(&str) -> bool,
@@ -125,7 +128,7 @@ impl Move<'_> {
         Err(FieldError::new(&format!("config__{secret}"), "required", detail))
     }
 
-    /// A setting that changed and may decide where data goes.
+    /// A changed setting that can decide where data is sent.
     fn moved(&self) -> Option<String> {
         let (was, is) = (self.before.all(), self.after.all());
         let leads = |key: &&String| {
@@ -167,12 +170,12 @@ impl Move<'_> {
     }
 }
 
-/// A value, where there is one: forms send an empty text for nothing.
+/// The value, if it is set: forms send an empty text for an unset value.
 fn set(value: Option<&Value>) -> Option<&Value> {
     value.filter(|value| !value.is_null() && value.as_str() != Some(""))
 }
 
-/// Whether a text is an ordinary number. One of four parts is an address.
+/// Whether a text is an ordinary number. Four numbers with dots are an address.
 fn is_number(text: &str) -> bool {
     let text = text.trim();
     let text = text.strip_prefix(['-', '+']).unwrap_or(text);
@@ -182,21 +185,22 @@ fn is_number(text: &str) -> bool {
         && parts.clone().all(|part| part.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Whether a text is a number, a time, a date, a ratio or a sign rather than an address,
-/// though `9:30` and `1/2` can be read as one. Digits in four parts are one.
+/// Whether a text is a number, a time, a date, a ratio or a sign rather than an
+/// address, though `9:30` and `1/2` can be read as one. Four numbers with dots are an
+/// address.
 fn begins_as_number(text: &str) -> bool {
     let host = text.trim_start_matches(['/', '\\']).split(['/', '\\', ':', '?', '#']).next();
     host.is_some_and(is_number) || !text.contains(char::is_alphanumeric)
 }
 
-/// Whether a text has several words and no sign of an address: neither a host nor a part
-/// of a path has that form.
+/// Whether a text has several words and no character of an address: neither a host nor
+/// a part of a path has that form.
 fn is_prose(text: &str) -> bool {
     let text = text.trim();
     text.contains(|c: char| c.is_whitespace() || c == ',') && !text.contains(STRUCTURE)
 }
 
-/// Whether a value has a host in it, as far as its form says.
+/// Whether the form of a value shows that it contains a host.
 fn has_host(value: &Value) -> bool {
     any_text(value, &|text| {
         let text = text.trim();
@@ -207,9 +211,9 @@ fn has_host(value: &Value) -> bool {
     })
 }
 
-/// Whether this is so for a text in a value, or in JSON that a text holds: settings of
-/// type `json` are such texts. Stored values have a bound in depth and length, and JSON
-/// within JSON grows with every step.
+/// Whether the predicate holds for a text in a value, or in JSON that a text contains:
+/// settings of type `json` are such texts. Stored values are limited in depth and
+/// length, and nested JSON grows with every level.
 fn any_text(value: &Value, is_so: &impl Fn(&str) -> bool) -> bool {
     match value {
         Value::String(text) => {
@@ -222,14 +226,14 @@ fn any_text(value: &Value, is_so: &impl Fn(&str) -> bool) -> bool {
     }
 }
 
-/// The hosts, with their ports, of the addresses within a text. None overlaps another.
+/// The hosts, with their ports, of the addresses within a text. They do not overlap.
 fn authorities(text: &str) -> impl Iterator<Item = &str> {
     let ends = |c: char| c.is_whitespace() || c == ',' || ENDS.contains(&c);
     text.split("://").skip(1).map(move |rest| rest.split(ends).next().unwrap_or_default())
 }
 
-/// Whether a word of a key stands for an address, perhaps in the plural or written as one
-/// with others: `hostname`, `baseurl`.
+/// Whether a word of a key means an address, also in the plural or joined with other
+/// words: `hostname`, `baseurl`.
 fn is_address(word: &str) -> bool {
     let one = word.strip_suffix('s').unwrap_or(word);
     one == "ip"
@@ -240,7 +244,8 @@ fn is_address(word: &str) -> bool {
         })
 }
 
-/// The same for a place behind an address. Too many words have the short ones by chance.
+/// Whether a word means a part of an address after the host. Too many words contain the
+/// short ones by chance.
 fn is_place(word: &str) -> bool {
     let one = word.strip_suffix('s').unwrap_or(word);
     PLACES.iter().any(|part| {
@@ -250,7 +255,7 @@ fn is_place(word: &str) -> bool {
     })
 }
 
-/// The words that a key is made of, as in `baseUrl` or `base_url`.
+/// The words of a key such as `baseUrl` or `base_url`.
 fn words(key: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut was_lower = false;

@@ -1,4 +1,4 @@
-//! What a change makes of a config, and what the activity log tells of it.
+//! Changes of a config, and their audit entries.
 
 use std::collections::BTreeSet;
 
@@ -25,19 +25,19 @@ use crate::organizations::required;
 use crate::plugins::catalogue;
 use crate::{Core, Result};
 
-/// A config as it is to be.
+/// A changed config that is not stored yet.
 pub(super) struct Draft {
     /// The record.
     pub(super) row: ConfigRow,
-    /// Its values in the clear.
+    /// Its values, with opened secrets.
     pub(super) opened: Opened,
     /// The contents of new attachments.
     pub(super) added: Vec<Contents>,
-    /// Attachments that go.
+    /// Attachments to remove.
     pub(super) dropped: Vec<Uuid>,
 }
 
-/// What a patch makes of a config with the values `before`; none: it is new.
+/// Applies a patch to a config with the values `before`; none: it is new.
 pub(super) async fn drafted(
     core: &Core,
     plugin: &PluginRow,
@@ -81,7 +81,7 @@ pub(super) async fn drafted(
     for key in &patch.remove_attachments {
         take(&mut row, key, &mut dropped);
     }
-    // What came and went in one call was never there.
+    // An attachment that the same call adds and removes is never stored.
     added.retain(|one| row.attachments.iter().any(|attachment| attachment.uid == one.uid));
     if !added.is_empty() && row.attachments.len() > ATTACHMENTS_MAX {
         let detail = format!("At most {ATTACHMENTS_MAX} files may be attached. Remove one first.");
@@ -121,8 +121,8 @@ pub(super) async fn drafted(
     Ok(Draft { row, opened, added, dropped })
 }
 
-/// What a plugin of the catalogue says of its values. A config that is not enabled
-/// may still lack some.
+/// Checks the values of a plugin of the catalogue. A config that is not enabled may
+/// still lack some.
 fn built_in(plugin: &PluginRow, opened: &Opened, is_enabled: bool) -> Result<(), FieldError> {
     let Some(entry) = catalogue::of_url(plugin.url.as_deref()) else { return Ok(()) };
     let values = opened.all();
@@ -134,7 +134,7 @@ fn built_in(plugin: &PluginRow, opened: &Opened, is_enabled: bool) -> Result<(),
     Err(FieldError::new(&format!("config__{}", fault.key), "invalid_input", fault.message))
 }
 
-/// A text of the config's own; an empty one is none.
+/// A text of the config; an empty one is none.
 fn text(
     attr: &str,
     patch: Patch<String>,
@@ -171,7 +171,7 @@ fn attachment(
         name: validate::optional_text(&attr, &sent.name, FILE_NAME_MAX)?,
         media_type: validate::optional_text(&attr, &sent.media_type, FILE_NAME_MAX)?,
         size: i64::try_from(sent.contents.len()).unwrap_or(i64::MAX),
-        // What takes the place of a secret is one.
+        // A file that replaces a secret is a secret.
         secret: settings.is_secret(&sent.key)
             || row.attachments.iter().any(|one| one.key == sent.key && one.secret),
     })
@@ -181,7 +181,7 @@ fn attachment_of(row: &ConfigRow, key: &str) -> Option<Uuid> {
     row.attachments.iter().find(|attachment| attachment.key == key).map(|one| one.uid)
 }
 
-/// Takes the attachment of a setting off.
+/// Removes the attachment of a setting.
 fn take(row: &mut ConfigRow, key: &str, dropped: &mut Vec<Uuid>) {
     row.attachments.retain(|attachment| {
         let stays = attachment.key != key;
@@ -192,7 +192,7 @@ fn take(row: &mut ConfigRow, key: &str, dropped: &mut Vec<Uuid>) {
     });
 }
 
-/// What is told of a new config.
+/// The audit entries about a new config.
 pub(super) fn created(project: &ProjectCtx, plugin: &PluginRow, draft: &Draft) -> Vec<Entry> {
     let row = &draft.row;
     let changes = Changes::none()
@@ -212,7 +212,7 @@ pub(super) fn created(project: &ProjectCtx, plugin: &PluginRow, draft: &Draft) -
     entries
 }
 
-/// What is told of a change; nothing: nothing changed.
+/// The audit entries about a change; none when nothing changed.
 pub(super) fn changed(
     project: &ProjectCtx,
     plugin: &PluginRow,
@@ -242,11 +242,11 @@ pub(super) fn changed(
     entries
 }
 
-/// Most values that are told one by one.
+/// The maximum number of values that are recorded one by one.
 const TOLD: usize = 50;
 
-/// Notes the values that changed; of secrets only that they did. Many of them, or
-/// long ones, are told together, as `config`.
+/// Adds the values that changed; of secrets only that they changed. Many or long values
+/// are recorded together, as `config`.
 fn of_values(mut changes: Changes, plugin: &PluginRow, before: &Opened, after: &Opened) -> Changes {
     let settings = Settings::of(plugin.config_schema.as_ref());
     let (all_before, all_after) = (before.all(), after.all());

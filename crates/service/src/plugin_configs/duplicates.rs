@@ -1,4 +1,4 @@
-//! Warning of steps of the catalogue that a project needs once (PLG-21).
+//! Warning about steps of the catalogue that a project needs only once (PLG-21).
 
 use std::collections::BTreeSet;
 
@@ -12,13 +12,13 @@ use super::PluginConfigs;
 use crate::Result;
 use crate::plugins::catalogue;
 
-/// The entries that add the same again when they run twice.
+/// The catalogue entries that add the same properties again when they run twice.
 const ONCE: &[&str] = &["location"];
 
 impl PluginConfigs {
-    /// Writes a warning into the log of a config that was just enabled, where another
-    /// one does the same. What was stored stays stored, whether it can be written or
-    /// not.
+    /// Writes a warning into the log of a config that was just enabled, if another
+    /// enabled config does the same. The config stays enabled, even if the warning
+    /// cannot be written.
     pub(super) async fn warn_of_duplicates(&self, row: &ConfigRow, plugin: &PluginRow) {
         let Some(entry) = once(plugin).filter(|_| row.enabled) else { return };
         if let Err(error) = self.warn(row, entry).await {
@@ -47,7 +47,7 @@ impl PluginConfigs {
     }
 }
 
-/// The entry that a plugin is, if a project needs it once.
+/// The catalogue entry of a plugin, if a project needs it only once.
 fn once(plugin: &PluginRow) -> Option<&'static str> {
     let entry = catalogue::of_url(plugin.url.as_deref())?;
     ONCE.contains(&entry.id).then_some(entry.id)

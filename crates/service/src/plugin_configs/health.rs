@@ -1,4 +1,4 @@
-//! How it goes with configs, as it is told with them (PLG-18).
+//! The health of configs, which answers about them contain (PLG-18).
 
 use std::collections::HashMap;
 
@@ -9,23 +9,23 @@ use weir_store::plugin_runtime::health::{self as rows, Fault, Health};
 
 use crate::{Core, Result};
 
-/// Microseconds of an hour.
+/// Length of an hour, in microseconds.
 const HOUR: i64 = 3_600_000_000;
-/// Hours that the rate looks back, the present one too.
+/// How many hours the rate covers, with the present one.
 const HOURS: i64 = 24;
 
-/// What was counted of a config in the last 24 hours.
+/// The results of a config in the last 24 hours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Numbers {
-    /// Events that it went well with.
+    /// The number of events that it processed without a fault.
     pub succeeded: u64,
-    /// Events that it went wrong with.
+    /// The number of events that it failed for.
     pub failed: u64,
-    /// Events that it dropped, and meant to.
+    /// The number of events that it dropped on purpose.
     pub dropped: u64,
 }
 
-/// What was counted of configs in the last 24 hours; of nothing, nothing.
+/// The results of configs in the last 24 hours. Configs without results are skipped.
 pub(super) async fn numbers(
     core: &Core,
     configs: &[PluginConfigId],
@@ -39,7 +39,7 @@ pub(super) async fn numbers(
     Ok(found.into_iter().map(|(config, health)| (config, of(health))).collect())
 }
 
-/// Adds the last fault and the rate of the last 24 hours to configs.
+/// Adds the last fault and the success rate of the last 24 hours to configs.
 pub(super) async fn tell(core: &Core, configs: &mut [PluginConfig]) -> Result<()> {
     let ids: Vec<PluginConfigId> = configs.iter().map(|config| config.id).collect();
     let mut found = rows::health(&core.store, &ids, since(core.clock.now())).await?;
@@ -57,7 +57,7 @@ fn shown(fault: Fault) -> ConfigFault {
     ConfigFault { message, time: at, event: sample.and_then(event) }
 }
 
-/// The event of a sample; the text where it was cut.
+/// The event of a sample, or its text where it was cut.
 fn event(sample: String) -> Option<JsonText> {
     let text = || {
         let mut text = String::with_capacity(sample.len() + 2);
@@ -72,10 +72,10 @@ fn since(now: Timestamp) -> i64 {
     now.micros().div_euclid(HOUR) - (HOURS - 1)
 }
 
-/// The part that it went well with; `None`: nothing was tried.
+/// The part of events without a fault; `None`: there were no events.
 fn rate(health: &Health) -> Option<f64> {
     let tried = health.succeeded.saturating_add(health.failed);
-    // Counts of a day are far below what is exact.
+    // Counts of a day are far below the bound of exact numbers.
     (tried > 0).then(|| health.succeeded as f64 / tried as f64)
 }
 

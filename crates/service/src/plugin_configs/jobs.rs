@@ -1,4 +1,4 @@
-//! Jobs of plugins, started by hand (PLG-19).
+//! Jobs of plugins, started by a user (PLG-19).
 
 use serde_json::{Map, Value};
 use weir_model::activity::Deed;
@@ -15,18 +15,18 @@ use crate::activity::Changes;
 use crate::ctx::ProjectCtx;
 use crate::error::{Error, NOT_FOUND};
 
-/// Characters of a job's name that a fault repeats.
+/// How many characters of a job's name a fault repeats.
 const SHOWN: usize = 64;
-/// Where the job finds what is to be done with it.
+/// The key of the payload with the operation of the job.
 const OPERATION: &str = "$operation";
 
 impl PluginConfigs {
-    /// Notes a job of the plugin that is to be run; without one nothing happens.
+    /// Stores a job for the plugin to run.
     ///
     /// # Errors
     /// [`Error::MissingScope`], [`Error::NotFound`]; [`Error::Invalid`] where the
-    /// organization may not configure plugins, or the plugin offers no such job;
-    /// [`Error::TooMany`] when a hundred wait.
+    /// organization is not allowed to configure plugins, or the plugin has no such job;
+    /// [`Error::TooMany`] when a hundred jobs wait.
     pub async fn job(
         &self,
         project: &ProjectCtx,
@@ -42,7 +42,7 @@ impl PluginConfigs {
             let named: String = kind.chars().take(SHOWN).collect();
             return Err(validate::invalid_choice("job__type", &named).into());
         }
-        // What it gets may be anything, so the log does not repeat it.
+        // The payload can be anything, so the log does not repeat it.
         let changes = Changes::none().field("job", &None, &Some(&kind)).field(
             "operation",
             &None,
@@ -72,14 +72,14 @@ impl PluginConfigs {
     }
 }
 
-/// Whether a plugin has this job, as its author or its code says.
+/// Whether a plugin has this job, according to its manifest or its code.
 fn offers(plugin: &PluginRow, kind: &str) -> bool {
     let is_public = plugin.public_jobs.as_ref().is_some_and(|jobs| jobs.contains_key(kind));
     let found = plugin.capabilities.as_ref().and_then(|all| all.get("jobs")?.as_array());
     is_public || found.is_some_and(|jobs| jobs.iter().any(|job| job == kind))
 }
 
-/// What a job gets, as it is stored: the payload with what is to be done.
+/// The stored payload of a job, with its operation.
 fn stored(mut payload: Map<String, Value>, operation: String) -> Result<String> {
     payload.insert(OPERATION.to_owned(), Value::from(operation));
     let payload = plugins::object("job__payload", payload)?;

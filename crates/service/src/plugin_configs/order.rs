@@ -1,4 +1,4 @@
-//! Putting the configs of a project into another order (PLG-15).
+//! Changing the order of a project's configs (PLG-15).
 
 use std::collections::HashMap;
 
@@ -16,21 +16,21 @@ use crate::ctx::ProjectCtx;
 use crate::error::Error;
 use crate::policy::{self, Action};
 
-/// Configs that a fault lists.
+/// The maximum number of configs that a fault lists.
 const LISTED: usize = 20;
 
-/// The code of a refusal because somebody else put configs into another order.
+/// The error code for a concurrent change of the order.
 pub const ORDER_CHANGED: &str = "order_changed";
 
 impl PluginConfigs {
-    /// Puts configs into other places. Those that are not there, or hidden, are
-    /// passed over; a single move must name one config by its plugin, and by its id or
-    /// its name where several use the plugin.
+    /// Changes the positions of configs. Unknown and hidden configs are skipped. A
+    /// single move must name one config by its plugin; where several configs use the
+    /// plugin, also by its id or name.
     ///
     /// # Errors
     /// [`Error::MissingScope`](crate::Error::MissingScope);
-    /// [`Error::Invalid`](crate::Error::Invalid), also where the organization may
-    /// not configure plugins.
+    /// [`Error::Invalid`](crate::Error::Invalid), also where the organization is not
+    /// allowed to configure plugins.
     pub async fn rearrange(
         &self,
         project: &ProjectCtx,
@@ -60,14 +60,14 @@ impl PluginConfigs {
         Err(overtaken())
     }
 
-    /// Puts the transformations of the project into the order `wanted`, if it is
-    /// still the order `seen`, in which whoever asks saw them.
+    /// Sets the order of the project's transformations to `wanted`, if the order is
+    /// still `seen`, which the caller has read.
     ///
     /// # Errors
     /// [`Error::MissingScope`](crate::Error::MissingScope);
-    /// [`Error::Conflict`](crate::Error::Conflict) when another order, or other
-    /// configs, are there by now; [`Error::Invalid`](crate::Error::Invalid) when both
-    /// are not about the same configs, and where the organization may not configure
+    /// [`Error::Conflict`](crate::Error::Conflict) when the order or the configs have
+    /// changed since; [`Error::Invalid`](crate::Error::Invalid) when both orders do not
+    /// contain the same configs, and where the organization is not allowed to configure
     /// plugins.
     pub async fn reorder(
         &self,
@@ -101,7 +101,7 @@ impl PluginConfigs {
         Err(overtaken())
     }
 
-    /// Stores the new places. `false`: somebody else changed one of the configs.
+    /// Stores the new positions. `false`: one of the configs was changed concurrently.
     async fn moved(
         &self,
         project: &ProjectCtx,
@@ -138,7 +138,7 @@ impl PluginConfigs {
         Ok(outcome == Changed::Yes)
     }
 
-    /// The one config that a single move is about.
+    /// The config of a single move.
     async fn only(
         &self,
         project: &ProjectCtx,

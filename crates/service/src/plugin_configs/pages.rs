@@ -1,4 +1,4 @@
-//! Code of plugins for browsers: the page in the app, and what runs on visited pages
+//! Code of plugins for browsers: the page in the app, and site apps for visited pages
 //! (PLG-22).
 
 use serde_json::{Map, Value, json};
@@ -16,21 +16,21 @@ use crate::ctx::ProjectCtx;
 use crate::error::Error;
 use crate::{Result, secrets};
 
-/// Hexadecimal digits that tell one state of an app from another.
+/// How many hexadecimal digits identify one state of a site app.
 const HASH: usize = 16;
 
-/// The code of an app for visited pages.
+/// The code of a site app.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SiteScript {
-    /// JavaScript that starts the app.
+    /// JavaScript that starts the site app.
     pub text: String,
-    /// What its address has at its end while it is this one.
+    /// The last part of its URL, which changes with the code.
     pub hash: String,
 }
 
 impl PluginConfigs {
-    /// A config with the module of its plugin's page. Where there is none the module
-    /// says so, or what is wrong with its source.
+    /// A config with the module of its plugin's page. Without a page the module says
+    /// so, or contains the fault in its source.
     ///
     /// # Errors
     /// [`Error::MissingScope`], [`Error::NotFound`].
@@ -58,8 +58,7 @@ impl PluginConfigs {
         Ok(PluginConfigFrontend { config: self.show(&row).await?, frontend: module })
     }
 
-    /// The apps for the pages that a project's visitors see, in order. Everybody may
-    /// know them: they are told to whoever visits.
+    /// The site apps for the visited pages of a project, in order. They are public.
     ///
     /// # Errors
     /// Any failure of the store.
@@ -73,9 +72,8 @@ impl PluginConfigs {
         Ok(found.iter().map(app).collect())
     }
 
-    /// The code of an app by the words of its address; `None`: there is none, or it
-    /// is not enabled. Everybody who knows the address may have it. Secrets are not
-    /// in it.
+    /// The code of a site app, by the parts of its URL; `None`: there is none, or it is
+    /// not enabled. It is public to clients that know the URL, and contains no secrets.
     ///
     /// # Errors
     /// Any failure of the store.
@@ -85,7 +83,8 @@ impl PluginConfigs {
         let Some(row) = weir_store::plugin_configs::find(store, id).await? else {
             return Ok(None);
         };
-        // It is in the settings of every page: no secret that time could tell.
+        // The token is in the settings of every page, so the comparison reveals no
+        // secret by its time.
         if row.web_token != token || !row.enabled || row.deleted {
             return Ok(None);
         }
@@ -104,15 +103,15 @@ impl PluginConfigs {
         Ok(Some(SiteScript { text, hash: hash(&row, &plugin) }))
     }
 
-    /// Changes of configs and plugins from now on, for whoever keeps a copy.
+    /// Changes of configs and plugins from now on, for a cache.
     #[must_use]
     pub fn changes(&self) -> tokio::sync::broadcast::Receiver<PluginChange> {
         self.core.store.plugin_changes()
     }
 }
 
-/// The values of a config that are meant for pages. One whose name the plugin does not
-/// know may be anything.
+/// The values of a config that are meant for pages. A value without a setting in the
+/// plugin is skipped, because it could be a secret.
 fn public_values(row: &ConfigRow, plugin: &PluginRow) -> Result<Map<String, Value>> {
     let settings = Settings::of(plugin.config_schema.as_ref());
     let mut shown = values::read(&row.values)?;
@@ -120,17 +119,17 @@ fn public_values(row: &ConfigRow, plugin: &PluginRow) -> Result<Map<String, Valu
     Ok(shown)
 }
 
-/// Another one after every change of the config or the plugin.
+/// A new value after every change of the config or the plugin.
 fn hash(row: &ConfigRow, plugin: &PluginRow) -> String {
     let mut hash = secrets::sha256_hex(&format!("{}{}", row.revision, plugin.revision));
     hash.truncate(HASH);
     hash
 }
 
-/// Starts an app with its config, and the library that asked for it: that leaves
-/// itself in a place with the id in its name.
+/// Starts a site app with its config and the client library, which the library has
+/// stored in a global variable with the id in its name.
 fn script(id: PluginConfigId, site: &str, config: Map<String, Value>) -> String {
-    // Nothing in it can end a script element, wherever somebody puts the text.
+    // The config cannot end a script element, wherever the text is included.
     let config = Value::Object(config).to_string().replace('<', "\\u003c");
     format!(
         "(function(){{var made={site}\n;\

@@ -1,6 +1,7 @@
-//! Configs of a project with what pages show beside them.
+//! Configs of a project with the data that pages show next to them.
 //!
-//! What belongs here: reading. What does not: changes, and running plugins.
+//! What belongs here: reading. What does not: changes (`changes`), and running plugins
+//! (`weir-plugins`).
 
 use weir_model::PluginConfigId;
 use weir_model::plugin_configs::PluginConfig;
@@ -14,7 +15,7 @@ use crate::error::{Error, NOT_FOUND};
 use crate::policy::{self, Action};
 use crate::{Result, plugins};
 
-/// A config with its plugin and how it went.
+/// A config with its plugin and its results.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stage {
     /// The config.
@@ -23,13 +24,13 @@ pub struct Stage {
     pub plugin: Plugin,
     /// Whether it changes events before they are stored.
     pub transforms: bool,
-    /// What was counted in the last 24 hours.
+    /// Its results in the last 24 hours.
     pub numbers: Numbers,
 }
 
 impl PluginConfigs {
-    /// The configs of the project in their order, hidden ones too; none where the
-    /// organization may not configure plugins.
+    /// The configs of the project in their order, with hidden ones; none where the
+    /// organization is not allowed to configure plugins.
     ///
     /// # Errors
     /// [`Error::MissingScope`].
@@ -54,7 +55,8 @@ impl PluginConfigs {
         stage.ok_or(Error::NotFound(NOT_FOUND))
     }
 
-    /// Why the caller may not change configs; `None`: it may.
+    /// Why the caller is not allowed to change configs; `None`: the caller is allowed
+    /// to.
     ///
     /// # Errors
     /// [`Error::MissingScope`]; any failure of the store.
@@ -67,7 +69,7 @@ impl PluginConfigs {
         Ok((!self.may_configure(&project.org).await?).then(|| plugins::ACCESS.to_owned()))
     }
 
-    /// The place behind all configs of the project.
+    /// The position after all configs of the project.
     ///
     /// # Errors
     /// [`Error::MissingScope`].
@@ -75,7 +77,7 @@ impl PluginConfigs {
         policy::check(&project.org, Action::ReadPlugins)?;
         let listed = rows::positions(&self.core.store, project.project).await?;
         let last = listed.into_iter().filter(|one| !one.deleted).map(|one| one.order).max();
-        // What does not fit is told when it is stored.
+        // A position that is out of range is refused when it is stored.
         Ok(last.map_or(1, |last| last.saturating_add(1)))
     }
 

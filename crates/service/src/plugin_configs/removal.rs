@@ -1,4 +1,5 @@
-//! What is told of configs that go with their plugin, or with its organization.
+//! Audit entries about configs that are deleted with their plugin, or with the
+//! organization of the plugin.
 
 use weir_model::activity::{Deed, Entry, Subject};
 use weir_store::plugin_configs::{self as rows, ConfigRow};
@@ -9,8 +10,8 @@ use crate::activity::{self, About, Changes};
 use crate::ctx::OrgCtx;
 use crate::{Core, Result};
 
-/// The entries for the logs of other organizations about configs that go with the
-/// plugins of this one, which is deleted.
+/// The audit entries for other organizations about configs that are deleted with the
+/// plugins of this organization.
 pub(crate) async fn gone_elsewhere(core: &Core, org: &OrgCtx) -> Result<Vec<Entry>> {
     let own = plugin_rows::own(&core.store, org.organization).await?;
     let mut entries = Vec::new();
@@ -24,9 +25,10 @@ pub(crate) async fn gone_elsewhere(core: &Core, org: &OrgCtx) -> Result<Vec<Entr
     Ok(entries)
 }
 
-/// The entries about configs that go with their plugin, whose organization
-/// deletes it: each is for the log of the config's own organization. In that of
-/// another one the service did it: people there learn nothing of who belongs here.
+/// The audit entries about configs that are deleted with their plugin by its
+/// organization. Each entry is for the organization of the config. In another
+/// organization the entry names the service as the actor, so that it does not reveal
+/// the members of this one.
 pub(crate) fn gone_with(org: &OrgCtx, plugin: &PluginRow, configs: &[ConfigRow]) -> Vec<Entry> {
     let mut entries = Vec::new();
     for row in configs {

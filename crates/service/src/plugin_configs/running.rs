@@ -1,5 +1,5 @@
-//! What running plugins needs of configs: their values in the clear, and a way to
-//! disable one that keeps failing.
+//! What running plugins needs of configs: their opened values, and disabling a config
+//! that keeps failing.
 
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -15,23 +15,23 @@ use crate::activity::{self, About, Changes};
 use crate::error::Error;
 use crate::{Result, mail};
 
-/// The values of a config in the clear. Has no `Debug`: some are secrets.
+/// The opened values of a config. It has no `Debug`, because some are secrets.
 pub struct OpenedValues {
-    /// Its settings, secret ones too.
+    /// Its settings, with secrets.
     pub values: Map<String, Value>,
     /// Its attachments.
     pub attachments: Vec<OpenedAttachment>,
 }
 
-/// An attachment in the clear. Has no `Debug`: it may be a secret.
+/// An opened attachment. It has no `Debug`, because it can be a secret.
 pub struct OpenedAttachment {
-    /// The setting that it is the value of.
+    /// The setting of the attachment.
     pub key: String,
     /// Name of the file.
     pub name: String,
     /// Media type.
     pub media_type: String,
-    /// What is in it.
+    /// The contents of the file.
     pub contents: Vec<u8>,
 }
 
@@ -46,7 +46,7 @@ impl PluginConfigs {
         let found = rows::attached(&self.core.store, row.organization, &uids).await?;
         let mut attachments = Vec::with_capacity(found.len());
         for (attachment, sealed) in row.attachments.iter().zip(found) {
-            // What was taken off meanwhile is gone.
+            // It was removed since the config was read.
             let Some(sealed) = sealed else { continue };
             let place = place_of_attachment(row.organization, attachment.uid);
             attachments.push(OpenedAttachment {
@@ -59,9 +59,9 @@ impl PluginConfigs {
         Ok(OpenedValues { values, attachments })
     }
 
-    /// Disables a config that keeps failing as it was read: `message` says why, on the
-    /// config and in the log. `false`: it is disabled already, was changed since, or is
-    /// gone.
+    /// Disables a config that keeps failing, unless it has changed since it was read.
+    /// `message` is the reason, for the config and the log. `false`: it is disabled
+    /// already, was changed since, or is deleted.
     ///
     /// # Errors
     /// Any failure of the store.

@@ -28,7 +28,7 @@ async fn project(services: &Services) -> ProjectCtx {
     services.projects.enter(&ctx, "@current").await.unwrap()
 }
 
-/// A config of a plugin with a secret setting and one that is a file.
+/// A config of a plugin with a secret setting and a file setting.
 async fn made(services: &Services, project: &ProjectCtx) -> PluginConfig {
     let schema = json!({
         "token": {"type": "string", "secret": true}, "host": {"type": "string"},
@@ -72,7 +72,7 @@ async fn opened(services: &Services, sealer: &Sealer, row: &ConfigRow) -> (Value
     (Value::Object(secrets), sealer.open(&place, &attached.sealed).unwrap().bytes().to_vec())
 }
 
-/// A change of nothing but values.
+/// A patch that changes only values.
 fn sent(config: Value) -> PluginConfigPatch {
     PluginConfigPatch { config: Some(SentConfig(map(config))), ..PluginConfigPatch::default() }
 }
@@ -88,7 +88,7 @@ async fn what_is_sealed_opens_to_what_was_sent() {
     let expected = (json!({"token": "hunter2"}), vec![0, 255, b'{']);
     assert_eq!(opened(&services, sealer, &stored).await, expected);
 
-    // A change that says nothing of the secret keeps it.
+    // A change without the secret keeps it.
     let id = config.id.to_string();
     for (change, token) in [
         (json!({"host": "h"}), "hunter2"),
@@ -108,7 +108,7 @@ async fn what_becomes_a_secret_keeps_like_one() {
     let services = set_up().await;
     let project = project(&services).await;
     let sealer = &services.plugin_configs.core.sealer;
-    // What was answered sent back, the key left out, and null.
+    // The answer sent back, then without the key, then with null.
     for change in [
         json!({"token": "(secret)", "host": "(secret)", "own": 1}),
         json!({"own": 1}),
@@ -138,7 +138,7 @@ async fn a_project_has_room_for_so_many() {
     let config = made(&services, &project).await;
     let store = &services.plugin_configs.core.store;
     let present = row(&services, &project, config.id).await;
-    // Hidden ones count too.
+    // Hidden configs count too.
     for (room, expected) in [(2, Created::Yes), (2, Created::TooMany), (3, Created::Yes)] {
         let new = ConfigRow {
             id: rows::next_number(store).await.unwrap(),
@@ -148,7 +148,7 @@ async fn a_project_has_room_for_so_many() {
             ..present.clone()
         };
         for _ in 0..2 {
-            // The second run is that of an answer that was lost.
+            // The second run is a retry after a lost answer.
             let created = rows::create(store, &new, &[], room, 20, &[]).await.unwrap();
             assert_eq!(created, expected);
         }
@@ -259,7 +259,7 @@ async fn a_config_that_keeps_failing_is_told_to_administrators() {
     let shown = services.plugin_configs.get(&project, &id).await.unwrap();
     let error = shown.fields.error.unwrap();
     assert_eq!((shown.fields.enabled, error.message()), (false, "no tea"));
-    // Nobody hears of it twice.
+    // No second mail is sent.
     assert!(!off().await.unwrap());
     assert_eq!(services.mails.waiting().await.unwrap(), 1);
 }
@@ -326,7 +326,7 @@ async fn an_order_that_others_changed_is_not_overwritten() {
     let project = project(&services).await;
     let configs = &services.plugin_configs;
     let first = step(&services, &project, "bot-filter").await.id;
-    // What changes no events has no place among the others.
+    // A plugin that does not change events is not in the order.
     made(&services, &project).await;
     let second = step(&services, &project, "location").await.id;
     let order = async || configs.transformations(&project).await.unwrap();

@@ -21,15 +21,15 @@ use crate::error::{Error, NOT_FOUND};
 use crate::plugins::code::DryTrial;
 use crate::policy::{self, Action};
 
-/// What stands for the parts of an event that are not there.
+/// The default name of an event without one.
 const NAME: &str = "$pageview";
 const PERSON: &str = "sample-visitor";
 const PAGE: &str = "https://shop.example/tea?utm_source=letter";
 
-/// What is to be tried.
+/// The event to try.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Sample {
-    /// The newest event of the project, or a made-up one where it has none.
+    /// The newest event of the project, or an example where it has none.
     Newest,
     /// A stored event.
     Stored(Uuid),
@@ -37,18 +37,18 @@ pub enum Sample {
     Given(Map<String, Value>),
 }
 
-/// An event, and what transformations made of it.
+/// An event, and the result of transformations.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tried {
-    /// The event before all of them.
+    /// The event before all transformations.
     pub before: JsonText,
-    /// What they made of it.
+    /// The result of each transformation.
     pub run: DryRun,
 }
 
 impl PluginConfigs {
-    /// Sends an event through one config, enabled or not, or through all enabled
-    /// ones, and gives it before and after.
+    /// Sends an event through one config, enabled or not, or through all enabled ones.
+    /// Returns it before and after.
     ///
     /// # Errors
     /// As [`Self::try_one`]; [`Error::NotFound`] also for an event that is not stored.
@@ -78,8 +78,8 @@ impl PluginConfigs {
     ///
     /// # Errors
     /// [`Error::MissingScope`], [`Error::NotFound`]; [`Error::Invalid`] where the
-    /// organization may not configure plugins, or the event is none;
-    /// [`Error::Unavailable`] where nothing runs.
+    /// organization is not allowed to configure plugins, or the event is not valid;
+    /// [`Error::Unavailable`] where no plugins run.
     pub async fn try_one(
         &self,
         project: &ProjectCtx,
@@ -133,7 +133,7 @@ impl PluginConfigs {
         Ok(DryRun::of(event, code.dry_run(trial).await))
     }
 
-    /// The newest event of the project, or a made-up one where it has none.
+    /// The newest event of the project, or an example where it has none.
     async fn newest(&self, project: &ProjectCtx) -> Result<JsonText> {
         let query = EventQuery { limit: 1, ..EventQuery::default() };
         if let Some(stored) = self.stored(project, &query).await? {
@@ -162,8 +162,8 @@ impl PluginConfigs {
     }
 }
 
-/// An event with all parts that one must have. What else plugins expect of it is made
-/// of these (PLG-27).
+/// An event with all required parts. Further parts that plugins expect are derived from
+/// these (PLG-27).
 #[derive(Serialize)]
 struct Written {
     uuid: String,
@@ -184,7 +184,7 @@ fn broken(what: &impl fmt::Display) -> Error {
     Error::Internal(what.to_string())
 }
 
-/// What was sent, with what it lacks.
+/// The sent event, with defaults for missing parts.
 fn completed(project: &ProjectCtx, sent: &Map<String, Value>) -> Result<JsonText> {
     let now = project.org.ctx.now;
     let wrong = |name: &str, detail: &str| {

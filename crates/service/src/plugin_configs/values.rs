@@ -1,5 +1,5 @@
-//! The values of a config between what is shown and what is stored: the shown
-//! part as JSON, secrets and attachments sealed.
+//! The values of a config in the forms that are shown and stored: shown values as JSON,
+//! secrets and attachments sealed.
 
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
@@ -17,12 +17,12 @@ use crate::error::Error;
 use crate::plugins::catalogue;
 use crate::sealing::{Place, SealedField, Sealer};
 
-/// The values of a config in the clear.
+/// The values of a config, with opened secrets.
 #[derive(Default, PartialEq)]
 pub(super) struct Opened {
-    /// Those that are shown.
+    /// The values that are shown.
     pub(super) shown: Map<String, Value>,
-    /// The others.
+    /// The secret values.
     pub(super) secrets: Map<String, Value>,
 }
 
@@ -39,14 +39,14 @@ impl Opened {
         Ok(Self { shown, secrets })
     }
 
-    /// All of them.
+    /// All values.
     pub(super) fn all(&self) -> Map<String, Value> {
         let mut all = self.shown.clone();
         all.extend(self.secrets.clone());
         all
     }
 
-    /// Puts them into a row.
+    /// Seals the secrets and puts all values into a row.
     pub(super) async fn store(&self, sealer: &Sealer, row: &mut ConfigRow) -> Result<()> {
         row.values = json_text(&self.shown)?;
         row.secret_keys = self.secrets.keys().cloned().collect();
@@ -65,7 +65,7 @@ fn place(row: &ConfigRow) -> Place {
     Place::new(SealedField::PluginConfigSecrets, row.id, row.organization)
 }
 
-/// Where the contents of an attachment stand.
+/// The sealing place of an attachment's contents.
 pub(super) fn place_of_attachment(organization: OrganizationId, uid: Uuid) -> Place {
     Place::new(SealedField::PluginAttachment, uid, organization)
 }
@@ -83,7 +83,7 @@ pub(super) fn read(text: &str) -> Result<Map<String, Value>> {
 pub(super) fn shown(row: &ConfigRow, plugin: &PluginRow) -> Result<PluginConfig> {
     let settings = Settings::of(plugin.config_schema.as_ref());
     let mut values = read(&row.values)?;
-    // What became a secret after it was stored is one as well.
+    // A setting that became a secret after its value was stored is a secret too.
     for (key, value) in &mut values {
         if settings.hides(key, value) {
             *value = Value::from(SECRET);
@@ -112,7 +112,7 @@ pub(super) fn shown(row: &ConfigRow, plugin: &PluginRow) -> Result<PluginConfig>
     })
 }
 
-/// What becomes of events for which a config cannot be run.
+/// The treatment of events that a config cannot be run for.
 #[must_use]
 pub fn on_failure(row: &ConfigRow, plugin: &PluginRow) -> OnFailure {
     let usual = || match catalogue::of_url(plugin.url.as_deref()) {
@@ -122,8 +122,8 @@ pub fn on_failure(row: &ConfigRow, plugin: &PluginRow) -> OnFailure {
     row.on_failure.unwrap_or_else(usual)
 }
 
-/// An attachment in the place of its setting's value. What was a secret stays one,
-/// and what became one is one.
+/// An attachment as the value of its setting. It is shown as a secret if it was one
+/// when it was stored, or if its setting is one now.
 pub(super) fn shown_attachment(attachment: &AttachmentRow, settings: &Settings<'_>) -> Value {
     if attachment.secret || settings.is_secret(&attachment.key) {
         return json!({

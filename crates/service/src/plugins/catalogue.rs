@@ -1,10 +1,10 @@
 //! The catalogue of plugins that can be installed.
 //!
-//! What belongs here: what an entry makes of a record. What does not: the entries
-//! (`weir-catalogue`), plugins of organizations.
+//! What belongs here: the record of a catalogue entry. What does not: the entries
+//! (`weir-catalogue`), plugins of organizations (`plugins`).
 //!
-//! An entry becomes visible by being installed: that makes a record of the
-//! organization with the address `inline:<id>`.
+//! Installing an entry makes it visible: it creates a record of the organization with
+//! the address `inline:<id>`.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use super::install::Brought;
 use crate::Result;
 use crate::error::Error;
 
-/// All entries, in the order in which they are shown.
+/// All entries, in the order of the list.
 pub(super) fn entries() -> Vec<CatalogueEntry> {
     weir_catalogue::catalogue().iter().map(|entry| listed(entry)).collect()
 }
@@ -37,12 +37,12 @@ fn listed(entry: &Entry) -> CatalogueEntry {
     }
 }
 
-/// The entry that the address of a plugin names.
+/// The entry with this address of a plugin.
 pub(crate) fn of_url(url: Option<&str>) -> Option<&'static Entry> {
     url.and_then(weir_catalogue::find_url)
 }
 
-/// What installing an entry brings.
+/// The code and the manifest of an entry, for installing it.
 pub(super) fn brought(id: &str) -> Result<Brought> {
     let missing = || {
         let detail = format!("The catalogue has no plugin \"{id}\".");

@@ -1,8 +1,8 @@
-//! What services need of the code of plugins: looking at it, fetching it, trying
+//! The interface of services to the code of plugins: inspecting, fetching and trying
 //! it.
 //!
-//! What belongs here: the questions and the forms of their answers. What does not:
-//! running anything, archives, other hosts (`weir-plugins`).
+//! What belongs here: the interface and the types of its answers. What does not:
+//! running code, archives, other hosts (`weir-plugins`).
 
 use std::collections::BTreeMap;
 
@@ -15,19 +15,18 @@ use weir_model::plugins::address::Address;
 use weir_model::{OrganizationId, ProjectId};
 use weir_store::plugin_runtime::registry::Enabled;
 
-/// Whoever can read and run the code of plugins.
+/// The interface to inspecting, fetching and running the code of plugins.
 #[async_trait]
 pub trait PluginCode: Send + Sync {
-    /// Looks at source files, from name to text, and loads them where nothing can
-    /// happen. Never fails: what is wrong is told of the file that it is in. Those of
-    /// one organization are looked at one after another, so that it holds up itself
-    /// alone.
+    /// Inspects source files, from name to text, and loads them where they can have no
+    /// effect. Never fails: faults are reported for their file. Files of one
+    /// organization are inspected one after another, so that it delays only itself.
     async fn look(&self, organization: OrganizationId, files: &BTreeMap<String, String>) -> Looked;
 
-    /// Fetches source files from another host. `token` opens a private place.
+    /// Fetches source files from another host. `token` opens a private address.
     ///
     /// # Errors
-    /// Why there are none, for people. Never says what another host wrote.
+    /// Why there are none, for people. The text never repeats data of another host.
     async fn fetch(&self, address: &Address, token: Option<&str>) -> Result<Fetched, CodeFault>;
 
     /// The newest version at an address; `None`: it has no versions.
@@ -40,60 +39,61 @@ pub trait PluginCode: Send + Sync {
         token: Option<&str>,
     ) -> Result<Option<String>, CodeFault>;
 
-    /// Unpacks an archive: a zip or a packed tar, as its first bytes say.
+    /// Decompresses an archive: a zip or a compressed tar, recognized by its first
+    /// bytes.
     ///
     /// # Errors
-    /// What is wrong with it, for people.
+    /// The fault of the archive, for people.
     async fn unpack(&self, archive: Bytes) -> Result<Fetched, CodeFault>;
 
-    /// Sends an event through transformations. Nothing of it is kept.
+    /// Sends an event through transformations. No result is stored.
     async fn dry_run(&self, run: DryTrial) -> Vec<DryStep>;
 }
 
-/// What was found in source files.
+/// The result of inspecting source files.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Looked {
-    /// What the code for the server can do: `methods`, `scheduled_tasks` and `jobs`;
-    /// none: it could not be loaded, or there is none.
+    /// The capabilities of the code for the server: `methods`, `scheduled_tasks` and
+    /// `jobs`; none: it could not be loaded, or there is none.
     pub capabilities: Option<Map<String, Value>>,
     /// The metrics that it declares.
     pub metrics: Option<Map<String, Value>>,
-    /// What is wrong, from the name of a file to a sentence with line and column.
+    /// The faults, from the name of a file to a sentence with line and column.
     pub faults: BTreeMap<String, String>,
-    /// The text of a module with the page in the app.
+    /// The text of the module with the page in the app.
     pub frontend: Option<String>,
-    /// The text of an expression with the code for visited pages.
+    /// The text of an expression with the code of the site app.
     pub site: Option<String>,
-    /// The code for the server as it is run, in a form of its own.
+    /// The code for the server in the form in which it is run.
     pub server: Option<String>,
 }
 
-/// Source files from elsewhere.
+/// Source files from another host or an archive.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Fetched {
     /// All text files, from the path below the plugin's folder to the text.
     pub files: BTreeMap<String, String>,
-    /// The version that they are of.
+    /// The version of the files.
     pub tag: Option<String>,
 }
 
 /// Why there is no code.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CodeFault {
-    /// The other host did not give it.
+    /// The other host did not send it.
     #[error("{0}")]
     Unreachable(String),
-    /// It is there, but cannot be used.
+    /// It was received, but cannot be used.
     #[error("{0}")]
     Unusable(String),
 }
 
-/// What is to be tried.
+/// The input of a trial.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DryTrial {
     /// The project.
     pub project: ProjectId,
-    /// The configs in their order, whether they are enabled or not.
+    /// The configs in their order, enabled or not.
     pub configs: Vec<Enabled>,
     /// The event: an object with `uuid`, `event`, `distinct_id`, `timestamp` and
     /// `properties`.

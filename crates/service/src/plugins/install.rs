@@ -1,5 +1,5 @@
-//! Where the code of a plugin comes from, and what looking at it says of the record
-//! (plugins 1, 3, 4).
+//! The source of a plugin's code, and the record fields that inspecting the code sets
+//! (PLG-3, PLG-9).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,32 +19,32 @@ use crate::error::Error;
 use crate::sealing::{self, SealedField};
 use crate::{Core, Result};
 
-/// The field of an archive.
+/// The field with an archive.
 const ARCHIVE: &str = "archive";
-/// What is said where nobody looks at code.
+/// The message where no implementation inspects code.
 const NOBODY: &str = "Plugins do not run here.";
-/// The capabilities that code alone says.
+/// The capabilities that only the code decides.
 const OF_CODE: [&str; 3] = ["methods", "scheduled_tasks", "jobs"];
 
-/// Code from elsewhere.
+/// Code from an address or an archive.
 #[derive(Debug, Clone)]
 pub(super) struct Brought {
-    /// Where it comes from.
+    /// The kind of its source.
     pub(super) kind: PluginType,
-    /// The field that said so.
+    /// The field of the request with the source.
     pub(super) attr: &'static str,
     /// Its version.
     pub(super) tag: Option<String>,
-    /// The source files that count.
+    /// The source files that are stored.
     pub(super) files: BTreeMap<String, String>,
-    /// What it says of itself.
+    /// Its manifest.
     pub(super) manifest: Manifest,
-    /// What it can do, where there is no source to be looked at.
+    /// Its capabilities, where there is no source to inspect.
     pub(super) capabilities: Option<Map<String, Value>>,
 }
 
 impl Brought {
-    /// The files as a change of those that are there. Too much of them is a fault.
+    /// The files as a change of the present ones. Too much source is a fault.
     pub(super) fn change(
         &self,
         present: &BTreeMap<String, String>,
@@ -59,7 +59,7 @@ impl Brought {
     }
 }
 
-/// Brings code from a place, which a token may open.
+/// Fetches code from an address, with a token if it needs one.
 pub(super) async fn from_place(core: &Core, place: &Place, token: Option<&str>) -> Result<Brought> {
     match place {
         Place::Inline(id) => catalogue::brought(id),
@@ -70,7 +70,7 @@ pub(super) async fn from_place(core: &Core, place: &Place, token: Option<&str>) 
     }
 }
 
-/// Unpacks code that was sent.
+/// Decompresses code that was sent.
 pub(super) async fn from_archive(core: &Core, archive: SentArchive) -> Result<Brought> {
     let unpacked = code(core, ARCHIVE)?.unpack(Bytes::from(archive.0)).await;
     of_files(PluginType::Source, ARCHIVE, unpacked)
@@ -87,12 +87,12 @@ fn of_files(
     Ok(Brought { kind, attr, tag, files, manifest, capabilities: None })
 }
 
-/// Whoever looks at code; else a fault of this field.
+/// The implementation that inspects code; without one a fault of this field.
 pub(super) fn code(core: &Core, attr: &str) -> Result<Arc<dyn PluginCode>, FieldError> {
     core.plugin_code().ok_or_else(|| FieldError::new(attr, "invalid_input", NOBODY))
 }
 
-/// Where the code of a plugin comes from; none: it is edited here.
+/// The address of a plugin's code; none: it is edited here.
 pub(super) fn place_of(row: &PluginRow) -> Result<Option<Place>> {
     let is_edited = matches!(row.plugin_type, Some(PluginType::Source | PluginType::Local));
     let Some(url) = row.url.as_deref().filter(|_| !is_edited) else { return Ok(None) };
@@ -100,7 +100,7 @@ pub(super) fn place_of(row: &PluginRow) -> Result<Option<Place>> {
     Place::read(url).map(Some).map_err(broken)
 }
 
-/// The token that opens the place of a plugin.
+/// The token for the address of a plugin.
 pub(super) fn token_of(core: &Core, row: &PluginRow) -> Result<Option<String>> {
     let Some(sealed) = &row.private_token else { return Ok(None) };
     let place = sealing::Place::new(SealedField::PluginToken, row.id, row.organization);
@@ -109,9 +109,8 @@ pub(super) fn token_of(core: &Core, row: &PluginRow) -> Result<Option<String>> {
     String::from_utf8(plain.bytes().to_vec()).map(Some).map_err(broken)
 }
 
-/// Looks at all source files of a plugin: what they can do goes into the record,
-/// what was made of them is given. Code that cannot be loaded leaves the record as
-/// it was.
+/// Inspects all source files of a plugin. Their capabilities go into the record, and
+/// the built code is returned. Code that cannot be loaded leaves the record as it was.
 pub(super) async fn analysed(
     core: &Core,
     row: &mut PluginRow,
@@ -127,7 +126,7 @@ pub(super) async fn analysed(
         code.look(row.organization, files).await;
     let can_do = match capabilities {
         Some(found) if has_server => Some(found),
-        // Pages alone: nothing on the server (plugins 3).
+        // Only pages: no capability on the server (PLG-6).
         _ if !has_server && of_code.is_empty() => Some(Map::new()),
         _ => None,
     };
@@ -144,7 +143,7 @@ pub(super) async fn analysed(
     Build { frontend, site, server, faults: of_code.into_iter().chain(faults).collect() }
 }
 
-/// Whether code for the server does nothing.
+/// Whether code for the server has no capability.
 fn is_idle(capabilities: &Map<String, Value>) -> bool {
     capabilities.values().all(|names| names.as_array().is_none_or(Vec::is_empty))
 }

@@ -1,6 +1,6 @@
-//! What is shown about many plugins (plugins 4). Every answer has the form of a
-//! plugin record too: that of the first plugin it is about, else of the newest
-//! one that the group shows.
+//! Answers about many plugins (PLG-7, PLG-12). Every answer also has the form of a
+//! plugin record: of the first plugin in it, else of the newest one that the group
+//! shows.
 
 use std::collections::BTreeSet;
 
@@ -18,13 +18,13 @@ use crate::ctx::OrgCtx;
 use crate::{Result, activity, current, plugin_configs};
 
 impl Plugins {
-    /// What was done with the organization's plugins, and with the configs of the
+    /// The audit entries about the organization's plugins, and about the configs of the
     /// caller's current project, newest first.
     ///
     /// # Errors
     /// [`Error::MissingScope`](crate::Error::MissingScope);
-    /// [`Error::Forbidden`](crate::Error::Forbidden) when the organization may not
-    /// even see plugins.
+    /// [`Error::Forbidden`](crate::Error::Forbidden) when the organization is not
+    /// allowed to see plugins.
     pub async fn activity(
         &self,
         org: &OrgCtx,
@@ -48,9 +48,9 @@ impl Plugins {
         Ok((self.about(org, group, first).await?, Paged { count, results }))
     }
 
-    /// The configs of the organization that cost something: the enabled ones,
-    /// without those of plugins that are offered to all and only change events,
-    /// and without those of plugins that can do nothing.
+    /// The configs of the organization that cause costs: the enabled ones, except those
+    /// of plugins that are offered to all and change events, and of plugins without
+    /// capabilities.
     ///
     /// # Errors
     /// As [`Self::activity`].
@@ -90,8 +90,8 @@ impl Plugins {
         Ok((self.about(org, group, None).await?, page.of(catalogue::entries())))
     }
 
-    /// The organization's own plugins of a group that no enabled config uses, of
-    /// whatever organization: they can be deleted and nobody would notice.
+    /// The organization's own plugins of a group that no enabled config of any
+    /// organization uses, so that they can be deleted without effect.
     ///
     /// # Errors
     /// As [`Self::activity`].
@@ -107,7 +107,7 @@ impl Plugins {
         Ok((self.about(org, group, found.results.first().copied()).await?, found))
     }
 
-    /// The record that an answer shows: this one while the organization sees it.
+    /// The record of an answer: this plugin, if the organization sees it.
     async fn about(
         &self,
         org: &OrgCtx,
@@ -129,7 +129,7 @@ impl Plugins {
     }
 }
 
-/// Whether a config of this plugin costs something.
+/// Whether configs of this plugin cause costs.
 fn does_something(row: &PluginRow) -> bool {
     let capabilities = row.capabilities.as_ref();
     let can_do = capabilities.is_some_and(|capabilities| !capabilities.is_empty());

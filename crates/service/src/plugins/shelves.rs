@@ -1,7 +1,7 @@
-//! Plugins as the pages of the app list them, and who uses one.
+//! The lists of plugins on pages of the app, and the use of one plugin.
 //!
-//! What belongs here: what pages need beyond the operations of the API. What does
-//! not: rules; these are asked.
+//! What belongs here: data that pages need beyond the operations of the API. What does
+//! not: rules (`plugins`), which this module calls.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,37 +22,38 @@ use crate::{Result, activity, policy};
 pub struct Shelved {
     /// The plugin.
     pub plugin: Plugin,
-    /// The group of the API that it is reached through.
+    /// The group of the API for requests about it.
     pub group: Group,
-    /// The list that it is on; of several the first.
+    /// The list that shows it; the first one of several.
     pub shelf: Shelf,
     /// Whether it belongs to the organization.
     pub is_own: bool,
-    /// Whether it is the organization's and no enabled config uses it.
+    /// Whether the organization owns it and no enabled config uses it.
     pub is_unused: bool,
 }
 
-/// That a config uses a plugin.
+/// A config that uses a plugin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PluginUse {
     /// The config.
     pub config: PluginConfigId,
-    /// A name of its own.
+    /// The config's own name, if it has one.
     pub name: Option<String>,
     /// Its project.
     pub project: ProjectId,
-    /// Whether it is to be run.
+    /// Whether it is enabled.
     pub enabled: bool,
     /// Whether it is hidden from lists.
     pub deleted: bool,
 }
 
-/// Who uses a plugin.
+/// The use of a plugin.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PluginUses {
     /// The configs of the organization's projects that the caller sees.
     pub here: Vec<PluginUse>,
-    /// How many configs other organizations have; 0 for a plugin of another one.
+    /// The number of configs in other organizations; 0 for a plugin of another
+    /// organization.
     pub elsewhere: usize,
 }
 
@@ -60,8 +61,8 @@ impl Plugins {
     /// The plugins of a list, by id.
     ///
     /// # Errors
-    /// [`Error::MissingScope`]; [`Error::Forbidden`] when the organization may not
-    /// even see plugins.
+    /// [`Error::MissingScope`]; [`Error::Forbidden`] when the organization is not
+    /// allowed to see plugins.
     pub async fn shelf(&self, org: &OrgCtx, shelf: Shelf) -> Result<Vec<Shelved>> {
         self.may_read(org).await?;
         let store = &self.core.store;
@@ -90,7 +91,7 @@ impl Plugins {
         Ok(plugins.into_iter().filter_map(shelved).collect())
     }
 
-    /// A plugin with the list that it is on.
+    /// A plugin with the list that shows it.
     ///
     /// # Errors
     /// As [`Self::shelf`]; [`Error::NotFound`].
@@ -109,7 +110,8 @@ impl Plugins {
         Ok(Shelved { plugin: self.show(row).await?, group, shelf, is_own, is_unused })
     }
 
-    /// Why the caller may not install plugins; `None`: it may.
+    /// Why the caller is not allowed to install plugins; `None`: the caller is allowed
+    /// to.
     ///
     /// # Errors
     /// [`Error::MissingScope`]; any failure of the store.
@@ -117,7 +119,8 @@ impl Plugins {
         refusal(self.may_install(org).await)
     }
 
-    /// Why the caller may not change a plugin; `None`: it may.
+    /// Why the caller is not allowed to change a plugin; `None`: the caller is allowed
+    /// to.
     ///
     /// # Errors
     /// [`Error::MissingScope`], [`Error::NotFound`]; any failure of the store.
@@ -134,7 +137,7 @@ impl Plugins {
         Ok(refusal(self.may_offer(org).await)?.is_none())
     }
 
-    /// Who uses a plugin, hidden configs too.
+    /// The configs that use a plugin, with hidden ones.
     ///
     /// # Errors
     /// As [`Self::shelved`].
@@ -158,7 +161,7 @@ impl Plugins {
         Ok(uses)
     }
 
-    /// What was done with a plugin in this organization, newest first.
+    /// The audit entries about a plugin in this organization, newest first.
     ///
     /// # Errors
     /// As [`Self::shelved`].
@@ -170,7 +173,7 @@ impl Plugins {
         Ok(Paged { count, results: activity::shown(&self.core, found).await? })
     }
 
-    /// The plugin of this id that the organization sees in whatever group.
+    /// The plugin with this id that the organization sees in any group.
     async fn seen(&self, org: &OrgCtx, plugin: &str) -> Result<PluginRow> {
         let missing = || Error::NotFound(NOT_FOUND);
         let id = PluginId::in_path(plugin).ok_or_else(missing)?;
@@ -178,7 +181,7 @@ impl Plugins {
     }
 }
 
-/// Why something is not allowed; `None`: it is.
+/// Why something is not allowed; `None`: it is allowed.
 fn refusal<T>(asked: Result<T>) -> Result<Option<String>> {
     match asked {
         Ok(_) => Ok(None),

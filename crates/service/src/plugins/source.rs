@@ -17,7 +17,7 @@ use crate::activity::{self, Changes};
 use crate::ctx::OrgCtx;
 use crate::policy::{self, Action};
 
-/// What is said of changing a step of the service.
+/// The message for changing a step of the service.
 const BUILT_IN: &str = "This plugin is a part of the service and has no source.";
 
 /// A plugin with its source.
@@ -27,7 +27,7 @@ pub struct Source {
     pub plugin: Plugin,
     /// Its files, from name to text.
     pub files: BTreeMap<String, String>,
-    /// What is wrong with them, from the name of a file to a sentence.
+    /// The faults of the files, from the name of a file to a sentence.
     pub faults: BTreeMap<String, String>,
 }
 
@@ -36,22 +36,22 @@ impl Plugins {
     ///
     /// # Errors
     /// [`Error::MissingScope`](crate::Error::MissingScope);
-    /// [`Error::Forbidden`](crate::Error::Forbidden) when the organization may not
-    /// install plugins; [`Error::NotFound`](crate::Error::NotFound), also for a
-    /// plugin of another one.
+    /// [`Error::Forbidden`](crate::Error::Forbidden) when the organization is not
+    /// allowed to install plugins; [`Error::NotFound`](crate::Error::NotFound), also
+    /// for a plugin of another organization.
     pub async fn source(&self, org: &OrgCtx, group: Group, plugin: &str) -> Result<Source> {
         let Changeable(row, _) = self.own(org, group, plugin, Action::ReadPlugins).await?;
         let files = rows::files(&self.core.store, row.id).await?;
         self.stored(row, files).await
     }
 
-    /// The plugin of this id, for changing its source.
+    /// The plugin with this id, for changing its source.
     ///
     /// # Errors
     /// As [`Self::source`], and [`Error::SignInAgain`](crate::Error::SignInAgain);
-    /// [`Error::Forbidden`](crate::Error::Forbidden) also for a plugin that is
-    /// offered to all organizations, or was and others use it, and a caller who may
-    /// offer none.
+    /// [`Error::Forbidden`](crate::Error::Forbidden) also for a caller who is not
+    /// allowed to offer plugins, when this one is offered to all organizations, or was
+    /// and others still use it.
     pub async fn editable(&self, org: &OrgCtx, group: Group, plugin: &str) -> Result<Changeable> {
         let editable = self.own(org, group, plugin, Action::WritePlugins).await?;
         policy::recent_if_person(&org.ctx)?;
@@ -59,17 +59,16 @@ impl Plugins {
         Ok(editable)
     }
 
-    /// Changes source files; what is not named stays. A new `plugin.json` gives
-    /// the record its name, its `config_schema` and its `public_jobs`; what the code
-    /// can do is looked at. What cannot be read or loaded is kept all the same, and
-    /// the answer says what is wrong with it.
+    /// Changes source files; files that are not named stay. A new `plugin.json` sets
+    /// the name, `config_schema` and `public_jobs` of the record. The code is inspected
+    /// for its capabilities. Files that cannot be read or loaded are stored too, and
+    /// the answer contains their faults.
     ///
     /// # Errors
-    /// [`Error::Invalid`](crate::Error::Invalid) when there would be too much
-    /// source, the plugin is a part of the service, or the code belongs to another
-    /// group than the one that the plugin was asked for in;
-    /// [`Error::NotFound`](crate::Error::NotFound) when the plugin was deleted
-    /// meanwhile.
+    /// [`Error::Invalid`](crate::Error::Invalid) when there would be too much source,
+    /// the plugin is a part of the service, or the code belongs to another group than
+    /// the group of the request; [`Error::NotFound`](crate::Error::NotFound) when the
+    /// plugin was deleted at the same time.
     pub async fn update_source(
         &self,
         org: &OrgCtx,
@@ -111,15 +110,15 @@ impl Plugins {
 
     /// A plugin with its source as it is stored.
     async fn stored(&self, row: PluginRow, files: BTreeMap<String, String>) -> Result<Source> {
-        // Nobody has looked at what was written long ago.
+        // Source that was written long ago was never inspected.
         let found = build::get(&self.core.store, row.id).await?;
         let faults = found.map_or_else(|| model::faults(&files), |Build { faults, .. }| faults);
         Ok(Source { plugin: self.show(row).await?, files, faults })
     }
 }
 
-/// Refuses a change that would take a plugin out of the group in the path or out of the
-/// one that it was made through, so that its address led to nothing.
+/// Refuses a change that would remove a plugin from the group of the request or from
+/// the one that it was created through, because its URL would stop working.
 pub(super) fn stays_in(
     group: Group,
     before: &PluginRow,
@@ -135,7 +134,7 @@ pub(super) fn stays_in(
     Err(FieldError::new(attr, "invalid_input", detail))
 }
 
-/// Refuses to make a plugin through a group that its code does not belong to.
+/// Refuses to create a plugin through a group that its code does not belong to.
 pub(super) fn begins_in(
     group: Group,
     row: &PluginRow,
@@ -152,7 +151,7 @@ pub(super) fn begins_in(
     Err(FieldError::new(brought.attr, "invalid_input", detail))
 }
 
-/// What the code of a group has.
+/// The functions that code of a group exports, as a sentence.
 fn needs(group: Group) -> String {
     let exports = match group {
         Group::Destinations => "`onEvent` or `composeWebhook`, or `processEvent` alone",
@@ -167,15 +166,15 @@ fn server_file(files: &BTreeMap<String, String>) -> Option<&'static str> {
     model::SERVER.into_iter().find(is_there)
 }
 
-/// Where a change of source is refused: the file for the server, or the one that was
-/// changed.
+/// The file at which a change of source is refused: the file for the server, or the one
+/// that was changed.
 pub(super) fn file_of<'a>(files: &BTreeMap<String, String>, change: &'a SourceChange) -> &'a str {
     let changed = || change.iter().map(|(name, _)| name.as_str()).next();
     server_file(files).or_else(changed).unwrap_or("non_field_errors")
 }
 
-/// The record as a changed `plugin.json` describes it. An unchanged one does not
-/// undo what was entered since.
+/// The record with the fields of a changed `plugin.json`. An unchanged one does not
+/// overwrite fields that were changed since.
 fn described(
     before: &PluginRow,
     files: &BTreeMap<String, String>,
@@ -183,7 +182,7 @@ fn described(
 ) -> PluginRow {
     let mut row = before.clone();
     let text = after.get(MANIFEST).filter(|text| files.get(MANIFEST) != Some(*text));
-    // What is wrong with it is told by `faults`.
+    // Its faults are in `faults`.
     if let Some(Ok(Manifest { name, config_schema, public_jobs, .. })) =
         text.map(|text| model::manifest(text))
     {
@@ -194,8 +193,8 @@ fn described(
     row
 }
 
-/// Notes which text a file had and has, by its hash: texts are long, and the log
-/// is kept for ever.
+/// Adds the hashes of a file's texts before and after: texts are long, and the log is
+/// kept forever.
 pub(super) fn noted_file(
     changes: Changes,
     name: &str,

@@ -1,4 +1,4 @@
-//! Plugins on a store in memory: what tests over HTTP do not reach.
+//! Plugins on a store in memory: cases that tests over HTTP do not reach.
 
 use serde_json::{Map, Value, json};
 use weir_model::Patch;
@@ -21,7 +21,7 @@ async fn installed(services: &Services, org: &OrgCtx) -> String {
     made.id.to_string()
 }
 
-/// The same person sixteen minutes after the sign-in.
+/// The same user sixteen minutes after the sign-in.
 fn later(org: &OrgCtx) -> OrgCtx {
     let now = org.ctx.now.plus_seconds(16 * 60);
     OrgCtx { ctx: Ctx { now, ..org.ctx.clone() }, ..org.clone() }
@@ -96,7 +96,7 @@ async fn code_is_fetched_looked_at_and_kept() {
     let url = "https://github.com/acme/tea?private_token=t0ken";
     let made = plugins.create(&org, GROUP, from(url)).await.unwrap();
     let fields = &made.fields;
-    // The name shows that the token came along.
+    // The name shows that the token was sent.
     assert_eq!(fields.name.as_deref(), Some("t0ken"));
     assert_eq!((&fields.tag, &fields.latest_tag), (&Some("1".to_owned()), &Some("1".to_owned())));
     assert_eq!(fields.plugin_type, Some(PluginType::Custom));
@@ -177,13 +177,13 @@ async fn code_decides_where_a_plugin_is_shown() {
         let change = vec![("index.js".to_owned(), Some(text.to_owned()))];
         plugins.update_source(&org, editable, change).await
     };
-    // Code of another group would take the plugin away from its address.
+    // Code of another group would remove the plugin from its address.
     let Err(Error::Invalid(fault)) = write("export setupPlugin").await else {
         panic!("it was not refused")
     };
     assert_eq!(fault.attr.as_deref(), Some("index.js"));
     assert!(plugins.get(&org, GROUP, &id).await.is_ok());
-    // What only changes events is in no group, but can be reached.
+    // A plugin that only changes events is in no group, but can be reached.
     write("export processEvent").await.unwrap();
     assert!(plugins.get(&org, GROUP, &id).await.is_ok());
 }
@@ -200,7 +200,7 @@ async fn pages_add_a_plugin_to_the_group_of_its_code() {
     let made = plugins.install(&org, Group::ImportApps, tea()).await.unwrap();
     let id = made.id.to_string();
     assert!(plugins.get(&org, Group::Destinations, &id).await.is_ok());
-    // There it stays.
+    // It stays in that group.
     let editable = plugins.editable(&org, Group::Destinations, &id).await.unwrap();
     let change = vec![("index.js".to_owned(), Some("export setupPlugin".to_owned()))];
     let refused = plugins.update_source(&org, editable, change).await;

@@ -14,24 +14,24 @@ use crate::Result;
 use crate::ctx::OrgCtx;
 use crate::policy::{self, Action};
 
-/// A plugin that was asked for a newer version.
+/// A plugin that was checked for a newer version.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Checked {
     /// The plugin.
     pub plugin: Plugin,
-    /// Why nobody knows; then the plugin is as it was.
+    /// Why the check failed; then the plugin is unchanged.
     pub fault: Option<String>,
 }
 
 impl Plugins {
-    /// Asks for the newest version of a plugin and notes it. What is edited here or
-    /// comes from the catalogue has none.
+    /// Looks up the newest version of a plugin and stores it. A plugin that is edited
+    /// here or comes from the catalogue has none.
     ///
     /// # Errors
     /// [`Error::MissingScope`](crate::Error::MissingScope);
-    /// [`Error::Forbidden`](crate::Error::Forbidden) when the organization may not
-    /// install plugins; [`Error::NotFound`](crate::Error::NotFound), also for a
-    /// plugin of another one.
+    /// [`Error::Forbidden`](crate::Error::Forbidden) when the organization is not
+    /// allowed to install plugins; [`Error::NotFound`](crate::Error::NotFound), also
+    /// for a plugin of another organization.
     pub async fn check_for_updates(
         &self,
         org: &OrgCtx,
@@ -60,16 +60,16 @@ impl Plugins {
         }
     }
 
-    /// Brings the newest code of a plugin, in the place of what it has. What is
-    /// edited here stays as it is.
+    /// Fetches the newest code of a plugin and replaces its present code. A plugin that
+    /// is edited here stays as it is.
     ///
     /// # Errors
     /// As [`Self::check_for_updates`], and
     /// [`Error::SignInAgain`](crate::Error::SignInAgain);
-    /// [`Error::Invalid`](crate::Error::Invalid) when there is no code that can be
-    /// used, or it belongs to another group; [`Error::Forbidden`](crate::Error::Forbidden) also for a plugin that is
-    /// offered to all organizations, or was and others use it, and a caller who may
-    /// offer none.
+    /// [`Error::Invalid`](crate::Error::Invalid) when there is no usable code, or it
+    /// belongs to another group; [`Error::Forbidden`](crate::Error::Forbidden) also for
+    /// a caller who is not allowed to offer plugins, when this one is offered to all
+    /// organizations, or was and others still use it.
     pub async fn upgrade(&self, org: &OrgCtx, group: Group, plugin: &str) -> Result<Plugin> {
         let Changeable(mut before, _) = self.own(org, group, plugin, Action::WritePlugins).await?;
         let Some(place) = install::place_of(&before)? else { return self.show(before).await };
@@ -104,7 +104,7 @@ impl Plugins {
     }
 }
 
-/// The record as its code describes it. What the code does not say stays.
+/// The record with the fields from its code. Fields that the code does not have stay.
 pub(super) fn filled(before: PluginRow, brought: &Brought, now: Timestamp) -> PluginRow {
     let manifest = brought.manifest.clone();
     let tag = brought.tag.clone().or(before.tag);

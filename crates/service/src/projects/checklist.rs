@@ -1,4 +1,4 @@
-//! What comes after the first event, ticked by fact.
+//! The steps after the first event. Stored facts say which ones are done.
 
 use weir_model::scopes::{Scope, ScopeAction};
 use weir_store::exports::Of;
@@ -10,21 +10,21 @@ use crate::Result;
 use crate::ctx::ProjectCtx;
 use crate::policy;
 
-/// What comes after the first event.
+/// The steps after the first event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Checklist {
-    /// Whether somebody else belongs to the organization, or is invited.
+    /// Whether the organization has another member, or an invite.
     pub teammate: bool,
-    /// Whether the person has a key that only reads.
+    /// Whether the user has a key that only reads.
     pub read_only_key: bool,
     /// Whether the project has a batch export.
     pub export: bool,
-    /// Whether the person has put the list away.
+    /// Whether the user has hidden the list.
     pub hidden: bool,
 }
 
 impl Projects {
-    /// The checklist of the project, for the person who asks.
+    /// The checklist of the project for the caller.
     ///
     /// # Errors
     /// [`Error::Forbidden`](crate::Error::Forbidden) for keys.
@@ -44,7 +44,7 @@ impl Projects {
         })
     }
 
-    /// Puts the checklist of the project away for this person, or brings it back.
+    /// Hides the checklist of the project for this user, or shows it again.
     ///
     /// # Errors
     /// [`Error::Forbidden`](crate::Error::Forbidden) for keys.

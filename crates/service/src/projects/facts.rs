@@ -1,4 +1,4 @@
-//! What there is of a project: events, and what would go with it.
+//! Facts about a project: its events, and what is deleted with it.
 
 use weir_model::Timestamp;
 use weir_store::exports::Of;
@@ -9,23 +9,23 @@ use crate::Result;
 use crate::ctx::ProjectCtx;
 use crate::policy::{self, Action};
 
-/// What there is of a project.
+/// The number of events, exports and configs of a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ProjectFacts {
-    /// Stored events.
+    /// The number of stored events.
     pub events: u64,
     /// The earliest event time.
     pub first_event_at: Option<Timestamp>,
     /// The latest event time.
     pub last_event_at: Option<Timestamp>,
-    /// Batch exports.
+    /// The number of batch exports.
     pub exports: usize,
-    /// Configured transformations and other plugins.
+    /// The number of plugin configs.
     pub configs: usize,
 }
 
 impl Projects {
-    /// What there is of the project, and goes with it.
+    /// Facts about the project and what is deleted with it.
     ///
     /// # Errors
     /// [`Error::MissingScope`](crate::Error::MissingScope).

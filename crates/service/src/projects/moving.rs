@@ -1,7 +1,7 @@
-//! Putting a project into another organization (API-28).
+//! Moving a project to another organization (API-28).
 //!
-//! Its entries in the activity log stay where they were made: they tell of
-//! people there.
+//! The project's audit entries stay in the organization in which they were made,
+//! because they name its users.
 
 use weir_model::OrganizationId;
 use weir_model::activity::Deed;
@@ -18,14 +18,13 @@ use crate::error::Error;
 use crate::policy::{self, Action};
 use crate::{Result, organizations};
 
-/// Where the answer says what is wrong with the other organization.
+/// The field at which a fault of the other organization is reported.
 const ATTR: &str = "organization_id";
-/// What a caller hears who is no administrator of both.
+/// The message for a caller who is not an administrator of both organizations.
 const BOTH: &str = "You must be an administrator of both organizations.";
 
 impl Projects {
-    /// Puts the project into another organization. Events and keys stay as they
-    /// are.
+    /// Moves the project to another organization. Events and keys stay as they are.
     ///
     /// # Errors
     /// [`Error::MissingScope`]; [`Error::Forbidden`] for keys that are limited
@@ -56,7 +55,7 @@ impl Projects {
             };
             let changes =
                 || Changes::none().field("organization", &from.organization, &target.organization);
-            // Both organizations are told.
+            // The change is recorded in both organizations.
             let told = [
                 told(from, &row, Deed::Updated, changes()),
                 told(&target, &row, Deed::Updated, changes()),
@@ -73,8 +72,8 @@ impl Projects {
         Err(overtaken())
     }
 
-    /// The other organization. One that the caller does not see is one that is
-    /// not there.
+    /// The other organization. One that the caller cannot see is answered like one that
+    /// does not exist.
     async fn target(&self, from: &OrgCtx, to: OrganizationId) -> Result<OrgCtx> {
         match organizations::enter(&self.core, &from.ctx, to).await {
             Err(Error::NotFound(_)) => {
@@ -86,8 +85,8 @@ impl Projects {
     }
 }
 
-/// They hold credentials of the organization, and would go on with events of
-/// another.
+/// Exports hold credentials of the organization, and would continue with events of
+/// another one.
 fn has_exports() -> Error {
     Error::Conflict {
         code: "conflict",
@@ -97,9 +96,9 @@ fn has_exports() -> Error {
     }
 }
 
-/// An organization sees its own plugins and those that are offered to all. A
-/// config that went along would show one of another organization, with that
-/// one's secrets.
+/// An organization sees its own plugins and those that are offered to all. A config
+/// that moved with the project could show a plugin of another organization, with its
+/// secrets.
 fn has_configs() -> Error {
     Error::Conflict {
         code: "conflict",

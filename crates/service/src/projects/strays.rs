@@ -1,6 +1,6 @@
-//! Requests to capture whose key no project has: the start page of a project tells of
-//! those that were surely meant for it. They are the unknown keys that `traffic` notes
-//! for whoever runs the instance, and nothing else is kept of them.
+//! Capture requests with an unknown key. The start page of a project shows those that
+//! were certainly meant for it. They are the unknown keys that `traffic` counts for the
+//! operator of the instance; nothing else is stored about them.
 
 use std::net::IpAddr;
 
@@ -13,37 +13,37 @@ use crate::Result;
 use crate::ctx::ProjectCtx;
 use crate::policy::{self, Action};
 
-/// Seconds for which a request is told of.
+/// Seconds for which a request is shown.
 const LATELY: i64 = 60 * 60;
 
-/// Requests with another key than those of the project, from one sender.
+/// Requests with an unknown key, from one sender.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StrayRequest {
-    /// When the last one came.
+    /// When the last request came.
     pub at: Timestamp,
-    /// From where.
+    /// The IP address of the sender, where it is known.
     pub address: Option<IpAddr>,
-    /// What the key was like.
+    /// The likely origin of the key.
     pub likeness: Likeness,
 }
 
-/// What a key that no project has is like.
+/// The likely origin of an unknown key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Likeness {
     /// It begins like the project's key: it was cut or changed.
     Damaged,
-    /// It begins like the key that the project had before, which has ended.
+    /// It begins like the earlier key of the project, which does not work any more.
     Ended,
     /// It is a personal API key.
     Personal,
-    /// It is like none of them.
+    /// None of these.
     Other,
 }
 
 impl Projects {
-    /// The requests of the last hour with a key that no project has, newest first:
-    /// those whose key begins like one of the project, and those from `visitor`,
-    /// the address of whoever asks. Others may be anybody's.
+    /// The requests of the last hour with an unknown key, newest first: those whose key
+    /// begins like a key of the project, and those from `visitor`, the address of the
+    /// caller. Other requests may belong to any project.
     ///
     /// # Errors
     /// [`Error::MissingScope`](crate::Error::MissingScope).
@@ -61,7 +61,7 @@ impl Projects {
         let noted = unknown::unite(written, &store.traffic().unknown_keys());
         let lately = noted.into_iter().filter(|key| key.last_at >= since);
         let told = lately.filter_map(|key| {
-            // Points stand for the rest of the key.
+            // Dots replace the rest of the key.
             let start = key.mask.trim_end_matches('.');
             let likeness = likeness(start, &row.brief.api_token, previous);
             let address: Option<IpAddr> = key.caller.parse().ok();
@@ -75,7 +75,7 @@ impl Projects {
 }
 
 fn likeness(start: &str, token: &str, previous: Option<&str>) -> Likeness {
-    // A start that says nothing more than the kind is like every key.
+    // A start that is hardly longer than the prefix fits every key.
     let tells = start.len() > PROJECT_PREFIX.len() + 3;
     if tells && token.starts_with(start) {
         Likeness::Damaged

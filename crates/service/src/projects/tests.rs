@@ -101,7 +101,7 @@ async fn creating_with_settings() {
     assert_eq!(services.projects.get(&entered).await.unwrap(), made);
     let rules = services.projects.by_token(&made.brief.api_token).await.unwrap().unwrap();
     assert!(rules.anonymize_ips, "capture knows at once");
-    // What is left out or cleared has its default.
+    // A setting that is missing or cleared has its default.
     let cleared = ProjectPatch {
         week_start_day: Patch::Clear,
         product_description: Patch::Clear,
@@ -238,7 +238,7 @@ fn time_zones_have_an_iana_name() {
         "Europe/Berlin",
         "America/Argentina/Buenos_Aires",
         "Etc/GMT+3",
-        // Names from before, which libraries still send.
+        // Old names of time zones, which client libraries still send.
         "Asia/Calcutta",
         "US/Pacific",
     ] {
@@ -286,7 +286,7 @@ async fn an_old_key_works_on_for_a_while() {
     let project = services.projects.enter(&ctx, "@current").await.unwrap();
     assert_eq!(services.projects.keys(&project).await.unwrap().previous, None);
 
-    // The one before the last ends with a further rotation.
+    // The value before the previous one ends with a further rotation.
     let rotate = async || {
         let rotated = services.projects.rotate_token(&project, Overlap::Week).await.unwrap();
         rotated.brief.api_token
@@ -318,18 +318,18 @@ async fn a_secret_key_wants_a_recent_sign_in() {
     let refused = services.projects.rotate_secret_token(&old).await;
     assert!(matches!(refused, Err(Error::SignInAgain)), "{refused:?}");
     assert_eq!(services.projects.get(&project).await.unwrap().secret_api_token, first);
-    // What ends a key, or hands out one that everybody may know, asks for nothing.
+    // Ending a key, or replacing the public one, needs no recent sign-in.
     assert!(services.projects.delete_secret_backup(&old).await.is_ok());
     assert!(services.projects.rotate_token(&old, Overlap::Day).await.is_ok());
 
-    // A level that does not suffice is told first: another sign-in would not help.
+    // An insufficient level is reported first, because another sign-in would not help.
     let grace = stranger(&services, "grace").await;
     join(&services, project.org.organization, &grace, Level::Member).await;
     let hers = services.projects.enter(&later(&grace), &project.project.to_string()).await.unwrap();
     let refused = services.projects.rotate_secret_token(&hers).await;
     assert!(matches!(refused, Err(Error::Forbidden(_))), "{refused:?}");
 
-    // A key has its scope for this.
+    // A key has a scope for this.
     let scripted = services.projects.enter(&later(&script), "@current").await.unwrap();
     let second = services.projects.rotate_secret_token(&scripted).await.unwrap();
     assert_eq!(second.secret_api_token_backup, first);

@@ -1,8 +1,8 @@
-//! The keys of a project: the one that events come with, and the secret ones
-//! (API-15, API-27).
+//! The keys of a project: the public key of its events, and the secret keys (API-15,
+//! API-27).
 //!
-//! What belongs here: replacing them, sealing the secret ones. What does not:
-//! who sees them (`projects`), what capture remembers of them (the server).
+//! What belongs here: replacing keys, sealing the secret ones. What does not: who sees
+//! them (`projects`), the cache that capture uses (the server).
 
 use weir_model::activity::Deed;
 use weir_model::keys::Overlap;
@@ -22,13 +22,13 @@ use crate::{Result, secrets};
 /// The project API keys of a project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProjectKeys {
-    /// The present one.
+    /// The present key.
     pub token: String,
-    /// The one before it, while it works.
+    /// The previous key, while it works.
     pub previous: Option<PreviousKey>,
-    /// What came with them in the last seven days, in the same order.
+    /// The traffic of these keys in the last seven days, in the same order.
     pub traffic: Vec<KeyTraffic>,
-    /// When each of its steps begins.
+    /// When each step of the traffic begins.
     pub times: Vec<Timestamp>,
 }
 
@@ -41,11 +41,11 @@ pub struct PreviousKey {
     pub until: Timestamp,
 }
 
-/// How often a change is decided again that another one has overtaken.
+/// How often a change is retried after a concurrent change.
 pub(super) const TRIES: usize = 8;
 
 impl Projects {
-    /// Replaces the project API key: the old one finds nothing any more.
+    /// Replaces the project API key. The old key stops working immediately.
     ///
     /// # Errors
     /// [`Error::MissingScope`], [`Error::Forbidden`] below administrator.
@@ -53,8 +53,8 @@ impl Projects {
         self.rotate_token(project, Overlap::None).await
     }
 
-    /// Replaces the project API key; the old one works on for the time of the
-    /// overlap. One before that ends now.
+    /// Replaces the project API key. The old key still works for the time of the
+    /// overlap. A key before that ends now.
     ///
     /// # Errors
     /// [`Error::MissingScope`], [`Error::Forbidden`] below administrator.
@@ -74,8 +74,8 @@ impl Projects {
         Err(overtaken())
     }
 
-    /// Ends the project API key that was replaced: it stops working at once.
-    /// Without one nothing happens.
+    /// Ends the previous project API key: it stops working immediately. Without one
+    /// nothing happens.
     ///
     /// # Errors
     /// [`Error::MissingScope`], [`Error::Forbidden`] below administrator.
@@ -89,8 +89,7 @@ impl Projects {
         Ok(())
     }
 
-    /// The project API keys that work, and what came with them in the last seven
-    /// days.
+    /// The project API keys that work, and their traffic in the last seven days.
     ///
     /// # Errors
     /// [`Error::MissingScope`].
@@ -106,8 +105,8 @@ impl Projects {
         Ok(ProjectKeys { token: row.brief.api_token, previous, traffic, times })
     }
 
-    /// Makes a new secret key. The one before it stays valid as the backup; the
-    /// backup before that does not. Handing out a secret needs a recent sign-in.
+    /// Creates a new secret key. The present one stays valid as the backup; the backup
+    /// before that stops working. Creating a secret needs a recent sign-in.
     ///
     /// # Errors
     /// [`Error::MissingScope`], [`Error::Forbidden`] below administrator;
@@ -129,8 +128,8 @@ impl Projects {
         Err(overtaken())
     }
 
-    /// Deletes the backup of the secret key: it stops working at once. Without
-    /// one nothing happens.
+    /// Deletes the backup of the secret key: it stops working immediately. Without one
+    /// nothing happens.
     ///
     /// # Errors
     /// [`Error::MissingScope`], [`Error::Forbidden`] below administrator.
@@ -196,7 +195,7 @@ fn place(organization: OrganizationId, project: ProjectId) -> Place {
     Place::new(SealedField::ProjectSecrets, project, organization)
 }
 
-/// The answer when others change the project all the time.
+/// The error after too many concurrent changes of the project.
 pub(super) fn overtaken() -> Error {
     Error::Conflict {
         code: "conflict",

@@ -1,6 +1,6 @@
-//! Events by the project API key that they came with: counted in memory, written
-//! every minute or so, kept for thirty days. So one sees when an old key falls
-//! silent.
+//! Events by the project API key of their request: counted in memory, written about
+//! every minute, kept for thirty days. The counts show when an old key is not used any
+//! more.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -12,29 +12,31 @@ use super::Projects;
 use crate::Result;
 use crate::ctx::ProjectCtx;
 
-/// Keys that are counted between two writes; of further ones nothing is counted.
+/// The maximum number of keys that are counted between two writes. Further keys are not
+/// counted.
 const KEYS: usize = 10_000;
-/// Hours that wait to be written when that fails for long; more are forgotten.
+/// The maximum number of hours that wait to be written while writing fails. Further
+/// hours are dropped.
 const WAITING: usize = 20_000;
-/// Hours that are written with one transaction.
+/// How many hours one transaction writes.
 const TOGETHER: usize = 200;
-/// Hours that are shown together.
+/// Length of a step, in hours.
 const STEP: i64 = 6;
-/// How many of such steps are shown.
+/// How many steps are shown.
 const STEPS: usize = 28;
-/// Those of a day.
+/// Steps of a day.
 const DAY: usize = 4;
-/// Microseconds of an hour.
+/// Length of an hour, in microseconds.
 const HOUR: i64 = 60 * 60 * 1_000_000;
 
-/// What came with a key in the last seven days.
+/// The events with a key in the last seven days.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyTraffic {
     /// The key.
     pub token: String,
-    /// Events of every six hours, oldest first.
+    /// The number of events in each step of six hours, oldest first.
     pub steps: Vec<u64>,
-    /// When the last of them came.
+    /// When the last of these events came.
     pub last_at: Option<Timestamp>,
 }
 
@@ -53,25 +55,25 @@ impl KeyTraffic {
         Self { token: token.to_owned(), steps, last_at }
     }
 
-    /// Events of the seven days.
+    /// The number of events in the seven days.
     #[must_use]
     pub fn week(&self) -> u64 {
         self.steps.iter().sum()
     }
 
-    /// Events of the last day.
+    /// The number of events in the last day.
     #[must_use]
     pub fn day(&self) -> u64 {
         self.steps.iter().rev().take(DAY).sum()
     }
 }
 
-/// What was counted and is not written yet.
+/// Counts that are not written yet.
 #[derive(Debug, Default)]
 pub(super) struct Traffic {
-    // Held for single map operations only.
+    // Locked for single map operations only.
     counted: Mutex<Counted>,
-    /// One write at a time: an hour is then in it once.
+    /// One write at a time, so that each write contains an hour only once.
     writing: tokio::sync::Mutex<()>,
 }
 
@@ -104,7 +106,7 @@ impl Counted {
         }
     }
 
-    /// All of it, each hour of a key once.
+    /// All counts, each hour of a key once.
     fn take(&mut self) -> Vec<KeyHour> {
         let mut all = std::mem::take(&mut self.over);
         all.extend(self.keys.drain().map(|(_, count)| count));
@@ -127,7 +129,7 @@ impl Projects {
     pub fn count_events(&self, project: ProjectId, token: &str, events: u64, now: Timestamp) {
         let hour = now.micros().div_euclid(HOUR);
         let mut counted = self.traffic.counted.lock().unwrap_or_else(PoisonError::into_inner);
-        // The common way makes no new text.
+        // The usual case allocates no text.
         if let Some(known) = counted.keys.get_mut(token)
             && known.hour == hour
         {
@@ -138,10 +140,10 @@ impl Projects {
         counted.add(KeyHour { project, hour, token: token.to_owned(), events, last_at: now });
     }
 
-    /// Writes what was counted. To be called every minute or so, and at the end.
+    /// Writes the counts. Call it about every minute, and before the process ends.
     ///
     /// # Errors
-    /// Any failure of the store; what was counted is kept for the next time.
+    /// Any failure of the store; the counts are kept for the next call.
     pub async fn write_traffic(&self) -> Result<()> {
         let lock = || self.traffic.counted.lock().unwrap_or_else(PoisonError::into_inner);
         let _one_at_a_time = self.traffic.writing.lock().await;
@@ -158,14 +160,14 @@ impl Projects {
         Ok(())
     }
 
-    /// What came with these keys in the last seven days, and when the steps begin.
+    /// The traffic of these keys in the last seven days, and when each step begins.
     pub(super) async fn traffic(
         &self,
         project: &ProjectCtx,
         tokens: &[&str],
     ) -> Result<(Vec<KeyTraffic>, Vec<Timestamp>)> {
         if let Err(error) = self.write_traffic().await {
-            // The keys are worth more than the last minute of their counts.
+            // The keys are shown even if the counts of the last minute are missing.
             tracing::warn!(%error, "events by project key were not written");
         }
         let step = project.org.ctx.now.micros().div_euclid(HOUR).div_euclid(STEP);
@@ -196,7 +198,7 @@ mod tests {
         for one in [count("a", 1, 2), count("a", 1, 3), count("b", 1, 1), count("a", 2, 4)] {
             counted.add(one);
         }
-        // An hour that could not be written comes again.
+        // An hour that could not be written is counted again.
         counted.over.push(count("a", 2, 6));
         let taken = counted.take();
         assert_eq!(taken, [count("a", 1, 5), count("a", 2, 10), count("b", 1, 1)]);

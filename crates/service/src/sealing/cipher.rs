@@ -12,12 +12,12 @@ use crate::Result;
 use crate::error::Error;
 use crate::secrets;
 
-/// Bytes of a nonce: so many that random ones do not meet.
+/// Length of a nonce, in bytes: enough that random nonces do not collide.
 const NONCE: usize = 24;
-/// The form of sealed texts.
+/// The version of the form of sealed texts.
 const FORM: &str = "w1";
 
-/// What a master key does.
+/// Encryption and decryption with one master key.
 pub(super) struct Cipher {
     key: MasterKey,
     prefix: String,
@@ -29,7 +29,7 @@ impl Cipher {
         Self { key, prefix }
     }
 
-    /// What all texts of this key begin with.
+    /// The beginning of all texts sealed with this key.
     pub(super) fn prefix(&self) -> &str {
         &self.prefix
     }
@@ -71,7 +71,7 @@ impl Cipher {
     }
 }
 
-/// What a text is bound to.
+/// The associated data of a text, which binds it to its place.
 fn bound(place: &Place) -> Vec<u8> {
     joined(&[
         FORM.as_bytes(),

@@ -9,19 +9,19 @@ use zeroize::{Zeroize as _, Zeroizing};
 use crate::Result;
 use crate::secrets;
 
-/// Bytes of a key.
+/// Length of a key, in bytes.
 const BYTES: usize = 32;
-/// Bytes of a key's id.
+/// Length of a key's id, in bytes.
 const ID_BYTES: usize = 8;
-/// Keeps these keys apart from those of other programs that use the same scheme.
+/// Separates these keys from those of other programs that use the same scheme.
 const SALT: &[u8] = b"weir master key 1";
 
-/// The key that all keys come from. Wiped when it is dropped; it has neither
-/// `Serialize` nor a `Debug` that shows it.
+/// The key that all other keys are derived from. It is wiped when it is dropped. It has
+/// no `Serialize`, and its `Debug` does not show it.
 #[derive(Clone)]
 pub struct MasterKey(Zeroizing<[u8; BYTES]>);
 
-/// A text that is no key. It does not show the text.
+/// The error for a text that is not a key. It does not show the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "a master key is 32 random bytes: as 64 hexadecimal digits, as base64, or as exactly 32 raw bytes"
@@ -29,7 +29,7 @@ pub struct MasterKey(Zeroizing<[u8; BYTES]>);
 pub struct BadKey;
 
 impl MasterKey {
-    /// A key of these bytes.
+    /// A key with these bytes.
     #[must_use]
     pub fn new(bytes: [u8; BYTES]) -> Self {
         Self(Zeroizing::new(bytes))
@@ -43,8 +43,8 @@ impl MasterKey {
         secrets::random().map(Self::new)
     }
 
-    /// Reads a key: 64 hexadecimal digits or base64 (blanks around it are cut
-    /// off), or exactly 32 bytes.
+    /// Reads a key: 64 hexadecimal digits or base64, with surrounding blanks removed,
+    /// or exactly 32 bytes.
     ///
     /// # Errors
     /// [`BadKey`].
@@ -68,23 +68,25 @@ impl MasterKey {
         key
     }
 
-    /// The key as 64 hexadecimal digits: for the file that keeps it.
+    /// The key as 64 hexadecimal digits, for the file that stores it.
     #[must_use]
     pub fn written(&self) -> Zeroizing<String> {
         Zeroizing::new(secrets::hex(self.0.as_slice()))
     }
 
-    /// A name of the key that says nothing about it: two keys have different ones.
+    /// The id of the key. It reveals nothing about the key, and two keys have different
+    /// ids.
     #[must_use]
     pub fn id(&self) -> String {
         secrets::hex(&self.derive::<ID_BYTES>(&[b"id"]))
     }
 
-    /// Bytes for one purpose. The parts of its name cannot run into each other.
+    /// Derives bytes for one purpose. The parts of the purpose are separated, so that
+    /// two purposes cannot have the same name.
     pub(super) fn derive<const N: usize>(&self, purpose: &[&[u8]]) -> [u8; N] {
         let mut bytes = [0; N];
         let info = joined(purpose);
-        // Fails for more bytes than 255 hashes only.
+        // Fails only for more bytes than 255 hashes have.
         let derived = Hkdf::<Sha256>::new(Some(SALT), self.0.as_slice()).expand(&info, &mut bytes);
         debug_assert!(derived.is_ok(), "a key of {N} bytes is short enough");
         bytes
@@ -97,7 +99,7 @@ impl fmt::Debug for MasterKey {
     }
 }
 
-/// Texts as one, with the length before each.
+/// Joins texts, with the length before each.
 pub(super) fn joined(parts: &[&[u8]]) -> Vec<u8> {
     let mut joined = Vec::new();
     for part in parts {
@@ -107,8 +109,8 @@ pub(super) fn joined(parts: &[&[u8]]) -> Vec<u8> {
     joined
 }
 
-/// The 32 bytes that 43 characters of base64 stand for, in either alphabet, with
-/// or without the sign at the end.
+/// The 32 bytes of 43 characters of base64, in either alphabet, with or without
+/// padding.
 fn from_base64(text: &str) -> Option<Vec<u8>> {
     let digits = text.strip_suffix('=').unwrap_or(text);
     if digits.len() != 43 {

@@ -1,7 +1,7 @@
-//! Going over to another master key, while no server runs.
+//! Changing to another master key, while no server runs.
 //!
-//! Every sealed text names its key, so a rotation that was cut short goes on
-//! where it stopped.
+//! Every sealed text names its key, so an interrupted rotation continues where it
+//! stopped.
 
 use weir_store::Store;
 use weir_store::sealing as rows;
@@ -10,16 +10,16 @@ use super::cipher::Cipher;
 use super::{KeyError, MasterKey, Place, SealedField};
 use crate::error::Error;
 
-/// Texts that are sealed anew in one transaction.
+/// How many texts one transaction seals again.
 const STEP: usize = 200;
 
-/// Why the key was not changed, or not everywhere.
+/// Why the key was not changed, or not for every secret.
 #[derive(Debug, thiserror::Error)]
 pub enum RotationError {
-    /// The present key is not the one in use.
+    /// The given key is not the one in use.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// A rotation to a third key was cut short.
+    /// A rotation to a third key was interrupted.
     #[error("an earlier change to the key {0} was cut short; end that one first, with that key")]
     Elsewhere(String),
     /// A text could not be opened or sealed.
@@ -30,7 +30,7 @@ pub enum RotationError {
     Store(#[from] weir_store::Error),
 }
 
-/// Refuses a present key that is not the one in use, before a new one is made.
+/// Refuses a present key that is not the one in use, before a new key is made.
 ///
 /// # Errors
 /// [`RotationError`].
@@ -49,19 +49,19 @@ pub async fn check_present(
     }
 }
 
-/// Seals everything anew with the key `to`. `from` is the present key, if there
-/// is one, and `place` where that was looked for. Gives the number of secrets
-/// that were sealed anew by this call.
+/// Seals every secret again with the key `to`. `from` is the present key, if there is
+/// one, and `place` says where it was looked for. Returns how many secrets this call
+/// sealed again.
 ///
 /// # Errors
-/// [`RotationError`]; a further call with the same keys goes on.
+/// [`RotationError`]; another call with the same keys continues.
 pub async fn rotate(
     store: &Store,
     from: Option<MasterKey>,
     place: String,
     to: MasterKey,
 ) -> Result<u64, RotationError> {
-    // Nothing was ever sealed.
+    // No secret was ever sealed.
     let Some(in_use) = rows::in_use(store).await? else { return Ok(0) };
     let next = to.id();
     if in_use.key == next {

@@ -5,7 +5,7 @@ use weir_store::{Location, Settings};
 
 use super::*;
 
-/// A file that tests can look at.
+/// A key source that keeps its key where tests can read it.
 #[derive(Clone, Default)]
 struct Kept(Arc<Mutex<Option<[u8; 32]>>>);
 
@@ -52,7 +52,7 @@ async fn a_text_opens_at_its_place_alone() {
     for other in ["", "w1.", &sealed[..40], "hunter2"] {
         assert!(sealer.open(&place(1, 1), other).is_err(), "{other}");
     }
-    // The same secret is another text every time.
+    // Sealing the same secret again gives another text.
     assert_ne!(sealed, sealer.seal(&place(1, 1), b"hunter2").await.unwrap());
 }
 
@@ -85,7 +85,7 @@ async fn a_key_that_changes_while_nothing_is_sealed_does_no_harm() {
     *kept.0.lock().unwrap() = Some([2; 32]);
     start().await.unwrap().seal(&place(1, 1), b"x").await.unwrap();
     *kept.0.lock().unwrap() = Some([1; 32]);
-    // Two keys would be in use.
+    // Otherwise two keys would be in use.
     assert!(matches!(early.seal(&place(1, 1), b"x").await, Err(Error::Internal(_))));
 }
 
@@ -107,7 +107,7 @@ async fn a_rotation_that_was_cut_short_is_told() {
     assert_eq!(rotate(&store, from, kept.told(), next.clone()).await.unwrap(), 0);
     *kept.0.lock().unwrap() = Some([9; 32]);
     start().await.unwrap();
-    // Once more changes nothing, and needs the old key no longer.
+    // A second rotation changes nothing, and does not need the old key.
     assert_eq!(rotate(&store, None, kept.told(), next).await.unwrap(), 0);
 }
 

@@ -104,18 +104,20 @@ async fn a_session_stays_where_it_is_when_a_key_goes_elsewhere() {
     let entered = services.projects.enter(&browser, "@current").await.unwrap();
     assert_eq!(entered.project, ProjectId(1));
 
-    // Another browser begins where the account is, and they do not move each other.
+    // Another browser begins with the user's choice, and two sessions do not change
+    // each other.
     let other = ada(&services).await;
     assert_eq!(now(&other).await, 2);
     services.users.set_current(&browser, None, Some(ProjectId(3))).await.unwrap();
     assert_eq!((now(&browser).await, now(&other).await, now(&script).await), (3, 2, 3));
 
-    // Proving the password again opens another session, which goes on there.
+    // Proving the password again opens another session, which keeps the current
+    // project.
     let again = services.identity.sign_in_again(&other, PASSWORD, &Peer::default()).await.unwrap();
     let opened = services.identity.session(&again.token, "request".to_owned()).await.unwrap();
     assert_eq!(now(&opened.unwrap()).await, 2);
 
-    // A project that is gone is none to look at.
+    // A deleted project cannot be the current one.
     let gone = services.projects.enter(&browser, "3").await.unwrap();
     services.projects.delete(&gone).await.unwrap();
     assert_eq!(services.users.me(&browser).await.unwrap().team, None);

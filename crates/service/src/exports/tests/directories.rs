@@ -1,4 +1,4 @@
-//! Directories of the server that organizations do not share.
+//! Organizations do not share directories of the server.
 
 use uuid::Uuid;
 
@@ -40,7 +40,7 @@ async fn organizations_share_no_directory() {
     ] {
         assert!(refused(create(&other, path).await), "{path}");
     }
-    // Names that some disks take for one, and some that none does.
+    // Names that some disks treat as equal, and some that are different on every disk.
     create(&own, "Caf\u{e9}/Stra\u{df}e/{year}").await.unwrap();
     for path in ["cafe\u{301}/strasse/2026", "CAFE\u{301}/STRASSE", "caf\u{c9}"] {
         assert!(refused(create(&other, path).await), "{path}");
@@ -48,7 +48,7 @@ async fn organizations_share_no_directory() {
     for path in ["cafe", "caf\u{e8}", "Caf\u{e9} 2/{month}"] {
         create(&other, path).await.unwrap();
     }
-    // An organization may have several in one place.
+    // An organization may have several exports in one directory.
     create(&own, "events/daily").await.unwrap();
     let theirs = create(&other, "events/hourly").await.unwrap();
     let patch = |path: &str| BatchExportPatch {
@@ -66,12 +66,12 @@ async fn organizations_share_no_directory() {
         ..patch("Events/Daily")
     };
     assert!(refused(exports.update((&other).into(), &id, moved.clone()).await));
-    // What is deleted is free.
+    // A deleted export releases its directory.
     let kind = DestinationType::of("LocalDirectory").unwrap();
     let Value::Object(path) = json!({"path": "events/daily/2026"}) else { panic!() };
     let is_theirs = |export| exports.has_own_directory(other.organization, export, kind, &path);
     assert!(!is_theirs(None).await.unwrap());
-    // Of older data, which may overlap, the export that was there first goes on.
+    // Older data may have overlapping directories. The older export continues.
     assert!(!is_theirs(Some(BatchExportId(Uuid::max()))).await.unwrap());
     assert!(is_theirs(Some(BatchExportId(Uuid::nil()))).await.unwrap());
     for export in exports.list((&own).into(), Page::default()).await.unwrap().results {

@@ -1,4 +1,4 @@
-//! Exports as people list them, and what a backfill would do.
+//! The list of exports for pages, and previews of backfills.
 
 use super::*;
 
@@ -16,7 +16,7 @@ async fn what_fails_comes_first() {
     let mut made = Vec::new();
     for (name, paused) in [("Oldest", false), ("Middle", true), ("Newest", false)] {
         let input = BatchExportInput { name: name.to_owned(), paused, ..input(postgres()) };
-        // What is made in the same microsecond has no order that a test could know.
+        // Records of the same microsecond have no defined order.
         org.ctx.now = org.ctx.now.plus_seconds(1);
         made.push(services.exports.create((&org).into(), input).await.unwrap());
     }
@@ -24,7 +24,7 @@ async fn what_fails_comes_first() {
     let expected = (3, ["Newest", "Middle", "Oldest"].map(str::to_owned).to_vec());
     assert_eq!(all(OverviewQuery::default()).await, expected);
 
-    // A run that is under way, or was cancelled, says nothing of the one before.
+    // An active or cancelled run does not change the result of the run before.
     for (number, status) in [
         (0, Status::Completed),
         (1, Status::FailedRetryable),
@@ -72,7 +72,7 @@ async fn a_backfill_is_looked_at_before_it_is_started() {
         let (services, org, id) = (services.clone(), org.clone(), id.clone());
         async move { services.exports.preview_backfill((&org).into(), &id, &input).await }
     };
-    // Nothing is stored.
+    // No event is stored.
     let nothing = look("2025-01-01", "2025-01-02").await.unwrap();
     assert_eq!((nothing.start_at, nothing.runs, nothing.records), (None, 0, Some(0)));
     assert!(!nothing.may_repeat && !nothing.overlaps_active && !nothing.has_condition);

@@ -1,18 +1,18 @@
-//! Recovery codes: for whoever has lost what makes codes. Ten, of 80 random bits,
-//! each of which works once.
+//! Recovery codes, for users who have lost their authenticator app. There are ten, of
+//! 80 random bits each, and each works once.
 
 use weir_model::UserId;
 
 use super::totp::base32;
 use crate::{Result, secrets};
 
-/// How many there are.
+/// How many codes a user gets.
 const CODES: usize = 10;
-/// Bytes of one.
+/// Length of a code, in random bytes.
 const BYTES: usize = 10;
-/// Letters and digits of one.
+/// Length of a code, in letters and digits.
 const LENGTH: usize = 16;
-/// Of these it is written in groups.
+/// Length of the groups in which a code is written.
 const GROUP: usize = 4;
 
 /// New codes, as their owner gets them.
@@ -31,8 +31,8 @@ fn written(bytes: &[u8]) -> String {
     text
 }
 
-/// What is stored of the code that was typed; `None`: it has not the form of one.
-/// It is of this account alone, so that equal codes of two have nothing in common.
+/// The stored form of a typed code; `None`: it does not have the form of a code. The
+/// hash includes the user, so that equal codes of two users have different hashes.
 pub(super) fn hash(user: UserId, typed: &str) -> Option<String> {
     let code: String = typed
         .chars()

@@ -1,4 +1,4 @@
-//! Second factors on a store in memory and a clock that stands still.
+//! Second factors on a store in memory and a fixed clock.
 
 use weir_model::Patch;
 use weir_model::organizations::OrganizationPatch;
@@ -48,24 +48,24 @@ impl House {
         let confirmed =
             services.identity.confirm_second_factor(&ctx, &code, &Peer::default()).await.unwrap();
         let ctx = context(&services, &confirmed.session.token).await.unwrap();
-        // What was used to turn it on is not used again.
+        // The code that turned the factor on cannot be used again.
         services.clock.advance(STEP);
         Self { services, ctx, secret, codes: confirmed.codes }
     }
 
-    /// The code of so many seconds from now.
+    /// The code at this many seconds from now.
     fn code(&self, seconds: i64) -> String {
         totp::code_at(&self.secret, self.services.clock.now().plus_seconds(seconds))
     }
 
-    /// A code that no step around now has.
+    /// A code of no step around now.
     fn wrong(&self) -> String {
         let near = [self.code(-STEP), self.code(0), self.code(STEP)];
         let mut codes = (0_u32..).map(|number| format!("{number:06}"));
         codes.find(|code| !near.contains(code)).unwrap()
     }
 
-    /// The token of a sign-in that waits.
+    /// The token of a waiting sign-in.
     async fn begin(&self) -> String {
         let signed_in =
             self.services.identity.sign_in(EMAIL, PASSWORD, &Peer::default()).await.unwrap_err();
@@ -96,7 +96,7 @@ async fn turning_it_on_wants_a_code_and_ends_what_was_open() {
     let begun = identity.enrolment(&ctx).await.unwrap().unwrap();
     let secret = secret(&services, ctx.user()).await;
     assert_eq!((begun.secret.len(), begun.secret), (32, totp::base32(&secret)));
-    // Until it is confirmed nothing is asked for.
+    // No code is asked for until the factor is confirmed.
     identity.sign_in(EMAIL, PASSWORD, &peer).await.unwrap();
     assert!(!services.users.me(&ctx).await.unwrap().is_2fa_enabled);
 
@@ -132,7 +132,7 @@ async fn a_set_up_waits_ten_minutes() {
     let code = totp::code_at(&secret(&services, ctx.user()).await, ctx.now);
     let late = identity.confirm_second_factor(&ctx, &code, &Peer::default()).await.err().unwrap();
     assert_eq!(code_of(&late), "2fa_state");
-    // Begun anew it has another secret; given up it is gone.
+    // A second set-up has another secret. A cancelled set-up is gone.
     identity.begin_second_factor(&ctx).await.unwrap();
     assert!(identity.enrolment(&ctx).await.unwrap().is_some());
     identity.cancel_second_factor(&ctx).await.unwrap();
@@ -148,7 +148,7 @@ async fn a_code_works_once_and_one_step_either_side() {
     assert!(context(&house.services, &session.token).await.is_some());
     assert_eq!(code_of(&house.end(&second, &code).await.unwrap_err()), "2fa_invalid");
     assert_eq!(code_of(&house.end(&first, &house.code(STEP)).await.unwrap_err()), "2fa_expired");
-    // Older ones than the last are used up with it.
+    // Codes older than the last one are used up with it.
     let before = house.code(-STEP);
     assert_eq!(code_of(&house.end(&second, &before).await.unwrap_err()), "2fa_invalid");
     house.end(&second, &house.code(STEP)).await.unwrap();
@@ -198,12 +198,12 @@ async fn wrong_codes_are_counted_and_slowed_down() {
         let slowed = house.end(&token, &code).await.unwrap_err();
         assert!(matches!(slowed, Error::Throttled { wait_seconds: 60 }), "{slowed}");
     }
-    // Another sign-in does not help, and the password has a counter of its own.
+    // Another sign-in does not help, and the password has its own counter.
     let other = house.begin().await;
     assert_eq!(code_of(&house.end(&other, &house.code(0)).await.unwrap_err()), "throttled");
     house.services.clock.advance(60);
     house.end(&other, &house.code(0)).await.unwrap();
-    // The right one starts the counter anew.
+    // The right code resets the counter.
     house.services.clock.advance(STEP);
     assert_eq!(code_of(&house.end(&token, &house.wrong()).await.unwrap_err()), "2fa_invalid");
     house.end(&token, &house.code(0)).await.unwrap();
@@ -245,7 +245,7 @@ async fn a_sign_in_that_waits_ends_by_time_and_with_what_it_was_begun_by() {
     house.services.clock.advance(10 * 60);
     assert_eq!(code_of(&house.end(&token, &house.code(0)).await.unwrap_err()), "2fa_expired");
 
-    // Whoever signs out elsewhere means them too.
+    // Signing out the other sessions ends waiting sign-ins too.
     let ctx = house.fresh().await;
     let token = house.begin().await;
     identity.end_other_sessions(&ctx).await.unwrap();
@@ -256,7 +256,7 @@ async fn a_sign_in_that_waits_ends_by_time_and_with_what_it_was_begun_by() {
     let session = identity.change_password(&ctx, PASSWORD, chosen, &peer).await.unwrap();
     assert!(identity.waiting(&token).await.unwrap().is_none());
     let ctx = context(&house.services, &session.token).await.unwrap();
-    // The factor goes, and another one comes.
+    // The factor is removed, and another one is set up.
     let asked = identity.sign_in(EMAIL, chosen, &peer).await.unwrap_err();
     let Error::SecondFactor(pending) = asked else { panic!("{asked}") };
     house.services.clock.advance(STEP);
@@ -270,7 +270,7 @@ async fn a_sign_in_that_waits_ends_by_time_and_with_what_it_was_begun_by() {
     );
 }
 
-/// What was read before the factor was on opens nothing afterwards.
+/// Data that was read before the factor was on opens nothing afterwards.
 #[tokio::test]
 async fn no_sign_in_overtakes_turning_it_on() {
     let services = test_support::set_up().await;
@@ -284,7 +284,7 @@ async fn no_sign_in_overtakes_turning_it_on() {
     identity.confirm_second_factor(&ctx, &code, &peer).await.unwrap();
     let refused = identity.open_or_ask(&read, &peer).await.unwrap_err();
     assert_eq!(code_of(&refused), "invalid_credentials");
-    // A session that ended does not come back by its password alone.
+    // The password alone does not bring back a session that ended.
     let refused = identity.sign_in_again(&old, PASSWORD, &peer).await.unwrap_err();
     assert!(matches!(refused, Error::NotAuthenticated), "{refused}");
     let open = sessions::of_user(&identity.core.store, ctx.user()).await.unwrap();
@@ -309,7 +309,7 @@ async fn changing_it_wants_a_recent_sign_in_and_a_code() {
     for refused in refused {
         assert!(matches!(refused, Some(Error::SignInAgain)), "{refused:?}");
     }
-    // The password again is enough for the session; the code is asked for after it.
+    // The session needs only the password again. The code is asked for after that.
     let again = identity.sign_in_again(&late, PASSWORD, &peer).await.unwrap();
     let ctx = context(&house.services, &again.token).await.unwrap();
     let last = house.codes.last().unwrap();
@@ -348,7 +348,7 @@ async fn an_organization_that_asks_for_it_lets_nobody_in_without() {
     assert!(matches!(enter(&ctx).await, Err(Error::SecondFactorMissing)));
     let project = services.projects.enter(&ctx, "@current").await;
     assert!(matches!(project, Err(Error::SecondFactorMissing)));
-    // Keys are not asked, and strangers hear what they always hear.
+    // Keys are not refused, and unknown callers get their usual answer.
     enter(&key).await.unwrap();
     let eve = test_support::stranger(&services, "eve").await;
     let strange = services.organizations.enter(&eve, &org.organization.to_string()).await;
@@ -364,7 +364,7 @@ async fn an_organization_that_asks_for_it_lets_nobody_in_without() {
     enter(&ctx).await.unwrap();
 }
 
-/// The secret is readable neither in the store nor in another account's record.
+/// The secret is readable neither in the store nor in the record of another user.
 #[tokio::test]
 async fn the_secret_is_sealed_for_its_account() {
     let house = House::open().await;
@@ -377,7 +377,7 @@ async fn the_secret_is_sealed_for_its_account() {
     let found = weir_store::sealing::with_other_keys(&core.store, field, "none", 10).await.unwrap();
     assert_eq!(found[0].record, house.ctx.user().to_string());
     assert_eq!(found[0].organization, OrganizationId(Uuid::nil()));
-    // Of recovery codes the hashes alone.
+    // Only the hashes of recovery codes are stored.
     assert!(house.codes.iter().all(|code| !row.codes.contains(code)));
 }
 
@@ -397,7 +397,8 @@ async fn password_and_code_at_once_pass_what_strangers_used_up() {
         identity.sign_in_with_code(EMAIL, password, code, &stranger(number)).await
     };
     let right = house.code(0);
-    // Nothing tells which of the two is wrong, or that the account has a factor.
+    // The answer does not reveal which of the two is wrong, or that the user has a
+    // factor.
     let throttled = identity.sign_in(EMAIL, PASSWORD, &stranger(7)).await.unwrap_err();
     for (password, code) in [
         (PASSWORD, house.wrong().as_str()),
@@ -409,7 +410,7 @@ async fn password_and_code_at_once_pass_what_strangers_used_up() {
     }
     let session = at_once(PASSWORD, &right, 9).await.unwrap();
     assert!(context(&house.services, &session.token).await.is_some());
-    // Once: what was used is used.
+    // A code works only once.
     assert_eq!(code_of(&at_once(PASSWORD, &right, 9).await.unwrap_err()), "throttled");
     let session = at_once(PASSWORD, &house.codes[0], 9).await.unwrap();
     assert!(context(&house.services, &session.token).await.is_some());
@@ -419,7 +420,7 @@ async fn password_and_code_at_once_pass_what_strangers_used_up() {
 async fn wrong_codes_of_strangers_hold_up_neither_recovery_codes_nor_known_browsers() {
     let house = House::open().await;
     let identity = &house.services.identity;
-    // Somebody has the password.
+    // Another person has the password.
     let token = house.begin().await;
     for _ in 0..5 {
         assert_eq!(code_of(&house.end(&token, &house.wrong()).await.unwrap_err()), "2fa_invalid");

@@ -1,8 +1,9 @@
-//! Codes from the time (RFC 6238 over RFC 4226): SHA-1, six digits, thirty
-//! seconds, as every authenticator app makes them.
+//! Codes from the time (RFC 6238 over RFC 4226): SHA-1, six digits, thirty seconds, as
+//! every authenticator app computes them.
 //!
-//! What belongs here: which code a secret has when, and reading a typed one. What
-//! does not: what was used before (the store), how often one may try (`throttle`).
+//! What belongs here: the code of a secret at a time, and reading a typed code. What
+//! does not: codes that were used before (the store), how many attempts are allowed
+//! (`throttle`).
 
 use hmac::{Hmac, Mac as _};
 use sha1::Sha1;
@@ -11,29 +12,29 @@ use weir_model::Timestamp;
 use crate::Result;
 use crate::error::Error;
 
-/// Bytes of a secret: as many as SHA-1 has.
+/// Length of a secret, in bytes: the length of a SHA-1 hash.
 pub(super) const SECRET: usize = 20;
-/// Microseconds of a step.
+/// Length of a step, in microseconds.
 const STEP: i64 = 30 * 1_000_000;
-/// Steps before and after the present one whose codes are taken: clocks differ.
+/// How many steps before and after the present one are accepted, because clocks differ.
 const DRIFT: i64 = 1;
 /// Digits of a code.
 const DIGITS: usize = 6;
 
-/// The step of a moment.
+/// The step at a time.
 pub(super) fn step(now: Timestamp) -> i64 {
     now.micros().div_euclid(STEP)
 }
 
-/// A code as it was typed, in groups or not; `None`: it is none.
+/// A code as it was typed, in groups or not; `None`: it is not a code.
 pub(super) fn typed(text: &str) -> Option<u32> {
     let digits: String = text.chars().filter(|c| !c.is_whitespace() && *c != '-').collect();
     let is_code = digits.len() == DIGITS && digits.bytes().all(|byte| byte.is_ascii_digit());
     if is_code { digits.parse().ok() } else { None }
 }
 
-/// The step around `now`, after `last`, whose code this is. A `last` that lies further
-/// ahead than codes may was noted while the clock was ahead, and does not count.
+/// The step around `now`, after `last`, whose code this is. A `last` beyond the
+/// accepted steps was stored while the clock was ahead, and does not count.
 ///
 /// # Errors
 /// [`Error::Internal`] when the secret cannot be used.
@@ -44,7 +45,7 @@ pub(super) fn matching(
     last: Option<i64>,
 ) -> Result<Option<i64>> {
     let mut found = None;
-    // All of them, whichever is right: the time tells nothing.
+    // All steps are computed, so that the time does not reveal the right one.
     for step in (step(now) - DRIFT..=step(now) + DRIFT).rev() {
         let is_new = last.is_none_or(|last| step > last || last > step + 2 * DRIFT);
         if code(secret, step)? == typed && is_new {
@@ -65,8 +66,8 @@ fn code(secret: &[u8], step: i64) -> Result<u32> {
     Ok(number % 1_000_000)
 }
 
-/// Bytes in base32 (RFC 4648), which is how a secret is typed into an app. As many
-/// as make whole digits.
+/// Bytes in base32 (RFC 4648), the form in which a secret is typed into an app. The
+/// number of bytes must fill whole digits.
 pub(super) fn base32(bytes: &[u8]) -> String {
     const ALPHABET: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
     let mut text = String::new();
@@ -93,7 +94,7 @@ pub(super) fn code_at(secret: &[u8], now: Timestamp) -> String {
 mod tests {
     use super::*;
 
-    /// The secret of the RFC's tables.
+    /// The secret of the tables in the RFC.
     const RFC: &[u8] = b"12345678901234567890";
 
     fn at(seconds: i64) -> Timestamp {
@@ -139,7 +140,7 @@ mod tests {
             let again = matching(RFC, number, now, Some(here + apart)).unwrap();
             assert_eq!(again, None, "{apart}");
         }
-        // Older ones than the last are as bad as the last.
+        // A code older than the last one is refused like the last one.
         let before = code(RFC, here - 1).unwrap();
         assert_eq!(matching(RFC, before, now, Some(here)).unwrap(), None);
     }

@@ -3,7 +3,7 @@ use uuid::Uuid;
 
 use super::*;
 
-/// Refuses what is `127.0.0.1` as text.
+/// Refuses hosts that are `127.0.0.1` as text.
 struct Inner;
 
 impl Hosts for Inner {
@@ -66,7 +66,7 @@ fn inner_addresses_are_refused_at_their_setting() {
         (json!({"a": 1, "target": "http://127.0.0.1/"}), Some("config__target")),
         (json!({"hosts": "x", "host": " 0x7f.1 "}), Some("config__host")),
         (json!({"urls": "https://a.example, https://127.0.0.1"}), Some("config__urls")),
-        // Whatever the key.
+        // For every key.
         (json!({"region": "127.0.0.1"}), Some("config__region")),
         (json!({"anything": "127.0.0.1:80/x"}), Some("config__anything")),
         (json!({"note": "0x7f.1"}), Some("config__note")),
@@ -80,7 +80,7 @@ fn inner_addresses_are_refused_at_their_setting() {
         (json!({"map": r#"{"a": "{\"b\": \"127.0.0.1\"}"}"#}), Some("config__map")),
         (json!({"note": r#""127.0.0.1""#}), Some("config__note")),
         (json!({"template": "see (ftp://127.0.0.1:21)"}), Some("config__template")),
-        // What may be a number is one where no address is expected.
+        // A text that can be a number is one where no address is expected.
         (json!({"limit": "100", "version": "127.1", "n": 127.1}), None),
         (json!({"serverTimeout": "100", "host": "a.example", "url": null}), None),
         (json!({"at": "100:30", "day": "100/11/2024", "part": "/100/x"}), None),
@@ -131,7 +131,7 @@ fn secrets_stay_with_the_place_that_they_were_entered_for() {
         (json!({"port": "80"}), json!({"port": "81"})),
         (json!({"region": "eu"}), json!({"region": "us"})),
         (json!({"mode": "a"}), json!({"mode": "b.example"})),
-        // A setting that nothing is known of.
+        // A setting that the plugin does not describe.
         (json!({"x": "acme"}), json!({"x": "evil"})),
         (json!({}), json!({"x": "evil"})),
         (json!({"x": ["acme"]}), json!({"x": ["evil"]})),
@@ -163,7 +163,7 @@ fn secrets_that_are_replaced_or_removed_are_not_asked_for() {
     let before = opened(json!({"url": "https://a"}), json!({"token": "t"}));
     assert!(check(&before, &opened(json!({"url": "https://b"}), json!({"token": "u"}))));
     assert!(check(&before, &opened(json!({"url": "https://b"}), json!({}))));
-    // Of two, one that is no address may be replaced alone.
+    // One of two secrets that is not an address may be replaced alone.
     let two = opened(json!({}), json!({"key": "k", "token": "t"}));
     assert!(check(&two, &opened(json!({}), json!({"key": "l", "token": "t"}))));
     let address = opened(json!({}), json!({"key": "https://a", "token": "t"}));
@@ -185,7 +185,7 @@ fn files_count_like_other_settings() {
     let new = [file("rules", 3, false), file("key", 2, true)];
     assert_eq!(check(&old, &new).as_deref(), Some("config__token"));
     assert_eq!(check(&old, &old[1..]).as_deref(), Some("config__token"));
-    // What became a secret since is the same value.
+    // A setting that became a secret since has the same value.
     let (before, after) = (
         opened(json!({"url": "a"}), json!({"token": "t"})),
         opened(json!({}), json!({"token": "t", "url": "a"})),
@@ -194,6 +194,6 @@ fn files_count_like_other_settings() {
     let same =
         Move { settings: &settings, before: &before, after: &after, files_before, files_after };
     assert!(same.keeps_secrets_at_home(&|_: &str| false).is_ok());
-    // Another secret file alone.
+    // Only another secret file.
     assert_eq!(check(&old, &[file("rules", 1, false), file("key", 3, true)]), None);
 }
