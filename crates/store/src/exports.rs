@@ -1,7 +1,7 @@
 //! Batch exports, their runs and backfills.
 //!
-//! What belongs here: statements about the tables below. What does not: what a
-//! config may be, sealing, schedules (`weir-service`, `weir-export`).
+//! What belongs here: statements about the tables below. What does not: which configs are
+//! valid, sealing, schedules (`weir-service`, `weir-export`).
 //!
 //! | table | id | holds |
 //! |---|---|---|
@@ -9,8 +9,9 @@
 //! | `org_batch_export` | `[organization, export]` | nothing: the list, oldest first |
 //! | `project_batch_export` | `[project, export]` | the same for a project |
 //!
-//! Runs, backfills, log lines and the state of schedules are in modules of their
-//! own, and so is removing them when an export is gone. The newest runs stand in the export's record by id: the engine cannot read
+//! Runs (`runs`), backfills (`backfills`), log lines (`logs`), the state of schedules
+//! (`schedule`), and the removal of deleted exports (`removed`) have their own modules.
+//! The export's record holds the ids of its newest runs, because the engine cannot read
 //! the end of a range without its beginning.
 
 mod back;
@@ -42,21 +43,21 @@ use crate::events::{Except, TimeStretch};
 use crate::organizations::touch_organization;
 use crate::{Error, Result, Store, lists};
 
-/// A pause that a backfill makes up for: an interval that ended in it has no run.
+/// A pause that a backfill makes up for: the intervals that ended in it have no runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BackfilledPause {
-    /// The backfill; none: it is of a version that did not note it.
+    /// The backfill; `None`: it was stored by a version that did not record it.
     pub backfill: Option<BackfillId>,
-    /// The backfill of the pause before, if that had one.
+    /// The backfill of the pause before, if that pause had one.
     pub earlier: Option<BackfillId>,
-    /// When it began. What ended until then has its run.
+    /// When the pause began. Intervals that ended until then have their runs.
     pub since: Timestamp,
-    /// When it was over, which is where the backfill ends.
+    /// When the pause ended. The backfill ends there too.
     pub until: Timestamp,
 }
 
 impl BackfilledPause {
-    /// Whether this backfill is its own, or that of the pause before.
+    /// Whether this backfill makes up for this pause or for the pause before it.
     #[must_use]
     pub fn is_made_up_by(&self, backfill: Option<BackfillId>) -> bool {
         backfill.is_some() && (self.backfill == backfill || self.earlier == backfill)
@@ -66,29 +67,30 @@ impl BackfilledPause {
 /// An export as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExportRow {
-    /// Id.
+    /// Id of the export.
     pub id: BatchExportId,
     /// The organization.
     pub organization: OrganizationId,
     /// The project.
     pub project: ProjectId,
-    /// Name.
+    /// Display name.
     pub name: String,
     /// The kind of destination.
     pub kind: String,
-    /// Its settings without secrets, as JSON.
+    /// The settings of the destination without secrets, as JSON.
     pub config: String,
-    /// Its secrets, sealed; none: it has none.
+    /// The secrets of the destination, sealed; `None`: it has none.
     pub secrets: Option<String>,
-    /// The word of what is exported. Written when the export is created alone.
+    /// The word of the model that is exported. Set when the export is created, never
+    /// changed.
     pub model: String,
     /// The word of the interval.
     pub interval: String,
-    /// The time zone in which days and weeks begin, by its IANA name; none: UTC.
+    /// The time zone in which days and weeks begin, as IANA name; `None`: UTC.
     pub timezone: Option<String>,
-    /// The day on which weeks begin, 0 Sunday; none: Sunday.
+    /// The day on which weeks begin, 0 is Sunday; `None`: Sunday.
     pub offset_day: Option<i64>,
-    /// The hour at which days and weeks begin; none: midnight.
+    /// The hour at which days and weeks begin; `None`: midnight.
     pub offset_hour: Option<i64>,
     /// Whether it is paused.
     pub paused: bool,
@@ -100,18 +102,18 @@ pub struct ExportRow {
     pub last_paused_at: Option<Timestamp>,
     /// The newest pause that a backfill makes up for.
     pub backfilled: Option<BackfilledPause>,
-    /// No run is started before this time.
+    /// No run starts before this time.
     pub start_at: Option<Timestamp>,
-    /// No run is started after this time.
+    /// No run starts after this time.
     pub end_at: Option<Timestamp>,
-    /// The query in its normal form.
+    /// The query in normalised form.
     pub query: Option<String>,
-    /// What the query means, as JSON.
+    /// The meaning of the query, as JSON.
     pub schema: Option<String>,
-    /// Another one after every change: whoever changes the export says which one
-    /// was read.
+    /// A new value after every change. A caller that changes the export names the
+    /// revision that it read.
     pub revision: Uuid,
-    /// The newest runs, newest first. Written where runs are added alone.
+    /// The newest runs, newest first. Only written when runs are added.
     pub latest: Vec<RunId>,
 }
 
@@ -215,7 +217,7 @@ impl From<Stored> for ExportRow {
     }
 }
 
-/// What is left to a backfill, as it is stored.
+/// Events that a run leaves to a backfill, as stored.
 #[derive(Debug, Clone, SurrealValue)]
 struct StoredExcept {
     up_to: i64,
@@ -245,12 +247,12 @@ fn number(value: i64) -> u64 {
     u64::try_from(value).unwrap_or(0)
 }
 
-/// Whose exports are listed.
+/// The scope of a list of exports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Of {
-    /// All of an organization.
+    /// All exports of an organization.
     Organization(OrganizationId),
-    /// Those of one project.
+    /// The exports of one project.
     Project(ProjectId),
 }
 
@@ -264,7 +266,7 @@ const OF_PROJECT: Statement = Statement::read(
     "SELECT VALUE record::id(id)[1] FROM project_batch_export:[$project]..=[$project, ..];",
 );
 
-/// Exports, oldest first: ids only.
+/// Exports: ids only, oldest first.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -276,7 +278,7 @@ pub async fn ordered(store: &Store, of: Of) -> Result<Vec<BatchExportId>> {
     lists::ids(store, statement, vars, BatchExportId).await
 }
 
-/// Exports of an organization, in the order of `ids`; what is gone is left out.
+/// Exports of an organization, in the order of `ids`; missing ones are skipped.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -300,7 +302,7 @@ pub async fn find(store: &Store, export: BatchExportId) -> Result<Option<ExportR
     Ok(found.into_iter().flatten().next().map(ExportRow::from))
 }
 
-// One record for each export: as many as people have made.
+// Reads one record for each export: as many as users have created.
 const ALL: Statement = Statement::read("all exports", "SELECT * FROM batch_export;");
 
 /// The exports of all organizations.
@@ -312,7 +314,7 @@ pub async fn all(store: &Store) -> Result<Vec<ExportRow>> {
     Ok(found.into_iter().map(ExportRow::from).collect())
 }
 
-/// The newest runs of each of these exports, at most so many, newest first, in the
+/// The newest runs of each of these exports, at most `most` each, newest first, in the
 /// order of `rows`.
 ///
 /// # Errors
@@ -321,9 +323,8 @@ pub async fn latest_runs(store: &Store, rows: &[ExportRow], most: usize) -> Resu
     runs::latest(store, rows, most).await
 }
 
-// It writes the organization's record for the reason given at
-// `projects::CREATE`. A project that is deleted takes its exports with it, so it
-// must still be there.
+// It writes the organization's record for the reason given at `projects::CREATE`. The
+// deletion of a project deletes its exports, so the project must still exist.
 const CREATE: Statement = Statement::write(
     "exports create",
     concat!(
@@ -342,7 +343,7 @@ const CREATE: Statement = Statement::write(
     ),
 );
 
-/// Adds an export. `false`: its organization or its project is gone.
+/// Adds an export. `false`: its organization or its project is deleted.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -351,23 +352,22 @@ pub async fn create(store: &Store, row: &ExportRow, activities: &[Entry]) -> Res
     is_done(activity::change(store, CREATE, vars, activities).await)
 }
 
-/// What became of a change.
+/// The result of changing an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Changed {
     /// It is stored.
     Yes,
-    /// Somebody else changed the export since it was read, or deleted it; nothing
-    /// was written.
-    Stale,
-    /// The project has as many backfills as may go on at a time; nothing was
+    /// Another caller has changed or deleted the export since it was read. Nothing was
     /// written.
+    Stale,
+    /// The project has as many active backfills as allowed. Nothing was written.
     TooManyBackfills,
 }
 
-// A second run after a lost answer finds its own revision. The newest runs and the
-// model are not part of the change: they stay. Writing the project's record makes two backfills of
-// one project collide, so that neither overlooks the other; writing the export's
-// makes a backfill collide with its deletion, so that none is left behind.
+// A retry after a lost answer finds its own revision. The newest runs and the model are
+// not part of the change and stay. Writing the project's record makes two backfills of
+// one project conflict, so that both are counted. Writing the export's record makes a
+// backfill conflict with the deletion of the export, so that no backfill is left behind.
 const UPDATE: Statement = Statement::write(
     "exports update",
     concat!(
@@ -411,8 +411,8 @@ const UPDATE: Statement = Statement::write(
     ),
 );
 
-/// Stores a change of an export whose revision was `before` when it was read, and
-/// perhaps a backfill, of which `most` may go on at a time.
+/// Stores a change of an export whose revision was `before` when it was read, and an
+/// optional backfill. At most `most` backfills of a project may be active.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -440,9 +440,9 @@ pub async fn update(
     }
 }
 
-/// Runs a write about an export when it has its turn. Runs, their lines and changes by
-/// people write the same records: side by side they would collide again and again, and
-/// a cancellation could use up its tries.
+/// Runs a write about an export while holding the keyed lock of the export. Runs, their
+/// log lines and changes by users write the same records. Without the lock they would
+/// conflict repeatedly, and a cancellation could use up its attempts.
 async fn in_turn(
     store: &Store,
     export: BatchExportId,

@@ -1,8 +1,7 @@
-//! Transformation configs of projects, what is attached to them and the jobs
-//! that wait.
+//! Transformation configs of projects, their attachments and their waiting jobs.
 //!
-//! What belongs here: statements about the tables below. What does not: what a
-//! config may be, sealing (`weir-service`); plugin records (`plugins`).
+//! What belongs here: statements about the tables below. What does not: which configs are
+//! valid, sealing (`weir-service`); plugin records (`plugins`).
 //!
 //! | table | id | holds |
 //! |---|---|---|
@@ -14,9 +13,9 @@
 //! | `plugin_job` | `[config, job]` | a job that waits to be run, oldest first |
 //! | `plugin_job_due` | `[time, job]` | the config: when it is to be run |
 //!
-//! The pointers say again what the record says of `enabled`, `deleted` and its
-//! position: `write_config!` writes all of them, and nothing else does but
-//! [`rearrange`].
+//! The pointers repeat `enabled`, `deleted` and the position of the record.
+//! `write_config!` writes all of them. Only [`rearrange`] and
+//! `plugin_runtime::switch_off` write some of them too.
 
 pub mod jobs;
 mod rows;
@@ -63,8 +62,8 @@ const POSITIONS: Statement = Statement::read(
      FROM project_plugin_config:[$project]..=[$project, ..];",
 );
 
-/// The configs of a project, hidden ones too, in the order of the list: by
-/// `order`, then by plugin, then by age.
+/// The configs of a project, including hidden ones, in the order of the list: by `order`,
+/// then by plugin, then by age.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -82,8 +81,8 @@ pub async fn positions(store: &Store, project: ProjectId) -> Result<Vec<Position
     Ok(positions)
 }
 
-/// Configs of a project, in the order of `ids`; what is gone, or of another
-/// project, is left out.
+/// Configs of a project, in the order of `ids`; missing configs and those of other
+/// projects are skipped.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -97,7 +96,7 @@ pub async fn rows(
     Ok(found)
 }
 
-/// The same for an organization.
+/// Configs of an organization, in the order of `ids`.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -111,7 +110,7 @@ pub async fn rows_of_organization(
     Ok(found)
 }
 
-/// A config of whatever project, for whoever brings more than its id.
+/// A config of any project, for callers that check more than its id.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -130,7 +129,7 @@ const OF_PLUGIN: Statement = Statement::read(
     "SELECT * FROM plugin_use:[$plugin]..=[$plugin, ..];",
 );
 
-/// The configs of a plugin in whatever organization, oldest first.
+/// The configs of a plugin in all organizations, oldest first.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -139,7 +138,7 @@ pub async fn of_plugin(store: &Store, plugin: PluginId) -> Result<Vec<Use>> {
     Ok(answer.rows::<StoredUse>(0)?.into_iter().map(Use::from).collect())
 }
 
-/// The same with their records.
+/// The configs of a plugin in all organizations, with their records.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -169,8 +168,8 @@ struct StoredAttachment {
     contents: String,
 }
 
-/// The sealed contents of attachments of an organization, in the order of `uids`;
-/// `None` where one is gone.
+/// The sealed contents of attachments of an organization, in the order of `uids`; `None`
+/// where one is missing.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -184,11 +183,10 @@ pub async fn attached(
     Ok(found.await?.into_iter().map(|one| one.and_then(own)).collect())
 }
 
-/// Writes the config `$config` with its pointers, and its attachments: the
-/// contents `$added`, and those of `$dropped` go. Throws `enabled` when the
-/// project has `$most` others that are enabled. Writing the project's record
-/// makes two changes of one project collide, so that neither overlooks the other,
-/// and makes them collide with its deletion.
+/// Writes the config `$config` with its pointers. Adds the contents `$added` of
+/// attachments, and removes those of `$dropped`. Throws `enabled` when the project has
+/// `$most` other enabled configs. Writing the project's record makes two changes of one
+/// project conflict, so that both are counted, and makes them conflict with its deletion.
 macro_rules! write_config {
     () => {
         "LET $of = (UPDATE type::record('project', $config.project)
@@ -241,10 +239,10 @@ fn number(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-/// Throws `plugin` where the organization of `$config` does not see its plugin.
-/// That is judged in the transaction, because a plugin can be taken back from other
-/// organizations at any moment. It writes the plugin's record, so that it collides
-/// with its deletion: no config is left without a plugin.
+/// Throws `plugin` when the organization of `$config` does not see its plugin. The
+/// transaction checks this, because a plugin can be withdrawn from other organizations at
+/// any time. It writes the plugin's record, so that it conflicts with its deletion: no
+/// config is left without a plugin.
 macro_rules! require_plugin {
     () => {
         "LET $found = (UPDATE type::record('plugin', $config.plugin)
@@ -261,7 +259,7 @@ macro_rules! require_plugin {
     };
 }
 
-// `write_config!` makes two that come at once collide, so both are counted.
+// `write_config!` makes two concurrent ones conflict, so both are counted.
 const CREATE: Statement = Statement::write(
     "plugin configs create",
     concat!(
@@ -280,23 +278,22 @@ const CREATE: Statement = Statement::write(
     ),
 );
 
-/// What became of a new config.
+/// The result of creating a config.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Created {
-    /// It is there.
+    /// The config is stored.
     Yes,
-    /// The project is gone.
+    /// The project is deleted.
     NoProject,
-    /// The plugin is gone, or not visible to the organization.
+    /// The plugin is deleted, or not visible to the organization.
     NoPlugin,
-    /// The project has as many enabled ones as there may be.
+    /// The project has as many enabled configs as allowed.
     TooManyEnabled,
-    /// The project has as many as there may be, hidden ones too.
+    /// The project has as many configs as allowed, including hidden ones.
     TooMany,
 }
 
-/// Adds a config. A project has room for `room` of them, of which at most `most` may
-/// be enabled.
+/// Adds a config. A project may have `room` configs, of which `most` may be enabled.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -328,20 +325,20 @@ pub async fn create(
     }
 }
 
-/// What became of a change.
+/// The result of changing a config.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Changed {
     /// It is stored.
     Yes,
-    /// Somebody else changed the config since it was read, or deleted it; nothing
-    /// was written.
+    /// Another caller has changed or deleted the config since it was read. Nothing was
+    /// written.
     Stale,
-    /// The project has as many enabled ones as there may be; nothing was written.
+    /// The project has as many enabled configs as allowed. Nothing was written.
     TooManyEnabled,
-    /// It was hidden, and without it the organization does not see the plugin;
-    /// nothing was written.
+    /// The config was hidden, and without it the organization does not see the plugin.
+    /// Nothing was written.
     NoPlugin,
-    /// As many jobs of the config wait as may; nothing was written.
+    /// The config has as many waiting jobs as allowed. Nothing was written.
     TooManyJobs,
 }
 
@@ -358,8 +355,8 @@ fn changed<T>(outcome: Result<T>) -> Result<Changed> {
     }
 }
 
-// A second run after a lost answer finds its own revision. What was hidden made no
-// plugin visible, so coming back is like being made.
+// A retry after a lost answer finds its own revision. A hidden config makes no plugin
+// visible, so showing it again needs the same check as creating it.
 const UPDATE: Statement = Statement::write(
     "plugin configs update",
     concat!(
@@ -383,9 +380,9 @@ const UPDATE: Statement = Statement::write(
     ),
 );
 
-/// Stores a change of a config whose revision was `before` when it was read, with
-/// the attachments that come and go. At most `most` of a project may be enabled.
-/// The fault that it had is forgotten.
+/// Stores a change of a config whose revision was `before` when it was read, with added
+/// and removed attachments. At most `most` configs of a project may be enabled. Clears
+/// the last fault of the config.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -417,7 +414,7 @@ struct StoredMove {
     after: Uuid,
 }
 
-// All moves or none: the first one tells whether this ran before.
+// All moves or none. The first move shows whether this is a retry.
 const REARRANGE: Statement = Statement::write(
     "plugin configs rearrange",
     concat!(
@@ -443,7 +440,7 @@ const REARRANGE: Statement = Statement::write(
     ),
 );
 
-/// Puts configs of a project in other places, all or none.
+/// Changes the positions of configs of a project, all or none.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -468,8 +465,8 @@ pub async fn rearrange(
     changed(activity::change_holding(store, REARRANGE, vars, activities, told).await)
 }
 
-/// Removes the config `$plugin_config` with all that is its own. Part of the
-/// transactions that do so; does nothing when it is gone.
+/// Removes the config `$plugin_config` with its pointers, attachments, jobs and runtime
+/// data. Used by the transactions that do this; does nothing when it is already deleted.
 macro_rules! remove_plugin_config {
     () => {
         concat!(
@@ -500,7 +497,7 @@ macro_rules! remove_plugin_config {
 }
 pub(crate) use remove_plugin_config;
 
-/// The same for all configs of the project `$project`.
+/// Removes all configs of the project `$project`.
 macro_rules! remove_configs_of_project {
     () => {
         concat!(
@@ -513,7 +510,7 @@ macro_rules! remove_configs_of_project {
 }
 pub(crate) use remove_configs_of_project;
 
-/// The same for all configs of the plugin `$plugin`, in whatever organization.
+/// Removes all configs of the plugin `$plugin`, in all organizations.
 macro_rules! remove_configs_of_plugin {
     () => {
         concat!(
@@ -541,9 +538,9 @@ const DELETE: Statement = Statement::read(
     ),
 );
 
-/// Deletes a config of this project, whose revision was `before` when it was read,
-/// with its attachments and jobs. Deleting what is gone does nothing. `false`:
-/// somebody else changed it since, and nothing was written.
+/// Deletes a config of this project, whose revision was `before` when it was read, with
+/// its attachments and jobs. Does nothing when it is already deleted. `false`: another
+/// caller has changed it since, and nothing was written.
 ///
 /// # Errors
 /// Any failure of the store.

@@ -1,9 +1,8 @@
-//! What running plugins keeps beside their records: health, logs, storage,
-//! positions, times.
+//! Data of running plugins: health, logs, storage, cursors, times of tasks.
 //!
-//! What belongs here: statements about the tables below, and what is enabled. What
-//! does not: configs and the jobs that wait (`plugin_configs`), plugin records
-//! (`plugins`), running (`weir-plugins`).
+//! What belongs here: statements about the tables below, and reading the enabled configs.
+//! What does not: configs and their waiting jobs (`plugin_configs`), plugin records
+//! (`plugins`), running plugins (`weir-plugins`).
 //!
 //! | table | id | holds |
 //! |---|---|---|
@@ -16,13 +15,13 @@
 //! | `plugin_cursor` | config | how far deliveries have come |
 //! | `plugin_task` | `[config, task]` | when a scheduled task last ran |
 //!
-//! All of it goes with the config (`remove_runtime!`). The record by which a table
-//! begins for a config is written together with the config's own: so it collides
-//! with its deletion, and nothing is left behind. Those that are there already
-//! collide by themselves.
+//! All of it is deleted with the config (`remove_runtime!`). The first record that a
+//! table has for a config is written together with the config's own record. So it
+//! conflicts with the deletion of the config, and no record is left behind. Changes of
+//! existing records conflict with the deletion anyway.
 //!
-//! Configs are named by their ids alone where these come from what is enabled, and
-//! not from a request: the functions that take no project say so.
+//! Functions that take no project use config ids that come from the enabled configs and
+//! not from a request. Their documentation says so.
 
 pub(crate) mod changes;
 pub mod cursors;
@@ -36,8 +35,8 @@ pub mod tasks;
 pub use self::changes::PluginChange;
 pub use self::switch::switch_off;
 
-/// Writes the record of the config `$config`. Part of the transactions that write
-/// the first record of a table about it.
+/// Writes the record of the config `$config`. Used by the transactions that write the
+/// first record of a table for a config.
 macro_rules! hold_config {
     () => {
         "UPDATE type::record('plugin_config', $config)
@@ -53,8 +52,8 @@ macro_rules! require_config {
     };
 }
 
-/// Removes all of the config `$plugin_config`. Part of the transactions that remove
-/// the config.
+/// Removes the data of this module of the config `$plugin_config`. Used by the
+/// transactions that remove the config.
 macro_rules! remove_runtime {
     () => {
         "DELETE plugin_count:[$plugin_config]..=[$plugin_config, ..] RETURN NONE;

@@ -1,8 +1,7 @@
 //! Plugin records and their source files.
 //!
-//! What belongs here: statements about the tables below. What does not: which
-//! plugin may be changed by whom, what a change means (`weir-service`); configs
-//! (`plugin_configs`).
+//! What belongs here: statements about the tables below. What does not: who may change
+//! which plugin, the effects of a change (`weir-service`); configs (`plugin_configs`).
 //!
 //! | table | id | holds |
 //! |---|---|---|
@@ -12,12 +11,11 @@
 //! | `plugin_url` | `[organization, address]` | the number: an address is installed once |
 //! | `plugin_file` | `[number, name]` | the text of a source file |
 //!
-//! What was made of the source is in `build`.
+//! The results of compiling the source are in `build`.
 //!
-//! Groups follow from the record ([`PluginRow::groups`]), so whatever writes the
-//! record writes the lists too (`write_plugin!`). An organization sees its own
-//! plugins, those that are offered to all, and those that a config of its
-//! projects uses.
+//! Groups are computed from the record ([`PluginRow::groups`]), so every statement that
+//! writes the record writes the lists too (`write_plugin!`). An organization sees its own
+//! plugins, those that are offered to all, and those that a config of its projects uses.
 
 pub mod build;
 mod rows;
@@ -53,8 +51,8 @@ pub async fn next_number(store: &Store) -> Result<PluginId> {
     number.map(PluginId).ok_or_else(|| shape(&"no number"))
 }
 
-/// Plugins of whatever organization, in the order of `ids`; what is gone is left
-/// out. For whoever knows that they are visible.
+/// Plugins of any organization, in the order of `ids`; missing ones are skipped. For
+/// callers that know that the plugins are visible.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -93,7 +91,7 @@ pub async fn get(
 struct Listed {
     plugin: i64,
     groups: Vec<String>,
-    // Of an organization's list only.
+    // Only in the list of an organization.
     was_global: Option<bool>,
 }
 
@@ -108,7 +106,7 @@ async fn listed(store: &Store, organization: OrganizationId) -> Result<Vec<Liste
     store.db.run(OF_ORGANIZATION, bind! { organization: organization.0 }).await?.rows(0)
 }
 
-/// The plugins that belong to an organization, in order of their numbers: ids only.
+/// The plugins that belong to an organization: ids only, in order of their numbers.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -117,14 +115,14 @@ pub async fn own(store: &Store, organization: OrganizationId) -> Result<Vec<Plug
     Ok(listed.into_iter().map(|one| PluginId(one.plugin)).collect())
 }
 
-// A table scan: every record of it is asked for.
+// A table scan: every record is needed.
 const GLOBAL: Statement = Statement::read(
     "plugins global",
     "SELECT record::id(id) AS plugin, groups FROM global_plugin;",
 );
 
-/// The plugins that this organization sees in a group, in order of their
-/// numbers: ids only.
+/// The plugins that this organization sees in a group: ids only, in order of their
+/// numbers.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -165,7 +163,7 @@ const FILES: Statement = Statement::read(
     "SELECT record::id(id)[1] AS name, text FROM plugin_file:[$plugin]..=[$plugin, ..];",
 );
 
-/// The source files of a plugin, from name to text.
+/// The source files of a plugin by name.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -189,9 +187,9 @@ struct Usage {
     enabled: Vec<bool>,
 }
 
-/// The plugins of an organization that a group shows and no enabled config uses,
-/// of whatever organization, in order of their numbers. Others are asked only
-/// about what they ever could use: of thousands of plugins that is little.
+/// The plugins of an organization in a group that no enabled config of any organization
+/// uses, in order of their numbers. Uses in other organizations are read only for plugins
+/// that were ever offered to them, which are few.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -221,14 +219,14 @@ pub async fn unused(
 /// A change of the source of a plugin.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct NewSource {
-    /// The files that change.
+    /// The changed files.
     pub change: SourceChange,
-    /// What was made of all of them; none: what was made before stays.
+    /// The result of compiling all files; `None`: the stored result stays.
     pub build: Option<build::Build>,
 }
 
-/// Writes the plugin `$plugin`, its places in lists as of `$groups`, the changed
-/// source files `$files`, and `$build`. Part of the transactions that do so.
+/// Writes the plugin `$plugin`, its entries in lists as in `$groups`, the changed source
+/// files `$files`, and `$build`. Used by the transactions that do this.
 macro_rules! write_plugin {
     () => {
         "UPSERT type::record('plugin', $plugin.number) CONTENT $plugin RETURN NONE;
@@ -280,9 +278,9 @@ fn groups(row: &PluginRow) -> Vec<String> {
     row.groups().into_iter().map(|group| group.text().to_owned()).collect()
 }
 
-// It writes the organization's record for the reason given at
-// `projects::CREATE`. Of two that bring the same address at once one collides
-// with the other's `plugin_url`, runs again and finds it there.
+// It writes the organization's record for the reason given at `projects::CREATE`. Of two
+// concurrent calls with the same address one conflicts with the other's `plugin_url`,
+// runs again and finds it there.
 const CREATE: Statement = Statement::write(
     "plugins create",
     concat!(
@@ -301,14 +299,14 @@ const CREATE: Statement = Statement::write(
     ),
 );
 
-/// What became of a new plugin.
+/// The result of creating a plugin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Created {
-    /// It is there.
+    /// The plugin is stored.
     Yes,
-    /// The organization has one from this address; nothing was written.
+    /// The organization has a plugin from this address. Nothing was written.
     UrlTaken,
-    /// The organization is gone; nothing was written.
+    /// The organization is deleted. Nothing was written.
     Gone,
 }
 
@@ -337,7 +335,7 @@ pub async fn create(
     }
 }
 
-// A second run after a lost answer finds its own revision and writes nothing.
+// A retry after a lost answer finds its own revision and writes nothing.
 const SAVE: Statement = Statement::write(
     "plugins save",
     concat!(
@@ -356,10 +354,9 @@ const SAVE: Statement = Statement::write(
     ),
 );
 
-/// Replaces a plugin that is still in the state with the revision `before`, and
-/// changes its source. The row has a revision of its own, and the address that
-/// it had. `false`: somebody else changed or deleted it since it was read, and
-/// nothing was written.
+/// Replaces a plugin whose revision is still `before`, and changes its source. The row
+/// has a new revision, and an unchanged address. `false`: another caller has changed or
+/// deleted it since it was read, and nothing was written.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -385,7 +382,7 @@ pub async fn save(
     }
 }
 
-// Running copies need not be loaded anew for it, so the revision stays.
+// Running copies need not be loaded again because of this, so the revision stays.
 const NOTE_LATEST: Statement = Statement::write(
     "plugins note latest",
     "UPDATE type::record('plugin', $plugin) SET
@@ -393,8 +390,8 @@ const NOTE_LATEST: Statement = Statement::write(
          WHERE organization = $organization RETURN NONE;",
 );
 
-/// Notes which version of a plugin of this organization is the newest, as far as
-/// its host says, and that it was asked for.
+/// Stores the newest version of a plugin of this organization that its host reports, and
+/// when the host was asked.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -414,8 +411,8 @@ pub async fn note_latest(
     store.db.run(NOTE_LATEST, vars).await.map(drop)
 }
 
-/// Removes the plugin `$plugin` (its number) of `$organization`, with its source
-/// and its configs in whatever organization. Part of the transactions that do so.
+/// Removes the plugin `$plugin` (its number) of `$organization`, with its source and its
+/// configs in all organizations. Used by the transactions that do this.
 macro_rules! remove_plugin {
     () => {
         concat!(
@@ -433,7 +430,7 @@ macro_rules! remove_plugin {
     };
 }
 
-/// The same for all plugins of the organization `$organization`.
+/// Removes all plugins of the organization `$organization`.
 macro_rules! remove_plugins {
     () => {
         concat!(
@@ -465,20 +462,20 @@ const DELETE: Statement = Statement::read(
 )
 .within(std::time::Duration::from_secs(30));
 
-/// What became of deleting a plugin.
+/// The result of deleting a plugin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deleted {
-    /// It is gone.
+    /// The plugin is deleted.
     Yes,
-    /// It is offered to all organizations; nothing was written.
+    /// It is offered to all organizations. Nothing was written.
     IsGlobal,
-    /// Its configs are not those that were read; nothing was written.
+    /// Its configs have changed since they were read. Nothing was written.
     Stale,
 }
 
-/// Deletes a plugin of this organization with its source and its configs, which
-/// are `configs` as they were read: `activities` tell of them too. Deleting what
-/// is gone does nothing.
+/// Deletes a plugin of this organization with its source and its configs. `configs` are
+/// the configs as they were read; `activities` has audit entries for them too. Does
+/// nothing when the plugin is already deleted.
 ///
 /// # Errors
 /// Any failure of the store.

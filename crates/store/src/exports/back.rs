@@ -1,21 +1,21 @@
-//! Walking from the newest to the oldest record of a table whose ids rise with
-//! time: the engine can neither read a range backwards nor stop within one, so
-//! it is read in stretches of time that follow how much there is.
+//! Reading from the newest to the oldest record of a table whose ids rise with time. The
+//! engine can neither read a range backwards nor stop within one. So the table is read in
+//! ranges of time whose length follows the number of records.
 //!
-//! What belongs here: the stretches. What does not: statements.
+//! What belongs here: the ranges. What does not: statements.
 
 use weir_model::Timestamp;
 
-/// Milliseconds of the first stretch.
+/// The length of the first range, milliseconds.
 const FIRST: i64 = 60_000;
-/// With so few records in a stretch, the next one is longer,
+/// After a range with at most this many records, the next one is longer,
 const FEW: usize = 100;
-/// and with so many shorter.
+/// and after one with at least this many shorter.
 const MANY: usize = 2_000;
-/// The last millisecond that an id can tell: the year 10889.
+/// The last millisecond that an id can hold: the year 10889.
 const LAST: i64 = (1 << 48) - 1;
 
-/// Stretches of milliseconds, newest first; both ends belong to them.
+/// Ranges of milliseconds, newest first. Both ends are inclusive.
 #[derive(Debug)]
 pub(super) struct Stretches {
     floor: i64,
@@ -24,13 +24,13 @@ pub(super) struct Stretches {
 }
 
 impl Stretches {
-    /// Covers everything between two times, with their milliseconds.
+    /// Covers all times between `after` and `before`, including their milliseconds.
     pub(super) fn between(after: Option<Timestamp>, before: Option<Timestamp>) -> Self {
         let millis = |time: Timestamp| time.micros().div_euclid(1_000).clamp(0, LAST);
         Self { floor: after.map_or(0, millis), high: before.map_or(LAST, millis), width: FIRST }
     }
 
-    /// The next one: its first and its last millisecond.
+    /// The next range: its first and its last millisecond.
     pub(super) fn next(&mut self) -> Option<(i64, i64)> {
         if self.high < self.floor {
             return None;
@@ -41,7 +41,7 @@ impl Stretches {
         Some((low, high))
     }
 
-    /// How many records the last one had.
+    /// Reports the number of records in the last range.
     pub(super) fn had(&mut self, records: usize) {
         self.width = match records {
             0..=FEW => self.width.saturating_mul(8),

@@ -3,7 +3,7 @@
 //! | table | id | holds |
 //! |---|---|---|
 //! | `batch_export_backfill` | `[export, backfill]` | a backfill; ids are in the order of creation |
-//! | `active_backfill` | `[project, backfill]` | the export: those that have not ended |
+//! | `active_backfill` | `[project, backfill]` | the export; only of backfills that have not ended |
 
 use surrealdb::types::SurrealValue;
 use uuid::Uuid;
@@ -19,53 +19,53 @@ use crate::db::Statement;
 use crate::error::is_done;
 use crate::{Error, Result, Store, ids, lists};
 
-/// A backfill that is started.
+/// A new backfill.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackfillRow {
-    /// Id.
+    /// Id of the backfill.
     pub id: BackfillId,
     /// The export.
     pub export: BatchExportId,
     /// The project.
     pub project: ProjectId,
-    /// The first instant; none: from the first event.
+    /// The beginning; `None`: the first event.
     pub start_at: Option<Timestamp>,
-    /// The instant after the last one.
+    /// The end (exclusive).
     pub end_at: Timestamp,
-    /// How many runs it takes, when that is known from the start.
+    /// The number of its runs, if it is known from the start.
     pub total_runs: Option<u64>,
-    /// The run that it repeats: the same events, whenever they happened.
+    /// The run that it repeats. The backfill exports the same events at any event time.
     pub retry_of: Option<RunId>,
     /// When it was created.
     pub created_at: Timestamp,
 }
 
-/// A backfill as stored, with how far it is.
+/// A backfill as stored, with its progress.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BackfillState {
-    /// What the API shows of it.
+    /// The fields that the API shows.
     pub shown: Backfill,
     /// The run that it repeats.
     pub retry_of: Option<RunId>,
-    /// Its plan; none: work has not begun.
+    /// The plan; `None`: work has not begun.
     pub plan: Option<Plan>,
-    /// Where its next run begins.
+    /// The beginning of its next run.
     pub next: Option<Timestamp>,
 }
 
-/// What is fixed when work on a backfill begins.
+/// The parameters that are fixed when work on a backfill begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Plan {
-    /// Where its first run begins.
+    /// The beginning of its first run.
     pub start: Timestamp,
-    /// How many runs it takes, at most.
+    /// The largest number of its runs.
     pub total_runs: u64,
-    /// How many intervals each of them covers; none: it was planned by a version that
-    /// did not note it.
+    /// The number of intervals per run; `None`: planned by a version that did not record
+    /// it.
     pub each: Option<u64>,
-    /// It exports what arrived after this number,
+    /// It exports events with a higher arrival number,
     pub after: u64,
-    /// and up to this one.
+    /// and at most this one.
     pub up_to: u64,
 }
 
@@ -158,8 +158,7 @@ const IDS: Statement = Statement::read(
     "SELECT VALUE record::id(id)[1] FROM batch_export_backfill:[$export]..=[$export, ..];",
 );
 
-/// Backfills of an export, the newest first: at most `limit`, after `cursor` in
-/// the list.
+/// Backfills of an export, newest first: at most `limit`, after `cursor` in the list.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -192,7 +191,7 @@ pub async fn find(
     Ok(found.map(|state| state.shown))
 }
 
-/// A backfill of an export, with how far it is.
+/// A backfill of an export, with its progress.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -230,8 +229,8 @@ const ACTIVE: Statement = Statement::read(
      FROM active_backfill;",
 );
 
-/// The backfills of all organizations that have not ended. One that cannot be read
-/// holds up none of the others.
+/// The backfills of all organizations that have not ended. One that cannot be read is
+/// skipped, so that it does not block the others.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -262,7 +261,7 @@ const BEGIN: Statement = Statement::write(
      COMMIT;",
 );
 
-/// Fixes what a backfill does. `false`: it has ended.
+/// Stores the plan of a backfill. `false`: the backfill has ended.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -303,8 +302,9 @@ const ADD_RUN: Statement = Statement::write(
     ),
 );
 
-/// Adds the next run of a backfill, which has come to `begins`; the one after it begins
-/// at `next` or later. `false`: the backfill has ended, or is elsewhere.
+/// Adds the next run of a backfill whose progress is at `begins`. The run after it begins
+/// at `next` or later. `false`: the backfill has ended, or its progress is not at
+/// `begins`.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -323,7 +323,7 @@ pub async fn add_run_of(
     is_done(in_turn(store, run.run.batch_export, ADD_RUN, vars).await)
 }
 
-// Whoever cancels a backfill cancels its runs: there is one at a time.
+// Cancelling a backfill cancels its active run.
 const END: Statement = Statement::write(
     "exports end backfill",
     concat!(
@@ -360,9 +360,9 @@ const END: Statement = Statement::write(
     ),
 );
 
-/// Ends a backfill with this status; one that is completed, but had a run cancelled,
-/// is cancelled: not all records were delivered (EXP-25). `false`: it had
-/// ended, or is gone.
+/// Ends a backfill with this status. If it would be completed but one of its runs was
+/// cancelled, it is cancelled, because not all records were delivered (EXP-25). `false`:
+/// it has already ended, or is deleted.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -386,8 +386,8 @@ pub async fn end(
     is_done(activity::change_exports(store, END, vars, activities, [export], ()).await)
 }
 
-/// Cancels a backfill that is starting or running, and its runs; whoever works on
-/// them notices. `false`: it had ended already, or is gone.
+/// Cancels a backfill that is starting or running, and its runs. The engine notices it at
+/// its next write. `false`: it has already ended, or is deleted.
 ///
 /// # Errors
 /// Any failure of the store.

@@ -1,5 +1,5 @@
-//! Forgetting old runs and log lines, so that an export that runs every five
-//! minutes for years can still be read and deleted.
+//! Removing old runs and log lines, so that an export that runs every five minutes for
+//! years can still be read and deleted.
 
 use surrealdb::types::RecordId;
 use uuid::Uuid;
@@ -24,8 +24,8 @@ const RUNS: Statement = Statement::read(
 )
 .within(std::time::Duration::from_secs(30));
 
-/// Removes log lines before one time and runs before another; the runs that the
-/// export shows stay.
+/// Removes log lines before `lines` and runs before `runs`. The newest runs, which the
+/// export's record names, stay.
 ///
 /// # Errors
 /// Any failure of the store.

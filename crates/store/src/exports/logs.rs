@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | `batch_export_log` | `[export, microseconds, run, number]` | a line |
 //!
-//! A run has at most [`LINES`] of them, whatever happens to it.
+//! A run has at most [`LINES`] lines.
 
 use surrealdb::types::SurrealValue;
 use uuid::Uuid;
@@ -17,25 +17,26 @@ use crate::db::Statement;
 use crate::error::is_done;
 use crate::{Error, Result, Store};
 
-/// Lines that a run has at most; the last one says that more are left out.
+/// The largest number of lines of a run. The last one says that further lines are
+/// missing.
 pub const LINES: u32 = 200;
 /// Longest message, in bytes.
 const MESSAGE: usize = 2_000;
 
-/// What a page of lines is to have.
+/// A query for a page of lines.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Logs {
-    /// None before this time.
+    /// No lines before this time.
     pub after: Option<Timestamp>,
-    /// None after this time.
+    /// No lines after this time.
     pub before: Option<Timestamp>,
-    /// Of these levels; empty: of all.
+    /// Lines of these levels; empty: all levels.
     pub levels: Vec<LogLevel>,
-    /// With this text in them, in upper or lower case.
+    /// Lines that contain this text, ignoring case.
     pub search: Option<String>,
-    /// Behind the first of them, so many.
+    /// The number of lines to skip.
     pub offset: usize,
-    /// At most so many.
+    /// The largest number of lines to return.
     pub limit: usize,
 }
 
@@ -68,8 +69,8 @@ const ADD: Statement = Statement::write(
      COMMIT;",
 );
 
-/// Adds a line to its run's. `number` tells lines of one instant apart. Nothing is
-/// added to a run that has enough of them or is gone.
+/// Adds a line to a run. `number` distinguishes lines of the same time. Does nothing when
+/// the run has the largest number of lines or is deleted.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -120,7 +121,7 @@ pub async fn page(
             && (wanted.levels.is_empty() || wanted.levels.contains(&line.level))
             && search.as_ref().is_none_or(|text| line.message.to_lowercase().contains(text))
     };
-    // A run has none before it was created.
+    // A run has no lines from before it was created.
     let created = run.and_then(super::runs::created);
     let mut stretches = Stretches::between(wanted.after.max(created), wanted.before);
     let (mut lines, mut passed) = (Vec::new(), 0);

@@ -1,5 +1,5 @@
-//! Pausing an export because its runs fail: by the service itself, with the
-//! mails that tell administrators of it.
+//! Pausing an export automatically because its runs fail, with the mails that report it
+//! to administrators.
 
 use uuid::Uuid;
 use weir_model::activity::Entry;
@@ -30,8 +30,8 @@ const PAUSE: Statement = Statement::write(
     ),
 );
 
-/// Pauses an export. `revision` is the one that it has from then on. `false`: it
-/// is paused already, or gone, and nothing was written.
+/// Pauses an export. `revision` is its new revision. `false`: it is paused already, or
+/// deleted, and nothing was written.
 ///
 /// # Errors
 /// Any failure of the store.

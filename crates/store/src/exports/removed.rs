@@ -1,6 +1,6 @@
-//! Deleting exports. What makes one reachable goes at once, with everything that is
-//! under way; its old runs, lines and backfills are removed afterwards, however many
-//! there are.
+//! Deleting exports. The records that make an export reachable are deleted immediately,
+//! and its active runs and backfills are ended. All its runs, log lines and backfills are
+//! removed later in the background, because there may be many.
 //!
 //! | table | id | holds |
 //! |---|---|---|
@@ -19,12 +19,12 @@ use crate::bind::bind;
 use crate::db::Statement;
 use crate::{Result, Store};
 
-/// Records deleted with one transaction.
+/// Records that one transaction deletes.
 const CHUNK: usize = 500;
 
-/// Removes the export `$batch_export` of the organization `$organization`: everything
-/// that leads to it, and what has not ended of its work. Part of the transactions that
-/// do so. How much it has to write does not depend on how long the export has run.
+/// Removes the export `$batch_export` of the organization `$organization`: the records
+/// that lead to it, and its active runs and backfills. Used by the transactions that do
+/// this. The number of writes does not depend on how long the export has run.
 macro_rules! remove_export {
     () => {
         "LET $export_project = (SELECT VALUE project
@@ -63,8 +63,8 @@ const DELETE: Statement = Statement::read(
     ),
 );
 
-/// Deletes an export of this organization with its runs and backfills. Deleting
-/// what is gone does nothing.
+/// Deletes an export of this organization with its runs and backfills. Does nothing when
+/// it is already deleted.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -78,7 +78,7 @@ pub async fn delete(
     activity::change_exports(store, DELETE, vars, activities, [export], ()).await.map(drop)
 }
 
-// As many as were deleted a moment ago.
+// As many as were deleted recently.
 const REMOVED: Statement =
     Statement::read("exports removed", "SELECT VALUE record::id(id) FROM removed_export;");
 const RUNS: Statement = Statement::read(
@@ -89,7 +89,7 @@ const LINES: Statement = Statement::read(
     "exports removed lines",
     "SELECT VALUE id FROM batch_export_log:[$export, $low]..=[$export, $high, ..];",
 );
-// As many as people have started.
+// As many as users have started.
 const BACKFILLS: Statement = Statement::read(
     "exports removed backfills",
     "SELECT VALUE id FROM batch_export_backfill:[$export]..=[$export, ..];",
@@ -100,8 +100,8 @@ const DONE: Statement = Statement::read(
     "DELETE type::record('removed_export', $export) RETURN NONE;",
 );
 
-/// Removes what is left of exports that were deleted. What it does not get to is left
-/// to the next call. An export that fails holds up no other.
+/// Removes the remaining records of deleted exports. The next call continues where this
+/// one failed. A failure of one export does not block the others.
 ///
 /// # Errors
 /// The first failure of the store.
@@ -114,7 +114,7 @@ pub async fn sweep(store: &Store, now: Timestamp) -> Result<()> {
 }
 
 async fn sweep_one(store: &Store, export: Uuid, now: Timestamp) -> Result<()> {
-    // Runs first: no line is added to a run that is gone.
+    // Runs first, because no line is added to a deleted run.
     remove_stretches(store, export, RUNS, now, |low, high| {
         bind! { export: export, low: first_of(low), high: last_of(high) }
     })
@@ -127,8 +127,8 @@ async fn sweep_one(store: &Store, export: Uuid, now: Timestamp) -> Result<()> {
     store.db.run(DONE, bind! { export: export }).await.map(drop)
 }
 
-/// Removes what a statement finds in all stretches of milliseconds. They are short
-/// where there is much, so the ids of one fit into memory.
+/// Removes the records that a statement finds in all ranges of milliseconds. A range is
+/// short where there are many records, so its ids fit into memory.
 async fn remove_stretches(
     store: &Store,
     export: Uuid,
@@ -136,7 +136,7 @@ async fn remove_stretches(
     now: Timestamp,
     vars: impl Fn(i64, i64) -> Variables,
 ) -> Result<()> {
-    // The clock may have been set back.
+    // The clock may have been set back, so later times are read too.
     for mut stretches in [Stretches::between(None, Some(now)), Stretches::between(Some(now), None)]
     {
         while let Some((low, high)) = stretches.next() {
@@ -146,14 +146,14 @@ async fn remove_stretches(
     Ok(())
 }
 
-/// Removes what a statement finds, and says how much that was.
+/// Removes the records that a statement finds, and returns their number.
 async fn remove(store: &Store, export: Uuid, found: Statement, vars: Variables) -> Result<usize> {
     let ids = store.db.run(found, vars).await?.rows::<RecordId>(0)?;
     delete_all(store, BatchExportId(export), &ids).await?;
     Ok(ids.len())
 }
 
-/// Deletes records of an export, chunk by chunk.
+/// Deletes records of an export in transactions of [`CHUNK`] records.
 pub(super) async fn delete_all(
     store: &Store,
     export: BatchExportId,

@@ -3,10 +3,10 @@
 //! | table | id | holds |
 //! |---|---|---|
 //! | `batch_export_run` | `[export, run]` | a run; ids are in the order of creation |
-//! | `active_run` | `[export, run]` | nothing: those that have not ended |
+//! | `active_run` | `[export, run]` | nothing; only of runs that have not ended |
 //!
-//! What a run exports is written once, when it is created. Everything after that
-//! is written only while it has not ended: a run that was cancelled stays so.
+//! The events of a run are selected once, when it is created. Its progress is written
+//! only while it has not ended: a cancelled run stays cancelled.
 
 use surrealdb::types::{SurrealValue, Value};
 use uuid::Uuid;
@@ -27,30 +27,30 @@ use crate::{Error, Result, Store, ids, lists};
 /// A run as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunRow {
-    /// What the API shows of it.
+    /// The fields that the API shows.
     pub run: Run,
-    /// It exports what arrived after this number,
+    /// It exports events with a higher arrival number,
     pub after: u64,
-    /// and up to this one.
+    /// and at most this one.
     pub up_to: u64,
-    /// Whether it takes only events that happened in its interval.
+    /// Whether it exports only events whose time is in its interval.
     pub by_time: bool,
-    /// What it leaves to backfills.
+    /// Events that it leaves to backfills.
     pub except: Vec<Except>,
-    /// The backfill that it is a part of.
+    /// The backfill that it belongs to.
     pub backfill: Option<BackfillId>,
-    /// How often it was tried.
+    /// The number of attempts so far.
     pub attempt: u32,
     /// Bytes of the events that it has sent.
     pub bytes: u64,
-    /// The arrival number of the last event that is at the destination for good.
+    /// The arrival number of the last event that is durable at the destination.
     pub delivered: Option<u64>,
-    /// What it exported where at its last try, as a fingerprint.
+    /// A fingerprint of the export's destination and query at the last attempt.
     pub target: Option<String>,
 }
 
 impl RunRow {
-    /// A run that was not tried and exports nothing yet.
+    /// A run without attempts and without events.
     #[must_use]
     pub fn new(run: Run) -> Self {
         Self {
@@ -68,30 +68,31 @@ impl RunRow {
     }
 }
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
     /// Its status.
     pub status: Status,
-    /// Events that are delivered for good.
+    /// Number of events that are durable at the destination.
     pub completed: Option<u64>,
-    /// Events that are to be delivered, once they are counted.
+    /// Number of events to deliver, once they are counted.
     pub total: Option<u64>,
-    /// What went wrong last.
+    /// The last error.
     pub latest_error: Option<String>,
-    /// Where it goes on if it is cut short.
+    /// Where it continues after an interruption.
     pub cursor: Option<String>,
-    /// The arrival number of the last event that is delivered for good.
+    /// The arrival number of the last event that is durable at the destination.
     pub delivered: Option<u64>,
-    /// How often it was tried.
+    /// The number of attempts so far.
     pub attempt: u32,
     /// Bytes of the events that it has sent.
     pub bytes: u64,
-    /// What it exports where, as a fingerprint: the rest counts for that alone.
+    /// A fingerprint of the export's destination and query. The progress is valid only for
+    /// these.
     pub target: Option<String>,
-    /// When the first of its tries failed since which it delivered nothing.
+    /// The time of the first failed attempt since the last delivery.
     pub failing_since: Option<Timestamp>,
-    /// When it is tried again.
+    /// The time of the next attempt.
     pub next_try: Option<Timestamp>,
 }
 
@@ -153,7 +154,7 @@ impl From<&RunRow> for StoredRun {
     }
 }
 
-/// The wire has 32 bits for these.
+/// The API uses 32 bits for these numbers.
 fn count(count: Option<i64>) -> Option<i32> {
     count.map(|count| i32::try_from(count).unwrap_or(i32::MAX))
 }
@@ -197,8 +198,8 @@ impl TryFrom<StoredRun> for RunRow {
     }
 }
 
-/// Adds the run `$run`, which is the newest from now on. Part of the transactions
-/// that do so; adding it twice does no harm.
+/// Adds the run `$run` as the newest run of its export. Used by the transactions that do
+/// this. Idempotent.
 macro_rules! add_run {
     () => {
         "LET $present = (SELECT VALUE latest ?? []
@@ -224,9 +225,9 @@ const CREATE: Statement = Statement::write(
     concat!("BEGIN;", move_schedule!(), add_run!(), "COMMIT;"),
 );
 
-/// Adds the run of an interval and moves the schedule on, if it is where it was
-/// when `before` was read: so an interval has one run. `false`: it is not, or the
-/// export is gone; nothing was written.
+/// Adds the run of an interval and moves the schedule on, if the schedule is still
+/// `before`. So an interval has one run. `false`: the schedule has changed, or the export
+/// is deleted. Nothing was written.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -246,9 +247,8 @@ pub async fn create(
     is_done(in_turn(store, export, CREATE, vars).await)
 }
 
-// Whoever ends a run of a backfill counts it there, and a run that failed ends the
-// backfill with it. The step tells a second try of this transaction from somebody
-// else's.
+// The end of a run is counted in its backfill, and a failed run ends the backfill as
+// failed. The step distinguishes a retry of this transaction from another change.
 const STEP: Statement = Statement::write(
     "exports run step",
     "BEGIN;
@@ -285,8 +285,9 @@ const STEP: Statement = Statement::write(
      COMMIT;",
 );
 
-/// Writes how far a run is; a status that is no active one ends it, and its backfill
-/// unless it is completed. `false`: it had ended, or is gone, and stays as it is.
+/// Stores the progress of a run. A status that is not active ends the run, and also its
+/// backfill unless the status is completed. `false`: the run has already ended, or is
+/// deleted, and was not changed.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -344,8 +345,9 @@ const CANCEL: Statement = Statement::write(
     ),
 );
 
-/// Cancels a run that is starting or running; whoever works on it notices. Its
-/// backfill goes on with the next one. `false`: it had ended already, or is gone.
+/// Cancels a run that is starting or running. The engine notices it at its next write. A
+/// backfill continues with its next run. `false`: the run has already ended, or is
+/// deleted.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -373,7 +375,7 @@ pub async fn find(store: &Store, export: BatchExportId, run: RunId) -> Result<Op
     Ok(row(store, export, run).await?.map(|row| row.run))
 }
 
-/// A run of an export as stored. One that cannot be read is none.
+/// A run of an export as stored; `None` also when it cannot be read.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -381,7 +383,7 @@ pub async fn row(store: &Store, export: BatchExportId, run: RunId) -> Result<Opt
     Ok(rows(store, vec![vec![export.0, run.0]]).await?.into_iter().flatten().next())
 }
 
-/// Runs of an export as stored, in the order of `runs`; what is gone is left out.
+/// Runs of an export as stored, in the order of `runs`; missing ones are skipped.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -390,13 +392,13 @@ pub async fn stored(store: &Store, export: BatchExportId, runs: &[RunId]) -> Res
     Ok(rows(store, keys).await?.into_iter().flatten().collect())
 }
 
-/// The runs with these keys, in their order.
+/// The runs with these keys, in the order of `keys`.
 async fn rows(store: &Store, keys: Vec<Vec<Uuid>>) -> Result<Vec<Option<RunRow>>> {
     let found = lists::records::<Value>(store, "batch_export_run", keys.clone()).await?;
     Ok(keys.iter().zip(found).map(|(key, value)| read(key, value?)).collect())
 }
 
-/// A run; none: it cannot be read. The others must not be held up by it.
+/// A run; `None`: it cannot be read. Such a run must not block the others.
 fn read(key: &[Uuid], value: Value) -> Option<RunRow> {
     let stored = StoredRun::from_value(value).map_err(|error| Error::Shape {
         statement: "exports runs",
@@ -411,8 +413,8 @@ fn read(key: &[Uuid], value: Value) -> Option<RunRow> {
     }
 }
 
-/// The newest runs of each of these exports, at most `most` and [`RECENT_RUNS`],
-/// newest first, in the order of `rows`.
+/// The newest runs of each of these exports, at most `most` and [`RECENT_RUNS`] each,
+/// newest first, in the order of `exports`.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -429,13 +431,12 @@ pub async fn latest(store: &Store, exports: &[ExportRow], most: usize) -> Result
     Ok(exports.iter().map(of).collect())
 }
 
-// One small record for each run that has not ended, of which the engine bounds
-// the number.
+// One small record for each run that has not ended. The engine of exports bounds their
+// number.
 const ACTIVE: Statement =
     Statement::read("exports active runs", "SELECT VALUE record::id(id) FROM active_run;");
 
-/// The runs of all organizations that have not ended, in the order of their
-/// creation.
+/// The runs of all organizations that have not ended, oldest first.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -445,16 +446,16 @@ pub async fn active(store: &Store) -> Result<Vec<RunRow>> {
     Ok(rows(store, keys).await?.into_iter().flatten().collect())
 }
 
-/// Which runs a page is to have.
+/// A query for a page of runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Runs {
-    /// None that was created before this time.
+    /// No runs that were created before this time.
     pub after: Option<Timestamp>,
-    /// None that was created after this time.
+    /// No runs that were created after this time.
     pub before: Option<Timestamp>,
-    /// Only those before this one in the list.
+    /// Only runs after this one in the list, which is newest first.
     pub cursor: Option<RunId>,
-    /// At most so many.
+    /// The largest number of runs to return.
     pub limit: usize,
 }
 
@@ -463,7 +464,7 @@ const RANGE: Statement = Statement::read(
     "SELECT VALUE record::id(id)[1] FROM batch_export_run:[$export, $low]..=[$export, $high];",
 );
 
-/// Runs of an export, the newest first.
+/// Runs of an export, newest first.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -506,12 +507,12 @@ pub(super) fn created(run: RunId) -> Option<Timestamp> {
     Some(Timestamp::from_micros(millis.saturating_mul(1_000)))
 }
 
-/// The first id of a millisecond.
+/// The lowest id of a millisecond.
 pub(super) fn first_of(millis: i64) -> Uuid {
     Uuid::from_u128(u128::try_from(millis).unwrap_or(0) << 80)
 }
 
-/// The last one.
+/// The highest id of a millisecond.
 pub(super) fn last_of(millis: i64) -> Uuid {
     Uuid::from_u128(first_of(millis).as_u128() | ((1 << 80) - 1))
 }

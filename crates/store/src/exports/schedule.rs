@@ -1,12 +1,12 @@
-//! How far the schedule of each export has come, and which arrivals the next
-//! interval begins after.
+//! The state of the schedule of each export, and the arrival number after which the next
+//! interval begins.
 //!
 //! | table | id | holds |
 //! |---|---|---|
 //! | `batch_export_state` | export | the end of the last interval, its mark, its cadence, where a pause began and what backfills take of it |
 //!
-//! Only the engine of exports writes them, each time from what it read: two
-//! decisions about one interval cannot both be made.
+//! Only the engine of exports writes these records. Each write names the state that it
+//! was computed from, so that two decisions about one interval cannot both be stored.
 
 use std::collections::HashMap;
 
@@ -21,20 +21,20 @@ use crate::error::is_done;
 use crate::events::Except;
 use crate::{Result, Store};
 
-/// How far the schedule of an export has come.
+/// The state of the schedule of an export.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedule {
-    /// The end of the last interval that was dealt with.
+    /// The end of the last interval that was handled.
     pub last_end: Timestamp,
-    /// The last arrival number that belongs to it or to one before.
+    /// The last arrival number of that interval.
     pub mark: u64,
-    /// The name of its cadence at that time.
+    /// The name of the cadence of that interval.
     pub interval: String,
-    /// Where the intervals begin that a pause has left out since the last run.
+    /// The beginning of the intervals that were skipped by a pause since the last run.
     pub paused: Option<Paused>,
-    /// What the next run leaves to backfills, which make up for pauses.
+    /// Events that the next run leaves to backfills, which make up for pauses.
     pub left: Vec<Except>,
-    /// The newest of these backfills, also once that run is made.
+    /// The newest of these backfills, also after that run was created.
     pub noted: Option<BackfillId>,
 }
 
@@ -45,19 +45,20 @@ impl Schedule {
         Self { last_end, mark, interval, paused: None, left: Vec::new(), noted: None }
     }
 
-    /// Where begins what no run has, and no window has left out.
+    /// The end of the last interval that was handled before the pause, or of the last
+    /// handled interval when no pause has skipped intervals since the last run.
     #[must_use]
     pub fn begun(&self) -> Paused {
         self.paused.unwrap_or(Paused { end: self.last_end, mark: self.mark })
     }
 }
 
-/// Where a pause begins, for a schedule.
+/// The beginning of a pause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Paused {
-    /// The end of the last interval before it.
+    /// The end of the last interval before the pause.
     pub end: Timestamp,
-    /// The last arrival number that belongs to that interval or to one before.
+    /// The last arrival number of that interval.
     pub mark: u64,
 }
 
@@ -107,7 +108,7 @@ impl From<StoredSchedule> for Schedule {
 // One small record for each export.
 const ALL: Statement = Statement::read("export schedules", "SELECT * FROM batch_export_state;");
 
-/// How far the schedules of all exports of all organizations have come.
+/// The schedules of all exports of all organizations.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -116,8 +117,8 @@ pub async fn all(store: &Store) -> Result<HashMap<BatchExportId, Schedule>> {
     Ok(rows.into_iter().map(|row| (BatchExportId(row.uuid), row.into())).collect())
 }
 
-/// Moves the schedule of `$to.uuid` from `$from` on to `$to`. Part of the
-/// transactions that do so; one whose outcome is unknown can be repeated.
+/// Moves the schedule of `$to.uuid` from `$from` to `$to`. Used by the transactions that
+/// do this. Idempotent.
 macro_rules! move_schedule {
     () => {
         "LET $home = (SELECT VALUE uuid FROM ONLY type::record('batch_export', $to.uuid));
@@ -137,8 +138,8 @@ pub(super) use move_schedule;
 const ADVANCE: Statement =
     Statement::write("export schedule", concat!("BEGIN;", move_schedule!(), "COMMIT;"));
 
-/// Moves a schedule on without a run. `false`: it is not where it was when
-/// `before` was read, or the export is gone.
+/// Moves a schedule on without a run. `false`: the schedule is not `before` any more, or
+/// the export is deleted.
 ///
 /// # Errors
 /// Any failure of the store.

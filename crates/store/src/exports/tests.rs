@@ -22,7 +22,7 @@ async fn store() -> Store {
     Store::open(&Location::Memory, Settings::default()).await.unwrap()
 }
 
-/// An export without the organization around it.
+/// An export without its organization.
 async fn export(store: &Store) -> ExportRow {
     let row = ExportRow {
         id: BatchExportId(ids::time_ordered(at(0))),
@@ -98,7 +98,7 @@ fn schedule(seconds: i64, mark: u64) -> Schedule {
     Schedule::new(at(seconds), mark, "hour".to_owned())
 }
 
-/// Creates a run as the schedule does, from the beginning of its interval on.
+/// Creates a run as the schedule does, from the beginning of its interval.
 async fn create_run(store: &Store, row: &RunRow) {
     let (export, end) = (row.run.batch_export, row.run.data_interval_end);
     let present = schedule::all(store).await.unwrap().remove(&export);
@@ -117,7 +117,7 @@ async fn an_interval_has_one_run() {
     assert!(!schedule::advance(&store, export.id, None, &one).await.unwrap());
     let first = run(&export, 3600);
     assert!(runs::create(&store, &first, &zero, &one).await.unwrap());
-    // From what was read before.
+    // With an outdated schedule.
     assert!(!runs::create(&store, &run(&export, 7200), &zero, &two).await.unwrap());
     assert_eq!(schedule::all(&store).await.unwrap()[&export.id], one);
     assert_eq!(runs::row(&store, export.id, first.run.id).await.unwrap(), Some(first.clone()));
@@ -205,7 +205,7 @@ async fn lines_of_a_run_are_bounded_and_found() {
     }
     let fault = line(&two, 5, LogLevel::Error, "Connection refused");
     logs::add(&store, &fault, 0).await.unwrap();
-    // Once more, after an unknown outcome.
+    // Once more, as after an unknown outcome.
     logs::add(&store, &fault, 0).await.unwrap();
     for n in 0..LINES + 5 {
         let line = line(&one, 10, LogLevel::Info, &format!("line {n}"));
@@ -393,13 +393,13 @@ async fn what_is_old_is_forgotten() {
     forget(&store, &stored, at(27 * 86_400), at(40 * 86_400)).await.unwrap();
     let all = Runs { limit: 100, ..Runs::default() };
     rows.reverse();
-    // The newest stay.
+    // The newest runs stay.
     assert_eq!(runs::page(&store, export.id, all).await.unwrap(), rows[..RECENT_RUNS]);
     let lines = logs::page(&store, export.id, None, Logs { limit: 100, ..Logs::default() });
     assert_eq!(lines.await.unwrap().len(), 2);
 }
 
-/// How many records a table of exports has.
+/// The number of records of a table of exports.
 async fn records(store: &Store, table: &str) -> usize {
     const ALL: Statement = Statement::read("test", "SELECT VALUE id FROM type::table($table);");
     let vars = bind! { table: table.to_owned() };
@@ -434,11 +434,11 @@ async fn a_deleted_export_is_gone_at_once_and_its_runs_soon() {
     let active = runs::active(&store).await.unwrap();
     assert!(active.len() == 30 && active.iter().all(|row| row.run.batch_export == stays.id));
     assert_eq!(backfills::active(&store).await.unwrap().len(), 1);
-    // Its runs have ended for those who work on them.
+    // The runs of the deleted export have ended, so no line is added.
     let late = line(&run(&gone, 1), 1);
     logs::add(&store, &late, 1).await.unwrap();
 
-    // The clock was set back since.
+    // The clock was set back meanwhile.
     sweep(&store, at(10 * 86_400)).await.unwrap();
     for (table, left) in [
         ("batch_export_run", 30),
@@ -463,7 +463,7 @@ async fn an_export_that_cannot_be_removed_holds_up_no_other() {
         ids.push(gone.id.0);
     }
     ids.sort_unstable();
-    // The first one that is swept.
+    // The first export that is removed.
     let stuck = Statement::write(
         "test",
         "DEFINE EVENT stuck ON TABLE batch_export_run
@@ -499,7 +499,7 @@ async fn busy_runs_do_not_hold_up_who_ends_them() {
         busy.spawn(async move {
             let id = row.run.id;
             let mut steps = 0;
-            // Until the run is gone, as the engine does.
+            // Until the run has ended, as the engine does.
             while runs::step(&store, row.run.batch_export, id, &progress(Status::Running, 1), at(1))
                 .await
                 .unwrap()
@@ -519,7 +519,7 @@ async fn busy_runs_do_not_hold_up_who_ends_them() {
     while begun.load(Ordering::Relaxed) < 8 {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    // By what the runs do meanwhile and not by the clock: a busy machine slows down both.
+    // Measured in steps of the runs and not in time: a busy machine slows down both.
     let steps = || done.load(Ordering::Relaxed);
     let before = steps();
     assert!(backfills::cancel(&store, PROJECT, export.id, id, at(5), &[]).await.unwrap());

@@ -1,4 +1,4 @@
-//! Jobs of plugins that wait to be run: started by hand, or by plugins.
+//! Jobs of plugins that wait to be run. Users or plugins start them.
 
 use std::collections::HashMap;
 
@@ -13,24 +13,24 @@ use crate::bind::bind;
 use crate::db::Statement;
 use crate::{Result, Store, lists};
 
-/// A job that is to be run.
+/// A job that waits to be run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobRow {
-    /// Id, in order of time.
+    /// Id. The order of ids is the order of creation.
     pub id: Uuid,
     /// The config.
     pub config: PluginConfigId,
     /// The name of the job.
     pub kind: String,
-    /// What it gets, as JSON.
+    /// The payload of the job, as JSON.
     pub payload: String,
-    /// When it was asked for.
+    /// When it was started.
     pub created_at: Timestamp,
-    /// When it is to be run; none: at once.
+    /// When it is to be run; `None`: immediately.
     pub run_at: Option<Timestamp>,
 }
 
-/// A job whose time has come.
+/// A job that is due.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DueJob {
     /// The project of its config.
@@ -64,8 +64,8 @@ impl From<StoredJob> for DueJob {
     }
 }
 
-// It writes the config's record, so that it collides with its deletion and with
-// other jobs: none is left behind, and none overlooks another.
+// Writing the config's record makes this conflict with its deletion and with other new
+// jobs. So no job is left behind, and all jobs are counted.
 const ADD: Statement = Statement::write(
     "plugin configs add job",
     concat!(
@@ -87,8 +87,8 @@ const ADD: Statement = Statement::write(
     ),
 );
 
-/// Notes a job of a config of this project that is to be run. At most `most` of a
-/// config may wait. One that a plugin starts has no entry in the activity log.
+/// Stores a job of a config of this project. At most `most` jobs of a config may wait. A
+/// job that a plugin starts has no audit entry.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -123,12 +123,12 @@ const DUE: Statement = Statement::read(
     "SELECT config, record::id(id)[1] AS job FROM plugin_job_due:[0]..=[$now, ..];",
 );
 
-/// Jobs of one config that are looked at together: the others of the instance must
-/// not wait for all of them.
+/// The largest number of jobs of one config in one result of [`due`], so that other
+/// configs do not wait for all of them.
 const OF_CONFIG: usize = 4;
 
-/// Jobs of the instance that are to be run by now, at most `limit` of them and a few
-/// of each config, longest due first.
+/// The jobs of the instance that are due, longest due first: at most `limit`, and a few
+/// of each config.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -158,8 +158,8 @@ const REMOVE: Statement = Statement::read(
      COMMIT;",
 );
 
-/// Removes a job, of whatever project, because it was run. Removing what is gone
-/// does nothing.
+/// Removes a job that was run. Does not check the project. Does nothing when the job is
+/// already removed.
 ///
 /// # Errors
 /// Any failure of the store.

@@ -1,4 +1,4 @@
-//! The forms of configs and of what stands beside them, as stored.
+//! The stored forms of configs, and of their attachments and pointers.
 
 use surrealdb::types::SurrealValue;
 use uuid::Uuid;
@@ -8,7 +8,7 @@ use weir_model::{OrganizationId, PluginConfigId, PluginId, ProjectId, Timestamp}
 /// A config as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigRow {
-    /// Id.
+    /// Id of the config.
     pub id: PluginConfigId,
     /// The organization of the project.
     pub organization: OrganizationId,
@@ -18,50 +18,50 @@ pub struct ConfigRow {
     pub plugin: PluginId,
     /// Whether it is to be run.
     pub enabled: bool,
-    /// Where it stands among the others of its project.
+    /// Its position among the configs of its project.
     pub order: i64,
     /// The values of its settings without secrets, as JSON.
     pub values: String,
-    /// The values of its secret settings, sealed; none: it has none.
+    /// The values of its secret settings, sealed; `None`: it has none.
     pub secrets: Option<String>,
     /// The names of the settings in `secrets`.
     pub secret_keys: Vec<String>,
-    /// What is attached to it, in order of the keys.
+    /// Its attachments, in order of their keys.
     pub attachments: Vec<AttachmentRow>,
-    /// A name of its own.
+    /// Its own name.
     pub name: Option<String>,
-    /// A description of its own.
+    /// Its own description.
     pub description: Option<String>,
     /// Whether it is hidden from the list.
     pub deleted: bool,
-    /// What becomes of events for which it cannot be run; none: what is usual for the
+    /// The policy for events when the plugin cannot run; `None`: the default of the
     /// plugin.
     pub on_failure: Option<OnFailure>,
     /// When it was created.
     pub created_at: Timestamp,
     /// When it was last changed.
     pub updated_at: Timestamp,
-    /// Another one after every change: whoever changes the config says which one
-    /// was read.
+    /// A new value after every change. A caller that changes the config names the
+    /// revision that it read.
     pub revision: Uuid,
-    /// What the address of its code for visited pages has in it. Never changes.
+    /// The token in the URL of its code for visited pages. Never changes.
     pub web_token: String,
 }
 
 /// An attachment without its contents.
 #[derive(Debug, Clone, PartialEq, Eq, SurrealValue)]
 pub struct AttachmentRow {
-    /// Another one after every change of the contents.
+    /// A new value after every change of the contents.
     pub uid: Uuid,
-    /// The setting that it is the value of.
+    /// The key of the setting whose value it is.
     pub key: String,
-    /// Name of the file.
+    /// Name of the uploaded file.
     pub name: String,
     /// Media type.
     pub media_type: String,
-    /// Bytes.
+    /// Size in bytes.
     pub size: i64,
-    /// Whether the plugin called it a secret when it was attached.
+    /// Whether the plugin declared the setting as secret when the file was attached.
     pub secret: bool,
 }
 
@@ -74,7 +74,7 @@ pub struct Contents {
     pub sealed: String,
 }
 
-/// That a config uses a plugin.
+/// The use of a plugin by a config.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Use {
     /// The config.
@@ -87,33 +87,33 @@ pub struct Use {
     pub project: ProjectId,
     /// Whether the config is enabled.
     pub enabled: bool,
-    /// Whether the config is hidden. Such a one makes no plugin visible.
+    /// Whether the config is hidden. A hidden config makes no plugin visible.
     pub deleted: bool,
 }
 
-/// What sorting needs of a config.
+/// The fields of a config that sorting needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Position {
     /// The config.
     pub id: PluginConfigId,
     /// Its plugin.
     pub plugin: PluginId,
-    /// Where it stands.
+    /// Its position.
     pub order: i64,
     /// Whether it is hidden from the list.
     pub deleted: bool,
 }
 
-/// A new place of a config in the order.
+/// A new position of a config.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Move {
     /// The config.
     pub id: PluginConfigId,
-    /// Where it is to stand.
+    /// The new position.
     pub order: i64,
     /// Its revision when it was read.
     pub before: Uuid,
-    /// Its revision from now on.
+    /// Its revision after the move.
     pub after: Uuid,
 }
 

@@ -1,16 +1,16 @@
-//! Telling whoever runs plugins that what is enabled has changed.
+//! Notifying the tasks that run plugins of changes of the enabled plugins and configs.
 
 use tokio::sync::broadcast::{self, Receiver, Sender};
 use weir_model::{PluginId, ProjectId};
 
 use crate::Store;
 
-/// Changes that a reader may be behind by. One that is further behind is told so,
-/// and reads all again.
+/// The number of notifications that a receiver may be behind. A receiver that is further
+/// behind gets an error, and reads everything again.
 const BEHIND: usize = 1024;
 
-/// That what is enabled may have changed. It is told after every write, also one
-/// whose outcome nobody knows: reading again does no harm.
+/// A notification that enabled plugins or configs may have changed. It is sent after
+/// every write, even if the outcome is unknown: reading again does no harm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PluginChange {
     /// Configs of this project.
@@ -19,7 +19,7 @@ pub enum PluginChange {
     Plugin(PluginId),
 }
 
-/// Tells changes within this process. Clones tell the same readers.
+/// Sends notifications within this process. Clones share the receivers.
 #[derive(Debug, Clone)]
 pub(crate) struct Teller(Sender<PluginChange>);
 
@@ -30,8 +30,8 @@ impl Default for Teller {
 }
 
 impl Teller {
-    /// What tells of these changes once it is dropped. A transaction holds it, so
-    /// that they are told when it has ended, whether its caller still waits or not.
+    /// A guard that sends these notifications when it is dropped. A transaction holds it,
+    /// so that they are sent when it has ended, even if its caller was dropped.
     pub(crate) fn telling(&self, changes: Vec<PluginChange>) -> Telling {
         Telling { sender: self.0.clone(), changes }
     }
@@ -46,21 +46,21 @@ pub(crate) struct Telling {
 impl Drop for Telling {
     fn drop(&mut self) {
         for change in self.changes.drain(..) {
-            // Nobody listens where nothing runs.
+            // There are no receivers when no plugins run.
             let _ = self.sender.send(change);
         }
     }
 }
 
 impl Store {
-    /// Changes of configs and plugins from now on, made through this store or a
-    /// clone of it.
+    /// A receiver of changes that are made from now on through this store or a clone of
+    /// it.
     #[must_use]
     pub fn plugin_changes(&self) -> Receiver<PluginChange> {
         self.plugin_changes.0.subscribe()
     }
 
-    /// What tells of a change of one project's configs when it is dropped.
+    /// A guard that sends a notification about one project's configs when it is dropped.
     pub(crate) fn telling_of(&self, project: ProjectId) -> Telling {
         self.plugin_changes.telling(vec![PluginChange::Project(project)])
     }

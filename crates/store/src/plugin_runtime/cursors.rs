@@ -1,4 +1,4 @@
-//! How far the deliveries of each config have come.
+//! The position of the deliveries of each config.
 
 use surrealdb::types::SurrealValue;
 use weir_model::{PluginConfigId, ProjectId, Timestamp};
@@ -9,16 +9,16 @@ use crate::db::Statement;
 use crate::error::is_done;
 use crate::{Result, Store};
 
-/// How far the deliveries of a config have come.
+/// The position of the deliveries of a config.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cursor {
     /// The config.
     pub config: PluginConfigId,
-    /// The arrival number of the last event that was dealt with.
+    /// The arrival number of the last event that was handled.
     pub after: u64,
-    /// How often what comes next was tried in vain.
+    /// The number of failed attempts of the next delivery.
     pub tries: u32,
-    /// When it was first tried in vain.
+    /// When the first of these attempts failed.
     pub failed_since: Option<Timestamp>,
 }
 
@@ -32,8 +32,8 @@ struct Stored {
 const GET: Statement =
     Statement::read("plugin cursor", "SELECT * FROM type::record('plugin_cursor', $config);");
 
-/// How far the deliveries of a config have come; `None`: there were none yet. Of
-/// whatever project.
+/// The position of the deliveries of a config; `None`: there were none yet. Does not
+/// check the project.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -61,8 +61,8 @@ const SAVE: Statement = Statement::write(
     ),
 );
 
-/// Notes how far the deliveries of a config of this project have come. `false`: the
-/// config is gone, and nothing was written.
+/// Stores the position of the deliveries of a config of this project. `false`: the config
+/// is deleted, and nothing was written.
 ///
 /// # Errors
 /// Any failure of the store.

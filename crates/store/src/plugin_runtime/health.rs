@@ -1,5 +1,4 @@
-//! How it goes with each config: what was counted, hour by hour, and the last
-//! fault.
+//! The health of each config: counts per hour, and the last fault.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,53 +11,53 @@ use crate::bind::bind;
 use crate::db::Statement;
 use crate::{Result, Store};
 
-/// Hours that counts are kept for.
+/// Hours for which counts are kept.
 const HOURS: i64 = 8 * 24;
 /// Longest message, in bytes.
 const MESSAGE: usize = 2_000;
 /// Longest sample, in bytes.
 const SAMPLE: usize = 4_096;
 
-/// What happened with a config since the last note.
+/// Counts and the last fault of a config since the last note.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
     /// The config.
     pub config: PluginConfigId,
     /// Its project.
     pub project: ProjectId,
-    /// The hour that it happened in, since 1970.
+    /// The hour of the events, in hours since 1970.
     pub hour: i64,
-    /// Events that it went well with.
+    /// Number of events that succeeded.
     pub succeeded: u64,
-    /// Events that it went wrong with.
+    /// Number of events that failed.
     pub failed: u64,
-    /// Events that it dropped, and meant to.
+    /// Number of events that the plugin dropped on purpose.
     pub dropped: u64,
     /// The last fault, if there was one, and the revision of the config that failed.
     pub fault: Option<(Uuid, Fault)>,
 }
 
-/// What went wrong with a config.
+/// A failure of a config.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// What, for people.
+    /// The reason, as a sentence for people.
     pub message: String,
-    /// When.
+    /// When it happened.
     pub at: Timestamp,
-    /// The event as JSON text, cut where it is long.
+    /// The event as JSON text, cut when it is long.
     pub sample: Option<String>,
 }
 
-/// How it goes with a config.
+/// The health of a config.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Health {
-    /// The last fault since it was changed.
+    /// The last fault since the config was changed.
     pub fault: Option<Fault>,
-    /// Events that it went well with.
+    /// Number of events that succeeded.
     pub succeeded: u64,
-    /// Events that it went wrong with.
+    /// Number of events that failed.
     pub failed: u64,
-    /// Events that it dropped.
+    /// Number of events that the plugin dropped.
     pub dropped: u64,
 }
 
@@ -115,10 +114,10 @@ fn int(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
-// A second run after a lost answer finds the id of its notes. A note that comes late
-// does not hide why a config was disabled; it may still tell the event. What failed
-// before the config was changed is not held against it: the revision tells, because
-// what ran before the change may fail at any time after it.
+// A retry after a lost answer finds the id of its notes. A late note must not replace the
+// reason why a config was disabled, but may add the sample of the event. A fault from
+// before a change of the config is ignored. The revision shows this and not the time,
+// because events from before the change may fail at any time after it.
 const NOTE: Statement = Statement::write(
     "plugin health note",
     concat!(
@@ -156,9 +155,8 @@ const NOTE: Statement = Statement::write(
     ),
 );
 
-/// Adds what happened with configs, and puts faults in the places of older ones; of a
-/// config that is disabled the older one stays. What is about a config that is gone,
-/// or of another project, is left out.
+/// Adds counts and replaces faults by newer ones. A disabled config keeps its fault.
+/// Notes about configs that are deleted or of another project are skipped.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -175,7 +173,7 @@ pub async fn note(store: &Store, notes: &[Note]) -> Result<()> {
     store.db.run(NOTE, vars).await.map(drop)
 }
 
-/// The notes about one config as one.
+/// Merges the notes about one config.
 fn united(notes: &[&Note]) -> Option<StoredNote> {
     let last = notes.last()?;
     let faults = notes.iter().filter_map(|note| note.fault.as_ref());
@@ -220,8 +218,8 @@ const HEALTH: Statement = Statement::read(
      });",
 );
 
-/// How it goes with configs, of whatever project, counted from the hour
-/// `since_hour` on.
+/// The health of configs, counted from the hour `since_hour` on. Does not check the
+/// project.
 ///
 /// # Errors
 /// Any failure of the store.

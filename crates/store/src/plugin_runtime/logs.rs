@@ -1,6 +1,6 @@
-//! What plugins, and the service about them, write into logs.
+//! Log lines of plugins, and of the service about plugins.
 //!
-//! Numbers of lines are dense, so the newest ones are a narrow range.
+//! Numbers of lines are dense, so the newest lines are a narrow range.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -15,12 +15,12 @@ use crate::bind::bind;
 use crate::db::Statement;
 use crate::{Error, Result, Store};
 
-/// Lines that are kept of a config.
+/// The number of lines that are kept of a config.
 pub const LINES: usize = 1_000;
 /// Longest message, in bytes.
 const MESSAGE: usize = 2_000;
 
-/// What tells the lines of this process from those of another.
+/// Distinguishes the lines of this process from those of others.
 static PROCESS: LazyLock<Uuid> = LazyLock::new(Uuid::new_v4);
 
 /// A line.
@@ -28,20 +28,20 @@ static PROCESS: LazyLock<Uuid> = LazyLock::new(Uuid::new_v4);
 pub struct Line {
     /// The config that it is about.
     pub config: PluginConfigId,
-    /// When.
+    /// When it was written.
     pub at: Timestamp,
-    /// Who wrote it.
+    /// The kind of writer.
     pub source: LogSource,
-    /// How grave.
+    /// The severity.
     pub level: LogLevel,
-    /// What, for people.
+    /// The text, for people.
     pub message: String,
 }
 
 /// A line that was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Logged {
-    /// Id.
+    /// Id of the line.
     pub id: Uuid,
     /// The process that wrote it.
     pub process: Uuid,
@@ -66,7 +66,7 @@ struct StoredLog {
     lines: Vec<StoredLine>,
 }
 
-// A second run after a lost answer finds the id of its lines in the head.
+// A retry after a lost answer finds the id of its lines in the head.
 const APPEND: Statement = Statement::write(
     "plugin log append",
     concat!(
@@ -104,8 +104,8 @@ const APPEND: Statement = Statement::write(
     ),
 );
 
-/// Writes lines, of whatever projects, in the order given. Of a config the newest
-/// thousand are kept; those of one that is gone are not written.
+/// Appends lines of any projects in the given order. The newest thousand of a config are
+/// kept. Lines of deleted configs are skipped.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -157,8 +157,8 @@ const RANGE: Statement = Statement::read(
     "SELECT * FROM plugin_log:[$config, $from]..=[$config, $to];",
 );
 
-/// Lines of a config, newest first: `limit` of them, after leaving out the `offset`
-/// newest, and how many there are in all. Of whatever project.
+/// Lines of a config, newest first: `limit` of them after the `offset` newest, and the
+/// number of all lines. Does not check the project.
 ///
 /// # Errors
 /// Any failure of the store.

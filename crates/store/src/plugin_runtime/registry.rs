@@ -1,8 +1,9 @@
-//! What is enabled: in which projects, and what running it needs.
+//! The enabled configs: in which projects they are, and the data that running them needs.
 //!
 //! A config runs while it is enabled and not hidden, its organization may configure
-//! plugins, and its plugin is there (PLG-4). A plugin that is no longer offered to
-//! all runs on where it is configured: the config makes it visible there.
+//! plugins, and its plugin exists (PLG-4). A plugin that is no longer offered to all
+//! organizations keeps running where it is configured, because the config makes it
+//! visible there.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -16,26 +17,25 @@ use crate::plugin_configs::{self as configs, ConfigRow};
 use crate::plugins::{self, PluginRow};
 use crate::{Result, Store, organizations};
 
-/// A config that is enabled, with its plugin.
+/// An enabled config with its plugin.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Enabled {
     /// The config.
     pub config: ConfigRow,
     /// Its plugin.
     pub plugin: PluginRow,
-    /// The plugin's source files, from name to text, without those of pages.
+    /// The plugin's source files by name, without those of pages.
     pub files: BTreeMap<String, String>,
 }
 
-// A table scan, of what sorting needs: one small record for each config.
+// A table scan of the pointers: one small record for each config.
 const PROJECTS: Statement = Statement::read(
     "plugin registry projects",
     "SELECT VALUE record::id(id)[0] FROM project_plugin_config
      WHERE enabled = true AND deleted = false;",
 );
 
-/// The projects of the instance that have an enabled config, also where nothing of
-/// it runs.
+/// The projects of the instance that have an enabled config, even if none of them runs.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -59,7 +59,7 @@ const OF_PROJECT: Statement = Statement::read(
      WHERE enabled = true AND deleted = false;",
 );
 
-/// The configs of a project that run with their plugins, in the order of its list.
+/// The running configs of a project with their plugins, in the order of the list.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -79,12 +79,12 @@ pub async fn running(store: &Store, project: ProjectId) -> Result<Vec<(ConfigRow
     let plugins = plugins::rows(store, &used).await?;
     let plugins: HashMap<PluginId, PluginRow> =
         plugins.into_iter().map(|row| (row.id, row)).collect();
-    // The places may be older than the records.
+    // The pointers may be older than the records.
     let runs = found.into_iter().filter(|row| row.enabled && !row.deleted);
     Ok(runs.filter_map(|row| plugins.get(&row.plugin).cloned().map(|of| (row, of))).collect())
 }
 
-/// What runs in a project, in the order of its list.
+/// The running configs of a project with their source, in the order of the list.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -115,8 +115,8 @@ pub async fn source(store: &Store, plugin: PluginId) -> Result<BTreeMap<String, 
     Ok(files)
 }
 
-/// The configs of a project that run and whose plugins have code for visited pages,
-/// in the order of its list.
+/// The running configs of a project whose plugins have code for visited pages, in the
+/// order of the list.
 ///
 /// # Errors
 /// Any failure of the store.

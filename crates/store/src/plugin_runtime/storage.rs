@@ -1,4 +1,4 @@
-//! What plugins store: values by key, of each config its own.
+//! The storage of plugins: values by key, separate for each config.
 
 use uuid::Uuid;
 use weir_model::{PluginConfigId, ProjectId};
@@ -11,20 +11,20 @@ use crate::{Error, Result, Store};
 
 /// Longest key, in characters.
 pub const KEY_MAX: usize = 200;
-/// How often an increment is worked out anew when somebody else was faster.
+/// Attempts of an increment, which is computed again when another call changed the value.
 const TRIES: u32 = 16;
 
-/// How much a config may store.
+/// The largest size of the storage of a config.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// Keys.
+    /// Number of keys.
     pub keys: u32,
     /// Bytes of all keys and values.
     pub bytes: u32,
 }
 
 impl Bounds {
-    /// What a config may store: a thousand keys and 1 MiB.
+    /// The default: a thousand keys and 1 MiB.
     pub const USUAL: Self = Self { keys: 1_000, bytes: 1 << 20 };
 }
 
@@ -39,7 +39,7 @@ const GET: Statement = Statement::read(
     "SELECT VALUE text FROM type::record('plugin_storage', [$config, $key]);",
 );
 
-/// The value of a key, as JSON text. Of whatever project.
+/// The value of a key, as JSON text. Does not check the project.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -48,9 +48,8 @@ pub async fn get(store: &Store, config: PluginConfigId, key: &str) -> Result<Opt
     store.db.run(GET, vars).await?.row(0)
 }
 
-/// Puts the text `$text` of `$size` bytes at `$key`, in the place of `$row`. Throws
-/// `full` beyond the bounds. Of two that come at once one collides with the other
-/// at the size.
+/// Replaces `$row` by the text `$text` of `$size` bytes at `$key`. Throws `full` beyond
+/// the bounds. Two concurrent ones conflict at the record of the size.
 macro_rules! put {
     () => {
         concat!(
@@ -81,8 +80,8 @@ const SET: Statement = Statement::write(
     ),
 );
 
-/// Stores a value, a JSON text. `false`: that would be more than `bounds` allow, or
-/// the key is too long, or the config is gone; nothing was written.
+/// Stores a value as JSON text. `false`: `bounds` would be exceeded, or the key is too
+/// long, or the config is deleted. Nothing was written.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -122,7 +121,7 @@ const REMOVE: Statement = Statement::read(
      COMMIT;",
 );
 
-/// Removes the value of a key; nothing happens where there is none. Of whatever
+/// Removes the value of a key. Does nothing when there is none. Does not check the
 /// project.
 ///
 /// # Errors
@@ -132,7 +131,7 @@ pub async fn remove(store: &Store, config: PluginConfigId, key: &str) -> Result<
     store.db.run(REMOVE, vars).await.map(drop)
 }
 
-// A second run after a lost answer finds its own write.
+// A retry after a lost answer finds its own write.
 const REPLACE: Statement = Statement::write(
     "plugin storage replace",
     concat!(
@@ -148,12 +147,12 @@ const REPLACE: Statement = Statement::write(
     ),
 );
 
-/// Adds `by` to the number at a key, and gives what it is then. What is no whole
-/// number counts as 0. Of whatever project, within [`Bounds::USUAL`].
+/// Adds `by` to the number at a key, and returns the sum. A value that is not an integer
+/// counts as 0. Does not check the project. The bounds are [`Bounds::USUAL`].
 ///
 /// # Errors
-/// [`Error::Refused`] when there is no room for another key, the key is too long or
-/// the config is gone; [`Error::Conflict`]; any other failure of the store.
+/// [`Error::Refused`] when the bounds would be exceeded, the key is too long or the
+/// config is deleted; [`Error::Conflict`]; any other failure of the store.
 pub async fn increment(store: &Store, config: PluginConfigId, key: &str, by: i64) -> Result<i64> {
     let refused =
         |reason: &str| Error::Refused { statement: REPLACE.name, reason: reason.to_owned() };

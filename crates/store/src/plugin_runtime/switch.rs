@@ -1,4 +1,4 @@
-//! Disabling a config because it keeps failing: by the service itself.
+//! Disabling a config automatically because it keeps failing.
 
 use weir_model::Timestamp;
 use weir_model::activity::Entry;
@@ -13,8 +13,8 @@ use crate::mail::{self, MailRow, write_mails};
 use crate::plugin_configs::ConfigRow;
 use crate::{Result, Store};
 
-// A second run after a lost answer finds its own revision. Another one than the config
-// had when it failed: it was changed since, and may work.
+// A retry after a lost answer finds its own revision. If the revision is neither its own
+// nor the one that failed, the config was changed since, and may work now.
 const SWITCH_OFF: Statement = Statement::write(
     "plugin config switch off",
     concat!(
@@ -45,9 +45,9 @@ const SWITCH_OFF: Statement = Statement::write(
     ),
 );
 
-/// Disables a config that `failed`, and puts `message` in the place of its fault, whose
-/// sample stays. `false`: it is disabled already, was changed since, or is gone, and
-/// nothing was written.
+/// Disables the config `failed`, and replaces the message of its last fault by `message`.
+/// The sample of the fault stays. `false`: the config is disabled already, was changed
+/// since, or is deleted. Nothing was written then.
 ///
 /// # Errors
 /// Any failure of the store.

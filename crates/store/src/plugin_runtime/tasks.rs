@@ -1,4 +1,4 @@
-//! When the scheduled tasks of each config last ran.
+//! The times at which the scheduled tasks of each config last ran.
 
 use weir_model::{PluginConfigId, ProjectId, Timestamp};
 
@@ -13,7 +13,7 @@ const LAST: Statement = Statement::read(
     "SELECT VALUE ran_at FROM type::record('plugin_task', [$config, $task]);",
 );
 
-/// When a task of a config last ran. Of whatever project.
+/// When a task of a config last ran. Does not check the project.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -43,7 +43,7 @@ const SAVE: Statement = Statement::write(
     ),
 );
 
-/// Notes that a task of a config of this project ran. `false`: the config is gone,
+/// Stores when a task of a config of this project ran. `false`: the config is deleted,
 /// and nothing was written.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! What running plugins keeps, on a store in memory.
+//! Data of running plugins, on a store in memory.
 
 use surrealdb::types::SurrealValue;
 use uuid::Uuid;
@@ -113,7 +113,7 @@ async fn put(store: &Store, row: &ConfigRow) {
     assert_eq!(made, Created::Yes);
 }
 
-/// A note of the config as it was made.
+/// A note about the config as it was created.
 fn note(hour: i64, succeeded: u64, failed: u64, fault: Option<Fault>) -> Note {
     let fault = fault.map(|fault| (config(7, 1, 1).revision, fault));
     Note { config: CONFIG, project: PROJECT, hour, succeeded, failed, dropped: 1, fault }
@@ -214,7 +214,7 @@ async fn counts_add_up_and_the_last_fault_stays() {
     assert_eq!(all.fault, Some(fault("newer", 2)));
     assert_eq!(health(1_001).await.succeeded, 9);
 
-    // Old ones go, and a change of the config forgets the fault.
+    // Old counts are removed, and a change of the config clears the fault.
     health::note(&store, &[note(1_001 + 192, 1, 0, None)]).await.unwrap();
     assert_eq!(health(0).await.succeeded, 1);
     let before = config(7, 1, 1);
@@ -257,7 +257,7 @@ async fn what_keeps_failing_is_switched_off_once() {
     assert!(registry::enabled_of(&store, PROJECT).await.unwrap().is_empty());
     let health = health::health(&store, &[CONFIG], 0).await.unwrap();
     assert_eq!(health[&CONFIG].fault.as_ref().unwrap().message, "too often");
-    // What failed meanwhile and is told late does not hide why.
+    // A late note about a fault does not replace the reason.
     health::note(&store, &[note(1, 0, 3, Some(fault("no tea", 10)))]).await.unwrap();
     let health = health::health(&store, &[CONFIG], 0).await.unwrap();
     assert_eq!(health[&CONFIG].failed, 3);
@@ -275,13 +275,13 @@ async fn a_fault_from_before_a_change_is_not_told_after_it() {
     let before = config(7, 1, 1);
     let after = ConfigRow { revision: Uuid::from_u128(8), updated_at: at(5), ..before.clone() };
     configs::update(&store, &after, before.revision, &[], &[], 20, &[]).await.unwrap();
-    // What ran before the change failed after it.
+    // An event from before the change failed after it.
     health::note(&store, &[note(1, 0, 1, Some(fault("late", 6)))]).await.unwrap();
     let health =
         async || health::health(&store, &[CONFIG], 0).await.unwrap().remove(&CONFIG).unwrap();
     let found = health().await;
     assert_eq!((found.failed, found.fault), (1, None));
-    // Nor does it switch the changed config off.
+    // It does not disable the changed config either.
     assert!(!switch_off(&store, &before, at(7), "too often", &[], &[]).await.unwrap());
     let new = Note { fault: Some((after.revision, fault("new", 4))), ..note(1, 0, 1, None) };
     health::note(&store, &[new]).await.unwrap();

@@ -1,5 +1,5 @@
-//! What was made of the source of a plugin: the code of its pages, and what is
-//! wrong with its files.
+//! Results of compiling the source of a plugin: the code of its pages, and the faults of
+//! its files.
 //!
 //! | table | id | holds |
 //! |---|---|---|
@@ -15,17 +15,16 @@ use crate::bind::bind;
 use crate::db::Statement;
 use crate::{Error, Result, Store};
 
-/// What was made of the source of a plugin.
+/// The result of compiling the source of a plugin.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Build {
     /// The module of its page in the app.
     pub frontend: Option<String>,
     /// The function for visited pages.
     pub site: Option<String>,
-    /// Its code for the server as it is run, in a form that only whoever compiles it
-    /// knows.
+    /// Its code for the server in the form that is run, which only the compiler knows.
     pub server: Option<String>,
-    /// What is wrong with its files, from the name of a file to a sentence.
+    /// The faults, from the name of a file to a sentence.
     pub faults: BTreeMap<String, String>,
 }
 
@@ -53,7 +52,7 @@ impl TryFrom<&Build> for Stored {
 const GET: Statement =
     Statement::read("plugin build", "SELECT * FROM type::record('plugin_build', $plugin);");
 
-/// What was made of the source of a plugin; nothing where nobody has looked at it.
+/// The result of compiling the source of a plugin; `None` when it was not compiled yet.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -70,7 +69,7 @@ pub async fn get(store: &Store, plugin: PluginId) -> Result<Option<Build>> {
     found.map(build).transpose()
 }
 
-// The texts stay where they are: they are long.
+// The texts are not read, because they are long.
 const WITH_SITE: Statement = Statement::read(
     "plugin builds with a site",
     "RETURN $plugins.map(|$plugin| {

@@ -1,4 +1,4 @@
-//! The form of plugins, as stored.
+//! The stored form of plugins.
 
 use serde_json::{Map, Value};
 use surrealdb::types::SurrealValue;
@@ -11,57 +11,57 @@ use crate::{Error, Result};
 /// A plugin as stored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PluginRow {
-    /// Id.
+    /// Id of the plugin.
     pub id: PluginId,
     /// The organization that it belongs to.
     pub organization: OrganizationId,
-    /// The group that it was made through.
+    /// The group that it was created in.
     pub created_group: Option<Group>,
-    /// Whether its capabilities come from its code.
+    /// Whether its capabilities were read from its code.
     pub is_analysed: bool,
     /// Where its code comes from.
     pub plugin_type: Option<PluginType>,
-    /// Name.
+    /// Display name.
     pub name: Option<String>,
     /// What it does.
     pub description: Option<String>,
-    /// The address of its code, without a token.
+    /// The URL of its code, without a token.
     pub url: Option<String>,
-    /// The token that opens the address, sealed.
+    /// The token with which its code is downloaded, sealed.
     pub private_token: Option<String>,
-    /// Address of its icon.
+    /// URL of its icon.
     pub icon: Option<String>,
-    /// What can be configured.
+    /// The schema of its settings.
     pub config_schema: Option<Map<String, Value>>,
     /// The version of its code.
     pub tag: Option<String>,
-    /// The newest version that is known of.
+    /// The newest known version.
     pub latest_tag: Option<String>,
-    /// When a newer version was last asked for.
+    /// When the host was last asked for a newer version.
     pub latest_tag_checked_at: Option<Timestamp>,
     /// Whether all organizations may use it.
     pub is_global: bool,
-    /// Whether they ever could: some may use it since.
+    /// Whether all organizations could ever use it. Some may still use it.
     pub was_global: bool,
-    /// What its code can do.
+    /// The capabilities of its code.
     pub capabilities: Option<Map<String, Value>>,
     /// Its metrics.
     pub metrics: Option<Map<String, Value>>,
-    /// Jobs that can be started by hand.
+    /// Jobs that users can start.
     pub public_jobs: Option<Map<String, Value>>,
     /// When it was created.
     pub created_at: Timestamp,
     /// When it or its source was last changed.
     pub updated_at: Timestamp,
-    /// Another one after every change: whoever changes the plugin says which one
-    /// was read.
+    /// A new value after every change. A caller that changes the plugin names the
+    /// revision that it read.
     pub revision: Uuid,
 }
 
 impl PluginRow {
-    /// The groups that show it: those that its capabilities belong to, and the one
-    /// that it was made through until somebody has looked at its code. One whose
-    /// code belongs to none stays there, else nobody could reach it any more.
+    /// The groups that show the plugin: those of its capabilities, and also the group
+    /// that it was created in until its code is analysed. A plugin whose code belongs to
+    /// no group stays in that group, because it would not be reachable otherwise.
     #[must_use]
     pub fn groups(&self) -> Vec<Group> {
         let held = |group: &Group| group.holds(self.capabilities.as_ref());
@@ -72,13 +72,13 @@ impl PluginRow {
     }
 }
 
-/// The record. Objects are JSON texts: their keys are anybody's.
+/// The record. Objects are stored as JSON text, because users choose their keys.
 #[derive(Debug, Clone, SurrealValue)]
 pub(super) struct Stored {
     number: i64,
     organization: Uuid,
     created_group: Option<String>,
-    // None of a plugin that was made before code was looked at.
+    // Missing for plugins that were created before code was analysed.
     is_analysed: Option<bool>,
     plugin_type: Option<String>,
     name: Option<String>,

@@ -1,4 +1,4 @@
-//! What is left of plugins once they are gone, on a store in memory.
+//! Deleted plugins leave no records, on a store in memory.
 
 use weir_model::{MembershipId, PluginConfigId, ProjectId, UserId};
 
@@ -56,7 +56,7 @@ fn plugin(number: i64, is_global: bool) -> PluginRow {
     }
 }
 
-/// A config that is gone by now.
+/// A config that is deleted by now.
 fn config() -> ConfigRow {
     ConfigRow {
         id: PluginConfigId(1),
@@ -98,13 +98,12 @@ const COUNTS: Statement = Statement::read(
      ];",
 );
 
-/// How many records each table has.
+/// The number of records of each table.
 async fn counts(store: &Store) -> Vec<i64> {
     store.db.run(COUNTS, bind! {}).await.unwrap().rows(0).unwrap()
 }
 
-/// A store with two plugins with source, of which the second one is offered to
-/// all.
+/// A store with two plugins with source. The second one is offered to all.
 async fn two() -> Store {
     let store = Store::open(&Location::Memory, Settings::default()).await.unwrap();
     organizations::create(&store, &organization(), &[]).await.unwrap();
@@ -135,7 +134,7 @@ fn groups_follow_the_code_once_it_was_looked_at() {
     assert_eq!(groups(&[], false), [Group::Destinations, Group::ImportApps]);
     assert_eq!(groups(&[], true), [Group::ImportApps]);
     assert_eq!(groups(&["onEvent"], true), [Group::Destinations]);
-    // It belongs to none of them.
+    // Its code belongs to no group.
     assert_eq!(groups(&["processEvent"], true), [Group::Destinations]);
 }
 
@@ -147,7 +146,7 @@ async fn what_was_made_of_source_reads_back() {
     assert_eq!(build::get(&store, PluginId(3)).await.unwrap(), None);
     let with_site = build::with_site(&store, &[PluginId(1), PluginId(3)]).await.unwrap();
     assert_eq!(with_site, [PluginId(1)].into());
-    // A change of the record alone leaves it.
+    // A change of the record alone does not change it.
     let row = rows(&store, &[PluginId(1)]).await.unwrap().remove(0);
     let after = PluginRow { revision: Uuid::from_u128(10), ..row.clone() };
     let mut changes = store.plugin_changes();
@@ -193,7 +192,7 @@ async fn an_organization_that_is_gone_leaves_nothing_either() {
     let mut changes = store.plugin_changes();
     organizations::delete(&store, HOME, UserId(Uuid::from_u128(2)), NOW, &[]).await.unwrap();
     assert_eq!(counts(&store).await, [0, 0, 0, 0, 0, 0]);
-    // Whoever runs them elsewhere hears of it.
+    // Tasks that run the plugins in other organizations are notified.
     for expected in [
         PluginChange::Project(ProjectId(1)),
         PluginChange::Plugin(PluginId(1)),

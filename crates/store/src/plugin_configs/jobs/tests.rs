@@ -1,4 +1,4 @@
-//! Jobs that wait, of a config that has what these statements look at.
+//! Waiting jobs, of a config that has only the fields that these statements read.
 
 use super::*;
 use crate::plugin_configs::delete;
@@ -35,7 +35,7 @@ fn job(id: u128, kind: &str) -> JobRow {
     }
 }
 
-/// What waits, in its order.
+/// The waiting jobs, in order.
 async fn waiting(store: &Store) -> Vec<(String, String, i64)> {
     let mut answer = store.db.run(WAITING, bind! {}).await.unwrap();
     let jobs: Vec<StoredJob> = answer.rows(0).unwrap();
@@ -49,7 +49,7 @@ fn expected(kind: &str) -> (String, String, i64) {
 #[tokio::test]
 async fn so_many_wait_oldest_first() {
     let store = store().await;
-    // The second run is that of an answer that was lost.
+    // The second one is a retry after a lost answer.
     for (id, kind) in [(2, "b"), (1, "a"), (2, "b")] {
         let added = add(&store, PROJECT, &job(id, kind), 2, &[]).await.unwrap();
         assert_eq!(added, Changed::Yes);
