@@ -1,7 +1,7 @@
-//! The columns of an export and how a row is made of an event or a person (EXP-12, EXP-14).
+//! The columns of an export, and the rows made of events and persons (EXP-12, EXP-14).
 //!
-//! What belongs here: sources of columns. What does not: which ones a destination
-//! has (its own module; `persons`), the language of queries (`weir-query`).
+//! What belongs here: sources of columns. What does not: the columns of each destination
+//! (its own module; `persons`), the query language (`weir-query`).
 
 use std::sync::Arc;
 
@@ -12,39 +12,39 @@ use crate::destination::Altered;
 use crate::query_row::QueryRow;
 use crate::rows::{Cell, Column, Kind, PersonRecord, Record};
 
-/// Bytes of a row. Without a query no event has so many.
+/// Upper bound of bytes in a row. Without a query, no event has this many.
 const ROW_BYTES: usize = 8 << 20;
 
-/// What is made of an event.
+/// The row of an event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Made {
-    /// A cell for each column, of the column's kind or null.
+    /// One cell for each column. It has the kind of the column or is null.
     pub cells: Vec<Cell>,
-    /// The first value that was left out because there was too much to be made.
+    /// The first value that was omitted because the row was too large.
     pub altered: Option<Altered>,
 }
 
-/// The condition of the query takes longer for an event than it may, so nobody knows
-/// whether the export has it.
+/// The condition of the query takes too long for an event, so it is unknown whether the
+/// export includes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooLong;
 
-/// Where a column's value comes from.
+/// The source of a column's value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Source {
     /// The event's id.
     Uuid,
-    /// Its name.
+    /// Name of the event.
     Event,
-    /// Whom it is about.
+    /// The distinct id of the event.
     DistinctId,
-    /// The project's number.
+    /// Number of the project.
     TeamId,
-    /// When it happened.
+    /// Time of the event.
     Timestamp,
-    /// When it was accepted.
+    /// When the event was accepted.
     InsertedAt,
-    /// Its properties.
+    /// Properties of the event.
     Properties,
     /// `properties.$set`, or null.
     Set,
@@ -58,35 +58,36 @@ pub enum Source {
     PersonId,
     /// The person's properties, or null.
     PersonProperties,
-    /// An empty text: a column that is there for those who know it.
+    /// An empty text, for receivers that expect the column.
     Empty,
     /// When the row was exported.
     Now,
-    /// The version of a person's record. Persons alone have this and what follows.
+    /// The version of a person's record. This source and the following ones exist for
+    /// persons only.
     PersonVersion,
     /// When a person was first seen.
     PersonCreatedAt,
-    /// When the event was accepted that brings a person into the run.
+    /// When the newest event of the person in this run was accepted.
     PersonSeenAt,
-    /// Whether a person was deleted: none ever is.
+    /// Whether the person was deleted. It is always false.
     PersonIsDeleted,
-    /// A column of the query: its number.
+    /// A column of the query, by number.
     Query(usize),
 }
 
-/// The columns of an export, and which events it has.
+/// The columns of an export, and the condition on its events.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Columns {
-    /// What the destination is told.
+    /// The columns that the destination receives.
     pub columns: Vec<Column>,
     /// Where each column's value comes from, in the same order.
     sources: Vec<Source>,
-    /// What numbers in [`Source::Query`] refer to.
+    /// The query that [`Source::Query`] refers to.
     query: Option<Arc<Query>>,
 }
 
 impl Columns {
-    /// Columns of a destination's own.
+    /// The columns of a destination.
     #[must_use]
     pub fn of(columns: &[(&str, Kind, Source)]) -> Self {
         let named = |(name, kind, _): &(&str, Kind, Source)| Column {
@@ -114,9 +115,8 @@ impl Columns {
         }
     }
 
-    /// The row of an event. None: the export does not have this event. `now` is in
-    /// microseconds since 1970. The properties are taken apart once, and only if
-    /// that is needed.
+    /// The row of an event, or `None` if the export does not include the event. `now` is
+    /// in microseconds since 1970. The properties are parsed once, and only if needed.
     ///
     /// # Errors
     /// [`TooLong`].
@@ -136,7 +136,7 @@ impl Columns {
         }
     }
 
-    /// The row of a distinct id and its person. What only events have is null.
+    /// The row of a distinct id and its person. Columns for events only are null.
     #[must_use]
     pub fn row_of_person(&self, project: ProjectId, record: PersonRecord<'_>) -> Vec<Cell> {
         let PersonRecord { distinct_id, person, version, seen_at } = record;
@@ -155,13 +155,13 @@ impl Columns {
         self.columns.iter().zip(&self.sources).map(made).collect()
     }
 
-    /// Where a field of the event stands as it is.
+    /// The index of the column that has this field of the event unchanged.
     #[must_use]
     pub fn position_of(&self, field: Field) -> Option<usize> {
         self.sources.iter().position(|source| self.field_of(source) == Some(field))
     }
 
-    /// Whether rows or the condition need the person of an event.
+    /// Whether the rows or the condition use the person of an event.
     #[must_use]
     pub fn needs_person(&self) -> bool {
         let fields = [Field::PersonId, Field::PersonProperties];
@@ -232,7 +232,7 @@ impl Columns {
         row: &'a QueryRow<'_>,
         record: &'a Record,
     ) -> Value<'a> {
-        // A property that is null is as good as none.
+        // A property that is null counts as absent.
         let json = |name: &str| {
             let json = row.property_json(name).filter(|json| *json != "null");
             json.map_or(Value::Null, |json| Value::Json(json.into()))
@@ -280,7 +280,7 @@ fn of_query(kind: weir_query::Kind) -> Kind {
     }
 }
 
-/// A value as a cell of a column; null if it is nothing of the column's kind.
+/// A value as a cell of this kind. Null if the value does not have the kind.
 fn fit(value: Value<'_>, kind: Kind) -> Cell {
     if value.is_null() {
         return Cell::Null;

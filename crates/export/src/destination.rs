@@ -1,7 +1,7 @@
-//! What a destination is to a run: the one trait behind which all of them are.
+//! The trait of all destinations, as a run uses them.
 //!
-//! What belongs here: the trait and what is said through it. What does not: any
-//! destination (`destinations`), tries and waiting (`engine`).
+//! What belongs here: the trait and its types. What does not: the destinations
+//! (`destinations`), attempts and waits (`engine`).
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,82 +17,82 @@ use weir_store::exports::runs::RunRow;
 use crate::columns::Columns;
 use crate::rows::Batch;
 
-/// What a run wants of a destination.
+/// What a run asks of a destination.
 #[derive(Debug, Clone)]
 pub struct Job {
-    /// The export.
+    /// The export that the run belongs to.
     pub export: BatchExportId,
-    /// The run.
+    /// The run. All of its attempts have the same id.
     pub run: RunId,
-    /// The project.
+    /// The project of the events.
     pub project: ProjectId,
-    /// The first instant of the interval; none: from the beginning.
+    /// The first instant of the interval. `None`: from the first event on.
     pub start: Option<Timestamp>,
     /// The instant after the last one of the interval.
     pub end: Timestamp,
-    /// Whether the bounds are of event times, as in a backfill, and not of arrival:
-    /// other events than those of a regular run with the same bounds.
+    /// Whether the bounds apply to the event time, as in a backfill, and not to the
+    /// arrival. A regular run with the same bounds has other events.
     pub by_time: bool,
-    /// What is exported.
+    /// Events or persons.
     pub model: ExportModel,
     /// The columns of the rows.
     pub columns: Arc<Columns>,
-    /// What a run that was cut short left in [`Delivered::cursor`].
+    /// The [`Delivered::cursor`] of an earlier attempt that was interrupted.
     pub cursor: Option<String>,
 }
 
-/// What is at the destination for good, also if the run ends now. Rows of persons
-/// have no arrival: a run of them that is cut begins anew.
+/// Rows that are at the destination permanently, even if the run ends now. Rows of
+/// persons have no arrival number, so an interrupted run of persons starts over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivered {
-    /// How many rows of the run, without those that were left out.
+    /// Number of the run's rows, without skipped ones.
     pub rows: u64,
-    /// The arrival number of the last of them: a run that goes on begins after it.
+    /// The arrival number of the last of them. A resumed run begins after it.
     pub arrival: u64,
-    /// What the destination wants to be told when the run goes on.
+    /// The cursor that the destination receives when the run resumes.
     pub cursor: String,
 }
 
-/// A row that the destination could not take as it was, or that was too much to be
-/// made.
+/// A row that the destination could not take unchanged, or that was too large.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Altered {
-    /// The event, if the row says which.
+    /// The event, if the row has its id.
     pub uuid: Option<Uuid>,
-    /// The column.
+    /// Name of the column.
     pub column: String,
-    /// What was done, for people: `a NUL character was left out`.
+    /// The change, as text for users: `a NUL character was left out`.
     pub what: &'static str,
 }
 
-/// A place that events, or persons, are exported to.
+/// A destination of events or persons.
 #[async_trait]
 pub trait Destination: Send + Sync {
     /// The columns of the events when the export has no query.
     fn columns(&self) -> Columns;
 
-    /// Begins a run. What an earlier try of the same run left is replaced, or gone
-    /// on with from the job's cursor.
+    /// Begins an attempt of a run. It replaces the rows of an earlier attempt, or
+    /// continues from the cursor of the job.
     async fn begin(&self, job: Job) -> Result<Box<dyn Writer>, Failure>;
 
-    /// The steps of a test in the order in which they are done, for people.
+    /// The names of the steps of a test, in order, for users.
     fn steps(&self) -> &'static [&'static str];
 
-    /// Does one step of the test, for an export of this model. Nothing stays at the
+    /// Does one step of the test, for an export of this model. It leaves nothing at the
     /// destination.
     async fn test(&self, step: usize, model: ExportModel) -> Result<(), Failure>;
 }
 
-/// A run's way to its destination.
+/// Writes the rows of a run to its destination.
 ///
-/// Dropped without [`Writer::finish`]: the run was cut short. What is half there
-/// must not pass for whole.
+/// If it is dropped without [`Writer::finish`], the run was interrupted. Incomplete data
+/// must not look complete.
 #[async_trait]
 pub trait Writer: Send {
-    /// Takes the next rows, and waits while too much is on its way.
+    /// Takes the next rows, and waits while too many are being sent.
     async fn write(&mut self, batch: Batch) -> Result<(), Failure>;
 
-    /// What is delivered for good by now; none: only a finished run is.
+    /// The rows that are delivered permanently by now. `None`: only a finished run is
+    /// permanent.
     fn delivered(&self) -> Option<Delivered> {
         None
     }
@@ -102,35 +102,34 @@ pub trait Writer: Send {
         Vec::new()
     }
 
-    /// Delivers the rest.
+    /// Delivers the remaining rows.
     async fn finish(&mut self) -> Result<(), Failure>;
 
-    /// Removes what is half there, as far as that can be done.
+    /// Removes incomplete data, as far as possible.
     async fn abort(&mut self);
 }
 
-/// Why a destination did not do what was asked. The text is for the people of the
-/// project: a class of fault and what they can do, never what a foreign server
-/// wrote (SEC-29).
+/// Why a destination failed. The text is for members of the project. It names a class of
+/// fault and a remedy, and never contains text of the external server (SEC-29).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// The class of fault, such as `ConnectionRefused`.
     pub class: &'static str,
-    /// A sentence.
+    /// One sentence for users.
     pub message: String,
-    /// Whether trying again may help.
+    /// Whether a retry may help.
     pub is_retryable: bool,
-    /// How long the destination asked us to wait.
+    /// The wait that the destination asked for.
     pub wait: Option<Duration>,
 }
 
 impl Failure {
-    /// A fault that trying again does not mend.
+    /// A fault that a retry cannot fix.
     pub fn last(class: &'static str, message: impl Into<String>) -> Self {
         Self { class, message: message.into(), is_retryable: false, wait: None }
     }
 
-    /// A fault that may be gone later.
+    /// A fault that may pass.
     pub fn retryable(class: &'static str, message: impl Into<String>) -> Self {
         Self { class, message: message.into(), is_retryable: true, wait: None }
     }

@@ -1,15 +1,15 @@
 //! Rows as files: JSON Lines and Parquet, with their codecs (EXP-35).
 //!
 //! ```text
-//! rows -> encoder -> bytes, a piece at a time -> whoever sends them
+//! rows -> encoder -> bytes, a piece at a time -> sender
 //! ```
 //!
-//! What belongs here: bytes. What does not: names of files (`names`), where they
-//! go (`destinations`).
+//! What belongs here: bytes. What does not: names of files (`names`), where they are sent
+//! (`destinations`).
 //!
-//! All of it is work for the processor and waits for nothing: call it on a thread
-//! that may block. Memory is bounded: JSON Lines hold a block of rows, Parquet a
-//! group of rows of at most 48 MiB.
+//! All of it uses the processor and never waits: call it on a thread that may block.
+//! Memory is bounded: JSON Lines hold a block of rows, Parquet a group of rows of at most
+//! 48 MiB.
 //!
 //! Invariant: the same rows, written in the same slices, give the same bytes.
 
@@ -29,15 +29,15 @@ use self::parquet::Parquet;
 /// The format of a file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 pub(crate) enum Format {
-    /// A JSON object per line.
+    /// One JSON object per line.
     #[default]
     #[serde(rename = "JSONLines")]
     JsonLines,
-    /// Columns, in groups of rows.
+    /// Parquet: columns, in groups of rows.
     Parquet,
 }
 
-/// What a file is packed with.
+/// The compression of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Codec {
@@ -60,7 +60,7 @@ impl Codec {
     }
 }
 
-/// What kind of file: a format with a codec that suits it.
+/// The kind of a file: a format with a codec that suits it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FileKind {
     format: Format,
@@ -68,7 +68,7 @@ pub(crate) struct FileKind {
 }
 
 impl FileKind {
-    /// The kind; none: JSON Lines are not packed with this codec.
+    /// The kind. `None` if JSON Lines do not support this codec.
     pub(crate) fn new(format: Format, codec: Option<Codec>) -> Option<Self> {
         match (format, codec) {
             (Format::JsonLines, Some(Codec::Zstd | Codec::Lz4 | Codec::Snappy)) => None,
@@ -76,8 +76,8 @@ impl FileKind {
         }
     }
 
-    /// What names of such files end with: `jsonl.gz`. The codec shows in that of
-    /// Parquet too, although it is inside.
+    /// The extension of such files: `jsonl.gz`. Parquet names its codec in the extension
+    /// too, although the codec applies inside the file.
     pub(crate) fn extension(self) -> String {
         let format = match self.format {
             Format::JsonLines => "jsonl",
@@ -106,7 +106,7 @@ impl From<EncodeError> for Failure {
     }
 }
 
-/// A file that is being written.
+/// Encodes one file.
 pub(crate) enum Encoder {
     JsonLines(Box<JsonLines>),
     Parquet(Box<Parquet>),
@@ -118,7 +118,7 @@ impl Encoder {
         Self::with_max(kind, columns, None)
     }
 
-    /// The same for a file that will be ended after about so many bytes.
+    /// An empty file that will be ended after roughly `max` bytes.
     pub(crate) fn with_max(
         kind: FileKind,
         columns: &[Column],
@@ -138,8 +138,8 @@ impl Encoder {
         }
     }
 
-    /// How large the file is by now, about: what is still in the packer counts as
-    /// far as that is known.
+    /// Size of the file so far, roughly. Bytes inside the compressor count as far as they
+    /// are known.
     pub(crate) fn size(&self) -> u64 {
         match self {
             Self::JsonLines(file) => file.size(),
@@ -147,7 +147,7 @@ impl Encoder {
         }
     }
 
-    /// The bytes that are ready and were not taken yet.
+    /// The bytes that are ready and have not been taken yet.
     pub(crate) fn take(&mut self) -> Vec<Bytes> {
         match self {
             Self::JsonLines(file) => file.take(),
@@ -155,7 +155,7 @@ impl Encoder {
         }
     }
 
-    /// The last bytes.
+    /// Ends the file and returns its last bytes.
     pub(crate) fn finish(self) -> Result<Vec<Bytes>, EncodeError> {
         match self {
             Self::JsonLines(file) => file.finish(),

@@ -4,13 +4,12 @@
 //! schedule -> run -> events of the interval, or their persons -> rows -> destination
 //! ```
 //!
-//! What belongs here: when runs begin, what they export, how it is delivered.
-//! What does not: who may change an export (`weir-service`), the language of
-//! queries (`weir-query`), which addresses may be dialled (`weir-egress`).
+//! What belongs here: when runs begin, what they export, how it is delivered. What does
+//! not: who may change an export (`weir-service`), the query language (`weir-query`),
+//! which addresses may be dialled (`weir-egress`).
 //!
-//! Invariant: a run of an interval is there once; what it exports is decided
-//! when it is created, by order of arrival, so that trying again exports the
-//! same.
+//! Invariant: each interval has one run. Its selection is decided when it is created, by
+//! order of arrival, so that a retry exports the same events.
 
 pub mod columns;
 pub mod destination;

@@ -7,11 +7,11 @@
 //! ```
 //!
 //! What belongs here: numbers and kinds of files. What does not: the prefix and the
-//! bounds (`weir_model::exports::prefix`), what is in the files (`encode`), whether a
-//! storage likes the name.
+//! bounds (`weir_model::exports::prefix`), the content of the files (`encode`), which
+//! names a storage allows.
 //!
-//! Invariant: a name follows from the run's bounds and the part's number, so that
-//! a further try replaces what an earlier one left.
+//! Invariant: a name depends only on the bounds of the run and the number of the file, so
+//! that a retry replaces the files of an earlier attempt.
 
 use weir_model::exports::prefix::{Bounds, InvalidPrefix, Template};
 
@@ -33,7 +33,7 @@ impl From<InvalidPrefix> for Failure {
 /// The names of a run's files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Names {
-    /// Everything before the number.
+    /// The name up to the number.
     stem: String,
     extension: String,
     is_split: bool,
@@ -58,7 +58,7 @@ impl Names {
         self.is_split
     }
 
-    /// The name of a file by its number from 0.
+    /// The name of a file. `number` counts from 0.
     pub(crate) fn file(&self, number: usize) -> String {
         match self.is_split {
             true => format!("{}-{number}.{}", self.stem, self.extension),
@@ -66,7 +66,7 @@ impl Names {
         }
     }
 
-    /// The name of the list of the files, which says that all of them are there.
+    /// The name of the manifest, which is written when all files are complete.
     pub(crate) fn manifest(&self) -> String {
         format!("{}_manifest.json", self.stem)
     }

@@ -1,20 +1,20 @@
 //! Persons as they are exported: one row for each distinct id (EXP-14).
 //!
-//! What belongs here: the columns, which tell rows apart, which say what is newer.
-//! What does not: which persons a run exports (`engine`), statements
+//! What belongs here: the columns, the key of a row, and the columns that decide which
+//! row is newer. What does not: which persons a run exports (`engine`), statements
 //! (`destinations`).
 
 use crate::columns::{Columns, Source};
 use crate::destination::Failure;
 use crate::rows::{Column, Kind};
 
-/// The columns that tell rows apart.
+/// The key of a row.
 pub(crate) const KEY: [&str; 2] = ["team_id", "distinct_id"];
-/// The columns of which the greater one is newer.
+/// The version columns: a row with greater values is newer.
 pub(crate) const VERSIONS: [&str; 2] = ["person_version", "person_distinct_id_version"];
 
-/// The columns, the same for every destination. A record of a person changes with
-/// its distinct ids, so both versions are that of the record.
+/// The columns, the same for every destination. Changes of the distinct ids change the
+/// record of the person, so both versions are that of the record.
 #[must_use]
 pub fn columns() -> Columns {
     Columns::of(&[
@@ -30,8 +30,8 @@ pub fn columns() -> Columns {
     ])
 }
 
-/// Fails unless a table has what older and newer rows are told apart by. `there`
-/// says whether it has a column.
+/// Fails unless a table has the key and version columns. `there` returns whether it has a
+/// column.
 pub(crate) fn check_table(there: impl Fn(&str) -> bool) -> Result<(), Failure> {
     let missing = KEY.into_iter().chain(VERSIONS).find(|name| !there(name));
     match missing {
@@ -45,9 +45,9 @@ pub(crate) fn check_table(there: impl Fn(&str) -> bool) -> Result<(), Failure> {
     }
 }
 
-/// The statement that brings rows of persons from `source` into a table, in the
-/// dialect that warehouses have in common: of each key the newest row, and only
-/// where it is newer than what is there. Done twice, it changes nothing more.
+/// The statement that merges rows of persons from `source` into a table, in the common
+/// dialect of warehouses. It takes the newest row of each key, and only if that row is
+/// newer than the present one. A second execution changes nothing.
 pub(crate) fn merge(
     table: &str,
     source: &str,

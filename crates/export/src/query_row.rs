@@ -1,4 +1,4 @@
-//! A record as queries see it.
+//! A record as the query evaluator sees it.
 
 use std::cell::OnceCell;
 
@@ -8,7 +8,7 @@ use weir_query::{Budget, Field, Row, Value};
 
 use crate::rows::Record;
 
-/// A record whose properties are taken apart when the first of them is asked for.
+/// A record whose properties are parsed when the first of them is read.
 #[derive(Debug)]
 pub struct QueryRow<'a> {
     project: ProjectId,
@@ -77,7 +77,7 @@ impl Row for QueryRow<'_> {
         if let [first, rest @ ..] = path
             && !rest.is_empty()
         {
-            // Each step may lead to a text that is as long.
+            // Each step of the path may parse a text that is just as long.
             let whole = members.get(first).unwrap_or_default();
             self.budget.charge(rest.len().saturating_mul(whole.len()));
             if self.budget.is_used_up() {

@@ -1,7 +1,7 @@
-//! What is exported between the store and a destination: events with their
-//! persons, persons, and rows of typed cells.
+//! The data between the store and a destination: events with their persons, persons, and
+//! rows of typed cells.
 //!
-//! What belongs here: data. What does not: which columns a destination has
+//! What belongs here: data types. What does not: the columns of a destination
 //! (`columns`), how cells are written (`encode`, `destinations`).
 
 use std::sync::Arc;
@@ -11,21 +11,21 @@ use weir_model::PersonId;
 use weir_model::persons::PersonRef;
 use weir_store::events::StoredEvent;
 
-/// An event with what is known about its person now.
+/// An event with the present state of its person.
 #[derive(Debug, Clone)]
 pub struct Record {
-    /// The event.
+    /// The event as it is stored.
     pub event: StoredEvent,
-    /// Its person; none: the event makes none.
+    /// Its person. `None`: the event has no person.
     pub person: Option<Arc<Person>>,
 }
 
 /// A person as exports show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Person {
-    /// Id.
+    /// Id of the person.
     pub id: PersonId,
-    /// JSON object text.
+    /// Properties as the text of a JSON object.
     pub properties: String,
 }
 
@@ -36,9 +36,9 @@ pub struct PersonRecord<'a> {
     pub distinct_id: &'a str,
     /// The person.
     pub person: &'a PersonRef,
-    /// The version of what is said here: greater after every change.
+    /// The version of the person's record. It is greater after every change.
     pub version: i64,
-    /// When the newest event of the run that led to the person was accepted,
+    /// When the newest event of the run that led to the person was accepted, in
     /// microseconds since 1970.
     pub seen_at: i64,
 }
@@ -50,9 +50,9 @@ pub enum Kind {
     Text,
     /// JSON as text.
     Json,
-    /// 64 bits.
+    /// A signed integer of 64 bits.
     Integer,
-    /// 64 bits.
+    /// A floating-point number of 64 bits.
     Float,
     /// True or false.
     Boolean,
@@ -62,27 +62,27 @@ pub enum Kind {
     Uuid,
 }
 
-/// A column of what is exported.
+/// A column of an export.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
-    /// Its name at the destination.
+    /// Name of the column at the destination.
     pub name: String,
-    /// Its type.
+    /// Type of its cells.
     pub kind: Kind,
 }
 
-/// A value in a row. A cell is null or of its column's kind.
+/// A value in a row. A cell is null or has the kind of its column.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cell {
-    /// Nothing.
+    /// Null.
     Null,
     /// Text.
     Text(String),
     /// JSON as text.
     Json(String),
-    /// A whole number.
+    /// A signed integer of 64 bits.
     Integer(i64),
-    /// A number.
+    /// A floating-point number of 64 bits.
     Float(f64),
     /// True or false.
     Boolean(bool),
@@ -93,7 +93,7 @@ pub enum Cell {
 }
 
 impl Cell {
-    /// About how many bytes it takes.
+    /// Bytes of memory that it takes, roughly.
     #[must_use]
     pub fn size(&self) -> usize {
         match self {
@@ -105,13 +105,13 @@ impl Cell {
     }
 }
 
-/// Rows; those of events in order of arrival. Which ones come together is nobody's
-/// promise: a destination that names its parts counts rows itself.
+/// Rows; rows of events are in order of arrival. The division into batches is not stable
+/// between attempts: a destination that names its parts counts rows itself.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Batch {
-    /// The rows; each has a cell for every column, in order.
+    /// The rows. Each has a cell for every column, in order.
     pub rows: Vec<Vec<Cell>>,
-    /// The arrival number of each row, in the same order; none: they are persons,
-    /// which do not arrive.
+    /// The arrival number of each row, in the same order. `None` for persons, which have
+    /// no arrival number.
     pub arrivals: Option<Vec<u64>>,
 }

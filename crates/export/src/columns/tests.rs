@@ -114,7 +114,8 @@ fn what_is_set_and_the_address_come_from_the_properties() {
     assert_eq!(found(r#"{"$set": null, "$set_once": null, "$ip": ""}"#), none);
     assert_eq!(found(r#"{"$ip": 7}"#), none);
     assert_eq!(found("not json"), none);
-    // The last of several counts, and names may be written with escapes.
+    // Of several members with the same name the last one counts, and names may have
+    // escapes.
     assert_eq!(found(r#"{"$ip": "a", "\u0024ip": "b"}"#)[2], text("b"));
 }
 
@@ -166,7 +167,7 @@ fn a_query_has_its_own_columns_and_events() {
     assert_eq!(all, Ok(Some(none)), "without a query all are taken");
 }
 
-/// What was left out of the row of an event with a megabyte of text.
+/// The omitted part of the row of an event with a megabyte of text.
 fn altered(columns: &Columns) -> (Vec<Cell>, String) {
     let large = record(&format!(r#"{{"x":"{}"}}"#, "y".repeat(1 << 20)));
     let made = columns.row_if_taken(ProjectId(3), NOW, &large).unwrap().unwrap();
@@ -177,7 +178,7 @@ fn altered(columns: &Columns) -> (Vec<Cell>, String) {
 
 #[test]
 fn a_row_has_a_bound() {
-    // Each of these has two megabytes.
+    // Each of these columns has two megabytes.
     let columns = of_query(
         "SELECT concat(properties.x, properties.x) AS a, concat(properties.x, properties.x) AS b, \
          concat(properties.x, properties.x) AS c, concat(properties.x, properties.x) AS d, \
@@ -200,7 +201,7 @@ fn the_work_for_a_row_has_a_bound() {
     assert_eq!(cells, [uuid, Cell::Null, Cell::Null, text("paid")]);
     assert_eq!(altered, "a it takes too long to be worked out and was left out");
 
-    // Paths into a text are work too.
+    // Paths into a text cost time too.
     let mut nested = "1".to_owned();
     for _ in 0..15 {
         nested = format!(r#"{{"a":{nested},"x":"{}"}}"#, "y".repeat(60_000));

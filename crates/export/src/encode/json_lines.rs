@@ -1,5 +1,5 @@
-//! A JSON object per row. JSON columns are nested as they were stored, so that no
-//! number changes on the way.
+//! JSON Lines: one JSON object per row. JSON columns are nested in their stored form, so
+//! that no number changes.
 
 use std::io::Write as _;
 
@@ -14,11 +14,11 @@ use super::output::Output;
 use super::{Codec, EncodeError};
 use crate::rows::{Cell, Column};
 
-/// Where more quality costs more time than it saves in bytes.
+/// A higher quality costs more time than its savings are worth.
 const BROTLI_QUALITY: u32 = 5;
-/// The window of Brotli: 4 MiB.
+/// The window of Brotli, as a power of two: 4 MiB.
 const BROTLI_WINDOW: u32 = 22;
-/// What Brotli hands on at a time.
+/// Bytes that Brotli writes at a time.
 const BROTLI_BUFFER: usize = 64 << 10;
 
 enum Packer {
@@ -45,7 +45,7 @@ impl JsonLines {
                 Packer::Brotli(Box::new(packer))
             }
             Some(Codec::Gzip) => Packer::Gzip(GzEncoder::new(output, Compression::default())),
-            // The others are none of JSON Lines (`FileKind::new`).
+            // `FileKind::new` refuses the other codecs for JSON Lines.
             _ => Packer::Plain(output),
         };
         let key = |column: &Column| {
@@ -114,8 +114,8 @@ fn value(line: &mut Vec<u8>, cell: &Cell) -> Result<(), EncodeError> {
         Cell::Json(json) => {
             let from = line.len();
             line.extend_from_slice(json.as_bytes());
-            // Between the tokens of stored JSON there may be ends of lines; within
-            // its texts there are none.
+            // Stored JSON may have line breaks between its tokens, but not within its
+            // texts.
             for byte in line.iter_mut().skip(from) {
                 if matches!(*byte, b'\n' | b'\r') {
                     *byte = b' ';
@@ -123,7 +123,7 @@ fn value(line: &mut Vec<u8>, cell: &Cell) -> Result<(), EncodeError> {
             }
         }
         Cell::Integer(value) => write!(line, "{value}")?,
-        // JSON has no infinity; serde writes null for it.
+        // JSON has no infinity. `serde_json` writes null for it.
         Cell::Float(value) => serde_json::to_writer(line, value).map_err(std::io::Error::from)?,
         Cell::Boolean(value) => write!(line, "{value}")?,
         Cell::Timestamp(micros) => write!(line, "\"{}\"", Timestamp::from_micros(*micros))?,
@@ -137,7 +137,7 @@ fn value(line: &mut Vec<u8>, cell: &Cell) -> Result<(), EncodeError> {
     Ok(())
 }
 
-/// A text as JSON has it.
+/// Writes a text as a JSON string.
 fn text(line: &mut Vec<u8>, text: &str) -> Result<(), EncodeError> {
     Ok(serde_json::to_writer(line, text).map_err(std::io::Error::from)?)
 }

@@ -1,5 +1,4 @@
-//! Where encoders write to: chunks of one size, so that nothing is copied when a
-//! file grows.
+//! The output of encoders: chunks of one size, so that a growing file is never copied.
 
 use std::io;
 
@@ -8,7 +7,7 @@ use bytes::{Bytes, BytesMut};
 /// Bytes of a chunk.
 pub(super) const CHUNK: usize = 1 << 20;
 
-/// What was written and not taken yet.
+/// Bytes that were written and have not been taken yet.
 #[derive(Default)]
 pub(super) struct Output {
     full: Vec<Bytes>,
@@ -17,12 +16,12 @@ pub(super) struct Output {
 }
 
 impl Output {
-    /// All bytes that were ever written.
+    /// The number of all bytes written so far.
     pub(super) fn written(&self) -> u64 {
         self.written
     }
 
-    /// What is there.
+    /// Takes the bytes that are ready.
     pub(super) fn take(&mut self) -> Vec<Bytes> {
         let mut chunks = std::mem::take(&mut self.full);
         if !self.open.is_empty() {

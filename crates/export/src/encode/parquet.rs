@@ -1,7 +1,7 @@
-//! Parquet: what is JSON is text, times are microseconds in UTC, uuids are text.
+//! Parquet: JSON and uuids are text, times are microseconds in UTC.
 //!
-//! Columns are written one by one through the format's own writer, without
-//! Arrow's arrays between: those would be as many crates again.
+//! Columns are written one by one with the writer of the `parquet` crate, without Arrow
+//! arrays: those would double the number of crates.
 
 use std::sync::Arc;
 
@@ -22,9 +22,9 @@ use super::output::Output;
 use super::{Codec, EncodeError};
 use crate::rows::{Cell, Column, Kind};
 
-/// Bytes of values in a group of rows, before packing: all of it is held until the
-/// group is whole, and up to twice as much for a moment while a column grows. Some
-/// 8,000 events.
+/// Bytes of values in a group of rows, before compression. The whole group is in memory
+/// until it is complete, and up to twice as much for a moment while a column grows.
+/// Roughly 8,000 events.
 pub(super) const GROUP_BYTES: usize = 8 << 20;
 
 /// A file of Parquet.
@@ -33,15 +33,15 @@ pub(crate) struct Parquet {
     columns: Vec<Values>,
     /// Bytes of values after which a group ends.
     group: usize,
-    /// Bytes of the values that are held.
+    /// Bytes of the values in memory.
     held: usize,
-    /// Bytes of the values in the groups that are written.
+    /// Bytes of the values in the groups that are written, before compression.
     packed: usize,
 }
 
 impl Parquet {
-    /// A file that is cut after about `max` bytes has no larger groups: what values
-    /// take when they are packed shows only then.
+    /// A file that ends after roughly `max` bytes has no larger groups, because the
+    /// compressed size is known only after a group.
     pub(super) fn new(
         codec: Option<Codec>,
         columns: &[Column],
@@ -52,7 +52,8 @@ impl Parquet {
         let mut properties = WriterProperties::builder().set_compression(compression(codec));
         for column in columns {
             let path = ColumnPath::from(vec![column.name.clone()]);
-            // Nobody looks for the least JSON, and no two of these are the same.
+            // No reader searches for the smallest JSON, and no two of these values are
+            // equal.
             if column.kind == Kind::Json {
                 properties =
                     properties.set_column_statistics_enabled(path.clone(), EnabledStatistics::None);
@@ -97,7 +98,8 @@ impl Parquet {
         Ok(())
     }
 
-    /// What is held counts as what it will take if it packs like the groups before.
+    /// The values in memory count with the size that they will have if they compress like
+    /// the groups before.
     pub(super) fn size(&self) -> u64 {
         let written = self.writer.bytes_written();
         let held = match self.packed {
@@ -123,7 +125,7 @@ fn compression(codec: Option<Codec>) -> Compression {
         Some(Codec::Gzip) => Compression::GZIP(GzipLevel::default()),
         Some(Codec::Brotli) => Compression::BROTLI(BrotliLevel::default()),
         Some(Codec::Zstd) => Compression::ZSTD(ZstdLevel::default()),
-        // The older LZ4 of Parquet is read differently by every reader.
+        // Readers disagree about the older LZ4 of Parquet.
         Some(Codec::Lz4) => Compression::LZ4_RAW,
         Some(Codec::Snappy) => Compression::SNAPPY,
     }
@@ -147,19 +149,19 @@ fn field(column: &Column) -> Result<TypePtr, ParquetError> {
     Ok(Arc::new(field))
 }
 
-/// The values of a column in the group that is being filled.
+/// The values of one column in the present group.
 struct Values {
     kind: Kind,
-    /// Of each row 1, or 0 for null.
+    /// 1 for each row with a value, 0 for null.
     levels: Vec<i16>,
     typed: Typed,
-    /// Bytes of the texts of the last group: the next one begins with room for as
-    /// many, for growing step by step takes twice as much.
+    /// Bytes of the texts of the last group. The next one begins with this capacity:
+    /// growing step by step takes twice as much.
     usual: usize,
 }
 
 enum Typed {
-    /// All texts in a row, and where each ends.
+    /// All texts one after another, and the end of each.
     Texts(BytesMut, Vec<usize>),
     Integers(Vec<i64>),
     Floats(Vec<f64>),
@@ -177,8 +179,8 @@ impl Values {
         Self { kind, levels: Vec::new(), typed, usual: 0 }
     }
 
-    /// Takes a cell; one of another kind is null. Gives about how many bytes it
-    /// takes.
+    /// Adds a cell. A cell of another kind becomes null. Returns roughly how many bytes
+    /// it takes.
     fn push(&mut self, cell: &Cell) -> usize {
         if let Typed::Texts(texts, _) = &mut self.typed
             && texts.is_empty()
@@ -219,7 +221,7 @@ impl Values {
         taken.unwrap_or(0) + size_of::<i16>()
     }
 
-    /// Writes the values and forgets them.
+    /// Writes the values and clears them.
     fn write(&mut self, column: &mut ColumnWriter<'_>) -> Result<(), ParquetError> {
         let levels = Some(&self.levels[..]);
         match (column, &mut self.typed) {

@@ -148,7 +148,7 @@ fn codecs_suit_formats_and_show_in_names() {
     for codec in [Codec::Zstd, Codec::Lz4, Codec::Snappy] {
         assert_eq!(FileKind::new(Format::JsonLines, Some(codec)), None);
     }
-    // The words of the settings.
+    // The words of the setting.
     for word in weir_model::exports::destinations::PARQUET_CODECS {
         serde_json::from_value::<Codec>(Value::from(*word)).unwrap();
     }
@@ -169,7 +169,7 @@ fn the_same_rows_give_the_same_bytes() {
 
 #[test]
 fn a_large_file_is_handed_on_while_it_grows() {
-    // Nothing that can be packed.
+    // Random data, which does not compress.
     let mut state = 1_u64;
     let mut noise = move || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

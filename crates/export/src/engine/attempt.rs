@@ -1,7 +1,7 @@
-//! One try of a run: from its events to the destination.
+//! One attempt of a run: from its events to the destination.
 //!
-//! What belongs here: the way of the rows, what is delivered, giving up in the
-//! middle. What does not: what becomes of the run afterwards (`run`).
+//! What belongs here: sending the rows, what is delivered, interrupting. What does not:
+//! the end of the run and retries (`run`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,25 +22,25 @@ use crate::columns::Columns;
 use crate::destination::{Altered, Destination, Failure, Job, Writer};
 use crate::persons;
 
-/// Time that a destination has for removing what is half there.
+/// The time that a destination has to remove incomplete data.
 const ABORT: Duration = Duration::from_secs(5);
-/// Seconds between two notes of how far a run is.
+/// Seconds between two records of the progress.
 const NOTE: i64 = 1;
-/// Altered rows that are told one by one.
+/// Altered rows that get a log line each.
 const TOLD: u64 = 20;
 
-/// Why a run is cut short.
+/// Why a run is interrupted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cut {
-    /// Somebody cancelled it, or it is gone.
+    /// A user cancelled the run, or it no longer exists.
     Cancelled,
-    /// It takes too long.
+    /// The time limit of the attempt has passed.
     TimedOut,
-    /// The service stops: it goes on at the next start.
+    /// The service stops. The run resumes at the next start.
     Stopped,
 }
 
-/// Why a try did not deliver everything.
+/// Why an attempt did not deliver everything.
 #[derive(Debug)]
 pub(super) enum Setback {
     Failed(Failure),
@@ -53,26 +53,26 @@ impl From<Failure> for Setback {
     }
 }
 
-/// A try of a run.
+/// One attempt of a run.
 pub(super) struct Attempt<'a> {
     pub(super) shared: &'a Shared,
     pub(super) export: &'a ExportRow,
     pub(super) row: &'a RunRow,
     pub(super) progress: &'a mut Progress,
     pub(super) log: &'a mut RunLog,
-    /// Its place among the runs that go on.
+    /// Its slot among the running runs.
     pub(super) place: &'a mut Place,
     pub(super) cut: watch::Receiver<Option<Cut>>,
 }
 
-/// Rows that the destination could not take as they were.
+/// Rows that the destination could not take unchanged.
 #[derive(Default)]
 struct Changes {
     rows: u64,
 }
 
 impl Attempt<'_> {
-    /// Delivers everything. How far it came is in the progress, whatever happens.
+    /// Delivers everything. The progress says how far it came, also after a failure.
     pub(super) async fn run(mut self) -> Result<(), Setback> {
         let host = &self.shared.host;
         let config = host.config(self.export).await?;
@@ -103,7 +103,7 @@ impl Attempt<'_> {
             persons: self.shared.settings.persons,
             now,
         });
-        // Nothing to export: the destination is left alone.
+        // Nothing to export: the destination is not contacted.
         let Some(first) = or_cut(&mut cut, source.next()).await?? else {
             self.tell_left_out(source.left_out()).await;
             self.done(self.progress.completed.unwrap_or(0));
@@ -116,7 +116,7 @@ impl Attempt<'_> {
         let sent = self.send(writer.as_mut(), &mut source, first, &mut changes, &mut cut).await;
         let left_out = source.left_out();
         drop(source);
-        // Also of a try that failed: the next one may go on behind what was left out.
+        // Also after a failed attempt: the next one may continue after the altered rows.
         self.tell_altered(&mut changes, writer.altered()).await;
         if changes.rows > TOLD {
             let message = format!("{} rows were altered in all.", changes.rows);
@@ -125,7 +125,7 @@ impl Attempt<'_> {
         self.tell_left_out(left_out).await;
         match sent {
             Ok(sent) => {
-                // Some of what was sent may have been left out.
+                // The destination may have skipped some of the rows.
                 self.done(writer.delivered().map_or(sent, |delivered| delivered.rows));
                 Ok(())
             }
@@ -139,7 +139,7 @@ impl Attempt<'_> {
         }
     }
 
-    /// Gives everything to the writer; the number of rows that it took.
+    /// Gives all rows to the writer and returns how many it took.
     async fn send(
         &mut self,
         writer: &mut dyn Writer,
@@ -148,7 +148,7 @@ impl Attempt<'_> {
         changes: &mut Changes,
         cut: &mut watch::Receiver<Option<Cut>>,
     ) -> Result<u64, Setback> {
-        // What was delivered before stays only where the destination says so.
+        // Rows of earlier attempts are permanent only if the destination says so.
         let mut sent = match self.progress.delivered {
             Some(_) => self.progress.completed.unwrap_or(0),
             None => 0,
@@ -176,12 +176,11 @@ impl Attempt<'_> {
 
     fn done(&mut self, rows: u64) {
         self.progress.completed = Some(rows);
-        // Of persons, and with a condition in the query, only now it is known how
-        // many there were.
+        // For persons, and for a query with a condition, the total is known only now.
         self.progress.total.get_or_insert(rows);
     }
 
-    /// Takes over what the destination has for good; whether that is more than
+    /// Records what the destination has permanently. Returns whether that is more than
     /// before.
     fn delivered(&mut self, writer: &dyn Writer) -> bool {
         let Some(delivered) = writer.delivered() else { return false };
@@ -192,7 +191,7 @@ impl Attempt<'_> {
         is_more
     }
 
-    /// Writes down how far the run is.
+    /// Stores the progress of the run.
     async fn note(&mut self) -> Result<(), Setback> {
         let run = &self.row.run;
         self.progress.status = Status::Running;
@@ -236,7 +235,7 @@ impl Attempt<'_> {
         }
     }
 
-    /// Tells of events of which nobody knows whether the export has them.
+    /// Logs the events of which it is unknown whether the export includes them.
     async fn tell_left_out(&mut self, left_out: LeftOut) {
         if let LeftOut { count, sample: Some(sample) } = left_out {
             let message = format!(
@@ -253,7 +252,7 @@ impl Attempt<'_> {
     }
 }
 
-/// What an export exports.
+/// The model of an export.
 fn model(export: &ExportRow) -> Result<ExportModel, Failure> {
     ExportModel::of(&export.model).ok_or_else(|| {
         let message = format!("There is nothing like `{}` to export.", export.model);
@@ -261,8 +260,8 @@ fn model(export: &ExportRow) -> Result<ExportModel, Failure> {
     })
 }
 
-/// The columns of an export, and whether its rows can be counted before they are
-/// made: not persons, and not where a condition decides which events there are.
+/// The columns of an export, and whether its rows can be counted in advance. That is not
+/// possible for persons, or if a condition selects the events.
 fn columns(
     export: &ExportRow,
     model: ExportModel,
@@ -279,8 +278,8 @@ fn columns(
     Ok((Arc::new(Columns::of_query(Arc::new(query))), is_counted))
 }
 
-/// What a destination gives, unless the run is cut short meanwhile. A destination that
-/// is silent does not keep the place of the run.
+/// Waits for the destination, unless the run is interrupted. A silent destination does
+/// not keep the slot of the run.
 async fn away<T>(
     place: &mut Place,
     cut: &mut watch::Receiver<Option<Cut>>,
@@ -296,7 +295,7 @@ async fn away<T>(
     }
 }
 
-/// What this gives, unless the run is cut short meanwhile.
+/// Waits for this future, unless the run is interrupted.
 async fn or_cut<T>(
     cut: &mut watch::Receiver<Option<Cut>>,
     work: impl Future<Output = T>,
@@ -308,9 +307,9 @@ async fn or_cut<T>(
     }
 }
 
-/// Returns when the run is cut short.
+/// Returns when the run is interrupted.
 pub(super) async fn is_cut(cut: &mut watch::Receiver<Option<Cut>>) -> Cut {
-    // The sender outlives every try.
+    // The sender lives longer than every attempt.
     let found = cut.wait_for(Option::is_some).await.map(|cut| *cut);
     match found {
         Ok(Some(cut)) => cut,

@@ -1,4 +1,4 @@
-//! Backfills, cut into intervals that run one after another (EXP-10).
+//! Backfills, divided into intervals that run one after another (EXP-10).
 
 use weir_model::Timestamp;
 use weir_model::exports::Status;
@@ -14,10 +14,10 @@ use super::Shared;
 use super::due::cadence;
 use super::schedule::{new_run, newest};
 
-/// Seconds within which what was acknowledged can be read, as a rule.
+/// Seconds after which acknowledged events are usually readable.
 const APPLIED: i64 = 10;
 
-/// Does what is next of a backfill none of whose runs goes on: a run, if it is one.
+/// Does the next step of a backfill without an active run. That may be a new run.
 pub(super) async fn look(
     shared: &Shared,
     export: &ExportRow,
@@ -38,7 +38,7 @@ pub(super) async fn look(
     };
     let (plan, next) = match (backfill.plan, backfill.next) {
         (Some(plan), Some(next)) => (plan, next),
-        // All that had arrived when it was created belongs to it.
+        // All events that had arrived when the backfill was created belong to it.
         _ if repeated.is_none() && !shared.is_applied(begun(backfill.shown.created_at, now)) => {
             return Ok(None);
         }
@@ -74,7 +74,7 @@ pub(super) async fn look(
     let run = match repeated {
         None => run,
         Some(repeated) => {
-            // The same events under the same bounds.
+            // The repeated run has the same bounds and the same events.
             let mut run = RunRow {
                 after: repeated.after,
                 up_to: repeated.up_to,
@@ -91,8 +91,8 @@ pub(super) async fn look(
     Ok(is_added.then_some(run))
 }
 
-/// The bounds of the next run, which begins at `next` or later: the first that has
-/// events. None: all that follow are empty.
+/// The bounds of the next run, which begins at `next` or later: the first part with
+/// events. `None` if all remaining parts are empty.
 async fn bounds(
     shared: &Shared,
     export: &ExportRow,
@@ -113,7 +113,7 @@ async fn bounds(
     }))
 }
 
-/// When a backfill was created; a little ago, if the clock was set back since.
+/// When a backfill was created, or slightly before now if the clock was set back since.
 fn begun(created_at: Timestamp, now: Timestamp) -> Timestamp {
     match created_at > now {
         true => now.plus_seconds(-APPLIED),
@@ -133,7 +133,7 @@ async fn end(
     Ok(None)
 }
 
-/// What a backfill does; none: there is nothing to export.
+/// The plan of a backfill. `None` if there is nothing to export.
 async fn plan(
     shared: &Shared,
     export: &ExportRow,
@@ -143,7 +143,7 @@ async fn plan(
 ) -> Result<Option<Plan>> {
     let (start, end) = (backfill.shown.start_at, backfill.shown.end_at);
     if let Some(repeated) = repeated {
-        // A run from the beginning has no start of its own.
+        // A run from the first event on has no start of its own.
         let start = start.unwrap_or_else(|| cadence.start_of(end));
         let (after, up_to) = (repeated.after, repeated.up_to);
         return Ok(Some(Plan { start, total_runs: 1, each: None, after, up_to }));
@@ -165,19 +165,18 @@ async fn plan(
     }))
 }
 
-/// The last arrival number that a backfill which makes up for a pause need not look
-/// at: up to there runs before the pause had everything. Other backfills repeat what
-/// there is.
+/// The last arrival number that a backfill after a pause can skip: runs before the pause
+/// have exported all events up to it. Other backfills export all events again.
 async fn delivered(shared: &Shared, export: &ExportRow, backfill: &BackfillState) -> Result<u64> {
     let (id, from) = (Some(backfill.shown.id), backfill.shown.start_at);
-    // It may have been unpaused since the exports were read.
+    // The export may have been unpaused since it was read.
     let export = exports::find(&shared.store, export.id).await?;
     let pause = export.and_then(|export| export.backfilled);
     let Some(from) = from.filter(|_| pause.is_some_and(|pause| pause.is_made_up_by(id))) else {
         return Ok(0);
     };
     let schedule = schedule::all(&shared.store).await?.remove(&backfill.shown.batch_export);
-    // Somebody set the begin of the pause back: then it repeats, too.
+    // If a user moved the begin of the pause back, the backfill exports events again too.
     let begun = schedule.map(|schedule| schedule.begun());
     Ok(begun.filter(|begun| begun.end <= from).map_or(0, |begun| begun.mark))
 }

@@ -1,20 +1,23 @@
-//! Which interval of an export is due (EXP-21, EXP-22). Nothing here reads a
-//! clock or the store.
+//! Which interval of an export is due (EXP-21, EXP-22). Nothing here reads a clock or the
+//! store.
+//!
+//! What belongs here: the decision. What does not: creating the runs (`schedule`),
+//! boundaries of intervals (`weir-schedule`).
 
 use weir_model::Timestamp;
 use weir_schedule::Cadence;
 use weir_store::exports::schedule::Schedule;
 use weir_store::exports::{BackfilledPause, ExportRow};
 
-/// What an export wants of its schedule.
+/// The state of an export that its schedule depends on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Plan {
     pub(super) cadence: Cadence,
     pub(super) paused: bool,
-    /// What ended until then has its run, also if there was no room for it yet.
+    /// Intervals that ended before this time get a run, even if they had to wait for it.
     pub(super) last_paused_at: Option<Timestamp>,
-    /// What ended in it comes with a backfill, also if the schedule gets there after
-    /// the pause.
+    /// Intervals that ended in this pause come with a backfill, even if the schedule
+    /// reaches them after the pause.
     pub(super) backfilled: Option<BackfilledPause>,
     pub(super) created_at: Timestamp,
     pub(super) start_at: Option<Timestamp>,
@@ -23,34 +26,34 @@ pub(super) struct Plan {
     pub(super) jitter: i64,
 }
 
-/// What is to be done.
+/// The next step of a schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Due {
     /// Nothing yet.
     Nothing,
-    /// The schedule begins here: the first run is at the end of this interval.
+    /// The schedule begins here. The first run is at the end of this interval.
     Begin(Timestamp),
-    /// The interval is another than before: it counts from here on.
+    /// The interval of the export has changed. The new one counts from here on.
     Change(Timestamp),
-    /// Intervals up to here have no run.
+    /// Intervals up to here get no run.
     Skip(Timestamp),
-    /// Nor have these, because of a pause: a backfill may make up for it.
+    /// Intervals up to here get no run because of a pause. A backfill may export them.
     Pause(Timestamp),
-    /// This interval has a run.
+    /// This interval gets a run.
     Run { start: Timestamp, end: Timestamp },
 }
 
 impl Plan {
-    /// `spread`: seconds that runs of different exports may lie apart. `now`: not
-    /// earlier than the export was read.
+    /// `spread` is the number of seconds over which runs of different exports are
+    /// distributed. `now` is not earlier than the time at which the export was read.
     pub(super) fn of(export: &ExportRow, spread: i64, now: Timestamp) -> Option<Self> {
-        // From the random part of the id: each export has its own.
+        // The random part of the id, so that exports differ.
         let number = i64::try_from(export.id.0.as_u128() & 0xFFFF).unwrap_or(0);
         Some(Self {
             cadence: cadence(export)?,
             paused: export.paused,
             last_paused_at: export.last_paused_at,
-            // The clock was set back since: what comes now is in no backfill.
+            // The clock was set back since: no backfill has the events that arrive now.
             backfilled: export.backfilled.filter(|pause| pause.until <= now),
             created_at: export.created_at,
             start_at: export.start_at,
@@ -59,11 +62,12 @@ impl Plan {
         })
     }
 
-    /// What is due now, where the schedule has come so far.
+    /// The next step of the schedule, at its present state.
     ///
-    /// The schedule only goes forward: a clock that is set back waits until it is
-    /// again where it was, so that no interval comes twice; one that is set ahead
-    /// finds the intervals between due one after another, so that none is left out.
+    /// The schedule only moves forward. If the clock is set back, the schedule waits
+    /// until it has reached the same time again, so no interval comes twice. If the clock
+    /// is set ahead, the intervals in between become due one after another, so none is
+    /// skipped.
     pub(super) fn due(&self, schedule: Option<&Schedule>, now: Timestamp) -> Due {
         let Some(schedule) = schedule else {
             return Due::Begin(self.cadence.boundary_before(self.created_at.min(now)));
@@ -95,7 +99,7 @@ impl Plan {
     }
 }
 
-/// When an export runs; none: what is stored of it means nothing here.
+/// The cadence of an export. `None` if the stored values are not valid.
 pub(super) fn cadence(export: &ExportRow) -> Option<Cadence> {
     let zone = export.timezone.as_deref();
     Cadence::stored(&export.interval, zone, export.offset_day, export.offset_hour)
@@ -131,7 +135,7 @@ mod tests {
         BackfilledPause { backfill: None, earlier: None, since, until }
     }
 
-    /// All that is due until `now`, as `start..end` of runs and `-end` of skips.
+    /// All steps that are due until `now`: `start..end` for runs and `-end` for skips.
     fn all(plan: &Plan, schedule: &mut Schedule, now: &str) -> Vec<String> {
         let short = |time: Timestamp| time.to_string()[8..16].to_owned();
         let mut found = Vec::new();
@@ -229,21 +233,21 @@ mod tests {
 
     #[test]
     fn what_a_backfill_makes_up_for_has_no_run() {
-        // Unpaused between a boundary and the moment at which its run begins.
+        // Unpaused between a boundary and the time at which its run begins.
         let pause = backfilled("21T15:30", "21T18:00:02");
         let unpaused = Plan { backfilled: Some(pause), jitter: 4, ..plan(Interval::Hour) };
         let mut schedule = begun(&unpaused);
         let expected = ["21T14:00..21T15:00", "-21T18:00", "21T18:00..21T19:00"];
         assert_eq!(all(&unpaused, &mut schedule, "21T19:00:04"), expected);
 
-        // Another pause has begun meanwhile, and with it what follows has no run.
+        // Another pause has begun in the meantime, so later intervals get no run.
         let since = Some(time("21T19:30"));
         let again = Plan { paused: true, last_paused_at: since, ..unpaused };
         let mut schedule = begun(&again);
         let expected = ["21T14:00..21T15:00", "-21T18:00", "21T18:00..21T19:00", "-21T21:00"];
         assert_eq!(all(&again, &mut schedule, "21T21:00:04"), expected);
 
-        // A pause that ends where an interval does has that interval.
+        // A pause that ends at the end of an interval contains that interval.
         let pause = backfilled("21T15:00", "21T16:00");
         let unpaused = Plan { backfilled: Some(pause), ..plan(Interval::Hour) };
         let mut schedule = begun(&unpaused);

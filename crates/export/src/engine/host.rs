@@ -1,4 +1,4 @@
-//! What the engine needs of the service around it.
+//! What the engine requires of the service around it.
 
 use std::time::Duration;
 
@@ -13,20 +13,20 @@ use crate::destination::{Destination, Failure};
 /// The service around the engine.
 #[async_trait]
 pub trait Host: Send + Sync + 'static {
-    /// The time of day: what is due and what is written down goes by this clock.
+    /// The time of day. It decides what is due, and it is the time of stored records.
     fn now(&self) -> Timestamp;
 
-    /// The time since some moment. It only goes on, also while the clock is set:
-    /// waits and limits go by it.
+    /// The time since a fixed moment. It rises steadily, also when the clock is set.
+    /// Waits and time limits use it.
     fn uptime(&self) -> Duration;
 
-    /// Returns when everything that was acknowledged until now can be read.
+    /// Returns when all events that are acknowledged by now are readable.
     async fn applied(&self);
 
     /// The settings of an export's destination, secrets included.
     ///
     /// # Errors
-    /// When they cannot be opened.
+    /// When the secrets cannot be decrypted.
     async fn config(&self, export: &ExportRow) -> Result<Map<String, Value>, Failure>;
 
     /// The destination of this kind with these settings.
@@ -39,10 +39,10 @@ pub trait Host: Send + Sync + 'static {
         config: &Map<String, Value>,
     ) -> Result<Box<dyn Destination>, Failure>;
 
-    /// A run ended without having delivered everything: administrators are told.
+    /// A run ended without delivering everything. The host notifies administrators.
     async fn failed(&self, export: &ExportRow, run: &Run);
 
-    /// `failed` of the `of` newest runs failed: the export is paused, its backfills
-    /// end, administrators are told.
+    /// `failed` of the `of` newest runs failed. The host pauses the export, ends its
+    /// backfills and notifies administrators.
     async fn pause(&self, export: &ExportRow, failed: u32, of: u32, error: Option<&str>);
 }

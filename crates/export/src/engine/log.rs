@@ -1,11 +1,11 @@
-//! Log lines of a run.
+//! Log lines of a run, as members see them.
 
 use weir_model::exports::{LogLevel, LogLine};
 use weir_model::{BatchExportId, RunId, Timestamp};
 use weir_store::Store;
 use weir_store::exports::logs;
 
-/// Lines of one try, by number: tries never have the same numbers.
+/// Line numbers that one attempt can use. Two attempts never use the same number.
 const OF_A_TRY: u32 = 1_000;
 
 /// Writes the lines of a run.
@@ -22,7 +22,7 @@ impl RunLog {
         Self { store, export, run, next }
     }
 
-    /// Adds a line. That it could not be written stops nothing.
+    /// Adds a line. A line that cannot be written does not stop the run.
     pub(super) async fn add(&mut self, now: Timestamp, level: LogLevel, message: String) {
         let line = LogLine {
             log_source_id: self.export,

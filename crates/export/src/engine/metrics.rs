@@ -1,4 +1,6 @@
-//! Counters of the engine, for whoever shows them.
+//! Counters of the engine.
+//!
+//! What belongs here: counting. What does not: how counters are shown (the server).
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 use weir_model::exports::Status;
 
-/// What the engine has done, and does.
+/// Counters of the engine, and its present state.
 #[derive(Debug, Default)]
 pub struct Metrics {
     ended: Mutex<HashMap<Status, u64>>,
@@ -16,23 +18,23 @@ pub struct Metrics {
     active: AtomicU64,
 }
 
-/// What happened since it was asked last, and what is at this moment.
+/// The counts since the last call, and the present state.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Taken {
     /// Runs that ended, by status.
     pub ended: HashMap<Status, u64>,
-    /// Rows that were handed to destinations.
+    /// Rows that were given to destinations.
     pub rows: u64,
-    /// Bytes of their events.
+    /// Bytes of the events of these rows.
     pub bytes: u64,
-    /// Tries that failed.
+    /// Attempts that failed.
     pub attempts_failed: u64,
-    /// Runs that have begun and not ended, at this moment.
+    /// Runs that have begun and not ended.
     pub active: u64,
 }
 
 impl Metrics {
-    /// Takes what was counted.
+    /// Returns the counts since the last call and resets them.
     #[must_use]
     pub fn take(&self) -> Taken {
         Taken {

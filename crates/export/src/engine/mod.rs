@@ -1,19 +1,19 @@
-//! The engine of batch exports: when runs begin, what they export, trying again,
-//! going on after a stop (`docs/adr/0008-exports.md`).
+//! The engine of batch exports: when runs begin, what they export, retries, and resuming
+//! after a stop (`docs/adr/0008-exports.md`).
 //!
 //! ```text
 //! every second: due (schedule) -> run, next of each backfill -> run
-//! beside that: until when everything that was acknowledged can be read,
-//!              and removing what is left of deleted exports
-//! a task per run: tries -> scan, persons, rows -> destination
+//! concurrently: the time until which acknowledged events are readable,
+//!               and removing the data of deleted exports
+//! a task per run: attempts -> scan, persons, rows -> destination
 //! ```
 //!
-//! What belongs here: the loop and what its parts share. What does not:
-//! destinations, the rules of management ([`Host`]).
+//! What belongs here: the loop and the state of its parts. What does not: destinations
+//! (`destinations`), the rules of management ([`Host`]).
 //!
-//! Invariant: what a run exports is written when it is created, together with how
-//! far its schedule has come. Invariant: whoever ends a run does so in the store;
-//! everybody else takes note.
+//! Invariant: the selection of a run is stored when the run is created, in one
+//! transaction with the progress of its schedule. Invariant: a run ends in the store
+//! first; all other tasks read its end from there.
 
 mod attempt;
 mod backfills;
@@ -48,32 +48,32 @@ pub use settings::Settings;
 
 use places::Places;
 
-/// Looks between two times at which runs that have not ended are taken up.
+/// Number of polls between two searches for runs that have not ended.
 const TAKE_UP: u64 = 60;
-/// Seconds between two times at which old runs and lines are forgotten.
+/// Seconds between two removals of old runs and lines.
 const FORGETTING: i64 = 3_600;
-/// Seconds for which lines are kept: thirty days.
+/// How long lines are kept, in seconds: thirty days.
 const LINES_KEPT: i64 = 30 * 86_400;
-/// Seconds for which runs are kept: ninety days. The newest stay.
+/// How long runs are kept, in seconds: ninety days. The newest runs stay.
 const RUNS_KEPT: i64 = 90 * 86_400;
 
-/// The running engine.
+/// The running engine. Close it with [`Engine::close`].
 pub struct Engine {
     shared: Arc<Shared>,
     main: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// What all of its tasks share.
+/// State that all tasks of the engine use.
 struct Shared {
     store: Store,
     host: Arc<dyn Host>,
     settings: Settings,
     metrics: Metrics,
-    /// Of those that read and send at the same time.
+    /// The slots of runs that read and send concurrently.
     places: Places,
-    /// Everything that was acknowledged until then can be read.
+    /// All events that were acknowledged until this time are readable.
     applied: watch::Sender<Option<Timestamp>>,
-    /// A run has ended: what waits for it need not wait for the next look.
+    /// Notified when a run ends, so that waiting runs need not wait for the next poll.
     ended: Notify,
     stop: watch::Sender<bool>,
 }
@@ -82,13 +82,13 @@ impl Shared {
     /// Returns when the engine is closed.
     async fn stopped(&self) {
         let mut stop = self.stop.subscribe();
-        // The sender is here.
+        // The sender is in `self`, so it is not dropped.
         let _ = stop.wait_for(|stop| *stop).await;
     }
 
-    /// Whether everything that was acknowledged until this time can be read.
+    /// Whether all events that were acknowledged until this time are readable.
     fn is_applied(&self, time: Timestamp) -> bool {
-        // What was noted before the clock was set back says nothing.
+        // A time that was noted before the clock was set back is not valid.
         self.applied.borrow().is_some_and(|applied| time <= applied && applied <= self.host.now())
     }
 }
@@ -97,25 +97,25 @@ impl Shared {
 struct Active {
     export: BatchExportId,
     backfill: Option<BackfillId>,
-    /// None: it waits for a place among those of its export.
+    /// `None`: it waits until fewer runs of its export are active.
     task: Option<Task>,
 }
 
 /// The task of a run.
 struct Task {
     work: AbortHandle,
-    /// Tells the engine when the work is over.
+    /// Ends after the work, and after the engine was notified.
     whole: JoinHandle<()>,
 }
 
-/// Waits for the work on a run, and tells the engine if the run has ended.
+/// Waits for the work on a run, and notifies the engine if the run has ended.
 async fn see_through(shared: Arc<Shared>, export: BatchExportId, run: RunId, work: JoinHandle<()>) {
     if let Err(error) = work.await
         && error.is_panic()
     {
         tracing::error!(%run, %error, "a run of an export ended early");
     }
-    // Any other is taken up again, which may wait.
+    // The poll resumes any other run, and that may wait.
     let found = exports::runs::find(&shared.store, export, run).await;
     if found.is_ok_and(|run| run.is_none_or(|run| !run.status.is_active())) {
         shared.ended.notify_one();
@@ -123,7 +123,7 @@ async fn see_through(shared: Arc<Shared>, export: BatchExportId, run: RunId, wor
 }
 
 impl Engine {
-    /// Starts on this runtime: what a run reads and makes is worked out there.
+    /// Starts the engine on this runtime. Runs read events and make rows there.
     #[must_use]
     pub fn start(store: Store, host: Arc<dyn Host>, settings: Settings, runtime: &Handle) -> Self {
         let shared = Arc::new(Shared {
@@ -147,14 +147,14 @@ impl Engine {
         Self { shared, main: Mutex::new(Some(main)) }
     }
 
-    /// What it has done, and does.
+    /// The counters of the engine.
     #[must_use]
     pub fn metrics(&self) -> &Metrics {
         &self.shared.metrics
     }
 
-    /// Begins nothing more and cuts short what goes on: the next start goes on with
-    /// it. Waits so long for it at most.
+    /// Begins no more runs and interrupts the active ones. The next start resumes them.
+    /// Waits for them for at most `patience`.
     pub async fn close(&self, patience: Duration) {
         self.shared.stop.send_replace(true);
         let main = self.main.lock().take();
@@ -167,8 +167,8 @@ impl Engine {
     }
 }
 
-/// Notes until when everything can be read. A log that is far behind takes long, and
-/// must not hold up what does not wait for it.
+/// Updates the time until which all events are readable. A log that is far behind takes
+/// long, and must not delay work that does not depend on it.
 async fn follow(shared: &Shared) -> std::convert::Infallible {
     loop {
         let now = shared.host.now();
@@ -178,8 +178,8 @@ async fn follow(shared: &Shared) -> std::convert::Infallible {
     }
 }
 
-/// Removes what is left of exports that were deleted. Those that ran for long take a
-/// while, and must not hold up the others.
+/// Removes the data of deleted exports. Exports that ran for long take a while, and must
+/// not delay other work.
 async fn sweep(shared: &Shared) -> std::convert::Infallible {
     loop {
         if let Err(error) = exports::sweep(&shared.store, shared.host.now()).await {
@@ -219,20 +219,19 @@ async fn keep_going(shared: Arc<Shared>, runtime: Handle) {
     }
 }
 
-/// The loop's own state.
+/// State of the loop.
 struct Looking {
     shared: Arc<Shared>,
     runtime: Handle,
     active: HashMap<RunId, Active>,
-    /// Looks before runs that have not ended are taken up.
+    /// Polls until runs that have not ended are resumed.
     until_taken_up: u64,
-    /// When old runs and lines were last forgotten.
+    /// When old runs and lines were last removed.
     forgotten: Option<Timestamp>,
 }
 
 impl Looking {
-    /// Takes up what an earlier start left, and runs whose end could not be
-    /// written.
+    /// Resumes runs of an earlier start, and runs whose end could not be stored.
     async fn take_up(&mut self) -> Result<()> {
         for row in exports::runs::active(&self.shared.store).await? {
             if !self.active.contains_key(&row.run.id) {
@@ -248,21 +247,23 @@ impl Looking {
         self.active.insert(row.run.id, active);
     }
 
-    /// Does what is due.
+    /// Does all steps that are due.
     async fn look(&mut self) -> Result<()> {
         let is_over =
             |active: &Active| active.task.as_ref().is_some_and(|task| task.work.is_finished());
         let before = self.active.len();
         self.active.retain(|_, active| !is_over(active));
         if self.active.len() != before {
-            // One whose end could not be written goes on, before its backfill does.
+            // A run whose end could not be stored resumes before the next run of its
+            // backfill.
             self.until_taken_up = 0;
         }
         self.until_taken_up = self.until_taken_up.saturating_sub(1);
         let taken = if self.until_taken_up == 0 { self.take_up().await } else { Ok(()) };
-        // What waits begins, however long the rest takes.
+        // Waiting runs begin first, however long the other steps take.
         self.begin();
-        // Before the exports are read: what was paused before a boundary has no run.
+        // Taken before the exports are read: an export that was paused before a boundary
+        // gets no run.
         let now = self.shared.host.now();
         let store = &self.shared.store;
         let exports = exports::all(store).await?;
@@ -271,7 +272,7 @@ impl Looking {
             Ok(()) => exports::backfills::active(store).await,
             Err(error) => Err(error),
         };
-        // One fault must not hold up the others.
+        // A fault of one export must not delay the others.
         let (backfills, mut fault) = match backfills {
             Ok(backfills) => (backfills, None),
             Err(error) => (Vec::new(), Some(error)),
@@ -305,7 +306,7 @@ impl Looking {
         fault.map_or(Ok(()), Err)
     }
 
-    /// Removes old runs and lines, now and then.
+    /// Removes old runs and lines from time to time.
     async fn forget(&mut self, exports: &[ExportRow]) -> Result<()> {
         let now = self.shared.host.now();
         if self.forgotten.is_some_and(|last| now < last.plus_seconds(FORGETTING)) {
@@ -321,7 +322,7 @@ impl Looking {
         fault.map_or(Ok(()), Err)
     }
 
-    /// Begins what may, the oldest first.
+    /// Begins the waiting runs that may begin, oldest first.
     fn begin(&mut self) {
         let mut of: HashMap<BatchExportId, usize> = HashMap::new();
         for active in self.active.values().filter(|active| active.task.is_some()) {

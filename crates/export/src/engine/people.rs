@@ -1,4 +1,4 @@
-//! The persons of events, read in batches and kept for a while.
+//! The persons of events, read in batches and cached.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -9,26 +9,25 @@ use weir_store::{Result, Store, persons};
 
 use crate::rows::{Person, Record};
 
-/// Bytes of persons that are kept, and what was known before. Both have twice so
-/// many at most: what one look brings comes on top.
+/// Bytes of persons in each of the two generations of the cache. Both together have at
+/// most twice this number: the persons of one lookup come on top.
 const KEPT: usize = 8 << 20;
-/// Distinct ids whose persons are read at a time: each may have a megabyte, and eight
-/// runs may be under way.
+/// Distinct ids whose persons are read at a time. Each person may have a megabyte, and
+/// eight runs may be active.
 const TOGETHER: usize = 8;
-/// Events are joined until their persons have so many bytes. One that comes again
-/// counts again: rows have it again.
+/// Bytes of persons after which a batch of events ends. A person that comes again counts
+/// again, because each row contains it.
 const JOINED: usize = 4 << 20;
-/// Bytes that an entry takes beside its person.
+/// Bytes that an entry takes in addition to its person.
 const ENTRY: usize = 160;
 
-/// The persons of a project's events.
+/// The cached persons of a project's events.
 pub(super) struct People {
     store: Store,
     project: ProjectId,
-    /// By distinct id; none: nobody.
+    /// By distinct id. `None`: the distinct id has no person.
     known: HashMap<String, Option<Arc<Person>>>,
-    /// What was known before it became too much. Whoever is asked for again comes
-    /// back.
+    /// The previous generation of `known`. An entry that is used again moves back.
     older: HashMap<String, Option<Arc<Person>>>,
     bytes: usize,
 }
@@ -38,8 +37,8 @@ impl People {
         Self { store, project, known: HashMap::new(), older: HashMap::new(), bytes: 0 }
     }
 
-    /// The next events with their persons, as they are now: at least one, and so many
-    /// that their persons fit into memory.
+    /// The next events with their present persons: at least one event, and as many as
+    /// have persons that fit into memory.
     pub(super) async fn join(&mut self, events: &mut VecDeque<StoredEvent>) -> Result<Vec<Record>> {
         let (mut records, mut bytes) = (Vec::new(), 0);
         while bytes < JOINED {
@@ -55,7 +54,7 @@ impl People {
         Ok(records)
     }
 
-    /// Gets to know whom the next events are about, or some of them.
+    /// Reads the persons of the next events, or of some of them.
     async fn look_up(&mut self, events: &VecDeque<StoredEvent>) -> Result<()> {
         if self.bytes > KEPT {
             self.older = std::mem::take(&mut self.known);
@@ -81,7 +80,7 @@ impl People {
             asked.iter().map(|id| (*id, persons::first_id(self.project, id))).collect();
         let wanted = ids.iter().map(|(_, id)| *id);
         let mut people = persons::resolve(&self.store, self.project, wanted).await?;
-        // Distinct ids of one person share it.
+        // Distinct ids of one person point to the same copy.
         let mut shared: HashMap<_, Arc<Person>> = HashMap::new();
         for (distinct_id, id) in ids {
             let person = people.remove(&id).map(|person| {

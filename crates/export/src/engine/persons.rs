@@ -1,4 +1,4 @@
-//! The persons of a run: whoever its events lead to, a row for each distinct id,
+//! The persons of a run: those that its events lead to, with a row for each distinct id,
 //! each person once, in bounded memory.
 //!
 //! ```text
@@ -8,12 +8,12 @@
 //! What belongs here: which persons, in which order. What does not: reading events
 //! (`weir_store::events`), columns (`persons` of the crate), sending (`attempt`).
 //!
-//! A share is all persons at first. When they get too many for memory, half of
-//! them are left for a further pass over the events. Which half a person is in
-//! follows from its id, so no two passes have the same one.
+//! A share is a subset of all persons. The first one contains all of them. When it is too
+//! large for memory, half of its persons are left for another pass over the events. The
+//! id of a person decides which half it is in, so no two passes have the same person.
 //!
-//! Persons that are merged while a run reads are exported as they are then: a
-//! distinct id that has had its row may get another, of a greater version.
+//! Persons that are merged while a run reads are exported as they are at that time: a
+//! distinct id that already has a row may get another one with a greater version.
 
 use std::collections::{HashMap, HashSet};
 
@@ -26,29 +26,29 @@ use super::source::{Coming, Making, Part, of_store};
 use crate::destination::Failure;
 use crate::rows::{Cell, PersonRecord};
 
-/// Ids of which is kept whom they lead to.
+/// Ids whose person is cached.
 const KNOWN: usize = 200_000;
-/// Records that are read at a time: each may have a megabyte, and eight runs may be
-/// under way.
+/// Records that are read at a time. Each may have a megabyte, and eight runs may be
+/// active.
 const FETCH: usize = 8;
-/// Rows that are given on at once,
+/// Upper bound of rows in a part.
 const ROWS: usize = 1_000;
-/// or so many bytes of them: a person of many distinct ids has its properties in
-/// each row.
+/// Upper bound of their bytes. A person with many distinct ids has its properties in each
+/// row.
 const BYTES: u64 = 1 << 20;
 
-/// Persons by the last bits of their ids.
+/// A subset of the persons, by the last bits of their ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Share {
-    /// How many bits.
+    /// Number of bits that are compared.
     bits: u32,
-    /// What they are.
+    /// Value of these bits.
     value: u64,
 }
 
 impl Share {
     const ALL: Self = Self { bits: 0, value: 0 };
-    /// Further ones are the same in every id.
+    /// All ids have the same value in the bits above.
     const BITS_MAX: u32 = 60;
 
     fn has(self, person: PersonId) -> bool {
@@ -56,7 +56,7 @@ impl Share {
         low & ((1 << self.bits) - 1) == self.value
     }
 
-    /// Keeps one half and gives the other; none: it is not to be halved.
+    /// Keeps one half and returns the other. `None` if it cannot be halved.
     fn halve(&mut self) -> Option<Self> {
         if self.bits == Self::BITS_MAX {
             return None;
@@ -79,8 +79,8 @@ pub(super) async fn make(making: &Making, sender: &mpsc::Sender<Coming>) -> Resu
     Ok(())
 }
 
-/// The persons of a share, with the time at which their newest event was accepted.
-/// What they are too many for is added to `shares`. None: nobody waits for them.
+/// The persons of a share, with the time at which their newest event was accepted. Halves
+/// that do not fit into memory are added to `shares`. `None` if the receiver is gone.
 async fn found(
     making: &Making,
     mut share: Share,
@@ -126,8 +126,8 @@ async fn found(
     Ok(Some(found))
 }
 
-/// Gives the rows of these persons, as they are now; `false`: nobody waits for
-/// them.
+/// Sends the rows of these persons, as they are now. Returns `false` if the receiver is
+/// gone.
 async fn give(
     making: &Making,
     found: HashMap<PersonId, i64>,
@@ -135,7 +135,7 @@ async fn give(
 ) -> Result<bool, Failure> {
     let Making { store, project, columns, .. } = making;
     let mut found: Vec<(PersonId, i64)> = found.into_iter().collect();
-    // A further try gives the same order, and the store has them in it.
+    // Every attempt has this order, and it is the order of the store.
     found.sort_unstable();
     let mut part = Part::default();
     for some in found.chunks(FETCH) {
@@ -146,7 +146,7 @@ async fn give(
         for (id, seen_at) in some {
             let Some(found) = people.get(id) else { continue };
             let (person, version) = (&found.person, found.version);
-            // Two that have become one since.
+            // Two persons that have been merged since.
             if !given.insert(person.id) {
                 continue;
             }

@@ -1,16 +1,16 @@
-//! Places of runs that read and send at the same time, shared out among
-//! organizations.
+//! Slots of runs that read and send concurrently, divided among organizations.
 //!
-//! What belongs here: who gets the next place, and what becomes of the place of a run
-//! whose destination is silent. What does not: which runs there are (`mod`), how many
-//! of one export may go on (`settings`).
+//! What belongs here: which run gets the next slot, and when a run with a silent
+//! destination loses its slot. What does not: which runs there are (`mod`), how many runs
+//! of one export may be active (`settings`).
 //!
-//! - An organization has so many places at most, and the next one goes to the one that
-//!   holds the fewest; among equals to the one whose last turn is longest ago.
-//! - A run that only waits for its destination is set aside when another run waits for
-//!   a place. It keeps what it has in memory, so only a few can be aside.
-//! - Where no more can be aside, a run that has waited much longer gives up its try when
-//!   another organization waits.
+//! - An organization has a bounded number of slots. The next slot goes to the waiting
+//!   organization with the fewest slots. If several have the same number, it goes to the
+//!   one whose last slot was assigned longest ago.
+//! - A run that only waits for its destination is set aside when another run waits for a
+//!   slot. It keeps its data in memory, so only a few runs can be aside.
+//! - When no more runs can be aside, a run that has waited much longer gives up its
+//!   attempt if another organization waits.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -20,28 +20,28 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use weir_model::OrganizationId;
 
-/// Silence after which a run gives up its try, as a multiple of the silence after which
-/// it is set aside.
+/// Silence after which a run gives up its attempt, as a multiple of the silence after
+/// which it is set aside.
 const PATIENCE: u32 = 4;
-/// Longest time between two looks at who waits.
+/// Longest time between two checks for waiting runs.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// How many places there are.
+/// The number of slots.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
-    /// In all.
+    /// Slots of all organizations.
     pub(super) all: usize,
-    /// Of one organization.
+    /// Slots of one organization.
     pub(super) of_one: usize,
-    /// Runs that are set aside, in all.
+    /// Runs of all organizations that may be aside.
     pub(super) aside: usize,
-    /// Those of one organization.
+    /// Runs of one organization that may be aside.
     pub(super) aside_of_one: usize,
     /// Silence of a destination after which its run is set aside.
     pub(super) silence: Duration,
 }
 
-/// All places. Clones share them.
+/// All slots. Clones refer to the same slots.
 #[derive(Clone)]
 pub(super) struct Places {
     limits: Limits,
@@ -52,30 +52,30 @@ pub(super) struct Places {
 struct State {
     working: usize,
     aside: usize,
-    /// Places that were given so far.
+    /// Number of slots that were assigned so far.
     given: u64,
     of: HashMap<OrganizationId, Share>,
     waiting: VecDeque<Waiting>,
 }
 
-/// What an organization has. There while it has a place, or waits for one.
+/// The slots of an organization. The entry exists while it has a slot or waits for one.
 #[derive(Default)]
 struct Share {
     working: usize,
     aside: usize,
     waiting: usize,
-    /// The number of its last place.
+    /// The number of its last assignment.
     last: u64,
 }
 
 struct Waiting {
     organization: OrganizationId,
-    /// It was aside: what it has in memory counts until it goes on.
+    /// The run was set aside: its memory counts until it resumes.
     was_aside: bool,
     answer: oneshot::Sender<Place>,
 }
 
-/// A place, given back when dropped.
+/// A slot, which is released when dropped.
 pub(super) struct Place {
     places: Places,
     organization: OrganizationId,
@@ -91,7 +91,7 @@ impl Places {
         Self { limits, state: Arc::default() }
     }
 
-    /// Waits for a place.
+    /// Waits for a slot.
     pub(super) async fn take(&self, organization: OrganizationId) -> Place {
         self.wait(organization, false).await
     }
@@ -106,12 +106,12 @@ impl Places {
         self.give();
         match given.await {
             Ok(place) => place,
-            // Whoever waits is in the queue until it is answered.
+            // A waiting run stays in the queue until it is answered.
             Err(_) => std::future::pending().await,
         }
     }
 
-    /// Gives free places to those who wait.
+    /// Assigns free slots to waiting runs.
     fn give(&self) {
         loop {
             let (waiting, place) = {
@@ -132,13 +132,14 @@ impl Places {
                 };
                 (waiting, place)
             };
-            // Of a run that was cut short meanwhile it comes back, and is given back.
+            // If the waiting run was interrupted in the meantime, `send` returns the
+            // slot, and dropping it releases it.
             drop(waiting.answer.send(place));
         }
     }
 
-    /// Takes the place of a silent run for another one, if one waits that could have it;
-    /// `None`: none does.
+    /// Takes the slot of a silent run if another waiting run could have it. `None` if
+    /// there is no such run.
     fn set_aside(&self, organization: OrganizationId) -> Option<Result<(), Silent>> {
         let is_wanted = {
             let mut state = self.state.lock();
@@ -160,7 +161,7 @@ impl Places {
 }
 
 impl State {
-    /// Who is next, by its place in the queue.
+    /// The index of the next waiting run in the queue.
     fn next(&mut self, limits: Limits) -> Option<usize> {
         self.waiting.retain(|waiting| {
             let is_there = !waiting.answer.is_closed();
@@ -181,7 +182,8 @@ impl State {
         self.waiting.iter().enumerate().filter_map(rank).min().map(|(.., at)| at)
     }
 
-    /// An organization that waits and could have a place of this one: another, if any.
+    /// An organization that waits and could have a slot of this one. Another organization
+    /// comes first.
     fn is_wanted(&self, organization: OrganizationId, limits: Limits) -> Option<OrganizationId> {
         let could = |waiting: &&Waiting| {
             let share = self.of.get(&waiting.organization);
@@ -197,8 +199,8 @@ impl State {
 }
 
 impl Place {
-    /// Waits for what a destination does. If that takes long and others wait, the place
-    /// goes to one of them meanwhile.
+    /// Waits for an operation of the destination. If that takes long and other runs wait,
+    /// one of them gets the slot in the meantime.
     pub(super) async fn during<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Silent> {
         let silence = self.places.limits.silence;
         let begun = Instant::now();
@@ -220,7 +222,7 @@ impl Place {
         }
         self.is_aside = true;
         let done = work.await;
-        // The new one is in the place of this one, which is dropped as one aside.
+        // The new slot replaces the present one, which is dropped as one that is aside.
         *self = self.places.wait(self.organization, true).await;
         Ok(done)
     }
@@ -263,7 +265,7 @@ mod tests {
         OrganizationId(Uuid::from_u128(number))
     }
 
-    /// A place that is free, or none.
+    /// A slot that is free now, or `None`.
     fn now(places: &Places, number: u128) -> Option<Place> {
         let mut taking = std::pin::pin!(places.take(organization(number)));
         match taking.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
@@ -294,7 +296,7 @@ mod tests {
     async fn the_next_place_goes_to_whoever_has_the_fewest() {
         let places = places();
         let mut taken = [now(&places, 1), now(&places, 1), now(&places, 2), now(&places, 3)];
-        // The first organization came first, and again and again.
+        // The first organization asked first, and again and again.
         let (sender, mut order) = tokio::sync::mpsc::unbounded_channel();
         let mut tasks = Vec::new();
         for (count, number) in [1, 1, 1, 4, 4, 5].into_iter().enumerate() {
@@ -335,7 +337,7 @@ mod tests {
             let place = places.take(organization(4)).await;
             assert_eq!(places.state.lock().aside, 1);
             answer.send(7).unwrap();
-            // Then it goes on.
+            // Then it resumes.
             while places.state.lock().waiting.is_empty() {
                 tokio::task::yield_now().await;
             }
@@ -355,7 +357,7 @@ mod tests {
             tokio::spawn(async move { place.during(std::future::pending::<()>()).await })
         };
         let [a, b, c, d] = taken.map(wait);
-        // One of each organization is aside, and the two others are taken again.
+        // One run of each organization is aside, and the other two slots are taken again.
         let own = [places.take(organization(1)).await, places.take(organization(2)).await];
         assert_eq!(places.state.lock().aside, 2);
         let other = places.take(organization(3)).await;

@@ -1,7 +1,7 @@
-//! A run from its first try to its end.
+//! A run from its first attempt to its end.
 //!
-//! What belongs here: tries, waits between them, the status it ends with, what
-//! follows from a failure. What does not: a single try (`attempt`).
+//! What belongs here: attempts, the waits between them, the final status, the
+//! consequences of a failure. What does not: a single attempt (`attempt`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,18 +21,18 @@ use super::log::RunLog;
 use super::settings::{ATTEMPTS, PATIENCE, is_told, time_limit, wait};
 use crate::destination::Failure;
 
-/// Failed runs among the newest at which an export is paused,
+/// An export is paused when this many of its newest runs have failed.
 const FAILED: u32 = 10;
-/// of so many at most.
+/// Number of newest runs that are checked for that.
 const NEWEST: usize = 50;
 
-/// What a try came to.
+/// The result of an attempt.
 enum Outcome {
     Done,
-    /// Try again at this time of the host's uptime.
+    /// Retry at this uptime of the host.
     Again(Duration),
     Ended(Status),
-    /// Somebody else ended it.
+    /// The run was ended elsewhere.
     Gone,
     /// The service stops.
     Stopped,
@@ -43,7 +43,7 @@ pub(super) async fn work(shared: Arc<Shared>, export: BatchExportId, run: RunId)
     let row = match runs::row(&shared.store, export, run).await {
         Ok(Some(row)) if row.run.status.is_active() => row,
         Ok(_) => return,
-        // It is taken up again.
+        // The engine resumes it later.
         Err(error) => return tracing::error!(%run, %error, "a run of an export could not begin"),
     };
     let progress = Progress {
@@ -61,7 +61,7 @@ pub(super) async fn work(shared: Arc<Shared>, export: BatchExportId, run: RunId)
     };
     let log = RunLog::new(shared.store.clone(), export, run, row.attempt + 1);
     let worker = Worker { shared, row, progress, log, failing: None, seen: None };
-    // Neither a panic nor the end of the process tells of a failed try.
+    // After a panic or the end of the process, no failed attempt was recorded.
     if worker.progress.attempt >= ATTEMPTS {
         worker.give_up().await;
     } else {
@@ -74,11 +74,11 @@ struct Worker {
     row: RunRow,
     progress: Progress,
     log: RunLog,
-    /// When the first of the tries failed that came to nothing, since the last start of
-    /// the service. Patience begins anew after a try that delivered something, or worked
-    /// longer than there is patience.
+    /// When the first of the present series of failed attempts failed, as uptime. An
+    /// attempt that delivered something, or worked longer than the time limit for the
+    /// series, ends the series.
     failing: Option<Duration>,
-    /// The export at the try before.
+    /// The export as of the previous attempt.
     seen: Option<ExportRow>,
 }
 
@@ -106,7 +106,7 @@ impl Worker {
         }
     }
 
-    /// One try, while it has a place among those that go on at the same time.
+    /// Waits for a slot and makes one attempt.
     async fn attempt(&mut self, cut: &watch::Sender<Option<Cut>>) -> Outcome {
         let shared = Arc::clone(&self.shared);
         let mut waiting = cut.subscribe();
@@ -119,7 +119,7 @@ impl Worker {
             cut = is_cut(&mut waiting) => return of_cut(Some(cut)),
         };
         let now = shared.host.uptime();
-        // It may have waited for long.
+        // The wait for the slot may have been long.
         let export = match self.export().await {
             Ok(export) => export,
             Err(outcome) => return outcome,
@@ -128,7 +128,8 @@ impl Worker {
         self.progress.next_try = None;
         let target = target(&export);
         if self.progress.target.as_ref().is_some_and(|before| *before != target) {
-            // What was delivered is elsewhere, and what was counted something else.
+            // The delivered rows are at another destination, and the counted rows are of
+            // another selection.
             self.progress.delivered = None;
             self.progress.cursor = None;
             self.progress.completed = None;
@@ -152,7 +153,7 @@ impl Worker {
             outcome = attempt.run() => outcome,
             never = timing => match never {},
         };
-        // A further try has its own time.
+        // The next attempt has its own time limit.
         cut.send_if_modified(|cut| cut.take_if(|cut| *cut == Cut::TimedOut).is_some());
         let is_late = matches!(outcome, Err(Setback::Cut(Cut::TimedOut)));
         let worked = self.shared.host.uptime().saturating_sub(now);
@@ -165,7 +166,7 @@ impl Worker {
         outcome
     }
 
-    /// The export, as it is now.
+    /// The present state of the export.
     async fn export(&self) -> Result<ExportRow, Outcome> {
         match exports::find(&self.shared.store, self.row.run.batch_export).await {
             Ok(Some(export)) => Ok(export),
@@ -217,13 +218,13 @@ impl Worker {
         self.progress.next_try = Some(self.shared.host.now().plus_seconds(seconds));
         let at = self.after(wait);
         match self.note(Status::Running).await {
-            // What could not be written now is written with the next try.
+            // If the progress could not be stored, the next attempt stores it.
             Ok(true) | Err(_) => Outcome::Again(at),
             Ok(false) => Outcome::Gone,
         }
     }
 
-    /// Since when the export fails, if this run does from now on.
+    /// Since when the export fails, if it fails from this run on.
     async fn failing_since(&self) -> Timestamp {
         let now = self.shared.host.now();
         let Ok(export) = self.export().await else { return now };
@@ -239,12 +240,12 @@ impl Worker {
         }
     }
 
-    /// The uptime in so long.
+    /// The uptime after this wait.
     fn after(&self, wait: Duration) -> Duration {
         self.shared.host.uptime().saturating_add(wait)
     }
 
-    /// Waits until this uptime; an outcome, if the run is cut short meanwhile.
+    /// Waits until this uptime. Returns an outcome if the run is interrupted.
     async fn pause(&self, until: Duration, cut: &watch::Sender<Option<Cut>>) -> Option<Outcome> {
         while self.shared.host.uptime() < until {
             tokio::time::sleep(self.shared.settings.tick).await;
@@ -256,7 +257,7 @@ impl Worker {
         None
     }
 
-    /// Ends a run that ended early at every try.
+    /// Ends a run whose attempts all ended early.
     async fn give_up(mut self) {
         match exports::find(&self.shared.store, self.row.run.batch_export).await {
             Ok(export) => self.seen = export,
@@ -278,7 +279,7 @@ impl Worker {
                 return;
             }
             Outcome::Stopped | Outcome::Again(_) => {
-                // Without it the next start repeats a little more.
+                // If the progress cannot be stored, the next start repeats a little more.
                 let _ = self.note(Status::Running).await;
                 return;
             }
@@ -287,8 +288,8 @@ impl Worker {
             self.progress.latest_error = None;
             self.progress.failing_since = None;
         }
-        // It is still active in the store where that could not be written: it is
-        // taken up again.
+        // If the status could not be stored, the run is still active in the store, and
+        // the engine resumes it.
         if !self.note(status).await.unwrap_or(false) {
             return;
         }
@@ -304,7 +305,7 @@ impl Worker {
         }
     }
 
-    /// Writes down how far it is; `false`: somebody else has ended it.
+    /// Stores the progress. Returns `false` if the run was ended elsewhere.
     async fn note(&mut self, status: Status) -> weir_store::Result<bool> {
         self.progress.status = status;
         let (export, run) = (self.row.run.batch_export, self.row.run.id);
@@ -319,7 +320,7 @@ impl Worker {
         self.log.add(self.shared.host.now(), level, message).await;
     }
 
-    /// What is counted.
+    /// The unit of the row count.
     fn what(&self) -> &'static str {
         let model = self.seen.as_ref().and_then(|export| ExportModel::of(&export.model));
         match model.unwrap_or_default() {
@@ -328,7 +329,7 @@ impl Worker {
         }
     }
 
-    /// What a failed run means for its export.
+    /// Applies the consequences of a failed run to its export.
     async fn after_failure(&self, status: Status) {
         let Some(export) = &self.seen else { return };
         let store = &self.shared.store;
@@ -369,14 +370,14 @@ fn is_failed(status: Status) -> bool {
     matches!(status, Status::Failed | Status::FailedRetryable | Status::TimedOut)
 }
 
-/// What an export sends and where to, as a fingerprint: how far a run is counts for
-/// that alone.
+/// A fingerprint of the export's selection and destination. The progress of a run is
+/// valid only for the same fingerprint.
 fn target(export: &ExportRow) -> String {
     let ExportRow { kind, config, secrets, query, .. } = export;
     let mut digest = Sha256::new();
     for part in [Some(kind), Some(config), secrets.as_ref(), query.as_ref()] {
         let part = part.map_or("", String::as_str);
-        // Where one part ends is a part of it.
+        // The length separates the parts.
         digest.update(part.len().to_le_bytes());
         digest.update(part);
     }
@@ -390,7 +391,7 @@ fn of_cut(cut: Option<Cut>) -> Outcome {
     }
 }
 
-/// Cuts a run short when it was cancelled or the service stops. Never returns.
+/// Interrupts a run when it was cancelled or the service stops. Never returns.
 async fn watch_over(
     shared: &Shared,
     export: BatchExportId,
@@ -407,7 +408,7 @@ async fn watch_over(
         }
         match runs::find(&shared.store, export, run).await {
             Ok(Some(found)) if found.status.is_active() => {}
-            // Who works on it may have ended it just now, and takes no notice then.
+            // The run may have ended just now. The signal has no effect then.
             Ok(_) => {
                 cut.send_replace(Some(Cut::Cancelled));
             }
@@ -416,7 +417,7 @@ async fn watch_over(
     }
 }
 
-/// Cuts a try short when its time is over.
+/// Interrupts an attempt when its time limit has passed.
 async fn time_out(
     shared: &Shared,
     deadline: Duration,

@@ -1,4 +1,7 @@
-//! The runs that the schedule makes.
+//! The runs that the schedule creates.
+//!
+//! What belongs here: the range of arrival numbers of each run, and what runs leave to
+//! backfills. What does not: which interval is due (`due`).
 
 use weir_model::exports::{Run, Status};
 use weir_model::{BackfillId, ProjectId, RunId, Timestamp};
@@ -12,23 +15,23 @@ use weir_store::{Error, Result, ids};
 use super::Shared;
 use super::due::{Due, Plan};
 
-/// Steps of one export's schedule at one look.
+/// Upper bound of steps for the schedule of one export per poll.
 const STEPS: usize = 100;
-/// Seconds after a boundary at which the newest arrival still counts for it. Later
-/// the time at which events were received decides.
+/// Seconds after a boundary during which the newest arrival number still counts for it.
+/// Later, the times of receipt decide.
 const LATE: i64 = 30;
 
-/// A look at an export's schedule.
+/// One poll of an export's schedule.
 pub(super) struct Look<'a> {
     pub(super) shared: &'a Shared,
     pub(super) export: &'a ExportRow,
-    /// Not later than the export was read.
+    /// Not later than the time at which the export was read.
     pub(super) now: Timestamp,
-    /// Runs that it may make.
+    /// Number of runs that it may create.
     pub(super) room: usize,
 }
 
-/// Does what is due. The runs that it made are in `made`, also when a fault ends it.
+/// Does all due steps. `made` has the created runs, also after an error.
 pub(super) async fn look(
     look: Look<'_>,
     mut present: Option<Schedule>,
@@ -56,7 +59,7 @@ pub(super) async fn look(
             Note::New(next) => next,
             Note::Known => {
                 let due = plan.due(before.as_ref(), now);
-                // The mark of an end is known once everything before it can be read.
+                // The watermark of an end is known when everything before it is readable.
                 if let Due::Begin(end) | Due::Skip(end) | Due::Pause(end) | Due::Run { end, .. } =
                     due
                     && !shared.is_applied(end)
@@ -108,7 +111,7 @@ pub(super) async fn look(
     Ok(())
 }
 
-/// The run of an interval, and the schedule behind it.
+/// The run of an interval, and the state of the schedule after it.
 async fn run(
     shared: &Shared,
     export: &ExportRow,
@@ -116,7 +119,7 @@ async fn run(
     start: Timestamp,
     end: Timestamp,
 ) -> Result<(RunRow, Schedule)> {
-    // What a backfill makes up for is passed over one by one, not as a whole.
+    // The range of a backfill is skipped event by event, not as a whole.
     let after = if before.left.is_empty() { before.mark } else { before.begun().mark };
     let up_to = before.mark.max(at(shared, export.project, end).await?);
     let run = RunRow {
@@ -130,35 +133,35 @@ async fn run(
     Ok((run, next))
 }
 
-/// What runs leave to backfills behind an interval, up to whose arrival number all is
-/// dealt with. One before the pause may have waited for its run, and a backfill that
-/// was planned late takes what arrived later, too.
+/// The ranges that runs after this interval still leave to backfills. All events up to
+/// the arrival number `up_to` are settled. An interval before the pause may have waited
+/// for its run, and a backfill that was planned late has later arrivals too.
 fn still_left(before: &Schedule, end: Timestamp, up_to: u64) -> Vec<Except> {
     let mut left = before.left.clone();
     left.retain(|except| except.time.end > end.micros() || except.up_to > up_to);
     left
 }
 
-/// Whether a schedule knows what the backfill takes that makes up for a pause.
+/// Whether a schedule knows the range of the backfill for a pause.
 enum Note {
-    /// There is none, or it does.
+    /// There is no such backfill, or the schedule knows its range.
     Known,
     /// The backfill is not planned yet.
     Unknown,
-    /// The schedule with it.
+    /// The schedule with the range.
     New(Schedule),
 }
 
-/// Notes what the next run leaves to the backfill that makes up for a pause. It goes
-/// by the time of events: what arrived in the pause and is of another time comes with
-/// that run, and both go by the same numbers, so that nothing comes twice.
+/// Records the range that the next run leaves to the backfill for a pause. The backfill
+/// selects by event time. Events that arrived in the pause and have another time come
+/// with the next run. Both use the same range, so no event comes twice.
 async fn note(shared: &Shared, export: &ExportRow, plan: &Plan, before: &Schedule) -> Result<Note> {
     let new = plan.backfilled.and_then(|pause| Some((pause, pause.backfill?)));
     let Some((pause, id)) = new.filter(|(_, id)| before.noted != Some(*id)) else {
         return Ok(Note::Known);
     };
     let mut next = Schedule { noted: Some(id), ..before.clone() };
-    // The pause before may have been made up for a moment earlier.
+    // The previous pause may have got its backfill a moment earlier.
     let missed = pause.earlier.filter(|earlier| before.noted != Some(*earlier));
     for id in missed.into_iter().chain([id]) {
         match taken(shared, export, id).await? {
@@ -169,7 +172,7 @@ async fn note(shared: &Shared, export: &ExportRow, plan: &Plan, before: &Schedul
                     && earlier.end.micros() < except.time.start
                     && next.left.is_empty()
                 {
-                    // What came in a pause that nothing makes up for is left out.
+                    // Events that arrived in a pause without a backfill are skipped.
                     let from = Timestamp::from_micros(except.time.start);
                     let mark = received_before(shared, export.project, from).await?;
                     next.paused = Some(Paused { end: from, mark: earlier.mark.max(mark) });
@@ -181,13 +184,13 @@ async fn note(shared: &Shared, export: &ExportRow, plan: &Plan, before: &Schedul
     Ok(Note::New(next))
 }
 
-/// What a backfill that makes up for a pause takes.
+/// The range of the backfill for a pause.
 enum Taken {
-    /// It is not planned yet.
+    /// The backfill is not planned yet.
     Unknown,
-    /// Nobody wants it any more: what was missed is left out.
+    /// The backfill was cancelled or removed: the missed events are skipped.
     Nothing,
-    /// This.
+    /// This range.
     This(Except),
 }
 
@@ -196,7 +199,7 @@ async fn taken(shared: &Shared, export: &ExportRow, id: BackfillId) -> Result<Ta
     let found = match found {
         Ok(found) => found,
         Err(error @ Error::Shape { .. }) => {
-            // It must not hold up the schedule for ever.
+            // An error must not block the schedule forever.
             tracing::error!(backfill = %id, %error, "a backfill cannot be read");
             None
         }
@@ -206,7 +209,7 @@ async fn taken(shared: &Shared, export: &ExportRow, id: BackfillId) -> Result<Ta
     let up_to = match (shown.status, plan) {
         (_, Some(plan)) => plan.up_to,
         (status, None) if status.is_active() => return Ok(Taken::Unknown),
-        // There was nothing of that time.
+        // There were no events of that time.
         (Status::Completed, None) => 0,
         (_, None) => return Ok(Taken::Nothing),
     };
@@ -215,7 +218,7 @@ async fn taken(shared: &Shared, export: &ExportRow, id: BackfillId) -> Result<Ta
     Ok(Taken::This(Except { up_to, time }))
 }
 
-/// A run that has not begun and exports nothing yet.
+/// A run that has not begun, without a range.
 pub(super) fn new_run(
     export: &ExportRow,
     start: Option<Timestamp>,
@@ -240,8 +243,8 @@ pub(super) fn new_run(
     })
 }
 
-/// The last arrival number of the run that ends at this time. A moment later
-/// everything that is there counts for it: no block has to be looked into.
+/// The last arrival number of the run that ends at this time. Shortly after the end, all
+/// present events count for it, so no block has to be read.
 async fn at(shared: &Shared, project: ProjectId, end: Timestamp) -> Result<u64> {
     let now = shared.host.now();
     if now >= end && now <= end.plus_seconds(LATE) {
@@ -250,14 +253,14 @@ async fn at(shared: &Shared, project: ProjectId, end: Timestamp) -> Result<u64> 
     received_before(shared, project, end).await
 }
 
-/// The last arrival number before what was received at this time or later. Where
-/// the interval that ends has no run, nothing later may count for it.
+/// The last arrival number before the events that were received at this time or later. If
+/// the interval that ends has no run, later events must not count for it.
 async fn received_before(shared: &Shared, project: ProjectId, end: Timestamp) -> Result<u64> {
     events::last_before(&shared.store, project, end).await
 }
 
-/// The newest arrival number of a project. What has a lower one can be read once
-/// everything that is acknowledged by then is applied.
+/// The newest arrival number of a project. All events with lower numbers are readable
+/// when the events acknowledged by then are applied.
 pub(super) async fn newest(shared: &Shared, project: ProjectId) -> Result<u64> {
     let heads = events::heads(&shared.store, project).await?;
     let last = heads.values().filter(|head| head.count > 0).map(|head| head.last).max();

@@ -1,33 +1,34 @@
-//! Bounds of the engine.
+//! Limits of the engine.
 
 use std::time::Duration;
 
 use super::places::Limits;
 
-/// Bounds of the engine.
+/// Limits of the engine.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
-    /// Runs that read and send at the same time.
+    /// Runs that read and send concurrently.
     pub parallel: usize,
-    /// Those of one organization: however many exports it has, others have places.
+    /// The same for one organization. An organization with many exports leaves slots for
+    /// others.
     pub of_an_organization: usize,
-    /// Runs that wait for a silent destination and do not count among those.
+    /// Runs that wait for a silent destination. They do not count as `parallel`.
     pub aside: usize,
     /// Time without an answer after which a destination counts as silent.
     pub silence: Duration,
-    /// Runs of one export that have begun and not ended: few enough that a
-    /// destination that is slow or silent leaves places for the others.
+    /// Active runs of one export. The bound is low, so that a slow or silent destination
+    /// leaves slots for others.
     pub of_an_export: usize,
-    /// Runs of one export that may wait. Further intervals wait for their run.
+    /// Runs of one export that may wait. Further intervals get their run later.
     pub waiting: usize,
-    /// Seconds after a boundary at which its run begins, at most: which of them is
-    /// an export's own, so that not all begin at once. It never changes what a run
-    /// exports.
+    /// Longest delay in seconds between a boundary and its run. Each export has its own
+    /// delay, so that not all runs begin at the same time. The delay never changes the
+    /// selection of a run.
     pub jitter: i64,
-    /// Time between two looks at the clock.
+    /// Time between two polls.
     pub tick: Duration,
-    /// Persons of a run whose ids are in memory at a time. With more of them its
-    /// events are read more than once.
+    /// Persons of a run whose ids are in memory at a time. A run with more persons reads
+    /// its events more than once.
     pub persons: usize,
 }
 
@@ -42,14 +43,14 @@ impl Default for Settings {
             waiting: 12,
             jitter: 5,
             tick: Duration::from_secs(1),
-            // A table of ids that is nearly full: 13 MB.
+            // A hash table with this many ids is nearly full: 13 MB.
             persons: 450_000,
         }
     }
 }
 
 impl Settings {
-    /// How places are shared out.
+    /// The division of slots.
     pub(super) fn places(&self) -> Limits {
         Limits {
             all: self.parallel,
@@ -64,35 +65,35 @@ impl Settings {
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// For how long after its first failed try a run is tried again while its destination
-/// has a passing fault, and nothing is delivered.
+/// How long a run is retried after its first failed attempt, while its destination has a
+/// passing fault and nothing is delivered.
 pub(super) const PATIENCE: Duration = HOUR.saturating_mul(6);
-/// Tries that a run has at most, however fast they fail.
+/// Upper bound of attempts in a run, however fast they fail.
 pub(super) const ATTEMPTS: u32 = 250;
-/// The first tries whose lines are kept one by one;
+/// Number of first attempts that always have log lines.
 const TOLD: u32 = 10;
-/// later, those of one among so many: a run has a bounded number of lines, and its
-/// end belongs to them.
+/// Of later attempts, one in this many has log lines. A run has a bounded number of
+/// lines, and its end needs some of them.
 const TOLD_OF: u32 = 10;
-/// The wait before the second try; it doubles,
+/// The wait before the second attempt. It doubles with every attempt.
 const FIRST_WAIT: Duration = Duration::from_secs(30);
-/// up to this.
+/// The longest wait.
 const LONGEST_WAIT: Duration = Duration::from_secs(120);
-/// How long a destination may ask us to wait.
+/// The longest wait that a destination can ask for.
 const LONGEST_ASKED: Duration = MINUTE.saturating_mul(15);
 
-/// The wait before the try after this one.
+/// The wait before the attempt after this one.
 pub(super) fn wait(attempt: u32, asked: Option<Duration>) -> Duration {
     let doubled = FIRST_WAIT.saturating_mul(1 << attempt.saturating_sub(1).min(8));
     doubled.min(LONGEST_WAIT).max(asked.unwrap_or_default().min(LONGEST_ASKED))
 }
 
-/// Whether a try has lines in any case.
+/// Whether an attempt always has log lines.
 pub(super) const fn is_told(attempt: u32) -> bool {
     attempt <= TOLD || attempt.is_multiple_of(TOLD_OF)
 }
 
-/// How long one try of a run may take that covers so many seconds.
+/// The time limit for one attempt of a run that covers this many seconds.
 pub(super) const fn time_limit(length: i64) -> Duration {
     match length {
         ..=900 => MINUTE.saturating_mul(20),

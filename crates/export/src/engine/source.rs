@@ -1,16 +1,16 @@
-//! What a run exports: its events as rows, made ahead of what sends them.
+//! The rows of a run, made ahead of sending them.
 //!
 //! ```text
 //! scan (blocks read ahead) -> persons -> shares of records -> channel
-//! a share: rows made part by part, each when there is room for it
+//! a share: rows made part by part, each when the channel has space
 //! ```
 //!
-//! What belongs here: selecting, joining, making rows, in bounded memory, whatever
-//! the events, their persons and the query are. What does not: rows of persons
-//! (`persons`), sending them (`attempt`).
+//! What belongs here: selecting, joining and making rows in bounded memory, for any
+//! events, persons and query. What does not: rows of persons (`persons`), sending them
+//! (`attempt`).
 //!
-//! Rows are made on threads for work that blocks: those of the runtime look at the
-//! clock and talk to destinations, and must not wait for a query.
+//! Rows are made on threads for blocking work. The threads of the runtime poll the
+//! schedule and talk to destinations, and must not wait for a query.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -31,29 +31,29 @@ use crate::columns::{Columns, TooLong};
 use crate::destination::{Altered, Failure};
 use crate::rows::{Batch, Cell, Record};
 
-/// Shares that wait to be sent. Each has one part that is made or being made.
+/// Shares that wait to be sent. Each of them has one part that is finished or being made.
 const AHEAD: usize = 2;
-/// A part ends at so many bytes of its rows: they may have many times those of
-/// their events, a person and what a query makes.
+/// Bytes of rows after which a part ends. With their persons and a query, rows can be
+/// many times larger than their events.
 const PART_BYTES: usize = 4 << 20;
 
-/// Rows and what they are made of.
+/// Rows, with counts of their events.
 #[derive(Debug, Default)]
 pub(super) struct Part {
     pub(super) batch: Batch,
     /// Bytes of the events, or of the rows of persons.
     pub(super) bytes: u64,
-    /// Rows that were too much to be made.
+    /// Rows that were too large.
     pub(super) altered: Vec<Altered>,
     /// Events without a row, because the condition takes too long for them.
     pub(super) left_out: LeftOut,
 }
 
-/// Events that were left out.
+/// Events that were skipped.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct LeftOut {
     pub(super) count: u64,
-    /// One of them.
+    /// The id of one of them.
     pub(super) sample: Option<Uuid>,
 }
 
@@ -64,36 +64,36 @@ impl LeftOut {
     }
 }
 
-/// Rows on their way.
+/// Rows that were requested.
 pub(super) enum Coming {
-    /// They are being made.
+    /// The rows are being made.
     Making(Growing),
-    /// They are made.
+    /// The rows are finished.
     Made(Part),
 }
 
-/// The parts of a share, while they are made.
+/// The parts of a share that is being made.
 pub(super) struct Growing {
     parts: mpsc::Receiver<Part>,
     maker: JoinHandle<Result<(), JoinError>>,
 }
 
-/// Where a run's rows come from.
+/// The rows of a run.
 pub(super) struct Source {
     coming: mpsc::Receiver<Coming>,
-    /// What is taken at this time.
+    /// The share that is being read.
     taking: Option<Growing>,
-    /// Whoever finds what comes; none: it has ended.
+    /// The task that finds the events. `None`: it has ended.
     finder: Option<JoinHandle<Result<(), Failure>>>,
     left_out: LeftOut,
 }
 
-/// What rows are made of.
+/// What rows are made from.
 pub(super) struct Making {
     pub(super) store: Store,
     pub(super) project: ProjectId,
     pub(super) model: ExportModel,
-    /// The events, or those whose persons are exported.
+    /// The events, or the events whose persons are exported.
     pub(super) selection: Selection,
     pub(super) columns: Arc<Columns>,
     /// Persons whose ids are in memory at a time.
@@ -103,7 +103,7 @@ pub(super) struct Making {
 }
 
 impl Source {
-    /// Begins to make rows.
+    /// Starts to make rows.
     pub(super) fn begin(making: Making) -> Self {
         let (sender, coming) = mpsc::channel(AHEAD);
         let finder = tokio::spawn(async move {
@@ -115,12 +115,13 @@ impl Source {
         Self { coming, taking: None, finder: Some(finder), left_out: LeftOut::default() }
     }
 
-    /// What was left out so far.
+    /// The events that were skipped so far.
     pub(super) fn left_out(&self) -> LeftOut {
         self.left_out
     }
 
-    /// The next rows; none: these were all. What ended early never passes for all.
+    /// The next rows, or `None` after the last ones. A task that ended early is an error,
+    /// so its rows never pass for all.
     pub(super) async fn next(&mut self) -> Result<Option<Part>, Failure> {
         loop {
             let part = match self.grown().await? {
@@ -145,7 +146,7 @@ impl Source {
         }
     }
 
-    /// The next part of what is taken at this time; none: that was all of it.
+    /// The next part of the present share, or `None` after its last part.
     async fn grown(&mut self) -> Result<Option<Part>, Failure> {
         let Some(taking) = &mut self.taking else { return Ok(None) };
         if let Some(part) = taking.parts.recv().await {
@@ -174,7 +175,7 @@ async fn make(making: &Making, sender: &mpsc::Sender<Coming>) -> Result<(), Fail
                 Some(people) => people.join(&mut events).await.map_err(of_store)?,
                 None => events.drain(..).map(|event| Record { event, person: None }).collect(),
             };
-            // Nobody is there: the run was cut short.
+            // The receiver is gone, because the run was interrupted.
             let Ok(place) = sender.reserve().await else { return Ok(()) };
             let (columns, now) = (Arc::clone(columns), now.micros());
             let share = Share { columns, project: *project, now, records: records.into_iter() };
@@ -193,7 +194,7 @@ struct Share {
 }
 
 impl Share {
-    /// Begins to make its rows.
+    /// Starts to make its rows.
     fn begin(self) -> Growing {
         let (sender, parts) = mpsc::channel(1);
         Growing { parts, maker: tokio::spawn(self.make(sender)) }
@@ -215,8 +216,8 @@ impl Share {
         Ok(())
     }
 
-    /// The next part; what is left is empty at the end. Ends early when nobody waits
-    /// for it.
+    /// The next part. No records are left after the last part. Ends early if the receiver
+    /// is gone.
     fn part(&mut self, is_cut: impl Fn() -> bool) -> Part {
         let (mut rows, mut arrivals, mut altered) = (Vec::new(), Vec::new(), Vec::new());
         let (mut bytes, mut made, mut left_out) = (0, 0, LeftOut::default());
@@ -240,14 +241,14 @@ impl Share {
     }
 }
 
-/// Bytes of an event as runs count them: its texts, and the rest of its record.
+/// Bytes of an event in the counts of runs: its texts, and the rest of its record.
 fn size_of(event: &StoredEvent) -> u64 {
     const RECORD: usize = 64;
     let texts = [&event.event, &event.distinct_id, &event.properties, &event.elements_chain];
     (RECORD + texts.into_iter().map(String::len).sum::<usize>()) as u64
 }
 
-/// A fault of our own store, as people read it.
+/// An error of the store, as members see it.
 pub(super) fn of_store(error: weir_store::Error) -> Failure {
     tracing::warn!(%error, "the events of an export could not be read");
     match error {
@@ -259,7 +260,7 @@ pub(super) fn of_store(error: weir_store::Error) -> Failure {
     }
 }
 
-/// What a run exports; `config`: the settings of its destination.
+/// The selection of a run. `config` has the settings of its destination.
 pub(super) fn selection(row: &RunRow, config: &Map<String, Value>) -> Selection {
     let names = |key: &str| -> HashSet<String> {
         let names = config.get(key).and_then(Value::as_array).into_iter().flatten();

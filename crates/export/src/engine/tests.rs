@@ -1,4 +1,4 @@
-//! The engine over a real store, with a clock and a destination that tests hold.
+//! The engine over a real store, with a clock and a destination that the tests control.
 
 mod backfills;
 mod pauses;

@@ -34,7 +34,7 @@ fn share(events: u64) -> Share {
     }
 }
 
-/// A source of what this finder finds.
+/// A source with this task.
 fn source(
     shares: Vec<Share>,
     finder: impl Future<Output = Result<(), Failure>> + Send + 'static,
@@ -59,7 +59,7 @@ async fn large_rows_come_in_small_parts_and_in_order() {
     }
     assert_eq!(counts, [8, 8, 8, 6, 8, 3]);
     assert_eq!(arrivals, (1..=30).chain(1..=11).collect::<Vec<u64>>());
-    // There is no more, however often that is asked.
+    // There are no more rows, however often the test asks.
     assert!(source.next().await.unwrap().is_none());
 }
 

@@ -10,7 +10,7 @@ use crate::destination::Failure;
 use crate::engine::Host as _;
 
 const HOUR: i64 = 3_600;
-/// Midnight before the begin.
+/// Midnight before `BEGIN`.
 const MIDNIGHT: i64 = BEGIN - 14 * HOUR - 20 * 60;
 
 fn at(seconds: i64) -> Timestamp {
@@ -69,7 +69,7 @@ async fn a_stretch_is_exported_interval_by_interval() {
     let done = ended(&fixture, id).await;
     assert_eq!((done.status, done.total_records_count), (Status::Completed, Some(30)));
     let progress = done.progress.unwrap();
-    // In the last part, which is shorter, there are no events.
+    // There are no events in the last, shorter part.
     assert_eq!((progress.total_runs, progress.finished_runs, progress.progress), (3, 3, 1.0));
     assert_eq!(done.adjusted_start_at, None);
     let runs = fixture.runs().await;
@@ -78,7 +78,7 @@ async fn a_stretch_is_exported_interval_by_interval() {
     assert_eq!(runs.iter().map(bounds).collect::<Vec<_>>(), expected);
     let counts: Vec<_> = runs.iter().map(|run| run.records_completed).collect();
     assert_eq!(counts, [Some(10); 3]);
-    // In order of arrival, of one hour.
+    // In order of arrival, from one hour.
     let second = fixture.world(|world| world.there[&at(from + 2 * HOUR)].clone());
     assert_eq!(fixture.world(|world| world.by_time.clone()), [true; 3]);
     assert!(second.is_sorted() && second.iter().all(|n| n * 7 % 24 == 3), "{second:?}");
@@ -92,13 +92,13 @@ async fn a_backfill_without_a_start_begins_with_the_first_event() {
     let done = ended(&fixture, id).await;
     assert_eq!((done.status, done.total_records_count), (Status::Completed, Some(20)));
     assert_eq!(done.adjusted_start_at, Some(at(MIDNIGHT)));
-    // So does one whose start is long before.
+    // A backfill with a much earlier start has the same events.
     let id =
         start(&fixture, backfill(&fixture, Some(MIDNIGHT - 999 * HOUR), MIDNIGHT + HOUR)).await;
     let done = ended(&fixture, id).await;
     assert_eq!((done.total_records_count, done.progress.unwrap().total_runs), (Some(10), 1));
     assert_eq!(done.adjusted_start_at, Some(at(MIDNIGHT)));
-    // Before everything there is nothing.
+    // There are no events before that.
     let id = start(&fixture, backfill(&fixture, None, MIDNIGHT - HOUR)).await;
     assert_eq!(ended(&fixture, id).await.status, Status::Completed);
 }
@@ -135,7 +135,7 @@ async fn intervals_without_events_have_no_runs() {
 #[tokio::test(flavor = "multi_thread")]
 async fn runs_of_a_backfill_follow_each_other_without_a_pause() {
     let mut fixture = paused().await;
-    // Sixty of these would take longer than anybody waits here.
+    // Sixty ticks would take longer than a test waits.
     fixture.tick = std::time::Duration::from_secs(1);
     fixture.start();
     fixture.arrive_at(120, |n| MIDNIGHT + i64::try_from(n % 60).unwrap() * HOUR).await;
@@ -188,7 +188,7 @@ async fn a_backfill_ends_after_a_run_that_ended_early() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_is_repeated_with_the_same_events() {
     let mut fixture = Fixture::new("hour").await;
-    // Long ago: only their arrival brings them here.
+    // These events are old. Only their arrival puts them into this run.
     fixture.arrive_at(9, |_| MIDNIGHT - 900 * HOUR).await;
     fixture.world(|world| world.fault = Some(Failure::last("AccessDenied", "No.")));
     fixture.start();
@@ -204,6 +204,6 @@ async fn a_run_is_repeated_with_the_same_events() {
     let runs = fixture.runs().await;
     assert_eq!(runs.len(), 2);
     assert_eq!(fixture.there(40 * 60), (1..=9).collect::<Vec<_>>());
-    // In the place of the first one, not beside it.
+    // The second run replaces the first one.
     assert_eq!(fixture.world(|world| world.by_time.clone()), [false; 2]);
 }

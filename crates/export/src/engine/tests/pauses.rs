@@ -1,4 +1,4 @@
-//! Pauses that a backfill makes up for: what was missed comes, and nothing twice.
+//! Pauses with a backfill: missed events come, and no event comes twice.
 
 use weir_model::exports::{Run, Status};
 use weir_model::{BackfillId, Timestamp};
@@ -15,7 +15,7 @@ const MINUTE: i64 = 60;
 const FIRST: i64 = 40 * MINUTE;
 const HOUR: i64 = 60 * MINUTE;
 
-/// An hourly export whose first run is done, at 15:00, with events 1 to 5.
+/// An hourly export whose first run, at 15:00, has exported events 1 to 5.
 async fn begun() -> Fixture {
     let mut fixture = Fixture::new("hour").await;
     fixture.start();
@@ -43,8 +43,8 @@ async fn pause(fixture: &Fixture) -> Timestamp {
     since
 }
 
-/// Unpauses with a backfill from a time on, in seconds after the begin, as the service
-/// does.
+/// Unpauses with a backfill that starts at a time in seconds after `BEGIN`, as the
+/// service does.
 async fn unpause(fixture: &Fixture, since: Timestamp, from: i64) -> BackfillId {
     let (until, from) = (fixture.host.now(), Timestamp::from_micros((BEGIN + from) * 1_000_000));
     let row = BackfillRow { start_at: Some(from), end_at: until, ..backfill(fixture, None, 0) };
@@ -62,7 +62,7 @@ async fn unpause(fixture: &Fixture, since: Timestamp, from: i64) -> BackfillId {
     row.id
 }
 
-/// Everything that is at the destination, as often as it is there.
+/// All events at the destination, as often as they are there.
 fn everything(fixture: &Fixture) -> Vec<u64> {
     let mut all: Vec<u64> =
         fixture.world(|world| world.there.values().flatten().copied().collect());
@@ -78,12 +78,13 @@ fn now(fixture: &Fixture) -> i64 {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_arrives_in_a_pause_comes_once_whenever_it_happened() {
     let fixture = begun().await;
-    // Within the first seconds of the interval: the run may have taken it already.
+    // Within the first seconds of the interval: the run may have exported the event
+    // already.
     fixture.arrive(1).await;
     fixture.host.advance(10 * MINUTE);
     let since = pause(&fixture).await;
     let at = now(&fixture);
-    // Of now, of yesterday, of tomorrow, and of a moment before the pause.
+    // Events of now, of yesterday, of tomorrow, and of a moment before the pause.
     fixture.arrive(3).await;
     fixture.arrive_at(2, |_| at - 24 * HOUR).await;
     fixture.arrive_at(1, |_| at + 24 * HOUR).await;
@@ -92,17 +93,17 @@ async fn what_arrives_in_a_pause_comes_once_whenever_it_happened() {
     passed(&fixture, FIRST + 2 * HOUR).await;
     fixture.arrive(2).await;
     let id = unpause(&fixture, since, FIRST).await;
-    // On their way when the pause ended.
+    // Events that were not yet applied when the pause ended.
     let at = now(&fixture);
     fixture.arrive_at(3, |_| at - MINUTE).await;
     assert_eq!(ended(&fixture, id).await.status, Status::Completed);
     fixture.arrive(2).await;
     fixture.host.advance(HOUR);
-    // The events on their way are in a run of the backfill or in the next of the schedule.
+    // These events are in a run of the backfill or in the next run of the schedule.
     passed(&fixture, FIRST + 3 * HOUR).await;
     all_done(&fixture).await;
     assert_eq!(everything(&fixture), (1..=20).collect::<Vec<_>>());
-    // The pause counts for one run alone.
+    // The pause affects only one run.
     fixture.arrive(2).await;
     fixture.host.advance(HOUR);
     passed(&fixture, FIRST + 4 * HOUR).await;
@@ -164,7 +165,7 @@ async fn pauses_before_the_first_is_noted_double_nothing() {
     fixture.host.advance(HOUR + 10 * MINUTE);
     passed(&fixture, FIRST + HOUR).await;
     fixture.arrive_at(2, |_| BEGIN - 24 * HOUR).await;
-    // The log lags: neither is planned.
+    // The log is behind, so neither is planned.
     fixture.world(|world| world.lags = true);
     let first = unpause(&fixture, since, FIRST).await;
     fixture.host.advance(MINUTE);
@@ -192,7 +193,7 @@ async fn a_backfill_that_is_planned_late_doubles_nothing() {
     passed(&fixture, FIRST + HOUR).await;
     fixture.stop().await;
     let id = unpause(&fixture, since, FIRST).await;
-    // It was down over a boundary; then clients send what is of before.
+    // The service was down at a boundary. Then clients send older events.
     fixture.host.advance(HOUR);
     fixture.arrive_at(4, |_| BEGIN + FIRST + 30 * MINUTE).await;
     fixture.arrive(1).await;
@@ -213,7 +214,7 @@ async fn a_pause_that_nothing_makes_up_for_stays_left_out() {
     fixture.host.advance(2 * HOUR + 20 * MINUTE);
     passed(&fixture, FIRST + 2 * HOUR).await;
     fixture.change(|row| row.paused = false).await;
-    // In the same interval, with a backfill: events 9 to 11.
+    // Another pause in the same interval, with a backfill: events 9 to 11.
     let since = pause(&fixture).await;
     fixture.arrive(3).await;
     fixture.host.advance(HOUR);

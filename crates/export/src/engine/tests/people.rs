@@ -1,4 +1,4 @@
-//! Persons of events.
+//! Reading and caching the persons of events.
 
 use std::collections::VecDeque;
 
@@ -20,7 +20,7 @@ fn person(n: usize) -> PersonState {
     })
 }
 
-/// Events of large persons in turns, and some of nobody.
+/// Events that alternate between large persons, and some without a person.
 async fn events(fixture: &Fixture) -> VecDeque<StoredEvent> {
     for n in 0..PERSONS {
         fixture.will_write(&format!("person {n}"), 0, person(n));

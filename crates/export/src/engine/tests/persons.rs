@@ -28,8 +28,9 @@ fn merged(into: &str) -> PersonState {
     PersonState::Merged(Merged { into: first_id(PROJECT, into), at, by })
 }
 
-/// Events come from seven users in turns. The first is two of them and somebody
-/// without events, one was never seen as a person, the others are one each.
+/// Events from seven users, one after the other. The first user is one person with two of
+/// the distinct ids and one without events, one user was never stored as a person, and
+/// the others are one person each.
 async fn fixture() -> Fixture {
     let fixture = Fixture::of("every 5 minutes", ExportModel::Persons).await;
     fixture.will_write("user 0", 4, person(&["user 0", "user 1", "silent"]));
@@ -42,7 +43,7 @@ async fn fixture() -> Fixture {
     fixture
 }
 
-/// Everybody of [`fixture`] who is a person.
+/// All persons of [`fixture`].
 fn everybody() -> Vec<(String, Uuid, i64)> {
     let row =
         |id: &str, person: &str, version| (id.to_owned(), first_id(PROJECT, person).0, version);
@@ -88,7 +89,7 @@ async fn whoever_had_events_is_there_once_with_all_distinct_ids() {
     assert_eq!(lines[0].message, first);
     assert_eq!(lines.last().unwrap().message, "Completed: 7 rows of persons are delivered.");
 
-    // The next run has those of its own events: of numbers 3001 and 3002.
+    // The next run has the persons of its own events, number 3001 and 3002.
     fixture.arrive(2).await;
     fixture.host.advance(INTERVAL);
     fixture.until_runs(completed(2)).await;
@@ -96,7 +97,7 @@ async fn whoever_had_events_is_there_once_with_all_distinct_ids() {
         everybody().into_iter().filter(|(id, _, _)| id == "user 5" || id == "user 6").collect();
     assert_eq!(there(&fixture, 2 * INTERVAL), expected);
 
-    // Nobody came.
+    // There are no new events.
     fixture.host.advance(INTERVAL);
     let runs = fixture.until_runs(completed(3)).await;
     assert_eq!(runs[2].records_completed, Some(0));
@@ -139,7 +140,7 @@ async fn a_killed_run_begins_anew() {
 async fn a_backfill_has_those_with_events_of_its_time() {
     let mut fixture = fixture().await;
     fixture.change(|row| row.paused = true).await;
-    // One of every user, an hour apart from the first on.
+    // One event of every user, an hour apart from the first on.
     let hour = 3_600;
     let from = BEGIN - 10 * hour;
     fixture.arrive_at(7, |n| from + i64::try_from(n).unwrap() * hour).await;

@@ -1,4 +1,4 @@
-//! Tries, faults, cancelling, going on after a stop.
+//! Attempts, faults, cancelling, resuming after a stop.
 
 use std::time::Duration;
 
@@ -21,17 +21,18 @@ fn refused() -> Failure {
     Failure::retryable("ConnectionRefused", "The destination takes no connections.")
 }
 
-/// An engine, events, and the moment in which their interval ends.
+/// An engine, events, and the time at which their interval ends.
 async fn begun(events: u64) -> Fixture {
     let mut fixture = Fixture::new("every 5 minutes").await;
     fixture.start();
     fixture.arrive(events).await;
-    // Passed over: these tests look at one run.
+    // The export ends with its first run, because these tests check one run.
     fixture.change(|row| row.end_at = Some(row.created_at.plus_seconds(FIRST))).await;
     fixture
 }
 
-/// The moment has passed, and the destination failed in this way; gives the run.
+/// The interval has ended, and the destination has failed with this fault. Returns the
+/// run.
 async fn failing(events: u64, fault: Failure) -> (Fixture, Run) {
     let fixture = begun(events).await;
     fixture.world(|world| world.fault = Some(fault));
@@ -42,7 +43,7 @@ async fn failing(events: u64, fault: Failure) -> (Fixture, Run) {
     (fixture, run)
 }
 
-/// The moment has passed, and the destination does not answer.
+/// The interval has ended, and the destination does not answer.
 async fn hanging(events: u64) -> Fixture {
     let fixture = begun(events).await;
     fixture.world(|world| world.hangs = true);
@@ -51,8 +52,8 @@ async fn hanging(events: u64) -> Fixture {
     fixture
 }
 
-/// The moment has passed, and the engine was stopped when a destination that
-/// remembers what it has had 2,000 of 6,000 events.
+/// The interval has ended, and the engine was stopped when a destination that remembers
+/// its rows had 2,000 of 6,000 events.
 async fn stopped_in_between() -> Fixture {
     let mut fixture = begun(6_000).await;
     fixture.world(|world| {
@@ -65,7 +66,7 @@ async fn stopped_in_between() -> Fixture {
     fixture
 }
 
-/// Two minutes pass, and the next try gets a moment to begin; whether it did.
+/// Two minutes pass, and the next attempt gets a moment to begin. Returns whether it did.
 async fn next_try(fixture: &Fixture) -> bool {
     let before = fixture.world(|world| world.begun);
     fixture.host.advance(2 * MINUTE);
@@ -100,7 +101,7 @@ async fn a_destination_that_is_down_for_an_hour_gets_everything_once() {
     assert_eq!(runs[0].latest_error, None);
     let lines = fixture.lines(runs[0].id).await;
     let failed = lines.iter().filter(|line| line.level == LogLevel::Warning).count();
-    // Not each of them: the log has its end, however long it takes.
+    // Not every attempt has lines: the log keeps space for the end of a long run.
     let tries = fixture.world(|world| world.begun);
     assert!((9..=10 + tries / 10).contains(&failed), "{failed} of {tries}");
     assert!(lines[1].message.contains("the next is in 30 seconds"), "{}", lines[1].message);
@@ -194,7 +195,7 @@ async fn a_fault_that_stays_ends_the_run_and_ten_of_them_pause_the_export() {
     fixture.until_world(|world| world.paused == [(10, 10)]).await;
     let runs = fixture.runs().await;
     assert_eq!((runs[0].records_total_count, runs[0].records_completed), (Some(1), None));
-    // It begins no more.
+    // The export begins no more runs.
     fixture.arrive(1).await;
     fixture.host.advance(FIRST);
     tokio::time::sleep(Duration::from_millis(100)).await;
@@ -225,7 +226,8 @@ async fn a_try_that_takes_too_long_is_given_up() {
     fixture.until_world(|world| world.aborted == 1).await;
     let runs = fixture.until_runs(|runs| runs[0].latest_error.is_some()).await;
     assert_eq!(runs[0].status, Status::Running);
-    // The next one has its own time, and there are no more six hours after the first.
+    // The next run has its own time limit, and no six hours of retries after the first
+    // one.
     while !next_try(&fixture).await {
         assert!(fixture.runs().await[0].status.is_active());
     }
@@ -243,7 +245,7 @@ async fn a_killed_run_begins_anew_where_nothing_is_there_before_the_end() {
     fixture.until_world(|world| world.begun == 1).await;
     tokio::time::sleep(Duration::from_millis(50)).await;
     fixture.kill();
-    // What came since belongs to another interval.
+    // Events that arrived since belong to another interval.
     fixture.arrive(100).await;
     fixture.world(|world| world.hangs_after = None);
     fixture.start();
@@ -260,7 +262,7 @@ async fn a_stopped_run_goes_on_where_the_destination_remembers() {
     let delivered = usize::try_from(runs[0].records_completed.unwrap()).unwrap();
     assert_eq!((runs[0].status, delivered), (Status::Running, fixture.there(FIRST).len()));
     assert!(runs[0].cursor.is_some() && delivered < 6_000);
-    // It goes to the same place under another name.
+    // The same destination under another name.
     fixture.change(|row| row.name = "Copy".to_owned()).await;
     fixture.world(|world| world.hangs_after = None);
     fixture.start();
@@ -292,7 +294,7 @@ async fn an_event_that_is_left_out_is_told_and_not_counted() {
     let lines = fixture.lines(runs[0].id).await;
     assert!(lines.iter().any(|line| line.message == left_out), "{lines:#?}");
 
-    // Also when the try fails.
+    // Also when the attempt fails.
     let fixture = begun(300).await;
     fixture.world(|world| {
         world.leaves_out = Some(7);
@@ -304,7 +306,8 @@ async fn an_event_that_is_left_out_is_told_and_not_counted() {
     assert!(lines.iter().any(|line| line.message == left_out), "{lines:#?}");
 }
 
-/// Takes everybody but `user 3`, of whom it is not worked out.
+/// A condition that includes everyone except `user 3`, for whom its evaluation takes too
+/// long.
 fn query_without_an_end() -> String {
     let (few, many) = ("a".repeat(1_000), "b".repeat(1_000));
     let among = vec!["'x'"; 100].join(", ");
@@ -333,7 +336,7 @@ async fn events_whose_condition_takes_too_long_are_told() {
         .collect();
     assert_eq!(warned, [told]);
 
-    // Also where nothing is left.
+    // Also where no events are left.
     let fixture = begun(100).await;
     let nobody = query_without_an_end().replace("distinct_id != 'user 3'", "team_id = 0");
     fixture.change(|row| row.query = Some(nobody)).await;
@@ -371,7 +374,7 @@ async fn a_run_that_is_tried_again_says_since_when_and_when() {
     let failed_at = run.failing_since.unwrap();
     assert!(run.is_retried() && failed_at <= fixture.host.now());
     assert_eq!(run.next_try_at, Some(failed_at.plus_seconds(30)));
-    // The next try fails, too.
+    // The next attempt fails, too.
     fixture.host.advance(30);
     let again = |runs: &[Run]| {
         runs.first()
@@ -412,7 +415,7 @@ async fn a_silent_destination_does_not_keep_the_place_of_its_run() {
     fixture.world(|world| world.hangs = true);
     fixture.host.advance(FIRST);
     fixture.until_world(|world| world.begun == 1).await;
-    // The first run hangs for good; the next one has its place.
+    // The first run hangs forever. The next one gets its slot.
     fixture.world(|world| world.hangs = false);
     fixture.arrive(10).await;
     fixture.host.advance(FIRST);

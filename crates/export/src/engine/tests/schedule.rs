@@ -1,4 +1,4 @@
-//! Which events come with which interval.
+//! Which events belong to which interval.
 
 use weir_model::exports::{Run, Status};
 use weir_store::exports::BackfilledPause;
@@ -19,7 +19,7 @@ fn ended(count: usize) -> impl Fn(&[weir_model::exports::Run]) -> bool {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_interval_is_exported_when_it_ends() {
     let mut fixture = Fixture::new("hour").await;
-    // Before the export was there, in the same interval.
+    // These events are older than the export, in the same interval.
     fixture.arrive(10).await;
     fixture.start();
     fixture.arrive(2_500).await;
@@ -39,7 +39,7 @@ async fn an_interval_is_exported_when_it_ends() {
     fixture.host.advance(HOUR);
     fixture.until_runs(ended(2)).await;
     assert_eq!(fixture.there(FIRST + HOUR), (2_511..=2_517).collect::<Vec<_>>());
-    // Nothing arrives: nobody asks the destination.
+    // Nothing arrives, so the destination is not called.
     fixture.host.advance(HOUR);
     let runs = fixture.until_runs(ended(3)).await;
     assert_eq!((runs[2].records_total_count, runs[2].records_completed), (Some(0), Some(0)));
@@ -82,7 +82,7 @@ async fn missed_intervals_have_what_came_in_them() {
     fixture.host.advance(FIRST);
     fixture.until_runs(ended(1)).await;
     fixture.stop().await;
-    // Events came in before it stopped, and are applied at the next start.
+    // Events came in before the stop, and are applied at the next start.
     for _ in 0..3 {
         fixture.arrive(10).await;
         fixture.host.advance(HOUR);
@@ -99,7 +99,7 @@ async fn missed_intervals_have_what_came_in_them() {
     assert_eq!(fixture.there(FIRST + 4 * HOUR), (36..=135).collect::<Vec<_>>());
 }
 
-/// Waits until the schedule has passed the boundary so many seconds after the begin.
+/// Waits until the schedule has passed the boundary this many seconds after `BEGIN`.
 pub(super) async fn passed(fixture: &Fixture, end: i64) {
     loop {
         let all = weir_store::exports::schedule::all(&fixture.store).await.unwrap();
@@ -142,7 +142,7 @@ async fn an_interval_that_a_backfill_makes_up_for_has_no_run() {
     let since = fixture.host.now();
     fixture.change(|row| (row.paused, row.last_paused_at) = (true, Some(since))).await;
     fixture.arrive(3).await;
-    // Two seconds behind the boundary, and the schedule has not come there.
+    // Two seconds after the boundary, and the schedule has not reached it.
     fixture.world(|world| world.lags = true);
     fixture.host.advance(50 * MINUTE + 2);
     let pause = BackfilledPause { backfill: None, earlier: None, since, until: fixture.host.now() };
@@ -164,7 +164,7 @@ async fn intervals_that_wait_for_room_when_a_pause_begins_are_made_up_for() {
     let fault = Failure::retryable("ConnectionRefused", "No.");
     fixture.world(|world| world.fault = Some(fault));
     fixture.start();
-    // Twelve have their run; two wait.
+    // Twelve intervals have their run, and two wait.
     for n in 1..=14 {
         fixture.arrive(1).await;
         fixture.host.advance(STEP);
@@ -175,7 +175,7 @@ async fn intervals_that_wait_for_room_when_a_pause_begins_are_made_up_for() {
     fixture.host.advance(MINUTE);
     fixture.arrive(1).await;
     fixture.world(|world| world.fault = None);
-    // Tries that have met the fault end.
+    // Attempts that have met the fault end.
     let now = fixture.host.now();
     let is_tried = |run: &Run| run.status == Status::Running && run.next_try_at <= Some(now);
     fixture.until_runs(|runs| !runs.iter().any(is_tried)).await;
@@ -184,7 +184,7 @@ async fn intervals_that_wait_for_room_when_a_pause_begins_are_made_up_for() {
     for n in 1..=14_u64 {
         assert_eq!(fixture.there(STEP * i64::try_from(n).unwrap()), [n]);
     }
-    // What came in the pause is left out.
+    // Events that arrived in the pause are skipped.
     passed(&fixture, 15 * STEP).await;
     fixture.change(|row| row.paused = false).await;
     fixture.arrive(1).await;
@@ -240,7 +240,7 @@ async fn a_clock_that_jumps_ahead_and_back_leaves_nothing_out() {
     fixture.host.set_ahead(6 * HOUR);
     fixture.arrive(3).await;
     fixture.until_runs(ended(6)).await;
-    // 14:20 again: what comes now is for the next interval, which ends at 21:00.
+    // It is 14:20 again. New events belong to the next interval, which ends at 21:00.
     fixture.host.set_ahead(-6 * HOUR);
     fixture.arrive(4).await;
     fixture.host.advance(FIRST);
@@ -252,7 +252,7 @@ async fn a_clock_that_jumps_ahead_and_back_leaves_nothing_out() {
     assert_eq!(fixture.there(FIRST), (1..=5).collect::<Vec<_>>());
     assert_eq!(fixture.there(FIRST + 6 * HOUR), (6..=14).collect::<Vec<_>>());
 
-    // The same where the boundary is missed, and times decide.
+    // The same if the engine misses the boundary, and the times of receipt decide.
     let ahead = 2 * HOUR + 10 * MINUTE;
     fixture.host.set_ahead(ahead);
     fixture.arrive(1).await;
@@ -284,7 +284,7 @@ async fn a_jump_that_nobody_saw_leaves_nothing_out() {
     fixture.host.advance(FIRST + 10 * MINUTE);
     fixture.start();
     fixture.until_runs(ended(1)).await;
-    // Received at 20:20, says the clock: the interval ends before them.
+    // The clock says that they were received at 20:20, so the interval ends before them.
     assert_eq!(fixture.there(FIRST), (1..=5).collect::<Vec<_>>());
     fixture.host.advance(50 * MINUTE);
     fixture.until_runs(ended(2)).await;

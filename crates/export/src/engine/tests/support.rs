@@ -1,5 +1,5 @@
-//! A store with a project and an export, a clock, and a destination that takes
-//! notes and fails when it is told to.
+//! A store with a project and an export, a clock, and a destination that records its
+//! calls and fails on request.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -37,29 +37,30 @@ pub(super) const PROJECT: ProjectId = ProjectId(1);
 /// `2026-08-21T14:20:00Z`
 pub(super) const BEGIN: i64 = 1_787_322_000;
 
-/// What the destination has, and what it does.
+/// What the destination has, and how it behaves.
 #[derive(Default)]
 pub(super) struct World {
-    /// What is there for good, by the end of the interval.
+    /// Arrival numbers of the permanent events, by the end of the interval.
     pub(super) there: HashMap<Timestamp, Vec<u64>>,
-    /// The same of persons: rows.
+    /// Rows of the permanent persons, by the end of the interval.
     pub(super) people: HashMap<Timestamp, Vec<Vec<Cell>>>,
-    /// Every write fails like this.
+    /// Every write fails with this fault.
     pub(super) fault: Option<Failure>,
     /// Every write hangs.
     pub(super) hangs: bool,
-    /// Rows that are taken before every write hangs.
+    /// Every write after this many rows hangs.
     pub(super) hangs_after: Option<usize>,
-    /// The event of this arrival number is left out.
+    /// The destination skips the event with this arrival number.
     pub(super) leaves_out: Option<u64>,
     /// The next write panics.
     pub(super) panics: bool,
-    /// What was acknowledged cannot be read yet.
+    /// Acknowledged events are not readable yet.
     pub(super) lags: bool,
-    /// What is written is there at once, and a cut run goes on behind it.
+    /// Written rows are permanent immediately, and an interrupted run continues after
+    /// them.
     pub(super) goes_on: bool,
     pub(super) begun: usize,
-    /// Of each that was begun: whether its bounds are of event times.
+    /// For each attempt: whether its bounds apply to event times.
     pub(super) by_time: Vec<bool>,
     pub(super) aborted: usize,
     pub(super) told_failed: Vec<RunId>,
@@ -75,13 +76,13 @@ pub(super) struct TestHost {
 }
 
 impl TestHost {
-    /// So much time passes; less than none: the clock is set back.
+    /// This much time passes. A negative number sets the clock back.
     pub(super) fn advance(&self, seconds: i64) {
         self.set_ahead(seconds);
         self.uptime.fetch_add(u64::try_from(seconds).unwrap_or(0), Ordering::AcqRel);
     }
 
-    /// The clock is set, and no time passes.
+    /// Sets the clock without time passing.
     pub(super) fn set_ahead(&self, seconds: i64) {
         self.now.fetch_add(seconds * 1_000_000, Ordering::AcqRel);
     }
@@ -249,16 +250,16 @@ impl Writer for NotingWriter {
     }
 }
 
-/// A store with a project and an export, and perhaps an engine.
+/// A store with a project and an export, and possibly an engine.
 pub(super) struct Fixture {
     pub(super) store: Store,
     pub(super) host: Arc<TestHost>,
     pub(super) export: BatchExportId,
     /// Persons whose ids are in memory at a time.
     pub(super) persons: usize,
-    /// Time between two looks of the engine.
+    /// Time between two polls of the engine.
     pub(super) tick: Duration,
-    /// Runs that go on at the same time.
+    /// Runs that read and send concurrently.
     pub(super) parallel: usize,
     /// Time after which a destination counts as silent.
     pub(super) silence: Duration,
@@ -270,7 +271,7 @@ pub(super) struct Fixture {
 }
 
 impl Fixture {
-    /// It is 14:20 on a Friday. The engine has not begun.
+    /// It is 14:20 on a Friday. The engine has not started.
     pub(super) async fn new(interval: &str) -> Self {
         Self::of(interval, ExportModel::Events).await
     }
@@ -328,14 +329,13 @@ impl Fixture {
         }
     }
 
-    /// What is at the id of the person that a distinct id creates is written with
-    /// the next events.
+    /// The person that a distinct id creates gets this state with the next events.
     pub(super) fn will_write(&self, distinct_id: &str, version: i64, state: PersonState) {
         let id = first_id(PROJECT, distinct_id);
         self.people.lock().push(PersonWrite { id, state, expected: None, version });
     }
 
-    /// Starts the engine on threads of its own.
+    /// Starts the engine on its own threads.
     pub(super) fn start(&mut self) {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
@@ -356,7 +356,7 @@ impl Fixture {
         self.engine = Some((engine, runtime));
     }
 
-    /// Ends it wherever it is.
+    /// Ends the engine without closing it.
     pub(super) fn kill(&mut self) {
         if let Some((engine, runtime)) = self.engine.take() {
             runtime.shutdown_background();
@@ -364,7 +364,7 @@ impl Fixture {
         }
     }
 
-    /// Ends it in order.
+    /// Closes the engine.
     pub(super) async fn stop(&mut self) {
         if let Some((engine, runtime)) = self.engine.take() {
             let begun = Instant::now();
@@ -391,12 +391,12 @@ impl Fixture {
         exports::update(&self.store, &row, before.revision, None, 5, &[]).await.unwrap();
     }
 
-    /// So many events arrive now; each happened at `time`, in seconds since 1970.
+    /// This many events arrive now. Each happened at `time`, in seconds since 1970.
     pub(super) async fn arrive_at(&self, count: u64, time: impl Fn(u64) -> i64) {
         let received_at = self.host.now().micros();
         let first = self.next.fetch_add(count, Ordering::AcqRel);
         let all: Vec<u64> = (first..first + count).collect();
-        // Three partitions in turns, so that their arrivals lie within each other.
+        // Three partitions take turns, so that their arrival numbers alternate.
         for partition in 0..3_u16 {
             let own = all.iter().filter(|n| *n % 3 == u64::from(partition));
             let event = |arrival: &u64| StoredEvent {
@@ -418,7 +418,7 @@ impl Fixture {
         }
     }
 
-    /// So many events arrive now, of now.
+    /// This many events arrive now, with the present time.
     pub(super) async fn arrive(&self, count: u64) {
         let now = self.host.now().micros() / 1_000_000;
         self.arrive_at(count, |_| now).await;
@@ -476,7 +476,7 @@ impl Fixture {
         lines.unwrap().into_iter().rev().collect()
     }
 
-    /// Waits until the runs are as they should be.
+    /// Waits until the runs fit.
     pub(super) async fn until_runs(&self, fits: impl Fn(&[Run]) -> bool) -> Vec<Run> {
         let begun = Instant::now();
         loop {
@@ -489,7 +489,7 @@ impl Fixture {
         }
     }
 
-    /// Waits until the destination is as it should be.
+    /// Waits until the destination fits.
     pub(super) async fn until_world(&self, fits: impl Fn(&World) -> bool) {
         let begun = Instant::now();
         while !self.world(|world| fits(world)) {
@@ -498,8 +498,8 @@ impl Fixture {
         }
     }
 
-    /// What is at the destination for the interval that ends so many seconds after
-    /// the begin, in order.
+    /// The events at the destination for the interval that ends this many seconds after
+    /// `BEGIN`, in order.
     pub(super) fn there(&self, end: i64) -> Vec<u64> {
         let end = Timestamp::from_micros((BEGIN + end) * 1_000_000);
         self.world(|world| world.there.get(&end).cloned().unwrap_or_default())
