@@ -1,5 +1,5 @@
-//! The directory of the built site: files under hashed names, their compressed
-//! variants, and a manifest of what is called how.
+//! The directory of the built site: files with hashed names, their compressed variants,
+//! and a manifest that maps names to paths.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,16 +10,16 @@ use anyhow::{Context, Result};
 use crate::compress;
 use crate::sha;
 
-/// Everything in this folder has a hash in its path and never changes, so the
-/// server lets browsers keep it for ever.
+/// Files in this directory have a hash in their path and never change, so the server
+/// allows browsers to cache them forever.
 pub(crate) const HASHED: &str = "pkg";
 
 pub(crate) struct Site {
     root: PathBuf,
     compressed: bool,
-    /// All files of this build, relative; others are removed at the end.
+    /// Relative paths of all files of this build. Other files are removed at the end.
     files: BTreeSet<PathBuf>,
-    /// What a page calls a file, and where it is.
+    /// The path of each file, by the name that pages use.
     manifest: BTreeMap<String, String>,
 }
 
@@ -47,7 +47,7 @@ impl Site {
         Ok(name)
     }
 
-    /// Adds a file at a given path.
+    /// Adds a file at a fixed path.
     pub(crate) fn add(&mut self, logical: &str, path: &str, bytes: &[u8]) -> Result<()> {
         self.manifest.insert(logical.to_owned(), path.to_owned());
         let path = PathBuf::from(path);
@@ -65,7 +65,7 @@ impl Site {
                 continue;
             }
             let small = encode(bytes)?;
-            // A variant that saves nothing is not offered.
+            // Store a variant only if it is smaller.
             if small.len() < bytes.len() {
                 self.write(&variant, &small)?;
             }
@@ -73,7 +73,7 @@ impl Site {
         Ok(())
     }
 
-    /// Writes the manifest and removes what earlier builds left.
+    /// Writes the manifest and removes files of earlier builds.
     pub(crate) fn finish(mut self) -> Result<()> {
         let manifest = serde_json::to_vec_pretty(&self.manifest)?;
         self.write(Path::new("manifest.json"), &manifest)?;
@@ -85,8 +85,8 @@ impl Site {
         Ok(())
     }
 
-    /// Returns whether the file was there with this content. A reader sees the
-    /// old file or the new one, never a part: a server may be running.
+    /// Writes a file and returns whether it was unchanged. The replacement is atomic,
+    /// because a server may be reading the file.
     fn write(&mut self, path: &Path, bytes: &[u8]) -> Result<bool> {
         self.files.insert(path.to_path_buf());
         let full = self.root.join(path);
@@ -104,12 +104,12 @@ impl Site {
     }
 }
 
-/// A folder's file as a page would name it.
+/// The name of a file in a directory, in the form that pages use.
 pub(crate) fn name_below(folder: &Path, file: &Path) -> Result<String> {
     Ok(file.strip_prefix(folder)?.to_string_lossy().into_owned())
 }
 
-/// All files below a folder, sorted.
+/// All files below a directory, sorted.
 pub(crate) fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     let mut folders = vec![folder.to_path_buf()];

@@ -1,4 +1,4 @@
-//! Calls of cargo, and where their results are.
+//! Runs cargo and finds its output files.
 
 use std::env;
 use std::io::{BufRead, BufReader};
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::layout::{Layout, Mode};
 
-/// The browser side, before wasm-bindgen.
+/// Builds the browser side and returns the wasm file before wasm-bindgen.
 pub(crate) fn build_frontend(layout: &Layout, mode: Mode) -> Result<PathBuf> {
     let profile = match mode {
         Mode::Dev => "wasm-dev",
@@ -27,14 +27,14 @@ pub(crate) fn build_frontend(layout: &Layout, mode: Mode) -> Result<PathBuf> {
     build(layout, &arguments, |file| file.extension().is_some_and(|extension| extension == "wasm"))
 }
 
-/// The `weir` binary, with the site as it is now.
+/// Builds the `weir` binary with the current site.
 pub(crate) fn build_server(layout: &Layout, mode: Mode) -> Result<PathBuf> {
     let profile = match mode {
         Mode::Dev => "dev",
         Mode::Release => "release",
     };
-    // The whole workspace, so that shared dependencies get the same features as
-    // in every other command; --bin picks what is built.
+    // Build the whole workspace, so that shared dependencies get the same features as in
+    // all other commands. `--bin` selects the target.
     let arguments = ["--workspace", "--bin=weir", "--profile", profile];
     build(layout, &arguments, |file| file.file_stem().is_some_and(|stem| stem == "weir"))
 }
@@ -64,7 +64,7 @@ fn build(
         let message: Value = serde_json::from_str(&line?)?;
         let files = message["filenames"].as_array().map(Vec::as_slice).unwrap_or_default();
         let files = files.iter().filter_map(Value::as_str).map(PathBuf::from);
-        // The last one: dependencies come first.
+        // Cargo reports dependencies first, so the last match is the target.
         found = files.filter(&wanted).last().or(found);
     }
     let status = child.wait()?;

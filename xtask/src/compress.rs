@@ -1,4 +1,4 @@
-//! The variants that the server sends instead of a file: brotli and gzip.
+//! Compressed variants of files that the server sends: brotli and gzip.
 
 use std::io::Write;
 
@@ -7,7 +7,7 @@ use brotli::enc::BrotliEncoderParams;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-/// Formats that are not compressed already.
+/// File name extensions of formats that are not already compressed.
 const COMPRESSIBLE: [&str; 10] =
     ["css", "html", "ico", "js", "json", "map", "svg", "txt", "wasm", "webmanifest"];
 

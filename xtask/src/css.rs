@@ -1,4 +1,4 @@
-//! The style sheet: one file from `style/main.css` and what it imports.
+//! Bundles the style sheet: `style/main.css` and its imports, in one file.
 
 use std::path::Path;
 
@@ -8,11 +8,11 @@ use lightningcss::printer::PrinterOptions;
 use lightningcss::stylesheet::{MinifyOptions, ParserOptions};
 use lightningcss::targets::{Browsers, Targets};
 
-/// The oldest browsers that know `light-dark()`; they know nesting, layers and
-/// container queries too, so nothing of that is rewritten.
+/// The oldest browsers that support `light-dark()`. They also support nesting, layers and
+/// container queries, so none of these is rewritten.
 const BROWSERS: Browsers = Browsers {
-    // The data for Android's browser is that of its newest release only; it is
-    // the same engine as Chrome.
+    // The data for Android's browser covers only its newest release. Its engine is that
+    // of Chrome.
     android: None,
     chrome: Some(version(123, 0)),
     edge: Some(version(123, 0)),
@@ -28,10 +28,10 @@ const fn version(major: u32, minor: u32) -> u32 {
     major << 16 | minor << 8
 }
 
-/// Follows `@import`, minifies, and keeps modern syntax as it is.
+/// Resolves `@import`, minifies, and keeps modern syntax.
 pub(crate) fn bundle(main: &Path) -> Result<String> {
     let targets = Targets::from(BROWSERS);
-    // The library's errors borrow from the bundler, so they become text here.
+    // Errors of the library borrow from the bundler, so they are converted to text here.
     let files = FileProvider::new();
     let mut bundler = Bundler::new(&files, None, ParserOptions::default());
     let mut sheet = bundler.bundle(main).map_err(|error| anyhow!("style: {error}"))?;
@@ -50,7 +50,7 @@ mod tests {
 
     use super::bundle;
 
-    /// What our sheets are written in must reach the browser unchanged.
+    /// The syntax of our style sheets must reach the browser unchanged.
     #[test]
     fn modern_syntax_survives() {
         let directory = tempfile::tempdir().unwrap();

@@ -1,7 +1,8 @@
-//! The loop of `make dev`: on every change build, restart, reload the page.
+//! The loop of `make dev`: after every change it builds, restarts the server and reloads
+//! the page.
 //!
-//! Sources are compared a few times a second instead of being watched: there
-//! are some hundred files, and it works the same on every file system.
+//! Sources are polled a few times a second. There are only some hundred files, and
+//! polling works the same on every file system.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,7 +20,7 @@ use crate::{cargo, sha, site};
 const SOURCES: [&str; 8] =
     ["Cargo.lock", "Cargo.toml", "app", "crates", "frontend", "public", "server", "style"];
 
-/// Builds the site again and again, beside a server that somebody else runs.
+/// Rebuilds the site after every change, for a server that was started separately.
 pub(crate) fn watch_site(layout: &Layout, mode: Mode) -> Result<()> {
     on_every_change(layout, |change| {
         site::build(layout, mode)?;
@@ -27,12 +28,13 @@ pub(crate) fn watch_site(layout: &Layout, mode: Mode) -> Result<()> {
     })
 }
 
-/// Runs the server and keeps it and the site up to date.
+/// Runs the server, and keeps it and the site up to date.
 pub(crate) fn serve(layout: &Layout, arguments: &[String]) -> Result<()> {
     let mut running = None;
     on_every_change(layout, |change| {
         site::build(layout, Mode::Dev)?;
-        // A debug build of the server reads the site's files when asked for.
+        // A debug build of the server reads the files of the site at each request, so
+        // changes of other files need no restart.
         if change.is_in_code {
             refresh(layout, arguments, &mut running)?;
         }
@@ -42,14 +44,14 @@ pub(crate) fn serve(layout: &Layout, arguments: &[String]) -> Result<()> {
 
 struct Change {
     number: u64,
-    /// Not only in style sheets and static files.
+    /// Whether other files than style sheets and static files changed.
     is_in_code: bool,
 }
 
-/// A build that fails is reported and tried again after the next change.
+/// A failed build is reported, and repeated after the next change.
 fn on_every_change(layout: &Layout, mut build: impl FnMut(Change) -> Result<()>) -> Result<()> {
     let mut is_in_code = true;
-    // Read before each build: what changes during it is built next.
+    // Read before each build, so that a change during the build causes the next one.
     let mut seen = Sources::read(layout)?;
     for number in 0.. {
         match build(Change { number, is_in_code }) {
@@ -60,7 +62,7 @@ fn on_every_change(layout: &Layout, mut build: impl FnMut(Change) -> Result<()>)
             Err(error) => eprintln!("xtask: {error:#}; waiting for changes"),
         }
         let now = seen.wait_for_change(layout)?;
-        // What a failed build left undone is still to be done.
+        // After a failed build, its changes still have to be built.
         is_in_code |= now.differs_in_code(&seen, layout);
         seen = now;
     }
@@ -73,13 +75,13 @@ fn refresh(layout: &Layout, arguments: &[String], running: &mut Option<Server>) 
     if running.as_mut().is_some_and(|server| server.version == version && server.is_alive()) {
         return Ok(());
     }
-    // The old one first: it holds the data directory and the port.
+    // Stop the old server first, because it holds the data directory and the port.
     drop(running.take());
     *running = Some(Server::start(layout, &binary, version, arguments)?);
     Ok(())
 }
 
-/// A running server. Dropping it stops the process and waits for its end.
+/// A running server. Dropping it stops the process and waits until it has ended.
 struct Server {
     child: Child,
     version: String,
@@ -96,7 +98,8 @@ impl Server {
             .arg("serve")
             .args(arguments)
             .current_dir(&layout.root)
-            // Names of ours that are no settings of the server.
+            // These variables are for scripts and builds. The server has no such
+            // settings.
             .env_remove("WEIR_PYTHON")
             .env_remove("WEIR_SITE")
             .env_remove("WEIR_TOOLS")
@@ -113,7 +116,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         if let Some(id) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
-            // It may have ended by itself.
+            // The process may have ended already.
             let _ = kill_process(id, Signal::TERM);
         }
         let deadline = Instant::now() + Duration::from_secs(10);
@@ -125,7 +128,7 @@ impl Drop for Server {
     }
 }
 
-/// When every source was changed last, and how long it is.
+/// Modification time and size of every source.
 #[derive(PartialEq)]
 struct Sources(BTreeMap<PathBuf, (SystemTime, u64)>);
 
@@ -136,7 +139,7 @@ impl Sources {
             let path = layout.root.join(source);
             let files = if path.is_dir() { files_below(&path)? } else { vec![path] };
             for file in files {
-                // Editors replace files: one may be gone by now.
+                // Editors replace files, so a file can disappear in the meantime.
                 if let Ok(state) = fs::metadata(&file) {
                     states.insert(file, (state.modified()?, state.len()));
                 }
@@ -149,7 +152,7 @@ impl Sources {
         while Sources::read(layout)? == *self {
             pause(Duration::from_millis(300));
         }
-        // Whoever saves several files gets one build.
+        // Wait, so that several files saved together cause one build.
         pause(Duration::from_millis(100));
         Sources::read(layout)
     }

@@ -1,16 +1,16 @@
-//! Where things are: the checkout, the target directory, the built site.
+//! Paths: the checkout, the target directory, the built site.
 
 use std::env;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 
-/// How the browser side is built.
+/// The build mode of the browser side.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// Quick to build; large, uncompressed, reloads itself.
+    /// Fast to build, large, uncompressed, with automatic reload.
     Dev,
-    /// As it is shipped.
+    /// Small and compressed, for releases.
     Release,
 }
 
@@ -19,7 +19,7 @@ impl Mode {
         if release { Mode::Release } else { Mode::Dev }
     }
 
-    /// Also the name of the directory for intermediate files.
+    /// The name of the mode, also of the directory for its intermediate files.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Mode::Dev => "dev",
@@ -29,7 +29,7 @@ impl Mode {
 }
 
 pub(crate) struct Layout {
-    /// The checkout.
+    /// The root of the checkout.
     pub(crate) root: PathBuf,
     pub(crate) target: PathBuf,
     /// The built site, which the server embeds or reads.
@@ -38,7 +38,7 @@ pub(crate) struct Layout {
 
 impl Layout {
     pub(crate) fn find() -> Result<Layout> {
-        // Not the place this was compiled in: checkouts share compiled code.
+        // Not the directory at compile time, because checkouts share compiled code.
         let here = env::current_dir()?;
         let root = here
             .ancestors()
@@ -61,7 +61,7 @@ impl Layout {
         self.root.join("style/main.css")
     }
 
-    /// Intermediate results that are kept between runs.
+    /// The directory for intermediate results that are kept between runs.
     pub(crate) fn cache(&self, mode: Mode) -> PathBuf {
         self.target.join("xtask").join(mode.name())
     }

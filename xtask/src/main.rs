@@ -1,8 +1,8 @@
-//! Build tasks: what cargo does not do by itself.
+//! Build tasks that cargo does not do.
 //!
-//! `site` builds the browser side, `build` the product, `dev` rebuilds and
-//! restarts on every change, `size` checks the byte budgets, `css` bundles the
-//! style sheets. `docs/adr/0004-build-tool.md` says why these are ours.
+//! `site` builds the browser side, `build` builds the product, `dev` rebuilds and
+//! restarts after every change, `size` checks the byte budgets, `css` bundles the style
+//! sheets. `docs/adr/0004-build-tool.md` explains why the project has its own build tool.
 
 #![expect(
     clippy::print_stdout,
@@ -70,7 +70,7 @@ enum Task {
 fn main() -> ExitCode {
     match run(Arguments::parse().task) {
         Ok(()) => ExitCode::SUCCESS,
-        // Not as `Debug`, which would add a backtrace that helps nobody here.
+        // Not the `Debug` format, which would add a useless backtrace.
         Err(error) => {
             eprintln!("xtask: {error:#}");
             ExitCode::FAILURE

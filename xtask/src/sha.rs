@@ -1,16 +1,16 @@
-//! Content hashes, for file names and for telling whether work is needed.
+//! Content hashes, for file names and for detecting whether work is needed.
 
 use std::fmt::Write;
 
 use sha2::{Digest, Sha256};
 
-/// Sixteen hexadecimal digits. The server takes a name with so long a part for
-/// one that never changes, and lets browsers keep the file.
+/// A hash of sixteen hexadecimal digits. The server treats files with a name part of this
+/// length as immutable, and lets browsers cache them.
 pub(crate) fn short(bytes: &[u8]) -> String {
     of(&[bytes]).chars().take(16).collect()
 }
 
-/// The hash of several inputs; their borders count.
+/// The hash of several inputs, including their boundaries.
 pub(crate) fn of(inputs: &[&[u8]]) -> String {
     let mut hash = Sha256::new();
     for input in inputs {

@@ -1,4 +1,4 @@
-//! The browser side, from sources to the directory that the server serves.
+//! Builds the browser side: from sources to the directory that the server serves.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use crate::assets::{HASHED, Site, files_below, name_below};
 use crate::layout::{Layout, Mode};
 use crate::{cargo, css, sha, wasm};
 
-/// Where a development page looks whether it is out of date.
+/// The file that development pages poll for a new build.
 const BUILD_MARK: &str = "pkg/build.txt";
 
 pub(crate) fn build(layout: &Layout, mode: Mode) -> Result<()> {
@@ -28,13 +28,15 @@ pub(crate) fn build(layout: &Layout, mode: Mode) -> Result<()> {
     site.finish()
 }
 
-/// Tells open pages to reload. The process id tells this watching from the last.
+/// Makes open pages reload. The process id makes the content differ from that of an
+/// earlier `xtask dev`.
 pub(crate) fn mark_changed(layout: &Layout, generation: u64) -> Result<()> {
     let mark = format!("{}.{generation}", std::process::id());
     Ok(fs::write(layout.site.join(BUILD_MARK), mark)?)
 }
 
-/// The glue names its snippets by path, so their folder gets the hash.
+/// Adds the JavaScript bindings. They import snippets by relative path, so the hash is in
+/// the name of the snippets' directory.
 fn add_glue(site: &mut Site, browser: wasm::Browser) -> Result<String> {
     let mut js = browser.js;
     if !browser.snippets.is_empty() {
@@ -48,13 +50,13 @@ fn add_glue(site: &mut Site, browser: wasm::Browser) -> Result<String> {
     site.add_hashed("weir", "js", js.as_bytes())
 }
 
-/// Loads the module and takes over the islands of the page: one
-/// `<script type="module" src>` is all that a page needs, and no inline script
-/// has to be allowed.
+/// The script that loads the module and hydrates the islands of the page. A page needs
+/// only one `<script type="module" src>`, so the content security policy need not allow
+/// inline scripts.
 fn boot(js: &str, wasm: &str, mode: Mode) -> String {
     let import = match mode {
         Mode::Release => format!("import * as app from \"./{js}\";\n"),
-        // A late import, so that a page that cannot start is reloaded as well.
+        // A dynamic import, so that the reload also works on a page that cannot start.
         Mode::Dev => format!("{RELOAD}const app = await import(\"./{js}\");\n"),
     };
     let load = format!(
@@ -63,8 +65,8 @@ fn boot(js: &str, wasm: &str, mode: Mode) -> String {
     format!("{import}{load}{WAKE}")
 }
 
-/// Leptos exports one function for each island, under the name that it writes
-/// into the page. The mark is for style and tests: from now on the page answers.
+/// Leptos exports one function for each island, under the name in the page's markup. The
+/// `alive` attribute is for style sheets and tests: from then on the page is interactive.
 const WAKE: &str = r#"app.hydrate();
 for (const island of document.querySelectorAll("leptos-island")) {
   app[island.dataset.component](island);
@@ -72,8 +74,8 @@ for (const island of document.querySelectorAll("leptos-island")) {
 document.documentElement.dataset.alive = "";
 "#;
 
-/// Asks for the mark that `xtask dev` changes after every build. No answer
-/// means that the server is being restarted.
+/// Polls the file that `xtask dev` changes after every build. No answer means that the
+/// server is restarting.
 const RELOAD: &str = r#"let mark = null;
 setInterval(async () => {
   const answer = await fetch(new URL("./build.txt", import.meta.url), { cache: "no-store" })
@@ -85,7 +87,7 @@ setInterval(async () => {
 }, 500);
 "#;
 
-/// Static files keep their names: pages and other sites refer to them.
+/// Static files keep their names, because pages and other sites refer to them.
 fn add_public(layout: &Layout, site: &mut Site) -> Result<()> {
     let folder = layout.root.join("public");
     if !folder.exists() {

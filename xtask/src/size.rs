@@ -1,4 +1,4 @@
-//! Byte budgets of what a browser loads before a page is complete.
+//! Byte budgets of the files that a browser loads before a page is complete.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,14 +11,14 @@ use crate::compress;
 use crate::layout::{Layout, Mode};
 use crate::wasm::NAMED;
 
-/// Kilobytes after gzip, which every browser understands.
+/// A limit in kilobytes after gzip, which every browser supports.
 struct Budget {
     logical: &'static str,
     warn: usize,
     fail: usize,
 }
 
-// They only ever go down.
+// Budgets are only ever lowered.
 const BUDGETS: [Budget; 4] = [
     Budget { logical: "weir.wasm", warn: 280, fail: 290 },
     Budget { logical: "weir.js", warn: 15, fail: 20 },
@@ -68,8 +68,8 @@ pub(crate) fn check(layout: &Layout) -> Result<()> {
     Ok(())
 }
 
-/// Code by crate, before wasm-opt: afterwards the names are gone. Code that was
-/// inlined counts for the crate it went into, so this is a hint, not a sum.
+/// Prints code size by crate, before wasm-opt removes the names. Inlined code counts for
+/// the crate that it was inlined into, so this is an estimate and not an exact sum.
 fn print_largest_crates(layout: &Layout) -> Result<()> {
     let file = layout.cache(Mode::Release).join(NAMED);
     if !file.exists() {
@@ -126,8 +126,8 @@ fn code_by_crate(file: &Path) -> Result<BTreeMap<String, usize>> {
 }
 
 /// The first path in a symbol begins with the crate: `<app::Page as
-/// core::fmt::Debug>::fmt` belongs to `app`, `<T as app::View>::draw` as well.
-/// Newer symbols number their crates: `core[12f89f2d8a73214f]::fmt`.
+/// core::fmt::Debug>::fmt` belongs to `app`, and so does `<T as app::View>::draw`. Newer
+/// symbols have ids of crates: `core[12f89f2d8a73214f]::fmt`.
 fn crate_of(symbol: &str) -> String {
     let name = format!("{:#}", rustc_demangle::demangle(symbol));
     for (position, _) in name.match_indices("::") {

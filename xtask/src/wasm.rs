@@ -1,5 +1,5 @@
-//! From cargo's wasm file to what the browser loads: wasm-bindgen writes the
-//! JavaScript glue, wasm-opt makes the result smaller.
+//! Post-processes cargo's wasm file for the browser: wasm-bindgen writes the JavaScript
+//! bindings, and wasm-opt reduces the size.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -14,29 +14,31 @@ use crate::assets::{files_below, name_below};
 use crate::layout::{Layout, Mode};
 use crate::sha;
 
-/// To be raised when this file changes what it makes of the same input.
+/// Part of the cache key. Increase it when this file produces other output for the same
+/// input.
 const RECIPE: &[u8] = b"3";
 
-/// In the cache of a release: the wasm file while its functions have names.
+/// File in the cache of a release build: the wasm file with function names.
 pub(crate) const NAMED: &str = "named.wasm";
 
-/// What the browser loads.
+/// The files for the browser.
 pub(crate) struct Browser {
     pub(crate) wasm: Vec<u8>,
-    /// The glue; a module with a default export that takes the wasm's address.
+    /// The JavaScript bindings: a module with a default export that takes the address of
+    /// the wasm file.
     pub(crate) js: String,
-    /// Scripts that the glue imports, by their path below `snippets/`.
+    /// Scripts that the bindings import, by their path below `snippets/`.
     pub(crate) snippets: BTreeMap<String, Vec<u8>>,
 }
 
-/// Uses the result of the last run if the input is the same.
+/// Runs the tools, or returns the result of the last run for the same input.
 pub(crate) fn bind(layout: &Layout, mode: Mode, input: &Path) -> Result<Browser> {
     let bytes = fs::read(input).with_context(|| format!("failed to read `{}`", input.display()))?;
     let optimizer = match mode {
         Mode::Dev => None,
         Mode::Release => Some(wasm_opt()?),
     };
-    // The path of wasm-opt carries its version.
+    // The path of wasm-opt contains its version.
     let optimizer_name = optimizer.as_deref().map(Path::as_os_str).unwrap_or_default();
     let key = sha::of(&[RECIPE, &bytes, optimizer_name.as_encoded_bytes()]);
 
@@ -54,7 +56,7 @@ pub(crate) fn bind(layout: &Layout, mode: Mode, input: &Path) -> Result<Browser>
         .input_bytes("weir", bytes)
         .web(true)?
         .typescript(false)
-        // The page names the wasm file, which carries a hash.
+        // The page names the wasm file, whose name contains a hash.
         .omit_default_module_path(true)
         .remove_producers_section(true)
         .generate(&cache)
@@ -94,11 +96,11 @@ fn wasm_opt() -> Result<PathBuf> {
 }
 
 fn optimize(wasm_opt: &Path, file: &Path) -> Result<()> {
-    // Without -g it leaves out the names.
+    // Without `-g`, wasm-opt removes the function names.
     let status = Command::new(wasm_opt)
         .args(["-Oz", "--converge"])
-        // A function with one caller stays by itself unless it is tiny: what is alike
-        // stays alike, and is a tenth smaller once it is compressed.
+        // Functions with one caller are inlined only if they are tiny. Similar functions
+        // then stay similar, which makes the compressed file a tenth smaller.
         .args(["--one-caller-inline-max-function-size", "10"])
         .arg("--output")
         .args([file, file])

@@ -1,7 +1,7 @@
-//! The directions of dependencies, as `docs/ARCHITECTURE.md` states them.
+//! Checks the dependencies between crates, as `docs/ARCHITECTURE.md` describes them.
 //!
-//! The tables below are the rules. A failing test says which one is broken and
-//! why it exists; to change a rule is a decision for `docs/adr/`.
+//! The tables below are the rules. A failing test names the broken rule and its reason.
+//! Changing a rule needs a decision in `docs/adr/`.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::support;
 
-/// Which of our crates a crate may use, outside its tests.
+/// The workspace crates that a crate may use outside of its tests.
 struct Layer {
     of: &'static str,
     uses: &'static [&'static str],
@@ -36,7 +36,7 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         of: "weir-service",
-        // The catalogue says what may be entered for its plugins.
+        // `weir-catalogue` defines the settings of its plugins.
         uses: &[
             "weir-catalogue",
             "weir-egress",
@@ -90,15 +90,15 @@ const LAYERS: &[Layer] = &[
     Layer {
         of: "weir-plugins",
         uses: &[
-            // The rules that what a step gives back has to keep.
+            // For the rules that the result of a transformation must obey.
             "weir-capture",
             "weir-catalogue",
             "weir-egress",
-            // Its seam, and locations.
+            // For the interface of transformations, and for locations.
             "weir-ingest",
             "weir-model",
             "weir-sandbox",
-            // What it asks of whoever can look at code.
+            // For the interface through which management inspects code.
             "weir-service",
             "weir-store",
             "weir-transpile",
@@ -148,10 +148,10 @@ const LAYERS: &[Layer] = &[
             "weir-mail",
             "weir-model",
             "weir-plugins",
-            // To become a child.
+            // To run as the sandbox child process.
             "weir-sandbox",
             "weir-service",
-            // To open it and hand it on; handlers call the service.
+            // To open the store and pass it on. Handlers call the service.
             "weir-store",
         ],
         why: "the binary wires everything; tools and test support stay out of it",
@@ -159,18 +159,19 @@ const LAYERS: &[Layer] = &[
     Layer { of: "weir-xtask", uses: &[], why: "tools must build when the product does not" },
 ];
 
-/// Has no code and unites the features of foreign crates, so it may name all of
-/// them, and every crate may name it.
+/// This crate has no code. It unifies the features of external crates, so it may name all
+/// of them, and every crate may name it.
 const FEATURES_ONLY: &str = "weir-workspace-hack";
 
-/// Crates that may use any other, because no product code uses them.
+/// Crates that may use all others, because they are not part of the product.
 const OUTSIDE: &[(&str, &str)] = &[
     ("weir-bench", "benchmarks are never part of the product"),
     ("weir-testkit", "test support is never part of the product: a dev-dependency only"),
     ("weir-testservers", "so are other people's servers"),
 ];
 
-/// Foreign crates that only some of ours may name. `*` at the end matches any.
+/// External crates that only some workspace crates may name. `*` at the end matches any
+/// suffix.
 struct Reserved {
     names: &'static [&'static str],
     to: &'static [&'static str],
@@ -215,7 +216,7 @@ const RESERVED: &[Reserved] = &[
     },
     Reserved {
         names: &["rquickjs*", "landlock", "seccompiler"],
-        // The catalogue tries its own scripts, in its tests.
+        // The tests of `weir-catalogue` run its scripts.
         to: &["weir-catalogue", "weir-sandbox"],
         why: "foreign code runs in one place, behind all of its walls",
     },
@@ -252,7 +253,7 @@ const RESERVED: &[Reserved] = &[
     },
 ];
 
-/// Foreign crates that a crate must not name.
+/// External crates that a crate must not name.
 struct Forbidden {
     to: &'static str,
     names: &'static [&'static str],
@@ -275,8 +276,8 @@ const FORBIDDEN: &[Forbidden] = &[
     },
 ];
 
-/// Everything that `weir-model` may bring, directly or not. A list of what is
-/// allowed: every addition reaches the browser.
+/// All direct and indirect dependencies that `weir-model` may have. This is a list of
+/// allowed crates, because every addition reaches the browser.
 const BELOW_MODEL: &[&str] = &[
     "autocfg",
     "chrono",
@@ -295,7 +296,7 @@ const BELOW_MODEL: &[&str] = &[
     "zmij",
 ];
 
-/// What must never reach the browser, directly or not.
+/// Crates that must not reach the browser, directly or indirectly.
 const NOT_IN_BROWSER: &[&str] = &[
     "axum*",
     "chrono-tz",
@@ -419,7 +420,7 @@ fn the_storage_engine_that_loses_commits_is_off() {
     assert_kept(&broken);
 }
 
-/// Two of these in one program do not understand each other.
+/// Two versions of these crates in one program are incompatible.
 #[test]
 fn there_is_one_version_of_what_must_agree() {
     let metadata = support::metadata();
@@ -444,9 +445,9 @@ fn there_is_one_version_of_what_must_agree() {
     assert_kept(&broken);
 }
 
-/// `-p weir-store`, `-p weir-server` and the whole workspace must ask for the
-/// same features of what stands below the store, or the engine is compiled
-/// again for each (minutes). `weir-workspace-hack` switches on what differs.
+/// `-p weir-store`, `-p weir-server` and the whole workspace must request the same
+/// features of the dependencies of the store. Otherwise the engine is compiled again for
+/// each, which takes minutes. `weir-workspace-hack` unifies the features.
 #[test]
 fn the_storage_engine_is_compiled_once() {
     let store = below_the_engine(&["build", "--package=weir-store"]);
@@ -470,8 +471,8 @@ fn the_storage_engine_is_compiled_once() {
     assert_kept(&broken);
 }
 
-/// What a call of cargo compiles for the storage engine: package and features.
-/// The plan of a build has no stable form yet; `cargo tree` leaves out whether a
+/// Packages and features that a cargo command compiles for the storage engine. This uses
+/// the unit graph of cargo, which is unstable: `cargo tree` does not say whether a
 /// package is compiled for the product or for a build script.
 fn below_the_engine(arguments: &[&str]) -> BTreeSet<(String, Vec<String>)> {
     let output = Command::new(env!("CARGO"))
@@ -508,7 +509,7 @@ fn below_the_engine(arguments: &[&str]) -> BTreeSet<(String, Vec<String>)> {
     compiled
 }
 
-/// The lines of `cargo tree`: a package each, in the given format.
+/// The lines of `cargo tree`, one package each, in the given format.
 fn tree(format: &str, arguments: &[&str]) -> BTreeSet<String> {
     let output = Command::new(env!("CARGO"))
         .current_dir(support::root())
@@ -526,7 +527,7 @@ fn tree(format: &str, arguments: &[&str]) -> BTreeSet<String> {
         .collect()
 }
 
-/// Crate names in a manifest, except those that only its tests use.
+/// Crate names in a manifest, without dev-dependencies.
 fn named_in_code(package: &Package) -> impl Iterator<Item = &str> {
     package
         .dependencies
@@ -542,7 +543,7 @@ fn matches_any(name: &str, patterns: &[&str]) -> bool {
     })
 }
 
-/// `chrono` in `chrono v0.4.45 (proc-macro)`.
+/// The name in a line: `chrono` in `chrono v0.4.45 (proc-macro)`.
 fn name_in(line: &str) -> &str {
     line.split(' ').next().unwrap()
 }

@@ -1,8 +1,8 @@
-//! Citations: every id of a rule leads to a rule in `docs/spec`, and every test that a
-//! rule names exists.
+//! Checks citations: every rule id in a text has a rule in `docs/spec`, and every test
+//! that a rule names exists.
 //!
-//! A failing test names the file and the text. `docs/spec/README.md` says how rules are
-//! written and cited.
+//! A failing test names the file and the text. `docs/spec/README.md` describes how rules
+//! are written and cited.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,7 +10,7 @@ use std::path::Path;
 
 use crate::support;
 
-/// The files of `docs/spec`, with the prefix of their ids.
+/// The files of `docs/spec`, with the prefixes of their rule ids.
 const AREAS: [(&str, &str); 7] = [
     ("ING", "ingestion.md"),
     ("DUR", "durability.md"),
@@ -21,19 +21,19 @@ const AREAS: [(&str, &str); 7] = [
     ("APP", "app.md"),
 ];
 
-/// Where texts of ours are.
+/// Directories with our texts.
 const FOLDERS: [&str; 9] =
     ["app", "crates", "docs", "end2end", "frontend", "fuzz", "scripts", "server", "xtask"];
 
-/// Folders in them that hold texts of others, or what a build or a test run leaves.
+/// Directories in them with external texts, or with output of builds and test runs.
 const SKIPPED: [&str; 6] =
     ["licences", "node_modules", "playwright-report", "target", "test-results", "__pycache__"];
 
-/// Ends of the names of files with comments or prose.
+/// File name endings of files with comments or prose.
 const KINDS: [&str; 10] =
     [".rs", ".md", ".ts", ".mjs", ".js", ".py", ".css", ".surql", ".toml", ".sh"];
 
-/// Readers of these have no repository.
+/// Texts for readers without access to the repository.
 const PUBLIC: [&str; 4] =
     ["docs/openapi.json", "docs/guide", "docs/catalogue", "docs/destinations"];
 
@@ -47,7 +47,7 @@ const UNREADABLE: [&str; 6] = [
     concat!("section", " 13"),
 ];
 
-/// The same where a number of a section follows.
+/// The same, if a section number follows.
 const UNREADABLE_SECTIONS: [&str; 6] =
     ["ingestion", "management-api", "batch-exports", "plugins", "plugins.md", "UX"];
 
@@ -186,12 +186,12 @@ fn spec(file: &str) -> String {
     fs::read_to_string(support::root().join("docs/spec").join(file)).unwrap()
 }
 
-/// Ids of the rules of a file, each with the text up to the next one.
+/// The rule ids of a file, each with the text up to the next one.
 fn sections(text: &str) -> impl Iterator<Item = (&str, &str)> {
     text.split("\n### ").skip(1).map(|section| section.split_once(": ").expect("`### <id>: `"))
 }
 
-/// Ids of rules in a text, in their order.
+/// Rule ids in a text, in their order.
 fn ids(text: &str) -> Vec<&str> {
     let words = text.split(|c: char| !(c.is_alphanumeric() || c == '-' || c == '_'));
     words.filter(|word| is_id(word)).collect()
@@ -205,14 +205,14 @@ fn is_id(word: &str) -> bool {
     })
 }
 
-/// Numbers of decisions: 7 and 12 of `ADR 7 and ADR 12`.
+/// The numbers of decisions in a text: 7 and 12 in `ADR 7 and ADR 12`.
 fn decisions_in(text: &str) -> Vec<u32> {
     let behind = text.match_indices("ADR ").map(|(at, name)| &text[at + name.len()..]);
     let digits = behind.map(|rest| rest.split(|c: char| !c.is_ascii_digit()).next().unwrap());
     digits.filter_map(|number| number.parse().ok()).collect()
 }
 
-/// Files that links of a Markdown file lead to, relative to it.
+/// Targets of the links in a Markdown file, relative to that file.
 fn links<'a>(path: &str, text: &'a str) -> Vec<&'a str> {
     if !path.ends_with(".md") {
         return Vec::new();
@@ -224,7 +224,8 @@ fn links<'a>(path: &str, text: &'a str) -> Vec<&'a str> {
         .collect()
 }
 
-/// Citations of documents that are not in the repository, also over the end of a line.
+/// Citations of documents that are not in the repository. A citation can contain a line
+/// break.
 fn unreadable(text: &str) -> Vec<String> {
     let marks =
         |line: &str| line.trim_start().trim_start_matches(['/', '!', '#', '*']).trim().to_owned();
@@ -244,7 +245,7 @@ fn unreadable(text: &str) -> Vec<String> {
     found
 }
 
-/// Whether a text begins with the number of a section: `4.2` or `7)`, not `20 of them`.
+/// Whether a text begins with a section number: `4.2` or `7)`, but not `20 of them`.
 fn is_section(text: &str) -> bool {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let behind = &text[digits..];
@@ -255,7 +256,7 @@ fn is_section(text: &str) -> bool {
             }))
 }
 
-/// The names of all tests, as rules name them.
+/// The names of all tests, in the form that rules use.
 fn tests() -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for File { path, text } in files(&["app", "crates", "server", "xtask"]) {
@@ -274,7 +275,8 @@ fn tests() -> BTreeSet<String> {
     names
 }
 
-/// `weir_store::events::block` of `crates/store/src/events/block.rs`.
+/// The module path of a file: `weir_store::events::block` for
+/// `crates/store/src/events/block.rs`.
 fn module(path: &str) -> Option<String> {
     let path = path.strip_suffix(".rs")?;
     let path = path.strip_prefix("crates/").unwrap_or(path);
@@ -286,12 +288,13 @@ fn module(path: &str) -> Option<String> {
     Some(parts.join("::"))
 }
 
-/// A module `tests` may be in a file of its own, or within the file that it tests.
+/// Removes `tests` from a name. The tests of a module can be in a separate file or in the
+/// tested file.
 fn without_inline_modules(name: &str) -> String {
     name.replace("::tests::", "::")
 }
 
-/// The files of ours in these folders; a path may be a file.
+/// Our files in these directories. A path can also be a file.
 fn files(paths: &[&str]) -> Vec<File> {
     let mut files = Vec::new();
     for path in paths {

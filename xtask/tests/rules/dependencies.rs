@@ -1,5 +1,5 @@
-//! The rules of `deny.toml`, checked without any tool or network: licences,
-//! sources, and versions that must not be used.
+//! Checks the rules of `deny.toml` without other tools or network: licences, sources, and
+//! forbidden versions.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -88,13 +88,13 @@ fn texts(value: &Value) -> Vec<&str> {
     list(value).map(|text| text.as_str().unwrap()).collect()
 }
 
-/// Packages of others that our platforms use.
+/// External packages that are used on our platforms.
 fn foreign(metadata: &Metadata) -> impl Iterator<Item = &Package> {
     let used = &metadata.resolve.as_ref().unwrap().nodes;
     used.iter().map(|node| &metadata[&node.id]).filter(|package| package.source.is_some())
 }
 
-/// The names of what depends on a package.
+/// The names of the packages that depend on a package.
 fn users<'a>(metadata: &'a Metadata, package: &PackageId) -> Vec<&'a str> {
     let nodes = &metadata.resolve.as_ref().unwrap().nodes;
     nodes
@@ -108,8 +108,8 @@ fn named(package: &Package) -> String {
     format!("{} {}", package.name, package.version)
 }
 
-/// The manifest's licence expression. A package that names a file instead is
-/// recognized by the title of that file.
+/// The licence expression of the manifest. If a package names a file instead, the title
+/// of the file identifies the licence.
 fn licence(package: &Package) -> String {
     if let Some(expression) = &package.license {
         return expression.clone();

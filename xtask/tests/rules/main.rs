@@ -1,4 +1,5 @@
-//! Rules for the workspace as a whole, checked from what cargo knows about it.
+//! Rules for the whole workspace, checked with the metadata of cargo and the files of the
+//! repository.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,10 +1,10 @@
-//! What cargo knows about the workspace.
+//! Cargo metadata of the workspace, for all rules.
 
 use std::path::{Path, PathBuf};
 
 use cargo_metadata::{Metadata, MetadataCommand};
 
-/// Where we run, and the browser.
+/// The platforms of the server, and the browser.
 pub(crate) const PLATFORMS: [&str; 3] =
     ["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu", "wasm32-unknown-unknown"];
 
@@ -12,7 +12,7 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_path_buf()
 }
 
-/// Packages, and which of them are in use on our platforms.
+/// Packages, and whether they are used on our platforms.
 pub(crate) fn metadata() -> Metadata {
     let mut options = vec!["--locked".to_owned()];
     for platform in PLATFORMS {

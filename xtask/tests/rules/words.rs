@@ -1,14 +1,14 @@
-//! Words that documents do not use, because a noun of the field is easier to find.
+//! Checks that documents use the standard nouns, so that a search finds them.
 //!
-//! `docs/GLOSSARY.md` says which words to use instead. Text in code, targets of links
-//! and words that the app shows (between single asterisks) are not checked.
+//! `docs/GLOSSARY.md` lists the words to use instead. Code, link targets and labels of
+//! the app (between single asterisks) are not checked.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::support;
 
-/// Words and phrases, in lower case. A phrase matches across a line break.
+/// Words and phrases in lower case. A phrase also matches across a line break.
 const WORDS: &[(&str, &str)] = &[
     ("anew", "again"),
     ("at once", "immediately, at the same time"),
@@ -61,10 +61,10 @@ const WORDS: &[(&str, &str)] = &[
     ("works out", "computes"),
 ];
 
-/// The glossary lists the words. Tests write the others.
+/// These files contain the words: the glossary lists them, and tests write the others.
 const UNCHECKED: &[&str] = &["docs/GLOSSARY.md", "docs/api-coverage.md", "docs/pages.md"];
 
-/// Fewer documents than this mean that the search for them is broken.
+/// If fewer documents are found, the search for documents is broken.
 const AT_LEAST: usize = 100;
 
 #[test]
@@ -117,7 +117,7 @@ fn below(directory: &Path, ending: &str, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Each word of the list in a document, with its line.
+/// Each listed word in a document, with its line.
 fn found(text: &str) -> Vec<String> {
     let prose = prose(text);
     let words: Vec<(usize, String)> = prose
@@ -143,8 +143,8 @@ fn found(text: &str) -> Vec<String> {
     faults
 }
 
-/// The text with blanks in place of code, targets of links, and words of the app.
-/// Line breaks stay.
+/// The text with blanks instead of code, link targets and labels of the app. Line breaks
+/// stay.
 fn prose(text: &str) -> String {
     let mut prose = String::with_capacity(text.len());
     let mut fenced = false;
@@ -159,8 +159,8 @@ fn prose(text: &str) -> String {
     prose
 }
 
-/// One line without what stands between marks. `.` separates words, so that a phrase
-/// does not match around what was removed.
+/// One line without the text between marks. `.` replaces it, so that a phrase does not
+/// match across the gap.
 fn without(line: &str) -> String {
     let mut left = String::with_capacity(line.len());
     let mut rest = line;
