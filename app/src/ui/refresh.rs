@@ -11,7 +11,7 @@ const STILL: &str = "still";
 /// Refreshes the page, and shows that it does.
 #[component]
 pub(crate) fn Refresh(
-    /// The interval.
+    /// The interval, in seconds.
     seconds: u32,
 ) -> impl IntoView {
     if in_query(STILL) == "1" {
