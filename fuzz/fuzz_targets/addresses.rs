@@ -1,4 +1,4 @@
-//! Hosts and addresses of the web, as members write them.
+//! Hosts and URLs, as members enter them.
 
 #![no_main]
 

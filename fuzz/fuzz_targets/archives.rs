@@ -1,4 +1,4 @@
-//! Archives of plugins.
+//! Archives with the files of plugins.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! From the text of a payload to decisions.
+//! Capture, from the JSON text of a payload to decisions.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Prefixes of the keys of exported files.
+//! Key prefixes of exported files.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! From the bytes of a request to decisions.
+//! Capture, from the bytes of a request to decisions.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Settings of destinations, of every type.
+//! Settings of destinations of every type.
 
 #![no_main]
 
