@@ -1,60 +1,60 @@
-//! How much time a transformation may take beyond what is usual (ADR 9).
+//! How much time a transformation may take beyond the usual time (ADR 9).
 //!
-//! What belongs here: the allowance of one config, shared among those who send it
-//! events. What does not: measuring, and the limit of a single event, which the sandbox
-//! keeps.
+//! What belongs here: the allowance of one config, divided among the senders of its
+//! events. What does not: measuring the time, and the limit of a single event
+//! (`weir-sandbox`).
 //!
-//! Neighbours share the processors with a config, so one whose events are all slow is
-//! passed over most of the time, while one that is slow now and then is not. Who sends
-//! slow events uses up an allowance of its own first, by network and by distinct id, each
-//! half of what the config has: one sender alone cannot use up that of others. While the
-//! config itself has nothing left, those pass who have not been slow. What was used up
-//! beyond what was there is a debt: a step that gets in with the last of its allowance
-//! pays for the whole event.
+//! All configs use the same processors. A config whose events are all slow is skipped
+//! most of the time; a config that is slow now and then is not. A sender of slow events
+//! first uses up its own allowance. There is one for its network and one for its distinct
+//! id, each half of the allowance of the config, so one sender cannot use up the
+//! allowance of the others. While the allowance of the config is empty, events of senders
+//! that have not been slow still pass. Time beyond the allowance is a debt: a step that
+//! starts with the last of its allowance pays for the whole event.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::LazyLock;
 use std::time::Duration;
 
-/// Time of an event that costs nothing of the allowance.
+/// Time of an event that the allowance is not charged for.
 const FREE: Duration = Duration::from_millis(5);
-/// Of the whole config. Its largest debt: a step that was mended is called again within
-/// minutes.
+/// Rate of the whole config. The largest debt is small enough that a repaired step is
+/// called again within minutes.
 const WHOLE: Rate = Rate {
     full: Duration::from_secs(1),
     refill: Duration::from_millis(50),
     debt: Duration::from_secs(6),
 };
-/// Of one sender.
+/// Rate of one sender.
 const SENDER: Rate = Rate {
     full: Duration::from_millis(500),
     refill: Duration::from_millis(25),
     debt: Duration::from_secs(3),
 };
-/// For waiting until there is something left.
+/// Rate of waiting for a refill.
 const WAITING: Rate =
     Rate { full: Duration::from_secs(2), refill: Duration::from_millis(50), debt: Duration::ZERO };
-/// Senders that are remembered because they have been slow.
+/// The most slow senders that are remembered.
 const SENDERS: usize = 2_000;
-/// Being passed over is told once in this time.
+/// Time between two log lines about skipped events.
 const TOLD: Duration = Duration::from_secs(60);
 
-/// What somebody may use up.
+/// How fast an allowance refills, and its bounds.
 struct Rate {
-    /// The most that is saved up.
+    /// The most that accumulates.
     full: Duration,
-    /// What a second adds.
+    /// What is added per second.
     refill: Duration,
     /// The largest debt.
     debt: Duration,
 }
 
-/// What is left of it. Times are of a clock that only goes on.
+/// The rest of an allowance. Times are of a monotonic clock.
 #[derive(Debug, Clone)]
 struct Left {
     left: Duration,
-    /// Nothing is left then.
+    /// While this is not zero, `left` is zero.
     debt: Duration,
     /// When it was last refilled.
     at: Duration,
@@ -68,7 +68,7 @@ impl Left {
     fn refill(&mut self, rate: &Rate, now: Duration) {
         let gone = now.saturating_sub(self.at);
         self.at = self.at.max(now);
-        // So much that it is full anyway.
+        // An hour refills every allowance completely.
         let gone = gone.min(Duration::from_secs(3_600));
         let refill = rate.refill.mul_f64(gone.as_secs_f64());
         let paid = refill.min(self.debt);
@@ -86,8 +86,8 @@ impl Left {
     }
 }
 
-/// Who sent an event. A distinct id that comes from another network is another sender, so
-/// that nobody uses up what belongs to an id by sending it too.
+/// The sender of an event. The same distinct id from another network is another sender,
+/// so that no other sender can use up the allowance of an id by sending it too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Sender {
     network: Option<u64>,
@@ -112,22 +112,22 @@ enum Payer {
     Id(u64),
 }
 
-/// Who pays for which event of a crossing: numbers of what [`Allowance::available`]
-/// gives.
+/// Which allowances pay for which event of a crossing, as indexes into the result of
+/// [`Allowance::available`].
 #[derive(Debug, Default)]
 pub(crate) struct Payers {
     list: Vec<(Payer, Sender)>,
-    /// By event.
+    /// Indexes by event.
     pub(crate) of: Vec<Vec<usize>>,
 }
 
 impl Payers {
-    /// Those of events by these senders.
+    /// The payers for events of these senders.
     pub(crate) fn of(senders: impl Iterator<Item = Sender>) -> Self {
         let mut payers = Self::default();
         let mut known: HashMap<Payer, usize> = HashMap::new();
         for sender in senders {
-            // The first one is the config itself.
+            // The first payer is the config.
             let mut of = vec![0];
             for payer in sender.payers() {
                 let number = *known.entry(payer).or_insert_with(|| {
@@ -142,7 +142,7 @@ impl Payers {
     }
 }
 
-/// Half of it, but not nothing while there is something.
+/// Half of the time, but never zero unless the time is zero.
 fn half(left: Duration) -> Duration {
     (left / 2).max(left.min(Duration::from_micros(1)))
 }
@@ -151,10 +151,10 @@ fn half(left: Duration) -> Duration {
 #[derive(Debug, Clone)]
 pub(crate) struct Allowance {
     whole: Left,
-    /// Of those who have been slow; all others have theirs whole.
+    /// Only senders that have been slow. All others have a full allowance.
     senders: HashMap<Payer, Left>,
-    /// What crossings that go on may use up, of the config and of networks: the parts of
-    /// the log cross at the same time.
+    /// What unfinished crossings may use up, of the config and of networks. The
+    /// partitions of the log cross at the same time.
     lent: Duration,
     lent_to: HashMap<u64, Duration>,
     waiting: Left,
@@ -162,7 +162,7 @@ pub(crate) struct Allowance {
 }
 
 impl Allowance {
-    /// A full one.
+    /// A full allowance.
     pub(crate) fn new(now: Duration) -> Self {
         Self {
             whole: Left::new(&WHOLE, now),
@@ -174,14 +174,14 @@ impl Allowance {
         }
     }
 
-    /// The same for a config that takes the place of this one: what was lent comes back
-    /// to this one.
+    /// A copy for the config that replaces this one. Lent time is returned to this one.
     pub(crate) fn carried(&self) -> Self {
         Self { lent: Duration::ZERO, lent_to: HashMap::new(), ..self.clone() }
     }
 
-    /// What a crossing may use up, by the numbers of payers; to be given back after it.
-    /// Of what others need at the same time it is half of what is there.
+    /// What a crossing may use up, by the index of the payer. The crossing returns it
+    /// with [`Allowance::give_back`]. Allowances that other crossings need at the same
+    /// time are lent by half.
     pub(crate) fn available(&mut self, payers: &Payers, now: Duration) -> Vec<Duration> {
         self.whole.refill(&WHOLE, now);
         self.senders.retain(|_, left| {
@@ -189,7 +189,7 @@ impl Allowance {
             !left.is_full(&SENDER)
         });
         let is_short = self.whole.left.is_zero();
-        // Half of the largest debt: what goes beyond that would be forgotten.
+        // Half of the largest debt: time beyond the largest debt would be forgotten.
         let room = self.whole.left + (WHOLE.debt / 2).saturating_sub(self.whole.debt);
         let room = half(room.saturating_sub(self.lent));
         self.lent += room;
@@ -199,7 +199,7 @@ impl Allowance {
             let left = self.senders.get(payer).map_or(SENDER.full, |left| left.left);
             available.push(match payer {
                 Payer::Id(_) if is_short && is_slow() => Duration::ZERO,
-                // The events of an id are in one part of the log.
+                // All events of an id are in one partition.
                 Payer::Id(_) => left,
                 Payer::Network(network) => {
                     let lent = self.lent_to.entry(*network).or_default();
@@ -212,7 +212,7 @@ impl Allowance {
         available
     }
 
-    /// Takes back what a crossing might have used up, before it pays.
+    /// Takes back what a crossing might have used up, before the crossing pays.
     pub(crate) fn give_back(&mut self, payers: &Payers, lent: &[Duration]) {
         self.lent = self.lent.saturating_sub(lent.first().copied().unwrap_or_default());
         for ((payer, _), lent) in payers.list.iter().zip(lent.iter().skip(1)) {
@@ -227,12 +227,12 @@ impl Allowance {
         }
     }
 
-    /// Whether an event that took so long has to be paid for.
+    /// Whether an event that took this time is charged.
     pub(crate) fn costs(took: Duration) -> bool {
         took > FREE
     }
 
-    /// Pays for an event.
+    /// Charges an event.
     pub(crate) fn pay(&mut self, sender: Sender, took: Duration, now: Duration) {
         let cost = took.saturating_sub(FREE);
         self.whole.pay(&WHOLE, cost);
@@ -249,8 +249,8 @@ impl Allowance {
         }
     }
 
-    /// Whether events may wait so long for the step. Waiting holds up the events of
-    /// others in the same part of the log, so there is little of it.
+    /// Whether events may wait this long for the step. Waiting delays the events of
+    /// others in the same partition, so the allowance for it is small.
     pub(crate) fn may_wait(&mut self, pause: Duration, now: Duration) -> bool {
         self.waiting.refill(&WAITING, now);
         let may = self.waiting.left >= pause;
@@ -260,7 +260,7 @@ impl Allowance {
         may
     }
 
-    /// Whether it is time to tell that the config is passed over.
+    /// Whether it is time to log again that the config is skipped.
     pub(crate) fn tells(&mut self, now: Duration) -> bool {
         let tells = self.told.is_none_or(|told| now.saturating_sub(told) >= TOLD);
         if tells {
@@ -279,7 +279,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
     const SLOW: Duration = Duration::from_millis(105);
 
-    /// What the sender of an event may use up: the least of all who pay.
+    /// What the sender of an event may use up: the least of all its payers.
     fn available(allowance: &mut Allowance, sender: Sender, now: Duration) -> Duration {
         let payers = Payers::of([sender].into_iter());
         let all = allowance.available(&payers, now);
@@ -321,7 +321,7 @@ mod tests {
     fn one_sender_leaves_the_others_theirs() {
         let mut allowance = Allowance::new(SECOND);
         for number in 0..100 {
-            // Made-up ids make no other sender of a network.
+            // Invented ids are no new sender of a network.
             let sender = Sender::of(Some(1), &format!("made up {number}"));
             if !available(&mut allowance, sender, SECOND).is_zero() {
                 allowance.pay(sender, SLOW, SECOND);
@@ -341,7 +341,7 @@ mod tests {
         let crossings: Vec<_> = (0..8).map(|_| allowance.available(&payers, SECOND)).collect();
         let of_network = |lent: &Vec<Duration>| lent[1];
         assert!(crossings.iter().map(of_network).sum::<Duration>() <= SENDER.full);
-        // Events that are quick pass everywhere.
+        // Quick events always pass.
         assert!(crossings.iter().flatten().all(|lent| !lent.is_zero()));
         assert!(!available(&mut allowance, Sender::of(Some(2), "bob"), SECOND).is_zero());
         crossings.iter().for_each(|lent| allowance.give_back(&payers, lent));
@@ -371,7 +371,7 @@ mod tests {
                 allowance.pay(sender, SLOW, now);
             }
         }
-        // The second, half of the debt, and half a one for each ten that passed.
+        // The second, half of the debt, and half a second for each ten that passed.
         assert!((45..=55).contains(&events), "{events}");
     }
 
@@ -386,7 +386,7 @@ mod tests {
                 allowance.pay(ada(), SLOW, now);
             }
         }
-        // The full half second, and a quarter of one for each ten that passed.
+        // The full half second, and a quarter of a second for each ten that passed.
         assert!((9..=11).contains(&events), "{events}");
     }
 

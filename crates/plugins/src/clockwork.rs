@@ -1,10 +1,10 @@
-//! What plugins run besides events: tasks by the clock, and jobs (PLG-26).
+//! Background work of plugins: scheduled tasks and jobs (PLG-26).
 //!
-//! What belongs here: when which is run, and trying jobs again. What does not:
-//! boundaries ([`schedule`](crate::schedule)).
+//! What belongs here: when a task or job runs, and retrying jobs. What does not:
+//! boundaries of time ([`schedule`](crate::schedule)).
 //!
-//! A task is noted before it is run, so that a crash does not run it twice; a job is
-//! removed afterwards, so that a crash does not lose it.
+//! A task is recorded before it runs, so that a crash does not run it twice. A job is
+//! removed after it ran, so that a crash does not lose it.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -25,43 +25,43 @@ use crate::report::Tally;
 use crate::schedule::{Due, due};
 use crate::shape;
 
-/// What is run at the same time,
+/// Tasks and jobs that run concurrently.
 const PLACES: usize = 4;
-/// of which tasks leave one to jobs,
+/// Concurrent tasks: one slot is left to jobs.
 const OF_TASKS: usize = 3;
-/// and a project one to others.
+/// Concurrent tasks and jobs of one project: one slot is left to other projects.
 const OF_PROJECT: usize = 3;
-/// Jobs that are looked at together.
+/// Jobs that are read together.
 const JOBS: usize = 100;
-/// How often a job is tried.
+/// How often a job is attempted.
 const TRIES: u32 = 3;
-/// Between two tries of a job.
+/// Time between two attempts of a job.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// Names what is run: the task of a config, or a job.
+/// A task of a config, or a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum What {
     Task(PluginConfigId, &'static str),
     Job(Uuid),
 }
 
-/// How something that was run ended.
+/// How a task or job ended.
 enum Ended {
-    /// It is done, or there is nobody to do it.
+    /// It is done, or its config no longer exists.
     Done,
     /// A job failed.
     Failed(Box<(Arc<Active>, JobRow, String)>),
 }
 
-/// What is going on.
+/// State of the scheduler.
 struct Clockwork {
     shared: Arc<Shared>,
-    /// For which boundary tasks ran last, as far as it was read.
+    /// The boundary for which each task ran last, as far as it was read.
     last: HashMap<(PluginConfigId, &'static str), Timestamp>,
-    /// Jobs that failed: how often, and until when they wait.
+    /// Failed jobs: the number of attempts, and the time of the next one.
     tried: HashMap<Uuid, (u32, Duration)>,
     running: HashMap<What, (Id, ProjectId)>,
-    /// When each project was last given a place, counted.
+    /// The sequence number of the last slot of each project.
     served: HashMap<ProjectId, u64>,
     count: u64,
     work: JoinSet<(What, Ended)>,
@@ -98,7 +98,7 @@ impl Shared {
                 tracing::error!(%error, "tasks and jobs of plugins could not be looked at");
             }
         }
-        // They are cut short by their limits, or by the end of the pool.
+        // They end at their limits, or when the pool ends.
         while clockwork.work.join_next().await.is_some() {}
     }
 
@@ -149,8 +149,8 @@ fn told(loaded: &Loaded, ran: Result<Result<(), ScriptError>, Fault>) -> Result<
 }
 
 impl Clockwork {
-    /// Begins what is due, as long as there are places: first of those who have
-    /// waited longest.
+    /// Starts due tasks and jobs while there are free slots, those that have waited
+    /// longest first.
     async fn look(&mut self) -> weir_store::Result<()> {
         let shared = Arc::clone(&self.shared);
         let now = shared.host.now();
@@ -188,7 +188,7 @@ impl Clockwork {
         self.work.len() < PLACES && own < OF_PROJECT
     }
 
-    /// Notes that something of a project is run.
+    /// Records that a task or job of a project runs.
     fn began(&mut self, what: What, id: Id, project: ProjectId) {
         self.count += 1;
         self.served.insert(project, self.count);
@@ -243,7 +243,7 @@ impl Clockwork {
             return Ok(());
         }
         let Some(active) = shared.registry.config(job.config) else {
-            // Enabling the config later is no wish to run it.
+            // The job must not run when the config is enabled later.
             let message = format!("The job {} was not run: the config is not enabled.", job.kind);
             let (source, now) = (LogSource::System, shared.host.now());
             shared.report.line(job.config, source, LogLevel::Warn, &message, now);

@@ -1,10 +1,10 @@
 //! Trying transformations with one event that is not stored.
 //!
-//! What belongs here: running each step alone and telling what it did. What does
-//! not: steps (`transformations`).
+//! What belongs here: running each step alone and reporting its effect. What does not:
+//! steps (`transformations`).
 //!
-//! Nothing lasts: what a script wants to store or to cache is forgotten, and what it
-//! reads is what there is.
+//! Nothing is stored. Writes of a script to storage or cache are discarded; its reads
+//! return the real values.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +29,7 @@ use crate::transformations::passing::Passing;
 use crate::transformations::{Ruling, Verdict, native, scripts};
 use crate::{Shared, shape};
 
-/// Lines of a step that are shown.
+/// Log lines that are shown per step.
 const LINES: usize = 100;
 
 impl Shared {
@@ -74,7 +74,7 @@ impl Shared {
                 (DryOutcome::Unchanged, None)
             }
             Verdict::Succeeded | Verdict::Absent => (DryOutcome::Changed, None),
-            // Nobody pays for a try.
+            // A dry run charges no allowance.
             Verdict::PassedOver => (DryOutcome::Failed, None),
         };
         let duration_ms = took.as_secs_f64() * 1_000.0;
@@ -114,7 +114,7 @@ impl Shared {
         let step = scripts::Script { id: config.id, name, program: &program, script: &script };
         let payers = Payers::default();
         let ruled = crossing.run(&[step], &payers, vec![Vec::new()], &mut [passing]).await;
-        // It is not needed again.
+        // The program is not needed again.
         if let Err(error) = self.work.teardown(crossing.lane, &program, logs).await {
             tracing::warn!(%error, "what was tried is still loaded");
         }
@@ -123,7 +123,7 @@ impl Shared {
     }
 }
 
-/// The host of a script that is tried.
+/// The host of a script in a dry run.
 struct Trying<'a> {
     shared: &'a Shared,
     config: PluginConfigId,
@@ -175,7 +175,7 @@ impl Host for Trying<'_> {
     }
 }
 
-/// The event that is tried: what it lacks is made up.
+/// The event of a dry run. Missing fields are filled in.
 fn sample(event: &JsonText, now: Timestamp) -> AcceptedEvent {
     let part = |name: &str| shape::member(event.text(), name);
     let text = |name: &str| {
@@ -200,7 +200,8 @@ fn shown(event: &AcceptedEvent) -> Option<JsonText> {
     JsonText::read(shape::for_people(event))
 }
 
-/// Whether both say the same. What a script has passed on may be written otherwise.
+/// Whether both are the same JSON value. A script may write the same value in another
+/// form.
 fn is_same(one: Option<&JsonText>, other: Option<&JsonText>) -> bool {
     let value = |text: &JsonText| serde_json::from_str::<Value>(text.text()).ok();
     one == other || one.and_then(value).is_some_and(|one| other.and_then(value) == Some(one))

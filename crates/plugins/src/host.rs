@@ -1,4 +1,4 @@
-//! What plugins need of the service around them.
+//! What plugins need from the service.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,57 +11,57 @@ use weir_store::plugins::PluginRow;
 
 pub use weir_sandbox::Attachment;
 
-/// The settings of a config, secrets included.
+/// The settings of a config, including secrets.
 #[derive(Clone, Default)]
 pub struct OpenedConfig {
-    /// The values.
+    /// The values by key.
     pub config: Map<String, Value>,
-    /// What is attached, by the setting that it is the value of.
+    /// Attachments, by the setting that they are the value of.
     pub attachments: BTreeMap<String, Attachment>,
 }
 
 /// An event that a plugin makes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Captured {
-    /// The project.
+    /// The project that gets the event.
     pub project: ProjectId,
-    /// Its name.
+    /// The event name.
     pub event: String,
-    /// Whom it is about.
+    /// The distinct id of the user that the event is about.
     pub distinct_id: String,
-    /// ISO text, if the plugin says when it happened.
+    /// ISO text of the event time, if the plugin sets one.
     pub timestamp: Option<String>,
     /// The properties.
     pub properties: Map<String, Value>,
-    /// Whether it comes from elsewhere and belongs to the past.
+    /// Whether the event is historical (imported).
     pub historical: bool,
 }
 
-/// The service around plugins.
+/// The service as plugins use it.
 #[async_trait]
 pub trait PluginsHost: Send + Sync + 'static {
-    /// The time of day: what is due and what is written down goes by this clock.
+    /// The wall clock time. Schedules and stored times use this clock.
     fn now(&self) -> Timestamp;
 
-    /// The time since some moment. It only goes on, also while the clock is set.
+    /// The time of a monotonic clock. Setting the wall clock does not change it.
     fn uptime(&self) -> Duration;
 
-    /// Returns when everything that was acknowledged until now can be read.
+    /// Returns when all events that were acknowledged until now can be read.
     async fn applied(&self);
 
     /// The settings of a config.
     ///
     /// # Errors
-    /// A sentence for members when they cannot be opened.
+    /// A message for members if the settings cannot be opened.
     async fn open(&self, config: &ConfigRow, plugin: &PluginRow) -> Result<OpenedConfig, String>;
 
-    /// A config fails again and again: it is disabled, with `message` as its error,
-    /// and members are told. `false`: that has to be tried again.
+    /// Disables a config that fails repeatedly, with `message` as its error, and notifies
+    /// members. `false`: the caller must try again.
     async fn switch_off(&self, config: &ConfigRow, message: &str) -> bool;
 
-    /// Sends an event the way that all events go.
+    /// Sends an event through capture.
     ///
     /// # Errors
-    /// A sentence for members when it was not accepted.
+    /// A message for members if the event was not accepted.
     async fn capture(&self, event: Captured) -> Result<(), String>;
 }

@@ -1,4 +1,4 @@
-//! Plugins that run: transformations, destinations, scheduled tasks and jobs
+//! Running plugins: transformations, destinations, scheduled tasks and jobs
 //! (`docs/adr/0009-plugins.md`).
 //!
 //! ```text
@@ -8,13 +8,13 @@
 //!                        all of them <-> children of the sandbox, steps in Rust
 //! ```
 //!
-//! What belongs here: what is enabled, when it is run, what it may ask for, what is
-//! told of it, and where its code comes from. What does not: the sandbox itself
-//! (`weir-sandbox`), languages (`weir-transpile`), what Weir ships
+//! What belongs here: which plugins are enabled, when they run, what they may ask for,
+//! what is reported about them, and where their code comes from. What does not: the
+//! sandbox (`weir-sandbox`), languages (`weir-transpile`), the plugins that Weir ships
 //! (`weir-catalogue`), the rules of records and configs (`weir-service`).
 //!
-//! Invariant: whatever a plugin does, no event is lost but one that it drops, which
-//! is told with its name. Invariant: ingestion waits for transformations alone, and
+//! Invariant: no plugin loses an event, except one that it drops; the drop is recorded
+//! with the name of the plugin. Invariant: ingestion waits only for transformations, and
 //! for those no longer than their limits.
 
 mod allowance;
@@ -58,43 +58,43 @@ pub use host::{Attachment, Captured, OpenedConfig, PluginsHost};
 pub use metrics::{Children, Effect, Ending, Metrics};
 pub use weir_sandbox::Limits;
 
-/// The word that makes this program a child.
+/// The command-line argument that makes this program a child process of the sandbox.
 pub const WORKER: &str = "plugin-worker";
-/// Children for what is run in the background.
+/// Child processes for background work.
 pub(crate) const WORKERS: usize = 4;
-/// Ticks between two times at which what is kept in memory is tidied.
+/// Ticks between two cleanups of memory.
 const TIDYING: u32 = 60;
 
-/// What plugins work with.
+/// The dependencies of plugins.
 pub struct Surroundings {
-    /// Where everything is stored.
+    /// The store with configs, sources and events.
     pub store: Store,
-    /// The way to addresses that members enter.
+    /// Outgoing connections to addresses that members enter.
     pub egress: Egress,
-    /// The service around.
+    /// The service as plugins use it.
     pub host: Arc<dyn PluginsHost>,
-    /// Where addresses are, if the operator has supplied a database.
+    /// The `GeoIP` database, if the operator has supplied one.
     pub locations: Option<Arc<Locations>>,
-    /// The address of the service, as scripts see it.
+    /// The public address of the service, as scripts see it.
     pub site_url: String,
-    /// What tests choose otherwise.
+    /// Settings that tests change.
     pub settings: Settings,
 }
 
-/// Children, hosts, numbers and times.
+/// Child processes, hosts, numbers and times.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The program that becomes a child.
+    /// The program that is started as a child process.
     pub program: PathBuf,
-    /// What makes it do so.
+    /// The arguments that make it a child process.
     pub arguments: Vec<OsString>,
-    /// Where code is fetched from.
+    /// The hosts that code is fetched from.
     pub origins: Origins,
-    /// Between two looks at what is due.
+    /// Time between two checks for due work.
     pub tick: Duration,
-    /// Children for transformations.
+    /// Number of child processes for transformations.
     pub step_children: usize,
-    /// What scripts may use.
+    /// What scripts may use of time and memory.
     pub limits: Limits,
 }
 
@@ -102,7 +102,7 @@ impl Default for Settings {
     fn default() -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
-            // This program, also when its file was replaced since it was started.
+            // This program, even if its file was replaced since the start.
             program: PathBuf::from("/proc/self/exe"),
             arguments: vec![OsString::from(WORKER)],
             origins: Origins::default(),
@@ -114,23 +114,23 @@ impl Default for Settings {
     }
 }
 
-/// Plugins that run. Clones share them.
+/// The running plugins. Clones share one state.
 #[derive(Clone)]
 pub struct Plugins {
     shared: Arc<Shared>,
     tasks: Arc<Mutex<Tasks>>,
 }
 
-/// What goes on.
+/// Running tasks.
 #[derive(Default)]
 struct Tasks {
-    /// Until deliveries are closed.
+    /// Tasks that run until deliveries are closed.
     work: JoinSet<()>,
-    /// Until the end.
+    /// Tasks that run until the end.
     upkeep: JoinSet<()>,
 }
 
-/// What everything here shares.
+/// State that all modules of this crate share.
 pub(crate) struct Shared {
     store: Store,
     egress: Egress,
@@ -143,21 +143,21 @@ pub(crate) struct Shared {
     report: report::Report,
     metrics: Metrics,
     belongings: Mutex<HashMap<PluginConfigId, Arc<host_calls::Belongings>>>,
-    /// Which child works for a config in the background.
+    /// The lane of each config in the background pool.
     lanes: Mutex<HashMap<PluginConfigId, usize>>,
-    /// Children for transformations.
+    /// Child processes for transformations.
     steps: Pool,
-    /// Children for everything else.
+    /// Child processes for everything else.
     work: Pool,
     looking: Looking,
     stop: watch::Sender<bool>,
 }
 
 impl Shared {
-    /// Returns when deliveries, tasks and jobs are to end.
+    /// Returns when deliveries, tasks and jobs must end.
     async fn stopped(&self) {
         let mut stop = self.stop.subscribe();
-        // The sender is here.
+        // The sender is a field of the same struct, so this cannot fail.
         let _ = stop.wait_for(|stop| *stop).await;
     }
 
@@ -165,8 +165,8 @@ impl Shared {
         *self.stop.borrow()
     }
 
-    /// The child that works for a config in the background, the same as long as the
-    /// config is enabled: the one that works for the fewest.
+    /// The lane of a config in the background pool. It stays the same while the config is
+    /// enabled. New configs get the lane with the fewest configs.
     fn lane_of(&self, config: PluginConfigId) -> usize {
         let mut lanes = self.lanes.lock();
         if let Some(lane) = lanes.get(&config) {
@@ -178,7 +178,7 @@ impl Shared {
         lane
     }
 
-    /// Writes what is told of configs, as long as there is something.
+    /// Writes pending reports about configs until there are none.
     async fn keep_up(&self) {
         let mut tick = tokio::time::interval(self.settings.tick);
         let mut ticks = 0_u32;
@@ -196,7 +196,7 @@ impl Shared {
 }
 
 impl Plugins {
-    /// Plugins of which nothing runs yet.
+    /// Creates the plugins; nothing runs yet.
     #[must_use]
     pub fn new(surroundings: Surroundings) -> Self {
         let Surroundings { store, egress, host, locations, site_url, settings } = surroundings;
@@ -229,13 +229,13 @@ impl Plugins {
         Self { shared: Arc::new(shared), tasks: Arc::default() }
     }
 
-    /// Begins to read what is enabled, and keeps it fresh on this runtime. From then on
-    /// events are transformed: those of a project that is not ready yet wait in the log.
+    /// Reads the enabled configs and keeps them up to date on this runtime. From then on
+    /// events are transformed: events of a project that is not ready yet wait in the log.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// If the store cannot be read.
     pub async fn start(&self, runtime: &Handle) -> Result<(), weir_store::Error> {
-        // Before reading: no change is missed.
+        // Subscribed before reading, so that no change is missed.
         let changes = self.shared.store.plugin_changes();
         let projects = enabled_projects(&self.shared.store).await?;
         self.shared.registry.expect(projects);
@@ -246,14 +246,14 @@ impl Plugins {
         Ok(())
     }
 
-    /// Begins to deliver, and to run tasks and jobs, on this runtime.
+    /// Starts deliveries, tasks and jobs on this runtime.
     pub fn begin(&self, runtime: &Handle) {
         let mut tasks = self.tasks.lock();
         tasks.work.spawn_on(Arc::clone(&self.shared).deliver(), runtime);
         tasks.work.spawn_on(Arc::clone(&self.shared).run_by_the_clock(), runtime);
     }
 
-    /// What was done, for the operator.
+    /// Counts of what plugins did, for the operator.
     #[must_use]
     pub fn metrics(&self) -> &Metrics {
         &self.shared.metrics
@@ -269,7 +269,7 @@ impl Plugins {
         }
     }
 
-    /// Ends deliveries, tasks and jobs: waits so long at most for those that go on.
+    /// Ends deliveries, tasks and jobs; waits for running ones no longer than `patience`.
     /// Events are transformed until [`Plugins::end`].
     pub async fn close(&self, patience: Duration) {
         self.shared.stop.send_replace(true);
@@ -281,7 +281,7 @@ impl Plugins {
         }
     }
 
-    /// Writes what is left to be told, and ends the children: when ingestion has
+    /// Writes pending reports and ends the child processes. Call it when ingestion has
     /// ended.
     pub async fn end(&self) {
         let mut upkeep = std::mem::take(&mut self.tasks.lock().upkeep);

@@ -1,5 +1,5 @@
-//! Who may look at code when: at most two at a time, and of one organization one after
-//! another, so that whoever has sources that take long waits for itself alone.
+//! Limits on inspecting code: two at a time, and one per organization, so that an
+//! organization with slow sources delays only itself.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,21 +10,21 @@ use weir_model::OrganizationId;
 
 use crate::WORKERS;
 
-/// Children for what somebody waits for: looking at code, trying it. Their lanes are
-/// behind those for the background.
+/// Child processes for interactive work: inspecting and trying code. Their lanes come
+/// after those for background work.
 pub(crate) const LOOKERS: usize = 2;
-/// Organizations that are remembered without need.
+/// Organizations that are remembered although none of their calls waits.
 const IDLE: usize = 1_000;
 
-/// The places from which code is looked at.
+/// The slots for inspecting code.
 pub(crate) struct Looking {
     organizations: Mutex<HashMap<OrganizationId, Arc<tokio::sync::Mutex<()>>>>,
-    /// Who waits for a place gets it in order.
+    /// Callers get a permit in the order of their calls.
     places: Semaphore,
     free: Mutex<Vec<usize>>,
 }
 
-/// A place, until it is dropped.
+/// A slot, released when dropped.
 pub(crate) struct Look<'a> {
     /// The lane of the pool.
     pub(crate) lane: usize,
@@ -44,7 +44,7 @@ impl Default for Looking {
 }
 
 impl Looking {
-    /// Waits for a place; none: the service stops.
+    /// Waits for a slot. `None`: the service stops.
     pub(crate) async fn look(&self, organization: OrganizationId) -> Option<Look<'_>> {
         let own = {
             let mut organizations = self.organizations.lock();

@@ -1,5 +1,5 @@
-//! What plugins have done, counted for the operator: without projects, which would
-//! make a label of every customer.
+//! Counts of what plugins did, for the operator. They have no project label, because a
+//! label per customer would be too many.
 
 use std::collections::HashMap;
 
@@ -7,19 +7,19 @@ use parking_lot::Mutex;
 
 use crate::report::Tally;
 
-/// What was done.
+/// The kind of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Effect {
-    /// An event came to a step on its way to the store.
+    /// An event reached a transformation on its way to the store.
     Transformed,
-    /// A stored event was given to a plugin.
+    /// A stored event was passed to a plugin.
     Delivered,
-    /// A task or a job was run.
+    /// A task or a job ran.
     Ran,
 }
 
 impl Effect {
-    /// Its label.
+    /// The value of the metric label.
     #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
@@ -30,19 +30,19 @@ impl Effect {
     }
 }
 
-/// How it ended.
+/// The outcome of the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Ending {
-    /// Well.
+    /// It succeeded.
     Succeeded,
-    /// With an error.
+    /// It failed with an error.
     Failed,
     /// The event was dropped on purpose.
     Dropped,
 }
 
 impl Ending {
-    /// Its label.
+    /// The value of the metric label.
     #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
@@ -56,20 +56,20 @@ impl Ending {
 /// The processes that run scripts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Children {
-    /// How many there are.
+    /// The number of running processes.
     pub alive: usize,
-    /// How many took the place of one that had ended since this was asked last.
+    /// The number of processes that replaced an ended one since the last call.
     pub replaced: u64,
 }
 
-/// What was done since it was asked last.
+/// Counts since the last call.
 #[derive(Debug, Default)]
 pub struct Metrics {
     counts: Mutex<HashMap<(Effect, Ending), u64>>,
 }
 
 impl Metrics {
-    /// Gives the counts, and begins anew.
+    /// Returns the counts and resets them.
     #[must_use]
     pub fn take(&self) -> HashMap<(Effect, Ending), u64> {
         std::mem::take(&mut *self.counts.lock())

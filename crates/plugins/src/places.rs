@@ -1,4 +1,4 @@
-//! Where addresses are, for steps of the catalogue.
+//! Locations of IP addresses, for steps of the catalogue.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use weir_catalogue::{Locate, Means};
 use weir_ingest::location::Locations;
 
-/// What properties of places begin with.
+/// Prefix of the properties with locations.
 const PREFIX: &str = "$geoip_";
 
 struct Places(Arc<Locations>);
@@ -18,7 +18,7 @@ impl Locate for Places {
     }
 }
 
-/// What steps need, with these places.
+/// What steps need, with these locations.
 pub(crate) fn means(locations: Option<&Arc<Locations>>) -> Means {
     let places = locations.map(|locations| Places(Arc::clone(locations)));
     Means { locate: places.map(|places| Arc::new(places) as Arc<dyn Locate>) }

@@ -1,7 +1,7 @@
-//! What is told of configs: counts, faults, lines of the log.
+//! Reports about configs: counts, faults, log lines.
 //!
-//! What belongs here: gathering it, and writing it once a second. What does not:
-//! what counts as a fault.
+//! What belongs here: collecting reports, and writing them once a second. What does not:
+//! which results count as faults.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,18 +13,18 @@ use weir_store::plugin_configs::ConfigRow;
 use weir_store::plugin_runtime::health::{self, Fault, Note};
 use weir_store::plugin_runtime::logs::{self, Line};
 
-/// Lines of one config that are written at a time; the rest is counted.
+/// Log lines of one config per write. Further lines are only counted.
 const LINES: usize = 200;
-/// Bytes of a line.
+/// Maximum bytes of a log line.
 const LINE: usize = 4_000;
-/// Names of metrics of one config,
+/// Maximum metrics of one config.
 const METRICS: usize = 50;
-/// and bytes of a name.
+/// Maximum bytes of a metric name.
 const METRIC: usize = 200;
 /// Microseconds of an hour.
 const HOUR: i64 = 3_600_000_000;
 
-/// What happened with a config in a stretch.
+/// What a config did in a period.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub(crate) succeeded: u64,
@@ -32,7 +32,7 @@ pub(crate) struct Tally {
     pub(crate) dropped: u64,
 }
 
-/// How a value joins those before.
+/// How a value is combined with earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Joined {
     Sum,
@@ -40,7 +40,7 @@ pub(crate) enum Joined {
     Most,
 }
 
-/// What waits to be written.
+/// Reports that are not written yet.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     waiting: Mutex<Waiting>,
@@ -73,8 +73,9 @@ impl Report {
         }
     }
 
-    /// Notes a fault of a config as it was run, with the event that it came of: it is
-    /// shown with the config, unless that was changed since, and in its log.
+    /// Records a fault of a config as it ran, with the event that caused it. The fault is
+    /// shown with the config, unless the config was changed since, and is added to its
+    /// log.
     pub(crate) fn fault(
         &self,
         config: &ConfigRow,
@@ -89,7 +90,7 @@ impl Report {
         self.line(config.id, LogSource::System, LogLevel::Error, message, now);
     }
 
-    /// Writes a line.
+    /// Adds a log line.
     pub(crate) fn line(
         &self,
         config: PluginConfigId,
@@ -100,7 +101,7 @@ impl Report {
     ) {
         let mut waiting = self.waiting.lock();
         let of = waiting.lines.entry(config).or_default();
-        // The same again and again says no more than once.
+        // A repeated line is written once.
         let repeats = of.lines.last().is_some_and(|last| {
             last.source == source && last.level == level && last.message == message
         });
@@ -115,7 +116,7 @@ impl Report {
         of.lines.push(Line { config, at: now, source, level, message: message.to_owned() });
     }
 
-    /// Changes a metric. They are written into the log now and then.
+    /// Changes a metric. Metrics are written into the log periodically.
     pub(crate) fn metric(&self, config: PluginConfigId, name: &str, joined: Joined, value: f64) {
         if name.len() > METRIC {
             return;
@@ -136,7 +137,7 @@ impl Report {
             .or_insert(value);
     }
 
-    /// Makes a line for each config of the metrics since the last time.
+    /// Adds a log line for each config with its metrics since the last call.
     pub(crate) fn tell_metrics(&self, now: Timestamp) {
         let metrics = std::mem::take(&mut *self.metrics.lock());
         for (config, values) in metrics {
@@ -147,7 +148,7 @@ impl Report {
         }
     }
 
-    /// Writes what waits. What cannot be written waits on.
+    /// Writes pending reports. Reports that cannot be written stay pending.
     pub(crate) async fn flush(&self, store: &Store, now: Timestamp) {
         let Waiting { notes, lines } = std::mem::take(&mut *self.waiting.lock());
         if !notes.is_empty() {

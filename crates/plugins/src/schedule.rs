@@ -1,32 +1,32 @@
-//! When what a plugin runs by the clock is due (PLG-26).
+//! When scheduled tasks of a plugin are due (PLG-26).
 //!
-//! What belongs here: boundaries of minutes, hours and days (UTC). What does not:
-//! clocks, running.
+//! What belongs here: boundaries of minutes, hours and days (UTC). What does not: clocks
+//! and running (`clockwork`).
 
 use weir_model::Timestamp;
 use weir_sandbox::Task;
 
 const SECOND: i64 = 1_000_000;
 
-/// All that is run by the clock.
+/// All scheduled tasks.
 pub(crate) const TASKS: [Task; 3] = [Task::EveryMinute, Task::EveryHour, Task::EveryDay];
 
-/// What is to be done about a task.
+/// The next action for a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Due {
     /// Nothing yet.
     Nothing,
-    /// It counts from this boundary on, and has not to be run for it.
+    /// Schedules start at this boundary. The task does not run for it.
     Begin(Timestamp),
-    /// It is to be run for this boundary.
+    /// The task runs for this boundary.
     Run(Timestamp),
 }
 
-/// What is due now of a task that was last run for the boundary `last`.
+/// The next action for a task that last ran for the boundary `last`.
 ///
-/// Of the boundaries that were missed the last one counts. A clock that is set back
-/// by less than a period waits until it is where it was, so that nothing is run
-/// twice; one that is set back by more begins anew.
+/// Of several missed boundaries only the last one counts. If the clock is set back by
+/// less than a period, the task waits until the clock has caught up, so that nothing runs
+/// twice. If it is set back by more, the schedule starts again.
 pub(crate) fn due(task: Task, last: Option<Timestamp>, now: Timestamp) -> Due {
     let period = period(task) * SECOND;
     let boundary = now.micros() - now.micros().rem_euclid(period);
@@ -39,7 +39,7 @@ pub(crate) fn due(task: Task, last: Option<Timestamp>, now: Timestamp) -> Due {
     }
 }
 
-/// Seconds.
+/// The period in seconds.
 const fn period(task: Task) -> i64 {
     match task {
         Task::EveryMinute => 60,

@@ -1,5 +1,5 @@
-//! Events as JSON text, in the forms that scripts see (PLG-27) and in the one
-//! that what they give back is read from.
+//! Events as JSON text, in the forms that scripts see (PLG-27), and in the form of their
+//! results.
 
 use chrono::SecondsFormat;
 use serde_json::value::RawValue;
@@ -28,7 +28,7 @@ pub(crate) fn for_transformation(
     object.end()
 }
 
-/// What a step in Rust has made of an event.
+/// The result of a Rust step for an event.
 pub(crate) fn rebuilt(event: &str, distinct_id: &str, timestamp: i64, properties: &str) -> String {
     let mut object = Writer::new(properties.len());
     object.text("event", event);
@@ -76,7 +76,7 @@ pub(crate) fn for_delivery(
     object.end()
 }
 
-/// An event as people are shown it.
+/// An event as it is shown to members.
 pub(crate) fn for_people(event: &AcceptedEvent) -> String {
     let mut object = Writer::new(event.properties.len());
     object.text("uuid", &event.uuid.to_string());
@@ -87,7 +87,7 @@ pub(crate) fn for_people(event: &AcceptedEvent) -> String {
     object.end()
 }
 
-/// A text of JSON in the form that crosses the border.
+/// JSON text in the form that is sent to the sandbox.
 pub(crate) fn raw(text: String) -> Option<Box<RawValue>> {
     RawValue::from_string(text).ok()
 }
@@ -97,7 +97,7 @@ pub(crate) fn time(micros: i64) -> String {
     Timestamp::from_micros(micros).to_chrono().to_rfc3339_opts(SecondsFormat::AutoSi, true)
 }
 
-/// The JSON text of a member.
+/// The JSON text of an object member.
 pub(crate) fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
     let mut found = None;
     let mut cursor = json::Cursor::new(object, json::Limits::NONE);

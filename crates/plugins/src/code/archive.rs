@@ -1,36 +1,37 @@
 //! Archives of plugins: zip, and tar compressed with gzip.
 //!
-//! What belongs here: reading them in bounded time and memory. What does not: where
-//! they come from, which of the files count.
+//! What belongs here: reading archives in bounded time and memory. What does not:
+//! fetching archives (`fetch`), and choosing files.
 //!
-//! The fuzz target `archives` has this file too (`fuzz/`), so it knows nothing of the
-//! others. Nothing is written to a disk. Names are used to choose files, and still those
-//! that lead out of the archive refuse it: who makes such a one means no good.
+//! The fuzz target `archives` includes this file (`fuzz/`), so it must not depend on
+//! other modules. Nothing is written to disk. Names only select files. Even so, an
+//! archive is refused if a name leads out of it, because only a hostile archive contains
+//! such a name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Cursor, Read};
 
 use weir_model::plugins::{FILE_NAME_MAX, SOURCE_MAX};
 
-/// Bytes of an archive.
+/// Maximum bytes of an archive.
 pub(crate) const PACKED_MAX: usize = 5 << 20;
-/// Entries of an archive.
+/// Maximum entries of an archive.
 const ENTRIES_MAX: usize = 10_000;
-/// Bytes of a header that says more about the file behind it, such as a long name.
+/// Maximum bytes of a header that describes the next file, such as a long name.
 const EXTENSION_MAX: u64 = 64 << 10;
-/// Bytes of a path, and its folders.
+/// Maximum bytes of a path, including its folders.
 pub(crate) const PATH_MAX: usize = 4 << 10;
 pub(crate) const FOLDERS_MAX: usize = 64;
-/// Bytes that unpacking reads, whatever it is.
+/// Maximum bytes that decompression reads, of all entries.
 const UNPACKED_MAX: u64 = 100 << 20;
-/// Bytes of the files that may be of use, with their paths and [`FILE_COST`] each.
+/// Maximum bytes of the useful files, with their paths and [`FILE_COST`] each.
 pub(crate) const KEPT_MAX: usize = 16 << 20;
-/// What a file costs beside its content and path.
+/// The memory that a file takes in addition to its content and path.
 const FILE_COST: usize = 256;
-/// What the names of sources end with.
+/// Extensions of source files.
 const EXTENSIONS: [&str; 6] = ["json", "js", "ts", "tsx", "mjs", "cjs"];
 
-/// Why an archive is of no use.
+/// Why an archive is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ArchiveFault {
     #[error("This is neither a zip archive nor a tar archive compressed with gzip.")]
@@ -47,9 +48,9 @@ pub(crate) enum ArchiveFault {
     Path,
 }
 
-/// The texts of an archive that may be sources, below `folder` if one is named. The
-/// one folder that everything is in is left out, and so is what is larger than a
-/// source may be.
+/// Returns the texts of an archive that may be sources, below `folder` if one is named. A
+/// single folder around everything is removed from the paths. Files larger than a source
+/// may be are skipped.
 pub(crate) fn unpack(
     archive: &[u8],
     folder: Option<&str>,
@@ -66,19 +67,19 @@ pub(crate) fn unpack(
     Ok(found.below(folder))
 }
 
-/// What an archive holds, as far as it may be of use.
+/// The useful content of an archive.
 #[derive(Debug, Default)]
 struct Found {
     /// By path, split at `/`.
     files: BTreeMap<Vec<String>, Vec<u8>>,
-    /// The first folders of everything, none for what is in no folder: at most two,
-    /// since more say no more than two.
+    /// The first folders of all paths; `None` for files outside of folders. Two are
+    /// enough to know that there is no single folder.
     tops: BTreeSet<Option<String>>,
     kept: usize,
 }
 
 impl Found {
-    /// Notes a file; gives its path if its content may be of use.
+    /// Records a file; returns its path if its content may be useful.
     fn note(&mut self, name: &str, size: u64) -> Result<Option<Vec<String>>, ArchiveFault> {
         let path = path(name)?;
         let (Some(first), Some(last)) = (path.first(), path.last()) else {
@@ -102,7 +103,7 @@ impl Found {
         Ok(())
     }
 
-    /// The texts below the folder that everything is in, and below `folder` there.
+    /// The texts below the folder that everything is in, and below `folder` within it.
     fn below(self, folder: Option<&str>) -> BTreeMap<String, String> {
         let mut base: Vec<String> = match Vec::from_iter(&self.tops)[..] {
             [Some(top)] => vec![top.clone()],
@@ -115,9 +116,9 @@ impl Found {
             else {
                 continue;
             };
-            // What is no text is no source.
+            // Only text can be source.
             let Ok(text) = String::from_utf8(content) else { continue };
-            // Some editors put a mark of the encoding there.
+            // Some editors write a byte order mark.
             let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
             texts.insert(rest.join("/"), text);
         }
@@ -153,14 +154,14 @@ fn zip(archive: &[u8], found: &mut Found) -> Result<(), ArchiveFault> {
         }
         let name = file.name().to_owned();
         let Some(path) = found.note(&name, file.size())? else { continue };
-        // What the header says of the size may be a lie.
+        // The size in the header may be wrong.
         let content = bounded(&mut file, &mut read)?;
         found.keep(path, content)?;
     }
     Ok(())
 }
 
-/// Folders and links are left out, but their names are looked at.
+/// Folders and links are skipped, but their names are checked.
 fn path_of_folder(name: &str) -> Result<(), ArchiveFault> {
     match path(name) {
         Err(_) if name.trim_matches(['/', '.']).is_empty() && !name.contains("..") => Ok(()),
@@ -172,7 +173,8 @@ fn tar(archive: &[u8], found: &mut Found) -> Result<(), ArchiveFault> {
     #[expect(clippy::disallowed_methods, reason = "what it gives is cut")]
     let unpacked = flate2::read::MultiGzDecoder::new(archive).take(UNPACKED_MAX);
     let mut archive = tar::Archive::new(unpacked);
-    // Raw: the crate reads headers that describe the next file whole, however long.
+    // Raw, because otherwise the crate reads headers that describe the next file
+    // completely, however long.
     let headers = archive.entries().map_err(|_| ArchiveFault::Damaged)?.raw(true);
     let mut read = 0;
     let mut long_name = None;
@@ -195,7 +197,7 @@ fn tar(archive: &[u8], found: &mut Found) -> Result<(), ArchiveFault> {
             }
             continue;
         }
-        // Where its content ends is said in a form of its own.
+        // Sparse files store the end of their content in another form.
         if kind.is_gnu_sparse() {
             return Err(ArchiveFault::Damaged);
         }
@@ -203,7 +205,7 @@ fn tar(archive: &[u8], found: &mut Found) -> Result<(), ArchiveFault> {
         let name = long_name.take().unwrap_or_else(|| entry.path_bytes().into_owned());
         let name = String::from_utf8_lossy(&name);
         if !kind.is_file() {
-            // Git writes a header for everything, which has a name of its own.
+            // Git writes a global header, which has its own name.
             if kind.is_dir() {
                 path_of_folder(&name)?;
             }
@@ -233,7 +235,7 @@ fn pax_path(content: &[u8]) -> Result<Option<Vec<u8>>, ArchiveFault> {
         let record = record.map_err(|_| ArchiveFault::Damaged)?;
         match record.key_bytes() {
             b"path" => path = Some(record.value_bytes().to_vec()),
-            // Files of which the header before cannot say the size are too large anyway.
+            // A file whose size does not fit the usual header is too large anyway.
             b"size" => return Err(ArchiveFault::TooMuch),
             _ => {}
         }
@@ -241,7 +243,7 @@ fn pax_path(content: &[u8]) -> Result<Option<Vec<u8>>, ArchiveFault> {
     Ok(path)
 }
 
-/// The content of a file, and how much was read of all of them.
+/// The content of a file. Counts the bytes read of all files.
 fn bounded(file: &mut impl Read, read: &mut u64) -> Result<Vec<u8>, ArchiveFault> {
     let mut content = Vec::new();
     let most = SOURCE_MAX as u64 + 1;

@@ -1,10 +1,10 @@
 //! Fetching the code of plugins from other hosts.
 //!
-//! What belongs here: what is asked of which host, and checking what came. What does
-//! not: which addresses may be dialled (`weir-egress`).
+//! What belongs here: the requests to each host, and checking the answers. What does not:
+//! which addresses may be connected to (`weir-egress`).
 //!
-//! A token is sent to the host that the address names and to no other, and never
-//! into a log. What a host writes is never told to members.
+//! A token is sent only to the host that the address names, and is never logged. Text
+//! from a host is never shown to members.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -21,24 +21,24 @@ use super::place::{Place, Repository};
 use super::unpacked;
 use crate::Shared;
 
-/// Bytes of what a host says about a package: all of its versions.
+/// Maximum bytes of the description of a package with all its versions.
 const ABOUT_MAX: usize = 8 << 20;
-/// What is written otherwise in an address.
+/// Characters that are percent-encoded in a URL.
 const SPECIAL: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-/// How often a host may lead to another address.
+/// Maximum redirects.
 const HOPS: usize = 3;
 
-/// GitHub has its API elsewhere; installations of it by others have it below a path.
+/// GitHub has its API on another host; self-hosted installations have it below a path.
 const GITHUB: (&str, &str) = ("https://github.com", "https://api.github.com");
 
-/// Where the hosts of plugins are.
+/// Base addresses of the hosts of plugins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origins {
-    /// GitHub.
+    /// Base address of GitHub.
     pub github: String,
-    /// GitLab.
+    /// Base address of GitLab.
     pub gitlab: String,
-    /// The registry of npm.
+    /// Base address of the npm registry.
     pub npm: String,
 }
 
@@ -59,13 +59,13 @@ impl Origins {
     }
 }
 
-/// How a token is told.
+/// How a token is sent.
 #[derive(Clone, Copy)]
 enum Token<'a> {
     None,
-    /// As `Authorization`.
+    /// As an `Authorization` header.
     Bearer(&'a str),
-    /// As GitLab wants it.
+    /// As the header of GitLab.
     GitLab(&'a str),
 }
 
@@ -80,7 +80,7 @@ impl<'a> Token<'a> {
 }
 
 impl Shared {
-    /// The files at an address.
+    /// Fetches the files at an address.
     pub(crate) async fn fetch_code(
         &self,
         address: &Address,
@@ -119,7 +119,7 @@ impl Shared {
                 let dist = of.and_then(|of| of.get("dist")).ok_or_else(no_version)?;
                 let text = |name: &str| dist.get(name).and_then(Value::as_str);
                 let tarball = text("tarball").ok_or_else(no_version)?;
-                // Another host than the registry gets no token.
+                // Only the registry gets the token.
                 let is_own = tarball.starts_with(&format!("{}/", origins.npm));
                 let token = if is_own { Token::bearer(token) } else { Token::None };
                 let archive = self.get(tarball, token, PACKED_MAX).await?;
@@ -173,7 +173,7 @@ impl Shared {
     }
 
     async fn about_package(&self, name: &str, token: Option<&str>) -> Result<Value, CodeFault> {
-        // The slash behind a scope is part of the name.
+        // The slash after a scope is part of the name.
         let url = format!("{}/{}", self.settings.origins.npm, name.replace('/', "%2F"));
         self.get_json(&url, Token::bearer(token)).await
     }
@@ -184,8 +184,8 @@ impl Shared {
         serde_json::from_slice(&body).map_err(unusable)
     }
 
-    /// What is at an address. Hosts lead to others for what is large; each is judged
-    /// as the first was, and gets no token.
+    /// Fetches a URL. Hosts redirect large downloads. Each target is checked like the
+    /// first, and gets no token.
     async fn get(&self, url: &str, token: Token<'_>, max: usize) -> Result<Bytes, CodeFault> {
         let (mut url, mut token) = (url.to_owned(), token);
         for _ in 0..=HOPS {
@@ -227,8 +227,8 @@ fn place(address: &Address) -> Result<Place, CodeFault> {
     Place::of(address).ok_or_else(|| CodeFault::Unusable("The address names no code.".to_owned()))
 }
 
-/// The version that is fetched where none is named, or one that moves: the commit
-/// that it stands for now, if the host tells.
+/// The version to fetch if no version is named, or if the named version moves: its
+/// current commit, if the host reports it.
 fn wanted(repository: &Repository, latest: Result<Option<String>, CodeFault>) -> Option<String> {
     latest.ok().flatten().or_else(|| repository.version.clone())
 }
@@ -245,7 +245,7 @@ fn latest_of(about: &Value) -> Option<String> {
     about.pointer("/dist-tags/latest").and_then(Value::as_str).and_then(tag)
 }
 
-/// What another host calls a version, if it may be one.
+/// A version name from another host, if it is a valid one.
 fn tag(text: &str) -> Option<String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.+".contains(c);
     (!text.is_empty() && text.len() <= 200 && text.chars().all(is_plain)).then(|| text.to_owned())
@@ -255,7 +255,7 @@ fn encoded(text: &str) -> String {
     utf8_percent_encode(text, SPECIAL).to_string()
 }
 
-/// A version in a path, where slashes of branches stay.
+/// A version in a path. Slashes of branches stay.
 fn encoded_ref(text: &str) -> String {
     text.split('/').map(encoded).collect::<Vec<_>>().join("/")
 }
@@ -264,13 +264,13 @@ fn gitlab_api(host: &str, repository: &Repository) -> String {
     format!("{host}/api/v4/projects/{}", encoded(&repository.path))
 }
 
-/// Compares a package with what the registry says of it: hashes with blanks between
-/// them, of which the one with SHA-512 counts.
+/// Compares a package with the integrity value of the registry: hashes separated by
+/// blanks, of which the SHA-512 hash counts.
 fn check(archive: &[u8], integrity: &str) -> Result<(), CodeFault> {
     let said = integrity.split_ascii_whitespace().find_map(|hash| hash.strip_prefix("sha512-"));
     let wrong = || CodeFault::Unusable("The package is not what the registry says.".to_owned());
     let said = said.ok_or_else(wrong)?;
-    // Options may follow.
+    // Options may follow a hash.
     let said = said.split_once('?').map_or(said, |(hash, _)| hash);
     let is_same = STANDARD.encode(Sha512::digest(archive)) == said;
     is_same.then_some(()).ok_or_else(wrong)

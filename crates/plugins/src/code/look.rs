@@ -1,4 +1,4 @@
-//! What source files are: what they can do, and what is wrong with them.
+//! Inspecting source files: their capabilities and their faults.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use crate::Shared;
 use crate::registry::load::{entry, stored};
 use crate::registry::told;
 
-/// What scripts can import; the sandbox provides it.
+/// Modules that scripts can import. The sandbox provides them.
 const MODULES: [&str; 5] =
     ["@posthog/plugin-scaffold", "@posthog/plugin-contrib", "crypto", "url", "node-fetch"];
 
 impl Shared {
-    /// Looks at all files. What is wrong with one is told of it; the others are
-    /// looked at nevertheless.
+    /// Inspects all files. A fault of one file is reported with it; the other files are
+    /// inspected nevertheless.
     pub(crate) async fn look_at(
         &self,
         organization: OrganizationId,
@@ -91,7 +91,7 @@ impl Shared {
     }
 }
 
-/// Capabilities as a record has them (PLG-3).
+/// Capabilities in the form of a record (PLG-3).
 fn map(found: &Capabilities) -> Map<String, Value> {
     let list = |names: &[String]| Value::from(names.to_vec());
     [

@@ -1,7 +1,7 @@
-//! Looking at the code of plugins, and fetching it.
+//! Inspecting the code of plugins, and fetching it.
 //!
 //! What belongs here: what services ask about code ([`PluginCode`]). What does not:
-//! running it for events.
+//! running it for events (`transformations`, `deliveries`).
 
 mod archive;
 mod fetch;
@@ -49,10 +49,10 @@ impl PluginCode for Plugins {
     }
 }
 
-/// Archives that are unpacked at a time: each takes memory and a thread.
+/// Archives that are decompressed concurrently. Each takes memory and a thread.
 static UNPACKING: Semaphore = Semaphore::const_new(2);
 
-/// Unpacks an archive, on a thread where that holds up nobody.
+/// Decompresses an archive on a blocking thread.
 async fn unpacked(
     archive: Bytes,
     folder: Option<String>,

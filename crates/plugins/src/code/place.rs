@@ -1,22 +1,22 @@
-//! What an address of a plugin leads to (PLG-8).
+//! The target of a plugin address (PLG-8).
 //!
-//! What belongs here: telling user, repository, version and folder apart. What does
-//! not: which addresses there may be (`weir-model`).
+//! What belongs here: splitting an address into user, repository, version and folder.
+//! What does not: which addresses are valid (`weir-model`).
 
 use weir_model::plugins::address::Address;
 
-/// Where code is.
+/// The location of code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Place {
     /// A repository on GitHub: `user/name`.
     GitHub(Repository),
-    /// One on GitLab: groups and name.
+    /// A repository on GitLab: groups and name.
     GitLab(Repository),
     /// A package of npm.
     Npm {
-        /// With its scope.
+        /// The name, with its scope.
         name: String,
-        /// None: the latest.
+        /// `None`: the latest version.
         version: Option<String>,
     },
 }
@@ -25,23 +25,23 @@ pub(super) enum Place {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Repository {
     pub(super) path: String,
-    /// A commit, a branch or a tag; none: the branch that it has first.
+    /// A commit, a branch or a tag. `None`: the default branch.
     pub(super) version: Option<String>,
     /// Whether the version may be a branch, which moves.
     pub(super) may_move: bool,
-    /// The folder of the plugin.
+    /// The folder that contains the plugin.
     pub(super) folder: Option<String>,
 }
 
 impl Repository {
-    /// The version, if it is one that stays what it is.
+    /// The version, if it cannot move.
     pub(super) fn fixed(&self) -> Option<String> {
         self.version.clone().filter(|_| !self.may_move)
     }
 }
 
 impl Place {
-    /// What an address names.
+    /// Parses an address.
     pub(super) fn of(address: &Address) -> Option<Self> {
         let rest = address.url.split_once("://")?.1;
         let (host, path) = rest.split_once('/')?;

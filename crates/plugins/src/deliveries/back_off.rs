@@ -1,27 +1,27 @@
-//! How long and how often what failed is tried again.
+//! How long and how often failed work is retried.
 
 use std::time::Duration;
 
 use weir_model::Timestamp;
 
-/// Pauses double from here,
+/// The first pause. Pauses double
 const FIRST: Duration = Duration::from_secs(1);
-/// to here.
+/// up to this one.
 const LONGEST: Duration = Duration::from_secs(60);
-/// Tries of what may pass.
+/// Attempts if the failure may pass.
 const TRIES: u32 = 10;
-/// Tries of what the script or the destination says will not.
+/// Attempts if the script or the destination reports a lasting failure.
 const TRIES_LASTING: u32 = 3;
-/// Seconds after which nothing is tried again.
+/// Seconds after which nothing is retried.
 const PATIENCE: i64 = 3_600;
 
-/// The pause after so many tries in vain.
+/// The pause after this many failed attempts.
 pub(super) fn pause(tries: u32) -> Duration {
     let doubled = 1_u32.checked_shl(tries.saturating_sub(1)).unwrap_or(u32::MAX);
     FIRST.checked_mul(doubled).map_or(LONGEST, |pause| pause.min(LONGEST))
 }
 
-/// Whether enough was tried.
+/// Whether to stop retrying.
 pub(super) fn is_enough(tries: u32, since: Timestamp, now: Timestamp, is_lasting: bool) -> bool {
     let most = if is_lasting { TRIES_LASTING } else { TRIES };
     tries >= most || now >= since.plus_seconds(PATIENCE)

@@ -1,5 +1,5 @@
-//! Destinations that are plugins: stored events are given to them in order of
-//! arrival (ADR 9), as batch exports read them (ADR 8).
+//! Destinations that are plugins. They receive stored events in order of arrival (ADR 9),
+//! read as batch exports read them (ADR 8).
 //!
 //! ```text
 //! follower: newest arrivals, then until all of it is applied -> marks
@@ -7,10 +7,10 @@
 //! turn: read -> call -> send -> position, for a few seconds at most
 //! ```
 //!
-//! What belongs here: whose turn it is. What does not: a turn ([`turn`]).
+//! What belongs here: which config delivers next. What does not: one delivery ([`turn`]).
 //!
-//! Invariant: ingestion never waits for a destination, and one destination not for
-//! another one that is slow, as long as there are places.
+//! Invariant: ingestion never waits for a destination. A destination does not wait for a
+//! slow one as long as there are free slots.
 
 mod back_off;
 mod send;
@@ -30,35 +30,35 @@ use crate::Shared;
 use crate::registry::Active;
 use turn::Progress;
 
-/// Turns at the same time.
+/// Concurrent deliveries.
 const PLACES: usize = 4;
-/// Turns of one project at the same time.
+/// Concurrent deliveries of one project.
 const OF_PROJECT: usize = 3;
-/// A position that says: from now on. A config gets it when it is disabled, so that
-/// enabling it does not deliver what happened in between.
+/// A position that means "from now on". A config gets it when it is disabled, so that
+/// enabling it does not deliver the events in between.
 const ANEW: u64 = i64::MAX as u64;
 
-/// Up to which arrival everything of a project can be read.
+/// The watermark of each project: everything up to this arrival number can be read.
 pub(crate) type Marks = HashMap<ProjectId, u64>;
 
-/// How far a config is, between its turns.
+/// The state of a config between its deliveries.
 struct Lane {
     project: ProjectId,
-    /// None: a turn has it.
+    /// `None`: a running delivery has it.
     progress: Option<Progress>,
-    /// Not before this time.
+    /// The earliest time of the next delivery.
     next: Duration,
-    /// The number of its last turn.
+    /// The sequence number of its last delivery.
     served: u64,
 }
 
-/// Whose turn it is.
+/// Decides which config delivers next.
 struct Deliveries {
     shared: Arc<Shared>,
     lanes: HashMap<PluginConfigId, Lane>,
     of_projects: HashMap<ProjectId, u64>,
     turns: JoinSet<(PluginConfigId, Progress)>,
-    /// Whose the running turns are.
+    /// The config of each running delivery.
     running: HashMap<Id, PluginConfigId>,
     count: u64,
 }
@@ -80,11 +80,11 @@ impl Shared {
             () = deliveries.run(seen) => {}
             () = self.follow_arrivals(&marks) => {}
         }
-        // Turns end by themselves when the service stops.
+        // Deliveries end on their own when the service stops.
         while deliveries.turns.join_next().await.is_some() {}
     }
 
-    /// Keeps the marks of all projects that have something to be delivered.
+    /// Keeps the watermarks of all projects with destinations up to date.
     async fn follow_arrivals(&self, marks: &watch::Sender<Marks>) {
         loop {
             let mut newest = Marks::new();
@@ -104,7 +104,7 @@ impl Shared {
                 }
             }
             if !newest.is_empty() {
-                // What arrived before them can be read then, too.
+                // Earlier arrivals can be read then, too.
                 self.host.applied().await;
                 marks.send_replace(newest);
             }
@@ -124,7 +124,7 @@ impl Deliveries {
                     Err(error) => {
                         tracing::error!(%error, "a delivery ended early");
                         if let Some(config) = self.running.get(&error.id()).copied() {
-                            // How far it was is read from the store again.
+                            // Its progress is read from the store again.
                             self.ended(error.id(), config, Progress::default());
                         }
                     }
@@ -135,7 +135,7 @@ impl Deliveries {
         }
     }
 
-    /// Takes note of what was enabled and disabled.
+    /// Notices configs that were enabled or disabled.
     async fn look(&mut self) {
         for active in self.shared.registry.all() {
             if active.does.delivers() {
@@ -171,8 +171,8 @@ impl Deliveries {
         }
     }
 
-    /// Gives turns: to the project, and of its configs to the one, that has waited
-    /// longest.
+    /// Starts deliveries: for the project that has waited longest, and for its config
+    /// that has waited longest.
     fn begin(&mut self, marks: &Marks) {
         let now = self.shared.host.uptime();
         while self.turns.len() < PLACES {

@@ -1,4 +1,4 @@
-//! Giving events to a script, and sending what it wants sent.
+//! Passing events to a script, and sending the requests that it returns.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,27 +19,27 @@ use crate::host_calls::{MADE_BY, Sent, send as send_request};
 use crate::registry::{Active, Loaded};
 use crate::shape;
 
-/// Requests of a batch at the same time.
+/// Concurrent requests of a batch.
 const TOGETHER: usize = 10;
-/// With calls that take no longer, more events are given at once.
+/// If a call takes no longer than this, the next call gets more events.
 const QUICK: Duration = Duration::from_millis(500);
-/// Persons whose properties have more bytes are left out.
+/// Maximum bytes of the properties of a person. Larger persons are omitted.
 const PERSON: usize = 64 << 10;
 
-/// Whether this config has made the event itself.
+/// Whether this config captured the event.
 pub(super) fn is_made_by(event: &StoredEvent, config: PluginConfigId) -> bool {
     event.properties.contains(MADE_BY)
         && shape::member(&event.properties, MADE_BY) == Some(config.to_string().as_str())
 }
 
-/// The event as the script sees it, for people to look at.
+/// The event in the form of the script, shown to members.
 pub(super) fn sample(shared: &Shared, event: &StoredEvent, project: ProjectId) -> String {
     shape::for_delivery(event, project, None, &shared.site_url)
 }
 
-/// Delivers events; gives for each why it failed, if it did. There may be fewer answers
-/// than events: the others were not given to the script, because it took long and its
-/// turn is over.
+/// Delivers events; returns for each the reason if it failed. There may be fewer results
+/// than events: the rest was not passed to the script, because the delivery has reached
+/// its time limit.
 pub(super) async fn send(
     shared: &Shared,
     active: &Active,
@@ -58,7 +58,7 @@ pub(super) async fn send(
             shape::raw(shape::for_delivery(event, active.project(), person, &shared.site_url))
         })
         .collect();
-    // What is stored was read by capture: every event has its text.
+    // Capture has validated every stored event, so every event has its text.
     if texts.len() != events.len() {
         tracing::error!(config = %active.id(), "a stored event cannot be read");
         return Ok(failed);
@@ -68,7 +68,8 @@ pub(super) async fn send(
         (active.does.compose_webhook, Delivery::ComposeWebhook),
         (active.does.export_events, Delivery::ExportEvents),
     ];
-    // A lane is shared: what is slow gets it for one event at a time.
+    // Lanes serve several configs, so a slow config gets its lane for one event at a
+    // time.
     let mut size = if active.does.export_events && !one_by_one { texts.len() } else { 1 };
     let mut reached = 0;
     while reached < texts.len() {
@@ -80,7 +81,8 @@ pub(super) async fn send(
         let mut took = Duration::ZERO;
         let end = texts.len().min(reached + size);
         for (_, way) in ways.into_iter().filter(|(does, _)| *does) {
-            // A batch fails as a whole: the event that is to blame is found alone.
+            // A batch fails as a whole, so events are called one by one to find the
+            // faulty one.
             let is_alone = one_by_one && way == Delivery::ExportEvents;
             let at_once = if is_alone { 1 } else { end - reached };
             let parts =
@@ -95,8 +97,8 @@ pub(super) async fn send(
     Ok(failed)
 }
 
-/// Calls one function of the script, and sends what it wants sent; gives how long the
-/// lane was needed.
+/// Calls one function of the script, and sends the requests that it returns. Returns how
+/// long the lane was used.
 async fn call(
     shared: &Shared,
     active: &Active,
@@ -145,8 +147,8 @@ fn fail_all(failed: &mut [Option<Failed>], message: &str) {
     failed.fill(Some(Failed { message: message.to_owned(), is_lasting: false }));
 }
 
-/// An error that the script did not ask to be tried again, and that time does not
-/// mend, is a fault of the script.
+/// An error is a fault of the script if the script did not ask for a retry and a retry
+/// cannot help.
 fn of_script(loaded: &Loaded, error: &ScriptError) -> Failed {
     let may_pass = error.retry
         || matches!(error.kind, ErrorKind::TimedOut | ErrorKind::Crashed | ErrorKind::Setup);
@@ -170,12 +172,12 @@ async fn post(shared: &Shared, webhook: Webhook) -> Result<(), Failed> {
     }
 }
 
-/// Whether an answer says that the same request will not be taken later.
+/// Whether a status means that a retry of the same request will be refused too.
 const fn is_lasting(status: u16) -> bool {
     matches!(status, 300..=499) && !matches!(status, 408 | 425 | 429)
 }
 
-/// Who the events are about. Those who are left out are not kept in memory either.
+/// The persons of the events. Omitted persons are not kept in memory.
 async fn people(
     shared: &Shared,
     project: ProjectId,
@@ -184,7 +186,7 @@ async fn people(
     let ids = events.iter().map(|event| persons::first_id(project, &event.distinct_id));
     let needed = |person: PersonRef| {
         (person.properties.len() <= PERSON)
-            // Scripts do not see them, and there may be a megabyte of them.
+            // Scripts do not see distinct ids, and there may be a megabyte of them.
             .then(|| PersonRef { distinct_ids: Vec::new(), ..person })
     };
     persons::resolve_as(&shared.store, project, ids, needed).await

@@ -1,9 +1,9 @@
-//! A turn of a destination: reading events, giving them to the script, sending what
-//! it wants sent, moving the position.
+//! One delivery to a destination: reading events, passing them to the script, sending the
+//! requests that it returns, advancing the position.
 //!
-//! Events are delivered at least once. While what failed of a batch is tried again,
-//! what succeeded is not repeated, unless the service stops in between. A turn that
-//! takes long ends within a batch, and the next one goes on there.
+//! Events are delivered at least once. While the failed part of a batch is retried, the
+//! successful part is not repeated unless the service stops in between. A long delivery
+//! ends within a batch, and the next one continues there.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -21,28 +21,28 @@ use crate::report::Tally;
 
 /// Events of a batch.
 const EVENTS: usize = 100;
-/// Bytes of a batch beyond which none is added.
+/// No event is added to a batch of more bytes.
 const BYTES: usize = 1 << 20;
-/// A turn begins nothing new after this time.
+/// A delivery starts nothing new after this time.
 const LONG: Duration = Duration::from_secs(5);
-/// Before the store is asked again after a fault of it.
+/// Pause after a fault of the store.
 const STORE_PAUSE: Duration = Duration::from_secs(5);
 
-/// How far a config is.
+/// The progress of a config.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     cursor: Option<Cursor>,
-    /// What is left of the batch behind the position: what failed, and what was not
-    /// given to the script yet.
+    /// The rest of the batch after the position: failed events, and events that were not
+    /// passed to the script yet.
     left: Vec<StoredEvent>,
-    /// Where the batch ends.
+    /// The arrival number at which the batch ends.
     end: u64,
-    /// The next turn, by the clock that only goes on.
+    /// The time of the next delivery, of a monotonic clock.
     pub(super) next: Duration,
 }
 
 impl Progress {
-    /// Whether there may be something up to this mark.
+    /// Whether there may be events up to this watermark.
     pub(super) fn has_work(&self, mark: u64) -> bool {
         self.cursor.is_none_or(|cursor| cursor.after < mark)
     }
@@ -51,13 +51,13 @@ impl Progress {
 /// Why an event was not delivered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Failed {
-    /// For members.
+    /// Shown to members.
     pub(super) message: String,
-    /// Trying again will not help, as far as anybody can tell.
+    /// A retry is not expected to help.
     pub(super) is_lasting: bool,
 }
 
-/// Takes a turn.
+/// Runs one delivery.
 pub(super) async fn take(shared: &Shared, active: &Active, progress: &mut Progress, mark: u64) {
     let until = shared.host.uptime() + LONG;
     if let Err(error) = work(shared, active, progress, mark, until).await {
@@ -80,7 +80,7 @@ async fn work(
         Some(cursor) => cursor,
         None => {
             let stored = cursors::cursor(&shared.store, config).await?;
-            // A new one begins here, for good.
+            // A new config starts here; the position is stored.
             let begun = Cursor { config, after: mark, tries: 0, failed_since: None };
             let cursor = stored.filter(|stored| stored.after < ANEW).unwrap_or(begun);
             save(shared, active, progress, cursor).await?;
@@ -130,15 +130,14 @@ async fn work(
     Ok(())
 }
 
-/// The position when nothing has failed any more: behind the batch, if that was all
-/// of it.
+/// The position when no failure is left: after the batch, if the batch is finished.
 fn passed(progress: &mut Progress, cursor: Cursor, rest: Vec<StoredEvent>) -> Cursor {
     let after = if rest.is_empty() { progress.end } else { cursor.after };
     progress.left = rest;
     Cursor { after, tries: 0, failed_since: None, ..cursor }
 }
 
-/// What was tried often enough is told and passed over.
+/// Reports events that reached the limit of attempts, and skips them.
 fn give_up(
     shared: &Shared,
     active: &Active,
@@ -166,21 +165,21 @@ async fn save(
     progress: &mut Progress,
     cursor: Cursor,
 ) -> weir_store::Result<()> {
-    // A config that is gone is noticed by whoever gives turns.
+    // The scheduler of deliveries notices a deleted config.
     cursors::save_cursor(&shared.store, active.project(), &cursor).await?;
     progress.cursor = Some(cursor);
     Ok(())
 }
 
-/// What is left of a batch.
+/// The rest of a batch.
 #[derive(Debug, Default)]
 struct Tried {
     failed: Vec<(StoredEvent, Failed)>,
-    /// Not given to the script: its turn was over.
+    /// Not passed to the script: the delivery reached its time limit.
     rest: Vec<StoredEvent>,
 }
 
-/// Gives a batch to the script; what failed comes back.
+/// Passes a batch to the script; returns the failed events.
 async fn deliver(
     shared: &Shared,
     active: &Active,
@@ -206,7 +205,7 @@ async fn deliver(
     Ok(Tried { failed, rest })
 }
 
-/// Events behind a position.
+/// Events after a position.
 struct Reading {
     scan: Option<Scan>,
     events: VecDeque<StoredEvent>,
@@ -214,7 +213,7 @@ struct Reading {
 }
 
 impl Reading {
-    /// The next events up to the mark; nothing: these were all.
+    /// The next events up to the watermark. An empty result means that there are no more.
     async fn batch(
         &mut self,
         shared: &Shared,

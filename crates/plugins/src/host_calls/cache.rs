@@ -1,27 +1,27 @@
-//! What scripts keep for a while: `meta.cache` (PLG-29).
+//! Values that scripts keep for a limited time: `meta.cache` (PLG-29).
 //!
-//! What belongs here: the values of all configs, in memory, with their bounds.
-//! What does not: what has to last (`storage`).
+//! What belongs here: the values of all configs, in memory, with their bounds. What does
+//! not: durable values (`storage`).
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use serde_json::Value;
 
-/// Keys of one config.
+/// Maximum keys of one config.
 const KEYS: usize = 1_000;
-/// Bytes of the values of one config.
+/// Maximum bytes of the values of one config.
 const BYTES: usize = 1 << 20;
-/// Elements of a list.
+/// Maximum elements of a list.
 const LIST: usize = 1_000;
-/// Bytes of a key.
+/// Maximum bytes of a key.
 const KEY: usize = 200;
-/// For how long a value stays of which nothing is said.
+/// The time to live if the script sets none.
 const USUAL: Duration = Duration::from_secs(86_400);
-/// For how long at most.
+/// The longest time to live.
 const LONGEST: Duration = Duration::from_secs(30 * 86_400);
 
-/// What one config keeps. Times are of a clock that only goes on.
+/// The cache of one config. Times are of a monotonic clock.
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
     entries: HashMap<String, Entry>,
@@ -41,7 +41,7 @@ enum Content {
     List(VecDeque<Value>),
 }
 
-/// Why a wish was not granted.
+/// Why a call was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum CacheFault {
     #[error("the cache of a config holds at most 1000 keys and 1 MiB")]
@@ -59,7 +59,7 @@ pub(crate) enum CacheFault {
 type Result<T> = std::result::Result<T, CacheFault>;
 
 impl Cache {
-    /// The value, or null. A list is a list.
+    /// The value, or null. A list is returned as an array.
     pub(crate) fn get(&mut self, key: &str, now: Duration) -> Value {
         match self.entry(key, now).map(|entry| &entry.content) {
             None => Value::Null,
@@ -78,7 +78,7 @@ impl Cache {
         self.put(key, Content::Value(value), now + lifetime(ttl), now)
     }
 
-    /// Adds one; gives the new value.
+    /// Adds one; returns the new value.
     pub(crate) fn increment(&mut self, key: &str, now: Duration) -> Result<Value> {
         let (present, until) = match self.entry(key, now) {
             None => (0, now + USUAL),
@@ -92,7 +92,7 @@ impl Cache {
         Ok(next)
     }
 
-    /// Gives the key another time to live; whether there is one.
+    /// Sets the time to live of a key; returns whether the key exists.
     pub(crate) fn expire(&mut self, key: &str, ttl: f64, now: Duration) -> bool {
         let until = now + lifetime(Some(ttl));
         match self.entries.get_mut(key) {
@@ -104,7 +104,7 @@ impl Cache {
         }
     }
 
-    /// Adds in front, one after another; gives the length.
+    /// Adds values at the front, one after another; returns the length.
     pub(crate) fn push(&mut self, key: &str, values: Vec<Value>, now: Duration) -> Result<usize> {
         let (mut list, until) = self.list(key, now)?;
         if list.len() + values.len() > LIST {
@@ -136,7 +136,7 @@ impl Cache {
         Ok(self.list(key, now)?.0.len())
     }
 
-    /// Takes from the front.
+    /// Removes and returns elements from the front.
     pub(crate) fn pop(&mut self, key: &str, count: u32, now: Duration) -> Result<Vec<Value>> {
         let (mut list, until) = self.list(key, now)?;
         let count = usize::try_from(count).unwrap_or(usize::MAX).min(list.len());
@@ -145,8 +145,8 @@ impl Cache {
         Ok(taken)
     }
 
-    /// Removes equal elements, as many as `count` says: from the front, with a
-    /// negative one from the end, with 0 all of them. Gives how many went.
+    /// Removes equal elements, `count` of them: from the front, from the end if negative,
+    /// all of them if 0. Returns the number of removed elements.
     pub(crate) fn remove(
         &mut self,
         key: &str,
@@ -251,13 +251,13 @@ fn lifetime(ttl: Option<f64>) -> Duration {
         .map_or(USUAL, |time| time.min(LONGEST))
 }
 
-/// A place in a list of this length.
+/// An index into a list of this length.
 fn place(at: i64, length: usize) -> i64 {
     let length = i64::try_from(length).unwrap_or(i64::MAX);
     if at < 0 { length.saturating_add(at) } else { at }
 }
 
-/// Bytes that a value takes, roughly.
+/// Approximate bytes of a value.
 fn size(value: &Value) -> usize {
     const EACH: usize = 16;
     match value {

@@ -1,6 +1,6 @@
-//! Requests over HTTP for scripts.
+//! HTTP requests of scripts.
 //!
-//! What belongs here: what a script may set of a request, and what it learns of the
+//! What belongs here: which parts of a request a script can set, and what it gets of the
 //! answer. What does not: where requests may go (`weir-egress`).
 
 use std::collections::BTreeMap;
@@ -9,11 +9,11 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use weir_egress::{Egress, Fault, FaultClass, Method, Response};
 
-/// For a request up to the end of its answer.
+/// Timeout of a request, including its answer.
 const WITHIN: Duration = Duration::from_secs(10);
-/// Bytes of an answer, and of what is sent.
+/// Maximum bytes of a request body and of an answer.
 const BODY_MAX: usize = 1 << 20;
-/// Headers that say how a request is carried: that is not the script's to say.
+/// Headers of the connection, which a script cannot set.
 const CARRYING: [&str; 9] = [
     "connection",
     "content-length",
@@ -26,13 +26,13 @@ const CARRYING: [&str; 9] = [
     "upgrade",
 ];
 
-/// Why a request was not answered.
+/// Why a request got no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Sent {
-    /// It cannot be sent as it is.
+    /// The request is invalid.
     #[error("{0}")]
     Impossible(String),
-    /// It did not come through.
+    /// The connection failed.
     #[error("{0}")]
     Fault(FaultClass),
 }
@@ -75,7 +75,7 @@ pub(crate) async fn send(
     })
 }
 
-/// The same for `fetch`: gives the answer as an object.
+/// Sends a request of `fetch`; returns the answer as an object.
 pub(crate) async fn fetch(
     egress: &Egress,
     url: &str,

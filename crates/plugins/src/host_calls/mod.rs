@@ -1,9 +1,9 @@
-//! What scripts ask for while they run (PLG-28).
+//! Calls of scripts to the host while they run (PLG-28).
 //!
-//! What belongs here: what each call does, and its bounds. What does not: whether a
-//! script may make it, which the sandbox judges by what it was granted.
+//! What belongs here: the effect of each call, and its bounds. What does not: whether a
+//! script may make a call, which the sandbox decides by its grants.
 //!
-//! An error is a sentence for the author of the script.
+//! Errors are messages for the author of the script.
 
 mod cache;
 mod fetch;
@@ -32,28 +32,28 @@ use crate::report::Joined;
 use cache::Cache;
 pub(crate) use fetch::{Sent, send};
 
-/// Requests of one config at the same time.
+/// Concurrent requests of one config.
 const FETCHING: usize = 10;
-/// Events that a config may capture at once,
+/// Events that a config may capture in a burst.
 const BURST: f64 = 10_000.0;
-/// and every second.
+/// Events that a config may capture per second.
 const STEADY: f64 = 200.0;
-/// The longest time until a job, milliseconds: ten years.
+/// The longest delay of a job, in milliseconds: ten years.
 const LATEST: f64 = 10.0 * 365.0 * 86_400_000.0;
-/// What the keys of cursors begin with in the storage.
+/// Key prefix of cursors in the storage.
 const CURSOR: &str = "$cursor:";
-/// The property that says which config has made an event: it is not given to that
-/// one, which might make another one of it for ever.
+/// The property with the config that captured the event. The event is not delivered to
+/// the same config, which could otherwise capture further events for ever.
 pub(crate) const MADE_BY: &str = "$plugin_config_id";
 
-/// What a config has in memory, also while it is changed.
+/// State of a config in memory that survives a change of the config.
 pub(crate) struct Belongings {
     cache: Mutex<Cache>,
     fetching: Semaphore,
     captures: Mutex<Bucket>,
 }
 
-/// Events that may be captured now.
+/// A token bucket: the events that may be captured now.
 struct Bucket {
     left: f64,
     at: Duration,
@@ -85,7 +85,7 @@ impl Shared {
         Arc::clone(own)
     }
 
-    /// Forgets what belongs to configs that are not enabled.
+    /// Removes the state of configs that are not enabled.
     pub(crate) fn forget_belongings(&self) {
         self.belongings.lock().retain(|config, _| self.registry.config(*config).is_some());
     }
@@ -130,7 +130,7 @@ impl Host for Shared {
 }
 
 impl Shared {
-    /// Calls that need to know whose they are.
+    /// Runs calls that depend on the config.
     async fn call_of(&self, active: &Active, call: HostCall) -> Result<Value, String> {
         match call {
             HostCall::StorageGet { key } => self.stored(active, &key).await,
@@ -280,7 +280,7 @@ fn whole(number: f64) -> Result<i64, String> {
     Ok(number as i64)
 }
 
-/// What a member is told when the store failed: nothing about it.
+/// The message for members when the store failed. It contains no details.
 fn failed(error: weir_store::Error) -> String {
     tracing::error!(%error, "a call of a plugin failed");
     "this cannot be stored or read at this time".to_owned()

@@ -1,7 +1,7 @@
-//! From a config and the files of its plugin to what is run.
+//! From a config and the files of its plugin to a runnable program.
 //!
-//! What belongs here: opening settings, finding the code, what it does. What does
-//! not: when this is done.
+//! What belongs here: opening settings, finding the code and its capabilities. What does
+//! not: when this is done ([`super`]).
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -28,61 +28,62 @@ use crate::allowance::Allowance;
 use crate::host::OpenedConfig;
 use crate::shape;
 
-/// The names of the server's code.
+/// File names of the server code.
 const ENTRIES: [&str; 2] = ["index.js", "index.ts"];
 
-/// Compiled sources that are kept though no config uses them.
+/// Compiled sources that are kept although no config uses them.
 const SPARE: usize = 32;
 
-/// What a step of transformations may ask for: nothing that waits for others, and no
-/// event, which would come to the same step again.
+/// Grants of transformations: no call that waits for others, and no captured event, which
+/// would reach the same step again.
 const OF_STEPS: Grants =
     Grants { fetch: false, storage: true, cache: true, capture: false, jobs: true, geoip: true };
-/// What is run in the background may ask for everything.
+/// Background work may make all calls.
 const OF_WORKERS: Grants =
     Grants { fetch: true, storage: true, cache: true, capture: true, jobs: true, geoip: true };
 
-/// Numbers for what is sent to children: another one for every change.
+/// Version numbers of programs that are sent to child processes. Every change gets a new
+/// one.
 static VERSION: AtomicU64 = AtomicU64::new(1);
 
-/// Until a source that took too long to compile is compiled again: the machine may have
-/// been busy. Four times as long each time, up to a day.
+/// Time until a source that took too long to compile is compiled again: the machine may
+/// have been busy. It is four times as long for each further failure, up to a day.
 const LATE: Duration = Duration::from_secs(60);
 const LATEST: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Sources that were compiled, by plugin.
+/// Compiled sources by plugin.
 #[derive(Default)]
 pub(crate) struct Sources(Mutex<HashMap<PluginId, Known>>);
 
-/// What came of a source.
+/// The result of compiling a source.
 struct Known {
     revision: Uuid,
     compiled: Compiled,
-    /// It took too long: how long that holds, and until when.
+    /// Set if compiling took too long: how long the result is valid, and until when.
     late: Option<(Duration, Duration)>,
 }
 
-/// A source that was compiled, or what is wrong with it.
+/// A compiled source, or its fault.
 pub(crate) type Compiled = Result<Arc<Script>, String>;
 
-/// The form in which it is stored. Another compiler has another number.
+/// The stored form of a result. Another version of the compiler has another number.
 #[derive(Serialize, Deserialize)]
 struct Stored<T> {
     compiler: u32,
     made: Result<T, String>,
 }
 
-/// To be raised with every change of what is made of a source.
+/// Increase it with every change of the compiler output.
 const COMPILER: u32 = 1;
 
-/// What is stored of a source that was compiled.
+/// The stored form of a compiled source.
 pub(crate) fn stored(compiled: &Compiled) -> Option<String> {
     let made = compiled.as_ref().map(|script| &**script).map_err(String::clone);
     serde_json::to_string(&Stored { compiler: COMPILER, made }).ok()
 }
 
 impl Sources {
-    /// Forgets those of plugins that are not used, or are used since a moment only.
+    /// Removes the sources of plugins that are not used, except the most recent ones.
     pub(super) fn keep(&self, used: &HashSet<PluginId>) {
         let mut all = self.0.lock();
         if all.len() > used.len() + SPARE {
@@ -90,8 +91,8 @@ impl Sources {
         }
     }
 
-    /// What came of the source of a plugin last, and until when that holds where
-    /// compiling took too long.
+    /// The last result for the source of a plugin. If compiling took too long, also the
+    /// time until which the result is valid.
     fn last(&self, plugin: &PluginRow) -> Option<(Compiled, Option<Duration>)> {
         let all = self.0.lock();
         let known = all.get(&plugin.id).filter(|known| known.revision == plugin.revision)?;
@@ -108,7 +109,7 @@ impl Sources {
         self.0.lock().insert(plugin.id, known);
     }
 
-    /// Notes that compiling took too long.
+    /// Records that compiling took too long.
     fn put_late(&self, plugin: &PluginRow, fault: String, uptime: Duration) {
         let mut all = self.0.lock();
         let before = all.get(&plugin.id).filter(|known| known.revision == plugin.revision);
@@ -119,7 +120,7 @@ impl Sources {
     }
 }
 
-/// The server's code among files: its name and its text.
+/// The server code among files: its name and its text.
 pub(crate) fn entry(files: &BTreeMap<String, String>) -> Option<(&str, &str)> {
     let named = |name: &&str| files.get(*name).is_some_and(|text| !text.trim().is_empty());
     let name = ENTRIES.into_iter().find(named)?;
@@ -127,7 +128,7 @@ pub(crate) fn entry(files: &BTreeMap<String, String>) -> Option<(&str, &str)> {
 }
 
 impl Shared {
-    /// Compiles the server's code among files, on a child that nobody else uses.
+    /// Compiles the server code among files, on a child process that has no other work.
     pub(crate) async fn compile(
         &self,
         lane: usize,
@@ -140,7 +141,7 @@ impl Shared {
         Ok(made.map(Arc::new))
     }
 
-    /// Whether the code of a plugin for the server is compiled, or needs not be.
+    /// Whether the server code of a plugin is compiled, or need not be.
     pub(super) async fn has_compiled(
         &self,
         plugin: &PluginRow,
@@ -158,9 +159,9 @@ impl Shared {
         Ok(true)
     }
 
-    /// Compiles the code of a plugin, unless another call has done so meanwhile. `false`:
-    /// the machine failed, not the source, and another try may succeed. The last try
-    /// keeps that fault as the result.
+    /// Compiles the code of a plugin, unless a concurrent call has done so. `false`: the
+    /// machine failed, not the source, and a retry may succeed. The last attempt keeps
+    /// that fault as the result.
     pub(super) async fn compile_once(
         &self,
         plugin: &PluginRow,
@@ -173,7 +174,7 @@ impl Shared {
         }
         let compiled = match self.compile(look.lane, files).await {
             Ok(compiled) => compiled,
-            // Its project is not kept waiting for further tries.
+            // Its project does not wait for further attempts.
             Err(fault @ weir_sandbox::Fault::SlowCompile { .. }) => {
                 tracing::warn!(plugin = %plugin.id, %fault, "a plugin is compiled again later");
                 let uptime = self.host.uptime();
@@ -192,8 +193,8 @@ impl Shared {
         true
     }
 
-    /// Makes a config ready, with what is left of its allowance if it was enabled
-    /// before. What is wrong with it is told at once.
+    /// Prepares a config, with the rest of its allowance if it was enabled before. Faults
+    /// are reported immediately.
     pub(super) async fn prepare(&self, enabled: Enabled, allowance: Option<Allowance>) -> Active {
         let Enabled { config: row, plugin, files } = enabled;
         let name = row.name.clone().filter(|name| !name.is_empty());
@@ -210,7 +211,7 @@ impl Shared {
             Code::Native(_) => Does { transforms: true, ..Does::default() },
             Code::Script(_) => does(&plugin),
             Code::Nothing => Does::default(),
-            // What cannot be run does nothing, but events do not pass it unseen.
+            // Such a config does nothing, but its failures are counted.
             Code::Broken | Code::Unopened => {
                 Does { transforms: does(&plugin).transforms, ..Does::default() }
             }
@@ -238,7 +239,7 @@ impl Shared {
         if let Some(step) = self.native(plugin, &opened.config)? {
             return Ok(Code::Native(step));
         }
-        // It only has code for pages, which browsers run, or nobody has written any.
+        // The plugin only has code for browsers, or no code yet.
         if entry(files).is_none() {
             return Ok(Code::Nothing);
         }
@@ -255,7 +256,7 @@ impl Shared {
         })))
     }
 
-    /// The step in Rust that a plugin of the catalogue is, if it is one.
+    /// The Rust step of a catalogue plugin, if it has one.
     pub(crate) fn native(
         &self,
         plugin: &PluginRow,
@@ -269,7 +270,8 @@ impl Shared {
     }
 }
 
-/// What a child gets to run a config as a step. Another one every time.
+/// The program that runs a config as a step in a child process. Each call gives it a new
+/// version.
 pub(crate) fn step_program(
     row: &ConfigRow,
     plugin: &PluginRow,
@@ -290,7 +292,7 @@ pub(crate) fn step_program(
     })
 }
 
-/// What a plugin does, by what its code was found to do.
+/// The capabilities of a plugin, as found in its code.
 fn does(plugin: &PluginRow) -> Does {
     let names = |key: &str| -> Vec<&str> {
         let list = plugin.capabilities.as_ref().and_then(|found| found.get(key)?.as_array());

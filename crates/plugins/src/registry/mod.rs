@@ -1,10 +1,10 @@
-//! What is enabled in which project, ready to be run.
+//! The enabled configs of each project, ready to run.
 //!
-//! What belongs here: keeping it fresh, and telling what is broken. What does not:
-//! running it.
+//! What belongs here: keeping them up to date, and reporting faults. What does not:
+//! running them (`transformations`, `deliveries`, `clockwork`).
 //!
-//! What did not change stays the same value, with what it knows of itself (failures
-//! in a row, allowance), while others beside it change.
+//! An unchanged config stays the same value and keeps its state (consecutive failures,
+//! allowance) when other configs change.
 
 pub(crate) mod load;
 
@@ -34,48 +34,48 @@ use crate::schedule;
 use crate::{Shared, WORKERS};
 use load::Sources;
 
-/// Projects that are read before they are ready.
+/// Projects that are read concurrently at the start.
 const TOGETHER: usize = 32;
-/// Everything is looked at again in this time, whatever was told.
+/// Time between two complete reads, independent of notifications.
 const LOOK: Duration = Duration::from_secs(60);
-/// Until what changed is read again if that failed; doubles each time.
+/// Time until a failed read is retried. It doubles with each failure.
 const AGAIN: Duration = Duration::from_millis(500);
-/// Tries to compile a source when the machine fails: about half a minute in all.
+/// Attempts to compile a source while the machine fails: about half a minute in total.
 const COMPILE_TRIES: u32 = 7;
 
-/// What a config runs.
+/// The code of a config.
 pub(crate) enum Code {
     /// A step in Rust.
     Native(Box<dyn Step>),
     /// A script.
     Script(Box<Loaded>),
-    /// Code for pages alone, or none: there is nothing to run.
+    /// No server code: nothing runs.
     Nothing,
     /// It cannot be run.
     Broken,
-    /// Its settings could not be opened, which may pass.
+    /// Its settings could not be opened. A later attempt may succeed.
     Unopened,
 }
 
-/// A script, ready to be sent to a child.
+/// A script, ready to be sent to a child process.
 pub(crate) struct Loaded {
-    /// As a step of transformations: nothing that waits for others is granted.
+    /// The program as a transformation, without grants for calls that wait for others.
     pub(crate) step: Arc<Program>,
-    /// For everything that is done in the background.
+    /// The program for background work.
     pub(crate) worker: Arc<Program>,
-    /// Leads from lines of what runs to lines of the source.
+    /// Maps lines of the compiled code to lines of the source.
     pub(crate) script: Arc<Script>,
 }
 
 impl Loaded {
-    /// An error of the script for its author: what, and where in the source.
+    /// An error of the script for its author: the message and the line of the source.
     pub(crate) fn told(&self, error: &ScriptError) -> String {
         told(error, &self.script)
     }
 }
 
-/// An error for its author: where in the source, and what, in the form in which
-/// faults of sources are told.
+/// An error for its author: the line of the source and the message, in the same form as
+/// faults of sources.
 pub(crate) fn told(error: &ScriptError, script: &Script) -> String {
     let Some(file) = &error.file else { return error.to_string() };
     let line = error.line.map(|line| script.source_line(line));
@@ -86,21 +86,21 @@ pub(crate) fn told(error: &ScriptError, script: &Script) -> String {
     }
 }
 
-/// What a config does.
+/// Capabilities of a config.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Does {
-    /// It changes events before they are stored.
+    /// Changes events before they are stored.
     pub(crate) transforms: bool,
     pub(crate) on_event: bool,
     pub(crate) compose_webhook: bool,
     pub(crate) export_events: bool,
     pub(crate) tasks: Vec<Task>,
-    /// What it captures belongs to the past.
+    /// Events that it captures are historical.
     pub(crate) imports: bool,
 }
 
 impl Does {
-    /// Whether stored events are given to it.
+    /// Whether it receives stored events.
     pub(crate) fn delivers(&self) -> bool {
         self.on_event || self.compose_webhook || self.export_events
     }
@@ -109,25 +109,25 @@ impl Does {
 /// An enabled config.
 pub(crate) struct Active {
     pub(crate) row: ConfigRow,
-    /// What people call it.
+    /// The display name.
     pub(crate) name: String,
     pub(crate) code: Code,
     pub(crate) does: Does,
-    /// What becomes of events for which it cannot be run.
+    /// What happens to events if the config cannot run.
     pub(crate) on_failure: OnFailure,
     /// The revision of its plugin.
     revision: Uuid,
-    /// Its source is compiled again from then on: it took too long.
+    /// Compiling took too long: the source is compiled again at this time.
     until: Option<Duration>,
     pub(crate) state: Mutex<State>,
 }
 
-/// What an enabled config knows of itself.
+/// Run-time state of an enabled config.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) allowance: Allowance,
     pub(crate) failed_in_a_row: u32,
-    /// It is about to be disabled.
+    /// It is being disabled.
     pub(crate) is_off: bool,
 }
 
@@ -152,7 +152,7 @@ impl Active {
         self.on_failure == OnFailure::HoldThenDrop
     }
 
-    /// Whether this is what would be made of a config and its plugin now.
+    /// Whether preparing this config and plugin now would give the same result.
     fn is_of(&self, config: &ConfigRow, plugin: &PluginRow, uptime: Duration) -> bool {
         self.row.revision == config.revision
             && self.revision == plugin.revision
@@ -161,25 +161,25 @@ impl Active {
     }
 }
 
-/// What reading a project came to.
+/// The result of reading a project.
 enum Enabling {
-    /// What it has enabled.
+    /// Its enabled configs.
     Ready(OfProject),
-    /// The sources of these plugins are to be compiled first.
+    /// The sources of these plugins must be compiled first.
     Compiles(Vec<PluginRow>),
 }
 
 /// The enabled configs of a project, in order.
 pub(crate) type OfProject = Arc<Vec<Arc<Active>>>;
 
-/// What is enabled.
+/// The enabled configs of all projects.
 pub(crate) struct Registry {
     projects: ArcSwap<HashMap<ProjectId, OfProject>>,
     configs: ArcSwap<HashMap<PluginConfigId, Arc<Active>>>,
     /// Projects that have not been read since the start.
     expected: watch::Sender<HashSet<ProjectId>>,
     sources: Sources,
-    /// One change after another.
+    /// Serializes changes.
     changing: tokio::sync::Mutex<()>,
 }
 
@@ -196,20 +196,20 @@ impl Default for Registry {
 }
 
 impl Registry {
-    /// These projects have something enabled that is still to be read.
+    /// Marks projects with enabled configs that are not read yet.
     pub(crate) fn expect(&self, projects: Vec<ProjectId>) {
         self.expected.send_modify(|expected| expected.extend(projects));
     }
 
-    /// Returns when it is known what a project has enabled.
+    /// Returns when the enabled configs of a project have been read.
     pub(crate) async fn ready(&self, project: ProjectId) {
         if self.expected.borrow().contains(&project) {
-            // The sender is here.
+            // The sender is a field of the same struct, so this cannot fail.
             let _ = self.expected.subscribe().wait_for(|all| !all.contains(&project)).await;
         }
     }
 
-    /// Whether events of a project are changed before they are stored, or may be.
+    /// Whether events of a project are transformed before they are stored, or may be.
     pub(crate) fn transforms(&self, project: ProjectId) -> bool {
         if self.expected.borrow().contains(&project) {
             return true;
@@ -218,14 +218,14 @@ impl Registry {
         projects.get(&project).is_some_and(|all| all.iter().any(|active| active.does.transforms))
     }
 
-    /// What changes events of a project before they are stored, in order.
+    /// The transformations of a project, in order.
     pub(crate) fn steps(&self, project: ProjectId) -> Vec<Arc<Active>> {
         let projects = self.projects.load();
         let all = projects.get(&project).map(|all| all.iter()).into_iter().flatten();
         all.filter(|active| active.does.transforms).cloned().collect()
     }
 
-    /// Whether events of a project must not be stored without some step.
+    /// Whether some step of a project must run before its events are stored.
     pub(crate) fn must_run(&self, project: ProjectId) -> bool {
         self.steps(project).iter().any(|active| active.must_run())
     }
@@ -235,7 +235,7 @@ impl Registry {
         self.configs.load().get(&config).cloned()
     }
 
-    /// All that is enabled, by project and in order.
+    /// All enabled configs, by project and in order.
     pub(crate) fn all(&self) -> Vec<Arc<Active>> {
         let projects = self.projects.load();
         let mut ids: Vec<&ProjectId> = projects.keys().collect();
@@ -268,7 +268,7 @@ impl Registry {
 }
 
 impl Shared {
-    /// Reads what is enabled in all projects.
+    /// Reads the enabled configs of all projects.
     pub(crate) async fn load_all(self: &Arc<Self>) -> Result<()> {
         let mut projects: HashSet<ProjectId> =
             registry::enabled_projects(&self.store).await?.into_iter().collect();
@@ -282,8 +282,8 @@ impl Shared {
         failed.map_or(Ok(()), Err)
     }
 
-    /// Reads what projects have enabled. One with a source that is still to be compiled
-    /// stays as it was until that is done.
+    /// Reads the enabled configs of projects. A project with a source that is not
+    /// compiled yet stays as it was until compilation ends.
     async fn load(self: &Arc<Self>, projects: HashSet<ProjectId>) -> Result<()> {
         let _changing = self.registry.changing.lock().await;
         let before = self.registry.all();
@@ -293,7 +293,7 @@ impl Shared {
             match self.enabled(project).await {
                 Ok(Enabling::Ready(all)) => drop(read.insert(project, all)),
                 Ok(Enabling::Compiles(plugins)) => self.compile_for(project, plugins),
-                // The others must not wait for it, and it stays as it was.
+                // Other projects must not wait for this one, which stays as it was.
                 Err(error) => {
                     tracing::error!(%project, %error, "what a project has enabled cannot be read");
                     failed = Some(error);
@@ -308,14 +308,15 @@ impl Shared {
         };
         let gone: Vec<Arc<Active>> = before.into_iter().filter(|active| !stays(active)).collect();
         if gone.iter().any(|active| active.script().is_some()) {
-            // Children may be busy, and what is new must not wait for them.
+            // Spawned, because child processes may be busy and new configs must not wait
+            // for them.
             let shared = Arc::clone(self);
             drop(tokio::spawn(async move { shared.unload(gone).await }));
         }
         failed.map_or(Ok(()), Err)
     }
 
-    /// What a project has enabled. The source is read of what changed only.
+    /// The enabled configs of a project. Sources are read only of changed plugins.
     async fn enabled(&self, project: ProjectId) -> Result<Enabling> {
         let running = registry::running(&self.store, project).await?;
         let uptime = self.host.uptime();
@@ -344,7 +345,7 @@ impl Shared {
                 all.push(same);
                 continue;
             }
-            // Changing a config does not fill its allowance.
+            // Changing a config does not refill its allowance.
             let present = self.registry.config(config.id);
             let allowance = present.map(|old| old.state.lock().allowance.carried());
             let files = read.get(&plugin.id).cloned().unwrap_or_default();
@@ -391,7 +392,7 @@ impl Shared {
         Ok(is_done)
     }
 
-    /// Has children forget what is not run any more.
+    /// Unloads programs that no longer run from child processes.
     async fn unload(&self, gone: Vec<Arc<Active>>) {
         for active in gone {
             let Some(loaded) = active.script() else { continue };
@@ -406,7 +407,7 @@ impl Shared {
                             let (source, level) = (LogSource::Plugin, LogLevel::Error);
                             self.report.line(id, source, level, &message, now);
                         }
-                        // A child that cannot be reached holds nothing.
+                        // A child process that cannot be reached holds no program.
                         Err(fault) => tracing::debug!(%fault, "a plugin was not unloaded"),
                     }
                 }
@@ -414,9 +415,9 @@ impl Shared {
         }
     }
 
-    /// Keeps it fresh, until the process ends.
+    /// Keeps the registry up to date until the process ends.
     pub(crate) async fn follow_changes(self: &Arc<Self>, mut changes: Receiver<PluginChange>) {
-        // The first look is at once.
+        // The first tick is immediate.
         let mut look = tokio::time::interval(LOOK);
         let mut pause = AGAIN;
         loop {
@@ -432,7 +433,8 @@ impl Shared {
                 Ok(()) => pause = AGAIN,
                 Err(error) => {
                     tracing::error!(%error, "what is enabled of plugins could not be read");
-                    // What was to be read is not known any more. Changes go on meanwhile.
+                    // The list of changes to read is lost. Changes continue during the
+                    // pause.
                     look.reset_after(pause);
                     pause = (pause * 2).min(LOOK);
                 }
@@ -440,7 +442,7 @@ impl Shared {
         }
     }
 
-    /// The projects that changes are about: this one, and what came meanwhile.
+    /// The projects of this change and of further changes in the channel.
     fn touched(
         &self,
         change: PluginChange,
@@ -457,7 +459,7 @@ impl Shared {
             }
             next = match changes.try_recv() {
                 Ok(change) => Some(change),
-                // What was missed is told by the next call, or there is nothing.
+                // The next call reports the missed changes, or there are none.
                 Err(broadcast::error::TryRecvError::Lagged(_)) => {
                     projects.extend(self.registry.projects.load().keys());
                     None
@@ -469,7 +471,7 @@ impl Shared {
     }
 }
 
-/// The tasks among these names.
+/// The tasks with these names.
 fn tasks(names: &[&str]) -> Vec<Task> {
     schedule::TASKS.into_iter().filter(|task| names.contains(&task.export())).collect()
 }

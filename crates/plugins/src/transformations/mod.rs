@@ -1,14 +1,14 @@
-//! Transformations: the steps of a project on the way of its events to the store.
+//! Transformations: the steps that events of a project pass before they are stored.
 //!
 //! ```text
 //! events -> steps in Rust -> scripts, one crossing for all in a row -> … -> events
 //! ```
 //!
-//! What belongs here: their order, what counts as a failure, and what follows from
-//! failures. What does not: where in ingestion this is done (`weir-ingest`).
+//! What belongs here: the order of steps, what counts as a failure, and the consequences
+//! of failures. What does not: the call of this module during ingestion (`weir-ingest`).
 //!
-//! Invariant: a step that fails, is passed over or gives what is no event leaves the
-//! event as it was before it; the event says so, or is dropped where the step must be run.
+//! Invariant: a step that fails, is skipped or returns an invalid event leaves the event
+//! as it was before the step. The event records that, or is dropped if the step must run.
 
 pub(crate) mod native;
 pub(crate) mod passing;
@@ -29,51 +29,51 @@ use crate::report::Tally;
 use crate::{Plugins, Shared};
 use passing::Passing;
 
-/// Failures in a row after which a config is disabled (PLG-31).
+/// Consecutive failures after which a config is disabled (PLG-31).
 const FAILURES: u32 = 20;
-/// Between two tries of a step that must be run.
+/// Time between two attempts of a step that must run.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Between two tries to disable it.
+/// Time between two attempts to disable a config.
 const AGAIN: Duration = Duration::from_secs(5);
 
-/// What a step did with an event.
+/// The result of a step for an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// What it is for.
+    /// The step succeeded.
     Succeeded,
-    /// It dropped it.
+    /// The step dropped the event.
     Dropped,
-    /// It failed: why, for members.
+    /// The step failed, with the reason for members.
     Failed(String),
-    /// It has used up its time, and was not asked.
+    /// The step was not called because its allowance is used up.
     PassedOver,
-    /// It could not be run, through no fault of its own: why.
+    /// The step could not run, without a fault of its own, with the reason.
     NotRun(String),
-    /// The event did not come to it.
+    /// The event did not reach the step.
     Absent,
 }
 
-/// A verdict, how long it took, and the event that it is about.
+/// A verdict, its time, and the event that it is about.
 #[derive(Debug, Clone)]
 pub(crate) struct Ruling {
     pub(crate) verdict: Verdict,
     pub(crate) took: Duration,
-    /// Text of the event before the step, of a failure.
+    /// For a failure: the text of the event before the step.
     pub(crate) sample: Option<String>,
 }
 
 impl Ruling {
-    /// One that took no time.
+    /// A ruling that took no time.
     pub(crate) fn of(verdict: Verdict) -> Self {
         Self { verdict, took: Duration::ZERO, sample: None }
     }
 
-    /// Whether the event lacks what the step does.
+    /// Whether the step had no effect on the event.
     fn is_left_out(&self) -> bool {
         matches!(self.verdict, Verdict::Failed(_) | Verdict::PassedOver | Verdict::NotRun(_))
     }
 
-    /// Whether the step may do it a moment later.
+    /// Whether a retry of the step may succeed soon.
     fn may_pass(&self) -> bool {
         matches!(self.verdict, Verdict::PassedOver | Verdict::NotRun(_))
     }
@@ -95,7 +95,8 @@ impl Transform for Plugins {
         shared.registry.ready(project).await;
         let mut events: Vec<Passing> = given.into_iter().map(Passing::new).collect();
         let steps = shared.registry.steps(project);
-        // What must be run crosses alone: no later step sees an event that lacks it.
+        // A step that must run crosses alone, so that no later step sees an event that
+        // lacks it.
         let joins = |active: &Arc<Active>| {
             active.script().is_some() && !active.must_run() && !active.state.lock().is_off
         };
@@ -116,14 +117,14 @@ impl Transform for Plugins {
     }
 
     async fn may_be_left_out(&self, project: ProjectId) -> bool {
-        // Before that nobody knows which steps it has.
+        // The steps of the project are not known before that.
         self.shared.registry.ready(project).await;
         !self.shared.registry.must_run(project)
     }
 }
 
 impl Shared {
-    /// Events go on, or not, without a step that cannot be run at all.
+    /// Continues, or drops, events without a step that cannot run at all.
     fn leave_out(&self, active: &Active, events: &mut [Passing]) {
         let mut tally = Tally::default();
         for passing in events.iter_mut().filter(|passing| passing.event().is_some()) {
@@ -190,8 +191,8 @@ impl Shared {
         }
     }
 
-    /// Judges what a step did, but for events that are worth another try of a step that
-    /// must be run: those are given back after a pause.
+    /// Judges the results of a step. Events that may succeed in a retry of a step that
+    /// must run are returned after a pause.
     async fn held<'e>(
         self: &Arc<Self>,
         active: &Arc<Active>,
@@ -212,7 +213,7 @@ impl Shared {
         waiting.into_iter().map(|(passing, _)| passing).collect()
     }
 
-    /// Counts what a step did, and draws conclusions.
+    /// Counts the results of a step, and disables a failing config.
     fn judge(self: &Arc<Self>, active: &Arc<Active>, ruled: Vec<(&mut Passing, Ruling)>) {
         let (now, uptime) = (self.host.now(), self.host.uptime());
         let (project, config) = (active.project(), active.id());
@@ -241,14 +242,15 @@ impl Shared {
                     state.failed_in_a_row = state.failed_in_a_row.saturating_add(1);
                     tally.failed += 1;
                     fault = Some((message, ruling.sample));
-                    // Whoever can make it fail must not be able to switch it off.
+                    // A step that must run is never disabled: a sender that can make it
+                    // fail could otherwise switch it off.
                     if state.failed_in_a_row >= FAILURES && !state.is_off && !must_run {
                         state.is_off = true;
                         disabled_by = fault.as_ref().map(|(message, _)| message.clone());
                     }
                 }
-                // The event lacks the step, so it counts; but nothing is wrong with
-                // the step itself.
+                // The event lacks the step, so it is counted; but the step itself has no
+                // fault.
                 Verdict::PassedOver => {
                     tally.failed += 1;
                     is_passed_over = true;
@@ -263,8 +265,8 @@ impl Shared {
         let tells = is_passed_over && !state.is_off && state.allowance.tells(uptime);
         drop(state);
         if let Some((message, sample)) = fault {
-            // What a step that must be run takes out is shown nowhere, also where an
-            // earlier step fails.
+            // Data that a step that must run removes is never shown, even if an earlier
+            // step fails.
             let sample = sample.filter(|_| !must_run && !self.registry.must_run(project));
             self.report.fault(&active.row, &message, sample.as_deref(), now);
         } else if tells {
@@ -277,22 +279,22 @@ impl Shared {
         }
         self.metrics.count(Effect::Transformed, tally);
         self.report.count(project, config, tally, now);
-        // Last: it writes what was told first.
+        // Last, because it first writes pending reports.
         if let Some(message) = disabled_by {
             self.switch_off(active, &message);
         }
     }
 
-    /// Has a config disabled that fails again and again.
+    /// Disables a config that fails repeatedly.
     fn switch_off(self: &Arc<Self>, active: &Arc<Active>, message: &str) {
         let message = format!("Disabled after {FAILURES} failures in a row. The last: {message}");
         let (shared, active) = (Arc::clone(self), Arc::clone(active));
         tracing::warn!(config = %active.id(), project = %active.project(), "a plugin is disabled");
-        // Not in the way of the events.
+        // Spawned, so that events do not wait.
         drop(tokio::spawn(async move {
-            // What was told of it before comes first.
+            // Earlier reports are written first.
             shared.report.flush(&shared.store, shared.host.now()).await;
-            // Who has changed it meanwhile may have mended it.
+            // A member who changed the config in the meantime may have repaired it.
             let is_there = || {
                 let present = shared.registry.config(active.id());
                 present.is_some_and(|present| Arc::ptr_eq(&present, &active))
@@ -307,7 +309,7 @@ impl Shared {
     }
 }
 
-/// The words for a step that panicked.
+/// The message for a step that panicked.
 pub(crate) fn panicked(panic: &(dyn std::any::Any + Send)) -> String {
     tracing::error!(panic = panics::message(panic), "a step panicked");
     "The step failed by a defect of Weir; its log says more.".to_owned()

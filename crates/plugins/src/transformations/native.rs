@@ -1,4 +1,4 @@
-//! Steps in Rust.
+//! Running the steps that are written in Rust.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
@@ -11,17 +11,17 @@ use super::passing::Passing;
 use super::{Ruling, Verdict, panicked};
 use crate::shape;
 
-/// What a step made of an event.
+/// The result of a step for an event.
 enum Made {
     Same,
-    /// Its properties are these now; the rest is as it was.
+    /// The new properties; other fields are unchanged.
     Properties(String),
-    /// It is this now.
+    /// The new event.
     Other(String),
     Nothing,
 }
 
-/// Has a step work on events, one after another.
+/// Runs a step for events, one after another.
 pub(crate) fn run(
     step: &dyn Step,
     config: PluginConfigId,
@@ -38,7 +38,7 @@ fn run_on(step: &dyn Step, config: PluginConfigId, name: &str, passing: &mut Pas
     let made = catch_unwind(AssertUnwindSafe(|| {
         let time = Timestamp::from_micros(event.timestamp);
         let (title, id) = (event.event.as_str(), event.distinct_id.as_str());
-        // Capture has read the properties: they are an object.
+        // Capture has validated the properties: they are an object.
         let Ok(mut seen) = StepEvent::new(title, id, None, time, &event.properties) else {
             return Made::Same;
         };
@@ -89,7 +89,7 @@ mod tests {
 
     use super::*;
 
-    /// Does with each event what its name says.
+    /// A step that acts according to the name of the event.
     struct Named;
 
     impl Step for Named {
@@ -155,7 +155,7 @@ mod tests {
         let rulings = run(&Named, PluginConfigId(12), "Named", &mut events);
         assert_eq!(rulings[0].verdict, Verdict::Succeeded);
         assert!(matches!(rulings[1].verdict, Verdict::Failed(_)), "{:?}", rulings[1]);
-        // The same once more changes nothing.
+        // A second run changes nothing.
         assert_eq!(run(&Named, PluginConfigId(13), "Again", &mut events[..1]).len(), 1);
         let ended: Vec<Transformed> = events.into_iter().map(Passing::end).collect();
         let Transformed::Changed(changed) = &ended[0] else { panic!("{:?}", ended[0]) };

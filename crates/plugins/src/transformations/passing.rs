@@ -1,4 +1,4 @@
-//! An event on its way through steps.
+//! An event while it passes through steps.
 
 use weir_capture::AcceptedEvent;
 use weir_ingest::transform::{Changed, Given, Invalid, Transformed};
@@ -7,22 +7,22 @@ use weir_model::PluginConfigId;
 use crate::allowance::Sender;
 use crate::shape;
 
-/// An event, and what the steps so far have made of it.
+/// An event, with the changes of the steps so far.
 #[derive(Debug)]
 pub(crate) struct Passing {
     given: Given,
     now: Transformed,
-    /// Whether a step was left out for it.
+    /// Whether a step was skipped for it.
     lacks_a_step: bool,
 }
 
 impl Passing {
-    /// As it was sent.
+    /// The event as it was sent.
     pub(crate) fn new(given: Given) -> Self {
         Self { given, now: Transformed::Unchanged, lacks_a_step: false }
     }
 
-    /// The event as it is now; none: it was dropped.
+    /// The current event. `None`: it was dropped.
     pub(crate) fn event(&self) -> Option<&AcceptedEvent> {
         match &self.now {
             Transformed::Unchanged => self.given.event(),
@@ -37,19 +37,19 @@ impl Passing {
         Sender::of(self.given.network(), id)
     }
 
-    /// When it was received, microseconds.
+    /// The time of receipt, in microseconds.
     pub(crate) fn received_at(&self) -> i64 {
         self.given.received_at()
     }
 
-    /// Takes over what a step has made of it.
+    /// Replaces the event by the result of a step.
     pub(crate) fn change(&mut self, text: &str) -> Result<(), Invalid> {
         let Some(event) = self.event() else { return Ok(()) };
         self.now = Transformed::Changed(Box::new(Changed::read(&self.given, event, text)?));
         Ok(())
     }
 
-    /// Takes over other properties that a step has given it, and nothing else.
+    /// Replaces only the properties.
     pub(crate) fn change_properties(&mut self, properties: &str) -> Result<(), Invalid> {
         let Some(event) = self.event() else { return Ok(()) };
         let changed = match Changed::with_properties(&self.given, event, properties)? {
@@ -64,12 +64,12 @@ impl Passing {
         Ok(())
     }
 
-    /// A step has dropped it.
+    /// Drops the event for a step.
     pub(crate) fn drop_by(&mut self, config: PluginConfigId, name: &str) {
         self.now = Transformed::Dropped { config, name: name.to_owned() };
     }
 
-    /// A step could not be run on it. Without one that must be it is not stored.
+    /// Records that a step could not run. If the step must run, the event is not stored.
     pub(crate) fn leave_out(&mut self, config: PluginConfigId, name: &str, must_run: bool) {
         if must_run {
             self.now = Transformed::Unavailable { config, name: name.to_owned() };
@@ -78,7 +78,7 @@ impl Passing {
         }
     }
 
-    /// What became of it.
+    /// The final result.
     pub(crate) fn end(self) -> Transformed {
         if !self.lacks_a_step {
             return self.now;

@@ -1,4 +1,4 @@
-//! Scripts: one crossing of the border for all that come in a row.
+//! Running scripts: one request to the sandbox for all consecutive scripts.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,11 +13,11 @@ use super::{Ruling, Verdict};
 use crate::allowance::Payers;
 use crate::{registry, shape};
 
-/// Events that cross at a time,
+/// Maximum events of a crossing.
 const EVENTS: usize = 500;
-/// and bytes of their properties beyond which none is added.
+/// No event is added to a crossing whose properties have more bytes.
 const BYTES: usize = 4 << 20;
-/// Between two lines that say that scripts cannot be run.
+/// Time between two log lines about scripts that cannot run.
 const TOLD: Duration = Duration::from_secs(10);
 
 /// A script as a step.
@@ -28,7 +28,7 @@ pub(crate) struct Script<'a> {
     pub(crate) script: &'a weir_transpile::Script,
 }
 
-/// Where events cross, and what for.
+/// The lane of a crossing, and its purpose.
 pub(crate) struct Crossing<'a> {
     pub(crate) pool: &'a Pool,
     pub(crate) lane: usize,
@@ -37,7 +37,7 @@ pub(crate) struct Crossing<'a> {
     pub(crate) site_url: &'a str,
 }
 
-/// Events in parts that may cross at a time.
+/// Splits events into crossings.
 pub(crate) fn chunks(events: Vec<&mut Passing>) -> Vec<Vec<&mut Passing>> {
     let mut chunks: Vec<Vec<&mut Passing>> = Vec::new();
     let mut bytes = 0;
@@ -55,13 +55,13 @@ pub(crate) fn chunks(events: Vec<&mut Passing>) -> Vec<Vec<&mut Passing>> {
     chunks
 }
 
-/// The rulings of scripts that could not be run.
+/// The rulings of scripts that could not run.
 fn not_run(scripts: usize, events: usize, why: &str) -> Vec<Vec<Ruling>> {
     vec![vec![Ruling::of(Verdict::NotRun(why.to_owned())); events]; scripts]
 }
 
-/// Whether it is time to tell again that scripts cannot be run: every crossing fails
-/// then, and there are many in a second.
+/// Whether it is time to log again that scripts cannot run. Every crossing fails then,
+/// and there are many per second.
 fn is_to_be_told() -> bool {
     static LAST: Mutex<Option<Instant>> = Mutex::new(None);
     let mut last = LAST.lock();
@@ -73,8 +73,8 @@ fn is_to_be_told() -> bool {
 }
 
 impl Crossing<'_> {
-    /// Sends events through scripts, each with what `payers` may use up; gives the
-    /// rulings of each script on all of the events.
+    /// Sends events through scripts, each within the time that `payers` may use up;
+    /// returns the rulings of each script for all events.
     pub(crate) async fn run(
         &self,
         scripts: &[Script<'_>],
@@ -119,13 +119,13 @@ impl Crossing<'_> {
         rulings
     }
 
-    /// The text of an event that crosses. Capture has read what it is made of.
+    /// The JSON text of an event that crosses. Capture has validated its parts.
     fn written(&self, passing: &Passing) -> Option<Box<RawValue>> {
         let (event, received_at) = (passing.event()?, passing.received_at());
         shape::raw(shape::for_transformation(event, self.project, received_at, self.site_url))
     }
 
-    /// Takes over what became of an event; gives the ruling of each script.
+    /// Applies the result for an event; returns the ruling of each script.
     fn take(
         &self,
         scripts: &[Script<'_>],
@@ -169,7 +169,8 @@ impl Crossing<'_> {
             }
             Outcome::Kept(made) => {
                 if let Err(invalid) = passing.change(made.get()) {
-                    // Of those that ran it is the last one's doing, or it let it pass.
+                    // Of the scripts that ran it, the last one decided, or let the event
+                    // pass.
                     let last = rulings
                         .iter_mut()
                         .rev()

@@ -1,8 +1,8 @@
-//! What every archive must come to, whatever its bytes are.
+//! Checks that hold for every archive, valid or not.
 
 use super::{ArchiveFault, FOLDERS_MAX, KEPT_MAX, PATH_MAX, unpack};
 
-/// Texts within the limits, or a fault.
+/// The result is texts within the limits, or a fault.
 pub(crate) fn check_archive(bytes: &[u8]) {
     for folder in [None, Some("a"), Some("a/b")] {
         let Ok(files) = unpack(bytes, folder) else { continue };

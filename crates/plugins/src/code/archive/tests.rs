@@ -1,4 +1,4 @@
-//! Archives as they are made, and as they are made to do harm.
+//! Tests with ordinary and hostile archives.
 
 use std::io::Write as _;
 
@@ -27,7 +27,7 @@ fn tarred(files: &[(&str, &str)]) -> Vec<u8> {
         let mut header = tar::Header::new_gnu();
         header.set_size(text.len() as u64);
         header.set_mode(0o644);
-        // By hand: the builder refuses what only hostile archives hold.
+        // Written directly, because the builder refuses hostile names.
         let field = &mut header.as_gnu_mut().unwrap().name;
         field[..name.len()].copy_from_slice(name.as_bytes());
         header.set_cksum();
@@ -36,7 +36,7 @@ fn tarred(files: &[(&str, &str)]) -> Vec<u8> {
     builder.into_inner().unwrap().finish().unwrap()
 }
 
-/// The names that both kinds of archive lead to.
+/// The names that are read from both kinds of archive.
 fn names(files: &[(&str, &str)], folder: Option<&str>) -> Result<Vec<String>, ArchiveFault> {
     let of_zip = unpack(&zipped(files), folder);
     assert_eq!(unpack(&tarred(files), folder), of_zip);
@@ -146,7 +146,7 @@ const KINDS: [tar::EntryType; 4] = [
     tar::EntryType::XGlobalHeader,
 ];
 
-/// Hostile archives, and what each comes to. Small ones that unpack to much.
+/// Hostile archives and their faults. Small ones decompress to large ones.
 fn hostile() -> Vec<(Vec<u8>, ArchiveFault)> {
     let mut all = Vec::new();
     let bytes = 90_u64 << 20;
@@ -182,7 +182,7 @@ fn names_may_be_long_but_not_endless() {
     }
 }
 
-/// In a process of its own, whose most memory nothing else has used.
+/// Runs in a separate process, so that only this code counts for its peak memory.
 #[test]
 fn hostile_archives_take_little_memory() {
     const ALONE: &str = "WEIR_TEST_ALONE";
