@@ -1,24 +1,24 @@
-//! What a person proves with a link from a mail: that an address is theirs, and
-//! that they may set a new password (API-42, API-43, SEC-9).
+//! One-time links in mails: confirming an address, and setting a new password (API-42,
+//! API-43, SEC-9).
 
 use serde::{Deserialize, Serialize};
 
 use crate::ids::UserId;
 
-/// Longest token of a link that is looked at, in bytes: ours have 43.
+/// Longest token of a link that is accepted, in bytes. Tokens of Weir have 43.
 pub const TOKEN_MAX: usize = 128;
 
-/// What a one-time link is for. One made for the one does nothing for the other.
+/// What a one-time link is for. A link for one purpose is not valid for the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkKind {
-    /// Confirming an address.
+    /// Confirms an address.
     Confirm,
-    /// Setting a new password.
+    /// Sets a new password.
     Reset,
 }
 
 impl LinkKind {
-    /// The word for it that is stored.
+    /// The stored word.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -27,7 +27,7 @@ impl LinkKind {
         }
     }
 
-    /// The link works for so many seconds after it was sent: a day.
+    /// How long the link is valid after it was sent, in seconds: a day.
     #[must_use]
     pub const fn seconds(self) -> i64 {
         match self {
@@ -35,7 +35,7 @@ impl LinkKind {
         }
     }
 
-    /// The page of the link, without what makes it work.
+    /// The page of the link, without the token.
     #[must_use]
     pub fn page(self, user: UserId) -> String {
         match self {
@@ -44,30 +44,29 @@ impl LinkKind {
         }
     }
 
-    /// The page with the token. The token is in the query, which access logs
-    /// leave out.
+    /// The page with the token. The token is in the query, which access logs omit.
     #[must_use]
     pub fn path(self, user: UserId, token: &str) -> String {
         format!("{}?token={token}", self.page(user))
     }
 }
 
-/// The answer to an address that was confirmed.
+/// The answer after an address was confirmed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Confirmed {
     /// Always true.
     pub success: bool,
-    /// The token of the link, which is used up.
+    /// The token of the link. It cannot be used again.
     pub token: String,
 }
 
-/// The answer to a password that was set anew.
+/// The answer after a new password was set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct PasswordReset {
     /// Always true.
     pub success: bool,
-    /// Address of the account.
+    /// Mail address of the user.
     pub email: String,
 }

@@ -1,7 +1,8 @@
-//! The activity log: what was changed, by whom (API-45, SEC-24).
+//! The activity log: who changed what, and when (API-45, SEC-24).
 //!
-//! What belongs here: an entry as it is stored and shown. Secrets never get
-//! here: whoever compares before and after leaves them out.
+//! What belongs here: an audit entry as it is stored and shown. What does not: comparing
+//! before and after, which the services do (`weir-service`). They omit secrets, so an
+//! audit entry never contains one.
 
 mod filter;
 
@@ -23,7 +24,7 @@ macro_rules! words {
         }
 
         impl $name {
-            /// All of them, in order.
+            /// All values, in order.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
             /// The words on the wire, in order.
@@ -36,7 +37,8 @@ macro_rules! words {
             }
         }
 
-        // Not derived: a derive does not see the words through this macro.
+        // Implemented by hand, because a derive does not see the words through this
+        // macro.
         #[cfg(feature = "schema")]
         impl utoipa::PartialSchema for $name {
             fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
@@ -50,7 +52,7 @@ macro_rules! words {
 }
 
 words! {
-    /// What kind of thing was changed.
+    /// The kind of object that was changed.
     Subject {
         /// An organization.
         Organization => "Organization",
@@ -72,41 +74,41 @@ words! {
         BatchExport => "BatchExport",
         /// A personal API key.
         PersonalApiKey => "PersonalAPIKey",
-        /// An account.
+        /// A user.
         User => "User",
     }
 }
 
 words! {
-    /// What was done to it.
+    /// The action that was done.
     Deed {
-        /// It is new.
+        /// The object was created.
         Created => "created",
-        /// Its fields changed.
+        /// Fields of the object changed.
         Updated => "updated",
-        /// It is gone.
+        /// The object was deleted.
         Deleted => "deleted",
         /// A secret or a token was replaced.
         Rotated => "rotated",
         /// A claim was proved.
         Verified => "verified",
-        /// An invite was taken up.
+        /// An invite was accepted.
         Accepted => "accepted",
-        /// Work was started by hand.
+        /// Work was started manually.
         Triggered => "triggered",
-        /// A plugin is new.
+        /// A plugin was installed.
         Installed => "installed",
-        /// A plugin is gone.
+        /// A plugin was uninstalled.
         Uninstalled => "uninstalled",
-        /// It is run from now on.
+        /// The object was enabled.
         Enabled => "enabled",
-        /// It is not run any more.
+        /// The object was disabled.
         Disabled => "disabled",
-        /// The values of its settings changed.
+        /// Values of its settings changed.
         ConfigUpdated => "config_updated",
-        /// It stands elsewhere among the others.
+        /// Its position in the order changed.
         OrderChanged => "order_changed",
-        /// A job of it was started by hand.
+        /// One of its jobs was started manually.
         JobTriggered => "job_triggered",
         /// A file was attached to it.
         AttachmentCreated => "attachment_created",
@@ -121,141 +123,143 @@ words! {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct FieldChange {
-    /// The kind of thing that the field is of.
+    /// The kind of object that the field belongs to.
     #[serde(rename = "type")]
     pub subject: Subject,
-    /// `created`, `changed` or `deleted`: whether the field had and has a value.
+    /// `created`: the field had no value before. `deleted`: it has none now. Otherwise
+    /// `changed`.
     pub action: String,
     /// Name of the field.
     pub field: String,
-    /// What it was; null: it was not there.
+    /// The value before the change; null: there was none.
     pub before: Value,
-    /// What it is now; null: it is not there any more.
+    /// The value after the change; null: there is none.
     pub after: Value,
 }
 
-/// What was changed, for people and programs.
+/// The changes of an audit entry.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Detail {
-    /// Its name at that time.
+    /// Name of the object at that time.
     pub name: Option<String>,
     /// The fields that changed.
     pub changes: Vec<FieldChange>,
 }
 
-/// The personal API key that was used.
+/// The personal API key of the request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct UsedKey {
-    /// Its id.
+    /// Id of the key.
     pub id: String,
-    /// Its label at that time.
+    /// Label of the key at that time.
     pub label: String,
-    /// First four and last four characters.
+    /// First four and last four characters of the key.
     pub mask_value: Option<String>,
 }
 
-/// An entry as it is stored: it names its user by id only.
+/// An audit entry as it is stored. It contains only the id of the user.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Id, in order of time.
+    /// Id of the audit entry. Ids increase with time.
     pub id: Uuid,
     /// The organization that it belongs to.
     pub organization_id: OrganizationId,
-    /// The project that it is about, if it is about one.
+    /// The project that it is about, if any.
     pub team_id: Option<ProjectId>,
-    /// Who did it; null: the service itself.
+    /// The user who made the change; null: the service.
     pub user: Option<UserId>,
-    /// The key it was done with; null: in the web app.
+    /// The personal API key of the request; null: the web app.
     pub personal_api_key: Option<UsedKey>,
-    /// What was done.
+    /// The action.
     pub activity: Deed,
-    /// To what kind of thing.
+    /// The kind of object.
     pub scope: Subject,
-    /// Id of the thing.
+    /// Id of the object.
     pub item_id: String,
-    /// What was changed.
+    /// The changes.
     pub detail: Detail,
-    /// When.
+    /// Time of the change.
     pub created_at: Timestamp,
-    /// The request's id, as in the answer's `x-request-id`.
+    /// Id of the request, as in the `x-request-id` header of its answer.
     pub request_id: String,
 }
 
-/// The person of an entry.
+/// The user of an audit entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ActivityUser {
-    /// Id.
+    /// Id of the user.
     pub uuid: UserId,
     /// First name.
     pub first_name: String,
     /// Last name; may be empty.
     pub last_name: String,
-    /// Address.
+    /// Mail address.
     pub email: String,
 }
 
-/// An entry as the API shows it.
+/// An audit entry.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Activity {
-    /// Id, in order of time.
+    /// Id of the audit entry. Ids increase with time.
     pub id: Uuid,
     /// The organization that it belongs to.
     pub organization_id: OrganizationId,
-    /// The project that it is about, if it is about one.
+    /// The project that it is about, if any.
     pub team_id: Option<ProjectId>,
-    /// Who did it; null when the service did, or when the account is gone.
+    /// The user who made the change; null if the service made it, or if the user was
+    /// deleted.
     pub user: Option<ActivityUser>,
-    /// Whether the service did it by itself.
+    /// Whether the service made the change automatically.
     pub is_system: bool,
-    /// The key it was done with; null: in the web app.
+    /// The personal API key of the request; null: the web app.
     pub personal_api_key: Option<UsedKey>,
-    /// What was done.
+    /// The action.
     pub activity: Deed,
-    /// To what kind of thing.
+    /// The kind of object.
     pub scope: Subject,
-    /// Id of the thing.
+    /// Id of the object.
     pub item_id: String,
-    /// What was changed.
+    /// The changes.
     pub detail: Detail,
-    /// When.
+    /// Time of the change.
     pub created_at: Timestamp,
-    /// The request's id, as in the answer's `x-request-id`.
+    /// Id of the request, as in the `x-request-id` header of its answer.
     pub request_id: String,
 }
 
-/// Which entries are wanted.
+/// A filter for audit entries.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ActivityQuery {
-    /// Only about this kind of thing (the word on the wire).
+    /// Only entries about this kind of object (the word on the wire).
     pub scope: Option<String>,
-    /// Only about the thing with this id.
+    /// Only entries about the object with this id.
     pub item_id: Option<String>,
-    /// Only by this user.
+    /// Only entries of this user.
     pub user: Option<UserId>,
-    /// Only what the service did by itself.
+    /// Only changes that the service made automatically.
     pub by_service: bool,
-    /// Only this deed (the word on the wire).
+    /// Only this action (the word on the wire).
     pub activity: Option<String>,
-    /// Only at or after this time.
+    /// Only entries at or after this time.
     pub since: Option<Timestamp>,
-    /// Only before this time.
+    /// Only entries before this time.
     pub until: Option<Timestamp>,
     /// Only the entry with this id.
     pub id: Option<Uuid>,
 }
 
 impl ActivityQuery {
-    /// Whether every entry is wanted.
+    /// Whether the filter accepts every entry.
     #[must_use]
     pub fn is_all(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether an entry is wanted.
+    /// Whether the filter accepts an entry.
     #[must_use]
     pub fn wants(&self, entry: &Entry) -> bool {
         self.scope.as_deref().is_none_or(|scope| scope == entry.scope.text())

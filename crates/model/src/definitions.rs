@@ -1,18 +1,18 @@
-//! The names that a project's events use, for choosing from.
+//! Names of events and properties in a project, for lists of choices.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::time::Timestamp;
 
-/// Most event names, and most property names, that are noted of a project:
-/// names come from outside.
+/// Maximum event names, and maximum property names, that are stored per project. Senders
+/// choose names, so their number must be bounded.
 pub const NAMES_MAX: usize = 10_000;
 
 /// An event name in use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventDefinition {
-    /// The name.
+    /// The event name.
     pub name: String,
     /// When it was first seen.
     pub first_at: Timestamp,
@@ -23,9 +23,9 @@ pub struct EventDefinition {
 /// A property name in use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PropertyDefinition {
-    /// Whose property it is.
+    /// What kind of object has the property.
     pub owner: PropertyOwner,
-    /// The name.
+    /// The property name.
     pub name: String,
     /// The kind of the first value.
     pub kind: PropertyKind,
@@ -33,7 +33,7 @@ pub struct PropertyDefinition {
     pub first_at: Timestamp,
 }
 
-/// Whose property it is.
+/// What kind of object has a property.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum PropertyOwner {
     /// Events.

@@ -8,23 +8,23 @@ use crate::patch::Patch;
 use crate::time::Timestamp;
 use crate::validate;
 
-/// Longest name, in characters.
+/// Longest domain name, in characters.
 pub const DOMAIN_MAX: usize = 128;
 /// Longest `sso_enforcement`, in characters.
 pub const SSO_ENFORCEMENT_MAX: usize = 28;
 /// Longest `saml_entity_id` and `saml_acs_url`, in characters.
 pub const SAML_TEXT_MAX: usize = 512;
-/// Longest certificate, in characters. Real ones have some two thousand.
+/// Longest certificate, in characters. Real ones have about two thousand.
 pub const CERTIFICATE_MAX: usize = 65_536;
-/// What a name is that nobody can claim.
+/// The message for a name that is not a domain.
 pub const WRONG_NAME: &str = "Please enter a valid domain or subdomain name.";
-/// What is put before a domain to get the name that its challenge stands at.
+/// Label before a domain. Together they are the name of the TXT record of the challenge.
 const CHALLENGE_LABEL: &str = "_posthog-challenge";
 
-/// How people with an address of the domain must sign in (API-40).
+/// How users with an address of the domain must sign in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum SsoEnforcement {
-    /// As they like.
+    /// Any way.
     #[default]
     #[serde(rename = "")]
     Off,
@@ -72,38 +72,38 @@ impl SsoEnforcement {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Domain {
-    /// Id.
+    /// Unique id of the domain.
     pub id: DomainId,
-    /// Name, in lower case. Several organizations can claim it; the first that
-    /// proves it has it.
+    /// Name, in lower case. Several organizations can claim the same name; the first one
+    /// that verifies it owns it.
     pub domain: String,
-    /// Whether the organization proved that the domain is its own.
+    /// Whether the organization has proved that it owns the domain.
     pub is_verified: bool,
-    /// When it did.
+    /// Time of the verification.
     pub verified_at: Option<Timestamp>,
-    /// The text that a TXT record at `_posthog-challenge.<domain>` must hold.
+    /// The text that a TXT record at `_posthog-challenge.<domain>` must contain.
     pub verification_challenge: String,
-    /// Whether people with an address of the domain become members when they
-    /// sign in through a provider. Not kept when a domain is created: false until
-    /// it is verified and changed.
+    /// Whether users with an address of the domain become members when they sign in
+    /// through a provider. Ignored when a domain is created: it is false until the domain
+    /// is verified and changed.
     pub jit_provisioning_enabled: bool,
-    /// How people with an address of the domain must sign in. Not kept when a
-    /// domain is created: empty until it is verified and changed.
+    /// How users with an address of the domain must sign in. Ignored when a domain is
+    /// created: it is empty until the domain is verified and changed.
     pub sso_enforcement: SsoEnforcement,
     /// Whether all three SAML fields are filled in.
     pub has_saml: bool,
-    /// The identity provider's name of itself.
+    /// Entity id of the identity provider.
     pub saml_entity_id: Option<String>,
-    /// The identity provider's address for sign-ins.
+    /// Sign-in URL of the identity provider.
     pub saml_acs_url: Option<String>,
-    /// The identity provider's certificate, in PEM or its base64 text alone. Any
-    /// text is kept; `warnings` says when it is no certificate.
+    /// Certificate of the identity provider, in PEM or only its base64 text. Any text is
+    /// stored; `warnings` reports an invalid certificate.
     pub saml_x509_cert: Option<String>,
-    /// What does not work about the domain as it is.
+    /// Faults of the stored domain that prevent it from working.
     pub warnings: Vec<DomainWarning>,
 }
 
-/// Something that is stored, and does not work as it is.
+/// A stored value that does not work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct DomainWarning {
@@ -111,7 +111,7 @@ pub struct DomainWarning {
     pub attr: String,
     /// `verified_elsewhere` or `invalid_certificate`.
     pub code: String,
-    /// What is wrong, in words.
+    /// Description of the fault.
     pub detail: String,
 }
 
@@ -122,14 +122,14 @@ pub struct SamlPatch {
     pub entity_id: Patch<String>,
     /// `saml_acs_url`.
     pub acs_url: Patch<String>,
-    /// `saml_x509_cert`, not yet read as a certificate.
+    /// `saml_x509_cert`, not yet validated.
     pub x509_cert: Patch<String>,
 }
 
-/// A new domain. What only a verified domain can have is not in it.
+/// Input for a new domain, without the fields that only a verified domain can have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DomainInput {
-    /// Name, not yet judged.
+    /// Name, not yet validated.
     pub domain: String,
     /// SAML fields.
     pub saml: SamlPatch,
@@ -138,17 +138,17 @@ pub struct DomainInput {
 /// A change of a domain.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DomainPatch {
-    /// Name, not yet judged.
+    /// Name, not yet validated.
     pub domain: Patch<String>,
     /// `jit_provisioning_enabled`.
     pub jit_provisioning_enabled: Patch<bool>,
-    /// `sso_enforcement`, not yet judged: an unverified domain can have no value.
+    /// `sso_enforcement`, not yet validated: an unverified domain can have no value.
     pub sso_enforcement: Patch<String>,
     /// SAML fields.
     pub saml: SamlPatch,
 }
 
-/// What the page of domains shows beside the resource.
+/// What the page of domains shows in addition to the resource.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DomainDetails {
     /// The domain.
@@ -157,40 +157,40 @@ pub struct DomainDetails {
     pub challenge_name: String,
     /// When name servers were last asked for the record.
     pub checked_at: Option<Timestamp>,
-    /// What they answered then, for people.
+    /// The answer at that time, as a message.
     pub last_answer: Option<String>,
-    /// When they are asked again without anybody asking; `None`: an unverified
-    /// domain is looked for only when somebody asks.
+    /// Time of the next automatic check. `None`: an unverified domain is checked only on
+    /// request.
     pub next_check_at: Option<Timestamp>,
-    /// Since when the record of the verified domain is not found any more.
+    /// Since when the record of the verified domain is missing.
     pub verification_failing_since: Option<Timestamp>,
-    /// Whether it has been missing for so long that the domain's rules for
-    /// signing in do not act any more.
+    /// Whether the record has been missing for so long that the sign-in rules of the
+    /// domain are suspended.
     pub is_suspended: bool,
-    /// Whose certificate it is, as its subject says.
+    /// Subject of the certificate.
     pub saml_certificate_subject: Option<String>,
     /// Until when the certificate is valid.
     pub saml_certificate_expires_at: Option<Timestamp>,
 }
 
-/// What somebody with an address hears before signing in.
+/// The sign-in methods for a mail address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Precheck {
-    /// The one way of signing in that the address's domain allows, or null.
+    /// The only sign-in method that the domain of the address allows, or null.
     pub sso_enforcement: Option<SsoEnforcement>,
-    /// Whether people with such an address can sign in with SAML.
+    /// Whether users with such an address can sign in with SAML.
     pub saml_available: bool,
 }
 
-/// The name of the TXT record that proves a domain.
+/// The name of the TXT record that verifies a domain.
 #[must_use]
 pub fn challenge_name(domain: &str) -> String {
     format!("{CHALLENGE_LABEL}.{domain}")
 }
 
-/// A name of the form `^([a-z0-9]+(-[a-z0-9]+)*\.)+[a-z]{2,}$` of at most 128
-/// characters. Nothing is changed about it: other spellings are refused.
+/// Validates a name of the form `^([a-z0-9]+(-[a-z0-9]+)*\.)+[a-z]{2,}$` of at most 128
+/// characters. The name is not normalized: other spellings are refused.
 ///
 /// # Errors
 /// `blank`, `max_length` or `invalid_input` at `domain`.
@@ -203,7 +203,7 @@ pub fn name(value: &str) -> Result<String, FieldError> {
                     && part.bytes().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit())
             })
     };
-    // A Unicode name in its ASCII form has two hyphens in a row.
+    // A Unicode name in ASCII form has two consecutive hyphens.
     let encoded_fits = |label: &str| label.strip_prefix("xn--").is_some_and(label_fits);
     let last_fits = |last: &str| last.len() >= 2 && last.bytes().all(|c| c.is_ascii_lowercase());
     let fits = value.rsplit_once('.').is_some_and(|(front, last)| {

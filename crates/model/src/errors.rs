@@ -1,5 +1,4 @@
-//! What can go wrong, in the words of the wire: a closed set of codes and the
-//! one error body of the API (API-1).
+//! Errors as the API returns them: a closed set of codes and one error body (API-1).
 
 use serde::{Deserialize, Serialize};
 
@@ -7,21 +6,21 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
-    /// No credential, or one that is not valid.
+    /// No credentials, or invalid ones.
     Unauthenticated,
-    /// A member without the level, or a key without the scope.
+    /// A member without the required level, or a key without the required scope.
     Forbidden,
     /// Absent, or not visible to the caller.
     NotFound,
-    /// The input is at fault.
+    /// The input is invalid.
     Invalid,
-    /// The present state does not allow it.
+    /// The current state does not allow the operation.
     Conflict,
-    /// Too many requests or tries.
+    /// Too many requests or attempts.
     RateLimited,
-    /// Not now: overload, disk, shutting down.
+    /// Temporarily unavailable: backpressure, disk, shutdown.
     Unavailable,
-    /// Our fault.
+    /// A fault of the service.
     Internal,
 }
 
@@ -30,9 +29,9 @@ pub enum ErrorKind {
 pub struct FieldError {
     /// The field; nested parts joined with two underscores. `None`: the whole body.
     pub attr: Option<String>,
-    /// Machine code, such as `required` or `max_length`.
+    /// Code for programs, such as `required` or `max_length`.
     pub code: String,
-    /// A sentence for people.
+    /// Message for users.
     pub detail: String,
 }
 
@@ -58,21 +57,21 @@ pub struct ErrorBody {
     /// `throttled_error` or `server_error`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Machine code.
+    /// Code for programs.
     pub code: String,
-    /// A sentence for people.
+    /// Message for users.
     pub detail: String,
-    /// The field at fault.
+    /// The invalid field.
     pub attr: Option<String>,
-    /// The request id, on 5xx answers only.
+    /// The request id, only on 5xx answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extra: Option<ErrorExtra>,
 }
 
-/// What a 5xx body carries besides.
+/// Additional data of a 5xx body.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ErrorExtra {
-    /// The id that the log line of the failure carries too.
+    /// The request id. The log line of the failure contains it too.
     pub request_id: String,
 }

@@ -1,4 +1,4 @@
-//! Stored events as they are read back (API-46).
+//! Stored events as the API returns them (API-46).
 
 use std::sync::Arc;
 
@@ -10,29 +10,29 @@ use crate::time::Timestamp;
 /// One stored event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// Identity within the project.
+    /// Unique id within the project.
     pub uuid: Uuid,
-    /// Arrival number within the project; rises with acceptance.
+    /// Arrival number within the project. It increases with each accepted event.
     pub arrival: u64,
-    /// Name.
+    /// Event name.
     pub event: String,
-    /// Whom it is about.
+    /// Distinct id of the user that the event is about.
     pub distinct_id: String,
     /// Event time, corrected for the sender's clock.
     pub timestamp: Timestamp,
-    /// When it was accepted.
+    /// Time of acceptance.
     pub created_at: Timestamp,
-    /// JSON object text, numbers as they were sent.
+    /// JSON object text. Numbers are as they were sent.
     pub properties: String,
     /// Compact element chain of autocapture, or empty.
     pub elements_chain: String,
-    /// Whether it came with `historical_migration`.
+    /// Whether it was sent with `historical_migration`.
     pub historical: bool,
     /// The person, if there is one.
     pub person: Option<Arc<PersonRef>>,
 }
 
-/// Which events to read; newest event time first.
+/// A filter for events; newest event time first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EventQuery {
     /// At most this many, 1 to 1000.
@@ -41,14 +41,14 @@ pub struct EventQuery {
     pub after: Option<Timestamp>,
     /// Event time strictly before, or at it with a smaller uuid than `before_uuid`.
     pub before: Option<Timestamp>,
-    /// Where the previous page ended, among events of one time.
+    /// The uuid of the last event of the previous page, for events of the same time.
     pub before_uuid: Option<Uuid>,
-    /// Name.
+    /// Event name.
     pub event: Option<String>,
-    /// Whom it is about.
+    /// Distinct id of the user.
     pub distinct_id: Option<String>,
-    /// About any of these, if there are some.
+    /// Only events of one of these distinct ids. Empty: of all.
     pub any_of: Vec<String>,
-    /// Identity.
+    /// Only the event with this uuid.
     pub uuid: Option<Uuid>,
 }

@@ -1,8 +1,7 @@
-//! Batch exports: the resource, its runs and backfills, and what may be entered.
+//! Batch exports: the resource, its runs and backfills, and its input.
 //!
-//! What belongs here: types, limits and checks that forms and the API share.
-//! What does not: the query language (`weir-query`), who may do what
-//! (`weir-service`).
+//! What belongs here: types, limits and checks that forms and the API share. What does
+//! not: the query language (`weir-query`), permissions (`weir-service`).
 
 pub mod addresses;
 mod backfill;
@@ -33,46 +32,47 @@ pub use trouble::Trouble;
 pub const NAME_MAX: usize = 200;
 /// Longest query, in characters.
 pub const QUERY_MAX: usize = 10_000;
-/// Runs that an export shows.
+/// Number of runs in the answer for an export.
 pub const LATEST_RUNS: usize = 10;
-/// Runs that are kept whatever their age, and that pages show as a strip.
+/// Number of newest runs that are kept independent of their age, and that pages show as a
+/// strip.
 pub const RECENT_RUNS: usize = 24;
 /// Last day of a week, counted from 0, Sunday.
 pub const LAST_DAY: i64 = 6;
 /// Last hour of a day.
 pub const LAST_HOUR: i64 = 23;
-/// Backfills of one project that may go on at a time.
+/// Maximum active backfills of one project.
 pub const BACKFILLS_MAX: usize = 5;
 
-/// A batch export as the API shows it.
+/// A batch export.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct BatchExport {
-    /// Id.
+    /// Unique id of the export.
     pub id: BatchExportId,
     /// The project whose events or persons are exported.
     pub team_id: ProjectId,
-    /// Name, for people.
+    /// Display name.
     pub name: String,
-    /// Where to.
+    /// The destination that the export writes to.
     pub destination: Destination,
-    /// What is exported: `events` or `persons`. Never changes.
+    /// What is exported: `events` or `persons`. It cannot be changed.
     pub model: ExportModel,
     /// How often: `hour`, `day`, `week`, `every 5 minutes` or `every 15 minutes`.
     pub interval: Interval,
-    /// The time zone in which days and weeks begin, by its IANA name.
+    /// The time zone for the boundaries of days and weeks, as an IANA name.
     pub timezone: String,
-    /// The day on which weeks begin: 0 Sunday to 6 Saturday; null: Sunday.
+    /// The first day of a week: 0 (Sunday) to 6 (Saturday); null: Sunday.
     pub offset_day: Option<i64>,
     /// The hour at which days and weeks begin: 0 to 23; null: midnight.
     pub offset_hour: Option<i64>,
-    /// Whether no runs are started by the schedule.
+    /// Whether the schedule starts no runs.
     pub paused: bool,
-    /// When it was created.
+    /// Time of creation.
     pub created_at: Timestamp,
-    /// When it was last changed.
+    /// Time of the last change.
     pub last_updated_at: Timestamp,
-    /// When it was last paused.
+    /// Time of the last pause.
     pub last_paused_at: Option<Timestamp>,
     /// No run is started before this time.
     pub start_at: Option<Timestamp>,
@@ -80,23 +80,23 @@ pub struct BatchExport {
     pub end_at: Option<Timestamp>,
     /// The ten newest runs, newest first.
     pub latest_runs: Vec<Run>,
-    /// What went wrong last, while runs fail; null: they do not.
+    /// The last error, while runs fail; null: they do not fail.
     pub latest_error: Option<String>,
-    /// Since when runs fail, those that are tried again included; null: they do not.
+    /// Since when runs fail, including runs that are retried; null: they do not fail.
     pub failing_since: Option<Timestamp>,
-    /// When a run that failed is tried again; null: none waits for that.
+    /// Time of the next retry of a failed run; null: no run waits for a retry.
     pub next_try_at: Option<Timestamp>,
     /// The query that chooses columns and events, in its normal form; null: the
     /// usual columns of the destination, all events.
     pub hogql_query: Option<String>,
-    /// What the query means; null when there is none.
+    /// The columns and conditions of the query; null if there is no query.
     pub schema: Option<ExportSchema>,
-    /// The backfill that this call started; not there otherwise.
+    /// The backfill that this call started; missing otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backfill_id: Option<BackfillId>,
 }
 
-/// Where an export goes, without its secrets.
+/// The destination of an export, without its secrets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Destination {
@@ -108,7 +108,7 @@ pub struct Destination {
     pub config: Map<String, Value>,
 }
 
-/// What a query means.
+/// The columns and conditions of a query.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ExportSchema {
@@ -127,9 +127,9 @@ pub struct ExportSchema {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct SchemaField {
-    /// How its value is worked out.
+    /// The expression that computes the value.
     pub expression: String,
-    /// Its name at the destination.
+    /// The column name at the destination.
     pub alias: String,
 }
 
@@ -137,61 +137,61 @@ pub struct SchemaField {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Run {
-    /// Id.
+    /// Unique id of the run.
     pub id: RunId,
-    /// How far it is.
+    /// Status of the run.
     pub status: Status,
     /// Events, or rows of persons, that were delivered.
     pub records_completed: Option<i32>,
-    /// What went wrong last.
+    /// The last error.
     pub latest_error: Option<String>,
-    /// The first instant of what it exports; null: from the beginning.
+    /// Start of the exported range (inclusive); null: from the beginning.
     pub data_interval_start: Option<Timestamp>,
-    /// The instant after the last one of what it exports.
+    /// End of the exported range (exclusive).
     pub data_interval_end: Timestamp,
-    /// Where a run that was cut short goes on.
+    /// Position from which an interrupted run continues.
     pub cursor: Option<String>,
-    /// When it was created.
+    /// Time of creation.
     pub created_at: Timestamp,
-    /// When it ended.
+    /// Time of the end.
     pub finished_at: Option<Timestamp>,
-    /// When it last changed.
+    /// Time of the last change.
     pub last_updated_at: Timestamp,
-    /// Events, or rows of persons, that are to be delivered, once they are counted:
-    /// persons only when the run has ended.
+    /// Events, or rows of persons, to deliver, as soon as they are counted: persons only
+    /// when the run has ended.
     pub records_total_count: Option<i32>,
-    /// The export.
+    /// The export of the run.
     pub batch_export: BatchExportId,
-    /// When the first of its tries failed since which it delivered nothing; null: none
-    /// did.
+    /// When the first attempt failed after the last delivered data; null: no attempt
+    /// failed.
     pub failing_since: Option<Timestamp>,
-    /// When it is tried again; null: it does not wait for that.
+    /// Time of the next retry; null: it does not wait for one.
     pub next_try_at: Option<Timestamp>,
 }
 
-/// How far a run or a backfill is (EXP-25).
+/// Status of a run or a backfill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub enum Status {
-    /// It is there, and work has not begun.
+    /// Created; work has not begun.
     Starting,
-    /// It is being worked on.
+    /// In progress.
     Running,
     /// Everything is delivered.
     Completed,
-    /// It failed, and trying again would not help.
+    /// It failed, and a retry would not help.
     Failed,
-    /// It failed, and was tried often enough.
+    /// It failed in all attempts.
     FailedRetryable,
-    /// The quota was used up; never here.
+    /// The quota was used up. Weir never sets it.
     FailedBilling,
-    /// Somebody stopped it, or deleted the export.
+    /// A user cancelled it, or deleted the export.
     Cancelled,
     /// It took too long.
     TimedOut,
-    /// It was stopped from outside; never here.
+    /// It was stopped from outside. Weir never sets it.
     Terminated,
-    /// It went on as another; never here.
+    /// It continued as another run. Weir never sets it.
     ContinuedAsNew,
 }
 
@@ -233,7 +233,7 @@ impl Status {
         Self::ALL.into_iter().find(|status| status.text() == text)
     }
 
-    /// Whether it ended without everything being delivered, and nobody wanted that.
+    /// Whether it ended before everything was delivered, without being cancelled.
     #[must_use]
     pub const fn is_failure(self) -> bool {
         matches!(
@@ -253,41 +253,41 @@ impl Status {
     }
 }
 
-/// A config as it was sent: it may hold secrets, so it cannot be printed.
+/// A config as it was sent. It may contain secrets, so `Debug` does not print values.
 #[derive(Clone, PartialEq, Default)]
 pub struct SentConfig(pub Map<String, Value>);
 
-/// Names only.
+/// Prints only names.
 impl fmt::Debug for SentConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.0.keys()).finish()
     }
 }
 
-/// A new export, checked as far as it can be by itself.
+/// Input for a new export, checked as far as possible without other data.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BatchExportInput {
-    /// The project; none: one is chosen.
+    /// The project; `None`: a default is chosen.
     pub team_id: Option<ProjectId>,
-    /// Name.
+    /// Display name.
     pub name: String,
     /// The kind of destination.
     pub destination: &'static destinations::DestinationType,
-    /// Its settings, not yet checked.
+    /// Settings of the destination, not yet checked.
     pub config: SentConfig,
     /// What is exported.
     pub model: ExportModel,
-    /// How often.
+    /// Interval of the runs.
     pub interval: Interval,
-    /// The time zone in which days and weeks begin, not yet checked; none: UTC.
+    /// The time zone for the boundaries of days and weeks, not yet checked; `None`: UTC.
     pub timezone: Option<String>,
-    /// The day on which weeks begin.
+    /// The first day of a week.
     pub offset_day: Option<i64>,
     /// The hour at which days and weeks begin.
     pub offset_hour: Option<i64>,
     /// Whether it is paused.
     pub paused: bool,
-    /// When it was last paused.
+    /// Time of the last pause.
     pub last_paused_at: Option<Timestamp>,
     /// No run is started before this time.
     pub start_at: Option<Timestamp>,
@@ -306,19 +306,19 @@ pub struct BatchExportPatch {
     pub destination: Option<&'static destinations::DestinationType>,
     /// New settings of the destination, not yet checked.
     pub config: Option<SentConfig>,
-    /// What is exported: only what it is already.
+    /// What is exported. Only the current value is valid.
     pub model: Patch<ExportModel>,
     /// New interval.
     pub interval: Patch<Interval>,
-    /// New time zone, not yet checked; cleared: UTC.
+    /// New time zone, not yet checked. Cleared: UTC.
     pub timezone: Patch<String>,
-    /// New day on which weeks begin.
+    /// New first day of a week.
     pub offset_day: Patch<i64>,
     /// New hour at which days and weeks begin.
     pub offset_hour: Patch<i64>,
     /// Whether it is paused.
     pub paused: Patch<bool>,
-    /// When it was last paused.
+    /// Time of the last pause.
     pub last_paused_at: Patch<Timestamp>,
     /// No run is started before this time.
     pub start_at: Patch<Timestamp>,
@@ -328,16 +328,16 @@ pub struct BatchExportPatch {
     pub hogql_query: Patch<String>,
 }
 
-/// What is to be exported anew. A bound is an ISO 8601 time with an offset, or a
-/// date, which means its first instant in UTC.
+/// Input for a backfill. A bound is an ISO 8601 time with an offset, or a date, which
+/// means its start in UTC.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BackfillInput {
-    /// The first instant; none: from the first event.
+    /// Start of the range (inclusive); `None`: the first event.
     pub start_at: Option<String>,
-    /// The instant after the last one; none: as far as regular runs have come.
+    /// End of the range (exclusive); `None`: the end of the latest regular run.
     pub end_at: Option<String>,
-    /// Whether they came within the fields of an export: then those of its schedule are no
-    /// bounds.
+    /// Whether the bounds were sent among the fields of an export. Then the bounds of its
+    /// schedule do not limit the backfill.
     pub of_export: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Groups: what events are about beside persons.
+//! Groups: companies and other objects that events are about in addition to persons.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,25 +7,25 @@ use uuid::Uuid;
 
 use crate::time::Timestamp;
 
-/// A group (ING-52).
+/// A group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
-    /// Index of its type within the project, 0 to 4.
+    /// Index of the group type within the project, 0 to 4.
     pub index: u8,
-    /// Its key within the type.
+    /// Key of the group within its type.
     pub key: String,
     /// JSON object text.
     pub properties: String,
-    /// When it was first seen.
+    /// Time of the first event of the group.
     pub created_at: Timestamp,
 }
 
-/// Where a group stands in the list of them.
+/// A cursor in the list of groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GroupPlace {
-    /// Index of its type.
+    /// Index of the group type.
     pub index: u8,
-    /// Its place among those of the type.
+    /// Position among the groups of the type.
     pub hash: Uuid,
 }
 
@@ -35,7 +35,7 @@ impl fmt::Display for GroupPlace {
     }
 }
 
-/// A text that is no place.
+/// The text is not a valid cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoPlace;
 
@@ -49,17 +49,17 @@ impl FromStr for GroupPlace {
     }
 }
 
-/// Which groups are asked for.
+/// A filter for groups.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GroupQuery {
-    /// How many at most.
+    /// Maximum number of groups.
     pub limit: u64,
-    /// How many to pass over.
+    /// Number of groups to skip.
     pub offset: u64,
-    /// Where to begin.
+    /// Start after this cursor.
     pub after: Option<GroupPlace>,
-    /// Of this type only.
+    /// Only groups of this type.
     pub group_type: Option<String>,
-    /// Text within the key or the properties.
+    /// Only groups with this text in the key or the properties.
     pub search: Option<String>,
 }

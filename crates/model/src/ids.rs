@@ -1,5 +1,5 @@
-//! Identifiers. Every resource has its own type, so that an id of one kind
-//! cannot be passed where another is meant.
+//! Identifiers. Every resource has a separate type, so that an id of one kind cannot be
+//! passed for another.
 
 use std::fmt;
 use std::str::FromStr;
@@ -42,19 +42,19 @@ macro_rules! uuid_ids {
 uuid_ids! {
     /// An organization.
     OrganizationId,
-    /// A user; the `uuid` of the user object, used in member paths.
+    /// A user: the `uuid` of the user object, used in paths of members.
     UserId,
     /// A membership of a user in an organization; not used in paths.
     MembershipId,
-    /// An invite. What opens its link is a token of its own.
+    /// An invite. Its link contains a separate token.
     InviteId,
     /// A domain of an organization.
     DomainId,
     /// A role of an organization.
     RoleId,
-    /// A member's place in a role.
+    /// The assignment of a role to a member.
     RoleMembershipId,
-    /// A mail that waits to be sent.
+    /// A mail in the outbox.
     MailId,
     /// A person that events belong to.
     PersonId,
@@ -74,7 +74,7 @@ macro_rules! number_ids {
         pub struct $name(pub i64);
 
         impl $name {
-            /// The id in a path, in its one written form only.
+            /// The id in a path; accepts only its canonical form.
             #[must_use]
             pub fn in_path(text: &str) -> Option<Self> {
                 let id: Self = text.parse().ok()?;

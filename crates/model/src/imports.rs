@@ -1,5 +1,5 @@
-//! Historical migrations: what is known of events that were brought in from
-//! elsewhere, by source and day, and the migrations that people have announced.
+//! Historical migrations: statistics of imported events, by source and day, and the
+//! migrations that users have announced.
 
 use std::collections::BTreeMap;
 
@@ -7,19 +7,20 @@ use uuid::Uuid;
 
 use crate::time::Timestamp;
 
-/// Events of one source on one day: a key and a library.
+/// Statistics of the events of one source on one day. A source is a project key and a
+/// client library.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportSource {
     /// Days since 1970, UTC.
     pub day: i64,
-    /// The key that they came with, masked.
+    /// The project key of the events, masked.
     pub key: String,
-    /// The library that sent them.
+    /// The client library that sent them.
     pub library: String,
-    /// Whether they came with `historical_migration`. Without it, only old events
-    /// count.
+    /// Whether they were sent with `historical_migration`. Otherwise only old events are
+    /// counted.
     pub historical: bool,
-    /// What was counted.
+    /// The counts.
     pub counts: ImportCounts,
 }
 
@@ -32,40 +33,41 @@ impl ImportSource {
     }
 }
 
-/// What is counted of a source.
+/// Counts of a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportCounts {
-    /// Events that were accepted for storing.
+    /// Accepted events.
     pub accepted: u64,
-    /// Events that were not.
+    /// Dropped events.
     pub dropped: u64,
-    /// When the first request came, microseconds.
+    /// Time of the first request, in microseconds.
     pub first_at: i64,
-    /// When the last request came, microseconds.
+    /// Time of the last request, in microseconds.
     pub last_at: i64,
-    /// The earliest event time, microseconds; later than the latest: there is none.
+    /// The earliest event time, in microseconds; if it is later than the latest, there is
+    /// none.
     pub oldest: i64,
-    /// The latest event time, microseconds.
+    /// The latest event time, in microseconds.
     pub newest: i64,
-    /// The time of the first event in order of arrival, microseconds.
+    /// The time of the first event in order of arrival, in microseconds.
     pub begins: i64,
-    /// The time of the last one.
+    /// The time of the last event in order of arrival, in microseconds.
     pub ends: i64,
-    /// Events that are earlier than the one before them.
+    /// Events that are earlier than the previous one.
     pub out_of_order: u64,
-    /// Events that were ahead of our clock.
+    /// Events ahead of the clock of the service.
     pub future: u64,
     /// Events without a distinct id.
     pub missing_ids: u64,
-    /// Minutes in which events came.
+    /// Minutes with at least one event.
     pub minutes: u64,
-    /// Events of the fullest minute.
+    /// Events of the minute with the most events.
     pub peak: u64,
     /// The last minute, since 1970.
     pub minute: i64,
     /// Events of that minute.
     pub in_minute: u64,
-    /// Codes of reasons for which events were dropped, with how often.
+    /// Number of dropped events by drop reason.
     pub reasons: BTreeMap<String, u64>,
 }
 
@@ -76,7 +78,7 @@ impl ImportCounts {
         self.accepted + self.dropped
     }
 
-    /// Events of a minute, on average over the minutes in which some came.
+    /// Events per minute, averaged over the minutes with events.
     #[must_use]
     pub fn rate(&self) -> u64 {
         self.sent() / self.minutes.max(1)
@@ -88,7 +90,7 @@ impl ImportCounts {
         self.oldest <= self.newest
     }
 
-    /// Adds what came after this.
+    /// Adds later counts.
     pub fn add(&mut self, later: &Self) {
         if self.has_times() && later.has_times() && later.begins < self.ends {
             self.out_of_order += 1;
@@ -110,7 +112,7 @@ impl ImportCounts {
         self.missing_ids += later.missing_ids;
         self.peak = self.peak.max(later.peak);
         if later.minute == self.minute {
-            // One minute of both: the rest of what came later is in others.
+            // Both share one minute. The other minutes of the later counts are new ones.
             self.minutes += later.minutes.saturating_sub(1);
             self.in_minute += later.in_minute;
         } else {
@@ -126,24 +128,24 @@ impl ImportCounts {
     }
 }
 
-/// A migration that somebody has announced.
+/// A migration that a user has announced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportPlan {
-    /// Id, in order of time.
+    /// Id of the plan. Ids increase with time.
     pub id: Uuid,
-    /// Where the events come from.
+    /// The system that the events come from.
     pub source: String,
     /// Name of the file to import; may be empty.
     pub file: String,
-    /// What else is to be known.
+    /// Further information.
     pub note: String,
-    /// How many events there are, if that is known.
+    /// Total number of events, if known.
     pub total: Option<u64>,
-    /// When it was started.
+    /// Time of the start.
     pub created_at: Timestamp,
-    /// Historical events that the project was sent before.
+    /// Historical events that the project had received before the start.
     pub baseline: u64,
-    /// When it was marked finished, and how many events it had sent.
+    /// When it was marked as finished, and how many events it had sent.
     pub finished: Option<(Timestamp, u64)>,
 }
 

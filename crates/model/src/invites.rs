@@ -1,5 +1,5 @@
-//! Invites to an organization: the resource, its input, and what whoever opens
-//! the link sees (API-33).
+//! Invites to an organization: the resource, its input, and the invite as the page of its
+//! link shows it (API-33).
 
 use std::fmt;
 
@@ -15,55 +15,55 @@ use crate::users::User;
 pub const FIRST_NAME_MAX: usize = 30;
 /// Longest message, in characters.
 pub const MESSAGE_MAX: usize = 5000;
-/// Longest first name that a new account is given by its owner, in characters.
+/// Longest first name of a user, in characters.
 pub const ACCOUNT_FIRST_NAME_MAX: usize = 128;
-/// Invites of one request.
+/// Maximum invites in one request.
 pub const BULK_MAX: usize = 20;
-/// An invite can be taken up for so many seconds: three days.
+/// How long an invite can be accepted, in seconds: three days.
 pub const VALID_SECONDS: i64 = 3 * 24 * 60 * 60;
 
-/// An invite as the API shows it to members of the organization.
+/// An invite, as members of the organization see it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Invite {
-    /// Id. A key without `organization_member:write`, and a member below the
-    /// level of the invite, is given another one that no operation knows.
+    /// Unique id of the invite. A key without `organization_member:write`, and a member
+    /// below the level of the invite, get another id that no operation accepts.
     pub id: InviteId,
-    /// Address of the invited person, who alone can take the invite up.
+    /// Address of the invited person. Only this person can accept the invite.
     pub target_email: String,
     /// First name of the invited person; may be empty.
     pub first_name: String,
-    /// Whether a mail with the link was tried to be sent. Until it is, or when
-    /// it never is, the link is to be passed on by hand.
+    /// Whether sending a mail with the link was attempted. If not, you must pass on the
+    /// link yourself.
     pub emailing_attempt_made: bool,
-    /// Whether the invite cannot be taken up any more: it is more than three days
-    /// old, or the person who made it has left or no longer has that level.
+    /// Whether the invite can no longer be accepted: it is more than three days old, or
+    /// the user who created it has left or no longer has that level.
     pub is_expired: bool,
-    /// Level that the person gets: 1, 8 or 15.
+    /// Level of the new member: 1, 8 or 15.
     pub level: Level,
-    /// Who invited; null when that account is gone.
+    /// The user who created the invite; null if that user was deleted.
     pub created_by: Option<User>,
-    /// When it was created.
+    /// Time of creation.
     pub created_at: Timestamp,
-    /// When it was last changed.
+    /// Time of the last change.
     pub updated_at: Timestamp,
-    /// Words for the invited person, put into the mail.
+    /// Message to the invited person, included in the mail.
     pub message: Option<String>,
     /// Always empty.
     pub private_project_access: Vec<Uuid>,
-    /// What opens the link `/signup/<token>`: only in the answers that make the
-    /// invite, else null.
+    /// The token of the link `/signup/<token>`: only in answers that create the invite,
+    /// otherwise null.
     #[cfg_attr(feature = "schema", schema(value_type = Option<String>))]
     pub token: Option<LinkToken>,
 }
 
-/// The secret of an invite's link. Its `Debug` shows nothing of it.
+/// The secret token in the link of an invite. Its `Debug` does not show it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct LinkToken(pub String);
 
 impl LinkToken {
-    /// The path of the page that the link opens.
+    /// The path of the page of the link.
     #[must_use]
     pub fn path(&self) -> String {
         format!("/signup/{}", self.0)
@@ -76,26 +76,26 @@ impl fmt::Debug for LinkToken {
     }
 }
 
-/// A new invite, checked.
+/// A validated new invite.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InviteInput {
-    /// Address, with its domain in lower case.
+    /// Mail address, with its domain in lower case.
     pub target_email: String,
     /// First name; may be empty.
     pub first_name: String,
-    /// Level that the person gets.
+    /// Level of the new member.
     pub level: Level,
-    /// Words for the invited person.
+    /// Message to the invited person.
     pub message: Option<String>,
-    /// Whether a mail is sent, where mail is set up.
+    /// Whether to send a mail, if mail is configured.
     pub send_email: bool,
 }
 
-/// What whoever has the link sees of an invite.
+/// An invite, as the owner of its link sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Invitation {
-    /// The token of the link, by which the invite is taken up.
+    /// The token of the link, needed to accept the invite.
     #[cfg_attr(feature = "schema", schema(value_type = String))]
     pub id: LinkToken,
     /// Address of the invited person.
@@ -106,34 +106,34 @@ pub struct Invitation {
     pub organization_name: String,
 }
 
-/// What somebody without an account enters to take up an invite.
+/// Input of a new user who accepts an invite.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SignUpInput {
     /// First name.
     pub first_name: String,
-    /// Password, not yet judged.
+    /// Password, not yet validated.
     pub password: String,
 }
 
-/// Without the password.
+/// Prints no password.
 impl fmt::Debug for SignUpInput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SignUpInput").field("first_name", &self.first_name).finish_non_exhaustive()
     }
 }
 
-/// The answer to an invite that was taken up: the user, and where to go on.
+/// The answer after an invite was accepted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct SignedUp {
-    /// The user.
+    /// The new user.
     #[serde(flatten)]
     pub user: User,
-    /// Path of the page to go on to.
+    /// Path of the next page.
     pub redirect_url: String,
 }
 
-/// When an invite of this age is of no more use.
+/// When an invite with this creation time expires.
 #[must_use]
 pub fn expires_at(created_at: Timestamp) -> Timestamp {
     created_at.plus_seconds(VALID_SECONDS)

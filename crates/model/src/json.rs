@@ -1,19 +1,18 @@
-//! JSON as text: writing it, where values stay as they were sent, and how deep
-//! it may be.
+//! JSON as text: writing it without changing values, and limiting its depth.
 //!
-//! What belongs here: what every crate that has such text needs. What does not:
-//! reading (`weir_capture::json` and, without its rules, `weir-import`).
+//! What belongs here: functions that several crates need. What does not: parsing
+//! (`weir_capture::json` and, without its rules, `weir-import`).
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// A JSON text that is answered as it is: numbers keep all their digits.
+/// A JSON text that is returned unchanged: numbers keep all digits.
 #[derive(Debug, Clone)]
 pub struct JsonText(Box<RawValue>);
 
 impl JsonText {
-    /// This text, if it is JSON.
+    /// The text, if it is valid JSON.
     #[must_use]
     pub fn read(text: String) -> Option<Self> {
         RawValue::from_string(text).ok().map(Self)
@@ -26,7 +25,7 @@ impl JsonText {
     }
 }
 
-/// By the texts: of equal values with other digits or spaces none equals the other.
+/// Compares texts: equal values with other digits or spaces are not equal.
 impl PartialEq for JsonText {
     fn eq(&self, other: &Self) -> bool {
         self.text() == other.text()
@@ -39,7 +38,7 @@ impl Serialize for JsonText {
     }
 }
 
-/// As values do: within other types the text is not at hand any more.
+/// Goes through a value, because the text is not available within other types.
 impl<'de> Deserialize<'de> for JsonText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Value::deserialize(deserializer)?.to_string();
@@ -47,8 +46,8 @@ impl<'de> Deserialize<'de> for JsonText {
     }
 }
 
-/// Nested objects and lists of what is sent to the API. Half of what can be read
-/// back: what stands around a value, in the activity log for one, counts too.
+/// Maximum depth of nested objects and lists in input of the API. It is half of what can
+/// be parsed, because the data around a value, such as an audit entry, adds levels.
 pub const DEPTH: usize = 64;
 
 /// Whether more than [`DEPTH`] objects and lists are nested in a JSON text.
@@ -74,8 +73,7 @@ pub fn is_too_deep(text: &[u8]) -> bool {
     false
 }
 
-/// Whether a JSON value is a list of nothing, as PHP writes an object without
-/// members.
+/// Whether a JSON value is an empty list. PHP writes an object without members like that.
 #[must_use]
 pub fn is_empty_list(json: &str) -> bool {
     let inner = json.trim_ascii().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));

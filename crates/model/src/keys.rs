@@ -16,46 +16,46 @@ pub use usage::{KeyCall, KeyUse, RefusedCall};
 
 /// Longest label, in characters.
 pub const LABEL_MAX: usize = 40;
-/// How many keys one user may have.
+/// Maximum keys of a user.
 pub const PER_USER: usize = 10;
-/// What every personal key starts with.
+/// Prefix of personal API keys.
 pub const PREFIX: &str = "phx_";
-/// What every project key starts with.
+/// Prefix of project keys.
 pub const PROJECT_PREFIX: &str = "phc_";
-/// What every secret project key starts with.
+/// Prefix of secret project keys.
 pub const PROJECT_SECRET_PREFIX: &str = "phs_";
 
-/// A personal API key as the API and the pages show it.
+/// A personal API key.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct PersonalKey {
     /// Id of the record.
     pub id: KeyId,
-    /// What the key is for.
+    /// Name of the key, chosen by the user.
     pub label: String,
-    /// The key itself: only in the answers of create and roll.
+    /// The key: only in the answers of create and roll.
     pub value: Option<String>,
-    /// First four and last four characters.
+    /// First four and last four characters of the key.
     pub mask_value: Option<String>,
-    /// When it was created.
+    /// Time of creation.
     pub created_at: Timestamp,
-    /// When it was last used, to the hour.
+    /// Time of the last use, to the hour.
     pub last_used_at: Option<Timestamp>,
-    /// When its value was last replaced.
+    /// When the value was last replaced.
     pub last_rolled_at: Option<Timestamp>,
-    /// Running number of the owner.
+    /// Serial number of the owner.
     pub user_id: i64,
-    /// What it may do.
+    /// The scopes of the key.
     pub scopes: Vec<Scope>,
-    /// Projects it is limited to; empty: no limit.
+    /// The projects that the key is limited to. Empty: no limit.
     pub scoped_teams: Vec<ProjectId>,
-    /// Organizations it is limited to; empty: no limit.
+    /// The organizations that the key is limited to. Empty: no limit.
     pub scoped_organizations: Vec<OrganizationId>,
-    /// When it stops working; null: never.
+    /// Time of expiry; null: never.
     pub expires_at: Option<Timestamp>,
 }
 
-/// Without the key itself, so that it cannot reach a log.
+/// Prints no value, so that the key cannot reach a log.
 impl fmt::Debug for PersonalKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PersonalKey")
@@ -66,35 +66,35 @@ impl fmt::Debug for PersonalKey {
     }
 }
 
-/// A new key, checked.
+/// A validated new key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PersonalKeyInput {
-    /// What the key is for, 1 to 40 characters.
+    /// Name of the key, 1 to 40 characters.
     pub label: String,
-    /// What it may do; at least one.
+    /// The scopes of the key; at least one.
     pub scopes: Vec<Scope>,
-    /// Projects it is limited to.
+    /// The projects that the key is limited to. Empty: no limit.
     pub scoped_teams: Vec<ProjectId>,
-    /// Organizations it is limited to.
+    /// The organizations that the key is limited to. Empty: no limit.
     pub scoped_organizations: Vec<OrganizationId>,
-    /// When it stops working.
+    /// Time of expiry; `None`: never.
     pub expires_at: Option<Timestamp>,
 }
 
-/// What is to change of a key; `None` keeps it.
+/// A change of a key. `None` keeps a field.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PersonalKeyPatch {
     /// New label.
     pub label: Option<String>,
-    /// What it may do from now on; at least one.
+    /// New scopes; at least one.
     pub scopes: Option<Vec<Scope>>,
-    /// Projects it is limited to from now on.
+    /// New list of projects that the key is limited to.
     pub scoped_teams: Option<Vec<ProjectId>>,
-    /// Organizations it is limited to from now on.
+    /// New list of organizations that the key is limited to.
     pub scoped_organizations: Option<Vec<OrganizationId>>,
 }
 
-/// `phx_...ghij`, or stars when the key is too short to show any of it.
+/// `phx_...ghij`, or only stars if the key is too short to show a part of it.
 #[must_use]
 pub fn mask(value: &str) -> String {
     if value.len() < 16 || !value.is_ascii() {

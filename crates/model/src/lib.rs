@@ -1,10 +1,10 @@
-//! The vocabulary of Weir: ids, times, scopes, levels, resources, inputs, errors.
+//! The types of Weir that all layers share: ids, times, scopes, levels, resources,
+//! inputs, errors.
 //!
-//! What belongs here: types that mean the same in every layer, and the checks
-//! that need nothing but the value itself.
-//! What does not: I/O, the clock, randomness, frameworks. The crate builds for
-//! the browser, so it depends on `serde`, `serde_json`,
-//! `uuid` and `chrono` only.
+//! What belongs here: types with the same meaning in every layer, and checks that need
+//! only the value. What does not: I/O, the clock, randomness, frameworks. The crate also
+//! builds for the browser, so it depends only on `serde`, `serde_json`, `uuid` and
+//! `chrono`.
 
 pub mod accounts;
 pub mod activity;

@@ -1,22 +1,22 @@
-//! The live list: one row for everything that reached a project, be it an event
-//! or a request that was refused.
+//! The live list: one row for each event that reached a project, and for each refused
+//! request.
 
 use serde::{Deserialize, Serialize};
 
 use crate::time::Timestamp;
 
-/// Bytes of a dropped event that are kept to look at: the beginning of its text, or of
-/// its properties where they are all that is left.
+/// Bytes of a dropped event that are stored as a sample: the beginning of its text, or of
+/// its properties if only these are left.
 pub const SAMPLE_LIMIT: usize = 4096;
 
-/// Whether the sample of a dropped event may lack its end. It is cut between two
-/// characters, of which none has more than four bytes.
+/// Whether the sample of a dropped event may be truncated. It is cut between two
+/// characters, and a character has at most four bytes.
 #[must_use]
 pub const fn may_be_cut(sample: &str) -> bool {
     sample.len() + 4 > SAMPLE_LIMIT
 }
 
-/// What became of an event, or of a request.
+/// The outcome of an event or a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -24,49 +24,48 @@ pub enum Outcome {
     Accepted,
     /// Not stored, although the request was answered with 200.
     Dropped,
-    /// Refused with the whole request, so that its events are not known.
+    /// Refused together with its request, so its events are unknown.
     Rejected,
 }
 
 /// One row of the live list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LiveRow {
-    /// Unique within the project: the uuid of the event, or the number of the drop
-    /// or of the refused request.
+    /// Unique within the project: the uuid of the event, or the number of the dropped
+    /// event or refused request.
     pub key: String,
-    /// When it reached us.
+    /// Time of receipt.
     pub received_at: Timestamp,
-    /// What became of it.
+    /// The outcome.
     pub outcome: Outcome,
-    /// Code of the reason when dropped or rejected, codes of the warnings when
-    /// altered.
+    /// Drop reason or refusal code if dropped or rejected; warning codes if altered.
     pub reasons: Vec<String>,
-    /// What the reason does not say: which transformation dropped it, or what was
-    /// wrong with the request.
+    /// Details of the reason: the transformation that dropped the event, or the fault of
+    /// the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
-    /// Name, if it had one.
+    /// Event name, if it has one.
     pub event: Option<String>,
-    /// Whom it is about, if it said.
+    /// Distinct id, if it has one.
     pub distinct_id: Option<String>,
-    /// Event time, when accepted.
+    /// Event time, if accepted.
     pub timestamp: Option<Timestamp>,
-    /// URL or screen it names; of a request, where it was sent to.
+    /// URL or screen name of the event; for a request, its path.
     pub place: Option<String>,
-    /// Library that sent it.
+    /// Client library that sent it.
     pub library: Option<String>,
-    /// Bytes of its payload; when dropped, of what is kept of it ([`SAMPLE_LIMIT`]); of
-    /// a request, those of its body.
+    /// Bytes of its payload; if dropped, of the stored sample ([`SAMPLE_LIMIT`]); for a
+    /// request, of its body.
     pub size: u64,
-    /// JSON text: the event as stored, or as received when dropped; cut when long.
-    /// Of a request nothing is kept.
+    /// JSON text: the event as stored, or as received if dropped, truncated if long.
+    /// Bodies of requests are not stored.
     pub payload: String,
-    /// The beginning of the project key that a refused request carried.
+    /// The beginning of the project key of a refused request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project_key: Option<String>,
-    /// Person id, when there is a person.
+    /// Person id, if there is a person.
     pub person: Option<String>,
-    /// What it does to its person and groups, in words.
+    /// Changes of its person and groups, as messages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub effects: Vec<String>,
 }
@@ -79,7 +78,7 @@ mod tests {
     fn a_sample_as_long_as_the_limit_may_be_cut() {
         assert!(may_be_cut(&"a".repeat(SAMPLE_LIMIT)));
         assert!(!may_be_cut(&"a".repeat(SAMPLE_LIMIT - 4)));
-        // The limit is within a character.
+        // The limit is in the middle of a character.
         let long = format!("a{}", "\u{1F9A6}".repeat(SAMPLE_LIMIT / 4));
         let end = long.floor_char_boundary(SAMPLE_LIMIT);
         assert!(end < SAMPLE_LIMIT && may_be_cut(&long[..end]));

@@ -1,8 +1,7 @@
-//! Mails that the service sends, before they have words: what happened, and to
-//! whom it is told.
+//! Mails of the service as data: what happened, and the recipient.
 //!
-//! What belongs here: the facts of each kind of mail, as they wait in the store.
-//! What does not: texts, forms and delivery (`weir-mail`).
+//! What belongs here: the data of each kind of mail, as the outbox stores it. What does
+//! not: texts, layout and delivery (`weir-mail`).
 
 use std::fmt;
 
@@ -12,72 +11,72 @@ use crate::ids::{InviteId, UserId};
 use crate::invites::LinkToken;
 use crate::time::Timestamp;
 
-/// A mail to one person.
+/// A mail to one recipient.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mail {
-    /// The one address that it goes to. Of a mail to the owner of an account the
-    /// account decides, when the mail is sent.
+    /// The address of the recipient. For a mail to the user of a changed sign-in, the
+    /// current address of the user is read when the mail is sent.
     pub to: String,
-    /// What it tells.
+    /// The content.
     pub news: News,
 }
 
-/// What a mail tells.
+/// The content of a mail.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum News {
-    /// Somebody is invited to an organization.
+    /// An invite to an organization.
     Invited {
         /// The invite.
         invite: InviteId,
-        /// What opens its link, from the moment in which the mail is sent.
+        /// The token of its link, created when the mail is sent.
         #[serde(skip)]
         token: Option<LinkToken>,
         /// First name of the invited person; may be empty.
         first_name: String,
-        /// Who invites: first name.
+        /// First name of the inviter.
         inviter_name: String,
-        /// Who invites: address, for answers.
+        /// Mail address of the inviter, for replies.
         inviter_email: String,
         /// Name of the organization.
         organization: String,
-        /// Words of the inviter.
+        /// Message of the inviter.
         message: Option<String>,
-        /// When the link stops working.
+        /// When the link expires.
         expires_at: Timestamp,
     },
-    /// Somebody joined the organization of the reader.
+    /// A user joined the organization of the recipient.
     Joined {
-        /// Who joined: first name.
+        /// First name of the new member.
         member_name: String,
-        /// Who joined: address.
+        /// Mail address of the new member.
         member_email: String,
         /// Name of the organization.
         organization: String,
     },
-    /// A run of a batch export failed, after others that did not.
+    /// A run of a batch export failed after a successful one.
     ExportFailed {
-        /// Which export.
+        /// The export.
         export: ExportNamed,
-        /// The first instant of the run; none: from the beginning.
+        /// Start of the range of the run (inclusive); `None`: from the beginning.
         start: Option<Timestamp>,
-        /// The instant after its last one.
+        /// End of the range (exclusive).
         end: Timestamp,
-        /// What went wrong, in words for members.
+        /// The error, as a message for members.
         error: Option<String>,
     },
-    /// A batch export was paused because its runs failed over and over.
+    /// A batch export was paused because its runs failed repeatedly.
     ExportPaused {
-        /// Which export.
+        /// The export.
         export: ExportNamed,
-        /// How many of its newest runs failed.
+        /// Number of failed runs among its newest runs.
         failed: u32,
-        /// How many of its newest runs were looked at.
+        /// Number of newest runs that were checked.
         of: u32,
-        /// What went wrong last, in words for members.
+        /// The last error, as a message for members.
         error: Option<String>,
     },
-    /// A plugin was disabled in a project because it failed over and over.
+    /// A plugin was disabled in a project because it failed repeatedly.
     PluginDisabled {
         /// Name of the config, or of the plugin.
         plugin: String,
@@ -85,58 +84,57 @@ pub enum News {
         project: String,
         /// Name of the organization.
         organization: String,
-        /// What went wrong last, in words for members.
+        /// The last error, as a message for members.
         error: String,
     },
-    /// The owner of an account is to confirm an address.
+    /// A request to a user to confirm an address.
     ConfirmAddress {
-        /// The account.
+        /// The user.
         user: UserId,
-        /// What the mail carries from the moment in which it is sent.
+        /// The link, created when the mail is sent.
         #[serde(skip)]
         link: Option<OneTimeLink>,
     },
-    /// Somebody asked for a new password. Whether there is such an account is
-    /// looked at when the mail is sent: who asks is answered the same way.
+    /// A request for a new password. Whether the user exists is checked only when the
+    /// mail is sent, so that the answer to the request does not reveal it.
     ResetPassword {
-        /// The address that was entered, in the form in which addresses are
-        /// compared.
+        /// The entered mail address, in the form in which addresses are compared.
         account: String,
-        /// What the mail carries from the moment in which it is sent.
+        /// The link, created when the mail is sent.
         #[serde(skip)]
         link: Option<OneTimeLink>,
     },
-    /// What the owner of an account signs in with was changed.
+    /// Sign-in data of a user was changed.
     AccountChanged {
-        /// First name of the owner.
+        /// First name of the user.
         first_name: String,
-        /// What was changed.
+        /// The change.
         change: AccountChange,
-        /// When.
+        /// Time of the change.
         at: Timestamp,
     },
 }
 
-/// A change of what somebody signs in with, which its owner is told of.
+/// A change of sign-in data that the user is notified of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AccountChange {
-    /// The address is another one: the one before is told.
+    /// The mail address changed. The mail goes to the previous address.
     Address,
-    /// The password is another one.
+    /// The password changed.
     Password,
-    /// No second factor is asked for any more.
+    /// The second factor was switched off.
     SecondFactorOff,
-    /// The same, by whoever runs the instance.
+    /// The second factor was removed by the operator of the instance.
     SecondFactorTakenAway,
 }
 
-/// A batch export in the words that people have for it.
+/// A batch export, described with the names that users know.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExportNamed {
-    /// Its name.
+    /// Name of the export.
     pub name: String,
-    /// The kind of its destination, such as `S3`.
+    /// Type of its destination, such as `S3`.
     pub destination: String,
     /// Name of the project.
     pub project: String,
@@ -144,23 +142,23 @@ pub struct ExportNamed {
     pub organization: String,
 }
 
-/// A link that works once. It is made when its mail is sent, and is never part
-/// of what waits in the store.
+/// A link that works once. It is created when its mail is sent, and is never stored in
+/// the outbox.
 #[derive(Clone, PartialEq, Eq)]
 pub struct OneTimeLink {
-    /// The account.
+    /// The user.
     pub user: UserId,
-    /// First name of its owner.
+    /// First name of the user.
     pub first_name: String,
-    /// Whether nobody signs in to the account before its address is confirmed.
+    /// Whether sign-in is impossible until the address is confirmed.
     pub must_confirm: bool,
-    /// What makes the link work.
+    /// The secret token of the link.
     pub token: String,
-    /// When it stops working.
+    /// When the link expires.
     pub expires_at: Timestamp,
 }
 
-/// Without the token.
+/// Prints no token.
 impl fmt::Debug for OneTimeLink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OneTimeLink").field("user", &self.user).finish_non_exhaustive()
@@ -168,7 +166,7 @@ impl fmt::Debug for OneTimeLink {
 }
 
 impl News {
-    /// The invite that the mail is for; a mail whose invite is gone is not sent.
+    /// The invite that the mail is about. A mail of a deleted invite is not sent.
     #[must_use]
     pub fn invite(&self) -> Option<InviteId> {
         match self {

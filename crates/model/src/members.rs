@@ -1,5 +1,5 @@
-//! Members of organizations: the resource, what is asked of the list, and what
-//! may be changed (API-32).
+//! Members of organizations: the resource, the filter of the list, and the input
+//! (API-32).
 
 use serde::{Deserialize, Serialize};
 
@@ -8,21 +8,21 @@ use crate::organizations::Level;
 use crate::time::Timestamp;
 use crate::users::User;
 
-/// Longest text that members are searched for, in characters.
+/// Longest search text, in characters.
 pub const SEARCH_MAX: usize = 200;
-/// End of the addresses of accounts that are no persons: they are members of no
-/// list and no count.
+/// Suffix of the addresses of users that are not persons. Lists and counts of members
+/// omit them.
 pub const BOT_ADDRESSES: &str = "@posthogbot.user";
 
-/// A member as the API shows it.
+/// A member of an organization.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Member {
     /// Id of the membership; not used in paths.
     pub id: MembershipId,
-    /// The user. Paths name a member by its `uuid`.
+    /// The user. Paths identify a member by the `uuid` of the user.
     pub user: User,
-    /// 1 member, 8 administrator, 15 owner.
+    /// Level: 1 member, 8 administrator, 15 owner.
     pub level: Level,
     /// When the user joined.
     pub joined_at: Timestamp,
@@ -32,7 +32,7 @@ pub struct Member {
     pub is_2fa_enabled: bool,
     /// Whether a provider is linked.
     pub has_social_auth: bool,
-    /// When the user last signed in; null: not since that is noted.
+    /// Time of the last sign-in; null: none is recorded.
     pub last_login: Option<Timestamp>,
 }
 
@@ -46,39 +46,39 @@ pub struct MemberPatch {
 /// The order of a list of members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MemberOrder {
-    /// Who joined last comes first: `-joined_at`.
+    /// By time of joining, latest first: `-joined_at`.
     #[default]
     NewestFirst,
-    /// Who joined first comes first: `joined_at`.
+    /// By time of joining, earliest first: `joined_at`.
     OldestFirst,
 }
 
-/// Which members are wanted, and in which order.
+/// Filter and order of a list of members.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MemberQuery {
     /// Order of the list.
     pub order: MemberOrder,
-    /// Only the one with exactly this address.
+    /// Only the member with exactly this address.
     pub email: Option<String>,
-    /// Only those whose first name, last name or address contains this text.
+    /// Only members whose first name, last name or address contains this text.
     pub search: Option<String>,
-    /// Only those that changed after this time.
+    /// Only members that were changed after this time.
     pub updated_after: Option<Timestamp>,
 }
 
 impl MemberQuery {
-    /// Whether every member is wanted.
+    /// Whether the filter accepts every member.
     #[must_use]
     pub fn is_all(&self) -> bool {
         self.email.is_none() && self.search.is_none() && self.updated_after.is_none()
     }
 }
 
-/// The personal API keys of a member that reach the organization.
+/// The personal API keys of a member that have access to the organization.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct MemberKeys {
-    /// Whether there is any.
+    /// Whether there is at least one.
     pub has_keys: bool,
     /// Whether one was used within the last seven days.
     pub has_keys_active_last_week: bool,
@@ -90,8 +90,8 @@ pub struct MemberKeys {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct MemberKey {
-    /// Its label.
+    /// Name of the key.
     pub name: String,
-    /// When it was last used, to the hour.
+    /// Time of the last use, to the hour.
     pub last_used_at: Option<Timestamp>,
 }

@@ -17,11 +17,11 @@ pub const NAME_MAX: usize = 64;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "i64", into = "i64")]
 pub enum Level {
-    /// 1
+    /// Level 1.
     Member,
-    /// 8
+    /// Level 8.
     Administrator,
-    /// 15
+    /// Level 15.
     Owner,
 }
 
@@ -48,7 +48,7 @@ impl TryFrom<i64> for Level {
 }
 
 impl Level {
-    /// The word pages use.
+    /// The word in pages.
     #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
@@ -59,15 +59,15 @@ impl Level {
     }
 }
 
-/// An organization as the API shows it to one caller.
+/// An organization.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Organization {
-    /// Id.
+    /// Unique id of the organization.
     pub id: OrganizationId,
     /// Name, 1 to 64 characters.
     pub name: String,
-    /// Unique short name; never changes.
+    /// Unique short name; it cannot be changed.
     pub slug: String,
     /// When it was created.
     pub created_at: Timestamp,
@@ -75,16 +75,17 @@ pub struct Organization {
     pub updated_at: Timestamp,
     /// Level of the caller: 1, 8 or 15.
     pub membership_level: Level,
-    /// What it may do with plugins: 0 nothing, 3 configure them, 6 install its
-    /// own, 9 offer them to all organizations. 9 unless the operator says less.
+    /// What the organization may do with plugins: 0 nothing, 3 configure them, 6 install
+    /// plugins for itself, 9 offer its plugins to all organizations. 9 unless the
+    /// operator sets less.
     pub plugins_access_level: PluginsAccess,
-    /// Projects that the caller sees.
+    /// Projects that are visible to the caller.
     pub teams: Vec<ProjectBrief>,
     /// Feature keys, for older clients.
     pub available_features: Vec<String>,
     /// The same features with their limits.
     pub available_product_features: Vec<ProductFeature>,
-    /// Whether members get mail when somebody joins.
+    /// Whether members get a mail when a user joins.
     pub is_member_join_email_enabled: bool,
     /// JSON text, `{"instance_tag":"none"}`.
     pub metadata: String,
@@ -100,11 +101,11 @@ pub struct Organization {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ProductFeature {
-    /// The key that clients test.
+    /// The key that clients check.
     pub key: String,
-    /// A name for people.
+    /// Display name.
     pub name: String,
-    /// What it gives.
+    /// Description of the feature.
     pub description: Option<String>,
     /// Unit of the limit.
     pub unit: Option<String>,
@@ -116,22 +117,22 @@ pub struct ProductFeature {
     pub is_plan_default: bool,
 }
 
-/// Features that work here, for everyone: key and name (API-23). Clients
-/// gate on the key, so each has a test in `server/tests/api/organizations.rs`.
+/// Available features, the same for all organizations: key and name (API-23). Clients
+/// check the key, so each feature has a test in `server/tests/api/organizations.rs`.
 pub const FEATURES: &[(&str, &str)] = &[
     ("organizations_projects", "Projects"),
     ("group_analytics", "Group analytics"),
     ("data_pipelines", "Data pipelines"),
 ];
 
-/// A new organization, checked.
+/// A validated new organization.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OrganizationInput {
     /// Name, trimmed.
     pub name: String,
-    /// Mail members when somebody joins.
+    /// Whether members get a mail when a user joins.
     pub is_member_join_email_enabled: bool,
-    /// Members must use a second factor.
+    /// Whether members must use a second factor.
     pub enforce_2fa: bool,
 }
 
@@ -139,7 +140,7 @@ impl OrganizationInput {
     /// An organization with a name and the defaults.
     ///
     /// # Errors
-    /// What is wrong with the name, at `attr`.
+    /// The fault of the name, at `attr`.
     pub fn named(attr: &str, name: &str) -> Result<Self, FieldError> {
         Ok(Self {
             name: validate::text(attr, name, NAME_MAX)?,
@@ -160,8 +161,8 @@ pub struct OrganizationPatch {
     pub enforce_2fa: Patch<bool>,
 }
 
-/// The slug that a name suggests: ASCII letters, digits, `_` and single `-`,
-/// lower case, at most 48 characters, `org` when nothing is left.
+/// The slug for a name: ASCII letters, digits, `_` and single `-`, lower case, at most 48
+/// characters, `org` if nothing is left.
 ///
 /// `decomposed` is the name in Unicode form NFKD (the caller has the tables).
 #[must_use]

@@ -1,10 +1,9 @@
-//! Why an event was not stored, or was stored altered.
+//! Drop reasons, and warnings of events that were stored altered.
 //!
-//! What belongs here: the closed lists of reasons, each with its code, what it
-//! says to people, what to do about it, and where the manual explains it. The
-//! capture pipeline decides, everything else (live list, metrics labels,
-//! counters per project, pages) reads these tables.
-//! What does not: the decision itself, and counting.
+//! What belongs here: the closed lists of reasons, each with its code, a description, a
+//! remedy, and a heading of the manual. Capture decides; the live list, metric labels,
+//! counters per project and pages read these tables. What does not: the decision
+//! (`weir-capture`), and counting (`traffic`).
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,7 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::live::Outcome;
 use crate::traffic::Refusal;
 
-/// A code that names no reason and no warning of this version.
+/// A code that is neither a reason nor a warning of this version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownCode {
     /// The text that was read.
@@ -41,28 +40,28 @@ macro_rules! outcomes {
         }
 
         impl $name {
-            /// Every value, in the order in which they are shown.
+            /// Every value, in display order.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            /// The stable machine code, in snake case: metrics label and wire form.
+            /// The stable code, in snake case: metric label and wire form.
             #[must_use]
             pub const fn code(self) -> &'static str {
                 match self { $(Self::$variant => $code),+ }
             }
 
-            /// One sentence for people: what happened.
+            /// One sentence for users: what happened.
             #[must_use]
             pub const fn sentence(self) -> &'static str {
                 match self { $(Self::$variant => $sentence),+ }
             }
 
-            /// One sentence for people: what to do about it.
+            /// One sentence for users: what to do about it.
             #[must_use]
             pub const fn fix(self) -> &'static str {
                 match self { $(Self::$variant => $fix),+ }
             }
 
-            /// The heading of the manual that explains it, without `#`.
+            /// The anchor of its heading in the manual, without `#`.
             #[must_use]
             pub const fn anchor(self) -> &'static str {
                 match self { $(Self::$variant => $anchor),+ }
@@ -104,7 +103,7 @@ macro_rules! outcomes {
 }
 
 outcomes! {
-    /// Why an event was not stored although its request was answered with 200 (ING-31).
+    /// Why an event was not stored although its request was answered with 200.
     DropReason;
 
     MissingEventName = "missing_event_name", "missing-event-name",
@@ -170,8 +169,7 @@ outcomes! {
 }
 
 outcomes! {
-    /// What was altered, or not understood, on an event that was stored all the
-    /// same (ING-31).
+    /// What was altered or not understood in an event that was stored.
     Warning;
 
     EventNameCut = "event_name_cut", "event-name-cut",
@@ -245,20 +243,20 @@ outcomes! {
         "Read the error of the transformation; set its `on_failure` to `hold_then_drop` if such events must not be stored.";
 }
 
-/// What a code of either list, or of a refusal, says.
+/// The description of a code of either list, or of a refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Meaning {
-    /// What became of the events: dropped, accepted and altered, or rejected with
-    /// their request.
+    /// The outcome of the events: dropped, accepted and altered, or rejected with their
+    /// request.
     pub outcome: Outcome,
-    /// What happened, for people.
+    /// What happened, as a message for users.
     pub sentence: &'static str,
-    /// What to do about it, for people.
+    /// What to do about it, as a message for users.
     pub fix: &'static str,
 }
 
 impl Meaning {
-    /// What the code says; none when a newer version of the program wrote it.
+    /// The description of a code; `None` if a newer version of the program wrote it.
     #[must_use]
     pub fn of(code: &str) -> Option<Self> {
         let dropped = |reason: DropReason| Self {
@@ -322,8 +320,8 @@ mod tests {
         }
     }
 
-    /// What the live list and the API link to. Also the texts are compared, so
-    /// that the guide cannot say something else than the product.
+    /// The live list and the API link to the guide. The texts are compared too, so that
+    /// the guide and the product agree.
     #[test]
     fn the_guide_explains_every_row() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/dropped-events.md");
@@ -341,7 +339,7 @@ mod tests {
         }
     }
 
-    /// The anchor that readers of Markdown make of a heading.
+    /// The anchor that Markdown renderers make from a heading.
     fn anchor_of(heading: &str) -> String {
         let kept = |c: char| c.is_alphanumeric() || c == '-' || c == '_' || c == ' ';
         heading.trim().to_lowercase().replace(|c: char| !kept(c), "").replace(' ', "-")

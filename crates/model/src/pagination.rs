@@ -1,18 +1,18 @@
-//! Limit and offset, and the envelope of list answers (API-12).
+//! Limit and offset, and the envelope of lists (API-12).
 
 use serde::{Deserialize, Serialize};
 
-/// Results per page when the caller names no limit.
+/// Results per page if the caller sets no limit.
 pub const DEFAULT_LIMIT: u64 = 100;
-/// Largest page; a larger limit is lowered silently.
+/// Largest page size; a larger limit is reduced silently.
 pub const MAX_LIMIT: u64 = 1000;
 
-/// One page of a list.
+/// Limit and offset of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Page {
-    /// How many results at most, 1 to [`MAX_LIMIT`] for most lists.
+    /// Maximum number of results, 1 to [`MAX_LIMIT`] for most lists.
     pub limit: u64,
-    /// How many results to pass over.
+    /// Number of results to skip.
     pub offset: u64,
 }
 
@@ -23,13 +23,13 @@ impl Default for Page {
 }
 
 impl Page {
-    /// Reads the query texts leniently: what makes no sense is ignored.
+    /// Parses the query parameters leniently: invalid values are ignored.
     #[must_use]
     pub fn from_texts(limit: Option<&str>, offset: Option<&str>) -> Self {
         Self::within(DEFAULT_LIMIT, MAX_LIMIT, limit, offset)
     }
 
-    /// The same for a list whose pages have other sizes.
+    /// The same for a list with other default and maximum sizes.
     #[must_use]
     pub fn within(usual: u64, most: u64, limit: Option<&str>, offset: Option<&str>) -> Self {
         let number = |text: Option<&str>| text.and_then(|t| t.trim().parse::<u64>().ok());
@@ -39,29 +39,29 @@ impl Page {
         }
     }
 
-    /// The part of a complete list that this page shows.
+    /// The page as a part of a complete list.
     pub fn slice<T>(self, all: Vec<T>) -> Vec<T> {
         let skip = usize::try_from(self.offset).unwrap_or(usize::MAX);
         let take = usize::try_from(self.limit).unwrap_or(usize::MAX);
         all.into_iter().skip(skip).take(take).collect()
     }
 
-    /// The same, with the number of all.
+    /// The same, with the total number of results.
     pub fn of<T>(self, all: Vec<T>) -> Paged<T> {
         Paged { count: all.len() as u64, results: self.slice(all) }
     }
 }
 
-/// A page of results with the number of all.
+/// A page of results with the total number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Paged<T> {
-    /// How many results there are in all.
+    /// Total number of results.
     pub count: u64,
     /// The results of the page.
     pub results: Vec<T>,
 }
 
-/// The list answer of the management API.
+/// A page of a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Envelope<T> {
     /// Total number of results.

@@ -1,10 +1,11 @@
-//! What a caught panic says.
+//! The message of a caught panic.
 //!
-//! What belongs here: its message, for a log line. What does not: catching it.
+//! What belongs here: extracting the message for a log line. What does not: catching
+//! panics.
 
 use std::any::Any;
 
-/// The message of a panic; empty if it carries something else than a text.
+/// The message of a panic; empty if its payload is not a text.
 #[must_use]
 pub fn message(panic: &(dyn Any + Send)) -> String {
     panic

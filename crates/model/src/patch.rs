@@ -1,21 +1,21 @@
-//! A field of a partial update: left out, cleared with `null`, or set.
+//! A field of a partial update: missing, cleared with `null`, or set.
 
 use serde::{Deserialize, Deserializer};
 
-/// What a PATCH says about one field.
+/// The change of one field in a PATCH.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Patch<T> {
-    /// The key was not in the body.
+    /// The key is not in the body: the field keeps its value.
     #[default]
     Keep,
-    /// The key was there with `null`.
+    /// The key has the value `null`.
     Clear,
-    /// The key was there with a value.
+    /// The key has a value.
     Set(T),
 }
 
 impl<T> Patch<T> {
-    /// The new value, given the present one and what `null` stands for.
+    /// The new value, from the current one and the meaning of `null`.
     pub fn apply(self, present: T, cleared: T) -> T {
         match self {
             Self::Keep => present,
@@ -24,7 +24,7 @@ impl<T> Patch<T> {
         }
     }
 
-    /// The new value of a field that may be null, given the present one.
+    /// The new value of a nullable field, from the current one.
     pub fn over(self, present: Option<T>) -> Option<T> {
         match self {
             Self::Keep => present,
@@ -33,10 +33,10 @@ impl<T> Patch<T> {
         }
     }
 
-    /// The same with the value changed or checked.
+    /// Converts or validates the value.
     ///
     /// # Errors
-    /// What `change` says of the value.
+    /// The error of `change`.
     pub fn try_map<U, E>(self, change: impl FnOnce(T) -> Result<U, E>) -> Result<Patch<U>, E> {
         Ok(match self {
             Self::Keep => Patch::Keep,
@@ -45,7 +45,7 @@ impl<T> Patch<T> {
         })
     }
 
-    /// Whether the key was in the body.
+    /// Whether the field keeps its value.
     pub fn is_keep(&self) -> bool {
         matches!(self, Self::Keep)
     }

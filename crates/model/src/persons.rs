@@ -1,20 +1,20 @@
-//! Persons: whom events are about.
+//! Persons: the users that events are about.
 
 use crate::ids::PersonId;
 use crate::time::Timestamp;
 
-/// A person as events show it.
+/// A person, as shown with events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PersonRef {
-    /// Id.
+    /// Unique id of the person.
     pub id: PersonId,
-    /// Distinct ids that lead to this person, the main one first.
+    /// Distinct ids of the person, the main one first.
     pub distinct_ids: Vec<String>,
     /// JSON object text.
     pub properties: String,
-    /// When it was first seen.
+    /// Time of the first event of the person.
     pub created_at: Timestamp,
-    /// Whether an identifying event named it.
+    /// Whether an identifying event was received for the person.
     pub is_identified: bool,
 }
 
@@ -26,23 +26,24 @@ impl PersonRef {
     }
 }
 
-/// Which persons are asked for.
+/// A filter for persons.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PersonQuery {
-    /// How many at most.
+    /// Maximum number of persons.
     pub limit: u64,
-    /// How many to pass over.
+    /// Number of persons to skip.
     pub offset: u64,
-    /// The first id to look at.
+    /// Start at this id (inclusive).
     pub after: Option<PersonId>,
-    /// The person that this distinct id leads to.
+    /// Only the person of this distinct id.
     pub distinct_id: Option<String>,
-    /// Text within a distinct id, a name or an e-mail address; or a property with its
-    /// value, as `plan = pro`.
+    /// Text within a distinct id, a name or a mail address; or a property and its value,
+    /// as `plan = pro`.
     pub search: Option<String>,
 }
 
-/// Distinct ids that programs send for want of one, in any case of letters (ING-51).
+/// Placeholder values that programs send as distinct id by mistake, ignoring case
+/// (ING-51).
 const PLACEHOLDERS: [&str; 11] = [
     "anonymous",
     "guest",
@@ -57,11 +58,11 @@ const PLACEHOLDERS: [&str; 11] = [
     "",
 ];
 
-/// The same, in this spelling only.
+/// Placeholder values that are case-sensitive.
 const EXACT_PLACEHOLDERS: [&str; 6] = ["[object Object]", "NaN", "None", "none", "null", "0"];
 
-/// Whether a distinct id stands for no single person, also within quotes: it is
-/// good for events and of no use for merging.
+/// Whether a distinct id is a placeholder, also within quotes. Events with it are stored,
+/// but it never merges persons.
 #[must_use]
 pub fn is_placeholder(distinct_id: &str) -> bool {
     let bare = distinct_id.trim();

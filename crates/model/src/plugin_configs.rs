@@ -1,9 +1,7 @@
-//! Transformation configs of projects: the resource and what may be entered
-//! (PLG-13, PLG-16).
+//! Transformation configs of projects: the resource and its input (PLG-13, PLG-16).
 //!
-//! What belongs here: types, limits and checks that need nothing but the value.
-//! What does not: plugin records (`plugins`), sealing and who may do what
-//! (`weir-service`).
+//! What belongs here: types, limits and checks that need only the value. What does not:
+//! plugin records (`plugins`), sealing and permissions (`weir-service`).
 
 mod dry;
 mod fault;
@@ -32,44 +30,44 @@ use crate::time::Timestamp;
 pub const NAME_MAX: usize = 400;
 /// Longest description, in characters.
 pub const DESCRIPTION_MAX: usize = 1000;
-/// Least and most of `order`.
+/// Minimum and maximum of `order`.
 pub const ORDER: (i64, i64) = (i32::MIN as i64, i32::MAX as i64);
-/// Configs of one project that may be enabled.
+/// Maximum enabled configs of a project.
 pub const ENABLED_MAX: usize = 20;
-/// Configs of one project, hidden ones too.
+/// Maximum configs of a project, including hidden ones.
 pub const CONFIGS_MAX: usize = 1000;
-/// Attachments of one config.
+/// Maximum attachments of a config.
 pub const ATTACHMENTS_MAX: usize = 20;
 /// Largest attachment, in bytes.
 pub const ATTACHMENT_MAX: usize = 256 << 10;
 /// Longest file name and media type of an attachment, in characters.
 pub const FILE_NAME_MAX: usize = 200;
-/// Jobs of one config that may wait.
+/// Maximum pending jobs of a config.
 pub const JOBS_MAX: usize = 100;
 /// Longest name of a job, in characters.
 pub const JOB_MAX: usize = 200;
-/// What stands in the place of a secret that is set. Sent back, it keeps it.
+/// Placeholder for a secret that is set. Sending it back keeps the secret.
 pub const SECRET: &str = "(secret)";
-/// The media type of an attachment that came without one.
+/// The default media type of an attachment.
 pub const ANY_MEDIA: &str = "application/octet-stream";
 
-/// A value that clients of the protocol expect as a text: its JSON.
+/// A value that clients of the protocol expect as JSON text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Texted<T> {
     /// Its JSON text.
     Text(String),
-    /// The value itself.
+    /// The value.
     Value(T),
 }
 
 impl<T: Serialize> Texted<T> {
-    /// The same as a text.
+    /// The same value as JSON text.
     #[must_use]
     pub fn text(self) -> Self {
         match self {
             Self::Text(text) => Self::Text(text),
-            // Ours all have a JSON form.
+            // All types that are used here can be serialized to JSON.
             Self::Value(value) => {
                 Self::Text(serde_json::to_string(&value).unwrap_or_else(|_| "null".to_owned()))
             }
@@ -77,67 +75,67 @@ impl<T: Serialize> Texted<T> {
     }
 }
 
-/// A transformation config as the API shows it.
+/// A transformation config.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct PluginConfig {
-    /// Id.
+    /// Unique id of the config.
     pub id: PluginConfigId,
-    /// The plugin that it configures. Never changes.
+    /// The plugin that it configures. It cannot be changed.
     pub plugin: PluginId,
-    /// Everything else.
+    /// All other fields.
     #[serde(flatten)]
     pub fields: PluginConfigFields,
-    /// When it was created.
+    /// Time of creation.
     pub created_at: Timestamp,
-    /// When it was last changed.
+    /// Time of the last change.
     pub updated_at: Timestamp,
 }
 
-/// What can be told of a config that is not there, too.
+/// Fields of a config that also exist if there is no config.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct PluginConfigFields {
-    /// Whether it is to be run. At most 20 of a project may be.
+    /// Whether it runs. At most 20 configs of a project can be enabled.
     pub enabled: bool,
-    /// Where it stands among the others of its project: lower ones come first,
-    /// of equal ones that of the older plugin.
+    /// Position among the configs of its project: lower numbers first, then the older
+    /// plugin first.
     #[cfg_attr(feature = "schema", schema(value_type = i32))]
     pub order: i64,
-    /// The values of the plugin's settings as JSON text; with `expand=object` an
-    /// object. Secrets that are set read `(secret)`, attachments have `uid`,
-    /// `saved`, `size`, `name` and `type`.
+    /// The values of the plugin's settings as JSON text; with `expand=object` an object.
+    /// A secret that is set has the value `(secret)`. An attachment has `uid`, `saved`,
+    /// `size`, `name` and `type`.
     #[cfg_attr(feature = "schema", schema(value_type = String, example = "{}"))]
     pub config: Texted<Map<String, Value>>,
-    /// What went wrong last, since the config was last changed; with `expand=object`
-    /// an object of it as `message`, of its `time`, and of the `event` that it came
-    /// of, which is null where it came of none, and a text where it is long.
+    /// The last error since the config was changed. With `expand=object` it is an object
+    /// with `message`, `time` and `event`: the event that caused it, as text if it is
+    /// long, or null if no event caused it.
     #[cfg_attr(feature = "schema", schema(value_type = Option<String>))]
     pub error: Option<ConfigError>,
     /// The project.
     pub team_id: ProjectId,
-    /// The plugin's record as JSON text; with `expand=object` an object; null in
-    /// lists, and of a hidden config whose plugin the organization does not see.
+    /// The plugin record as JSON text; with `expand=object` an object. Null in lists, and
+    /// for a hidden config whose plugin is not visible to the organization.
     #[cfg_attr(feature = "schema", schema(value_type = Option<String>))]
     pub plugin_info: Option<Texted<Box<Plugin>>>,
-    /// The part of the events of the last 24 hours that it went well with, from 0
-    /// to 1; null: there were none.
+    /// The fraction of successful events of the last 24 hours, from 0 to 1; null: there
+    /// were none.
     #[cfg_attr(feature = "schema", schema(value_type = Option<String>))]
     pub delivery_rate_24h: Option<Texted<f64>>,
-    /// Name, for people: the plugin's where it has none of its own.
+    /// Display name; by default that of the plugin.
     pub name: Option<String>,
-    /// What it does, for people: likewise.
+    /// Description for users; by default that of the plugin.
     pub description: Option<String>,
-    /// Whether it is hidden from the list. It can be brought back.
+    /// Whether it is hidden from the list. It can be restored.
     pub deleted: bool,
-    /// What becomes of events for which it cannot be run. Steps of the catalogue that
-    /// protect data hold and then drop them unless something else is asked for, all
-    /// others store them unchanged.
+    /// What happens to events if the config cannot run. By default, catalogue plugins
+    /// that protect data hold events and then drop them, and all others store events
+    /// unchanged.
     pub on_failure: OnFailure,
 }
 
 impl PluginConfigFields {
-    /// Those of no config.
+    /// The fields if there is no config.
     #[must_use]
     pub fn none(project: ProjectId) -> Self {
         Self {
@@ -155,7 +153,7 @@ impl PluginConfigFields {
         }
     }
 
-    /// The same with texts in the places of objects and numbers.
+    /// Converts objects and numbers to texts.
     #[must_use]
     pub fn texts(self) -> Self {
         Self {
@@ -169,14 +167,14 @@ impl PluginConfigFields {
 }
 
 impl PluginConfig {
-    /// The same with texts in the places of objects and numbers.
+    /// Converts objects and numbers to texts.
     #[must_use]
     pub fn texts(self) -> Self {
         Self { fields: self.fields.texts(), ..self }
     }
 }
 
-/// A config with the code of its plugin's page.
+/// A config with the page code of its plugin.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct PluginConfigFrontend {
@@ -187,27 +185,27 @@ pub struct PluginConfigFrontend {
     pub frontend: String,
 }
 
-/// The configs of a project in a new order: the first one, and all of them.
+/// The configs of a project in a new order: the fields of the first one, and all configs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct PluginConfigOrder {
-    /// Id of the first one; null: there is none.
+    /// Id of the first config; null: there is none.
     pub id: Option<PluginConfigId>,
-    /// Its plugin.
+    /// Plugin of the first config.
     pub plugin: Option<PluginId>,
-    /// Everything else of it.
+    /// All other fields of the first config.
     #[serde(flatten)]
     pub fields: PluginConfigFields,
-    /// When it was created.
+    /// Time of creation of the first config.
     pub created_at: Option<Timestamp>,
-    /// When it was last changed.
+    /// Time of the last change of the first config.
     pub updated_at: Option<Timestamp>,
     /// All configs of the project, in order.
     pub results: Vec<PluginConfig>,
 }
 
 impl PluginConfigOrder {
-    /// The answer about these configs of a project.
+    /// The answer with these configs of a project.
     #[must_use]
     pub fn of(project: ProjectId, results: Vec<PluginConfig>) -> Self {
         let first = results.first();
@@ -222,7 +220,7 @@ impl PluginConfigOrder {
         }
     }
 
-    /// The same with texts in the places of objects and numbers.
+    /// Converts objects and numbers to texts.
     #[must_use]
     pub fn texts(self) -> Self {
         let results = self.results.into_iter().map(PluginConfig::texts).collect();
@@ -230,20 +228,20 @@ impl PluginConfigOrder {
     }
 }
 
-/// A file that was sent to be attached.
+/// A file that was sent as an attachment.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SentAttachment {
-    /// The setting that it is to be the value of.
+    /// The setting that it is the value of.
     pub key: String,
     /// Name of the file.
     pub name: String,
     /// Media type.
     pub media_type: String,
-    /// What is in it.
+    /// The content.
     pub contents: Vec<u8>,
 }
 
-/// Without the contents, which may be a key.
+/// Prints no content, which may be a key.
 impl fmt::Debug for SentAttachment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SentAttachment")
@@ -253,25 +251,25 @@ impl fmt::Debug for SentAttachment {
     }
 }
 
-/// A new config, checked as far as it can be by itself.
+/// Input for a new config, checked as far as possible without other data.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PluginConfigInput {
     /// The plugin.
     pub plugin: PluginId,
-    /// Where it is to stand.
+    /// Position among the configs of the project.
     pub order: i64,
-    /// The other fields; its `order` says nothing.
+    /// The other fields; its `order` is ignored.
     pub rest: PluginConfigPatch,
 }
 
 /// Changes of a config.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PluginConfigPatch {
-    /// The plugin, which cannot become another one.
+    /// The plugin. It cannot be changed to another one.
     pub plugin: Option<PluginId>,
-    /// Whether it is to be run.
+    /// Whether it runs.
     pub enabled: Patch<bool>,
-    /// Where it is to stand.
+    /// New position.
     pub order: Patch<i64>,
     /// The values of its settings, not yet checked.
     pub config: Option<SentConfig>,
@@ -281,45 +279,44 @@ pub struct PluginConfigPatch {
     pub description: Patch<String>,
     /// Whether it is hidden from the list.
     pub deleted: Patch<bool>,
-    /// What becomes of events for which it cannot be run; clearing leaves it to the
-    /// plugin.
+    /// What happens to events if the config cannot run. Clearing it restores the default
+    /// of the plugin.
     pub on_failure: Patch<OnFailure>,
-    /// Files to be attached.
+    /// New attachments.
     pub add_attachments: Vec<SentAttachment>,
-    /// Settings whose attachments are to be removed.
+    /// Settings whose attachments are removed.
     pub remove_attachments: Vec<String>,
 }
 
 /// A new order of the configs of a project.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RearrangeInput {
-    /// New places by config.
+    /// New positions by config.
     pub orders: Vec<(PluginConfigId, i64)>,
-    /// A new place for one config.
+    /// A new position for one config.
     pub single: Option<SingleMove>,
 }
 
-/// A new place for one config, as a client names it that knows the fields of a config
-/// only.
+/// A new position for one config, described with fields of a config.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SingleMove {
     /// Its plugin.
     pub plugin: PluginId,
-    /// Where it is to stand.
+    /// New position.
     pub order: i64,
-    /// Which config of the plugin, where there are several.
+    /// The config, if the plugin has several.
     pub id: Option<PluginConfigId>,
-    /// The same by the name that people see.
+    /// The display name of the config, if the plugin has several.
     pub name: Option<String>,
 }
 
 /// A job of a plugin.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct JobInput {
-    /// Its name.
+    /// Name of the job.
     pub kind: String,
-    /// What it gets.
+    /// Input of the job.
     pub payload: Map<String, Value>,
-    /// What is to be done with it.
+    /// The operation, such as starting the job.
     pub operation: String,
 }

@@ -1,8 +1,7 @@
-//! Plugin records: the resource, its groups and what may be entered (PLG-1).
+//! Plugin records: the resource, its groups and its input (PLG-1).
 //!
-//! What belongs here: types, limits and checks that need nothing but the value.
-//! What does not: who may do what (`weir-service`), and values for a
-//! `config_schema` (`plugin_configs`).
+//! What belongs here: types, limits and checks that need only the value. What does not:
+//! permissions (`weir-service`), and values for a `config_schema` (`plugin_configs`).
 
 pub mod address;
 pub mod overview;
@@ -32,13 +31,13 @@ pub const TAG_MAX: usize = 200;
 pub const OBJECT_MAX: usize = 65_536;
 /// Longest name of a source file, in characters.
 pub const FILE_NAME_MAX: usize = 200;
-/// Most source files of a plugin.
+/// Maximum source files of a plugin.
 pub const FILES_MAX: usize = 50;
-/// Most bytes of all source files of a plugin.
+/// Maximum bytes of all source files of a plugin.
 pub const SOURCE_MAX: usize = 512 << 10;
-/// Largest packed archive, in bytes.
+/// Largest compressed archive, in bytes.
 pub const ARCHIVE_MAX: usize = 5 << 20;
-/// The source file that says what a plugin is.
+/// The source file with the manifest of a plugin.
 pub const MANIFEST: &str = "plugin.json";
 /// The source file of a page in the app.
 pub const FRONTEND: &str = "frontend.tsx";
@@ -79,27 +78,27 @@ types! {
     Local => "local",
     /// A repository or a package.
     Custom => "custom",
-    /// The same, chosen from the catalogue.
+    /// A repository or a package, chosen from the catalogue.
     Repository => "repository",
-    /// Files that are edited here.
+    /// Files that are edited in Weir.
     Source => "source",
     /// Shipped with the service.
     Inline => "inline",
 }
 
-/// A place of the API that shows a part of the plugins (PLG-6).
+/// A group of plugins with separate API routes (PLG-6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Group {
-    /// What delivers events.
+    /// Plugins that deliver events.
     Destinations,
-    /// What shows pages in the app.
+    /// Plugins with pages in the app.
     FrontendApps,
-    /// What fetches events.
+    /// Plugins that fetch events.
     ImportApps,
 }
 
 impl Group {
-    /// All of them.
+    /// All values.
     pub const ALL: [Self; 3] = [Self::Destinations, Self::FrontendApps, Self::ImportApps];
 
     /// The word in paths.
@@ -118,7 +117,7 @@ impl Group {
         Self::ALL.into_iter().find(|group| group.text() == text)
     }
 
-    /// Whether a plugin that can do this belongs here.
+    /// Whether a plugin with these capabilities belongs to the group.
     #[must_use]
     pub fn holds(self, capabilities: Option<&Map<String, Value>>) -> bool {
         let delivers =
@@ -138,26 +137,26 @@ impl Group {
     }
 }
 
-/// A list of plugins in the app: those of a group, or those that change events. The
-/// API has no group for the latter: it shows them in the one they were made through.
+/// A list of plugins in the app: those of a group, or transformations. The API has no
+/// group for transformations: it shows them in the group through which they were created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Shelf {
-    /// What delivers events.
+    /// Plugins that deliver events.
     Destinations,
-    /// What shows pages in the app, or runs on visited ones.
+    /// Plugins with pages in the app, or with code for visited pages.
     FrontendApps,
-    /// What fetches events.
+    /// Plugins that fetch events.
     ImportApps,
-    /// What changes events before they are stored.
+    /// Plugins that change events before they are stored.
     Transformations,
 }
 
 impl Shelf {
-    /// All of them.
+    /// All values.
     pub const ALL: [Self; 4] =
         [Self::Destinations, Self::FrontendApps, Self::ImportApps, Self::Transformations];
 
-    /// The word in addresses of pages.
+    /// The word in paths of pages.
     #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
@@ -174,7 +173,7 @@ impl Shelf {
         Self::ALL.into_iter().find(|shelf| shelf.text() == text)
     }
 
-    /// The group of the API that new plugins of the list are made through.
+    /// The group of the API through which new plugins of the list are created.
     #[must_use]
     pub const fn group(self) -> Group {
         match self {
@@ -184,8 +183,8 @@ impl Shelf {
         }
     }
 
-    /// Whether the list shows a plugin that its group shows and that can do this:
-    /// what only changes events is on its own list.
+    /// Whether the list shows a plugin of its group with these capabilities. A plugin
+    /// that only transforms events is in its separate list.
     #[must_use]
     pub fn shows(self, capabilities: Option<&Map<String, Value>>) -> bool {
         match self {
@@ -198,30 +197,30 @@ impl Shelf {
 }
 
 /// Whether a plugin changes events before they are stored, as far as its code was
-/// looked at.
+/// inspected.
 #[must_use]
 pub fn transforms(capabilities: Option<&Map<String, Value>>) -> bool {
     has_method(capabilities, "processEvent") || has_method(capabilities, "processEventBatch")
 }
 
-/// Whether a plugin has this method, as far as its code was looked at.
+/// Whether a plugin has this method, as far as its code was inspected.
 #[must_use]
 pub fn has_method(capabilities: Option<&Map<String, Value>>, name: &str) -> bool {
     let methods = capabilities.and_then(|all| all.get("methods")).and_then(Value::as_array);
     methods.is_some_and(|methods| methods.iter().any(|method| method == name))
 }
 
-/// What an organization may do with plugins (PLG-4). Higher includes lower.
+/// What an organization may do with plugins. Higher includes lower.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "i64", into = "i64")]
 pub enum PluginsAccess {
-    /// 0: nothing, not even see them.
+    /// 0: nothing; plugins are not visible.
     None,
-    /// 3: see them, and configure those that are visible.
+    /// 3: see plugins, and configure the visible ones.
     Config,
-    /// 6: install, change, upgrade and delete its own.
+    /// 6: install, change, upgrade and delete plugins for itself.
     Install,
-    /// 9: offer its own to all organizations.
+    /// 9: offer its plugins to all organizations.
     Root,
 }
 
@@ -249,38 +248,38 @@ impl TryFrom<i64> for PluginsAccess {
     }
 }
 
-/// A plugin record as the API shows it.
+/// A plugin record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Plugin {
-    /// Id.
+    /// Unique id of the plugin.
     pub id: PluginId,
-    /// Everything else.
+    /// All other fields.
     #[serde(flatten)]
     pub fields: PluginFields,
 }
 
-/// Of a plugin record everything but its id.
+/// The fields of a plugin record without its id.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct PluginFields {
     /// Where its code comes from: `local`, `custom`, `repository`, `source`,
     /// `inline` or null.
     pub plugin_type: Option<PluginType>,
-    /// Name, for people.
+    /// Display name.
     pub name: Option<String>,
-    /// What it does, for people.
+    /// Description for users.
     pub description: Option<String>,
     /// The repository or package of its code, without a token.
     pub url: Option<String>,
     /// Address of its icon.
     pub icon: Option<String>,
-    /// What can be configured: from the key of a setting to what it may be.
+    /// The settings of the plugin: from the key of a setting to its type and rules.
     #[cfg_attr(feature = "schema", schema(value_type = Option<Object>))]
     pub config_schema: Option<Map<String, Value>>,
     /// The version of its code: a commit, a tag or a number.
     pub tag: Option<String>,
-    /// The newest version that is known of.
+    /// The newest known version.
     pub latest_tag: Option<String>,
     /// Whether all organizations of the instance may use it.
     pub is_global: bool,
@@ -288,26 +287,25 @@ pub struct PluginFields {
     pub organization_id: Option<OrganizationId>,
     /// The name of that organization.
     pub organization_name: Option<String>,
-    /// What its code can do: `methods`, `scheduled_tasks` and `jobs`, each a list
-    /// of names; empty until the code was looked at.
+    /// Capabilities of its code: `methods`, `scheduled_tasks` and `jobs`, each a list of
+    /// names; empty until the code was inspected.
     #[cfg_attr(feature = "schema", schema(value_type = Option<Object>))]
     pub capabilities: Option<Map<String, Value>>,
     /// Its metrics: from a name to `sum`, `max` or `min`.
     #[cfg_attr(feature = "schema", schema(value_type = Option<Object>))]
     pub metrics: Option<Map<String, Value>>,
-    /// Jobs that can be started by hand: from a name to `payload`.
+    /// Jobs that can be started manually: from a name to `payload`.
     #[cfg_attr(feature = "schema", schema(value_type = Option<Object>))]
     pub public_jobs: Option<Map<String, Value>>,
 }
 
-/// The part of an answer about many plugins that has the form of one record:
-/// everything null where there is none to show.
+/// One record in an answer about many plugins: all fields are null if there is none.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct PluginShape {
-    /// Id of the plugin that is shown; null: there is none.
+    /// Id of the plugin; null: there is none.
     pub id: Option<PluginId>,
-    /// Everything else of it.
+    /// All other fields.
     #[serde(flatten)]
     pub fields: PluginFields,
 }
@@ -321,8 +319,7 @@ impl From<Option<Plugin>> for PluginShape {
     }
 }
 
-/// The fields of a plugin that may be sent. A new plugin keeps nothing: what is
-/// left out gets its default.
+/// Input fields of a plugin. For a new plugin, missing fields get their defaults.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PluginPatch {
     /// Where its code comes from.
@@ -333,26 +330,26 @@ pub struct PluginPatch {
     pub description: Patch<String>,
     /// Address of its icon.
     pub icon: Patch<String>,
-    /// What can be configured.
+    /// The settings of the plugin.
     pub config_schema: Patch<Map<String, Value>>,
     /// The version of its code.
     pub tag: Patch<String>,
     /// Whether all organizations may use it.
     pub is_global: Patch<bool>,
-    /// What its code can do.
+    /// Capabilities of its code.
     pub capabilities: Patch<Map<String, Value>>,
     /// Its metrics.
     pub metrics: Patch<Map<String, Value>>,
-    /// Jobs that can be started by hand.
+    /// Jobs that can be started manually.
     pub public_jobs: Patch<Map<String, Value>>,
 }
 
-/// A new plugin, checked as far as it can be by itself.
+/// Input for a new plugin, checked as far as possible without other data.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PluginInput {
-    /// Where its code comes from, if it is not edited here.
+    /// Where its code comes from, unless it is edited in Weir.
     pub url: Option<address::Place>,
-    /// Its code in an archive.
+    /// An archive with its code.
     pub archive: Option<SentArchive>,
     /// Its other fields.
     pub fields: PluginPatch,
@@ -362,21 +359,21 @@ pub struct PluginInput {
 #[derive(Clone, PartialEq, Eq)]
 pub struct SentArchive(pub Vec<u8>);
 
-/// Without the contents, which are long.
+/// Prints no content, which is long.
 impl fmt::Debug for SentArchive {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("SentArchive").field(&self.0.len()).finish()
     }
 }
 
-/// A change of source files: from the name of a file to its text, or to nothing
-/// when it is to be removed.
+/// A change of source files: from the name of a file to its text, or to `None` to remove
+/// it.
 pub type SourceChange = Vec<(String, Option<String>)>;
 
-/// A free object of a plugin.
+/// Checks a free-form object of a plugin.
 ///
 /// # Errors
-/// `max_length` at `attr` when its JSON text is too long.
+/// `max_length` at `attr` if its JSON text is too long.
 pub fn object(attr: &str, object: Map<String, Value>) -> Result<Map<String, Value>, FieldError> {
     let length = serde_json::to_string(&object).map_or(usize::MAX, |text| text.len());
     if length > OBJECT_MAX {
@@ -432,7 +429,7 @@ mod tests {
             shelves(json!({"methods": ["processEvent", "onEvent"]})),
             ["destinations", "transformations"]
         );
-        // What cannot be placed is where it was made.
+        // A plugin without capabilities is shown in the group where it was created.
         assert_eq!(shelves(json!({})), ["destinations", "frontend-apps", "import-apps"]);
         for shelf in Shelf::ALL {
             assert_eq!(Shelf::of(shelf.text()), Some(shelf));

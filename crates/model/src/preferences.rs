@@ -1,16 +1,16 @@
-//! How a person wants the pages to be: zone of times, form of numbers, keys.
+//! Preferences of a user for pages: time zone, number format, keyboard shortcuts.
 //!
-//! What belongs here: the choices and their words. What does not: the theme,
-//! which is part of the account (`users`); how pages follow them.
+//! What belongs here: the choices and their words. What does not: the theme, which is a
+//! field of the user (`users`), and applying preferences in pages (the app).
 
 use serde::{Deserialize, Serialize};
 
-/// What one person chose, or the beginning.
+/// The preferences of one user, or the defaults.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Preferences {
-    /// In which zone times are shown.
+    /// The zone in which times are shown.
     pub zone: Zone,
-    /// How numbers are written.
+    /// The number format.
     pub numbers: NumberFormat,
     /// Whether single keys are shortcuts.
     pub shortcuts: bool,
@@ -22,13 +22,13 @@ impl Default for Preferences {
     }
 }
 
-/// A zone for times.
+/// A time zone.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Zone {
-    /// The one of the browser.
+    /// The zone of the browser.
     #[default]
     Browser,
-    /// The one of this IANA name; `UTC` too.
+    /// The zone with this IANA name; `UTC` too.
     Named(String),
 }
 
@@ -45,7 +45,7 @@ impl Zone {
         }
     }
 
-    /// The zone of a word. Whether a name is known is for others to check.
+    /// The zone of a word. It does not check whether the name is known.
     #[must_use]
     pub fn from_word(word: &str) -> Self {
         match word {
@@ -54,7 +54,7 @@ impl Zone {
         }
     }
 
-    /// Its name, unless it is the one of the browser.
+    /// Its name, unless it is the zone of the browser.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
         match self {
@@ -64,7 +64,7 @@ impl Zone {
     }
 }
 
-/// How numbers are written.
+/// A number format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum NumberFormat {
     /// 1,234.5
@@ -77,7 +77,7 @@ pub enum NumberFormat {
 }
 
 impl NumberFormat {
-    /// All forms, in the order in which they are offered.
+    /// All formats, in display order.
     pub const ALL: [Self; 3] = [Self::Comma, Self::Point, Self::Space];
 
     /// The word in forms and in the store.
@@ -90,13 +90,13 @@ impl NumberFormat {
         }
     }
 
-    /// The form of a word.
+    /// The format of a word.
     #[must_use]
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|form| form.word() == word)
     }
 
-    /// A number in this form.
+    /// A number in this format.
     #[must_use]
     pub const fn example(self) -> &'static str {
         match self {
@@ -106,18 +106,18 @@ impl NumberFormat {
         }
     }
 
-    /// What stands between groups of three digits.
+    /// The separator between groups of three digits.
     #[must_use]
     pub const fn group(self) -> char {
         match self {
             Self::Comma => ',',
             Self::Point => '.',
-            // A number is not broken at the end of a line.
+            // A non-breaking space, so that a number is not split at the end of a line.
             Self::Space => '\u{a0}',
         }
     }
 
-    /// What stands before the decimals.
+    /// The decimal separator.
     #[must_use]
     pub const fn decimal(self) -> char {
         match self {

@@ -14,7 +14,7 @@ use crate::time::Timestamp;
 pub const NAME_MAX: usize = 200;
 /// Longest description, in characters.
 pub const DESCRIPTION_MAX: usize = 1000;
-/// Most addresses of sites, and most properties shown as a name.
+/// Maximum URLs of sites, and maximum properties that are shown as a name.
 pub const LIST_MAX: usize = 100;
 /// Longest item of a list, in characters.
 pub const ITEM_MAX: usize = 2000;
@@ -27,11 +27,11 @@ pub const DEFAULT_NAME: &str = "Default project";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ProjectBrief {
-    /// Id; used in paths.
+    /// Unique id, used in paths.
     pub id: ProjectId,
-    /// The same project as a UUID.
+    /// Another unique id of the project, a UUID.
     pub uuid: Uuid,
-    /// The organization it belongs to.
+    /// The organization that the project belongs to.
     pub organization: OrganizationId,
     /// Project API key: public, write only.
     pub api_token: String,
@@ -41,7 +41,7 @@ pub struct ProjectBrief {
     pub completed_snippet_onboarding: bool,
     /// Always null.
     pub has_completed_onboarding_for: Option<bool>,
-    /// Whether an event was ever stored.
+    /// Whether an event has been stored.
     pub ingested_event: bool,
     /// Always false.
     pub is_demo: bool,
@@ -51,18 +51,18 @@ pub struct ProjectBrief {
     pub access_control: bool,
 }
 
-/// The full form: retrieve, create and update.
+/// The full form of a project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Project {
-    /// The short form.
+    /// The fields of the short form.
     #[serde(flatten)]
     pub brief: ProjectBrief,
     /// Equals `id`.
     pub project_id: ProjectId,
-    /// When it was created.
+    /// Time of creation.
     pub created_at: Timestamp,
-    /// When it was last changed.
+    /// Time of the last change.
     pub updated_at: Timestamp,
     /// Level of the caller in the organization.
     pub effective_membership_level: Option<Level>,
@@ -70,18 +70,17 @@ pub struct Project {
     pub has_group_types: bool,
     /// Group types, in order of their index.
     pub group_types: Vec<String>,
-    /// Addresses of the sites that send events.
+    /// URLs of the sites that send events.
     pub app_urls: Vec<String>,
-    /// Whether client addresses are left out of events.
+    /// Whether IP addresses of clients are removed from events.
     pub anonymize_ips: bool,
-    /// Whether persons are left out: events count as if they carried
-    /// `$process_person_profile: false`.
+    /// Whether events create no persons, as if they had `$process_person_profile: false`.
     pub person_processing_opt_out: bool,
     /// Always empty.
     pub test_account_filters: Vec<String>,
     /// Always `["data-attr"]`.
     pub data_attributes: Vec<String>,
-    /// Person properties shown as a person's name; null: the usual ones.
+    /// Person properties that are shown as the name of a person; null: the default ones.
     pub person_display_name_properties: Option<Vec<String>>,
     /// Always false.
     pub session_recording_opt_in: bool,
@@ -97,11 +96,12 @@ pub struct Project {
     pub surveys_opt_in: Option<bool>,
     /// Always null.
     pub heatmaps_opt_in: Option<bool>,
-    /// A description for people.
+    /// A description for users.
     pub product_description: Option<String>,
-    /// Secret project key; null when there is none, and for who may not rotate it.
+    /// Secret project key; null if there is none, or if the caller may not rotate it.
     pub secret_api_token: Option<String>,
-    /// The secret project key before that, which still works; null likewise.
+    /// The previous secret project key, which is still valid; null like
+    /// `secret_api_token`.
     pub secret_api_token_backup: Option<String>,
     /// Always empty.
     pub default_modifiers: serde_object::Empty,
@@ -119,12 +119,12 @@ pub mod serde_object {
     pub struct Empty {}
 }
 
-/// The secret keys of a project. Their `Debug` shows nothing of them.
+/// The secret keys of a project. Their `Debug` does not show them.
 #[derive(Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ProjectSecrets {
-    /// The present key.
+    /// The current key.
     pub primary: Option<String>,
-    /// The one before it, until it is deleted.
+    /// The previous key, until it is deleted.
     pub backup: Option<String>,
 }
 
@@ -134,8 +134,8 @@ impl fmt::Debug for ProjectSecrets {
     }
 }
 
-/// Settings of a project, to change it or to begin it with: then what is kept or
-/// cleared has its default. In the order in which the resource shows them.
+/// Settings of a project, for a change or for a new project. For a new project, missing
+/// and cleared fields get their defaults. In the order of the resource.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ProjectPatch {
     /// New name.
@@ -144,7 +144,7 @@ pub struct ProjectPatch {
     pub completed_snippet_onboarding: Patch<bool>,
     /// New time zone.
     pub timezone: Patch<String>,
-    /// New addresses of sites.
+    /// New URLs of sites.
     pub app_urls: Patch<Vec<String>>,
     /// New value of `anonymize_ips`.
     pub anonymize_ips: Patch<bool>,

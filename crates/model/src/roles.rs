@@ -1,5 +1,5 @@
-//! Roles of an organization: names for groups of its members. They say who belongs
-//! together and grant nothing: what a member may do follows from the level.
+//! Roles of an organization: names for groups of its members. Roles grant no permissions;
+//! these follow from the level.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,26 +10,26 @@ use crate::users::User;
 
 /// Longest name, in characters.
 pub const NAME_MAX: usize = 200;
-/// Roles of an organization.
+/// Maximum roles of an organization.
 pub const ROLES_MAX: usize = 100;
-/// Members of a role.
+/// Maximum members of a role.
 pub const MEMBERS_MAX: usize = 1000;
 
-/// A role as the API shows it.
+/// A role.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Role {
-    /// Id.
+    /// Unique id of the role.
     pub id: RoleId,
-    /// Name, unique in the organization without regard to case.
+    /// Name, unique in the organization, ignoring case.
     pub name: String,
-    /// When it was created.
+    /// Time of creation.
     pub created_at: Timestamp,
-    /// Who created it; null when that account is gone.
+    /// The user who created it; null if that user was deleted.
     pub created_by: Option<User>,
-    /// Who has it, in the order in which they got it.
+    /// Members with the role, in the order in which they got it.
     pub members: Vec<RoleMembership>,
-    /// Always false: nobody gets a role by joining.
+    /// Always false: joining the organization assigns no role.
     pub is_default: bool,
 }
 
@@ -37,7 +37,7 @@ pub struct Role {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct RoleMembership {
-    /// Id.
+    /// Unique id of the assignment.
     pub id: RoleMembershipId,
     /// The role.
     pub role_id: RoleId,
@@ -47,18 +47,18 @@ pub struct RoleMembership {
     pub user: User,
     /// When the member got the role.
     pub joined_at: Timestamp,
-    /// The same: nothing about it changes.
+    /// The same time: an assignment cannot be changed.
     pub updated_at: Timestamp,
 }
 
-/// The name of a role, checked. `None` keeps it.
+/// The validated name of a role. `None` keeps it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RolePatch {
     /// Name, trimmed.
     pub name: Option<String>,
 }
 
-/// A new role, checked.
+/// A validated new role.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoleInput {
     /// Name, trimmed.

@@ -1,9 +1,8 @@
-//! What types without fields of their own look like in the API document.
+//! The schema of types without fields in the API document.
 //!
-//! What belongs here: the schema of ids, times, levels, scopes, and of the list
-//! answer. What does not: resources, which derive `utoipa::ToSchema` where they
-//! stand. Only the server switches the feature `schema` on, so that the browser
-//! does not carry it.
+//! What belongs here: the schema of ids, times, levels, scopes, and of lists. What does
+//! not: resources, which derive `utoipa::ToSchema` in their modules. Only the server
+//! enables the feature `schema`, so that it is not part of the browser code.
 
 use std::borrow::Cow;
 
@@ -27,12 +26,12 @@ fn text(format: Option<&str>) -> ObjectBuilder {
         .format(format.map(|format| SchemaFormat::Custom(format.to_owned())))
 }
 
-/// What every id that is a UUID looks like.
+/// The schema of an id that is a UUID.
 pub(crate) fn uuid() -> RefOr<Schema> {
     RefOr::T(Schema::Object(Object::from(text(Some("uuid")))))
 }
 
-/// What one of a few words looks like.
+/// The schema of an enumeration of words.
 pub(crate) fn words(words: &'static [&'static str]) -> RefOr<Schema> {
     RefOr::T(Schema::Object(Object::from(text(None).enum_values(Some(words.iter().copied())))))
 }

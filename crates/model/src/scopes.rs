@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 macro_rules! objects {
     ($($variant:ident => $text:literal),+ $(,)?) => {
-        /// What a scope is about.
+        /// The kind of object that a scope is about.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum ScopeObject {
             $(#[doc = concat!("`", $text, "`")] $variant),+
@@ -49,7 +49,7 @@ objects! {
 }
 
 impl ScopeObject {
-    /// The objects that guard something in Weir today: what the key form offers.
+    /// The objects that Weir checks scopes for; the key form offers them.
     pub const OFFERED: &'static [Self] = &[
         Self::Organization,
         Self::OrganizationMember,
@@ -98,7 +98,7 @@ impl Scope {
         Self::On(object, ScopeAction::Write)
     }
 
-    /// Whether holding this scope is enough where `wanted` is asked for.
+    /// Whether this scope satisfies the required scope `wanted`.
     #[must_use]
     pub fn covers(self, wanted: Self) -> bool {
         match (self, wanted) {

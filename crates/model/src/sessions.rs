@@ -1,9 +1,9 @@
-//! Sessions: the events of one visit, as the library grouped them by
-//! `$session_id` (ING-54).
+//! Sessions: the events of one visit, as the client library grouped them by `$session_id`
+//! (ING-54).
 //!
-//! What belongs here: from the events of one session to its facts, and which
-//! sessions count. Nothing is stored for a session: it is its events.
-//! What does not: finding the events; the sign-in sessions of the web app.
+//! What belongs here: computing a session from its events, and which sessions count.
+//! Nothing is stored for a session: it consists of its events. What does not: finding the
+//! events (`weir-store`); the sign-in sessions of the web app.
 
 use std::fmt;
 
@@ -11,21 +11,21 @@ use uuid::Uuid;
 
 use crate::time::Timestamp;
 
-/// Longest time from the making of a session id to the last event, microseconds.
+/// Longest time from the creation of a session id to its last event, in microseconds.
 const LONGEST: i64 = 24 * 3_600 * 1_000_000;
-/// A visit of at least this time is no bounce, microseconds.
+/// A visit of at least this time is not a bounce, in microseconds.
 const STAYED: i64 = 10 * 1_000_000;
 
-/// What a session needs to know of one of its events.
+/// The fields of an event that a session is computed from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionEvent {
-    /// Name.
+    /// Event name.
     pub event: String,
-    /// Whom it is about.
+    /// Distinct id of the user.
     pub distinct_id: String,
     /// Event time, corrected for the sender's clock.
     pub timestamp: Timestamp,
-    /// Arrival number: the order of events of one time.
+    /// Arrival number: the order of events of the same time.
     pub arrival: u64,
     /// `$current_url`, if it is a text.
     pub current_url: Option<String>,
@@ -33,16 +33,16 @@ pub struct SessionEvent {
     pub screen_name: Option<String>,
 }
 
-/// The first and the last of something.
+/// The first and the last value of a property.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ends {
-    /// Of the first event that has one.
+    /// The value of the first event that has one.
     pub entry: String,
-    /// Of the last event that has one.
+    /// The value of the last event that has one.
     pub exit: String,
 }
 
-/// How many events there are of the names that visits are counted by.
+/// Number of events by the names that describe a visit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct EventCounts {
     /// `$pageview`
@@ -51,46 +51,45 @@ pub struct EventCounts {
     pub screens: u64,
     /// `$autocapture`
     pub autocaptures: u64,
-    /// All events, whatever their names.
+    /// All events.
     pub all: u64,
 }
 
-/// The facts of a session that counts.
+/// A session that counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session {
-    /// Its id: a UUID v7 that the library made.
+    /// Its id: a UUID v7 that the client library created.
     pub id: Uuid,
-    /// Whom its events are about, in the order in which they appear: more than
-    /// one if somebody was identified meanwhile.
+    /// Distinct ids of its events, in order of appearance: more than one if the user was
+    /// identified during the session.
     pub distinct_ids: Vec<String>,
     /// Time of the first event.
     pub start: Timestamp,
     /// Time of the last event.
     pub end: Timestamp,
-    /// Addresses of pages; `None` if no event has one.
+    /// URLs of pages; `None` if no event has one.
     pub urls: Option<Ends>,
     /// Names of screens; `None` if no event has one.
     pub screens: Option<Ends>,
-    /// Events by name.
+    /// Number of events by name.
     pub counts: EventCounts,
 }
 
-/// Why the events under a session id are no session (ING-54).
+/// Why the events with a session id are not a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NotCounted {
     /// There is no event.
     Empty,
     /// The id is not a UUID v7.
     NotUuidV7,
-    /// The id was made after the first event: by a wrong clock, or for other
-    /// events.
+    /// The id was created after the first event: by a wrong clock, or for other events.
     MadeAfterFirstEvent,
-    /// The last event is more than 24 hours after the id was made.
+    /// The last event is more than 24 hours after the id was created.
     TooLong,
 }
 
 impl NotCounted {
-    /// Machine code.
+    /// Stable code.
     #[must_use]
     pub fn code(self) -> &'static str {
         match self {
@@ -109,7 +108,7 @@ impl fmt::Display for NotCounted {
 }
 
 impl Session {
-    /// The facts of the session `id` from all its events, in any order.
+    /// Computes the session `id` from all its events, in any order.
     ///
     /// # Errors
     /// Why it does not count.
@@ -153,9 +152,9 @@ impl Session {
         self.micros() as f64 / 1e6
     }
 
-    /// Whether somebody came and went: one page view (or one screen of an app),
-    /// no `$autocapture`, and less than 10 seconds from the first to the last
-    /// event. A session without any view is no bounce.
+    /// Whether the visit is a bounce: one page view (or one screen of an app), no
+    /// `$autocapture`, and less than 10 seconds from the first to the last event. A
+    /// session without a view is not a bounce.
     #[must_use]
     pub fn is_bounce(&self) -> bool {
         let EventCounts { pageviews, screens, autocaptures, .. } = self.counts;
@@ -179,8 +178,8 @@ impl EventCounts {
     }
 }
 
-/// A session id and when it was made, to the millisecond; `None` if it is not a
-/// UUID v7. No event of a session that counts is earlier.
+/// A session id and its time of creation, to the millisecond; `None` if it is not a UUID
+/// v7. A session that counts has no earlier event.
 #[must_use]
 pub fn made(id: &str) -> Option<Timestamp> {
     made_at(id).map(|(_, micros)| Timestamp::from_micros(micros))
@@ -216,7 +215,7 @@ mod tests {
         Uuid::from_u128((millis << 80) | (7 << 76) | (2 << 62) | 5).to_string()
     }
 
-    /// An event so long after the id was made.
+    /// An event at this time after the id was created.
     fn event(name: &str, after: i64) -> SessionEvent {
         SessionEvent {
             event: name.to_owned(),

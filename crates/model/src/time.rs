@@ -1,4 +1,4 @@
-//! Points in time as the API shows them.
+//! Points in time as the API returns them.
 
 use std::fmt;
 
@@ -35,16 +35,16 @@ impl Timestamp {
         self.0
     }
 
-    /// Reads the written form, and any other RFC 3339 form.
+    /// Parses the written form, and any other RFC 3339 form.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         DateTime::parse_from_rfc3339(text).ok().map(|t| Self::from(t.with_timezone(&Utc)))
     }
 
-    /// Reads what API clients write (API-10):
-    /// `YYYY-MM-DDThh:mm[:ss[.uuuuuu]][+HH:MM|-HH:MM|Z]`, with a blank in place
-    /// of the `T`, and UTC where no zone is given. For what is stored
-    /// [`Timestamp::parse`] stays the one form.
+    /// Parses the forms that API clients send (API-10):
+    /// `YYYY-MM-DDThh:mm[:ss[.uuuuuu]][+HH:MM|-HH:MM|Z]`, with a blank allowed for the
+    /// `T`, and UTC if there is no zone. Stored times must have the form of
+    /// [`Timestamp::parse`].
     #[must_use]
     pub fn parse_lenient(text: &str) -> Option<Self> {
         let text = text.trim();
@@ -62,7 +62,7 @@ impl Timestamp {
         Self::from_micros(self.micros().saturating_add(seconds.saturating_mul(1_000_000)))
     }
 
-    /// `2026-08-21 14:05 UTC`: the form pages show before the browser knows better.
+    /// `2026-08-21 14:05 UTC`: the form in pages until the browser applies its zone.
     #[must_use]
     pub fn minute_text(self) -> String {
         self.0.format("%Y-%m-%d %H:%M UTC").to_string()
@@ -121,7 +121,7 @@ fn offset_of(text: &str) -> Option<TimeDelta> {
     }
 }
 
-/// A number of exactly so many digits.
+/// A number of exactly this many digits.
 fn number(text: &str, digits: usize) -> Option<u32> {
     let fits = text.len() == digits && text.bytes().all(|byte| byte.is_ascii_digit());
     if fits { text.parse().ok() } else { None }
@@ -208,7 +208,7 @@ mod tests {
         ] {
             assert_eq!(Timestamp::parse_lenient(bad), None, "{bad}");
         }
-        // What is stored has a zone.
+        // A stored time has a zone.
         assert_eq!(Timestamp::parse("2026-06-01T10:00:05"), None);
     }
 

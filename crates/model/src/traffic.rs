@@ -1,30 +1,32 @@
-//! What reaches a project, counted by the minute: how many events, how large,
-//! how fast they were answered, and what was refused.
+//! Traffic of a project by minute: number and size of events, processing time, and
+//! refused requests.
 //!
-//! What belongs here: the counts, how they add up, what is kept of a refused
-//! request, and the words for why. What does not: when something is counted, and for how long it is kept.
+//! What belongs here: the counts and adding them up, the record of a refused request, and
+//! the descriptions of refusals. What does not: when something is counted, and how long
+//! it is kept.
 
 use std::collections::BTreeMap;
 
 use crate::time::Timestamp;
 
-/// Upper bounds of the classes of processing time, in milliseconds; what takes
-/// longer is in a class of its own.
+/// Upper bounds of the classes of processing time, in milliseconds. Longer times are in
+/// one more class.
 pub const BOUNDS: [u64; 19] =
     [1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 1_000, 2_000, 5_000];
-/// What is said of requests beyond the last bound, in milliseconds.
+/// The processing time that is reported for requests beyond the last bound, in
+/// milliseconds.
 const BEYOND: u64 = 10_000;
-/// Classes of processing time.
+/// Number of classes of processing time.
 pub const CLASSES: usize = BOUNDS.len() + 1;
 
-/// What reached a project within some time.
+/// Traffic of a project in a period.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Events that were stored.
+    /// Stored events.
     pub accepted: u64,
     /// Events that were not stored although their request was answered with 200.
     pub dropped: u64,
-    /// Requests that were refused.
+    /// Refused requests.
     pub rejected: u64,
     /// Requests that were answered with 200.
     pub requests: u64,
@@ -32,11 +34,12 @@ pub struct Counts {
     pub bytes: u64,
     /// Bytes of the largest body.
     pub largest: u64,
-    /// Bytes that waited to be applied, at most. Of the instance, not of a project.
+    /// The most bytes that waited to be applied. This is a value of the instance, not of
+    /// the project.
     pub waiting: u64,
     /// Requests by processing time.
     pub took: [u64; CLASSES],
-    /// Codes of reasons, warnings and refusals, with how often each was given.
+    /// Number of occurrences by reason, warning or refusal code.
     pub reasons: BTreeMap<String, u64>,
 }
 
@@ -68,7 +71,7 @@ impl Counts {
         }
     }
 
-    /// Adds what was counted elsewhere.
+    /// Adds other counts.
     pub fn add(&mut self, other: &Self) {
         self.accepted += other.accepted;
         self.dropped += other.dropped;
@@ -85,14 +88,14 @@ impl Counts {
         }
     }
 
-    /// Whether anything reached the project.
+    /// Whether nothing reached the project.
     #[must_use]
     pub fn is_silent(&self) -> bool {
         self.accepted == 0 && self.dropped == 0 && self.rejected == 0 && self.requests == 0
     }
 
-    /// The processing time, in milliseconds, within which so many hundredths of
-    /// the requests were answered; `None` without requests.
+    /// The processing time, in milliseconds, within which this many percent of the
+    /// requests were answered; `None` without requests.
     #[must_use]
     pub fn within(&self, hundredths: u64) -> Option<u64> {
         let all: u64 = self.took.iter().sum();
@@ -110,43 +113,43 @@ impl Counts {
     }
 }
 
-/// Requests with a key that no project has, from one sender.
+/// Requests from one sender with an unknown project key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownKey {
     /// The beginning of the key.
     pub mask: String,
-    /// Address of the sender.
+    /// IP address of the sender.
     pub caller: String,
-    /// How many requests.
+    /// Number of requests.
     pub count: u64,
-    /// The first one.
+    /// Time of the first request.
     pub first_at: Timestamp,
-    /// The last one.
+    /// Time of the last request.
     pub last_at: Timestamp,
 }
 
-/// A request that was refused, of a project whose key it carried.
+/// A refused request with the key of a project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefusedRequest {
     /// Unique within the project.
     pub key: String,
-    /// When it came.
+    /// Time of receipt.
     pub at: Timestamp,
     /// Code of the [`Refusal`].
     pub code: String,
-    /// What the code does not say: where the body cannot be read.
+    /// Details: where the body cannot be parsed.
     pub detail: Option<String>,
-    /// The path that it was sent to.
+    /// The path of the request.
     pub route: String,
-    /// Library or program that sent it, as it names itself.
+    /// Client library or program, as it names itself.
     pub library: Option<String>,
     /// Bytes of its body, as sent.
     pub bytes: u64,
-    /// The beginning of the project key that it carried.
+    /// The beginning of its project key.
     pub project_key: Option<String>,
 }
 
-/// Why a request was refused, in words.
+/// The description of a refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refusal {
     /// What happened.
@@ -156,7 +159,7 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// What the code of a refusal says; `None`: it is the code of no refusal.
+    /// The description of the code; `None`: it is not the code of a refusal.
     #[must_use]
     pub fn of(code: &str) -> Option<Self> {
         let (sentence, fix) = match code {

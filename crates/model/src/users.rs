@@ -8,11 +8,11 @@ use crate::projects::ProjectBrief;
 use crate::projects::serde_object::Empty;
 use crate::time::Timestamp;
 
-/// A user as members and invites show it.
+/// A user, as shown with members and invites.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct User {
-    /// Running number.
+    /// Serial number.
     pub id: i64,
     /// Id used in paths.
     pub uuid: UserId,
@@ -34,7 +34,7 @@ pub struct User {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Me {
-    /// When the account was created.
+    /// Time of creation.
     pub date_joined: Timestamp,
     /// Id used in paths.
     pub uuid: UserId,
@@ -46,7 +46,7 @@ pub struct Me {
     pub last_name: String,
     /// E-mail address.
     pub email: String,
-    /// Address that waits for confirmation.
+    /// New address that is not confirmed yet.
     pub pending_email: Option<String>,
     /// Whether the address was confirmed.
     pub is_email_verified: bool,
@@ -58,7 +58,7 @@ pub struct Me {
     pub toolbar_mode: String,
     /// Whether a password is set.
     pub has_password: bool,
-    /// Running number.
+    /// Serial number.
     pub id: i64,
     /// Whether the user may see instance settings: the first user.
     pub is_staff: bool,
@@ -90,7 +90,7 @@ pub struct Me {
     pub events_column_config: EventsColumns,
 }
 
-/// Which columns a list of events shows.
+/// The columns of a list of events.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct EventsColumns {

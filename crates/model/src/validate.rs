@@ -1,9 +1,9 @@
-//! Checks of single values, with the codes and texts of API-7.
-//! The same rules run in forms and in the API.
+//! Checks of single values, with codes and texts of API-7. Forms and the API use the same
+//! rules.
 
 use crate::errors::FieldError;
 
-/// A required text of 1 to `max` characters; blanks around it are cut off.
+/// Validates a required text of 1 to `max` characters; removes blanks around it.
 ///
 /// # Errors
 /// `blank`, `max_length` or `null_characters_not_allowed` at `attr`.
@@ -15,7 +15,7 @@ pub fn text(attr: &str, value: &str, max: usize) -> Result<String, FieldError> {
     Ok(trimmed)
 }
 
-/// A text of at most `max` characters that may be empty.
+/// Validates a text of at most `max` characters that may be empty.
 ///
 /// # Errors
 /// `max_length` or `null_characters_not_allowed` at `attr`.
@@ -38,10 +38,10 @@ pub fn optional_text(attr: &str, value: &str, max: usize) -> Result<String, Fiel
     Ok(trimmed.to_owned())
 }
 
-/// A list of at most `most` texts of 1 to `max` characters each.
+/// Validates a list of at most `most` texts of 1 to `max` characters each.
 ///
 /// # Errors
-/// `max_length` at `attr`, or what is wrong with an item, at `attr__index`.
+/// `max_length` at `attr`, or the fault of an item, at `attr__index`.
 pub fn texts(
     attr: &str,
     items: &[String],
@@ -53,7 +53,7 @@ pub fn texts(
     items.map(|(at, item)| text(&format!("{attr}__{at}"), item, max)).collect()
 }
 
-/// The length of a list.
+/// Checks the length of a list.
 ///
 /// # Errors
 /// `max_length` at `attr`.
@@ -65,7 +65,7 @@ pub fn list_length(attr: &str, length: usize, most: usize) -> Result<(), FieldEr
     Ok(())
 }
 
-/// A number within bounds, both included.
+/// Checks that a number is within bounds (inclusive).
 ///
 /// # Errors
 /// `max_value` or `min_value` at `attr`.
@@ -87,8 +87,8 @@ pub fn invalid_choice(attr: &str, value: &dyn std::fmt::Display) -> FieldError {
     FieldError::new(attr, "invalid_choice", format!("\"{value}\" is not a valid choice."))
 }
 
-/// An e-mail address: one `@`, a local part of ASCII atoms, a domain with a dot.
-/// The domain part is lower-cased, the local part kept.
+/// Validates an e-mail address: one `@`, a local part of ASCII atoms, a domain with a
+/// dot. The domain becomes lower case; the local part is kept.
 ///
 /// # Errors
 /// `blank`, `max_length` or `invalid_input` at `attr`.

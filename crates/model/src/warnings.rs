@@ -1,18 +1,18 @@
-//! Dropped and altered events, read back.
+//! Filters of the lists of dropped and altered events.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::time::Timestamp;
 
-/// Where a dropped or altered event stands in the list of them: later ones first.
+/// A cursor in the list of dropped and altered events, latest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// When it reached us.
+    /// Time of receipt.
     pub received_at: Timestamp,
-    /// Tells those of one time apart, with the number.
+    /// Distinguishes events of the same time, together with the number.
     pub partition: u16,
-    /// Its number in the partition.
+    /// Number of the event in the partition.
     pub number: i64,
 }
 
@@ -22,7 +22,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// A text that is no place.
+/// The text is not a valid cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoPlace;
 
@@ -41,22 +41,22 @@ impl FromStr for Place {
     }
 }
 
-/// Which dropped and altered events are wanted; newest first.
+/// A filter for dropped and altered events; newest first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AffectedQuery {
-    /// Of this reason or warning.
+    /// Only events with this reason or warning.
     pub code: Option<String>,
-    /// Only those that reached us after this time.
+    /// Only events received after this time.
     pub after: Option<Timestamp>,
-    /// Only those that reached us before this time.
+    /// Only events received before this time.
     pub before: Option<Timestamp>,
-    /// Only those behind this place in the list.
+    /// Only events after this cursor.
     pub behind: Option<Place>,
-    /// Only those that were dropped.
+    /// Only dropped events.
     pub is_dropped: bool,
-    /// How many to pass over.
+    /// Number of events to skip.
     pub offset: usize,
-    /// How many at most.
+    /// Maximum number of events.
     pub limit: usize,
 }
 

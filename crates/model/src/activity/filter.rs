@@ -1,38 +1,38 @@
-//! Which entries a page of the activity log shows, as its address says it.
+//! The filter of the activity log page, as it is in the query of the page.
 
 use serde::{Deserialize, Serialize};
 
 use super::{ActivityQuery, Deed, Subject};
 use crate::time::Timestamp;
 
-/// The actor that stands for the service itself.
+/// The actor value for the service.
 pub const BY_SERVICE: &str = "service";
 /// Seconds of a day.
 const DAY: i64 = 24 * 60 * 60;
 
-/// Which entries are wanted, as texts. Each may be empty; what makes no sense is
-/// as good as empty, as with other lists.
+/// A filter as texts. Each may be empty. An invalid value counts as empty, as with other
+/// lists.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ActivityFilter {
     /// Id of a user, or [`BY_SERVICE`].
     pub actor: String,
-    /// A kind of thing: the word on the wire.
+    /// The kind of object: the word on the wire.
     pub kind: String,
-    /// A deed: the word on the wire.
+    /// An action: the word on the wire.
     pub action: String,
-    /// Id of a thing.
+    /// Id of an object.
     pub item: String,
     /// First day, such as `2026-08-21`, in UTC.
     pub from: String,
     /// Last day.
     pub to: String,
-    /// Id of an entry.
+    /// Id of an audit entry.
     pub entry: String,
 }
 
 impl ActivityFilter {
-    /// What is asked of the log.
+    /// The filter as a query of the log.
     #[must_use]
     pub fn query(&self) -> ActivityQuery {
         let known = |word: &str, words: &[&str]| words.contains(&word).then(|| word.to_owned());
@@ -49,7 +49,7 @@ impl ActivityFilter {
     }
 }
 
-/// When a day begins.
+/// The start of a day.
 fn day(text: &str) -> Option<Timestamp> {
     Timestamp::parse_lenient(&format!("{}T00:00", text.trim()))
 }

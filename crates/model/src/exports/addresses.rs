@@ -1,11 +1,10 @@
-//! The addresses that a destination is reached at: how they may be written, and which
-//! a config has.
+//! Addresses of a destination: their valid forms, and the addresses in a config.
 //!
-//! What belongs here: what a text says. What does not: which addresses are dialled
-//! (`weir-egress`).
+//! What belongs here: the text of addresses. What does not: which addresses may be
+//! connected to (`weir-egress`).
 //!
-//! Several readers see these texts, and some of them fail hard on what another one
-//! rewrites. So a host is plain ASCII from the start.
+//! Several parsers read these texts, and some fail on values that others normalize. So
+//! only plain ASCII is accepted as a host.
 
 use std::net::IpAddr;
 
@@ -23,13 +22,13 @@ const PLAIN: &str = "Write the host in ASCII, without percent codes. A name in o
 /// An address in a config.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
-    /// A host alone.
+    /// A host without a scheme and path.
     Host(String),
     /// A URL.
     Url(String),
 }
 
-/// The addresses of a config, each with the name that its setting has in faults.
+/// The addresses of a config, each with the name of its setting in error messages.
 #[must_use]
 pub fn addresses(kind: &DestinationType, config: &Map<String, Value>) -> Vec<(String, Address)> {
     let mut found = Vec::new();
@@ -40,7 +39,7 @@ pub fn addresses(kind: &DestinationType, config: &Map<String, Value>) -> Vec<(St
             (Kind::Url, _) => Address::Url(text.to_owned()),
             (_, "connection_string") => match Connection::read(text) {
                 Some(connection) => Address::Url(connection.endpoint),
-                // It fails when it is used.
+                // An invalid value fails when it is used.
                 None => return,
             },
             _ => return,
@@ -54,7 +53,7 @@ fn is_plain(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'%')
 }
 
-/// Why this is no host; none: it is one.
+/// Why this is not a valid host; `None` if it is valid.
 pub(super) fn host_fault(text: &str) -> Option<&'static str> {
     let alone = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
     let other = |c: char| matches!(c, '/' | '\\' | ':' | '@' | '?' | '#' | '[' | ']');
@@ -67,8 +66,8 @@ pub(super) fn host_fault(text: &str) -> Option<&'static str> {
     (!is_plain(text)).then_some(PLAIN)
 }
 
-/// Why this is no URL of the web: `http` or `https`, a host, no user (SEC-28).
-/// None: it is one.
+/// Why this is not a valid web URL: `http` or `https`, a host, no user (SEC-28). `None`
+/// if it is valid.
 pub(super) fn url_fault(text: &str) -> Option<&'static str> {
     const NO_URL: Option<&str> = Some("Enter a valid URL.");
     let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
@@ -84,36 +83,37 @@ pub(super) fn url_fault(text: &str) -> Option<&'static str> {
     (!is_plain(authority)).then_some(PLAIN)
 }
 
-/// Whether a text can become a part of the name of a host.
+/// Whether a text can be a part of a host name.
 pub(super) fn is_host_part(text: &str) -> bool {
     text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_'))
 }
 
-/// Where accounts of Azure are when their string names no other place.
+/// Default domain of Azure storage accounts.
 const SUFFIX: &str = "core.windows.net";
 
-/// What a connection string of Azure says.
+/// The content of an Azure connection string.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Connection {
-    /// The account.
+    /// Name of the storage account.
     pub account: String,
-    /// Its address.
+    /// Its URL.
     pub endpoint: String,
-    /// Who one is there.
+    /// Its credentials.
     pub credentials: Credentials,
 }
 
 /// Credentials in a connection string.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Credentials {
-    /// The key of the account.
+    /// The access key of the storage account.
     Key(String),
     /// A shared access signature.
     Signature(String),
 }
 
 impl Connection {
-    /// Reads a connection string; none: it names no account, or no credentials.
+    /// Parses a connection string. `None`: it names no storage account, or no
+    /// credentials.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
         let pairs: Vec<(&str, &str)> = text
@@ -139,7 +139,7 @@ impl Connection {
             }
             (None, None) => return None,
         };
-        // With a signature the account may be in the address alone.
+        // With a signature, the account name may be only in the address.
         let account = of("AccountName").map(str::to_owned).or_else(|| {
             let host = endpoint.split_once("://")?.1;
             Some(host.split(['.', ':', '/']).next()?.to_owned())

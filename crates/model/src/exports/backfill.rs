@@ -1,4 +1,4 @@
-//! Backfills as the API shows them (EXP-10).
+//! Backfills as the API returns them (EXP-10).
 
 use serde::{Deserialize, Serialize};
 
@@ -6,50 +6,50 @@ use super::Status;
 use crate::ids::{BackfillId, BatchExportId, ProjectId};
 use crate::time::Timestamp;
 
-/// A stretch of time that is exported anew.
+/// A past range of time that is exported again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Backfill {
-    /// Id.
+    /// Unique id of the backfill.
     pub id: BackfillId,
     /// The project.
     pub team: ProjectId,
     /// The export.
     pub batch_export: BatchExportId,
-    /// The first instant; null: from the first event.
+    /// Start of the range (inclusive); null: the first event.
     pub start_at: Option<Timestamp>,
-    /// The instant after the last one.
+    /// End of the range (exclusive).
     pub end_at: Timestamp,
-    /// How far it is.
+    /// Status of the backfill.
     pub status: Status,
-    /// When it was created.
+    /// Time of creation.
     pub created_at: Timestamp,
-    /// When it ended.
+    /// Time of the end.
     pub finished_at: Option<Timestamp>,
-    /// When it last changed.
+    /// Time of the last change.
     pub last_updated_at: Timestamp,
-    /// How many of its runs are done; null when that is not known or not of use.
+    /// Finished and total runs; null if unknown or not meaningful.
     pub progress: Option<BackfillProgress>,
-    /// Events that its runs delivered so far; null before the first run ended.
+    /// Events that its runs have delivered; null before the first run ended.
     pub total_records_count: Option<i64>,
-    /// Where it begins in fact, when there is nothing before.
+    /// Actual start of the range, if there is no earlier data.
     pub adjusted_start_at: Option<Timestamp>,
 }
 
-/// How far a backfill is.
+/// Progress of a backfill.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct BackfillProgress {
-    /// Runs that it takes.
+    /// Total number of runs.
     pub total_runs: u64,
-    /// Runs that ended.
+    /// Number of ended runs.
     pub finished_runs: u64,
-    /// Their part of all, from 0 to 1, with one decimal.
+    /// Fraction of ended runs, from 0 to 1, with one decimal.
     pub progress: f64,
 }
 
 impl BackfillProgress {
-    /// The progress of a backfill of this status; none where it says nothing.
+    /// The progress of a backfill with this status; `None` where it is not meaningful.
     #[must_use]
     pub fn of(status: Status, total_runs: Option<u64>, finished_runs: u64) -> Option<Self> {
         let total_runs = total_runs?;

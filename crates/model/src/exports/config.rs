@@ -1,9 +1,9 @@
-//! Checking the settings of a destination, and keeping their secrets apart
-//! (EXP-1, EXP-2, EXP-3).
+//! Checking the settings of a destination, and separating their secrets (EXP-1, EXP-2,
+//! EXP-3).
 //!
 //! What belongs here: everything that follows from the list of
 //! [`destinations`](super::destinations). A fault names the setting:
-//! `destination__config__bucket_name`. What does not: sealing.
+//! `destination__config__bucket_name`. What does not: sealing (`weir-service`).
 
 use serde_json::{Map, Value};
 
@@ -12,23 +12,23 @@ use super::destinations::{DestinationType, Field, Kind, LINE_CODECS, Need};
 use crate::errors::FieldError;
 use crate::validate;
 
-/// What the names of settings begin with in faults.
+/// Prefix of setting names in faults.
 pub(super) const AT: &str = "destination__config";
-/// Names of events in a list.
+/// Maximum event names in a list.
 const TEXTS_MAX: usize = 1000;
-/// Characters of such a name.
+/// Maximum characters of an event name.
 const TEXT_MAX: usize = 400;
 /// Characters of an unknown key that a fault repeats.
 const KEY_SHOWN: usize = 64;
-/// What a secret that has to be sent again hears.
+/// The message for a secret that must be sent again.
 pub const SEND_AGAIN: &str =
     "The address or the user of the destination changed. Send this secret again.";
 
-/// The settings of a new destination: all that must be there are, and defaults
-/// take the place of what is left out.
+/// Completes the settings of a new destination: checks required settings and adds
+/// defaults.
 ///
 /// # Errors
-/// The first fault, in the order of the kind's settings.
+/// The first fault, in the order of the settings of the type.
 pub fn complete(
     kind: &DestinationType,
     sent: &Map<String, Value>,
@@ -38,12 +38,12 @@ pub fn complete(
     Ok(config)
 }
 
-/// Stored settings with those of a change in their places: what is left out
-/// keeps, also within settings of settings.
+/// Applies a change to stored settings. Missing settings keep their value, also within
+/// nested settings.
 ///
 /// # Errors
-/// The first fault; a secret that must be sent again, because the address or the
-/// user of the destination is another one.
+/// The first fault, or a secret that must be sent again because the address or the user
+/// of the destination changed.
 pub fn changed(
     kind: &DestinationType,
     before: &Map<String, Value>,
@@ -70,7 +70,7 @@ pub fn changed(
     Ok(config)
 }
 
-/// Settings apart: what is shown, and the secrets.
+/// Separates settings into visible ones and secrets.
 #[must_use]
 pub fn apart(
     kind: &DestinationType,
@@ -79,7 +79,7 @@ pub fn apart(
     split(&all(kind), config)
 }
 
-/// Settings together again.
+/// Joins visible settings and secrets again.
 #[must_use]
 pub fn together(mut shown: Map<String, Value>, secrets: Map<String, Value>) -> Map<String, Value> {
     for (name, value) in secrets {
@@ -94,7 +94,7 @@ pub fn together(mut shown: Map<String, Value>, secrets: Map<String, Value>) -> M
     shown
 }
 
-/// The secrets that differ, such as `password`.
+/// The names of changed secrets, such as `password`.
 #[must_use]
 pub fn changed_secrets(
     kind: &DestinationType,
@@ -122,7 +122,7 @@ fn nested(kind: &Kind) -> Vec<&'static Field> {
     }
 }
 
-/// Every setting with its path, those within settings too.
+/// Visits every setting with its path, including nested ones.
 fn each(fields: &[&'static Field], look: &mut dyn FnMut(&[&'static str], &'static Field)) {
     fn walk(
         fields: &[&'static Field],
@@ -139,7 +139,7 @@ fn each(fields: &[&'static Field], look: &mut dyn FnMut(&[&'static str], &'stati
     walk(fields, &mut Vec::new(), look);
 }
 
-/// Every setting of a kind with its path.
+/// Visits every setting of a type with its path.
 pub(super) fn each_with(
     kind: &DestinationType,
     mut look: impl FnMut(&[&'static str], &'static Field),
@@ -182,7 +182,7 @@ fn split(
     (shown, secrets)
 }
 
-/// The settings `sent` over `before`; without `before` they must be complete.
+/// Applies the settings `sent` to `before`. Without `before` they must be complete.
 fn apply(
     fields: &[&'static Field],
     within: &str,
@@ -199,7 +199,7 @@ fn apply(
             }
             (Some(value), stored) => read(field, &attr, stored, value)?,
             (None, Some(stored)) => stored.clone(),
-            // Older data may lack a setting that is new.
+            // Older data may lack a setting that was added later.
             (None, None) if before.is_some() && field.need == Need::Required => continue,
             (None, None) => {
                 absent(field, || FieldError::new(&attr, "required", "This field is required."))?
@@ -215,12 +215,12 @@ fn apply(
     Ok(config)
 }
 
-/// What stands for a setting without a value.
+/// The value of a missing setting.
 fn absent(field: &Field, fault: impl FnOnce() -> FieldError) -> Result<Value, FieldError> {
     match field.need {
         Need::Required => Err(fault()),
         Need::Nullable => Ok(Value::Null),
-        // The defaults are JSON: a test reads all of them.
+        // Every default is valid JSON: a test parses all of them.
         Need::Default(json) => Ok(serde_json::from_str(json).unwrap_or(Value::Null)),
     }
 }
@@ -245,7 +245,7 @@ fn read(
                 true => validate::optional_text(attr, given, *max)?,
                 false => validate::text(attr, given, *max)?,
             };
-            // Blanks are part of a password.
+            // Leading and trailing blanks are part of a password.
             Ok(Value::from(if field.is_secret { given.to_owned() } else { checked }))
         }
         Kind::Identifier => {
@@ -320,19 +320,19 @@ fn shortened(text: &str) -> String {
     text.chars().take(KEY_SHOWN).collect()
 }
 
-/// What can be quoted in every SQL (SEC-30).
+/// Whether the name can be quoted in every SQL dialect (SEC-30).
 fn is_identifier(text: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '_';
     text.chars().all(fits) && !text.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// A path that stays below the directory it begins in, as far as its text says.
+/// Whether a path stays below its base directory, judged by its text.
 fn is_below(path: &str) -> bool {
     let is_name = |part: &str| !matches!(part, "" | "." | "..");
     path.trim_end_matches('/').split('/').all(is_name) && !path.contains(char::is_control)
 }
 
-/// What holds between settings.
+/// Checks rules between settings.
 fn check(kind: &DestinationType, config: &Map<String, Value>) -> Result<(), FieldError> {
     let text = |name: &str| config.get(name).and_then(Value::as_str);
     let missing = |name: &str, why: &str| {

@@ -1,4 +1,4 @@
-//! The corpora of the fuzz targets `settings` and `prefixes` (`fuzz/corpus`), replayed.
+//! Replays the corpora of the fuzz targets `settings` and `prefixes` (`fuzz/corpus`).
 
 mod outcomes;
 
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use self::outcomes::{check_prefix, check_settings};
 
-/// The texts of a target's files.
+/// The texts of the files of a target.
 fn corpus(target: &str) -> Vec<String> {
     let directory =
         PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);

@@ -1,15 +1,14 @@
-//! The kinds of destinations and what each is set up with (EXP-1):
-//! the one list for the API, for forms and for delivery.
+//! The types of destinations and their settings (EXP-1): one list for the API, for forms
+//! and for delivery.
 //!
-//! What belongs here: data. What does not: checking against it
-//! ([`config`](super::config)).
+//! What belongs here: data. What does not: checking settings ([`config`](super::config)).
 
-/// A kind of destination.
+/// A type of destination.
 #[derive(Debug, PartialEq)]
 pub struct DestinationType {
-    /// The word on the wire.
+    /// The name on the wire.
     pub name: &'static str,
-    /// What people call it.
+    /// The display name.
     pub label: &'static str,
     /// Its settings, in the order in which forms ask for them.
     pub fields: &'static [Field],
@@ -20,41 +19,41 @@ pub struct DestinationType {
 pub struct Field {
     /// The key in the config.
     pub name: &'static str,
-    /// What it may be.
+    /// The type of its value.
     pub kind: Kind,
-    /// Whether it must be given, or may be left out.
+    /// Whether it is required.
     pub need: Need,
-    /// Whether it is a secret: sealed at rest and never shown.
+    /// Whether it is a secret: sealed at rest and never returned.
     pub is_secret: bool,
-    /// Whether it says who signs in, or at which address: when it changes, all
-    /// secrets must be sent again, so that none gets to another host.
+    /// Whether it names the user or the address: if it changes, all secrets must be sent
+    /// again, so that none is sent to another host.
     pub is_address: bool,
 }
 
-/// What a setting may be.
+/// The type of a setting.
 #[derive(Debug, PartialEq)]
 pub enum Kind {
-    /// A text of at most so many characters; an empty one only where that is
-    /// said.
+    /// A text with a maximum length.
     Text {
-        /// Characters at most.
+        /// Maximum characters.
         max: usize,
         /// Whether it may be empty.
         may_be_empty: bool,
     },
-    /// A name of a schema or a table: letters, digits and `_`, no digit first.
+    /// A name of a schema or a table: letters, digits and `_`, not beginning with a
+    /// digit.
     Identifier,
-    /// An address that begins with `http://` or `https://`.
+    /// A URL that begins with `http://` or `https://`.
     Url,
-    /// The name or the address of a host, without a port.
+    /// A host name or an IP address, without a port.
     Host,
-    /// What becomes a part of the name of a host: letters, digits, `-`, `.` and `_`.
+    /// A part of a host name: letters, digits, `-`, `.` and `_`.
     HostPart,
-    /// A whole number within bounds.
+    /// An integer within bounds.
     Integer {
-        /// The least.
+        /// The minimum.
         min: i64,
-        /// The greatest.
+        /// The maximum.
         max: i64,
     },
     /// True or false.
@@ -63,20 +62,20 @@ pub enum Kind {
     Choice(&'static [&'static str]),
     /// A list of texts.
     Texts,
-    /// Settings of their own.
+    /// Nested settings.
     Object(&'static [Field]),
-    /// A text, or settings of their own.
+    /// A text, or nested settings.
     TextOrObject(&'static [Field]),
 }
 
-/// Whether a setting must be given.
+/// Whether a setting is required.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
-    /// It must be given.
+    /// It is required.
     Required,
-    /// It may be left out, or be null.
+    /// It may be missing or null.
     Nullable,
-    /// It is this when it is left out: JSON.
+    /// The default value as JSON, if it is missing.
     Default(&'static str),
 }
 
@@ -111,8 +110,8 @@ const fn address(field: Field) -> Field {
     Field { is_address: true, ..field }
 }
 
-/// Settings of every kind: which events are left out, and which alone are taken.
-/// Null and an empty list are no filter.
+/// Settings of all types: excluded and included event names. Null and an empty list are
+/// no filter.
 pub const COMMON: &[Field] =
     &[nullable("exclude_events", Kind::Texts), nullable("include_events", Kind::Texts)];
 
@@ -124,7 +123,7 @@ pub const PARQUET_CODECS: &[&str] = &["zstd", "lz4", "snappy", "gzip", "brotli"]
 const COMPRESSION: Kind = Kind::Choice(PARQUET_CODECS);
 const FILE_FORMAT: Kind = Kind::Choice(&["JSONLines", "Parquet"]);
 
-/// Every kind of destination, in the order in which forms offer them.
+/// All types of destinations, in the order of forms.
 pub const ALL: &[DestinationType] = &[
     S3,
     AZURE_BLOB,
@@ -187,7 +186,7 @@ const GOOGLE_CLOUD_STORAGE: DestinationType = DestinationType {
     label: "Google Cloud Storage",
     fields: &[
         required("bucket_name", Kind::HostPart),
-        // The file that Google gives out, as text.
+        // The key file of Google, as text.
         secret(required("service_account_key", LONG)),
         or("prefix", MAY_BE_EMPTY, "\"\""),
         nullable("compression", COMPRESSION),
@@ -316,13 +315,13 @@ const NO_OP: DestinationType = DestinationType {
 };
 
 impl DestinationType {
-    /// The kind of this name; names are told apart by case.
+    /// The type with this name; names are case-sensitive.
     #[must_use]
     pub fn of(name: &str) -> Option<&'static Self> {
         ALL.iter().find(|kind| kind.name == name)
     }
 
-    /// Its settings and those of every kind.
+    /// Its settings and the common ones.
     pub fn all_fields(&self) -> impl Iterator<Item = &'static Field> + use<> {
         self.fields.iter().chain(COMMON)
     }

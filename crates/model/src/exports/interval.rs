@@ -1,5 +1,5 @@
-//! How often an export runs (EXP-19). Where its boundaries are is worked out
-//! in `weir-schedule`.
+//! How often an export runs (EXP-19). `weir-schedule` computes the boundaries of
+//! intervals.
 
 use std::fmt;
 
@@ -17,10 +17,10 @@ pub enum Interval {
     /// Every hour.
     #[serde(rename = "hour")]
     Hour,
-    /// Every day, at an hour of a time zone: midnight UTC unless others are set.
+    /// Every day, at an hour in a time zone: midnight UTC by default.
     #[serde(rename = "day")]
     Day,
-    /// Every week, likewise, and on a day: Sunday unless another is set.
+    /// Every week, at a day and an hour in a time zone: Sunday, midnight UTC by default.
     #[serde(rename = "week")]
     Week,
     /// Every five minutes.
@@ -32,7 +32,7 @@ pub enum Interval {
 }
 
 impl Interval {
-    /// All of them, in the order in which forms offer them.
+    /// All values, in the order of forms.
     pub const ALL: [Self; 5] =
         [Self::Hour, Self::Day, Self::Week, Self::FiveMinutes, Self::QuarterHour];
 
@@ -58,7 +58,7 @@ impl Interval {
         Self::ALL.into_iter().find(|interval| interval.text() == text)
     }
 
-    /// Its length in seconds, where no clock is set forward or back.
+    /// Its length in seconds, ignoring changes to and from daylight saving time.
     #[must_use]
     pub const fn seconds(self) -> i64 {
         match self {

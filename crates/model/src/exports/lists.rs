@@ -1,36 +1,36 @@
-//! What lists of runs and of log lines are asked for (EXP-26).
+//! Filters of lists of runs, backfills and log lines (EXP-26).
 
 use super::{Backfill, LogLevel, Run, Status};
 use crate::ids::RunId;
 use crate::time::Timestamp;
 
-/// Runs on a page, unless another number is asked for.
+/// Default number of runs on a page.
 pub const RUN_PAGE: usize = 100;
-/// Backfills on a page, unless another number is asked for.
+/// Default number of backfills on a page.
 pub const BACKFILL_PAGE: usize = 50;
-/// Days that a list of runs goes back when it is not said how far.
+/// Default number of days that a list of runs covers.
 pub const RUN_DAYS: i64 = 7;
 
-/// Which runs are wanted.
+/// A filter for runs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RunQuery {
     /// Their order.
     pub order: RunOrder,
-    /// In an order of creation: only runs that were created at this time or later.
+    /// In an order by creation: only runs created at or after this time.
     pub after: Option<Timestamp>,
-    /// In an order of creation: only runs that were created at this time or before.
+    /// In an order by creation: only runs created at or before this time.
     pub before: Option<Timestamp>,
-    /// In an order of intervals: only runs that begin at this time or later.
+    /// In an order by interval: only runs that begin at or after this time.
     pub start: Option<Timestamp>,
-    /// In an order of intervals: only runs that end at this time or before.
+    /// In an order by interval: only runs that end at or before this time.
     pub end: Option<Timestamp>,
-    /// Only runs of one of these statuses; none: of all.
+    /// Only runs with one of these statuses. Empty: all.
     pub statuses: Vec<Status>,
-    /// The last run of the page before.
+    /// The last run of the previous page.
     pub cursor: Option<RunId>,
-    /// How many to pass over.
+    /// Number of runs to skip.
     pub offset: usize,
-    /// How many at most; none: [`RUN_PAGE`].
+    /// Maximum number of runs; `None`: [`RUN_PAGE`].
     pub limit: Option<usize>,
 }
 
@@ -42,9 +42,9 @@ pub enum RunOrder {
     NewestFirst,
     /// Oldest first.
     OldestFirst,
-    /// By the begin of what they export, earliest first.
+    /// By the start of the exported range, earliest first.
     EarliestInterval,
-    /// By the begin of what they export, latest first.
+    /// By the start of the exported range, latest first.
     LatestInterval,
 }
 
@@ -62,7 +62,7 @@ impl RunOrder {
         orders.get(at).copied()
     }
 
-    /// Whether it is one of intervals, not of creation.
+    /// Whether it orders by interval, not by creation.
     #[must_use]
     pub const fn is_of_intervals(self) -> bool {
         matches!(self, Self::EarliestInterval | Self::LatestInterval)
@@ -74,7 +74,7 @@ impl RunOrder {
 pub struct RunPage {
     /// The runs.
     pub runs: Vec<Run>,
-    /// Whether there are more after the last of them.
+    /// Whether there is a next page.
     pub more: bool,
 }
 
@@ -83,24 +83,24 @@ pub struct RunPage {
 pub struct BackfillPage {
     /// The backfills.
     pub backfills: Vec<Backfill>,
-    /// Whether there are more after the last of them.
+    /// Whether there is a next page.
     pub more: bool,
 }
 
-/// Which log lines are wanted, newest first.
+/// A filter for log lines, newest first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LogQuery {
     /// Only lines after this time.
     pub after: Option<Timestamp>,
     /// Only lines before this time.
     pub before: Option<Timestamp>,
-    /// Only lines of one of these levels; none: of all.
+    /// Only lines with one of these levels. Empty: all.
     pub levels: Vec<LogLevel>,
-    /// Only lines that contain this text, whatever the case of its letters.
+    /// Only lines that contain this text, ignoring case.
     pub search: Option<String>,
-    /// How many to pass over.
+    /// Number of lines to skip.
     pub offset: usize,
-    /// How many at most.
+    /// Maximum number of lines.
     pub limit: usize,
 }
 

@@ -1,16 +1,16 @@
-//! Log lines of runs as the API shows them (EXP-26).
+//! Log lines of runs as the API returns them (EXP-26).
 
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{BatchExportId, RunId};
 use crate::time::Timestamp;
 
-/// Lines that a page has when it is not said how many,
+/// Default number of lines on a page.
 pub const LOG_PAGE: usize = 50;
-/// and the most that it may have.
+/// Maximum number of lines on a page.
 pub const LOG_PAGE_MAX: usize = 500;
 
-/// A line of what a run did.
+/// A log line of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct LogLine {
@@ -18,31 +18,31 @@ pub struct LogLine {
     pub log_source_id: BatchExportId,
     /// The run.
     pub instance_id: RunId,
-    /// When.
+    /// Time of the line.
     pub timestamp: Timestamp,
-    /// How grave.
+    /// Severity.
     pub level: LogLevel,
-    /// What, for people.
+    /// The text of the line.
     pub message: String,
 }
 
-/// How grave a line is.
+/// Severity of a log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub enum LogLevel {
-    /// For those who look closely.
+    /// Details for finding faults.
     Debug,
-    /// What happened.
+    /// Normal progress.
     Info,
-    /// Something is not as it should be.
+    /// An unexpected state that does not stop the run.
     Warning,
     /// Something failed.
     Error,
 }
 
 impl LogLevel {
-    /// All of them, the least grave first.
+    /// All values, the least severe first.
     pub const ALL: [Self; 4] = [Self::Debug, Self::Info, Self::Warning, Self::Error];
 
     /// The word on the wire.
@@ -56,7 +56,7 @@ impl LogLevel {
         }
     }
 
-    /// The level of this word, in upper or lower case.
+    /// The level of this word, ignoring case.
     #[must_use]
     pub fn of(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|level| level.text().eq_ignore_ascii_case(text))

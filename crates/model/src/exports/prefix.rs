@@ -1,8 +1,8 @@
-//! Where files of exports are: the template of a prefix and what is made of it
-//! (EXP-33, EXP-34).
+//! Keys of exported files: the template of a prefix and the names made from it (EXP-33,
+//! EXP-34).
 //!
-//! What belongs here: names as text. What does not: numbers and kinds of files, what
-//! is in them, whether a storage likes the name (`weir-export`).
+//! What belongs here: names as text. What does not: numbers and formats of files, their
+//! content, and which names a storage accepts (`weir-export`).
 
 use std::fmt::{self, Write as _};
 
@@ -10,14 +10,14 @@ use chrono::{DateTime, Timelike as _, Utc};
 
 use crate::time::Timestamp;
 
-/// What stands for the start of a run that begins with the first event.
+/// Text for the start of a run that begins with the first event.
 const FROM_THE_BEGINNING: &str = "START";
-/// What names the bounds of an interval, always with the zone.
+/// Format of the bounds of an interval, always with the zone.
 const BOUND: &str = "%Y-%m-%dT%H:%M:%S+00:00";
-/// The same when the bound is no whole second.
+/// Format of a bound that is not a whole second.
 const FINE_BOUND: &str = "%Y-%m-%dT%H:%M:%S%.6f+00:00";
 
-/// What stands behind the bounds when they are of event times.
+/// Suffix after bounds of event time.
 const BY_TIME: &str = "_backfill";
 
 /// A prefix with variables in braces, such as `{table}/{year}/{month}`.
@@ -50,7 +50,7 @@ impl Variable {
             "hour" => Self::Time("%H"),
             "minute" => Self::Time("%M"),
             "second" => Self::Time("%S"),
-            // Both names have been in documents.
+            // Documents have used both names.
             "table" | "table_name" => Self::Table,
             "data_interval_start" => Self::Start,
             "data_interval_end" => Self::End,
@@ -59,20 +59,20 @@ impl Variable {
     }
 }
 
-/// What names are made of.
+/// The values that names are made from.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds<'a> {
-    /// The first instant; none: from the beginning.
+    /// Start of the range (inclusive); `None`: from the beginning.
     pub start: Option<Timestamp>,
-    /// The instant after the last one.
+    /// End of the range (exclusive).
     pub end: Timestamp,
-    /// Whether they bound event times, as in a backfill.
+    /// Whether the bounds are of event time, as in a backfill.
     pub by_time: bool,
     /// The exported table.
     pub table: &'a str,
 }
 
-/// Why a prefix cannot be used.
+/// Why a prefix is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InvalidPrefix(&'static str);
 
@@ -85,10 +85,10 @@ impl fmt::Display for InvalidPrefix {
 impl std::error::Error for InvalidPrefix {}
 
 impl Template {
-    /// Reads a template. Doubled braces are braces.
+    /// Parses a template. Doubled braces are literal braces.
     ///
     /// # Errors
-    /// [`InvalidPrefix`]: a variable that nobody knows, a brace without its other.
+    /// [`InvalidPrefix`]: an unknown variable, or an unbalanced brace.
     pub fn parse(text: &str) -> Result<Self, InvalidPrefix> {
         let mut pieces = Vec::new();
         let mut plain = String::new();
@@ -122,22 +122,22 @@ impl Template {
         Ok(Self { pieces })
     }
 
-    /// Whether files of both can lie in one directory, or in one that is inside the
-    /// other's. Case makes no difference: not every disk tells names apart by it.
+    /// Whether files of both can be in the same directory, or in one inside the other.
+    /// Case is ignored, because some file systems ignore it.
     #[must_use]
     pub fn overlaps(&self, other: &Self) -> bool {
         let (own, other) = (self.parts(), other.parts());
         own.iter().zip(&other).all(|(own, other)| may_be_equal(own, other))
     }
 
-    /// The parts of the path in lower case, with a mark in the place of each variable.
+    /// The parts of the path in lower case, with a placeholder for each variable.
     fn parts(&self) -> Vec<String> {
         let text: String = self
             .pieces
             .iter()
             .map(|piece| match piece {
                 Piece::Text(plain) => plain.to_lowercase(),
-                // None of them has a slash.
+                // No variable contains a slash.
                 Piece::Variable(_) => ANYTHING.to_string(),
             })
             .collect();
@@ -145,11 +145,10 @@ impl Template {
         parts.map(str::to_owned).collect()
     }
 
-    /// The directory: no slash first, last or doubled.
+    /// The directory: without leading, trailing or doubled slashes.
     ///
     /// # Errors
-    /// [`InvalidPrefix`] when a part of it is `.` or `..`, or holds control
-    /// characters.
+    /// [`InvalidPrefix`] if a part of it is `.` or `..`, or contains control characters.
     pub fn directory(&self, bounds: &Bounds<'_>) -> Result<String, InvalidPrefix> {
         let mut text = String::new();
         for piece in &self.pieces {
@@ -173,24 +172,24 @@ impl Template {
         Ok(parts.join("/"))
     }
 
-    /// The name of a run's files, but for their number and what they are: below the
-    /// directory, and made of the bounds alone.
+    /// The file name of a run without number and extension, made only of the bounds. It
+    /// is in the directory.
     ///
     /// # Errors
     /// [`Template::directory`].
     pub fn stem(&self, bounds: &Bounds<'_>) -> Result<String, InvalidPrefix> {
-        // A regular run with the same bounds has other events.
+        // A regular run with the same bounds contains other events.
         let of_backfill = if bounds.by_time { BY_TIME } else { "" };
         let name = format!("{}-{}{of_backfill}", start(bounds), bound(bounds.end));
         Ok(join(&self.directory(bounds)?, &name))
     }
 }
 
-/// Stands for a variable in a part of a path: names have no control characters.
+/// Placeholder for a variable in a part of a path: names have no control characters.
 const ANYTHING: char = '\u{0}';
 
-/// Whether two parts of paths can be the same name, as far as what is around their
-/// variables tells.
+/// Whether two parts of paths can be the same name, judged by the text around their
+/// variables.
 fn may_be_equal(one: &str, other: &str) -> bool {
     let around = |part: &'_ str| {
         let begin = part.split(ANYTHING).next().unwrap_or_default().to_owned();
@@ -217,7 +216,7 @@ fn bound(time: Timestamp) -> String {
     time.format(if time.nanosecond() == 0 { BOUND } else { FINE_BOUND }).to_string()
 }
 
-/// A name in a directory; that may be empty.
+/// The path of a name in a directory, which may be empty.
 #[must_use]
 pub fn join(directory: &str, name: &str) -> String {
     match directory {

@@ -1,29 +1,29 @@
-//! What an export exports (EXP-14).
+//! What a batch export exports (EXP-14).
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What an export exports.
+/// What a batch export exports.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum ExportModel {
-    /// Events: each is exported once.
+    /// Events. Each event is exported once.
     #[default]
     Events,
-    /// Persons: a row for each distinct id, anew whenever the person has events.
+    /// Persons: a row for each distinct id, again each time the person has new events.
     Persons,
 }
 
 impl ExportModel {
-    /// All of them, in the order in which forms offer them.
+    /// All values, in the order of forms.
     pub const ALL: [Self; 2] = [Self::Events, Self::Persons];
 
     /// The words on the wire, in the same order.
     pub const WORDS: [&'static str; 2] = ["events", "persons"];
 
-    /// The word on the wire, which names files too.
+    /// The word on the wire. It is also used in file names.
     #[must_use]
     pub const fn text(self) -> &'static str {
         match self {

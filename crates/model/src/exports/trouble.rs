@@ -1,29 +1,30 @@
 //! Whether an export fails, since when, and why.
 //!
-//! What belongs here: what its newest runs say about that, for the API, pages and
-//! counts alike. What does not: when a run is tried again (`weir-export`).
+//! What belongs here: deriving that from its newest runs, for the API, pages and counts.
+//! What does not: when a run is retried (`weir-export`).
 
 use serde::{Deserialize, Serialize};
 
 use super::{Run, Status};
 use crate::time::Timestamp;
 
-/// What is wrong with an export.
+/// The failure of an export.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trouble {
-    /// When the first of the tries failed after which nothing was completed.
+    /// Time of the first failed attempt after the last completed run.
     pub since: Timestamp,
-    /// When a run is tried again; none: that goes on now, or no run is tried again.
+    /// Time of the next retry; `None`: a retry is in progress, or no run is retried.
     pub next_try: Option<Timestamp>,
-    /// What went wrong last.
+    /// The last error.
     pub error: Option<String>,
 }
 
 impl Trouble {
-    /// What the newest runs of an export say, newest first; none: it does not fail.
+    /// The failure according to the newest runs of an export, newest first; `None`: it
+    /// does not fail.
     ///
-    /// A run that is tried again counts, whatever became of those after it; so do runs
-    /// that failed, unless one was completed since.
+    /// A run that is being retried counts, independent of later runs. Failed runs count
+    /// unless a later one was completed.
     #[must_use]
     pub fn of(runs: &[Run]) -> Option<Self> {
         let retried = runs.iter().filter(|run| run.is_retried());
@@ -41,13 +42,13 @@ impl Trouble {
 }
 
 impl Run {
-    /// Whether a try of it failed, and it is tried again.
+    /// Whether an attempt failed and the run is retried.
     #[must_use]
     pub const fn is_retried(&self) -> bool {
         self.status.is_active() && self.failing_since.is_some()
     }
 
-    /// Whether it failed, or its last try did.
+    /// Whether it failed, or its last attempt did.
     #[must_use]
     pub const fn is_failing(&self) -> bool {
         self.status.is_failure() || self.is_retried()
@@ -65,7 +66,7 @@ mod tests {
         Timestamp::from_micros(seconds * 1_000_000)
     }
 
-    /// A run that changed last at this time.
+    /// A run that was last changed at this time.
     fn run(status: Status, seconds: i64) -> Run {
         Run {
             id: RunId(Uuid::nil()),
@@ -103,7 +104,7 @@ mod tests {
         let tried = "error of a try".to_owned();
         let expected = Some((at(20), Some(at(50)), tried.clone()));
         assert_eq!(told(&[retried(20, Some(50))]), expected);
-        // Others were completed before it, and even after it.
+        // Other runs were completed before it, and even after it.
         let runs = [run(Status::Completed, 30), retried(20, Some(50)), run(Status::Completed, 10)];
         assert_eq!(told(&runs), expected);
         assert_eq!(told(&[retried(20, None)]), Some((at(20), None, tried)));

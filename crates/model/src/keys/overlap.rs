@@ -1,14 +1,14 @@
-//! For how long the value before works on when a key gets another.
+//! How long the previous value of a key stays valid after the key was rolled.
 
 use crate::errors::FieldError;
 use crate::time::Timestamp;
 
 const HOUR: i64 = 60 * 60;
 
-/// How long an old value works beside the new one.
+/// How long the previous value stays valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Overlap {
-    /// It ends at once.
+    /// It ends immediately.
     #[default]
     None,
     /// An hour.
@@ -20,7 +20,7 @@ pub enum Overlap {
 }
 
 impl Overlap {
-    /// All of them, the shortest first.
+    /// All values, the shortest first.
     pub const ALL: [Self; 4] = [Self::None, Self::Hour, Self::Day, Self::Week];
 
     /// The word in forms.
@@ -34,7 +34,7 @@ impl Overlap {
         }
     }
 
-    /// The one with this word.
+    /// The value with this word.
     ///
     /// # Errors
     /// `invalid_choice` at `overlap`.
@@ -45,7 +45,8 @@ impl Overlap {
         })
     }
 
-    /// When the old value ends if the new one is made at `now`; `None`: at once.
+    /// When the previous value ends if the new one is created at `now`; `None`:
+    /// immediately.
     #[must_use]
     pub fn until(self, now: Timestamp) -> Option<Timestamp> {
         let hours = match self {

@@ -1,31 +1,31 @@
-//! What is remembered of the use of a key. It has a bound, whatever the key does.
+//! Statistics of the use of a key, with bounded size.
 
 use std::collections::BTreeMap;
 
 use crate::scopes::Scope;
 use crate::time::Timestamp;
 
-/// Refused calls that are remembered one by one.
+/// Refused calls that are stored individually.
 const REFUSED: usize = 20;
 /// Days for which refused calls are counted.
 const DAYS: usize = 8;
 /// Microseconds of a day.
 const DAY: i64 = 24 * 60 * 60 * 1_000_000;
 
-/// A call that was made with a key.
+/// A call with a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyCall {
-    /// When.
+    /// Time of the call.
     pub at: Timestamp,
-    /// From which address.
+    /// IP address of the caller.
     pub address: Option<String>,
     /// HTTP method.
     pub method: String,
-    /// Path of the operation, with names in place of ids.
+    /// Path of the operation, with placeholders for ids.
     pub route: String,
 }
 
-/// A call that a key was refused.
+/// A refused call with a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefusedCall {
     /// The call.
@@ -34,21 +34,21 @@ pub struct RefusedCall {
     pub scope: Scope,
 }
 
-/// How a key was used.
+/// Statistics of the use of a key.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct KeyUse {
     /// The last call.
     pub last: Option<KeyCall>,
-    /// When a value that was replaced was last used.
+    /// Time of the last use of a replaced value.
     pub previous_at: Option<Timestamp>,
-    /// The last calls that it was refused, newest first.
+    /// The latest refused calls, newest first.
     pub refused: Vec<RefusedCall>,
-    /// How many calls it was refused, by days since 1970.
+    /// Number of refused calls by day since 1970.
     pub refused_by_day: BTreeMap<i64, u64>,
 }
 
 impl KeyUse {
-    /// Adds a call; `lacked` is the scope that it was refused for.
+    /// Adds a call; `lacked` is the missing scope if the call was refused.
     pub fn add(&mut self, call: KeyCall, lacked: Option<Scope>) {
         if let Some(scope) = lacked {
             *self.refused_by_day.entry(day(call.at)).or_default() += 1;
@@ -58,7 +58,7 @@ impl KeyUse {
         self.bound();
     }
 
-    /// Adds what happened after all that is here.
+    /// Adds later statistics.
     pub fn extend(&mut self, newer: Self) {
         self.last = newer.last.or(self.last.take());
         self.previous_at = self.previous_at.max(newer.previous_at);
@@ -70,7 +70,7 @@ impl KeyUse {
         self.bound();
     }
 
-    /// How many calls were refused in the seven days that end with `now`'s.
+    /// Number of refused calls in the seven days up to the day of `now`.
     #[must_use]
     pub fn refused_lately(&self, now: Timestamp) -> u64 {
         self.refused_by_day.range(day(now) - 6..).map(|(_, count)| count).sum()

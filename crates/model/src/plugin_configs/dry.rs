@@ -6,55 +6,55 @@ use serde_json::{Map, Value};
 use crate::ids::PluginConfigId;
 use crate::json::JsonText;
 
-/// What became of the event in a step.
+/// The result of a step for an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum DryOutcome {
     /// The step changed it.
     Changed,
-    /// The step left it as it was.
+    /// The step did not change it.
     Unchanged,
     /// The step dropped it: no later step sees it.
     Dropped,
-    /// The step failed: the event goes on as it was.
+    /// The step failed: the next step gets the event unchanged.
     Failed,
 }
 
-/// One step of a try.
+/// One step of a dry run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct DryStep {
     /// The config.
     pub config: PluginConfigId,
-    /// Its name, for people.
+    /// Display name of the config.
     pub name: String,
-    /// What became of the event.
+    /// The result for the event.
     pub outcome: DryOutcome,
     /// The event after the step; null: it was dropped.
     #[cfg_attr(feature = "schema", schema(value_type = Option<Object>))]
     pub event: Option<JsonText>,
-    /// What went wrong.
+    /// The error, if the step failed.
     pub error: Option<String>,
-    /// How long it took, in milliseconds.
+    /// Duration in milliseconds.
     pub duration_ms: f64,
-    /// What the plugin wrote into its log.
+    /// Log lines of the plugin.
     pub logs: Vec<String>,
 }
 
-/// What transformations make of an event.
+/// The result of a dry run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct DryRun {
-    /// The steps, in their order.
+    /// The steps, in order.
     pub results: Vec<DryStep>,
-    /// The event after all of them; null: one dropped it.
+    /// The event after all steps; null: a step dropped it.
     #[cfg_attr(feature = "schema", schema(value_type = Option<Object>))]
     pub event: Option<JsonText>,
 }
 
 impl DryRun {
-    /// What these steps made of this event.
+    /// The result of these steps for this event.
     #[must_use]
     pub fn of(event: JsonText, results: Vec<DryStep>) -> Self {
         let after = |event: Option<JsonText>, step: &DryStep| match step.outcome {
@@ -68,10 +68,10 @@ impl DryRun {
     }
 }
 
-/// What is to be tried.
+/// Input of a dry run.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct DryRunInput {
-    /// The event, or a part of one; none: the newest of the project.
+    /// The event, or a part of one; `None`: the newest event of the project.
     pub event: Option<Map<String, Value>>,
 }
 

@@ -1,22 +1,22 @@
-//! What went wrong with a config, as the API shows it (PLG-18).
+//! Errors of a config as the API returns them (PLG-18).
 
 use serde::{Deserialize, Serialize};
 
 use crate::json::JsonText;
 use crate::time::Timestamp;
 
-/// What went wrong with a config, in one of two forms.
+/// An error of a config, in one of two forms.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum ConfigError {
-    /// What alone.
+    /// Only the message.
     Text(String),
-    /// All that is known of it.
+    /// All details.
     Whole(ConfigFault),
 }
 
 impl ConfigError {
-    /// What went wrong, for people.
+    /// The message for users.
     #[must_use]
     pub fn message(&self) -> &str {
         match self {
@@ -25,7 +25,7 @@ impl ConfigError {
         }
     }
 
-    /// The same as a text.
+    /// Converts the error to its message.
     #[must_use]
     pub fn text(self) -> Self {
         match self {
@@ -35,14 +35,14 @@ impl ConfigError {
     }
 }
 
-/// All that is known of what went wrong with a config.
+/// All details of an error of a config.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ConfigFault {
-    /// What, for people.
+    /// The message for users.
     pub message: String,
-    /// When.
+    /// Time of the error.
     pub time: Timestamp,
-    /// The event that it came of; the text of its beginning where it is long.
+    /// The event that caused it; if it is long, the beginning of its text.
     pub event: Option<JsonText>,
 }
 

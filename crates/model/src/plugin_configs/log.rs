@@ -1,4 +1,4 @@
-//! The log of a config as the API shows it (PLG-18).
+//! The log of a config as the API returns it (PLG-18).
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -6,11 +6,11 @@ use uuid::Uuid;
 use crate::ids::{PluginConfigId, PluginId, ProjectId};
 use crate::time::Timestamp;
 
-/// A line that a plugin, or the service about it, wrote into the log.
+/// A log line that a plugin wrote, or the service about a plugin.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct PluginLogEntry {
-    /// Id.
+    /// Unique id of the line.
     pub id: Uuid,
     /// The project.
     pub team_id: ProjectId,
@@ -18,9 +18,9 @@ pub struct PluginLogEntry {
     pub plugin_id: PluginId,
     /// The config.
     pub plugin_config_id: PluginConfigId,
-    /// When it was written.
+    /// Time of the line.
     pub timestamp: Timestamp,
-    /// Who wrote it: `SYSTEM`, `PLUGIN` or `CONSOLE`.
+    /// Origin of the line: `SYSTEM`, `PLUGIN` or `CONSOLE`.
     #[cfg_attr(feature = "schema", schema(value_type = String))]
     pub source: LogSource,
     /// `DEBUG`, `LOG`, `INFO`, `WARN` or `ERROR`.
@@ -29,7 +29,7 @@ pub struct PluginLogEntry {
     pub kind: LogLevel,
     /// The text.
     pub message: String,
-    /// The process that wrote it.
+    /// The process of the service that wrote it.
     pub instance_id: Uuid,
 }
 
@@ -43,7 +43,7 @@ macro_rules! words {
         }
 
         impl $name {
-            /// All of them.
+            /// All values.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
             /// The word on the wire.
@@ -52,7 +52,7 @@ macro_rules! words {
                 match self { $(Self::$variant => $text),+ }
             }
 
-            /// What this word says.
+            /// The value of this word.
             #[must_use]
             pub fn of(text: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|one| one.text() == text)
@@ -62,26 +62,26 @@ macro_rules! words {
 }
 
 words! {
-    /// Who wrote a line.
+    /// Origin of a line.
     LogSource,
     /// The service.
     System => "SYSTEM",
-    /// The service for a plugin, about what the plugin did.
+    /// The service, about what the plugin did.
     Plugin => "PLUGIN",
     /// The plugin, through its console.
     Console => "CONSOLE",
 }
 
 words! {
-    /// How grave a line is.
+    /// Severity of a line.
     LogLevel,
-    /// For those who look closely.
+    /// Details for finding faults.
     Debug => "DEBUG",
-    /// What was written without saying how grave it is.
+    /// Written without a severity.
     Log => "LOG",
-    /// What happened.
+    /// Normal progress.
     Info => "INFO",
-    /// Something is not as it should be.
+    /// An unexpected state without failure.
     Warn => "WARN",
     /// Something failed.
     Error => "ERROR",

@@ -1,17 +1,17 @@
-//! What becomes of an event for which a transformation cannot be run.
+//! What happens to an event if a transformation cannot run.
 
 use serde::{Deserialize, Serialize};
 
-/// What becomes of an event for which a transformation cannot be run: it fails on the
-/// event, has used up the time that it may take, or cannot be started.
+/// What happens to an event if a transformation cannot run: it fails for the event, has
+/// used up its allowance, or cannot be started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum OnFailure {
     /// It is stored without the step, with a warning.
     StoreUnchanged,
-    /// It waits a short time for the step, and is dropped with a reason if that does not
-    /// help.
+    /// It waits a short time for the step. If the step still cannot run, it is dropped
+    /// with a reason.
     HoldThenDrop,
 }
 

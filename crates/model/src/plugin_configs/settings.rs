@@ -1,8 +1,8 @@
-//! What a plugin's `config_schema` says of the values of its settings
-//! (PLG-2, PLG-13, PLG-14).
+//! The rules of a plugin's `config_schema` for the values of its settings (PLG-2, PLG-13,
+//! PLG-14).
 //!
-//! A `config_schema` is stored as it was given, so it may hold anything: what is
-//! not understood says nothing. Keys that it does not name are kept as they are
+//! A `config_schema` is stored as it was sent, so it may contain anything. Parts that are
+//! not understood have no effect. Values of keys that it does not name are stored as
 //! sent, because plugins without a schema have settings too.
 
 use std::collections::HashMap;
@@ -14,12 +14,12 @@ use crate::errors::FieldError;
 use crate::plugins;
 use crate::validate;
 
-/// What the names of settings begin with in faults.
+/// Prefix of setting names in faults.
 const AT: &str = "config";
-/// Characters of a value that a fault repeats.
+/// Maximum characters of a value that a fault repeats.
 const SHOWN: usize = 64;
 
-/// What the value of a setting may be.
+/// The type of the value of a setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Kind<'a> {
     Text,
@@ -46,14 +46,14 @@ struct Setting<'a> {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Settings<'a> {
     all: Vec<Setting<'a>>,
-    /// Where each of them stands: a schema and what is sent may both be long.
+    /// Index of each setting by key: both the schema and the input may be long.
     places: HashMap<&'a str, usize>,
-    /// Whether it marks those that visited pages may have.
+    /// Whether it marks settings that visited pages may read.
     marks_for_pages: bool,
 }
 
 impl<'a> Settings<'a> {
-    /// What this `config_schema` describes, in its order.
+    /// The settings of this `config_schema`, in its order.
     #[must_use]
     pub fn of(schema: Option<&'a Map<String, Value>>) -> Self {
         let mut found: Vec<(f64, Setting<'a>)> = schema
@@ -78,14 +78,15 @@ impl<'a> Settings<'a> {
         self.all.get(*self.places.get(key)?)
     }
 
-    /// Whether the value of this setting is never shown.
+    /// Whether the value of this setting is never returned.
     #[must_use]
     pub fn is_secret(&self, key: &str) -> bool {
         self.get(key).is_some_and(|setting| setting.is_secret)
     }
 
-    /// Whether visited pages may have the value of this setting: the plugin names it,
-    /// as neither secret nor file; and where it marks some with `site`, this one too.
+    /// Whether visited pages may read the value of this setting: the plugin names it, it
+    /// is neither a secret nor a file, and if the plugin marks settings with `site`, this
+    /// one is marked.
     #[must_use]
     pub fn is_for_pages(&self, key: &str) -> bool {
         self.get(key).is_some_and(|setting| {
@@ -95,14 +96,14 @@ impl<'a> Settings<'a> {
         })
     }
 
-    /// Whether this value is never shown. Nothing needs no hiding.
+    /// Whether this value is never returned. An empty value need not be hidden.
     #[must_use]
     pub fn hides(&self, key: &str, value: &Value) -> bool {
         self.is_secret(key) && !value.is_null() && !is_empty(value)
     }
 
-    /// The secrets among stored values: what was stored as one, and what the plugin
-    /// has made one since.
+    /// The secrets among stored values: values that were stored as secrets, and values of
+    /// settings that the plugin has made secret since.
     #[must_use]
     pub fn secrets(
         &self,
@@ -113,7 +114,7 @@ impl<'a> Settings<'a> {
         hidden.chain(secrets).map(|(key, value)| (key.clone(), value.clone())).collect()
     }
 
-    /// Whether the plugin lists what the value of this setting may be.
+    /// Whether the plugin lists the valid values of this setting.
     #[must_use]
     pub fn is_choice(&self, key: &str) -> bool {
         let listed = |setting: &Setting<'_>| match &setting.kind {
@@ -129,8 +130,8 @@ impl<'a> Settings<'a> {
         self.get(key).is_some_and(|setting| setting.kind == Kind::Attachment)
     }
 
-    /// The values of a new config: those that were sent, and defaults for what
-    /// was left out.
+    /// The values of a new config: the values that were sent, and defaults for missing
+    /// ones.
     ///
     /// # Errors
     /// The first fault, at `config__<key>`.
@@ -146,9 +147,9 @@ impl<'a> Settings<'a> {
         self.changed(&Map::new(), &sent)
     }
 
-    /// The values after a change: those that were sent take the place of all
-    /// others, except that a secret keeps when it is left out, null, or what
-    /// stands for it. `secrets` are the present ones.
+    /// The values after a change. The values that were sent replace all others. A secret
+    /// keeps its value if it is missing, null, or the placeholder. `secrets` are the
+    /// current ones.
     ///
     /// # Errors
     /// The first fault, at `config__<key>`.
@@ -159,7 +160,7 @@ impl<'a> Settings<'a> {
     ) -> Result<Map<String, Value>, FieldError> {
         let mut values = plugins::object(AT, sent.clone())?;
         let is_hidden = |key: &str| self.is_secret(key) || secrets.contains_key(key);
-        // What says nothing of a secret; an empty text clears it.
+        // Null and the placeholder do not change a secret; an empty text clears it.
         values.retain(|key, value| {
             !(is_hidden(key) && (value.is_null() || value == SECRET || is_empty(value)))
         });
@@ -176,12 +177,12 @@ impl<'a> Settings<'a> {
                 values.insert(key.clone(), value.clone());
             }
         }
-        // What is kept counts too.
+        // Kept secrets count for the limit too.
         plugins::object(AT, values)
     }
 
-    /// The values apart: what is shown, and the secrets. What was a secret stays
-    /// one, whatever the plugin says of it now.
+    /// Separates the values into visible ones and secrets. A stored secret stays a
+    /// secret, even if the schema changes.
     #[must_use]
     pub fn apart(
         &self,
@@ -194,8 +195,7 @@ impl<'a> Settings<'a> {
         (shown, secrets)
     }
 
-    /// Refuses values that lack one that must be there. `attached` are the keys
-    /// of attachments.
+    /// Refuses values without a required one. `attached` are the keys of attachments.
     ///
     /// # Errors
     /// `required` at `config__<key>`.
@@ -254,7 +254,7 @@ fn setting<'a>(key: &'a str, item: &'a Map<String, Value>) -> Setting<'a> {
     }
 }
 
-/// An empty text is what a form sends for nothing.
+/// Forms send an empty text for a missing value.
 fn is_empty(value: &Value) -> bool {
     value.as_str() == Some("")
 }
@@ -277,7 +277,7 @@ fn read(setting: &Setting<'_>, value: Value) -> Result<Value, FieldError> {
             if choices.is_empty() || choices.contains(&chosen.as_str()) {
                 return Ok(Value::String(chosen));
             }
-            // A secret must not be told back.
+            // A secret must not be repeated in a fault.
             let shown = if setting.is_secret { SECRET } else { &chosen };
             let shown: String = shown.chars().take(SHOWN).collect();
             Err(validate::invalid_choice(&attr, &shown))

@@ -1,13 +1,13 @@
-//! Code for visited pages, as browser libraries are told of it (PLG-22).
+//! Code for visited pages, as it is announced to browser libraries (PLG-22).
 
 use serde::Serialize;
 
-/// An app that a browser library is to load.
+/// An app that a browser library loads.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SiteApp {
     /// The id of its config.
     pub id: String,
-    /// The path of its code. Another one after every change.
+    /// The path of its code. It changes with every change of the config.
     pub url: String,
     /// Always `site_app`.
     #[serde(rename = "type")]

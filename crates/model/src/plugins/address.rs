@@ -1,7 +1,7 @@
 //! Addresses of plugins whose code is elsewhere (PLG-8).
 //!
-//! What belongs here: telling what an address names, and its secret from the
-//! rest. What does not: asking whether there is anything.
+//! What belongs here: parsing an address, and separating its secret. What does not:
+//! checking that the target exists (`weir-plugins`).
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ pub const FIELD: &str = "url";
 const FORMS: &str = "Enter the address of a repository on github.com or gitlab.com, or of a \
                      package on npmjs.com.";
 
-/// What the address of a plugin of the catalogue begins with.
+/// Prefix of the addresses of catalogue plugins.
 const INLINE: &str = "inline:";
 
 /// Where the code of a plugin comes from.
@@ -27,7 +27,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// Reads an address. Whether the catalogue has such an entry is not asked.
+    /// Parses an address. It does not check that the catalogue has the entry.
     ///
     /// # Errors
     /// As [`Address::read`].
@@ -38,7 +38,7 @@ impl Place {
         }
     }
 
-    /// The address, as it is shown and compared.
+    /// The address in the form for display and comparison.
     #[must_use]
     pub fn url(&self) -> String {
         match self {
@@ -48,15 +48,14 @@ impl Place {
     }
 }
 
-/// An address that names a repository or a package. Its token cannot be printed
-/// by accident.
+/// An address of a repository or a package. `Debug` does not print its token.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Address {
-    /// The address without query and fragment, as it is shown and compared.
+    /// The address without query and fragment, for display and comparison.
     pub url: String,
-    /// The version that it names: a commit, a branch, a tag or a number.
+    /// The version in the address: a commit, a branch, a tag or a number.
     pub tag: Option<String>,
-    /// The token that opens it, when it is private.
+    /// The access token, if the target is private.
     pub private_token: Option<String>,
 }
 
@@ -72,11 +71,10 @@ impl fmt::Debug for Address {
 }
 
 impl Address {
-    /// Reads an address.
+    /// Parses an address.
     ///
     /// # Errors
-    /// `invalid_input` at `url` when it is of no form that is known;
-    /// `max_length`.
+    /// `invalid_input` at `url` if its form is unknown; `max_length`.
     pub fn read(text: &str) -> Result<Self, FieldError> {
         let text = validate::text(FIELD, text, URL_MAX)?;
         let wrong = || FieldError::new(FIELD, "invalid_input", FORMS);
@@ -108,13 +106,13 @@ impl Address {
     }
 }
 
-/// What repositories, packages, versions and folders are named with.
+/// Whether a text can be a part of the name of a repository, package, version or folder.
 fn is_segment(part: &str) -> bool {
     !matches!(part, "" | "." | "..")
         && part.chars().all(|c| c.is_ascii_alphanumeric() || "-_.@+~%".contains(c))
 }
 
-/// The version that a path names, if it is the path of a repository.
+/// The version in a path, if it is the path of a repository.
 fn on_github<'a>(parts: &[&'a str]) -> Option<Option<&'a str>> {
     match parts {
         [_user, _repository] => Some(None),
@@ -126,7 +124,7 @@ fn on_github<'a>(parts: &[&'a str]) -> Option<Option<&'a str>> {
     }
 }
 
-/// The same; groups can be nested, and what is no group stands behind `-`.
+/// The same for GitLab. Groups can be nested; other parts come after `-`.
 fn on_gitlab<'a>(parts: &[&'a str]) -> Option<Option<&'a str>> {
     let end = parts.iter().position(|part| *part == "-").unwrap_or(parts.len());
     if end < 2 {

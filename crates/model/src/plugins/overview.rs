@@ -1,5 +1,4 @@
-//! What is shown about many plugins (PLG-12): the catalogue, and what was done
-//! with plugins.
+//! Overviews of many plugins (PLG-12): the catalogue, and the activity of plugins.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -15,15 +14,15 @@ pub struct CatalogueEntry {
     pub name: String,
     /// Its address.
     pub url: String,
-    /// What it does.
+    /// Description for users.
     pub description: String,
     /// Address of its icon.
     pub icon: Option<String>,
-    /// Whether somebody checked it.
+    /// Whether it was reviewed.
     pub verified: bool,
     /// `official` or `community`.
     pub maintainer: String,
-    /// Whether it is to be shown.
+    /// Whether it is shown.
     #[serde(rename = "displayOnWebsiteLib")]
     pub display_on_website_lib: bool,
     /// `data_in`, `data_out`, `ingestion_filtering` or `frontend`.
@@ -31,43 +30,43 @@ pub struct CatalogueEntry {
     pub kind: String,
 }
 
-/// Something that was done with a plugin or a config of one.
+/// An audit entry about a plugin or a config.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct PluginActivity {
-    /// Id, in order of time.
+    /// Id of the audit entry. Ids increase with time.
     pub id: Uuid,
-    /// Who did it; null when the account is gone.
+    /// The user who made the change; null if the user was deleted.
     pub user: Option<PluginActivityUser>,
-    /// What was done.
+    /// The action.
     pub activity: Deed,
-    /// To what kind of thing.
+    /// The kind of object.
     pub scope: Subject,
-    /// Id of the thing.
+    /// Id of the object.
     pub item_id: String,
-    /// What was changed.
+    /// The changes.
     pub detail: PluginActivityDetail,
-    /// When.
+    /// Time of the change.
     pub created_at: Timestamp,
 }
 
-/// Who did something.
+/// The user of an audit entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct PluginActivityUser {
-    /// First name; `System`: the service did it by itself.
+    /// First name; `System`: the service made the change automatically.
     pub first_name: String,
-    /// Address; null: the service did it by itself.
+    /// Mail address; null: the service made the change automatically.
     pub email: Option<String>,
-    /// Whether the service did it by itself.
+    /// Whether the service made the change automatically.
     pub is_system: bool,
 }
 
-/// What was changed.
+/// The changes of an audit entry.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct PluginActivityDetail {
-    /// The thing's name at that time.
+    /// Name of the object at that time.
     pub name: Option<String>,
     /// The fields that changed.
     pub changes: Vec<FieldChange>,

@@ -1,7 +1,7 @@
-//! What can be configured of a plugin (PLG-2).
+//! The settings of a plugin (PLG-2).
 //!
-//! It comes as a list of items, from a `plugin.json`, or as an object by key. It
-//! is kept as an object; the order of a list is kept in `order`.
+//! A schema is sent as a list of items, from a `plugin.json`, or as an object by key. It
+//! is stored as an object; `order` stores the order of a list.
 
 use serde_json::{Map, Value};
 
@@ -11,11 +11,11 @@ use crate::errors::FieldError;
 /// The name of the field.
 pub const FIELD: &str = "config_schema";
 
-/// The object that a `config_schema` stands for.
+/// Converts a `config_schema` to an object.
 ///
 /// # Errors
-/// `invalid_input` at `attr` when it is neither, or when items of a list have no
-/// form or the same key; `max_length` when it is too long.
+/// `invalid_input` at `attr` if it is neither a list nor an object, or if items of a list
+/// are invalid or have the same key; `max_length` if it is too long.
 pub fn read(attr: &str, sent: &Value) -> Result<Map<String, Value>, FieldError> {
     match sent {
         Value::Object(by_key) => object(attr, by_key.clone()),

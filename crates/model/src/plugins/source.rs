@@ -1,4 +1,5 @@
-//! Source files of plugins: what may be sent, and what `plugin.json` says (PLG-9, PLG-10).
+//! Source files of plugins: valid input, and the content of `plugin.json` (PLG-9,
+//! PLG-10).
 
 use std::collections::BTreeMap;
 
@@ -12,21 +13,20 @@ use crate::errors::FieldError;
 use crate::json::{DEPTH, is_too_deep};
 use crate::validate;
 
-/// The names of code for the server, the preferred one first.
+/// File names of server code, the preferred one first.
 pub const SERVER: [&str; 2] = ["index.js", "index.ts"];
-/// Files of an archive that are for the tools of its author.
+/// Files of an archive that only the tools of its author use.
 const TOOLS: [&str; 4] = ["package.json", "package-lock.json", "tsconfig.json", "jsconfig.json"];
-/// Longest range of versions, in characters.
+/// Longest version range, in characters.
 const VERSION_MAX: usize = 100;
 
-/// Whether a key of a body or of an answer names a file: fields of the record
-/// have no dot.
+/// Whether a key of a body is a file name: fields of the record contain no dot.
 #[must_use]
 pub fn is_file_name(key: &str) -> bool {
     key.contains('.')
 }
 
-/// The name of a file.
+/// Validates a file name.
 ///
 /// # Errors
 /// `max_length` or `null_characters_not_allowed` at the name.
@@ -34,10 +34,10 @@ pub fn file_name(name: &str) -> Result<String, FieldError> {
     validate::optional_text(name, name, FILE_NAME_MAX)
 }
 
-/// Source files after a change.
+/// Applies a change to source files.
 ///
 /// # Errors
-/// `invalid_input` when there would be too many, or too much in them.
+/// `invalid_input` if there would be too many files or bytes.
 pub fn changed(
     files: &BTreeMap<String, String>,
     change: &SourceChange,
@@ -61,25 +61,25 @@ pub fn changed(
     Ok(after)
 }
 
-/// What a `plugin.json` says.
+/// The content of a `plugin.json`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Manifest {
     /// The plugin's name.
     pub name: Option<String>,
-    /// What it does.
+    /// Description for users.
     pub description: Option<String>,
-    /// The file that its code for the server begins with.
+    /// The entry file of its server code.
     pub main: Option<String>,
-    /// What can be configured.
+    /// The settings of the plugin.
     pub config_schema: Option<Map<String, Value>>,
-    /// Jobs that can be started by hand.
+    /// Jobs that can be started manually.
     pub public_jobs: Option<Map<String, Value>>,
 }
 
-/// Reads a `plugin.json`.
+/// Parses a `plugin.json`.
 ///
 /// # Errors
-/// What is wrong with it, for its author.
+/// Its fault, as a message for the author.
 pub fn manifest(text: &str) -> Result<Manifest, String> {
     if is_too_deep(text.as_bytes()) {
         return Err(format!("More than {DEPTH} nested objects and lists."));
@@ -112,31 +112,31 @@ pub fn manifest(text: &str) -> Result<Manifest, String> {
         }
         Some(_) => return Err("publicJobs: Expected an object.".to_owned()),
     };
-    // Which version of another service it was made for says nothing here.
+    // The required version of another service has no meaning here; only its form is
+    // checked.
     if text("posthogVersion", VERSION_MAX)?.is_some_and(|range| !range.chars().all(is_of_range)) {
         return Err("posthogVersion: Not a version, or a range of versions.".to_owned());
     }
     Ok(Manifest {
         name: text("name", NAME_MAX)?,
         description: text("description", DESCRIPTION_MAX)?,
-        // It may be anything where nothing is unpacked.
+        // It may be any value unless an archive is decompressed.
         main: read.get("main").and_then(Value::as_str).map(str::to_owned),
         config_schema,
         public_jobs,
     })
 }
 
-/// What versions and ranges of them are written with.
+/// Characters of versions and version ranges.
 fn is_of_range(character: char) -> bool {
     character.is_ascii_alphanumeric() || " .*<>=~^|-+,".contains(character)
 }
 
-/// The source files of an archive that count, by the names that they have here, and
-/// what the archive says of itself. The code for the server has one name, whatever
-/// it is called there (PLG-9).
+/// The relevant source files of an archive, by their names in Weir, and its manifest. The
+/// server code gets a standard name, independent of its name in the archive (PLG-9).
 ///
 /// # Errors
-/// What is wrong with the archive, for people.
+/// The fault of the archive, as a message for users.
 pub fn of_archive(
     mut files: BTreeMap<String, String>,
 ) -> Result<(BTreeMap<String, String>, Manifest), String> {
@@ -163,15 +163,15 @@ pub fn of_archive(
     Ok((files, read))
 }
 
-/// Whether a file of an archive counts besides the code for the server: pages, and
-/// data beside them.
+/// Whether a file of an archive is relevant in addition to the server code: pages, and
+/// their data.
 fn counts(name: &str) -> bool {
     let is_data = name.ends_with(".json") && !name.contains('/') && !TOOLS.contains(&name);
     name == FRONTEND || name == SITE || is_data
 }
 
-/// What is wrong with source files, from the name of a file to a sentence, as far
-/// as it can be told without running them.
+/// Faults of source files, from the name of a file to a message, as far as they can be
+/// found without running them.
 #[must_use]
 pub fn faults(files: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let fault = files.get(MANIFEST).and_then(|text| manifest(text).err());

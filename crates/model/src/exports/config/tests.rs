@@ -25,7 +25,7 @@ fn postgres() -> Value {
     json!({"host": "db.example", "database": "d", "user": "u", "password": "p"})
 }
 
-/// The fault of a new config: attr (without what all begin with) and code.
+/// The fault of a new config: attr (without the common prefix) and code.
 fn fault(name: &str, config: Value) -> Option<(String, String)> {
     told(complete(kind(name), &map(config)))
 }
@@ -57,7 +57,7 @@ fn what_is_left_out_gets_its_default() {
             "include_events": null, "exclude_events": null,
         })
     );
-    // Every default is JSON and fits its own setting.
+    // Every default is valid JSON and valid for its setting.
     for kind in destinations::ALL {
         for field in kind.fields {
             if let Need::Default(default) = field.need {
@@ -183,7 +183,7 @@ fn secrets_are_kept_apart_also_within_settings() {
     assert_eq!(shown["copy_inputs"]["authorization"], json!({}));
     assert_eq!(together(shown, secrets), whole);
 
-    // Blanks are part of a secret.
+    // Leading and trailing blanks are part of a secret.
     let config = complete(kind("S3"), &map(s3())).unwrap();
     assert_eq!(config["aws_secret_access_key"], " se cret ");
 }

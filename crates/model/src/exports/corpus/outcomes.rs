@@ -1,5 +1,4 @@
-//! What all settings of destinations and all prefixes must come to, whatever is in
-//! them.
+//! Checks that hold for all settings of destinations and all prefixes, valid or not.
 
 use serde_json::{Map, Value};
 
@@ -10,13 +9,13 @@ use crate::exports::config::{apart, changed, changed_secrets, complete, together
 use crate::exports::destinations::{self, DestinationType, Kind, Need};
 use crate::exports::prefix::{Bounds, Template};
 
-/// Characters of a fault's name: what was sent is repeated in part at most.
+/// Maximum characters of the name in a fault: input is repeated only in part.
 const ATTR_MAX: usize = 300;
-/// Characters of a fault's sentence.
+/// Maximum characters of the message of a fault.
 const DETAIL_MAX: usize = 300;
 
-/// JSON: an object of `sent`, a new config, and `then`, a change of it. Both are tried
-/// with every type.
+/// JSON with an object `sent`, a new config, and an object `then`, a change of it. Both
+/// are tried with every type.
 pub(super) fn check_settings(text: &str) {
     let Ok(Value::Object(file)) = serde_json::from_str::<Value>(text) else { return };
     let part = |name: &str| match file.get(name) {
@@ -42,7 +41,7 @@ fn check_fault(fault: &FieldError) {
     assert!(!fault.detail.is_empty() && fault.detail.chars().count() <= DETAIL_MAX, "{fault:?}");
 }
 
-/// A config that was accepted.
+/// Checks an accepted config.
 fn check_config(kind: &DestinationType, config: &Map<String, Value>) {
     let fields: Vec<_> = kind.all_fields().collect();
     assert_eq!(config.len(), fields.len(), "{}", kind.name);
@@ -50,7 +49,7 @@ fn check_config(kind: &DestinationType, config: &Map<String, Value>) {
         let value = config.get(field.name).expect("it has all settings");
         assert!(!value.is_null() || field.need != Need::Required, "{}", field.name);
         match (&field.kind, value.as_str()) {
-            // It is quoted in SQL.
+            // The name is quoted in SQL.
             (Kind::Identifier, Some(name)) => {
                 let fits = |c: char| c.is_ascii_alphanumeric() || c == '_';
                 assert!(!name.is_empty() && name.len() <= 63 && name.chars().all(fits), "{name}");
@@ -70,17 +69,17 @@ fn check_config(kind: &DestinationType, config: &Map<String, Value>) {
             _ => {}
         }
     }
-    // It is taken as it is when it is sent again, and no change leaves it.
+    // Sending an accepted config again does not change it.
     assert_eq!(complete(kind, config).as_ref(), Ok(config), "{}", kind.name);
     assert_eq!(changed(kind, config, &Map::new()).as_ref(), Ok(config), "{}", kind.name);
     assert_eq!(changed_secrets(kind, config, config), Vec::<String>::new());
-    // What is shown has no secret, and nothing is lost.
+    // Visible settings contain no secret, and no value is lost.
     let (shown, secrets) = apart(kind, config.clone());
     assert!(fields.iter().all(|field| !field.is_secret || !shown.contains_key(field.name)));
     assert_eq!(&together(shown, secrets), config, "{}", kind.name);
 }
 
-/// A config with a change.
+/// Checks a change of a config.
 fn check_change(kind: &DestinationType, before: &Map<String, Value>, sent: &Map<String, Value>) {
     let config = match changed(kind, before, sent) {
         Ok(config) => config,
@@ -89,7 +88,7 @@ fn check_change(kind: &DestinationType, before: &Map<String, Value>, sent: &Map<
     check_config(kind, &config);
     let mut fields = kind.all_fields();
     if fields.any(|field| field.is_address && before.get(field.name) != config.get(field.name)) {
-        // No secret gets to another address, or to another user, by itself.
+        // A change of the address or the user never keeps an old secret.
         for field in kind.all_fields().filter(|field| field.is_secret) {
             let is_set = config.get(field.name).is_some_and(|value| !value.is_null());
             assert!(!is_set || sent.contains_key(field.name), "{}", field.name);
@@ -97,7 +96,7 @@ fn check_change(kind: &DestinationType, before: &Map<String, Value>, sent: &Map<
     }
 }
 
-/// A prefix of the keys of files.
+/// Checks a key prefix of files.
 pub(super) fn check_prefix(text: &str) {
     let Ok(template) = Template::parse(text) else { return };
     let hour = 3_600_000_000;
@@ -125,7 +124,7 @@ pub(super) fn check_prefix(text: &str) {
                 assert!(key.split('/').all(is_name), "{text:?}: {key:?}");
                 assert!(!key.contains(char::is_control), "{text:?}: {key:?}");
                 assert!(key.starts_with(&directory), "{text:?}: {key:?}");
-                // Runs that differ do not replace each other's files.
+                // Different runs do not overwrite each other's files.
                 seen.push(((start, end, by_time), stem));
             }
         }
