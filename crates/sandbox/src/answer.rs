@@ -1,4 +1,4 @@
-//! What comes back from a request.
+//! Answers to requests of the pool.
 
 use std::collections::BTreeMap;
 
@@ -7,77 +7,77 @@ use serde_json::value::RawValue;
 
 use crate::error::ScriptError;
 
-/// What became of an event.
+/// The result for an event.
 #[derive(Debug)]
 pub enum Outcome {
-    /// It is this now: an object with text `event` and `distinct_id` and an object
-    /// `properties`, not deeper than 64.
+    /// The new event: an object with text `event` and `distinct_id` and an object
+    /// `properties`, not nested deeper than 64.
     Kept(Box<RawValue>),
-    /// It is what it was, byte for byte.
+    /// Unchanged, byte for byte.
     Unchanged,
-    /// A step returned nothing.
+    /// A step dropped it by returning nothing.
     Dropped {
-        /// Which, counted from 0.
+        /// Index of the step, counted from 0.
         step: usize,
     },
 }
 
-/// A step that failed. The event went on as it was before it.
+/// A step that failed. The event continued as it was before the step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// Which, counted from 0.
+    /// Index of the step, counted from 0.
     pub step: usize,
-    /// Why.
+    /// The error.
     pub error: ScriptError,
 }
 
-/// An event that went through steps.
+/// An event after all steps.
 #[derive(Debug)]
 pub struct Transformed {
-    /// What became of it.
+    /// The result.
     pub outcome: Outcome,
     /// The steps that failed, in order.
     pub failures: Vec<Failure>,
-    /// What each step has cost, in microseconds: its time, loading that took long, and
-    /// processes that ended for it. 0 for those that did not run.
+    /// The cost of each step, in microseconds: its time, slow loading, and processes that
+    /// ended because of it. 0 for steps that did not run.
     pub micros: Vec<u32>,
-    /// The steps that had used up their allowance before, and were not called.
+    /// Steps that were skipped because their allowance was used up.
     pub passed_over: Vec<usize>,
 }
 
-/// An HTTP request that `composeWebhook` asks for.
+/// An HTTP request that `composeWebhook` returned.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Webhook {
-    /// Where to, as written.
+    /// The URL, as the script returned it.
     pub url: String,
-    /// `POST` where the script says nothing.
+    /// The method; `POST` by default.
     pub method: String,
-    /// Names in lower case; JSON content type where the script says nothing.
+    /// Headers with names in lower case; the content type is JSON by default.
     pub headers: BTreeMap<String, String>,
     /// The body as text.
     pub body: Option<String>,
 }
 
-/// What became of an event at a destination.
+/// The result for an event at a destination.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Delivered {
-    /// Done.
+    /// The event is delivered.
     Done,
-    /// Send this; `None` where the script wants nothing sent.
+    /// The request to send; `None` if the script returned none.
     Webhook(Option<Webhook>),
-    /// It failed; `error.retry` tells whether another try may help.
+    /// It failed; `error.retry` says whether a retry may succeed.
     Failed(ScriptError),
 }
 
-/// What a plugin can do (PLG-3).
+/// Capabilities of a plugin (PLG-3).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Capabilities {
     /// Names of exported functions that the service calls.
     pub methods: Vec<String>,
-    /// Those that are called by the clock.
+    /// Exported functions that the schedule calls.
     pub scheduled_tasks: Vec<String>,
     /// Names below `jobs`.
     pub jobs: Vec<String>,
-    /// Metrics with `sum`, `min` or `max`.
+    /// Metrics with their operation: `sum`, `min` or `max`.
     pub metrics: BTreeMap<String, String>,
 }

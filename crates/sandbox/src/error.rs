@@ -1,35 +1,35 @@
-//! What can go wrong: in a script, and with the pool itself.
+//! Errors of scripts, and faults of the pool.
 
 use serde::{Deserialize, Serialize};
 
-/// What kind of trouble a script made.
+/// The kind of an error of a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum ErrorKind {
     /// It threw, or its promise was rejected.
     Threw,
-    /// It ran longer than it may.
+    /// It exceeded its time limit.
     TimedOut,
-    /// It used more memory than it may.
+    /// It exceeded its memory limit.
     OutOfMemory,
-    /// It called itself too deep.
+    /// Its recursion is too deep.
     StackOverflow,
-    /// What it returned is not what the function returns.
+    /// It returned a value of the wrong type.
     BadResult,
     /// Its promise can never be settled.
     Unsettled,
-    /// It does not compile, imports what there is not, or threw while it was loaded.
+    /// It does not compile, imports an unknown module, or threw while it was loaded.
     Load,
     /// `setupPlugin` failed.
     Setup,
-    /// The process ended under it, and not for the time that it took.
+    /// The process ended while it ran, for another reason than time.
     Crashed,
 }
 
-/// An error of a script, in the words that its author needs.
+/// An error of a script, with details for its author.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{name}: {message}")]
 pub struct ScriptError {
-    /// What kind of trouble.
+    /// The kind of error.
     pub kind: ErrorKind,
     /// The message, at most 2,000 characters.
     pub message: String,
@@ -43,14 +43,14 @@ pub struct ScriptError {
     pub column: Option<u32>,
     /// The stack, at most 2,000 characters.
     pub stack: Option<String>,
-    /// Whether another try may help: it is a `RetryError`, or it was thrown after a
-    /// `fetch` that came to nothing for now.
+    /// Whether a retry may succeed: it is a `RetryError`, or it was thrown after a
+    /// `fetch` with a temporary failure.
     #[serde(default)]
     pub retry: bool,
 }
 
 impl ScriptError {
-    /// An error that has no place in the source.
+    /// An error without a position in the source.
     pub(crate) fn plain(kind: ErrorKind, message: impl Into<String>) -> Self {
         let name = match kind {
             ErrorKind::TimedOut => "TimeoutError",
@@ -77,25 +77,25 @@ impl ScriptError {
 /// Why a request has no answer. No script is known to be at fault.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
-    /// No child can be started.
+    /// No child process can be started.
     #[error("the process for plugins cannot be started")]
     Spawn(#[source] std::io::Error),
-    /// A child started, but it did not say that it is ready.
+    /// A child process started but did not report that it is ready.
     #[error("the process for plugins does not answer")]
     NotReady,
-    /// The kernel does not take the filter of system calls: scripts of members are not
+    /// The kernel does not accept the filter of system calls. Scripts of members do not
     /// run without it.
     #[error("the process for plugins cannot be confined: {0}")]
     Unconfined(String),
-    /// Children end before they have done anything.
+    /// Child processes end before they have done any work.
     #[error("the process for plugins ends again and again")]
     KeepsEnding,
-    /// A source was not compiled in time: it is large, or the machine is busy.
+    /// A source was not compiled in time, because it is large or the machine is busy.
     #[error("{name}: compiling it takes longer than {seconds} seconds")]
     SlowCompile {
         /// The file.
         name: String,
-        /// The limit.
+        /// The limit in seconds.
         seconds: u64,
     },
     /// The pool has been shut down.

@@ -1,4 +1,4 @@
-//! What a script may ask for while it runs. The parent answers.
+//! Calls of a script to the host while it runs. The parent process answers them.
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::program::Program;
 
-/// How a line of the log is marked.
+/// Severity of a log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogLevel {
@@ -23,23 +23,23 @@ pub enum LogLevel {
     Error,
 }
 
-/// How a metric changes.
+/// The operation of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MetricOp {
     /// The value is added.
     Increment,
-    /// The smaller one stays.
+    /// The smaller value is kept.
     Min,
-    /// The larger one stays.
+    /// The larger value is kept.
     Max,
 }
 
-/// A wish of a script. What has no meaning of its own in the answer gives null.
+/// A call of a script. A call without a result returns null.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HostCall {
-    /// The stored value, or null.
+    /// Returns the stored value, or null.
     StorageGet {
         /// The key.
         key: String,
@@ -56,7 +56,7 @@ pub enum HostCall {
         /// The key.
         key: String,
     },
-    /// The value, or null.
+    /// Returns the cached value, or null.
     CacheGet {
         /// The key.
         key: String,
@@ -67,54 +67,54 @@ pub enum HostCall {
         key: String,
         /// Any JSON.
         value: Value,
-        /// Seconds to live.
+        /// Time to live in seconds.
         ttl: Option<f64>,
     },
-    /// Adds one; gives the new value.
+    /// Adds one; returns the new value.
     CacheIncr {
         /// The key.
         key: String,
     },
-    /// Gives a time to live; tells whether the key exists.
+    /// Sets the time to live; returns whether the key exists.
     CacheExpire {
         /// The key.
         key: String,
-        /// Seconds to live.
+        /// Time to live in seconds.
         ttl: f64,
     },
-    /// Adds in front; gives the length.
+    /// Adds values at the front of a list; returns its length.
     CacheLpush {
         /// The key.
         key: String,
-        /// Texts, the last of them comes to the front.
+        /// Texts. The last one becomes the first element.
         values: Vec<Value>,
     },
-    /// A part of the list, both ends included, negative from the end.
+    /// Returns a part of the list, both ends included, negative from the end.
     CacheLrange {
         /// The key.
         key: String,
-        /// The first.
+        /// Index of the first element.
         start: i64,
-        /// The last.
+        /// Index of the last element.
         end: i64,
     },
-    /// The length.
+    /// Returns the length of the list.
     CacheLlen {
         /// The key.
         key: String,
     },
-    /// Takes from the front; gives what was taken.
+    /// Removes elements at the front and returns them.
     CacheLpop {
         /// The key.
         key: String,
-        /// How many.
+        /// Number of elements.
         count: u32,
     },
-    /// Removes equal elements; gives how many.
+    /// Removes equal elements; returns their number.
     CacheLrem {
         /// The key.
         key: String,
-        /// As in Redis: sign is the direction, 0 is all.
+        /// As in Redis: the sign is the direction, 0 means all.
         count: i64,
         /// The element.
         value: Value,
@@ -126,16 +126,17 @@ pub enum HostCall {
         /// Its value.
         value: f64,
     },
-    /// Adds to a cursor at once; gives the new value.
+    /// Increments a cursor atomically; returns the new value.
     CursorIncrement {
         /// The key.
         key: String,
-        /// What is added.
+        /// The increment.
         by: f64,
     },
-    /// An HTTP request. The answer is `{status, headers, body}`, the body as text.
+    /// Sends an HTTP request. The result is `{status, headers, body}`, with the body as
+    /// text.
     Fetch {
-        /// The address, as written.
+        /// The URL, as the script passed it.
         url: String,
         /// The method, in upper case.
         method: String,
@@ -144,60 +145,60 @@ pub enum HostCall {
         /// The body.
         body: Option<String>,
     },
-    /// An event of the plugin's own.
+    /// Captures an event.
     Capture {
         /// Its name.
         event: String,
-        /// Its distinct id: the plugin's name where the script gave none.
+        /// Its distinct id: by default the name of the plugin.
         distinct_id: String,
-        /// ISO text.
+        /// ISO text of the event time.
         timestamp: Option<String>,
         /// An object.
         properties: Value,
     },
-    /// Runs a job, now or later.
+    /// Starts a job, now or later.
     JobEnqueue {
         /// The export below `jobs`.
         name: String,
         /// Any JSON.
         payload: Value,
-        /// Milliseconds from now on.
+        /// Delay in milliseconds.
         after_ms: f64,
     },
-    /// Changes a metric. No answer.
+    /// Changes a metric. It has no answer.
     Metric {
         /// Its name.
         name: String,
-        /// How.
+        /// The operation.
         op: MetricOp,
         /// The value.
         value: f64,
     },
-    /// A line of the log. No answer.
+    /// Writes a log line. It has no answer.
     Log {
         /// The level.
         level: LogLevel,
-        /// The text, cut.
+        /// The text, truncated.
         message: String,
     },
-    /// The location of an address, as MaxMind's city record, or null. The script gets
-    /// its keys in the form of its language (`isoCode`).
+    /// Returns the location of an IP address as a city record of `MaxMind`, or null. The
+    /// script gets keys in JavaScript style (`isoCode`).
     Geoip {
-        /// The address.
+        /// The IP address.
         ip: String,
     },
 }
 
-/// The side of the parent that answers calls.
+/// Answers calls, in the parent process.
 #[async_trait]
 pub trait Host: Send + Sync {
-    /// Answers a call of a program that was granted it. An error is what the promise
-    /// in the script is rejected with, so it is said in words for members.
-    /// `Log` and `Metric` are called too; what they answer is not sent.
+    /// Answers a call that the program was granted. An error rejects the promise in the
+    /// script, so it is a message for members. `Log` and `Metric` are passed here too;
+    /// their result is not sent.
     async fn call(&self, program: &Program, call: HostCall) -> Result<Value, String>;
 }
 
-/// A host that refuses everything, for analysing and for tests.
+/// A host that refuses all calls, for inspecting code and for tests.
 #[derive(Debug, Clone, Copy)]
 pub struct NoHost;
 

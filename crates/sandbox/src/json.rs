@@ -1,13 +1,13 @@
-//! What JSON text must be like to go on as an event, without building a tree.
+//! Checks that JSON text is a valid event, without building a tree.
 
 use std::borrow::Cow;
 
 use serde::de::IgnoredAny;
 
-/// How deep the result of a script may be nested (PLG-37).
+/// Maximum depth of the result of a script (PLG-37).
 pub(crate) const MAX_DEPTH: usize = 64;
 
-/// Where the text that begins at `from` has ended, in valid JSON.
+/// The end of the string that begins at `from`, in valid JSON.
 pub(crate) fn string_end(bytes: &[u8], from: usize) -> usize {
     let mut at = from + 1;
     while let Some(byte) = bytes.get(at) {
@@ -20,8 +20,8 @@ pub(crate) fn string_end(bytes: &[u8], from: usize) -> usize {
     bytes.len()
 }
 
-/// Replaces escapes of halves of surrogate pairs by that of U+FFFD. Engines write
-/// them; readers of JSON that keep text as UTF-8 refuse them.
+/// Replaces escapes of single surrogates by U+FFFD. JavaScript engines write them, but
+/// JSON parsers that store UTF-8 refuse them.
 pub(crate) fn mend_surrogates(text: &str) -> Cow<'_, str> {
     if !text.contains("\\ud") && !text.contains("\\uD") {
         return Cow::Borrowed(text);
@@ -52,14 +52,14 @@ pub(crate) fn mend_surrogates(text: &str) -> Cow<'_, str> {
     Cow::Owned(mended)
 }
 
-/// The number of a `\uXXXX` that begins at `at`.
+/// The value of a `\uXXXX` that begins at `at`.
 fn half(bytes: &[u8], at: usize) -> Option<u16> {
     let digits = bytes.get(at..at + 6)?.strip_prefix(b"\\u")?;
     u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
 }
 
-/// What one look at valid JSON finds: how deep it is nested (0 for a number, 1 for
-/// `{}`), and how those members begin that make an object an event.
+/// The result of one pass over valid JSON: its depth (0 for a number, 1 for `{}`), and
+/// the first bytes of the members that an event must have.
 #[derive(Debug, Default)]
 struct Shape {
     depth: usize,
@@ -72,7 +72,7 @@ impl Shape {
     fn of(text: &[u8]) -> Self {
         let mut shape = Self::default();
         let mut depth = 0_usize;
-        // The last text among the outermost members: before a colon, a name.
+        // The last string among the outermost members: before a colon, it is a name.
         let mut name: &[u8] = &[];
         let mut at = 0;
         while let Some(byte) = text.get(at) {
@@ -108,8 +108,8 @@ impl Shape {
     }
 }
 
-/// Whether what an engine wrote is an event; if not, why not. It is parsed, because a
-/// script has a say in how values are written, and it goes into a frame as it is.
+/// Whether the output of an engine is an event; if not, the reason. It is parsed, because
+/// scripts influence how values are written, and it is copied into a frame unchanged.
 pub(crate) fn event_written(text: &str) -> Result<(), &'static str> {
     if text.starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_err() {
         return Err("what was returned is not an event");
@@ -117,7 +117,7 @@ pub(crate) fn event_written(text: &str) -> Result<(), &'static str> {
     event_shape(text)
 }
 
-/// Whether JSON that has been parsed is an event; if not, why not.
+/// Whether parsed JSON is an event; if not, the reason.
 pub(crate) fn event_shape(text: &str) -> Result<(), &'static str> {
     if !text.starts_with('{') {
         return Err("what was returned is not an object");

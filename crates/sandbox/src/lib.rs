@@ -7,13 +7,13 @@
 //!  Host: decides what a call does
 //! ```
 //!
-//! What belongs here: the child's life, what crosses the border, the pool of
-//! children, limits, and the environment that plugins find (PLG-28). Sources are
-//! compiled in children too. What does not: projects, the store, the network, when
-//! something is called.
+//! What belongs here: the child process, its protocol, the pool of child processes,
+//! limits, and the environment of plugins (PLG-28). Sources are compiled in child
+//! processes too. What does not: projects, the store, the network, and when code is
+//! called (`weir-plugins`).
 //!
-//! Invariant: as many events come out as went in, whatever a script does.
-//! Invariant: a call that a program was not granted is refused in the parent.
+//! Invariant: there are as many results as events, independent of the script. Invariant:
+//! the parent process refuses every call that a program was not granted.
 
 mod answer;
 mod error;

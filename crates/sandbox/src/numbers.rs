@@ -1,7 +1,7 @@
-//! Numbers with more digits than JavaScript keeps. Where a script has left one alone,
-//! its own digits come back (ADR 9).
+//! Restores numbers with more digits than JavaScript keeps. If a script left a number
+//! unchanged, it gets its original digits back (ADR 9).
 //!
-//! "Left alone" means: at the same place there is still the value that it rounds to.
+//! "Unchanged" means: the same path still has the value that the original rounds to.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -9,10 +9,10 @@ use std::ops::Range;
 
 use crate::json::string_end;
 
-/// Any number with at most so many significant digits survives as it is.
+/// Numbers with at most this many significant digits are never rounded.
 const SAFE_DIGITS: usize = 15;
 
-/// `made` with the digits of `original`; `None` where nothing has to be put back.
+/// `made` with the digits of `original`; `None` if there is nothing to restore.
 pub(crate) fn restore(original: &str, made: &str) -> Option<String> {
     if !has_long_digits(original.as_bytes()) {
         return None;
@@ -44,9 +44,9 @@ pub(crate) fn restore(original: &str, made: &str) -> Option<String> {
     Some(restored)
 }
 
-/// Whether digits stand in a row, with at most points between them, that are too
-/// many. Digits in texts count too: this is only a first look. Such a row is longer
-/// than the steps in which it is looked for.
+/// Whether there is a sequence of too many digits, with at most points between them.
+/// Digits in texts count too: this is only a quick check. Such a sequence is longer than
+/// the steps of the search.
 fn has_long_digits(text: &[u8]) -> bool {
     let is_of_row = |byte: u8| matches!(byte, b'0'..=b'9' | b'.');
     let mut at = SAFE_DIGITS;
@@ -69,10 +69,10 @@ fn rounded(text: &str) -> Option<u64> {
     text.parse::<f64>().ok().map(f64::to_bits)
 }
 
-/// Calls for each number of valid JSON, with a mark of its place and where it stands.
+/// Calls `found` for each number of valid JSON, with a hash of its path and its range.
 fn each_number(text: &str, mut found: impl FnMut(u64, Range<usize>)) {
     let bytes = text.as_bytes();
-    // For each open bracket: the mark of its place, and what comes next in it.
+    // For each open bracket: the hash of its path, and what comes next in it.
     let mut open: Vec<(u64, Next)> = Vec::new();
     let mut at = 0;
     while let Some(byte) = bytes.get(at) {
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn long_rows_are_found_wherever_they_stand() {
-        // What is counted byte by byte.
+        // The result of counting byte by byte.
         let counted = |text: &str| {
             let rows = text.split(|c: char| !c.is_ascii_digit() && c != '.');
             rows.map(|row| row.replace('.', "").len()).any(|digits| digits > SAFE_DIGITS)

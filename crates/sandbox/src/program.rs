@@ -1,4 +1,4 @@
-//! What is run: a script with everything that it is given, and how it is called.
+//! Programs: a script with its inputs and grants, and the kinds of calls.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,40 +7,40 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// Which script of which config this is. A changed source or config has a new
-/// version; a child that holds an older one loads the new one beside it.
+/// Identifies a script of a config. A changed source or config has a new version; a child
+/// process with an older version loads the new one in addition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ProgramKey {
     /// The config.
     pub config: i64,
-    /// Any number that is another one after every change.
+    /// A number that changes with every change.
     pub version: u64,
 }
 
-/// A script of one config with what it is given.
+/// A script of one config with its inputs.
 #[derive(Debug, Clone)]
 pub struct Program {
-    /// Names it in the pool.
+    /// Identifies it in the pool.
     pub key: ProgramKey,
     /// Plain JavaScript: an ES module, CommonJS or bare functions. At most 512 KiB.
     pub source: Arc<str>,
-    /// The file name that errors show, such as `index.ts`.
+    /// The file name in errors, such as `index.ts`.
     pub name: String,
-    /// What the functions find in `meta`.
+    /// The content of `meta` for its functions.
     pub meta: Meta,
-    /// What it may ask of the host.
+    /// The calls that it may make to the host.
     pub grants: Grants,
 }
 
-/// The constant part of `meta` (PLG-28). Not shown by `Debug`: there are
-/// secrets in it.
+/// The constant part of `meta` (PLG-28). `Debug` does not print it, because it contains
+/// secrets.
 #[derive(Clone)]
 pub struct Meta {
-    /// The text of a JSON object.
+    /// JSON text of an object.
     pub config: Box<RawValue>,
     /// Files by key.
     pub attachments: BTreeMap<String, Attachment>,
-    /// The plugin's name: the distinct id of what it captures without one.
+    /// The name of the plugin: the default distinct id of captured events.
     pub plugin: String,
 }
 
@@ -55,13 +55,13 @@ impl std::fmt::Debug for Meta {
 pub struct Attachment {
     /// MIME type.
     pub content_type: String,
-    /// The name that it was sent with.
+    /// The file name of the upload.
     pub file_name: String,
     /// Standard base64 with padding.
     pub contents: String,
 }
 
-/// What a program may ask of the host. Logs and metrics need no grant.
+/// The calls that a program may make to the host. Logs and metrics need no grant.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Grants {
     /// `fetch`.
@@ -81,36 +81,36 @@ pub struct Grants {
 /// A step of a transformation.
 #[derive(Debug, Clone)]
 pub struct Step {
-    /// What is called.
+    /// The program of the step.
     pub program: Arc<Program>,
-    /// How much time beyond 5 ms per event this step may use up in the whole request, by
-    /// payer. It is passed over for an event of which one payer has nothing left.
+    /// Time beyond 5 ms per event that this step may use up in the whole request, by
+    /// payer. The step is skipped for an event if one of its payers has nothing left.
     pub allowances: Vec<Duration>,
 }
 
-/// What kind of source is compiled.
+/// The kind of source to compile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Source {
-    /// Code for the server: becomes a `weir_transpile::Script`.
+    /// Server code, compiled to `weir_transpile::Script`.
     Server,
-    /// `frontend.tsx`: becomes a `weir_transpile::Page`.
+    /// `frontend.tsx`, compiled to `weir_transpile::Page`.
     Frontend,
-    /// `site.ts`: likewise.
+    /// `site.ts`, compiled to `weir_transpile::Page`.
     Site,
 }
 
-/// How events reach a destination.
+/// The function that receives events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Delivery {
-    /// `onEvent` for each.
+    /// `onEvent`, for each event.
     OnEvent,
-    /// `composeWebhook` for each.
+    /// `composeWebhook`, for each event.
     ComposeWebhook,
-    /// `exportEvents` once for all; one answer for all.
+    /// `exportEvents`, once for all events, with one result for all.
     ExportEvents,
 }
 
-/// What is run by the clock.
+/// A scheduled function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Task {
     /// `runEveryMinute`.

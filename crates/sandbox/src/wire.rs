@@ -1,7 +1,8 @@
-//! What crosses the border: frames of `length (4 bytes, little endian), kind (1
-//! byte), JSON`. Both halves of it, so that they cannot differ.
+//! The protocol between parent and child process: frames of `length (4 bytes, little
+//! endian), kind (1 byte), JSON`. Both sides are here, so that they agree.
 //!
-//! The text of an event stands in a frame as it is: neither side builds a tree of it.
+//! The text of an event is copied into a frame unchanged: neither side builds a tree of
+//! it.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -14,14 +15,14 @@ use crate::error::ScriptError;
 use crate::host::HostCall;
 use crate::program::{Attachment, Delivery, Source};
 
-/// The bytes before the JSON.
+/// Bytes before the JSON.
 pub(crate) const HEAD: usize = 5;
-/// The largest frame that a child takes.
+/// Maximum bytes of a frame to the child process.
 pub(crate) const MAX_TO_CHILD: usize = 64 << 20;
-/// The largest frame that a parent takes.
+/// Maximum bytes of a frame to the parent process.
 pub(crate) const MAX_TO_PARENT: usize = 8 << 20;
 
-/// Kinds of frames to the child.
+/// Kinds of frames to the child process.
 pub(crate) mod to_child {
     /// [`super::ScriptLimits`], once.
     pub(crate) const LIMITS: u8 = b'l';
@@ -37,15 +38,15 @@ pub(crate) mod to_child {
     pub(crate) const DROP: u8 = b'X';
     /// [`super::CallAnswer`].
     pub(crate) const ANSWER: u8 = b'A';
-    /// Time to wait for this call is over: a [`super::CallAnswer`] with its id.
+    /// Waiting for this call is over: a [`super::CallAnswer`] with its id.
     pub(crate) const EXPIRED: u8 = b'E';
-    /// [`super::Probe`] is wanted. No content.
+    /// Asks for [`super::Probe`]. No content.
     pub(crate) const PROBE: u8 = b'S';
     /// [`super::Compile`].
     pub(crate) const COMPILE: u8 = b'C';
 }
 
-/// Kinds of frames to the parent.
+/// Kinds of frames to the parent process.
 pub(crate) mod to_parent {
     /// [`super::Confinement`], once.
     pub(crate) const HELLO: u8 = b'H';
@@ -55,7 +56,7 @@ pub(crate) mod to_parent {
     pub(crate) const MARK: u8 = b'M';
     /// [`super::Loading`].
     pub(crate) const LOADING: u8 = b'P';
-    /// It is loaded. No content.
+    /// The program is loaded. No content.
     pub(crate) const LOADED: u8 = b'O';
     /// [`super::Call`].
     pub(crate) const CALL: u8 = b'C';
@@ -63,37 +64,38 @@ pub(crate) mod to_parent {
     pub(crate) const DONE: u8 = b'D';
     /// [`super::Probe`].
     pub(crate) const PROBE: u8 = b'S';
-    /// It compiles now. No content.
+    /// Compiling has begun. No content.
     pub(crate) const COMPILING: u8 = b'B';
-    /// What came of it, or the fault of the source as a text.
+    /// The result of compiling, or the fault of the source as text.
     pub(crate) const COMPILED: u8 = b'K';
 }
 
-/// What holds the child, as it says itself.
+/// The confinement of the child process, as it reports it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Confinement {
-    /// Whether the kernel took the list of system calls.
+    /// Whether the kernel accepted the filter of system calls.
     pub seccomp: bool,
-    /// `full`, `partial` or `none`: whether the kernel took the rule of no files.
+    /// `full`, `partial` or `none`: how much of the rule against file access the kernel
+    /// supports.
     pub landlock: String,
-    /// The bytes of address space that it may have, where that is limited.
+    /// Limit of the address space in bytes, if there is one.
     pub address_space: Option<u64>,
-    /// What could not be set up, in words.
+    /// Descriptions of the parts that could not be set up.
     pub missing: Vec<String>,
 }
 
-/// What the system says when the child tries what it must not.
+/// The errors of the system when the child process tries forbidden operations.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Probe {
-    /// What was tried, and the error number; `None` where it succeeded.
+    /// Operations with their error number; `None` if the operation succeeded.
     pub tried: BTreeMap<String, Option<i32>>,
-    /// Open descriptors besides the standard three.
+    /// Open descriptors in addition to the three standard ones.
     pub descriptors: Vec<i32>,
-    /// Variables of the environment.
+    /// Number of environment variables.
     pub environment: usize,
 }
 
-/// Limits of scripts, as the parent wants them.
+/// Limits of scripts, set by the parent process.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ScriptLimits {
     pub(crate) memory: usize,
@@ -105,7 +107,7 @@ pub(crate) struct ScriptLimits {
     pub(crate) deliver_us: u64,
 }
 
-/// A program gets a number in a child.
+/// Assigns a program to a slot of the child process.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Load<'a> {
     pub(crate) slot: u32,
@@ -123,25 +125,25 @@ pub(crate) struct Load<'a> {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct WireStep {
     pub(crate) slot: u32,
-    /// By payer.
+    /// Allowances by payer, in microseconds.
     pub(crate) allowances_us: Vec<u64>,
 }
 
-/// Events go through steps.
+/// Sends events through steps.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Transform<'a> {
     pub(crate) steps: Vec<WireStep>,
-    /// Say before each step what is about to run, and answer each event at once.
+    /// Send a mark before each step, and answer each event immediately.
     pub(crate) careful: bool,
-    /// Steps that are left out for the first event.
+    /// Steps that are skipped for the first event.
     pub(crate) skip: Vec<usize>,
-    /// Who pays for each event.
+    /// Payers of each event.
     pub(crate) payers: Vec<std::borrow::Cow<'a, [usize]>>,
     #[serde(borrow)]
     pub(crate) events: Vec<&'a RawValue>,
 }
 
-/// A source is to be compiled.
+/// Compiles a source.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Compile<'a> {
     pub(crate) kind: Source,
@@ -151,7 +153,7 @@ pub(crate) struct Compile<'a> {
     pub(crate) text: std::borrow::Cow<'a, str>,
 }
 
-/// Events go to a destination.
+/// Passes events to a destination.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Deliver<'a> {
     pub(crate) slot: u32,
@@ -160,7 +162,7 @@ pub(crate) struct Deliver<'a> {
     pub(crate) events: Vec<&'a RawValue>,
 }
 
-/// What is called, or that it is only looked at.
+/// The function to call, or an inspection.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) enum What {
     Task,
@@ -169,7 +171,7 @@ pub(crate) enum What {
     Inspect,
 }
 
-/// One function is called, or looked at.
+/// Calls one function, or inspects the program.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Run<'a> {
     pub(crate) slot: u32,
@@ -178,19 +180,19 @@ pub(crate) struct Run<'a> {
     pub(crate) name: std::borrow::Cow<'a, str>,
     #[serde(borrow)]
     pub(crate) payload: Option<&'a RawValue>,
-    /// What it may use up.
+    /// Time limit in microseconds.
     pub(crate) limit_us: u64,
-    /// Let the program go afterwards.
+    /// Unload the program afterwards.
     pub(crate) forget: bool,
 }
 
-/// Programs that are needed no more.
+/// Programs to unload.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Forget {
     pub(crate) slots: Vec<u32>,
 }
 
-/// The answer to a call: either of the two.
+/// The answer to a call: a value or an error.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct CallAnswer<'a> {
     pub(crate) id: u32,
@@ -200,19 +202,20 @@ pub(crate) struct CallAnswer<'a> {
     pub(crate) error: Option<String>,
 }
 
-/// A stretch of answers, in the order of the events. For [`Run`] it is one.
+/// A batch of results, in the order of the events. For [`Run`] there is one.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Results {
     pub(crate) items: Vec<Item>,
 }
 
-/// What became of one event. The child writes it by hand (`worker/report.rs`).
+/// The result for one event. The child process writes it without serde
+/// (`worker/report.rs`).
 #[derive(Debug, Deserialize)]
 pub(crate) struct Item {
-    /// It is this now.
+    /// The new event.
     #[serde(default)]
     pub(crate) kept: Option<Box<RawValue>>,
-    /// This step dropped it.
+    /// The step that dropped it.
     #[serde(default)]
     pub(crate) dropped: Option<usize>,
     #[serde(default)]
@@ -221,10 +224,10 @@ pub(crate) struct Item {
     pub(crate) micros: Vec<u32>,
     #[serde(default)]
     pub(crate) passed_over: Vec<usize>,
-    /// What a destination wants sent.
+    /// The request to send for a destination.
     #[serde(default)]
     pub(crate) webhook: Option<Webhook>,
-    /// What was found.
+    /// Capabilities of an inspected source.
     #[serde(default)]
     pub(crate) capabilities: Option<Capabilities>,
 }
@@ -235,20 +238,20 @@ pub(crate) struct WireFailure {
     pub(crate) error: ScriptError,
 }
 
-/// What the child is about to run.
+/// The step that the child process is about to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Mark {
     pub(crate) event: usize,
     pub(crate) step: usize,
 }
 
-/// The child is about to load a program, which takes longer than an event.
+/// The child process is about to load a program, which takes longer than an event.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Loading {
     pub(crate) slot: u32,
 }
 
-/// A script wants something. Id 0: no answer.
+/// A call of a script. Id 0: no answer is expected.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Call {
     pub(crate) id: u32,
@@ -256,10 +259,10 @@ pub(crate) struct Call {
     pub(crate) call: HostCall,
 }
 
-/// A request has been worked off.
+/// A request is completed.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Done {
-    /// Bytes that the runtimes of the child hold.
+    /// Bytes that the runtimes of the child process hold.
     pub(crate) memory: u64,
 }
 
@@ -277,7 +280,7 @@ pub(crate) fn put<T: Serialize>(
     written.map(|()| end(out, at))
 }
 
-/// Appends the head of a frame whose JSON the caller writes; [`end`] completes it.
+/// Appends the header of a frame. The caller writes its JSON; [`end`] completes it.
 pub(crate) fn begin(out: &mut Vec<u8>, kind: u8) -> usize {
     let at = out.len();
     out.extend_from_slice(&[0, 0, 0, 0, kind]);
@@ -286,7 +289,7 @@ pub(crate) fn begin(out: &mut Vec<u8>, kind: u8) -> usize {
 
 /// Completes the frame that began at `at`.
 pub(crate) fn end(out: &mut [u8], at: usize) {
-    // A frame is at most MAX_TO_CHILD long, or the other side refuses it.
+    // The receiver refuses a frame longer than `MAX_TO_CHILD`.
     let length = u32::try_from(out.len() - at - HEAD).unwrap_or(u32::MAX);
     out[at..at + 4].copy_from_slice(&length.to_le_bytes());
 }
@@ -296,7 +299,7 @@ pub(crate) fn put_empty(out: &mut Vec<u8>, kind: u8) {
     begin(out, kind);
 }
 
-/// Reads a frame into `into`, and gives its kind; `None` at the end of the pipe.
+/// Reads a frame into `into`, and returns its kind; `None` at the end of the pipe.
 pub(crate) fn read(from: &mut impl Read, into: &mut Vec<u8>) -> io::Result<Option<u8>> {
     let mut head = [0; HEAD];
     if from.read(&mut head[..1])? == 0 {

@@ -1,5 +1,5 @@
-//! The child alone, for tests and measurements of this crate. The product's own
-//! program is its child too, and calls the same function.
+//! Only the child process, for tests and measurements of this crate. The program of the
+//! product can also be the child process; it calls the same function.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! A child process: starting it, its pipes, and what it holds.
+//! A child process: starting it, its pipes, and the programs that it holds.
 
 use std::collections::{BTreeMap, HashMap};
 use std::process::Stdio;
@@ -19,16 +19,16 @@ use crate::wire::{
     self, Confinement, Forget, HEAD, Load, MAX_TO_PARENT, ScriptLimits, to_child, to_parent,
 };
 
-/// How long a child may take until it says that it is ready.
+/// Time until a child process must report that it is ready.
 const READY: Duration = Duration::from_secs(10);
-/// How long it may take to end when its input has ended.
+/// Time for ending after its input was closed.
 pub(super) const LEAVE: Duration = Duration::from_secs(1);
 
-/// What a child sent that it must not send.
+/// A protocol violation of a child process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Nonsense;
 
-/// A child. Dropping it kills it.
+/// A child process. Dropping it kills it.
 #[derive(Debug)]
 pub(super) struct Child {
     process: tokio::process::Child,
@@ -42,7 +42,7 @@ pub(super) struct Child {
     _counted: Counted,
 }
 
-/// Counts a child as long as there is one.
+/// Counts a child process as long as it exists.
 #[derive(Debug)]
 struct Counted(Arc<AtomicUsize>);
 
@@ -66,7 +66,8 @@ struct Held {
 }
 
 impl Child {
-    /// Starts a child, and waits until it is ready. It counts as `alive` until it ends.
+    /// Starts a child process, and waits until it is ready. It counts as `alive` until it
+    /// ends.
     pub(super) async fn start(
         settings: &PoolSettings,
         alive: &Arc<AtomicUsize>,
@@ -74,8 +75,8 @@ impl Child {
         let mut process = Command::new(&settings.program)
             .args(&settings.arguments)
             .env_clear()
-            // For the allocator only; the child removes it. One thread needs one arena
-            // and no helper.
+            // Only for the allocator; the child process removes it. One thread needs one
+            // arena and no background thread.
             .env("MALLOC_CONF", "narenas:1,background_thread:false")
             .current_dir("/")
             .stdin(Stdio::piped())
@@ -123,7 +124,8 @@ impl Child {
         if !self.confinement.seccomp {
             return Err(Fault::Unconfined(self.confinement.missing.join("; ")));
         }
-        // All children of a service are alike, and some are replaced again and again.
+        // All child processes of a service are alike, and some are replaced repeatedly,
+        // so this is logged once.
         static TOLD: AtomicBool = AtomicBool::new(false);
         let missing = &self.confinement.missing;
         for missing in missing.iter().filter(|_| !TOLD.load(Ordering::Relaxed)) {
@@ -135,7 +137,7 @@ impl Child {
         self.stdin.write_all(&frame).await.map_err(Fault::Spawn)
     }
 
-    /// The next frame that has come completely.
+    /// The next frame that was received completely.
     pub(super) fn frame(&mut self) -> Result<Option<(u8, BytesMut)>, Nonsense> {
         let Some(head) = self.incoming.get(..HEAD) else {
             return Ok(None);
@@ -153,13 +155,13 @@ impl Child {
         Ok(Some((kind, self.incoming.split_to(length))))
     }
 
-    /// A request begins: what is asked for from now on stays until it ends.
+    /// Begins a request: programs that it uses stay until it ends.
     pub(super) fn turn(&mut self) {
         self.turn += 1;
     }
 
-    /// The number of a program in this child. Frames that give it to the child, and
-    /// take others from it, are appended to `out`.
+    /// The slot of a program in this child process. Frames that load it, and frames that
+    /// unload others, are appended to `out`.
     pub(super) fn slot(
         &mut self,
         program: &Arc<Program>,
@@ -179,7 +181,8 @@ impl Child {
         }
         let slot = self.next;
         self.next = self.next.wrapping_add(1);
-        // A source that is too long is refused by the child, whatever its rest is.
+        // The child process refuses a source that is too long, so the rest need not be
+        // sent.
         let most = limits.source.saturating_add(4).min(program.source.len());
         let end = (0..=most).rev().find(|at| program.source.is_char_boundary(*at)).unwrap_or(0);
         let source = &program.source[..end];
@@ -196,30 +199,30 @@ impl Child {
         Ok(slot)
     }
 
-    /// Whether the child has this program.
+    /// Whether the child process has this program.
     pub(super) fn holds(&self, key: ProgramKey) -> bool {
         self.held.contains_key(&key)
     }
 
-    /// The child lets a program go by itself.
+    /// Records that the child process has unloaded a program.
     pub(super) fn forgotten(&mut self, key: ProgramKey) {
         self.held.remove(&key);
     }
 
-    /// The number of the process, while it runs.
+    /// The process id, while it runs.
     pub(super) fn id(&self) -> Option<u32> {
         self.process.id()
     }
 
-    /// What it has had of the processor, where the system tells.
+    /// Its processor time, if the system reports it.
     pub(super) fn processor_time(&self) -> Option<Duration> {
         let told = std::fs::read_to_string(format!("/proc/{}/schedstat", self.id()?)).ok()?;
         let used = told.split_ascii_whitespace().next()?.parse().ok().map(Duration::from_nanos);
-        // A kernel that does not count says 0.
+        // A kernel that does not count it reports 0.
         used.filter(|used| !used.is_zero())
     }
 
-    /// Ends the child: kindly, then not.
+    /// Ends the process: first by closing its input, then by killing it.
     pub(super) async fn end(self) {
         let Self { mut process, stdin, stdout, .. } = self;
         drop((stdin, stdout));
@@ -231,7 +234,7 @@ impl Child {
     }
 }
 
-/// Reads the content of a frame.
+/// Parses the content of a frame.
 pub(super) fn read_frame<T: DeserializeOwned>(body: &[u8]) -> Result<T, Nonsense> {
     serde_json::from_slice(body).map_err(|_| Nonsense)
 }
@@ -252,5 +255,5 @@ fn script_limits(limits: &Limits) -> ScriptLimits {
     }
 }
 
-/// Programs by their number, for the calls of a request.
+/// Programs by slot, for the calls of a request.
 pub(super) type BySlot<'a> = BTreeMap<u32, &'a Program>;

@@ -1,5 +1,5 @@
-//! Compiling sources: a source that ends its child is at fault. One that holds it too
-//! long may be, or the machine is: that is a fault of the request.
+//! Compiling sources. A source that ends its child process is at fault. If compiling
+//! takes too long, the source or the machine may be the cause, so the request fails.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub(super) async fn compile<T: DeserializeOwned>(
     let request = Compile { kind, name: name.into(), text: text.into() };
     let patience = Patience {
         script: limits.compile,
-        // Until it says that it has begun.
+        // Until it reports that it has begun.
         load: limits.load,
         wall: limits.compile,
         grace: limits.grace,

@@ -1,5 +1,5 @@
-//! One request to one child: what goes there, what comes back, what it asks for in
-//! between, and when it has taken too long.
+//! One request to one child process: the frames sent and received, the calls in between,
+//! and timeouts.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -19,61 +19,61 @@ use crate::program::Program;
 use crate::wire::{self, Call, CallAnswer, Item, Mark, Probe, Results, to_child, to_parent};
 use crate::worker::report::HOLD;
 
-/// Calls of one request that may wait at the same time; the child allows fewer.
+/// Maximum pending calls of one request; the child process allows fewer.
 const MOST_CALLS: usize = 256;
-/// Calls without an answer in one request; the child allows fewer.
+/// Maximum calls without an answer in one request; the child process allows fewer.
 const MOST_TOLD: usize = 20_000;
-/// Bytes of answers of one request; the child sends less.
+/// Maximum bytes of answers of one request; the child process sends less.
 const MOST_ANSWERED: usize = 64 << 20;
-/// How much longer a child is waited for that was not given the processor.
+/// Additional timeout for a child process that got no processor time.
 const STARVED: Duration = Duration::from_secs(10);
-/// Between two looks at what it was given.
+/// Time between two checks of its processor time.
 const LOOK: Duration = Duration::from_millis(50);
 /// The longest answer to a call.
 const LONGEST_ANSWER: usize = 8 << 20;
 
-/// How long a child may take.
+/// Timeouts of a child process.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Patience {
-    /// For one call into a script, by its own clock.
+    /// For one call into a script, in processor time.
     pub(super) script: Duration,
-    /// For loading one.
+    /// For loading a script.
     pub(super) load: Duration,
-    /// For one call into a script, with waiting for the host.
+    /// For one call into a script, in wall clock time including calls to the host.
     pub(super) wall: Duration,
-    /// On top of each.
+    /// Added to each of them.
     pub(super) grace: Duration,
 }
 
-/// Why a request was not worked off.
+/// Why a request was not completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Broken {
     /// The child did not answer in time.
     TooLate,
-    /// It ended, or sent what no child sends.
+    /// It ended, or violated the protocol.
     Ended,
 }
 
-/// What came back from a request, complete or not.
+/// The answer to a request, complete or not.
 #[derive(Debug)]
 pub(super) struct Reply {
     /// Answers, in order.
     pub(super) items: Vec<Item>,
-    /// What the child began last.
+    /// What the child process began last.
     pub(super) mark: Option<Mark>,
     /// Whether it sent anything at all.
     pub(super) heard: bool,
-    /// How long it had been silent in the end.
+    /// Time since its last frame.
     pub(super) silent: Duration,
     pub(super) probe: Option<Probe>,
-    /// What came of a source.
+    /// The result of compiling a source.
     pub(super) compiled: Option<BytesMut>,
-    /// Why it is not complete.
+    /// Why the answer is incomplete.
     pub(super) broken: Option<Broken>,
 }
 
-/// Sends frames to a child, and serves it until it is done. It may answer for so many
-/// `events`: one that says more is not believed.
+/// Sends frames to a child process, and answers its calls until it is done. It may send
+/// results for this many `events`; more are a protocol violation.
 pub(super) async fn exchange(
     child: &mut Child,
     mut out: Vec<u8>,
@@ -96,12 +96,12 @@ pub(super) async fn exchange(
     let mut waits = Waits::new(patience);
     waits.processor = child.processor_time();
     let mut heard = false;
-    // For each step of an event it says what it begins, and twice if it loads it.
+    // For each step of an event it sends a mark, and another one if it loads the step.
     let most_frames = events.max(1) * (by_slot.len() + 1) * 4;
     let (mut frames, mut bytes) = (0, 0);
     let mut told = 0;
     let mut written = 0;
-    // Whether a request of the script at hand came to nothing for now.
+    // Whether a request of the current script had a temporary failure.
     let mut unreached = false;
     loop {
         loop {
@@ -183,7 +183,7 @@ pub(super) async fn exchange(
                         written = 0;
                     }
                 }
-                // What it wrote before it ended is read first.
+                // Frames that it sent before it ended are read first.
                 Err(_) => {
                     out.clear();
                     written = 0;
@@ -219,24 +219,24 @@ impl Reply {
     }
 }
 
-/// When patience ends, by what was last heard.
+/// The current timeout, depending on the last frame.
 struct Waits {
     patience: Patience,
     last: Instant,
     loading: bool,
-    /// Whether the script has asked for something since.
+    /// Whether the script has called the host since.
     called: bool,
-    /// Whether the child was told not to wait any longer.
+    /// Whether the child process was notified that waiting is over.
     expired: bool,
-    /// What it had had of the processor then.
+    /// Its processor time at that moment.
     processor: Option<Duration>,
-    /// Until when it is waited for because it was not given the processor.
+    /// Until when the timeout is extended because it got no processor time.
     starved: Option<Instant>,
 }
 
 impl Waits {
     fn new(patience: Patience) -> Self {
-        // The child may have to read much before it begins.
+        // The child process may have to read a large frame first.
         Self {
             patience,
             last: Instant::now(),
@@ -256,15 +256,15 @@ impl Waits {
         self.starved = None;
     }
 
-    /// What a script may use up before the child says something.
+    /// Processor time that a script may use before the child process sends a frame.
     fn own(&self) -> Duration {
         let Patience { script, load, .. } = self.patience;
         // Loading is two calls: the source itself, and `setupPlugin`.
         if self.loading { load * 2 + script } else { script }
     }
 
-    /// Whether a child that should have answered has not had the time for it, and
-    /// can have it yet. On a busy machine a script is not late for that.
+    /// Whether a late child process did not get enough processor time and may still get
+    /// it. On a busy machine the script is not late then.
     fn is_starved(&mut self, processor: Option<Duration>) -> bool {
         let (Some(before), Some(now)) = (self.processor, processor) else { return false };
         let missing = (self.own() + HOLD).saturating_sub(now.saturating_sub(before));
@@ -274,7 +274,7 @@ impl Waits {
         may_wait
     }
 
-    /// When something has to happen, and whether that is the end.
+    /// The time of the next action, and whether that is the timeout.
     fn next(&self, waiting: bool) -> (Instant, bool) {
         let (at, is_end) = self.end(waiting);
         (self.starved.filter(|_| is_end).unwrap_or(at), is_end)
@@ -293,7 +293,7 @@ impl Waits {
     }
 }
 
-/// Whether a request that was answered so may be answered otherwise later.
+/// Whether the same request may get another answer later.
 fn may_pass(answer: &Result<Value, String>) -> bool {
     match answer {
         Ok(answer) => {
@@ -303,7 +303,7 @@ fn may_pass(answer: &Result<Value, String>) -> bool {
     }
 }
 
-/// What a script throws after such a request is taken for its consequence.
+/// An error that a script throws after such a request is taken as its consequence.
 fn try_again(item: &mut Item) {
     for failure in &mut item.failures {
         failure.error.retry |= failure.error.kind == ErrorKind::Threw;
@@ -323,8 +323,8 @@ async fn answer(host: &dyn Host, program: &Program, call: HostCall) -> Result<Va
     host.call(program, call).await
 }
 
-/// Whether a program may ask for this. Decided here: what the child says does not
-/// count.
+/// Whether a program may make this call. Decided here, because the child process is not
+/// trusted.
 fn granted(program: &Program, call: &HostCall) -> Result<(), String> {
     let grants = program.grants;
     let (granted, what) = match call {

@@ -1,4 +1,4 @@
-//! A lane: one child at a time, one request at a time.
+//! A lane: one child process at a time, one request at a time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use super::PoolSettings;
 use super::child::Child;
 use crate::error::Fault;
 
-/// A place for a child.
+/// The slot of a child process.
 #[derive(Debug, Default)]
 pub(super) struct Lane {
     place: Mutex<Place>,
@@ -18,23 +18,23 @@ pub(super) struct Lane {
 #[derive(Debug, Default)]
 struct Place {
     child: Option<Child>,
-    /// Whether there ever was one.
+    /// Whether it ever had a child process.
     is_used: bool,
 }
 
-/// What all lanes of a pool share.
+/// State that all lanes of a pool share.
 #[derive(Debug, Default)]
 pub(super) struct Common {
-    /// Nothing is started any more.
+    /// Whether the pool is closed: no child process is started any more.
     pub(super) closed: AtomicBool,
-    /// Children that there are.
+    /// Number of running child processes.
     pub(super) alive: Arc<AtomicUsize>,
-    /// Those that took the place of another one.
+    /// Number of child processes that replaced another one.
     pub(super) replaced: AtomicU64,
 }
 
-/// A lane that nobody else uses meanwhile. A child that was taken and not put back
-/// ends: nobody knows in what state it is.
+/// Exclusive use of a lane. A child process that was taken and not put back is ended,
+/// because its state is unknown.
 pub(super) struct Turn<'a> {
     place: MutexGuard<'a, Place>,
     settings: &'a Arc<PoolSettings>,
@@ -42,7 +42,7 @@ pub(super) struct Turn<'a> {
 }
 
 impl Lane {
-    /// Waits for its turn.
+    /// Waits for exclusive use of the lane.
     pub(super) async fn turn<'a>(
         &'a self,
         settings: &'a Arc<PoolSettings>,
@@ -53,7 +53,7 @@ impl Lane {
 }
 
 impl Turn<'_> {
-    /// The child of the lane, started where there is none.
+    /// The child process of the lane, started if there is none.
     pub(super) async fn take(&mut self) -> Result<Child, Fault> {
         if self.common.closed.load(Ordering::Acquire) {
             return Err(Fault::ShutDown);
@@ -74,12 +74,12 @@ impl Turn<'_> {
         Ok(child)
     }
 
-    /// The child, if there is one.
+    /// The child process, if there is one.
     pub(super) fn take_running(&mut self) -> Option<Child> {
         self.place.child.take()
     }
 
-    /// Gives the child back for the next request.
+    /// Returns the child process for the next request.
     pub(super) fn put(&mut self, child: Child) {
         self.place.child = Some(child);
     }

@@ -1,6 +1,6 @@
-//! Children, one per lane, and the requests that they work off.
+//! The pool of child processes, one per lane, and its requests.
 //!
-//! A lane works off one request at a time; others wait for their turn. A child is
+//! A lane processes one request at a time; other requests wait. A child process is
 //! started when its lane is first used, and replaced when it ends.
 
 mod child;
@@ -32,49 +32,49 @@ use exchange::exchange;
 use lane::{Common, Lane, Turn};
 use single::One;
 
-/// How a pool starts its children, and how many.
+/// How a pool starts child processes, and how many.
 #[derive(Debug, Clone)]
 pub struct PoolSettings {
     /// The program that calls [`crate::worker::main`].
     pub program: PathBuf,
-    /// What makes it do so: `plugin-worker`.
+    /// The arguments that make it a child process: `plugin-worker`.
     pub arguments: Vec<OsString>,
-    /// How many lanes there are; each has a child of its own.
+    /// Number of lanes. Each has its own child process.
     pub children: usize,
-    /// What scripts may use.
+    /// Limits of scripts.
     pub limits: Limits,
 }
 
-/// What scripts may use (PLG-37). Times are of the processor unless they
-/// say otherwise: waiting for the host does not count.
+/// Limits of scripts (PLG-37). Times are processor time unless stated otherwise: waiting
+/// for the host does not count.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Bytes of a runtime.
+    /// Bytes of memory per runtime.
     pub memory: usize,
-    /// Bytes of its stack.
+    /// Bytes of the stack.
     pub stack: usize,
     /// Bytes of a source.
     pub source: usize,
-    /// Bytes of what a function returns, as JSON.
+    /// Bytes of the result of a function, as JSON.
     pub result: usize,
-    /// For loading, and for `setupPlugin`.
+    /// Time for loading, and for `setupPlugin`.
     pub load: Duration,
-    /// For an event in a step of a transformation.
+    /// Time for an event in one step of a transformation.
     pub transform: Duration,
-    /// For the same with all waiting.
+    /// Wall clock time for an event in one step, including all waiting.
     pub transform_wall: Duration,
-    /// For an event at a destination.
+    /// Time for an event at a destination.
     pub deliver: Duration,
-    /// For a task, a job, and `teardownPlugin`. That of a program that is not granted
-    /// `fetch` has the time of an event: its lane is waited for.
+    /// Time for a task, a job, and `teardownPlugin`. A program without the grant `fetch`
+    /// gets the time of an event, because events wait for its lane.
     pub task: Duration,
-    /// For a delivery, a task, a job, with all waiting.
+    /// Wall clock time for a delivery, a task or a job, including all waiting.
     pub wall: Duration,
-    /// For compiling a source.
+    /// Time for compiling a source.
     pub compile: Duration,
-    /// How much later than a script's limit a child is killed that does not answer.
+    /// How long after the limit of a script a silent child process is killed.
     pub grace: Duration,
-    /// How many programs a child keeps loaded.
+    /// Maximum programs that a child process keeps loaded.
     pub programs: usize,
 }
 
@@ -98,18 +98,18 @@ impl Default for Limits {
     }
 }
 
-/// Children that run scripts. Dropping it ends them.
+/// Child processes that run scripts. Dropping it ends them.
 #[derive(Debug)]
 pub struct Pool {
     settings: Arc<PoolSettings>,
     lanes: Vec<Lane>,
     common: Common,
-    /// Counts what is only looked at, so that each gets a key of its own.
+    /// Counts inspections, so that each gets a unique key.
     looked_at: AtomicU64,
 }
 
 impl Pool {
-    /// A pool without children: they start when they are needed.
+    /// A pool without child processes: they start when they are needed.
     pub fn new(settings: PoolSettings) -> Self {
         let lanes = (0..settings.children.max(1)).map(|_| Lane::default()).collect();
         let settings = Arc::new(settings);
@@ -120,11 +120,11 @@ impl Pool {
         self.lanes[lane % self.lanes.len()].turn(&self.settings, &self.common).await
     }
 
-    /// Sends events through steps that may take any time, in order. There are as many
-    /// answers as events.
+    /// Sends events through steps without allowances, in order. There are as many results
+    /// as events.
     ///
-    /// The same lane is the same child: `global` of a program is one per lane. If
-    /// this is dropped before it is done, the child ends.
+    /// The same lane is the same child process: each lane has one `global` per program.
+    /// If the future is dropped before it is done, the child process ends.
     pub async fn transform(
         &self,
         lane: usize,
@@ -135,8 +135,8 @@ impl Pool {
         self.transform_within(lane, steps, &[], events, host).await
     }
 
-    /// The same within allowances: `payers` says of each event whose it uses up, as
-    /// indices of [`Step::allowances`].
+    /// Sends events through steps within allowances: `payers` lists for each event the
+    /// allowances that it uses up, as indexes into [`Step::allowances`].
     pub async fn transform_within(
         &self,
         lane: usize,
@@ -149,8 +149,8 @@ impl Pool {
         transform::transform(turn, &self.settings, steps, payers, events, host).await
     }
 
-    /// Compiles a source to what [`Source`] says of its kind; else there is the fault of
-    /// the source with its place. `name` is the file that the fault shows.
+    /// Compiles a source to the type that [`Source`] names for its kind, or returns its
+    /// fault with the position. `name` is the file name in the fault.
     pub async fn compile<T: DeserializeOwned>(
         &self,
         lane: usize,
@@ -161,8 +161,8 @@ impl Pool {
         compile::compile(self.turn(lane).await, &self.settings, kind, name, text).await
     }
 
-    /// Gives events to a destination. There are as many answers as events. Together
-    /// they have at most 60 MiB.
+    /// Passes events to a destination. There are as many results as events. All events
+    /// together have at most 60 MiB.
     pub async fn deliver(
         &self,
         lane: usize,
@@ -200,8 +200,8 @@ impl Pool {
         Ok(self.run(lane, program, one, host).await?.map(drop))
     }
 
-    /// Calls `teardownPlugin` where the program is loaded, and forgets it there. A
-    /// lane that has not got it has nothing to do.
+    /// Calls `teardownPlugin` if the program is loaded, and unloads it. A lane without
+    /// the program does nothing.
     pub async fn teardown(
         &self,
         lane: usize,
@@ -221,8 +221,8 @@ impl Pool {
         Ok(single::run(turn, &self.settings, program, one, host).await?.map(drop))
     }
 
-    /// What a source exports. It is loaded; no function of it is called. `name` is
-    /// the file that errors show.
+    /// Returns the capabilities of a source. It is loaded; none of its functions is
+    /// called. `name` is the file name in errors.
     pub async fn inspect(
         &self,
         lane: usize,
@@ -231,7 +231,7 @@ impl Pool {
     ) -> Result<Result<Capabilities, ScriptError>, Fault> {
         let version = self.looked_at.fetch_add(1, Ordering::Relaxed);
         let program = Arc::new(Program {
-            // No config has this number.
+            // No config has this id.
             key: ProgramKey { config: i64::MIN, version },
             source: source.clone(),
             name: name.to_owned(),
@@ -257,17 +257,18 @@ impl Pool {
         single::run(self.turn(lane).await, &self.settings, program, one, host).await
     }
 
-    /// How many children there are.
+    /// Number of running child processes.
     pub fn alive(&self) -> usize {
         self.common.alive.load(Ordering::Relaxed)
     }
 
-    /// How many children took the place of another one since this was asked last.
+    /// Number of child processes that replaced another one since the last call.
     pub fn take_replaced(&self) -> u64 {
         self.common.replaced.swap(0, Ordering::Relaxed)
     }
 
-    /// What holds the child of a lane, as it said when it started. Starts it.
+    /// The confinement of the child process of a lane, as it reported at its start.
+    /// Starts it if needed.
     pub async fn confinement(&self, lane: usize) -> Result<Confinement, Fault> {
         let mut turn = self.turn(lane).await;
         let child = turn.take().await?;
@@ -276,7 +277,7 @@ impl Pool {
         Ok(confinement)
     }
 
-    /// The process of a lane's child, if there is one that is idle.
+    /// The process id of an idle child process of a lane, if there is one.
     pub async fn process_id(&self, lane: usize) -> Option<u32> {
         let mut turn = self.turn(lane).await;
         let child = turn.take_running()?;
@@ -285,7 +286,7 @@ impl Pool {
         id
     }
 
-    /// Has the child of a lane try what it must not.
+    /// Has the child process of a lane try forbidden operations.
     pub async fn probe(&self, lane: usize) -> Result<Probe, Fault> {
         let mut turn = self.turn(lane).await;
         let mut child = turn.take().await?;
@@ -298,9 +299,9 @@ impl Pool {
         Ok(probe)
     }
 
-    /// Ends all children; waits for requests that run, but no longer than an event
-    /// may take. Later requests are refused. A child that is left ends with the
-    /// request that has it, or with this process, whose end of the pipe it reads.
+    /// Ends all child processes; waits for running requests, but no longer than an event
+    /// may take. Later requests are refused. A remaining child process ends with its
+    /// request, or with this process, because its pipe is closed then.
     pub async fn shutdown(&self) {
         self.common.closed.store(true, Ordering::Release);
         let patience = self.settings.limits.transform_wall + self.settings.limits.grace;

@@ -1,4 +1,4 @@
-//! Everything but transformations: destinations, tasks, jobs, analysis.
+//! Destinations, tasks, jobs and inspection: all requests except transformations.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,15 +17,15 @@ use crate::host::Host;
 use crate::program::{Delivery, Program};
 use crate::wire::{self, Deliver, Item, Run, What, to_child};
 
-/// How often children may end in a row without having begun anything.
+/// How many child processes in a row may end without having begun any work.
 const MOST_IDLE_ENDS: u32 = 3;
 
 pub(super) fn patience(limits: &Limits, script: Duration) -> Patience {
     Patience { script, load: limits.load, wall: limits.wall, grace: limits.grace }
 }
 
-/// Gives events to a destination. What a child ends under is a failure of the event
-/// that it was at: it is not tried again here, for something may have been sent.
+/// Passes events to a destination. If a child process ends, the current event failed. It
+/// is not retried here, because something may have been sent.
 pub(super) async fn deliver(
     mut turn: Turn<'_>,
     settings: &PoolSettings,
@@ -62,7 +62,7 @@ pub(super) async fn deliver(
         }
         match reply.broken {
             None if done.len() == events.len() => turn.put(child),
-            // It says that it is done and is not.
+            // It reports that it is done although events are missing.
             None if done.len() == at => return Err(Fault::KeepsEnding),
             None => {}
             Some(broken) if heard && done.len() < events.len() => {
@@ -97,11 +97,11 @@ pub(super) struct One<'a> {
     pub(super) what: What,
     pub(super) name: &'a str,
     pub(super) payload: Option<&'a RawValue>,
-    /// The child need not have it afterwards.
+    /// The child process need not keep the program.
     pub(super) forget: bool,
 }
 
-/// Calls one function. A child that ends under it is not tried again.
+/// Calls one function. If the child process ends, the call is not retried.
 pub(super) async fn run(
     mut turn: Turn<'_>,
     settings: &PoolSettings,
@@ -140,8 +140,8 @@ async fn call(
     let mut out = Vec::new();
     let slot = child.slot(program, limits, &mut out)?;
     let forget = one.forget;
-    // A program that may not wait for others shares its lane with those whose events
-    // wait for it.
+    // A program that may not wait for others uses the same lane as programs that events
+    // wait for.
     let patience = match one.what {
         What::Teardown if !program.grants.fetch => {
             let patience = patience(limits, limits.transform);

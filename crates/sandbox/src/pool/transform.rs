@@ -1,8 +1,8 @@
-//! Events through steps, whatever happens to the child meanwhile.
+//! Events through steps, also when child processes end.
 //!
-//! A child that ends takes the events with it that it had not answered. They are sent
-//! again, carefully: the new child says what it is about to run, so the step that
-//! ends it is known and left out for that event.
+//! When a child process ends, its unanswered events are lost. They are sent again in
+//! careful mode: the new child process reports each step before it runs, so the step that
+//! ends it is known and skipped for that event.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,13 +21,14 @@ use crate::numbers;
 use crate::program::Step;
 use crate::wire::{self, Item, Mark, Transform, WireStep, to_child};
 
-/// What a step may take for an event without using up its allowance.
+/// Time of a step for an event that the allowance is not charged for.
 const FREE: Duration = Duration::from_millis(5);
-/// What a child that has to be replaced costs, besides the time until it is missed.
+/// The cost of replacing a child process, in addition to the time until its end is
+/// noticed.
 const REPLACING: Duration = Duration::from_millis(100);
-/// Bytes of events that go to a child at once.
+/// Bytes of events that are sent to a child process in one frame.
 const PORTION: usize = 16 << 20;
-/// How often children may end in a row without having begun anything.
+/// How many child processes in a row may end without having begun any work.
 const MOST_IDLE_ENDS: u32 = 3;
 
 pub(super) async fn transform(
@@ -84,7 +85,7 @@ pub(super) async fn transform(
     Ok(work.done)
 }
 
-/// As many events as fit into a frame, and one at least.
+/// As many events as fit into a frame, at least one.
 fn portion(events: &[Box<RawValue>]) -> &[Box<RawValue>] {
     let mut bytes = 0;
     let fit = events.iter().take_while(|event| {
@@ -95,24 +96,25 @@ fn portion(events: &[Box<RawValue>]) -> &[Box<RawValue>] {
     &events[..fit]
 }
 
-/// How far a request has come.
+/// Progress of a request.
 struct Work<'a> {
     limits: &'a Limits,
     steps: usize,
     done: Vec<Transformed>,
-    /// By step and payer.
+    /// Allowances by step and payer.
     allowances: Vec<Vec<Duration>>,
-    /// By event.
+    /// Payers by event.
     payers: &'a [Vec<usize>],
     careful: bool,
-    /// Steps that are left out for the next event, and why.
+    /// Steps that are skipped for the next event, with the reason.
     skip: Vec<usize>,
     failures: Vec<Failure>,
-    /// What steps that are left out have cost.
+    /// The costs of skipped steps.
     costs: Vec<(usize, Duration)>,
-    /// What children cost that ended, until it is known whose doing it was.
+    /// The cost of ended child processes whose cause is not known yet.
     unpaid: Duration,
-    /// What a child ended under, by itself. Once can be chance.
+    /// The event and step during which a child process ended. One end alone can be
+    /// chance.
     suspect: Option<(usize, usize)>,
 }
 
@@ -133,7 +135,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Who pays for an event, counted from the first one that is not done.
+    /// The payers of an event, counted from the first unfinished one.
     fn payers(&self, index: usize) -> &'a [usize] {
         self.payers.get(self.done.len() + index).map_or(&[], Vec::as_slice)
     }
@@ -161,7 +163,8 @@ impl<'a> Work<'a> {
             self.done.push(made);
         }
         let Some(broken) = reply.broken else {
-            // A child that says it is done and is not: again, carefully.
+            // The child process reports that it is done although events are missing:
+            // retry in careful mode.
             self.careful |= answered < asked;
             return;
         };
@@ -216,7 +219,7 @@ impl<'a> Work<'a> {
     }
 }
 
-/// The child has looked at this already. It is not believed.
+/// The child process has checked this already, but is not trusted.
 fn checked(kept: &RawValue, limits: &Limits) -> Result<(), ScriptError> {
     let bad = |why| ScriptError::plain(ErrorKind::BadResult, why);
     if kept.get().len() > limits.result {
@@ -225,7 +228,7 @@ fn checked(kept: &RawValue, limits: &Limits) -> Result<(), ScriptError> {
     event_shape(kept.get()).map_err(bad)
 }
 
-/// Puts digits back that the engine could not keep.
+/// Restores digits that the engine could not keep.
 fn with_digits(kept: Box<RawValue>, original: &RawValue) -> Outcome {
     match numbers::restore(original.get(), kept.get()) {
         Some(text) if text == original.get() => Outcome::Unchanged,
@@ -234,7 +237,7 @@ fn with_digits(kept: Box<RawValue>, original: &RawValue) -> Outcome {
     }
 }
 
-/// What a script did that a child was killed for, or ended under.
+/// The error of a script for which a child process was killed, or during which it ended.
 pub(super) fn killed(broken: Broken) -> ScriptError {
     match broken {
         Broken::TooLate => ScriptError::plain(

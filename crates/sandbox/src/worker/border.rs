@@ -1,4 +1,4 @@
-//! The child's end of the two pipes, and the calls that are on their way.
+//! The pipes of the child process, and its pending calls.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
@@ -10,39 +10,39 @@ use super::text::cut;
 use crate::host::{HostCall, LogLevel};
 use crate::wire::{self, Call, CallAnswer, to_child, to_parent};
 
-/// Calls of one script that may wait at the same time.
+/// Maximum pending calls of one script.
 const MOST_CALLS: usize = 64;
-/// Lines of a log, and their bytes, in one request.
+/// Maximum log lines in one request. `MOST_LOGGED` bounds their bytes.
 const MOST_LINES: usize = 100;
 const MOST_LOGGED: usize = 32 << 10;
-/// Changes of metrics in one request.
+/// Maximum changes of metrics in one request.
 const MOST_TOLD: usize = 10_000;
-/// Time on a processor without a word to the parent, after which the process ends by
-/// itself. A parent that is there kills it much earlier.
+/// Processor time without a frame to the parent process, after which the process ends on
+/// its own. A living parent process kills it much earlier.
 const SECONDS_OF_SILENCE: u64 = 60;
-/// Bytes of one line.
+/// Maximum bytes of a log line.
 const LONGEST_LINE: usize = 4 << 10;
-/// Bytes of what is asked for in one call.
+/// Maximum bytes of a call.
 const LARGEST_CALL: usize = 1 << 20;
 
 /// Why a call cannot be made; thrown in the script.
 pub(super) type Refused = &'static str;
 
-/// An answer that has come.
+/// A received answer.
 pub(super) enum Arrival {
-    /// To the call with this id: JSON text, or words.
+    /// The answer to the call with this id: JSON text, or an error message.
     Answer { id: u32, answer: Result<String, String> },
-    /// The parent will not wait any longer.
+    /// The parent process does not wait any longer.
     Expired,
 }
 
-/// The pipes. There is one in a child.
+/// The pipes. A child process has exactly one.
 pub(super) struct Border {
     input: RefCell<StdinLock<'static>>,
     output: RefCell<StdoutLock<'static>>,
     /// Frames that have not been sent.
     ready: RefCell<Vec<u8>>,
-    /// The program that runs, for its calls.
+    /// The slot of the running program, for its calls.
     slot: Cell<u32>,
     next: Cell<u32>,
     owed: RefCell<HashSet<u32>>,
@@ -52,7 +52,7 @@ pub(super) struct Border {
 }
 
 impl Border {
-    /// Takes standard input and output for itself.
+    /// Opens standard input and output for exclusive use.
     pub(super) fn open() -> Self {
         Self {
             input: RefCell::new(io::stdin().lock()),
@@ -67,32 +67,33 @@ impl Border {
         }
     }
 
-    /// Reads the next request into `into`; `None` when the parent has gone.
+    /// Reads the next request into `into`; `None` if the parent process has ended.
     pub(super) fn request(&self, into: &mut Vec<u8>) -> io::Result<Option<u8>> {
         self.lines.set(0);
         self.told.set(0);
         self.logged.set(0);
         loop {
             match wire::read(&mut *self.input.borrow_mut(), into)? {
-                // Answers to calls of a request that is over.
+                // Answers to calls of a completed request.
                 Some(to_child::ANSWER | to_child::EXPIRED) => {}
                 kind => return Ok(kind),
             }
         }
     }
 
-    /// Calls are of this program from now on. What others are owed is forgotten.
+    /// Assigns further calls to this program. Pending answers of other programs are
+    /// dropped.
     pub(super) fn enter(&self, slot: u32) {
         self.slot.set(slot);
         self.owed.borrow_mut().clear();
     }
 
-    /// Whether answers are still to come.
+    /// Whether answers are pending.
     pub(super) fn waiting(&self) -> bool {
         !self.owed.borrow().is_empty()
     }
 
-    /// Sends a call that has an answer; gives its id.
+    /// Sends a call with an answer; returns its id.
     pub(super) fn call(&self, text: &str) -> Result<u32, Refused> {
         if self.owed.borrow().len() >= MOST_CALLS {
             return Err("too many calls wait at the same time");
@@ -105,7 +106,7 @@ impl Border {
         Ok(id)
     }
 
-    /// Sends a call that has none, where there is room for it.
+    /// Sends a call without an answer, within the limit of the request.
     pub(super) fn tell(&self, text: &str) -> Result<(), Refused> {
         let call = read_call(text)?;
         self.told.set(self.told.get() + 1);
@@ -115,7 +116,7 @@ impl Border {
         Ok(())
     }
 
-    /// Sends a line of the log, where there is room for it.
+    /// Sends a log line, within the limit of the request.
     pub(super) fn log(&self, level: LogLevel, message: String) {
         let message = cut(message, LONGEST_LINE);
         self.lines.set(self.lines.get() + 1);
@@ -127,11 +128,11 @@ impl Border {
     }
 
     fn queue(&self, call: &Call) {
-        // A call was JSON a moment ago, so it is written as JSON again.
+        // The call was parsed from JSON, so writing it cannot fail.
         let _ = wire::put(&mut self.ready.borrow_mut(), to_parent::CALL, call);
     }
 
-    /// Waits for the next answer. Late ones to calls that are forgotten are skipped.
+    /// Waits for the next answer. Late answers to dropped calls are skipped.
     pub(super) fn arrival(&self) -> io::Result<Arrival> {
         self.flush()?;
         let mut frame = Vec::new();
@@ -155,19 +156,19 @@ impl Border {
         }
     }
 
-    /// Queues a frame, and sends everything.
+    /// Queues a frame, and sends all queued frames.
     pub(super) fn send<T: Serialize>(&self, kind: u8, content: &T) -> io::Result<()> {
         wire::put(&mut self.ready.borrow_mut(), kind, content)?;
         self.flush()
     }
 
-    /// The same for one without content.
+    /// Queues a frame without content, and sends all queued frames.
     pub(super) fn send_empty(&self, kind: u8) -> io::Result<()> {
         wire::put_empty(&mut self.ready.borrow_mut(), kind);
         self.flush()
     }
 
-    /// Queues frames that are complete already, and sends everything.
+    /// Queues complete frames, and sends all queued frames.
     pub(super) fn send_frames(&self, frames: &mut Vec<u8>) -> io::Result<()> {
         self.ready.borrow_mut().append(frames);
         self.flush()

@@ -1,5 +1,5 @@
-//! How long the script that runs may still run. Time of the processor counts, so that
-//! a busy machine makes no script late; waiting for the host does not.
+//! The time limit of the running script. Processor time counts, so that a busy machine
+//! makes no script late. Waiting for the host does not count.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use super::confine::processor_time;
 
-/// What a script still gets to say what went wrong, after its time is over.
+/// Additional time for reading the error of a script after its limit.
 const LAST_WORDS: Duration = Duration::from_millis(10);
-/// So many times its limit a script may take by the clock on the wall, whatever it
-/// gets of the processor.
+/// A script may take at most this many times its limit in wall clock time, independent of
+/// its processor time.
 const FAR: u32 = 20;
 
-/// The clock of a child. Cheap to clone: all clones are the same clock.
+/// The clock of a child process. Clones are cheap and use the same state.
 #[derive(Clone, Default)]
 pub(super) struct Clock(Rc<State>);
 
@@ -21,14 +21,14 @@ pub(super) struct Clock(Rc<State>);
 struct State {
     run: Cell<Option<Run>>,
     met: Cell<bool>,
-    /// All waiting for the host since the child began.
+    /// Total time of waiting for the host since the child process began.
     waited: Cell<Duration>,
-    /// What the processor's clock has just said: asking it is a call of the system,
+    /// The latest processor time, which can be used again: reading it is a system call,
     /// and the end of a step is the beginning of the next one.
     said: Cell<Option<Duration>>,
 }
 
-/// What was when it was wound up.
+/// The values at the start of a limit.
 #[derive(Clone, Copy)]
 struct Run {
     limit: Duration,
@@ -38,7 +38,7 @@ struct Run {
 }
 
 impl Clock {
-    /// Winds it up.
+    /// Starts a new limit.
     pub(super) fn start(&self, limit: Duration) {
         let (began, waited) = (Instant::now(), self.0.waited.get());
         let processor = self.0.said.take().unwrap_or_else(processor_time);
@@ -47,7 +47,7 @@ impl Clock {
         self.0.met.set(false);
     }
 
-    /// Whether time is over. Stays so until the next start.
+    /// Whether the limit is reached. It stays reached until the next start.
     pub(super) fn over(&self) -> bool {
         if !self.0.met.get() && self.0.run.get().is_some_and(|run| self.is_over(run)) {
             self.0.met.set(true);
@@ -58,36 +58,36 @@ impl Clock {
     fn is_over(&self, run: Run) -> bool {
         let waited = self.0.waited.get().saturating_sub(run.waited);
         let wall = run.began.elapsed().saturating_sub(waited);
-        // Nobody has more of the processor than of the wall, which is cheaper to ask.
+        // Processor time never exceeds wall clock time, which is cheaper to read.
         wall >= run.limit
             && (wall >= run.limit * FAR
                 || processor_time().saturating_sub(run.processor) >= run.limit)
     }
 
-    /// Whether the limit was met since the last start.
+    /// Whether the limit was reached since the last start.
     pub(super) fn met(&self) -> bool {
         self.0.met.get()
     }
 
-    /// Time is over, whatever the clock says.
+    /// Marks the limit as reached.
     pub(super) fn end(&self) {
         self.0.met.set(true);
     }
 
-    /// What the child has used up since it began: of the processor, and with waiting
-    /// for the host, which keeps others waiting too.
+    /// Time that the child process has used since it began: processor time and waiting
+    /// for the host, because both delay others.
     pub(super) fn spent(&self) -> Duration {
         let processor = processor_time();
         self.0.said.set(Some(processor));
         processor + self.0.waited.get()
     }
 
-    /// A request begins: what was used up since the last one is nobody's.
+    /// Begins a request: time since the last one is charged to no program.
     pub(super) fn begin(&self) {
         self.0.said.set(None);
     }
 
-    /// Runs something that does not count.
+    /// Runs a closure whose time does not count.
     pub(super) fn stopped<T>(&self, wait: impl FnOnce() -> T) -> T {
         let from = Instant::now();
         let outcome = wait();
@@ -95,8 +95,8 @@ impl Clock {
         outcome
     }
 
-    /// Runs something that may take a moment even though time is over, and may be
-    /// code of the script again.
+    /// Runs a closure that may take a short time after the limit, and may run code of the
+    /// script again.
     pub(super) fn last_words<T>(&self, say: impl FnOnce() -> T) -> T {
         let before = (self.0.run.get(), self.0.met.get());
         self.start(LAST_WORDS);

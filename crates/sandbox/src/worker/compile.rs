@@ -1,4 +1,4 @@
-//! Compiling sources. A text that takes too much of anything ends the process.
+//! Compiling sources. A source that exceeds the limits of the process ends the process.
 
 use std::io;
 
@@ -9,7 +9,8 @@ use crate::program::Source;
 use crate::wire::{Compile, to_parent};
 
 pub(super) fn compile(border: &Border, request: &Compile<'_>) -> io::Result<()> {
-    // From here on the parent takes an end for the doing of the source.
+    // From here on the parent process takes an end of this process as a fault of the
+    // source.
     border.send_empty(to_parent::COMPILING)?;
     let (name, text) = (&request.name, &request.text);
     let told = |fault: SourceError| fault.to_string();

@@ -1,8 +1,8 @@
-//! Takes from the process what a script could harm others with. Done once, before
+//! Removes from the process what a script could harm others with. It runs once, before
 //! the first byte from a pipe is read.
 //!
-//! The only module with `unsafe`: descriptors that nobody owns and variables of the
-//! environment cannot be got rid of otherwise.
+//! This module is the only one with `unsafe`: descriptors without an owner and
+//! environment variables cannot be removed in another way.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -20,20 +20,20 @@ use seccompiler::{
 
 use crate::wire::Confinement;
 
-/// Memory that the child can write to, beside the stack of its first thread: one runtime
-/// may have 64 MiB, those that are kept 64 MiB, frames and what the allocator has freed
-/// come on top.
+/// Writable memory of the child process, without the stack of its first thread: the
+/// running runtime may have 64 MiB, loaded ones another 64 MiB, plus frames and memory
+/// that the allocator has not returned.
 const DATA: u64 = 256 << 20;
-/// Address space of the child. The program itself is mapped with 150 MB, and what it can
-/// write to comes on top. Compiling a source takes a hundred times its length and a stack
-/// of up to 112 MiB. An allocator that keeps freed ranges (jemalloc) reserves about as
-/// much again as it uses.
+/// Address space of the child process. The program is mapped with 150 MB, and writable
+/// memory is added to that. Compiling a source takes a hundred times its length and a
+/// stack of up to 112 MiB. An allocator that keeps freed ranges (jemalloc) reserves about
+/// as much again as it uses.
 const ADDRESS_SPACE: u64 = 1 << 30;
-/// Descriptors, the two pipes and their copies among them.
+/// Maximum descriptors, including the two pipes and their copies.
 const DESCRIPTORS: u64 = 16;
 
-/// Confines this process for good, and says what could not be done. Order matters:
-/// what a later step forbids must be over.
+/// Confines this process permanently, and reports the parts that failed. The order
+/// matters: a step must come before a later step forbids it.
 pub(super) fn confine() -> Confinement {
     let mut missing = Vec::new();
     let mut note = |what: &str, outcome: Result<(), String>| {
@@ -42,14 +42,16 @@ pub(super) fn confine() -> Confinement {
         }
     };
     clear_environment();
-    // Where memory runs out, a child can be replaced and the service cannot.
+    // If memory runs out, the kernel must kill a child process, which can be replaced,
+    // and not the service.
     let first = std::fs::write("/proc/self/oom_score_adj", "1000");
     note("out-of-memory score", first.map_err(|error| error.to_string()));
     note("descriptors", close_descriptors().map_err(|error| error.to_string()));
     for (resource, limit) in [
         (Resource::As, ADDRESS_SPACE),
         (Resource::Data, DATA),
-        // The stack of the first thread grows up to this: the compiler needs much of it.
+        // The stack of the first thread grows up to this size: the compiler needs much of
+        // it.
         (Resource::Stack, weir_transpile::STACK as u64),
         (Resource::Nofile, DESCRIPTORS),
         (Resource::Nproc, 0),
@@ -98,7 +100,7 @@ fn close_descriptors() -> io::Result<()> {
     if closed == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// No path and no port, with everything that the kernel knows to forbid.
+/// Forbids all paths and ports, with every rule that the kernel supports.
 fn forbid_files() -> Result<RulesetStatus, landlock::RulesetError> {
     let abi = ABI::V6;
     let status = Ruleset::default()
@@ -111,8 +113,8 @@ fn forbid_files() -> Result<RulesetStatus, landlock::RulesetError> {
     Ok(status.ruleset)
 }
 
-/// What the child needs to compute, to have memory and to use its pipes. Everything
-/// else fails with `EPERM`: no socket, no open, no exec, no process.
+/// Allows only computing, allocating memory and using the pipes. All other system calls
+/// fail with `EPERM`: no socket, no open, no exec, no new process.
 fn forbid_calls() -> Result<(), String> {
     let open = [
         libc::SYS_read,
@@ -150,7 +152,7 @@ fn forbid_calls() -> Result<(), String> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
         open.into_iter().map(|call| (call, Vec::new())).collect();
     let error = |error: seccompiler::BackendError| error.to_string();
-    // Memory is never made executable.
+    // Memory can never be made executable.
     let no_exec = || -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
         let execute = u64::from(libc::PROT_EXEC.unsigned_abs());
         Ok(vec![SeccompRule::new(vec![SeccompCondition::new(
@@ -162,8 +164,8 @@ fn forbid_calls() -> Result<(), String> {
     };
     rules.insert(libc::SYS_mmap, no_exec().map_err(error)?);
     rules.insert(libc::SYS_mprotect, no_exec().map_err(error)?);
-    // Its own limits of time are lowered with every request; those of others are not
-    // its business.
+    // The process may lower its own time limits, which it does with every request, but
+    // not limits of other processes.
     let own_limits = || -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
         Ok(vec![SeccompRule::new(vec![SeccompCondition::new(
             0,
@@ -181,16 +183,17 @@ fn forbid_calls() -> Result<(), String> {
     )
     .map_err(error)?;
     let program: BpfProgram = filter.try_into().map_err(error)?;
-    // All threads: an allocator may have one of its own.
+    // All threads, because the allocator may have started one.
     seccompiler::apply_filter_all_threads(&program).map_err(|error| error.to_string())
 }
 
-/// Gives the process this much more time on a processor, so that it ends by itself
-/// when nobody is there to kill it.
+/// Extends the processor time limit, so that the process ends on its own if no parent
+/// process can kill it.
 pub(super) fn allow_seconds(more: u64) {
     let used = cpu_seconds();
     let limit = Rlimit { current: Some(used.saturating_add(more)), maximum: None };
-    // A kernel that refuses leaves the parent's timer, which is the real limit.
+    // If the kernel refuses, the timer of the parent process remains, which is the actual
+    // limit.
     let _ = setrlimit(Resource::Cpu, limit);
 }
 
@@ -198,7 +201,7 @@ fn cpu_seconds() -> u64 {
     used(libc::CLOCK_PROCESS_CPUTIME_ID).as_secs()
 }
 
-/// What this thread has had of the processor.
+/// The processor time of this thread.
 pub(super) fn processor_time() -> Duration {
     used(libc::CLOCK_THREAD_CPUTIME_ID)
 }
@@ -213,7 +216,7 @@ fn used(clock: libc::clockid_t) -> Duration {
     if read == 0 { Duration::new(seconds, nanos) } else { Duration::ZERO }
 }
 
-/// Closes a descriptor by its number, owned or not; tells whether it was open. For
+/// Closes a descriptor by its number, owned or not; returns whether it was open. Only for
 /// the probe.
 #[expect(unsafe_code, reason = "the probe asks about descriptors that nobody owns")]
 pub(super) fn was_open(descriptor: i32) -> bool {

@@ -1,8 +1,9 @@
-//! The child: its whole life.
+//! The child process.
 //!
 //! What belongs here: the limits of the process (`confine`), the engines (`slots`,
-//! `runtime`, `source`), what scripts find in them (`prelude/`, `natives`), and the
-//! work (`transform`, `single`, `compile`). What does not: who may do what, and when.
+//! `runtime`, `source`), the environment of scripts (`prelude/`, `natives`), and the
+//! requests (`transform`, `single`, `compile`). What does not: grants and schedules,
+//! which the parent process decides (`pool`, `weir-plugins`).
 
 mod border;
 mod clock;
@@ -32,10 +33,10 @@ use slots::Slots;
 
 use crate::wire::{Done, ScriptLimits, to_child, to_parent};
 
-/// Runs the child: reads requests from standard input until it ends.
+/// Runs the child process: reads requests from standard input until it ends.
 ///
-/// Nothing else of the program may have started before: no thread of ours exists, and
-/// nothing is open that is needed later.
+/// It must be called before anything else of the program starts: no other thread may
+/// exist, and nothing may be open that is needed later.
 pub fn main() -> ExitCode {
     match serve() {
         Ok(()) => ExitCode::SUCCESS,
@@ -76,7 +77,7 @@ fn serve() -> io::Result<()> {
             _ => return Err(io::ErrorKind::InvalidData.into()),
         }
         border.send(to_parent::DONE, &Done { memory: slots.memory() })?;
-        // Nobody waits for this.
+        // No request waits at this point.
         slots.tidy();
     }
     Ok(())

@@ -1,5 +1,5 @@
-//! What the prelude takes from Rust: bytes, digests, URLs. All of it is computation;
-//! nothing here reaches out of the process.
+//! Functions in Rust for the prelude: bytes, digests, URLs. All of them only compute and
+//! have no access outside the process.
 
 use base64::Engine as _;
 use base64::alphabet;
@@ -14,16 +14,16 @@ use url::Url;
 
 use super::text::Text;
 
-/// The most random bytes at once.
+/// Maximum random bytes in one call.
 const MOST_RANDOM: usize = 65_536;
 
-/// Reads base64 as it comes: with padding or without.
+/// Accepts base64 with or without padding.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIENT_CONFIG);
 const LENIENT_CONFIG: GeneralPurposeConfig = GeneralPurposeConfig::new()
     .with_decode_padding_mode(DecodePaddingMode::Indifferent)
     .with_decode_allow_trailing_bits(true);
 
-/// Puts the functions into `native`.
+/// Adds the functions to `native`.
 pub(super) fn define<'js>(ctx: &Ctx<'js>, native: &Object<'js>) -> Result<()> {
     let function = |name: &str, function: Function<'js>| native.set(name, function);
     function("encode", Function::new(ctx.clone(), encode)?)?;
@@ -64,7 +64,7 @@ fn encode<'js>(ctx: Ctx<'js>, text: Text, encoding: Text) -> Result<Bytes<'js>> 
                 .collect();
             LENIENT.decode(plain).map_err(|_| Exception::throw_type(&ctx, "this is no base64"))?
         }
-        // The low byte of each character, as other engines do.
+        // The low byte of each character, as in other engines.
         "latin1" => text.0.chars().map(|c| u32::from(c).to_le_bytes()[0]).collect(),
         _ => text.0.into_bytes(),
     };
@@ -87,7 +87,7 @@ fn hex_write(bytes: &[u8]) -> String {
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
-/// Up to the first pair that is no number, as other engines do.
+/// Decodes up to the first pair that is not hexadecimal, as other engines do.
 fn hex_read(text: &str) -> Vec<u8> {
     let digit = |byte: u8| char::from(byte).to_digit(16);
     text.as_bytes()
@@ -146,7 +146,7 @@ fn uuid(ctx: Ctx<'_>) -> Result<String> {
     Ok(uuid::Builder::from_random_bytes(bytes).into_uuid().to_string())
 }
 
-/// The parts in the order that `url.js` names them.
+/// The parts in the order of `url.js`.
 fn parts(url: &Url) -> Vec<String> {
     let whole = |mark: &str, part: Option<&str>| {
         part.filter(|part| !part.is_empty())

@@ -1,5 +1,5 @@
-//! Tries what the process must not be able to do, so that a test can see what the
-//! system says. Nothing here is reachable for a script.
+//! Tries forbidden operations, so that a test can check the errors of the system. Scripts
+//! cannot reach this code.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};

@@ -1,4 +1,4 @@
-//! Answers on their way to the parent: written as text, sent in stretches.
+//! Results for the parent process: written as text, sent in batches.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -10,12 +10,13 @@ use crate::answer::{Capabilities, Webhook};
 use crate::error::ScriptError;
 use crate::wire::{self, WireFailure, to_parent};
 
-/// How long answers wait for others. The parent's timer counts from the last ones.
+/// How long a result waits for further ones. The timer of the parent process starts at
+/// the last batch.
 pub(crate) const HOLD: Duration = Duration::from_millis(10);
-/// How many bytes of them wait.
+/// Maximum bytes of waiting results.
 const FULL: usize = 128 << 10;
 
-/// One event's answer while it is made.
+/// The result of one event while it is computed.
 #[derive(Default)]
 pub(super) struct Made {
     pub(super) kept: Option<String>,
@@ -28,17 +29,17 @@ pub(super) struct Made {
 }
 
 impl Made {
-    /// An answer that is a failure of the only step.
+    /// A failure of the only step.
     pub(super) fn failed(error: ScriptError) -> Self {
         Self { failures: vec![WireFailure { step: 0, error }], ..Self::default() }
     }
 }
 
-/// The answers of a request.
+/// The results of a request.
 pub(super) struct Report<'a> {
     border: &'a Border,
     frames: Vec<u8>,
-    /// Where the open frame begins.
+    /// The start of the open frame.
     open: Option<usize>,
     sent: Instant,
 }
@@ -48,7 +49,7 @@ impl<'a> Report<'a> {
         Self { border, frames: Vec::new(), open: None, sent: Instant::now() }
     }
 
-    /// Adds an answer; sends what has waited long enough.
+    /// Adds a result; sends waiting results if it is time.
     pub(super) fn push(&mut self, made: &Made) -> io::Result<()> {
         if self.open.is_none() {
             self.open = Some(wire::begin(&mut self.frames, to_parent::RESULTS));
@@ -60,7 +61,7 @@ impl<'a> Report<'a> {
         if self.frames.len() >= FULL || self.stale() { self.flush() } else { Ok(()) }
     }
 
-    /// Sends what waits.
+    /// Sends waiting results.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         if let Some(at) = self.open.take() {
             self.frames.extend_from_slice(b"]}");
@@ -71,12 +72,12 @@ impl<'a> Report<'a> {
         Ok(())
     }
 
-    /// Whether the parent has heard nothing for so long that it should.
+    /// Whether the last frame to the parent process is too long ago.
     pub(super) fn stale(&self) -> bool {
         self.sent.elapsed() >= HOLD
     }
 
-    /// Sends what waits, and a frame after it.
+    /// Sends waiting results, followed by a frame.
     pub(super) fn send<T: Serialize>(&mut self, kind: u8, content: &T) -> io::Result<()> {
         self.flush()?;
         self.sent = Instant::now();
@@ -84,7 +85,7 @@ impl<'a> Report<'a> {
     }
 }
 
-/// By hand, so that the text of an event is copied and not read again.
+/// Written without serde, so that the text of an event is copied and not parsed again.
 fn write(out: &mut Vec<u8>, made: &Made) -> io::Result<()> {
     let mut first = true;
     let mut name = |out: &mut Vec<u8>, name: &str| {

@@ -1,4 +1,4 @@
-//! One script in an engine of its own: loading it, calling it, waiting for promises.
+//! One script in a separate engine: loading it, calling it, waiting for promises.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::trouble::{Trouble, trouble};
 use crate::error::ErrorKind;
 use crate::wire::ScriptLimits;
 
-/// What all scripts of a child share.
+/// State that all scripts of a child process share.
 #[derive(Clone)]
 pub(super) struct Shared {
     pub(super) border: Rc<Border>,
@@ -21,14 +21,14 @@ pub(super) struct Shared {
     pub(super) limits: Rc<ScriptLimits>,
 }
 
-/// After how many calls the memory of an engine is looked at: that walks through all
-/// that it holds. It is looked at after every request anyway.
+/// Number of calls between two measurements of memory within a request. A measurement
+/// visits all objects of an engine. There is also one after every request.
 const LOOK_EVERY: u32 = 1_024;
-/// A call that took longer may have taken much memory.
+/// A longer call may have allocated much memory and is followed by a measurement.
 const LOOK_AFTER: Duration = Duration::from_millis(2);
 
-/// An engine with a script in it. Fields are dropped in this order: what is held of
-/// the engine goes before the engine.
+/// An engine with a loaded script. Fields are dropped in this order: references into the
+/// engine before the engine.
 pub(super) struct Engine {
     program: Persistent<Object<'static>>,
     answer: Persistent<Function<'static>>,
@@ -37,13 +37,13 @@ pub(super) struct Engine {
     shared: Shared,
     file: String,
     calls: u32,
-    /// How many calls there had been when its memory was last looked at.
+    /// The number of calls at the last measurement of memory.
     looked_at: u32,
     memory: u64,
 }
 
 impl Engine {
-    /// Makes an engine and loads the script: everything but `setupPlugin`.
+    /// Creates an engine and loads the script, without `setupPlugin`.
     pub(super) fn load(shared: &Shared, script: &Script) -> Result<Self, Trouble> {
         let limits = &shared.limits;
         if script.source.len() > limits.source {
@@ -80,7 +80,7 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Runs `setupPlugin`, where there is one.
+    /// Runs `setupPlugin`, if there is one.
     pub(super) fn setup(&mut self) -> Result<(), Trouble> {
         let limit = Duration::from_micros(self.shared.limits.load_us);
         let outcome = self.run(limit, |engine, program| {
@@ -92,8 +92,7 @@ impl Engine {
         outcome.map_err(|trouble| as_kind(trouble, ErrorKind::Setup))
     }
 
-    /// Calls into the script within a limit, and lets everything come to an end that
-    /// it has begun.
+    /// Calls into the script within a limit, and completes all work that it has begun.
     pub(super) fn run<T>(
         &mut self,
         limit: Duration,
@@ -111,8 +110,8 @@ impl Engine {
             if matches!(outcome, Err(Trouble::Gone(_))) {
                 return outcome;
             }
-            // Also after a failure: what was begun must not run in the time of the
-            // next event.
+            // Also after a failure: pending work must not run in the time of the next
+            // event.
             let drained = engine.drain();
             outcome.and_then(|outcome| drained.map(|()| outcome))
         });
@@ -123,8 +122,8 @@ impl Engine {
         outcome
     }
 
-    /// Whether a script that failed may be called again: not if a limit was met, for
-    /// then anything may be half done.
+    /// Whether a failed script may be called again: not if a limit was reached, because
+    /// its state may be inconsistent.
     pub(super) fn usable_after(&self, error: &crate::error::ScriptError) -> bool {
         !self.shared.clock.met()
             && !self.shared.border.waiting()
@@ -134,19 +133,19 @@ impl Engine {
             )
     }
 
-    /// Bytes that it held when it was last looked at.
+    /// Bytes at the last measurement.
     pub(super) fn memory(&self) -> u64 {
         self.memory
     }
 
-    /// Measures what it holds if it was called since it was last measured; whether
-    /// that is no more than it may.
+    /// Measures memory if it was called since the last measurement; returns whether it is
+    /// within the limit.
     pub(super) fn is_within_memory(&mut self) -> bool {
         self.looked_at == self.calls || self.look().is_ok()
     }
 
-    /// Measures what it holds. A script can catch that there is no more memory, and
-    /// go on; so being near the limit is a failure of its own.
+    /// Measures memory. A script can catch an out-of-memory error and continue, so memory
+    /// near the limit is a failure too.
     fn look(&mut self) -> Result<(), Trouble> {
         self.looked_at = self.calls;
         self.memory = u64::try_from(self.runtime.memory_usage().malloc_size).unwrap_or(0);
@@ -158,7 +157,7 @@ impl Engine {
     }
 }
 
-/// Whatever goes wrong in a phase is told as a failure of that phase.
+/// Marks an error with the phase in which it happened.
 fn as_kind(trouble: Trouble, kind: ErrorKind) -> Trouble {
     match trouble {
         Trouble::Script(mut error) => {
@@ -169,7 +168,7 @@ fn as_kind(trouble: Trouble, kind: ErrorKind) -> Trouble {
     }
 }
 
-/// An engine while it is called.
+/// An engine during a call.
 pub(super) struct Waiting<'a, 'js> {
     pub(super) ctx: &'a Ctx<'js>,
     pub(super) shared: &'a Shared,
@@ -178,7 +177,7 @@ pub(super) struct Waiting<'a, 'js> {
 }
 
 impl<'js> Waiting<'_, 'js> {
-    /// A result of the engine, or what was thrown.
+    /// The result of the engine, or the thrown error.
     pub(super) fn ok<T>(&self, result: rquickjs::Result<T>) -> Result<T, Trouble> {
         result.map_err(|error| trouble(self.ctx, &self.shared.clock, self.file, &error))
     }
@@ -198,7 +197,7 @@ impl<'js> Waiting<'_, 'js> {
         self.settle(value)
     }
 
-    /// The value of a promise; any other value is its own.
+    /// The value of a promise; any other value is returned as it is.
     pub(super) fn settle(&self, value: Value<'js>) -> Result<Value<'js>, Trouble> {
         let Some(promise) = value.as_promise() else {
             return self.in_time(value);
@@ -222,7 +221,7 @@ impl<'js> Waiting<'_, 'js> {
         }
     }
 
-    /// Runs what the script has begun and nobody waits for.
+    /// Runs pending work that no promise waits for.
     fn drain(&self) -> Result<(), Trouble> {
         loop {
             if self.shared.clock.over() {
@@ -266,8 +265,8 @@ impl<'js> Waiting<'_, 'js> {
         }
     }
 
-    /// An interrupt cannot be caught, but what a script did just before the limit can
-    /// hide it.
+    /// A script cannot catch an interrupt, but it can hide it by what it did just before
+    /// the limit.
     fn in_time(&self, value: Value<'js>) -> Result<Value<'js>, Trouble> {
         if self.shared.clock.met() { Err(self.too_late()) } else { Ok(value) }
     }

@@ -1,4 +1,4 @@
-//! Everything but transformations: destinations, tasks, jobs, analysis.
+//! Destinations, tasks, jobs and inspection: all requests except transformations.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::wire::{Deliver, Mark, Run, What, to_parent};
 use rquickjs::convert::IteratorJs as _;
 use rquickjs::{Array, Object, Value};
 
-/// Gives events to a destination: an answer for each, or one for all.
+/// Passes events to a destination: a result for each, or one for all.
 pub(super) fn deliver(
     shared: &Shared,
     slots: &mut Slots,
@@ -75,7 +75,7 @@ fn one(
     })
 }
 
-/// Calls one function, or says what there is.
+/// Calls one function, or returns the capabilities.
 pub(super) fn run(shared: &Shared, slots: &mut Slots, request: &Run<'_>) -> std::io::Result<()> {
     let mut report = Report::new(&shared.border);
     if matches!(request.what, What::Teardown) && !slots.loaded(request.slot) {

@@ -1,4 +1,4 @@
-//! The programs that a child holds, each under the number that the parent gave it.
+//! The programs of a child process by slot. The parent process assigns the slots.
 
 use std::collections::HashMap;
 use std::io;
@@ -11,8 +11,8 @@ use crate::wire::{Load, Loading, to_parent};
 
 use rquickjs::Object;
 
-/// Bytes that engines may hold together beside the one that runs, or that ran last.
-/// Beyond that, the one that has waited longest goes.
+/// Bytes that all engines together may hold, without the one that runs or ran last.
+/// Beyond that, the least recently used engine is unloaded.
 const MOST_KEPT: u64 = 64 << 20;
 
 #[derive(Default)]
@@ -20,14 +20,14 @@ pub(super) struct Slots {
     held: HashMap<u32, Slot>,
     /// Counts requests.
     turn: u64,
-    /// Counts calls, to know which slot was used last.
+    /// Counts calls, to find the slot that was used last.
     calls: u64,
 }
 
 struct Slot {
     script: Script,
     engine: Option<Engine>,
-    /// Why it could not be loaded in this request: it is tried once in each.
+    /// Why it could not be loaded in this request: each request tries once.
     failed: Option<(u64, ScriptError)>,
     /// The request that used it last.
     used: u64,
@@ -36,7 +36,7 @@ struct Slot {
 }
 
 impl Slots {
-    /// Takes a program in. It is loaded when it is first called.
+    /// Adds a program. It is loaded when it is first called.
     pub(super) fn take(&mut self, load: &Load<'_>) -> io::Result<()> {
         #[derive(serde::Serialize)]
         struct Given<'a> {
@@ -55,7 +55,7 @@ impl Slots {
         Ok(())
     }
 
-    /// Lets programs go.
+    /// Unloads programs.
     pub(super) fn forget(&mut self, slots: &[u32]) {
         for slot in slots {
             self.held.remove(slot);
@@ -67,13 +67,13 @@ impl Slots {
         self.held.get(&slot).is_some_and(|slot| slot.engine.is_some())
     }
 
-    /// A new request begins.
+    /// Begins a request.
     pub(super) fn turn(&mut self) {
         self.turn += 1;
     }
 
-    /// Loads a program where it is not loaded. `told` sends what has to be sent
-    /// before something that takes long.
+    /// Loads a program unless it is loaded. `told` sends pending frames before a slow
+    /// operation.
     pub(super) fn ready(
         &mut self,
         shared: &Shared,
@@ -88,7 +88,7 @@ impl Slots {
         };
         slot.used = turn;
         slot.called = self.calls;
-        // A request that calls many programs must not hold all of them.
+        // A request that calls many programs must not hold all of them in memory.
         self.memory();
         let Some(slot) = self.held.get_mut(&number) else {
             return Err(Trouble::Gone(io::ErrorKind::InvalidData.into()));
@@ -110,7 +110,7 @@ impl Slots {
             }
             Ok(engine)
         });
-        // What comes now has less time.
+        // The following calls have a shorter limit.
         shared.border.send_empty(to_parent::LOADED)?;
         match loaded {
             Ok(engine) => {
@@ -125,7 +125,7 @@ impl Slots {
         }
     }
 
-    /// Calls into a loaded program. An engine that cannot be trusted afterwards goes.
+    /// Calls into a loaded program. An engine in an unknown state is unloaded.
     pub(super) fn run<T>(
         &mut self,
         number: u32,
@@ -147,8 +147,8 @@ impl Slots {
         outcome
     }
 
-    /// Looks at what the engines of this request hold, before those of others need
-    /// room: within a request they are looked at now and then only.
+    /// Measures the memory of the engines of this request before engines of other
+    /// requests need memory: within a request it is measured only periodically.
     pub(super) fn tidy(&mut self) {
         for slot in self.held.values_mut().filter(|slot| slot.used == self.turn) {
             if slot.engine.as_mut().is_some_and(|engine| !engine.is_within_memory()) {
@@ -158,8 +158,8 @@ impl Slots {
         self.memory();
     }
 
-    /// Bytes that all engines hold, after those that were too much have gone. The one
-    /// that was called last stays.
+    /// Bytes of all engines, after unloading those beyond the limit. The one that was
+    /// called last stays.
     pub(super) fn memory(&mut self) -> u64 {
         let size = |slot: &Slot| slot.engine.as_ref().map_or(0, Engine::memory);
         loop {

@@ -1,4 +1,4 @@
-//! From a source to a program: the prelude, modules, and what a script exports.
+//! From a source to a loaded program: the prelude, modules, and the exports of a script.
 
 use rquickjs::context::EvalOptions;
 use rquickjs::function::Opt;
@@ -12,11 +12,11 @@ use super::text::Text;
 use super::trouble::Trouble;
 use crate::host::LogLevel;
 
-/// A source with what it is given.
+/// A source with its inputs.
 pub(super) struct Script {
     pub(super) name: String,
     pub(super) source: String,
-    /// JSON of what `makeMeta` takes.
+    /// JSON input of `makeMeta`.
     pub(super) given: String,
 }
 
@@ -31,7 +31,7 @@ const PRELUDE: [(&str, &str); 5] = [
     ("prelude/program.js", include_str!("prelude/program.js")),
 ];
 
-/// The names that are looked for among globals.
+/// Names that are searched among globals.
 const NAMES: [&str; 14] = [
     "setupPlugin",
     "teardownPlugin",
@@ -49,10 +49,10 @@ const NAMES: [&str; 14] = [
     "metrics",
 ];
 
-/// Where the last line of a source puts what the source declares.
+/// The global variable in which the last line of a source stores its declarations.
 const COLLECTED: &str = "__weirCollected";
 
-/// Fills an empty engine with the environment and the script.
+/// Adds the environment and the script to an empty engine.
 pub(super) fn open<'js>(engine: &Waiting<'_, 'js>, script: &Script) -> Result<Opened, Trouble> {
     let ctx = engine.ctx;
     let shared = engine.ok(prelude(engine))?;
@@ -92,7 +92,7 @@ pub(super) fn open<'js>(engine: &Waiting<'_, 'js>, script: &Script) -> Result<Op
     Ok((Persistent::save(ctx, program), Persistent::save(ctx, answer)))
 }
 
-/// Runs the files of the prelude; gives what they share.
+/// Runs the files of the prelude; returns their common object.
 fn prelude<'js>(engine: &Waiting<'_, 'js>) -> rquickjs::Result<Object<'js>> {
     let ctx = engine.ctx;
     let native = Object::new(ctx.clone())?;
@@ -135,8 +135,8 @@ fn prelude<'js>(engine: &Waiting<'_, 'js>) -> rquickjs::Result<Object<'js>> {
     Ok(shared)
 }
 
-/// A last line that hands over what the source declares, wherever it is evaluated.
-/// The lines of the source keep their numbers.
+/// Appends a line that exports the declarations of the source, in every kind of
+/// evaluation. The line numbers of the source do not change.
 fn with_trailer(source: &str) -> String {
     let mut text = String::with_capacity(source.len() + 1_500);
     text.push_str(source);
@@ -155,8 +155,8 @@ fn with_trailer(source: &str) -> String {
     text
 }
 
-/// Whether a statement begins with `import` or `export`. A comment that looks so does
-/// no harm: a script that is evaluated as a module hands over the same functions.
+/// Whether a statement begins with `import` or `export`. A similar comment does no harm:
+/// a script that is evaluated as a module exports the same functions.
 fn looks_like_module(source: &str) -> bool {
     ["import", "export"].iter().any(|word| {
         source.match_indices(word).any(|(at, _)| {
@@ -174,7 +174,7 @@ fn looks_like_module(source: &str) -> bool {
     })
 }
 
-/// Resolves and loads the modules of `modules.js`, and no others.
+/// Resolves and loads only the modules of `modules.js`.
 struct Modules;
 
 const MODULES: [(&str, &[&str]); 5] = [
@@ -221,7 +221,7 @@ impl Loader for Modules {
         let names =
             MODULES.iter().find(|(known, _)| *known == name).map_or(&[][..], |found| found.1);
         let names = names.join(", ");
-        // What a script does to `require` is its own affair: it has an engine for itself.
+        // A script may change `require`, because no other script uses its engine.
         let text = format!(
             "const all = require('{name}'); export default all; export const {{ {names} }} = all;"
         );

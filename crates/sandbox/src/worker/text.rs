@@ -1,11 +1,10 @@
-//! Text from a script, whatever it has in it.
+//! Text from a script with any content.
 
 use rquickjs::{Ctx, FromJs, Result, Value};
 
 use crate::json::mend_surrogates;
 
-/// A string of a script. Halves of surrogate pairs, which UTF-8 has not, become
-/// U+FFFD.
+/// A string of a script. Single surrogates, which UTF-8 does not have, become U+FFFD.
 pub(super) struct Text(pub(super) String);
 
 impl<'js> FromJs<'js> for Text {
@@ -20,7 +19,7 @@ impl<'js> FromJs<'js> for Text {
     }
 }
 
-/// The first characters of a text: at most `bytes` of them.
+/// Truncates a text to at most this many bytes, at a character boundary.
 pub(super) fn cut(mut text: String, bytes: usize) -> String {
     if text.len() > bytes {
         let end = (0..=bytes).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);

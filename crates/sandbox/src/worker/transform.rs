@@ -13,24 +13,24 @@ use crate::wire::{Mark, Transform, WireFailure, WireStep, to_parent};
 
 use rquickjs::{Object, Value};
 
-/// What a step may take for an event without using up its allowance.
+/// Time of a step for an event that the allowance is not charged for.
 const FREE: Duration = Duration::from_millis(5);
-/// Bytes that the events of a request may become longer by, together: what goes on
-/// with them is bounded by what came.
+/// Bytes by which all events of a request together may grow, so that the output is
+/// bounded by the input.
 const GROWTH: usize = 8 << 20;
-/// What loading may take without doing so.
+/// Time of loading that the allowance is not charged for.
 const FREE_LOAD: Duration = Duration::from_millis(100);
 
 const TOO_LARGE: &str = "events that are changed together may grow by 8 MiB, and would by more";
 
-/// What a step made of an event.
+/// The result of a step for an event.
 enum Became {
     Same,
     Other(String),
     Nothing,
 }
 
-/// Works off a request: an answer for each event, in order.
+/// Processes a request: a result for each event, in order.
 pub(super) fn transform(
     shared: &Shared,
     slots: &mut Slots,
@@ -56,7 +56,7 @@ pub(super) fn transform(
                 made.passed_over.push(step);
                 continue;
             }
-            // The parent's timer counts from what it hears.
+            // The timer of the parent process restarts with each frame.
             if request.careful || (index, step) == (0, 0) || report.stale() {
                 report.send(to_parent::MARK, &Mark { event: index, step })?;
             }
@@ -68,7 +68,7 @@ pub(super) fn transform(
             });
             let began = if loads { shared.clock.spent() } else { before };
             let outcome = ready.and_then(|()| one(shared, slots, program.slot, &text));
-            // A script that has itself loaded again and again keeps others waiting.
+            // A script that is loaded repeatedly delays others, so it pays for that.
             let loading = began.saturating_sub(before).saturating_sub(FREE_LOAD);
             spent = shared.clock.spent();
             let took = spent.saturating_sub(began) + loading;
@@ -131,7 +131,7 @@ fn one(shared: &Shared, slots: &mut Slots, slot: u32, text: &str) -> Result<Beca
     })
 }
 
-/// A value as JSON. That may run code of the script once more.
+/// A value as JSON. That may run code of the script.
 pub(super) fn written<'js>(
     engine: &Waiting<'_, 'js>,
     value: Value<'js>,
@@ -151,7 +151,7 @@ pub(super) fn written<'js>(
     })
 }
 
-/// Reads a property of what the prelude made, as JSON in the end.
+/// Reads a property of an object of the prelude, through JSON.
 pub(super) fn read<'js, T: serde::de::DeserializeOwned>(
     engine: &Waiting<'_, 'js>,
     value: Object<'js>,

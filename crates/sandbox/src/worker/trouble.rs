@@ -1,4 +1,4 @@
-//! From what the engine throws to an error in the words that an author needs.
+//! From an error of the engine to an error for the author.
 
 use rquickjs::{Ctx, Error, Object, Value};
 
@@ -6,15 +6,15 @@ use super::clock::Clock;
 use super::text::{Text, cut};
 use crate::error::{ErrorKind, ScriptError};
 
-/// The longest message and the longest stack.
+/// Maximum length of a message, and of a stack.
 const LONGEST: usize = 2_000;
 
-/// Why a script's function has no result.
+/// Why a function of a script has no result.
 #[derive(Debug)]
 pub(super) enum Trouble {
-    /// It is the script's.
+    /// An error of the script.
     Script(Box<ScriptError>),
-    /// The parent has gone.
+    /// The parent process has ended.
     Gone(std::io::Error),
 }
 
@@ -23,7 +23,7 @@ impl Trouble {
         Self::Script(Box::new(ScriptError::plain(kind, message)))
     }
 
-    /// The error that the script made; the parent's absence goes further up.
+    /// The error of the script; the end of the parent process is passed on as `Err`.
     pub(super) fn script(self) -> std::io::Result<ScriptError> {
         match self {
             Self::Script(error) => Ok(*error),
@@ -38,7 +38,7 @@ impl From<std::io::Error> for Trouble {
     }
 }
 
-/// The trouble behind a failed call into the engine. `file` is the script's name.
+/// The error of a failed call into the engine. `file` is the name of the script.
 pub(super) fn trouble(ctx: &Ctx<'_>, clock: &Clock, file: &str, error: &Error) -> Trouble {
     let thrown = ctx.catch();
     if clock.met() {
@@ -65,7 +65,7 @@ fn timed_out(ctx: &Ctx<'_>, clock: &Clock, file: &str, thrown: &Value<'_>) -> Tr
     Trouble::Script(Box::new(error))
 }
 
-/// Reads a thrown value. Its properties may be code of the script.
+/// Reads a thrown value. Its properties may run code of the script.
 pub(super) fn describe(clock: &Clock, file: &str, thrown: &Value<'_>) -> ScriptError {
     clock.last_words(|| {
         let Some(object) = thrown.as_object() else {
@@ -92,7 +92,7 @@ pub(super) fn describe(clock: &Clock, file: &str, thrown: &Value<'_>) -> ScriptE
 }
 
 fn primitive(thrown: &Value<'_>) -> ScriptError {
-    // The engine throws null where it has no memory left for an error.
+    // The engine throws null if it has no memory left for an error.
     if thrown.is_null() {
         return ScriptError::plain(ErrorKind::OutOfMemory, "the script uses too much memory");
     }

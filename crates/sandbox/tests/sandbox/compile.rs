@@ -1,4 +1,4 @@
-//! Sources that are compiled in a child.
+//! Tests of compiling sources in a child process.
 
 use std::time::{Duration, Instant};
 
@@ -25,7 +25,7 @@ async fn sources_are_compiled_in_a_child() {
     let site: Result<Page, String> =
         pool.compile(0, Source::Site, "site.ts", "import 'a'").await.unwrap();
     assert!(site.unwrap_err().starts_with("site.ts:1"));
-    // The same child runs what it has compiled.
+    // The same child process runs the code that it has compiled.
     let events = [event(serde_json::json!({}))];
     let all = pool.transform(0, &[step(&script.code)], &events, &NoHost).await.unwrap();
     assert!(all[0].failures.is_empty(), "{:?}", all[0].failures);

@@ -1,4 +1,4 @@
-//! What plugins are promised (PLG-25, PLG-30).
+//! Tests of the contract with plugins (PLG-25, PLG-30).
 
 use serde_json::json;
 use weir_sandbox::{Delivered, Delivery, ErrorKind, NoHost, Outcome, Task};
@@ -277,7 +277,7 @@ async fn what_is_thrown_after_a_request_that_may_pass_is_tried_again() {
         ("https://e.com/403", false),
         ("https://e.com/200", false),
     ] {
-        // The first event asks, the second one fails by itself.
+        // The first event causes the request, the second one fails alone.
         let source = format!(
             "export async function onEvent({{ properties }}) {{
                if (properties.n === 1) {{

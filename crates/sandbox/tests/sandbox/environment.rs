@@ -1,4 +1,4 @@
-//! What scripts find around them (PLG-28), and what they do not.
+//! Tests of the environment of scripts (PLG-28), and of what it must not contain.
 
 use serde_json::json;
 use weir_sandbox::{Delivered, Delivery, HostCall};

@@ -1,5 +1,5 @@
-//! Programs from a small grammar, events as they come: whatever a script is, as many
-//! events come out as went in, and each that comes out is an event.
+//! Programs from a small grammar and arbitrary events: there are as many results as
+//! events, and each result is an event.
 
 use std::sync::OnceLock;
 

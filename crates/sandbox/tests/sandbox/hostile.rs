@@ -1,5 +1,5 @@
-//! Scripts that want to do harm. Each is stopped within its limit, while the events
-//! of another script in the same batch come back right.
+//! Hostile scripts. Each is stopped within its limit, while another script in the same
+//! batch returns correct events.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use weir_sandbox::{Delivered, Delivery, ErrorKind, Grants, NoHost, Outcome, Pool
 
 use crate::support::*;
 
-/// A script for which `hostile` events are a trap, and others are none.
+/// A script that is hostile only for `hostile` events.
 fn trap(body: &str) -> Step {
     step(&format!(
         "export async function processEvent(event, meta) {{
@@ -23,8 +23,8 @@ fn honest() -> Step {
     step("export function processEvent(event) { event.properties.honest = true; return event }")
 }
 
-/// Sends three events, the middle one a trap, through the hostile and the honest
-/// script; gives the kind of the failure, and how long it took.
+/// Sends three events, of which only the second triggers the hostile script, through the
+/// hostile and a harmless script; returns the kind of the failure and its duration.
 async fn caught(pool: &Pool, hostile: Step) -> (Option<ErrorKind>, Duration) {
     let steps = [hostile, honest()];
     let events = [
@@ -61,7 +61,7 @@ async fn all_caught(kinds: &[ErrorKind], within: Duration, bodies: &[&str]) {
 async fn endless_loops_are_stopped() {
     all_caught(
         &[ErrorKind::TimedOut, ErrorKind::Threw],
-        // Some of it the engine does not look into: twice a process ends.
+        // Some operations do not check for interrupts: the process ends twice.
         Duration::from_secs(4),
         &[
             "for (;;) {}",
@@ -85,7 +85,7 @@ async fn endless_loops_are_stopped() {
         ],
     )
     .await;
-    // It grows too: which of the two limits it reaches first depends on the machine.
+    // It also grows: which of the two limits it reaches first depends on the machine.
     all_caught(
         &[ErrorKind::TimedOut, ErrorKind::OutOfMemory],
         Duration::from_secs(4),
@@ -204,10 +204,10 @@ async fn what_an_event_does_to_the_engine_does_not_reach_the_host() {
         "delete globalThis.Object; delete globalThis.Promise",
         "Function.prototype.call = Function.prototype.apply = null",
     ] {
-        // The script may harm itself; the host and others stay whole.
+        // The script may harm itself; the host and other scripts are not affected.
         caught(&pool, trap(body)).await;
     }
-    // What is put into every object is not an event of another script.
+    // A property of every object does not appear in events of another script.
     let (kind, _) =
         caught(&pool, trap("Object.prototype.event = 1; Object.prototype.$set = { x: 1 }")).await;
     assert_eq!(kind, None);
@@ -281,7 +281,7 @@ async fn a_payer_that_has_nothing_left_leaves_the_others_theirs() {
     let allowance = Duration::from_millis(250);
     let slow = Step { program: slow, allowances: vec![allowance, allowance, allowance * 4] };
     let events: Vec<_> = (0..60).map(|n| event(json!({ "n": n, "slow": n % 2 == 0 }))).collect();
-    // The third one pays for all.
+    // The third payer pays for all events.
     let payers: Vec<Vec<usize>> = (0..60).map(|n| vec![n % 2, 2]).collect();
     let all = pool(1).transform_within(0, &[slow], &payers, &events, &NoHost).await.unwrap();
     for (number, made) in all.iter().enumerate() {
@@ -405,7 +405,7 @@ async fn a_script_that_is_loaded_again_and_again_pays_for_it() {
     assert!((1..=6).contains(&failed), "{failed}");
 }
 
-/// Threads that keep all processors busy.
+/// Threads that use all processors.
 struct Load(Arc<std::sync::atomic::AtomicBool>);
 
 impl Load {
@@ -482,7 +482,7 @@ async fn events_together_grow_by_a_bounded_amount() {
 #[tokio::test]
 async fn memory_that_others_hold_is_no_trouble_of_a_script() {
     let pool = pool(1);
-    // Each takes nearly all that it may have, at once, and is not called again.
+    // Each allocates nearly its limit in one call, and is not called again.
     for _ in 0..24 {
         let greedy = step(
             "const held = new Uint8Array(50 << 20); export const processEvent = (event) => { held[0] = 1; return event }",
@@ -498,7 +498,7 @@ async fn memory_that_others_hold_is_no_trouble_of_a_script() {
     assert_eq!(pool.take_replaced(), 0, "the process lasts");
 }
 
-/// A number of the process in bytes, such as what it has in memory.
+/// A value of the process in bytes, such as its memory.
 fn status(id: u32, name: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();

@@ -1,5 +1,5 @@
-//! The pool with real children: the program that the tests start is
-//! `weir-plugin-worker`, which is nothing but the child.
+//! Tests of the pool with real child processes: the tests start `weir-plugin-worker`,
+//! which contains only the child process.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by a panic")]
 

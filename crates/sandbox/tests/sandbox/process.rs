@@ -1,4 +1,4 @@
-//! The child as a process: what it cannot do, and that it is replaced and ended.
+//! Tests of the child as a process: forbidden operations, replacing it and ending it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use weir_sandbox::{Delivery, Fault, NoHost, Outcome, Pool, PoolSettings};
 
 use crate::support::*;
 
-/// The system's numbers of "not permitted" and "no such descriptor".
+/// Error numbers for "not permitted" and "bad file descriptor".
 const EPERM: i32 = 1;
 const EACCES: i32 = 13;
 
@@ -34,7 +34,7 @@ fn kill(id: u32) {
 }
 
 fn alive(id: u32) -> bool {
-    // A process that has ended and was not waited for is no more than its number.
+    // A zombie process is only an entry in the process table.
     std::fs::read_to_string(format!("/proc/{id}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
 }
 
@@ -173,7 +173,7 @@ async fn more_programs_than_a_child_keeps_work() {
     assert_eq!(kept(&all[0])["properties"].as_object().unwrap().len(), 8);
 }
 
-/// Never answers.
+/// A host that never answers.
 struct Silent;
 
 #[async_trait::async_trait]

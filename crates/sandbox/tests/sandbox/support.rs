@@ -1,4 +1,4 @@
-//! Programs, events and a host that writes down what it is asked.
+//! Programs, events, and a host that records its calls.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,7 +18,7 @@ pub(crate) fn settings(children: usize) -> PoolSettings {
         program: env!("CARGO_BIN_EXE_weir-plugin-worker").into(),
         arguments: vec!["plugin-worker".into()],
         children,
-        // The machine of a test may have much else to do.
+        // The machine of a test may be busy.
         limits: Limits { grace: Duration::from_millis(500), ..Limits::default() },
     }
 }
@@ -66,7 +66,7 @@ pub(crate) fn event(properties: Value) -> Box<RawValue> {
     raw(&json!({ "event": "seen", "distinct_id": "anna", "properties": properties }))
 }
 
-/// One event through one script.
+/// Sends one event through one script.
 pub(crate) async fn through(source: &str, properties: Value) -> Transformed {
     let pool = pool(1);
     let mut all = pool.transform(0, &[step(source)], &[event(properties)], &NoHost).await.unwrap();
@@ -88,7 +88,7 @@ pub(crate) fn failed(transformed: &Transformed) -> &ScriptError {
     &transformed.failures[0].error
 }
 
-/// Properties of an event after a script that puts something into them.
+/// Properties of an event after a script that adds some.
 pub(crate) async fn properties(source: &str) -> Value {
     let source = format!(
         "async function processEvent(event, meta) {{ const p = event.properties;\n{source}\nreturn event }}"
@@ -104,7 +104,7 @@ pub(crate) async fn deliver(source: &str, how: Delivery, host: &dyn Host) -> Vec
     pool(1).deliver(0, &program(source), how, &events, host).await.unwrap()
 }
 
-/// A host that keeps what it is given, and notes every call.
+/// A host that stores values in memory and records every call.
 #[derive(Default)]
 pub(crate) struct Memory {
     pub(crate) calls: Mutex<Vec<HostCall>>,
