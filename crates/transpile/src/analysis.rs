@@ -1,7 +1,7 @@
-//! What a program asks for, and whether it exports anything, read from its text alone.
+//! The imports and exports of a program, read from its text.
 //!
-//! The program is plain JavaScript here. What it can do is not read from the text:
-//! running it tells that.
+//! What belongs here: analysis of plain JavaScript. What does not: capabilities of a
+//! plugin, which are found by running it (`weir-sandbox`).
 
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -22,18 +22,18 @@ use serde::{Deserialize, Serialize};
 use crate::compile::{Parsed, start};
 use crate::position::Lines;
 
-/// A module that a source asks for.
+/// A module that a source imports.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Import {
-    /// As it is written, such as `node-fetch` or `./helper`.
+    /// The module name in the source, such as `node-fetch` or `./helper`.
     pub module: String,
     /// The line of the source, from 1.
     pub line: u32,
 }
 
-/// What is known of a program.
+/// The result of the analysis of a program.
 pub(crate) struct Analysis {
-    /// Each module once, where it is first asked for.
+    /// Each module once, at its first import.
     pub(crate) imports: Vec<Import>,
     /// Names of the module scope, in order.
     pub(crate) declared: Vec<String>,
@@ -46,9 +46,9 @@ pub(crate) struct Analysis {
     pub(crate) await_line: Option<u32>,
     /// The first line with `import.meta`.
     pub(crate) meta_line: Option<u32>,
-    /// The places of `export {}`, if nothing else makes a module of the program.
+    /// The positions of `export {}`, if nothing else makes the program a module.
     pub(crate) markers: Vec<Range<usize>>,
-    /// By `export`.
+    /// Whether it uses `export`.
     has_exports: bool,
 }
 
@@ -78,8 +78,8 @@ impl Analysis {
         }
     }
 
-    /// Whether the names of its scope are all that it can offer: what sets `exports` or
-    /// `module.exports` mentions them.
+    /// Whether the program can only offer the names of its scope: code that sets
+    /// `exports` or `module.exports` mentions them.
     pub(crate) fn offers_declared(&self) -> bool {
         !self.has_exports && !self.common_js && !self.declared.is_empty()
     }
@@ -140,7 +140,7 @@ fn declared(body: &[Statement<'_>]) -> Vec<String> {
     names
 }
 
-/// Gives what a declaration declares to `name`.
+/// Passes the declared names to `name`.
 pub(crate) fn binding(declaration: &Declaration<'_>, mut name: impl FnMut(&BindingIdentifier<'_>)) {
     match declaration {
         Declaration::VariableDeclaration(variables) => {
@@ -158,7 +158,7 @@ struct Found<'s> {
     scoping: &'s Scoping,
     imports: Vec<(String, usize)>,
     has_exports: bool,
-    /// How many functions stand around.
+    /// Number of enclosing functions.
     functions: usize,
     awaits: Option<usize>,
     meta: Option<usize>,
@@ -186,7 +186,7 @@ impl<'s> Found<'s> {
         }
     }
 
-    /// Whether a name is the one of the surroundings, not one of the program.
+    /// Whether a name refers to a global, not to a declaration of the program.
     fn is_free(&self, id: &IdentifierReference<'_>, name: &str) -> bool {
         id.name == name
             && id
@@ -212,7 +212,7 @@ impl<'a> Visit<'a> for Found<'_> {
     }
 
     fn visit_export_named_declaration(&mut self, export: &ExportNamedDeclaration<'a>) {
-        // Taking types out leaves `export {}` behind, which offers nothing.
+        // Removing types leaves `export {}` behind, which exports nothing.
         self.has_exports |= !export.specifiers.is_empty();
     }
 

@@ -1,5 +1,5 @@
-//! The compiler as we use it: parsing, checking, taking types and JSX out, printing.
-//! Not what modules and exports mean: that is `analysis`.
+//! The compiler: parsing, checking, removing types and JSX, printing. The meaning of
+//! modules and exports is in `analysis`.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ use oxc_transformer::{JsxOptions, JsxRuntime, TransformOptions, Transformer};
 
 use crate::error::Fault;
 
-/// How a source is to be read.
+/// The language of a source.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Language {
     JavaScript,
@@ -34,14 +34,14 @@ impl Language {
     }
 }
 
-/// How a program is printed.
+/// The output format.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Style {
     /// With its comments.
     Readable,
     /// Without comments.
     Bare,
-    /// Without comments and space.
+    /// Without comments and whitespace.
     Dense,
 }
 
@@ -60,14 +60,14 @@ impl Plain {
     }
 }
 
-/// Looks a line up; an empty table stands for lines that are the same.
+/// Finds a line in the table; an empty table means that lines are equal.
 pub(crate) fn source_line(lines: &[u32], line: u32) -> u32 {
     let index = usize::try_from(line).map_or(0, |line| line.saturating_sub(1));
-    // What was added stands behind the last line.
+    // Added code comes after the last line.
     lines.get(index).or(lines.last()).copied().unwrap_or(line)
 }
 
-/// A text that was parsed and found correct.
+/// A text that was parsed without faults.
 pub(crate) struct Parsed<'a> {
     pub(crate) program: Program<'a>,
     pub(crate) scoping: Scoping,
@@ -86,7 +86,7 @@ pub(crate) fn parse<'a>(
     }
     let program = read.program;
     let checked = SemanticBuilder::new_compiler()
-        // The transform adds scopes and names of its own.
+        // The transform adds scopes and names.
         .with_excess_capacity(1.0)
         .with_enum_eval(true)
         .build(&program);
@@ -100,7 +100,7 @@ pub(crate) fn parse<'a>(
     }
 }
 
-/// Takes types and JSX out.
+/// Removes types and JSX.
 pub(crate) fn strip(text: &str, language: Language, style: Style) -> Result<Plain, Fault> {
     let allocator = Allocator::default();
     let Parsed { mut program, scoping } = parse(&allocator, text, language)?;
@@ -108,14 +108,14 @@ pub(crate) fn strip(text: &str, language: Language, style: Style) -> Result<Plai
         jsx: JsxOptions { runtime: JsxRuntime::Classic, ..JsxOptions::default() },
         ..TransformOptions::default()
     };
-    // The path only serves messages.
+    // The path is used only in messages.
     let transformed = Transformer::new(&allocator, Path::new("plugin"), &options)
         .build_with_scoping(scoping, &mut program);
     first(&transformed.diagnostics)?;
     Ok(print(&program, style))
 }
 
-/// The text as the printer writes it, to compare programs.
+/// The text in the format of the printer, to compare programs.
 pub(crate) fn reprint(text: &str, style: Style) -> Result<String, Fault> {
     let allocator = Allocator::default();
     let parsed = parse(&allocator, text, Language::JavaScript)?;
@@ -136,8 +136,8 @@ fn print(program: &Program<'_>, style: Style) -> Plain {
     let mut lines = Vec::new();
     for token in printed.map.iter().flat_map(|map| map.get_tokens()) {
         let line = usize::try_from(token.get_dst_line()).unwrap_or(usize::MAX);
-        // Tokens come in the order of the code. A line without one continues the one
-        // before it.
+        // Tokens come in the order of the code. A line without a token continues the
+        // previous line.
         while lines.len() < line {
             lines.push(lines.last().copied().unwrap_or(1));
         }
@@ -148,7 +148,7 @@ fn print(program: &Program<'_>, style: Style) -> Plain {
     Plain { code: printed.code, lines }
 }
 
-/// The first fault that a step of the compiler found.
+/// The first fault of a compiler step.
 fn first(diagnostics: &Diagnostics) -> Result<(), Fault> {
     match diagnostics.errors().next() {
         None => Ok(()),
@@ -164,7 +164,7 @@ pub(crate) fn start(span: Span) -> usize {
     usize::try_from(span.start).unwrap_or(usize::MAX)
 }
 
-/// Looks for what the compiler reads and the engine does not.
+/// Finds syntax that the compiler accepts and the engine does not.
 struct Refused {
     found: Option<(&'static str, Span)>,
 }

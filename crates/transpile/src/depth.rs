@@ -1,25 +1,24 @@
-//! Keeps the compiler's recursion within its stack.
+//! Keeps the recursion of the compiler within its stack.
 //!
-//! The compiler calls itself for everything that stands within something else: for
-//! brackets, and for chains such as `a + b + c`, `if … else if …` or `a => b => c`.
-//! [`scan`](crate::scan) bounds both before anything is parsed; what it cannot tell
-//! apart, it refuses. JSX it follows less exactly, so there the text is shorter, and one
-//! that is nested too deep ends the process that compiles it.
+//! The compiler recurses for every nested construct: for brackets, and for chains such as
+//! `a + b + c`, `if … else if …` or `a => b => c`. [`scan`](crate::scan) bounds both
+//! before parsing, and refuses ambiguous text. JSX is scanned less exactly, so its text
+//! must be shorter; JSX that is nested too deep ends the process that compiles it.
 
 use crate::SOURCE_MAX;
 use crate::error::{Fault, SourceError};
 use crate::scan::{self, Grammar};
 
-/// The longest `frontend.tsx` that is read, in bytes.
+/// Maximum bytes of a `frontend.tsx`.
 pub const FRONTEND_MAX: usize = 128 * 1024;
 
-/// The stack that the compiler needs, in bytes. Of what the scan lets through it takes
-/// less than a fifth of this: a level takes up to 8 KiB, there are at most
-/// [`scan::NESTING_MAX`] of brackets and [`scan::CHAIN_MAX`] of chains. The rest is for
-/// chains that are longer than they look.
+/// The stack that the compiler needs, in bytes. Text that passes the scan uses less than
+/// a fifth of it: a level takes up to 8 KiB, and there are at most [`scan::NESTING_MAX`]
+/// levels of brackets and [`scan::CHAIN_MAX`] of chains. The rest is for chains that are
+/// longer than they appear.
 pub const STACK: usize = 112 * 1024 * 1024;
 
-/// Measures a text and, if it is within the bounds, works on it.
+/// Checks a text and, if it is within the bounds, passes it to the closure.
 pub(crate) fn guarded<T>(
     file: &str,
     text: &str,

@@ -1,4 +1,4 @@
-//! What is wrong with a source, and where. Not what the caller does about it.
+//! Faults of a source and their positions. The caller decides what to do about them.
 
 use serde::Serialize;
 
@@ -8,19 +8,19 @@ use crate::position::{Lines, excerpt};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 #[error("{file}:{line}:{column}: {message}")]
 pub struct SourceError {
-    /// What is wrong, in one sentence.
+    /// Description of the fault, in one sentence.
     pub message: String,
-    /// The file that was given.
+    /// The file name that was passed.
     pub file: String,
-    /// From 1.
+    /// The line, from 1.
     pub line: u32,
-    /// From 1, in characters.
+    /// The column, from 1, in characters.
     pub column: u32,
-    /// The part of the line around the fault; cut when the line is long.
+    /// The part of the line around the fault, truncated if the line is long.
     pub excerpt: String,
 }
 
-/// A fault before it has a file: what, and at which byte.
+/// A fault without a file: the message and the byte position.
 #[derive(Debug)]
 pub(crate) struct Fault {
     message: String,
@@ -32,7 +32,7 @@ impl Fault {
         Self { message: message.into(), at }
     }
 
-    /// Finds the place in the text.
+    /// Adds file, line and column.
     pub(crate) fn in_file(self, file: &str, text: &str) -> SourceError {
         let (line, column) = Lines::of(text).place(text, self.at);
         SourceError {

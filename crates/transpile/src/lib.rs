@@ -1,14 +1,14 @@
-//! Source text of plugins: from what an author writes to what the engine and browsers
-//! run (PLG-23).
+//! Source text of plugins: from the text of an author to code for the engine and for
+//! browsers (PLG-23).
 //!
-//! What belongs here: types and JSX taken out, modules turned into functions, which
-//! modules a text asks for, and where a fault is. What does
-//! not: running anything, archives and manifests, which modules exist.
+//! What belongs here: removing types and JSX, converting modules to functions, finding
+//! imports, and positions of faults. What does not: running code (`weir-sandbox`),
+//! archives (`weir-plugins`) and manifests (`weir-model`), and which modules exist.
 //!
 //! A text is measured before it is parsed ([`SOURCE_MAX`], [`NESTING_MAX`],
-//! [`CHAIN_MAX`]). The compiler itself has no limits of time and memory and calls itself
-//! for whatever is nested, so texts of members are compiled in a child process that has
-//! such limits and a stack of [`STACK`] bytes (`weir-sandbox`).
+//! [`CHAIN_MAX`]). The compiler has no limits of time and memory and recurses for nested
+//! text, so texts of members are compiled in a child process with such limits and a stack
+//! of [`STACK`] bytes (`weir-sandbox`).
 
 mod analysis;
 mod compile;
@@ -26,7 +26,7 @@ pub use page::{Page, frontend, site};
 pub use scan::{CHAIN_MAX, NESTING_MAX};
 pub use server::{Kind, Script, server};
 
-/// The longest source that is read, in bytes.
+/// Maximum bytes of a source.
 pub const SOURCE_MAX: usize = 512 * 1024;
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 //! pages (PLG-24).
 //!
 //! A module becomes a function that returns its exports. Exports are read through
-//! getters, so they follow the variables behind them as those of a module do; imports
-//! are read once, when the function begins.
+//! getters, so they follow their variables as in a module. Imports are read once, when
+//! the function begins.
 
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -28,13 +28,13 @@ use crate::scan::Grammar;
 pub struct Page {
     /// JavaScript.
     pub code: String,
-    /// The modules that it asks for by a constant name.
+    /// The modules that it imports by a constant name.
     pub imports: Vec<Import>,
 }
 
-/// Turns `frontend.tsx` into the text of a module with `getFrontendApp(require)`, which
-/// returns the exports. JSX becomes calls of `React.createElement`; a source that does
-/// not import React gets it by `require('react')`.
+/// Converts `frontend.tsx` to a module with `getFrontendApp(require)`, which returns the
+/// exports. JSX becomes calls of `React.createElement`; a source without an import of
+/// React gets it by `require('react')`.
 ///
 /// # Errors
 ///
@@ -51,12 +51,12 @@ pub fn frontend(text: &str) -> Result<Page, SourceError> {
     })
 }
 
-/// Turns `site.ts` into the text of a function expression, `(function () {…})`, which
-/// returns the exports. Space and comments are taken out.
+/// Converts `site.ts` to a function expression, `(function () {…})`, which returns the
+/// exports. Whitespace and comments are removed.
 ///
 /// # Errors
 ///
-/// The first fault of the source; it may not ask for modules, since a page has none.
+/// The first fault of the source. It may not import modules, since a page has none.
 pub fn site(text: &str) -> Result<Page, SourceError> {
     depth::guarded("site.ts", text, Grammar::Script, |text| {
         let plain = compile::strip(text, Language::TypeScript, Style::Bare)?;
@@ -68,16 +68,17 @@ pub fn site(text: &str) -> Result<Page, SourceError> {
     })
 }
 
-/// What the code finds where it runs.
+/// The environment of the code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Surroundings {
     /// A function `require` with the modules of the app.
     App,
-    /// Nothing.
+    /// No modules.
     Site,
 }
 
-/// Prints what we wrote, if it is a program: names of the source may clash with ours.
+/// Prints the generated code, if it is a valid program: names of the source may clash
+/// with generated ones.
 fn checked(code: &str, style: Style) -> Result<String, Fault> {
     compile::reprint(code, style).map_err(|_| {
         Fault::new(
@@ -135,16 +136,16 @@ fn body(
     Ok((writer.finish(), analysis.imports))
 }
 
-/// Writes modules as functions.
+/// Converts modules to functions.
 struct Writer<'c> {
     code: &'c str,
-    /// Begins names of our own; the code has no name that begins with it.
+    /// Prefix of generated names. No name in the code begins with it.
     prefix: String,
     modules: usize,
-    /// What stands first: modules and exports, since imports are read before anything
-    /// runs.
+    /// The beginning: modules and exports, since imports are read before anything runs.
     head: String,
-    /// Copies of all exports of other modules: behind our own, which hide them.
+    /// Copies of all exports of other modules, after the exports of this module, which
+    /// take precedence.
     stars: String,
     body: String,
 }
@@ -170,7 +171,7 @@ impl<'c> Writer<'c> {
         self.code.get(byte(span.start)..byte(span.end)).unwrap_or_default()
     }
 
-    /// Asks for a module; gives the name of the constant that holds it.
+    /// Imports a module; returns the name of its constant.
     fn require(&mut self, module: &str) -> String {
         let name = format!("{}{}", self.prefix, self.modules);
         self.modules += 1;
@@ -178,7 +179,8 @@ impl<'c> Writer<'c> {
         name
     }
 
-    /// Modules that were compiled from ES modules say so; of others, all is the default.
+    /// Compiled ES modules have a marker; for other modules the default export is the
+    /// whole module.
     fn default_of(&self, module: &str) -> String {
         format!("{module}&&{module}.__esModule?{module}.default:{module}")
     }
@@ -287,31 +289,31 @@ impl<'c> Writer<'c> {
     fn push(&mut self, span: Span) {
         let text = self.text(span);
         self.body.push_str(text);
-        // A declaration that stood behind `export` may lack its semicolon.
+        // A declaration after `export` may lack its semicolon.
         self.body.push_str(if text.ends_with([';', '}']) { "\n" } else { ";\n" });
     }
 }
 
-/// The beginning of names that the code does not have.
+/// A name prefix that the code does not use.
 fn unused(code: &str) -> String {
     let number = |behind: &str| {
         let end = behind.find(|c: char| !c.is_ascii_digit()).unwrap_or(behind.len());
         behind.get(..end)?.parse::<usize>().ok()
     };
-    // A text cannot have as many numbers as it has bytes, so one of these is free.
+    // A text cannot contain as many numbers as it has bytes, so one of these is unused.
     let used: HashSet<usize> = code.split("$m").skip(1).filter_map(number).collect();
     let free = (0..=used.len()).find(|number| !used.contains(number));
     format!("$m{}_", free.unwrap_or(used.len()))
 }
 
-/// What a declaration declares.
+/// The names of a declaration.
 fn names(declaration: &Declaration<'_>) -> Vec<String> {
     let mut names = Vec::new();
     analysis::binding(declaration, |id| names.push(id.name.to_string()));
     names
 }
 
-/// A string of the language.
+/// A string literal.
 fn quoted(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');

@@ -1,9 +1,9 @@
-//! From bytes of a text to lines and columns.
+//! From byte positions to lines and columns.
 
 /// Characters of an excerpt before and after the fault.
 const AROUND: usize = 60;
 
-/// Where the lines of a text begin.
+/// The start positions of the lines of a text.
 #[derive(Debug)]
 pub(crate) struct Lines {
     starts: Vec<usize>,
@@ -14,7 +14,7 @@ impl Lines {
         let mut starts = vec![0];
         let bytes = text.as_bytes();
         for (at, byte) in bytes.iter().enumerate() {
-            // A line ends with \n, \r\n or \r alone, as in the language.
+            // A line ends with \n, \r\n or a single \r, as in the language.
             let ends = *byte == b'\n' || *byte == b'\r' && bytes.get(at + 1) != Some(&b'\n');
             if ends {
                 starts.push(at + 1);
@@ -34,8 +34,8 @@ impl Lines {
         self.starts.get(index).copied().unwrap_or(0)
     }
 
-    /// Line and column of a byte, from 1; the column in characters. A byte behind the
-    /// end stands for the end.
+    /// Line and column of a byte, from 1; the column in characters. A byte after the end
+    /// means the end.
     pub(crate) fn place(&self, text: &str, at: usize) -> (u32, u32) {
         let at = text.floor_char_boundary(at);
         let line = self.line(at);
@@ -43,7 +43,7 @@ impl Lines {
     }
 }
 
-/// The line around a byte, or the part of it that is near.
+/// The line around a byte, or a part of it.
 pub(crate) fn excerpt(text: &str, at: usize) -> String {
     let at = text.floor_char_boundary(at);
     let is_end = |character: char| character == '\n' || character == '\r';

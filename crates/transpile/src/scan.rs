@@ -1,10 +1,9 @@
-//! Reads a text as a row of tokens, to know how deep a parser would go into it. Not
-//! what the tokens mean.
+//! Scans a text as a sequence of tokens, to find how deep a parser would recurse. The
+//! meaning of tokens is not analysed.
 //!
-//! Depth is counted from above: it may seem deeper than it is, never much flatter. What
-//! would hide code from this reading, it refuses: a slash that could begin a regular
-//! expression or divide, and strings without an end. JSX is an exception, see
-//! [`depth`](crate::depth).
+//! The result is an upper bound: a text may appear deeper than it is, and never much
+//! shallower. Text that would hide code from the scan is refused: ambiguous slashes, and
+//! strings without an end. JSX is an exception, see [`depth`](crate::depth).
 
 mod levels;
 mod literals;
@@ -15,18 +14,18 @@ use crate::error::Fault;
 use levels::Level;
 use literals::is_word;
 
-/// Brackets within brackets.
+/// Maximum depth of brackets.
 pub const NESTING_MAX: usize = 200;
 
-/// What is chained without brackets, such as operators of one expression or branches of
-/// one `if`; of all brackets that are open together.
+/// Maximum length of chains without brackets, such as operators of one expression or
+/// branches of one `if`, summed over all open brackets.
 pub const CHAIN_MAX: usize = 2000;
 
-/// Bytes of JSX that may be read again because a quote or a slash among its text has no
-/// end.
+/// Maximum bytes of JSX that are scanned twice because a quote or a slash in its text has
+/// no end.
 const AGAIN_MAX: usize = 16 << 20;
 
-/// How a text is to be read.
+/// The grammar of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Grammar {
     /// JavaScript or TypeScript.
@@ -35,22 +34,22 @@ pub(crate) enum Grammar {
     Jsx,
 }
 
-/// What the token before means for the one that follows.
+/// The meaning of the previous token for the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Before {
     /// An operand follows.
     Operator,
     /// An operand has ended.
     Operand,
-    /// A word that an operand follows, such as `return`.
+    /// A word before an operand, such as `return`.
     Keyword,
-    /// A word that may be a name as well, such as `await`.
+    /// A word that can also be a name, such as `await`.
     Either,
     /// The head of `if`, `for`, `while` or `with`.
     Head,
     /// A closing brace: of a block or of an object.
     Brace,
-    /// `>`: compares, or closes type arguments.
+    /// `>`: a comparison, or the end of type arguments.
     Angle,
     /// `++`, `--` or `!` that may belong to either side.
     Sided,
@@ -69,18 +68,18 @@ struct Scan<'t> {
     at: usize,
     grammar: Grammar,
     levels: Vec<Level>,
-    /// Of all levels together.
+    /// The sum of all levels.
     chained: usize,
     before: Before,
-    /// Whether a line ended since the token before.
+    /// Whether a line ended since the previous token.
     new_line: bool,
-    /// Whether a statement may have ended: decided by what follows.
+    /// Whether a statement may have ended; the next token decides.
     may_end: bool,
-    /// The word before, if it was one.
+    /// The previous token, if it was a word.
     word: Option<&'t str>,
-    /// Whether a dot stood before the word, so that it is a name.
+    /// Whether there is a dot before the word, so that it is a name.
     after_dot: bool,
-    /// Bytes that were read a second time.
+    /// Bytes that were scanned twice.
     again: usize,
 }
 
@@ -148,13 +147,14 @@ impl<'t> Scan<'t> {
         Ok(true)
     }
 
-    /// Reads what begins with a quote or a slash. In the text of JSX these are signs like
-    /// others.
+    /// Scans a token that begins with a quote or a slash. In the text of JSX these are
+    /// ordinary characters.
     fn or_text(&mut self, read: impl FnOnce(&mut Self) -> Result<(), Fault>) -> Result<(), Fault> {
         let start = self.at;
         match read(self) {
             Err(fault) if self.grammar == Grammar::Jsx => {
-                // What has no end is read again from its second byte on, but not for ever.
+                // A token without an end is scanned again from its second byte, within a
+                // limit.
                 self.again += self.at.saturating_sub(start);
                 if self.again > AGAIN_MAX {
                     return Err(fault);
@@ -173,7 +173,7 @@ impl<'t> Scan<'t> {
     }
 
     fn operator(&mut self, count: usize) -> Result<(), Fault> {
-        // An operator goes on with what stood before it.
+        // An operator continues the previous operand.
         if self.before != Before::Operator {
             self.may_end = false;
         }

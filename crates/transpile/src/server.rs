@@ -11,47 +11,46 @@ use crate::depth;
 use crate::error::{Fault, SourceError};
 use crate::scan::Grammar;
 
-/// How a script says what it offers.
+/// How a script defines its functions for the service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// With `import` or `export`.
+    /// By `import` or `export`.
     Module,
-    /// With `module`, `exports` or `require`.
+    /// By `module`, `exports` or `require`.
     CommonJs,
-    /// Neither: its functions are what it offers.
+    /// By its top-level functions.
     Functions,
 }
 
 /// Server code that the engine runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Script {
-    /// JavaScript. A source that is JavaScript already stays as it is, so that its lines
-    /// and columns do.
-    pub code: String,
-    /// What it has to be run as. A module may mention `module`, `exports` and `require`
-    /// as well.
-    pub kind: Kind,
-    /// The modules that it asks for by a constant name, in the order of the source.
-    pub imports: Vec<Import>,
-    /// The line of the source for every line of `code`, both from 1. Empty when they are
+    /// JavaScript. A source in JavaScript is not changed, so that lines and columns stay
     /// the same.
+    pub code: String,
+    /// How to run it. A module may also mention `module`, `exports` and `require`.
+    pub kind: Kind,
+    /// The modules that it imports by a constant name, in the order of the source.
+    pub imports: Vec<Import>,
+    /// The line of the source for every line of `code`, both from 1. Empty if they are
+    /// equal.
     pub lines: Vec<u32>,
 }
 
 impl Script {
-    /// The line of the source for a line of the code that runs: of an error, or of a log.
+    /// The line of the source for a line of the code, such as the line of an error.
     pub fn source_line(&self, line: u32) -> u32 {
         compile::source_line(&self.lines, line)
     }
 }
 
-/// Turns server code into what the engine runs. The file's name tells the language:
-/// `.js`, `.mjs` and `.cjs` are JavaScript, all others TypeScript, or JavaScript when
-/// that is the only way to read them, since every entry file is kept as `index.ts`.
+/// Converts server code to code for the engine. The file name selects the language:
+/// `.js`, `.mjs` and `.cjs` are JavaScript. All others are TypeScript, or JavaScript if
+/// they are valid only as that, since every entry file is stored as `index.ts`.
 ///
-/// A module that exports nothing exports what it declares, as a script does. One that
-/// imports types alone is a script.
+/// A module without exports exports its declarations, like a script. A module that
+/// imports only types is a script.
 ///
 /// # Errors
 ///
@@ -76,8 +75,8 @@ fn script(language: Language, text: &str) -> Result<Script, Fault> {
     };
     let mut analysis = analyse(&code)?;
     if !lines.is_empty() && !analysis.markers.is_empty() {
-        // Taking types out leaves `export {}` where a module imported types alone. Authors
-        // mean a script: what they export stands in `module.exports`, or is its functions.
+        // Removing types leaves `export {}` in a module that imported only types. Authors
+        // mean a script: it exports by `module.exports`, or by its functions.
         code = without(&code, &analysis.markers);
         analysis = analyse(&code)?;
     }
@@ -97,7 +96,7 @@ fn script(language: Language, text: &str) -> Result<Script, Fault> {
     Ok(Script { code, kind, imports: analysis.imports, lines })
 }
 
-/// A text without these parts, which come in order.
+/// A text without these ranges, which must be in order.
 fn without(text: &str, parts: &[Range<usize>]) -> String {
     let mut rest = String::with_capacity(text.len());
     let mut from = 0;
@@ -118,7 +117,7 @@ fn analyse(code: &str) -> Result<Analysis, Fault> {
 fn without_types(language: Language, text: &str) -> Result<Plain, Fault> {
     match compile::strip(text, language, Style::Readable) {
         Ok(plain) => match compile::reprint(text, Style::Readable) {
-            // Nothing was taken out.
+            // There was nothing to remove.
             Ok(same) if same == plain.code => Ok(as_it_is(text)),
             Ok(_) | Err(_) => Ok(plain),
         },

@@ -1,4 +1,4 @@
-//! What becomes of sources. Nothing is run here.
+//! Tests of compiled sources. No code is run.
 
 mod bounds;
 mod browser;
@@ -8,7 +8,7 @@ mod server;
 
 use crate::{Page, STACK, Script, SourceError};
 
-/// JSX is bounded by the process that compiles it, which this one is not.
+/// The process that compiles JSX has its own bound, which this one does not have.
 const STACK_OF_JSX: usize = 1 << 30;
 
 fn on_stack<T: Send>(size: usize, work: impl FnOnce() -> T + Send) -> T {

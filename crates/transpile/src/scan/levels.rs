@@ -1,4 +1,4 @@
-//! Brackets that are open, and how much is chained in each.
+//! Open brackets, and the length of the chains in each.
 
 use super::{Before, CHAIN_MAX, Grammar, NESTING_MAX, Scan};
 use crate::error::Fault;
@@ -8,14 +8,14 @@ pub(super) struct Level {
     closer: u8,
     /// Whether it is the head of `if`, `for`, `while` or `with`.
     head: bool,
-    /// Chained by statements: reset where a statement ends.
+    /// Chain of statements: reset at the end of a statement.
     statements: usize,
-    /// Chained by operators: reset by commas as well.
+    /// Chain of operators: also reset by commas.
     operators: usize,
 }
 
 impl Level {
-    /// A bracket that this sign closes.
+    /// A bracket with this closing character.
     pub(super) fn new(closer: u8, head: bool) -> Self {
         Self { closer, head, statements: 0, operators: 0 }
     }
@@ -24,7 +24,7 @@ impl Level {
 impl Scan<'_> {
     pub(super) fn open(&mut self, byte: u8) -> Result<(), Fault> {
         self.at += 1;
-        // Behind `}`, a bracket may go on with what the brace ended.
+        // After `}`, a bracket may continue the previous expression.
         self.may_end &= self.before != Before::Brace;
         self.end_statement();
         let head = byte == b'('
@@ -76,7 +76,7 @@ impl Scan<'_> {
             _ if level.head => Before::Head,
             _ => Before::Operand,
         });
-        // What follows decides.
+        // The next token decides.
         self.may_end = byte == b'}';
         Ok(())
     }
@@ -88,7 +88,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Begins anew in the innermost bracket.
+    /// Resets the chains of the innermost bracket.
     pub(super) fn reset(&mut self, statements: bool) {
         if let Some(level) = self.levels.last_mut() {
             self.chained -= level.operators;

@@ -1,12 +1,12 @@
-//! What is passed over as a whole: space, comments, strings, templates, numbers and
-//! regular expressions.
+//! Tokens that are skipped as a whole: whitespace, comments, strings, templates, numbers
+//! and regular expressions.
 
 use super::Scan;
 use super::levels::Level;
 use crate::error::Fault;
 
 impl Scan<'_> {
-    /// Skips space and comments.
+    /// Skips whitespace and comments.
     pub(super) fn space(&mut self) -> Result<(), Fault> {
         loop {
             let rest = &self.text[self.at..];
@@ -55,7 +55,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Reads a template up to its end or to the next expression in it.
+    /// Scans a template up to its end or to its next expression.
     pub(super) fn template(&mut self) -> Result<(), Fault> {
         let start = self.at;
         loop {
@@ -69,7 +69,8 @@ impl Scan<'_> {
                 }
                 Some(b'$') if self.peek(1) == b'{' => {
                     self.at += 2;
-                    // A closer of its own: behind it, the template goes on.
+                    // With a separate closing character: after it, the template
+                    // continues.
                     self.push(Level::new(b'`', false))?;
                     return Ok(());
                 }
@@ -82,7 +83,7 @@ impl Scan<'_> {
         while is_word(self.peek(0)) {
             self.at += 1;
         }
-        // One dot at most: those behind it ask for a property.
+        // At most one dot: a second one is a property access.
         if self.peek(0) == b'.' {
             self.at += 1;
             while is_word(self.peek(0)) {
@@ -127,13 +128,13 @@ impl Scan<'_> {
     }
 }
 
-/// Bytes of names; those outside of ASCII all are, for our purpose.
+/// Bytes of names. All bytes outside of ASCII count as such.
 pub(super) fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'#' | 0x80..)
 }
 
-/// Space within a line; also signs that are none in the language, which then fails on
-/// them.
+/// Whitespace within a line. Also characters that the language does not allow; the parser
+/// refuses them.
 pub(super) fn is_space(character: char) -> bool {
     !is_line_end(character) && character.is_whitespace()
         || matches!(character, '\u{180e}' | '\u{200b}' | '\u{feff}')

@@ -1,4 +1,4 @@
-//! Signs: operators, dots, and slashes that may be more than one thing.
+//! Operators, dots, and slashes with several meanings.
 
 use super::{Before, Grammar, Scan};
 use crate::error::Fault;
@@ -39,7 +39,7 @@ impl Scan<'_> {
     pub(super) fn punctuation(&mut self, byte: u8) -> Result<(), Fault> {
         let pair = (byte, self.peek(1));
         match pair {
-            // Comments of HTML, which only scripts have.
+            // HTML comments, which only scripts have.
             (b'<', b'!') | (b'-', b'-') if self.is_html_comment() => {
                 return Err(Fault::new("comments of HTML are not supported", self.at));
             }
@@ -82,7 +82,7 @@ impl Scan<'_> {
                 self.follow(Before::Operator);
                 self.after_dot = true;
             }
-            // Type arguments hold commas, so they count like statements.
+            // Type arguments contain commas, so they count like statements.
             (b'<', _) => {
                 self.may_end = false;
                 self.count(true, 1)?;

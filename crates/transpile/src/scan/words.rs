@@ -1,10 +1,10 @@
-//! Names and keywords: what each means for what follows.
+//! Names and keywords: their meaning for the next token.
 
 use super::literals::{is_line_end, is_space, is_word};
 use super::{Before, Scan};
 use crate::error::Fault;
 
-/// Words that an operand or a statement follows.
+/// Words before an operand or a statement.
 const KEYWORDS: &[&str] = &[
     "case",
     "class",
@@ -22,7 +22,7 @@ const KEYWORDS: &[&str] = &[
     "void",
 ];
 
-/// Words that are names in some places.
+/// Words that are names in some positions.
 const EITHER: &[&str] = &[
     "abstract",
     "as",
@@ -42,10 +42,10 @@ const EITHER: &[&str] = &[
     "yield",
 ];
 
-/// Words that begin what stays open behind them.
+/// Words of statements that continue after the word.
 const STATEMENTS: &[&str] = &["do", "else", "for", "if", "while", "with"];
 
-/// Words that go on with what stood before them, also on a new line.
+/// Words that continue the previous expression, even on a new line.
 const CONTINUES: &[&str] =
     &["as", "else", "extends", "implements", "in", "instanceof", "is", "of", "satisfies", "while"];
 
@@ -74,7 +74,7 @@ impl Scan<'_> {
         let word = &self.text[start..self.at];
         let is = |words: &[&str]| !self.after_dot && words.contains(&word);
         let (keyword, statement) = (is(KEYWORDS), is(STATEMENTS));
-        // Behind `break`, a line may end where an operand would go on.
+        // After `break`, the statement may end at the end of the line.
         let label = self.word.is_some_and(|word| word == "break" || word == "continue");
         let either = is(EITHER) || escaped || label;
         let continues = CONTINUES.contains(&word);
@@ -86,7 +86,7 @@ impl Scan<'_> {
         {
             self.may_end = true;
         }
-        // Two words on one line: the first one says something about the second.
+        // Two words on one line: the first one modifies the second.
         let pair = self.word.is_some() && !self.may_end;
         self.end_statement();
         if statement {

@@ -1,11 +1,11 @@
-//! Texts that are large or deep.
+//! Tests with long or deeply nested texts.
 
 use std::time::Instant;
 
 use super::{frontend, server, site};
 use crate::{CHAIN_MAX, FRONTEND_MAX, NESTING_MAX, SOURCE_MAX};
 
-/// What is repeated: before, in the middle, after.
+/// Repeated patterns: before, in the middle, after.
 const DEEP: &[(&str, &str, &str)] = &[
     ("(", "a", ")"),
     ("x=[", "", "]"),
@@ -111,7 +111,7 @@ fn what_is_beyond_the_bounds_is_told() {
     assert!(fault.message.contains("128 KiB"), "{fault}");
 }
 
-/// Long programs are not deep ones, with semicolons and without.
+/// Long programs are not deep, with semicolons and without.
 #[test]
 fn long_programs_are_compiled() {
     for piece in [
@@ -131,7 +131,7 @@ fn long_programs_are_compiled() {
     server("index.ts", &format!("const list = [{list}]")).unwrap();
 }
 
-/// Texts that a step which is quadratic takes minutes or gigabytes for.
+/// Texts for which a quadratic step would take minutes or gigabytes.
 #[test]
 fn long_texts_take_time_in_proportion_to_their_length() {
     let repeat = |piece: &str, longest: usize| -> String {

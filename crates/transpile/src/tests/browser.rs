@@ -1,4 +1,4 @@
-//! Code for browsers.
+//! Tests of code for browsers.
 
 use super::{frontend, site};
 
@@ -106,7 +106,7 @@ fn a_site_has_no_modules() {
     assert_eq!(fault.line, 3);
     let fault = site("export const inject = 1\nfoo(import.meta)").unwrap_err();
     assert_eq!(fault.line, 2);
-    // Types are no modules.
+    // An import of types is not an import of a module.
     site("import type { B } from 'b'\nexport const inject = (b: B) => b").unwrap();
 }
 

@@ -1,4 +1,4 @@
-//! Faults and their places.
+//! Tests of faults and their positions.
 
 use super::{frontend, server, site};
 

@@ -1,10 +1,10 @@
-//! Any text: an answer, never a panic.
+//! Arbitrary text: a result, never a panic.
 
 use proptest::prelude::*;
 
 use super::{frontend, server, site};
 
-/// Pieces of the language, whole and broken.
+/// Fragments of the language, complete and broken.
 const PIECES: &[&str] = &[
     "(",
     ")",

@@ -1,4 +1,4 @@
-//! Server code.
+//! Tests of server code.
 
 use super::server;
 use crate::{Kind, Script};
