@@ -1,12 +1,12 @@
-//! Words by which programs give themselves away in their user agents.
+//! Words that identify bots by their user agent.
 //!
-//! What belongs here: names of programs that fetch pages for themselves. What does
-//! not: browsers, libraries that send events, and libraries that apps on phones use
-//! for their requests.
+//! What belongs here: names of programs that fetch pages on their own. What does not:
+//! browsers (`user_agents`), libraries that send events, and libraries that mobile apps
+//! use for requests.
 
-/// In small letters; each is looked for anywhere in the user agent.
+/// In lower case; each is searched anywhere in the user agent.
 pub(crate) const TOKENS: &[&str] = &[
-    // what most of them have
+    // common to most of them
     "+http",
     "bot/",
     "crawler",
@@ -41,7 +41,7 @@ pub(crate) const TOKENS: &[&str] = &[
     "yandeximages",
     "yeti/",
     "yisouspider",
-    // models
+    // AI models
     "ai2bot",
     "amazonbot",
     "anthropic-ai",
@@ -64,7 +64,7 @@ pub(crate) const TOKENS: &[&str] = &[
     "perplexitybot",
     "timpibot",
     "youbot",
-    // previews of links
+    // link previews
     "discordbot",
     "embedly",
     "facebookexternalhit",
@@ -81,7 +81,7 @@ pub(crate) const TOKENS: &[&str] = &[
     "twitterbot",
     "vkshare",
     "whatsapp/",
-    // what looks at sites for their owners or for sale
+    // site analysis
     "ahrefsbot",
     "ahrefssiteaudit",
     "barkrowler",
@@ -108,7 +108,7 @@ pub(crate) const TOKENS: &[&str] = &[
     "w3c_validator",
     "wappalyzer",
     "zgrab",
-    // whether sites are up
+    // uptime checks
     "betteruptime",
     "better uptime",
     "catchpoint",
@@ -131,7 +131,7 @@ pub(crate) const TOKENS: &[&str] = &[
     "inoreader",
     "newsblur",
     "nutch",
-    // browsers without a screen, and tests
+    // headless browsers, and tests
     "cypress/",
     "headlesschrome",
     "htmlunit",
@@ -141,7 +141,7 @@ pub(crate) const TOKENS: &[&str] = &[
     "puppeteer",
     "selenium",
     "slimerjs",
-    // tools and libraries that fetch
+    // tools and libraries for requests
     "aiohttp/",
     "axios/",
     "gocolly",

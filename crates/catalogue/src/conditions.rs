@@ -10,15 +10,15 @@ use serde_json::Value;
 use crate::config::{ConfigError, PATTERNS_MAX, pattern, shown};
 use crate::event::Object;
 
-/// Most conditions of a config.
+/// Maximum conditions of a config.
 const MAX: usize = 200;
 
-/// What must be true of the value of one property.
+/// A condition on the value of one property.
 #[derive(Debug)]
 pub(crate) struct Condition {
     path: String,
     test: Test,
-    /// The opposite must be true.
+    /// Negates the result.
     negated: bool,
 }
 
@@ -32,17 +32,17 @@ enum Test {
     AtLeast(f64),
 }
 
-/// What came of a condition.
+/// The result of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     True,
     False,
-    /// The property is not there.
+    /// The property is missing.
     Missing,
 }
 
 impl Condition {
-    /// Reads a list of conditions, which may be empty.
+    /// Parses a list of conditions, which may be empty.
     ///
     /// # Errors
     /// The first fault, at `key`.
@@ -120,7 +120,7 @@ impl Condition {
         Ok(Self { path: path.to_owned(), test, negated })
     }
 
-    /// Whether it is true of these properties.
+    /// Checks the condition against these properties.
     pub(crate) fn of(&self, properties: &mut Object<'_>) -> Outcome {
         let value = properties.at(&self.path).and_then(|(holder, key)| simple(&holder.raw(key)?));
         let is = match (&self.test, value) {
@@ -133,7 +133,7 @@ impl Condition {
             (Test::Matches(pattern), Some(value)) => {
                 value.as_str().is_some_and(|text| pattern.is_match(text))
             }
-            // What is no number is neither above nor below.
+            // A value that is not a number is neither above nor below.
             (Test::Above(limit), Some(value)) => match number_of(&value) {
                 Some(number) => number > *limit,
                 None => self.negated,
@@ -164,8 +164,8 @@ const WORDS: &[&str] = &[
     "is_not_set",
 ];
 
-/// The value of a JSON text. No test looks into lists and objects, which may be
-/// large: they come out empty.
+/// The value of a JSON text. No test inspects lists and objects, which may be large: they
+/// become empty.
 fn simple(json: &str) -> Option<Value> {
     match json.as_bytes().first()? {
         b'{' => Some(Value::Object(serde_json::Map::new())),
@@ -183,7 +183,7 @@ fn is_of(kind: &str, value: &Value) -> bool {
     }
 }
 
-/// A number, also one that is written as a text.
+/// A number, or a text with a number.
 fn number_of(value: &Value) -> Option<f64> {
     match value {
         Value::Number(number) => number.as_f64(),

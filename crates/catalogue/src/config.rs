@@ -1,7 +1,7 @@
 //! Reading the values of a config.
 //!
-//! Values are what a form sends, so texts are trimmed, an empty one is none, and a
-//! list may be a text with commas. What is missing has the default of its item.
+//! Values come from a form, so texts are trimmed, an empty text counts as missing, and a
+//! list may be a text with commas. A missing value gets the default of its item.
 
 use std::borrow::Cow;
 
@@ -10,22 +10,22 @@ use serde_json::{Map, Value};
 
 use crate::entry::Item;
 
-/// Most entries of a list.
+/// Maximum entries of a list.
 const LIST_MAX: usize = 1000;
-/// Characters of a config that a fault repeats.
+/// Maximum characters of a config that a fault repeats.
 const SHOWN: usize = 64;
-/// Most bytes of a compiled pattern, and of what matching it keeps.
+/// Maximum bytes of a compiled pattern, and of its matching state.
 const PATTERN_MAX: usize = 256 << 10;
-/// Most patterns of a config.
+/// Maximum patterns of a config.
 pub(crate) const PATTERNS_MAX: usize = 16;
 
-/// A config cannot be used.
+/// Why a config is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {message}")]
 pub struct ConfigError {
-    /// The setting that is wrong.
+    /// The invalid setting.
     pub key: &'static str,
-    /// Why, in one sentence. Never repeats a secret.
+    /// The reason, in one sentence. It never repeats a secret.
     pub message: String,
 }
 
@@ -35,7 +35,7 @@ impl ConfigError {
     }
 }
 
-/// The values of a config, and the settings that they are for.
+/// The values of a config, and the settings of the plugin.
 #[derive(Debug, Clone, Copy)]
 pub struct Config<'a> {
     values: &'a Map<String, Value>,
@@ -43,7 +43,7 @@ pub struct Config<'a> {
 }
 
 impl<'a> Config<'a> {
-    /// These values.
+    /// Creates a config from its values.
     #[must_use]
     pub const fn new(values: &'a Map<String, Value>, items: &'a [Item]) -> Self {
         Self { values, items }
@@ -60,7 +60,7 @@ impl<'a> Config<'a> {
         }
     }
 
-    /// A text; numbers count as one.
+    /// A text; a number is converted to a text.
     pub(crate) fn text(&self, key: &'static str) -> Result<Option<String>, ConfigError> {
         let text = match self.value(key).as_deref() {
             None => return Ok(None),
@@ -71,12 +71,12 @@ impl<'a> Config<'a> {
         Ok(Some(text).filter(|text| !text.is_empty()))
     }
 
-    /// A text that must be there.
+    /// A required text.
     pub(crate) fn needed(&self, key: &'static str) -> Result<String, ConfigError> {
         self.text(key)?.ok_or_else(|| ConfigError::new(key, "This must not be empty."))
     }
 
-    /// Yes or no; nothing is no.
+    /// A boolean; a missing value is false.
     pub(crate) fn yes(&self, key: &'static str) -> Result<bool, ConfigError> {
         match self.value(key).as_deref() {
             None => Ok(false),
@@ -87,7 +87,7 @@ impl<'a> Config<'a> {
         }
     }
 
-    /// Texts: with commas between them, or a list.
+    /// A list of texts, or a text with commas.
     pub(crate) fn list(&self, key: &'static str) -> Result<Vec<String>, ConfigError> {
         let wrong = || ConfigError::new(key, "This must be names with commas between them.");
         let mut list: Vec<String> = match self.value(key).as_deref() {
@@ -109,7 +109,7 @@ impl<'a> Config<'a> {
         Ok(list)
     }
 
-    /// Texts, at least one of them.
+    /// A list of at least one text.
     pub(crate) fn needed_list(&self, key: &'static str) -> Result<Vec<String>, ConfigError> {
         let list = self.list(key)?;
         if list.is_empty() {
@@ -131,7 +131,7 @@ impl<'a> Config<'a> {
         }
     }
 
-    /// A number from `min` to `max` that must be there.
+    /// A required number from `min` to `max`.
     pub(crate) fn number(&self, key: &'static str, min: f64, max: f64) -> Result<f64, ConfigError> {
         self.needed(key)?
             .parse()
@@ -141,7 +141,7 @@ impl<'a> Config<'a> {
     }
 }
 
-/// A piece of a config as a fault repeats it.
+/// The part of a config that a fault repeats.
 pub(crate) fn shown(text: &str) -> String {
     match text.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("\"{}…\"", text.get(..end).unwrap_or_default()),
@@ -149,8 +149,8 @@ pub(crate) fn shown(text: &str) -> String {
     }
 }
 
-/// A pattern that a member entered. Matching takes time in proportion to the text,
-/// whatever the pattern.
+/// Compiles a pattern that a member entered. Matching takes time in proportion to the
+/// text, for every pattern.
 pub(crate) fn pattern(key: &'static str, text: &str) -> Result<Regex, ConfigError> {
     let mut builder = RegexBuilder::new(text);
     builder.size_limit(PATTERN_MAX).dfa_size_limit(PATTERN_MAX).build().map_err(|fault| {
@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(config.json("object").unwrap(), Some(json!({"a": 1})));
         assert_eq!(config.number("number", 0.0, 100.0).unwrap(), 12.5);
         assert_eq!(config.text("default").unwrap().as_deref(), Some("d"));
-        // Who empties a field means it.
+        // An empty field is not replaced by the default.
         assert_eq!(config.text("empty").unwrap(), None);
         assert_eq!(config.text("null").unwrap(), None);
     }

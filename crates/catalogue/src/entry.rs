@@ -1,4 +1,4 @@
-//! What an entry of the catalogue says of itself.
+//! Descriptions of the entries of the catalogue.
 
 use std::sync::Arc;
 
@@ -8,15 +8,15 @@ use crate::config::{Config, ConfigError};
 use crate::event::{Flow, StepEvent};
 use crate::locate::Locate;
 
-/// What the addresses of our plugins begin with; the id follows.
+/// Prefix of the addresses of catalogue plugins, before the id.
 pub const URL: &str = "inline:";
-/// Who looks after our plugins, as the list of the catalogue shows it.
+/// The maintainer of catalogue plugins in the list of the catalogue.
 pub const MAINTAINER: &str = "official";
 
-/// What a plugin does with events, in the words of the list of the catalogue.
+/// The effect of a plugin on events, with the words of the list of the catalogue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// It brings or completes data.
+    /// It imports or completes data.
     In,
     /// It sends events elsewhere.
     Out,
@@ -39,14 +39,14 @@ impl Direction {
     }
 }
 
-/// What the value of a setting may be.
+/// The type of the value of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ItemKind {
     /// A text.
     Text,
-    /// One of these.
+    /// One of these words.
     Choice(&'static [&'static str]),
-    /// JSON, or its text.
+    /// JSON, or a text that contains JSON.
     Json,
 }
 
@@ -55,33 +55,33 @@ pub enum ItemKind {
 pub struct Item {
     /// Its name in the config.
     pub key: &'static str,
-    /// What people read.
+    /// Display name.
     pub name: &'static str,
-    /// What it may be.
+    /// Type of the value.
     pub kind: ItemKind,
-    /// What a new config gets, and what a missing value means; empty for nothing.
+    /// The default value; empty for none.
     pub default: &'static str,
-    /// One sentence of help.
+    /// Help text, one sentence.
     pub hint: &'static str,
-    /// Whether a config that is enabled must have it.
+    /// Whether an enabled config must have a value.
     pub required: bool,
-    /// Whether it is never shown.
+    /// Whether it is a secret, which is never returned.
     pub secret: bool,
 }
 
 impl Item {
-    /// A text.
+    /// A text setting.
     pub(crate) const fn text(key: &'static str, name: &'static str, hint: &'static str) -> Self {
         let kind = ItemKind::Text;
         Self { key, name, kind, default: "", hint, required: false, secret: false }
     }
 
-    /// JSON.
+    /// A JSON setting.
     pub(crate) const fn json(key: &'static str, name: &'static str, hint: &'static str) -> Self {
         Self { kind: ItemKind::Json, ..Self::text(key, name, hint) }
     }
 
-    /// One of some words.
+    /// A setting with a choice of words.
     pub(crate) const fn choice(
         key: &'static str,
         name: &'static str,
@@ -92,7 +92,7 @@ impl Item {
         Self { kind: ItemKind::Choice(choices), default, ..Self::text(key, name, hint) }
     }
 
-    /// Yes or no.
+    /// A boolean setting.
     pub(crate) const fn yes_no(
         key: &'static str,
         name: &'static str,
@@ -102,17 +102,17 @@ impl Item {
         Self::choice(key, name, &["Yes", "No"], default, hint)
     }
 
-    /// The same with a default.
+    /// Sets the default.
     pub(crate) const fn or(self, default: &'static str) -> Self {
         Self { default, ..self }
     }
 
-    /// The same, but it must be there.
+    /// Makes it required.
     pub(crate) const fn required(self) -> Self {
         Self { required: true, ..self }
     }
 
-    /// The same, but never shown.
+    /// Makes it a secret.
     pub(crate) const fn secret(self) -> Self {
         Self { secret: true, ..self }
     }
@@ -140,22 +140,22 @@ impl Item {
     }
 }
 
-/// One thing that happens to every event.
+/// A transformation that runs for every event.
 pub trait Step: Send + Sync {
     /// Changes the event or drops it.
     fn apply(&self, event: &mut StepEvent<'_>) -> Flow;
 }
 
-/// What steps need of their host.
+/// Dependencies of steps.
 #[derive(Clone, Default)]
 pub struct Means {
-    /// Where addresses are; nothing where the operator has no such database.
+    /// Locations of IP addresses; `None` if the operator has supplied no database.
     pub locate: Option<Arc<dyn Locate>>,
 }
 
-/// Makes a step, or tells what is wrong with its config.
+/// Creates a step, or returns the fault of its config.
 pub(crate) type Make = fn(&Config<'_>, &Means) -> Result<Box<dyn Step>, ConfigError>;
-/// Tells what is wrong with a config.
+/// Returns the fault of a config.
 pub(crate) type Check = fn(&Config<'_>) -> Result<(), ConfigError>;
 
 /// A file of a plugin.
@@ -167,7 +167,7 @@ pub struct SourceFile {
     pub text: &'static str,
 }
 
-/// What an entry consists of.
+/// The code of an entry.
 #[derive(Debug, Clone, Copy)]
 pub enum Code {
     /// A step in Rust.
@@ -180,12 +180,12 @@ pub enum Code {
 #[derive(Debug, Clone, Copy)]
 pub struct Native(pub(crate) Make);
 
-/// JavaScript, and what its configs must be.
+/// JavaScript, and the check of its configs.
 #[derive(Debug, Clone, Copy)]
 pub struct Source {
     /// The files.
     pub files: &'static [SourceFile],
-    /// The functions that it exports for the server, as analysing it would find.
+    /// The functions that it exports for the server, as inspecting the code would find.
     pub methods: &'static [&'static str],
     pub(crate) check: Check,
 }
@@ -193,19 +193,19 @@ pub struct Source {
 /// A plugin that Weir ships.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry {
-    /// Its word in addresses, in [`Entry::url`], and the name of its page.
+    /// Its id in addresses ([`Entry::url`]), and the name of its documentation page.
     pub id: &'static str,
-    /// What people read.
+    /// Display name.
     pub name: &'static str,
-    /// What it does, in one sentence.
+    /// Description in one sentence.
     pub description: &'static str,
-    /// A symbol of the app's sprite.
+    /// The name of an icon in the sprite of the app.
     pub icon: Option<&'static str>,
-    /// What it does with events.
+    /// The effect on events.
     pub direction: Direction,
-    /// What can be configured, in the order of forms.
+    /// Its settings, in the order of forms.
     pub items: &'static [Item],
-    /// What it consists of.
+    /// Its code.
     pub code: Code,
 }
 
@@ -216,26 +216,26 @@ impl Entry {
         format!("{URL}{}", self.id)
     }
 
-    /// The page about it, from the root of the checkout.
+    /// The documentation page, as a path from the root of the repository.
     #[must_use]
     pub fn page(&self) -> String {
         format!("docs/catalogue/{}.md", self.id)
     }
 
-    /// What can be configured, as a list of items (PLG-2).
+    /// Its settings as a list of items (PLG-2).
     #[must_use]
     pub fn config_schema(&self) -> Value {
         self.items.iter().map(|item| item.to_json()).collect()
     }
 
-    /// What its code can do (PLG-3).
+    /// Its capabilities (PLG-3).
     #[must_use]
     pub fn capabilities(&self) -> Value {
         match self.code {
             Code::Native(_) => {
                 json!({"methods": ["processEvent"], "scheduled_tasks": [], "jobs": []})
             }
-            // Without any key it counts as an app for pages (PLG-6).
+            // An object without keys marks an app for pages (PLG-6).
             Code::Source(Source { methods: [], .. }) => json!({}),
             Code::Source(Source { methods, .. }) => {
                 json!({"methods": methods, "scheduled_tasks": [], "jobs": []})
@@ -243,20 +243,20 @@ impl Entry {
         }
     }
 
-    /// Whether it takes something out of events that must not be stored: an event that
-    /// it cannot be run on is dropped unless the config says otherwise.
+    /// Whether it removes data from events that must not be stored. If it cannot run, the
+    /// event is dropped by default.
     #[must_use]
     pub fn protects(&self) -> bool {
         crate::PROTECTING.contains(&self.id)
     }
 
-    /// Whether it can make connections.
+    /// Whether it can send requests.
     #[must_use]
     pub const fn connects(&self) -> bool {
         matches!(self.code, Code::Source(_))
     }
 
-    /// The files, where it is JavaScript.
+    /// The source files; empty for a step in Rust.
     #[must_use]
     pub const fn files(&self) -> &'static [SourceFile] {
         match self.code {
@@ -265,7 +265,7 @@ impl Entry {
         }
     }
 
-    /// The item that the list of the catalogue shows (PLG-12).
+    /// The item in the list of the catalogue (PLG-12).
     #[must_use]
     pub fn listed(&self) -> Value {
         json!({
@@ -280,10 +280,10 @@ impl Entry {
         })
     }
 
-    /// Whether a config is of use. For when it is saved.
+    /// Checks a config before it is saved.
     ///
     /// # Errors
-    /// The first fault, with the key that has it.
+    /// The first fault, with the key of its setting.
     pub fn check(&self, config: &Map<String, Value>) -> Result<(), ConfigError> {
         let config = Config::new(config, self.items);
         match self.code {
@@ -292,10 +292,10 @@ impl Entry {
         }
     }
 
-    /// The step with this config; nothing where it is JavaScript.
+    /// The step with this config; `None` if the entry is JavaScript.
     ///
     /// # Errors
-    /// The first fault of the config, with the key that has it.
+    /// The first fault of the config, with the key of its setting.
     pub fn step(
         &self,
         config: &Map<String, Value>,

@@ -1,12 +1,10 @@
-//! The plugins that Weir ships: what they are called, what can be configured, and
-//! what they do (PLG-39).
+//! The plugins that Weir ships: their names, settings and code (PLG-39).
 //!
-//! What belongs here: the list, steps in Rust for events on their way to the
-//! store, and JavaScript for what delivers events, needs storage or runs on the
-//! pages of visitors. What does not: which project has which of them, and how
-//! JavaScript is run.
+//! What belongs here: the list, steps in Rust for events before they are stored, and
+//! JavaScript that delivers events, needs storage or runs on pages of visitors. What does
+//! not: configs of projects (`weir-service`), and running JavaScript (`weir-sandbox`).
 //!
-//! A step never fails an event: what it cannot read it leaves as it is.
+//! A step never fails for an event: it leaves unreadable data unchanged.
 
 mod bots;
 mod conditions;
@@ -30,7 +28,7 @@ pub use entry::{Code, Direction, Entry, Item, ItemKind, MAINTAINER, Means, Sourc
 pub use event::{Flow, NotAnObject, Object, StepEvent};
 pub use locate::{Locate, Precision};
 
-/// Everything that Weir ships, in the order in which it is listed.
+/// All plugins that Weir ships, in display order.
 #[must_use]
 pub fn catalogue() -> &'static [&'static Entry] {
     ALL
@@ -42,13 +40,13 @@ pub fn find(id: &str) -> Option<&'static Entry> {
     ALL.iter().copied().find(|entry| entry.id == id)
 }
 
-/// The entry that the address of a plugin names, as in `inline:location`.
+/// The entry for the address of a plugin, such as `inline:location`.
 #[must_use]
 pub fn find_url(url: &str) -> Option<&'static Entry> {
     find(url.strip_prefix(URL)?)
 }
 
-/// The entries that take out of events what must not be stored.
+/// Entries that remove data from events that must not be stored.
 const PROTECTING: &[&str] =
     &["hash-properties", "redaction", "url-masking", "ip-anonymisation", "property-filter"];
 

@@ -1,29 +1,29 @@
-//! Where an address is: what the step `location` asks its host.
+//! Locations of IP addresses, which the step `location` gets from its host.
 
 use std::net::IpAddr;
 
-/// A database of places.
+/// A database of locations.
 pub trait Locate: Send + Sync {
-    /// What is known of the place of an address: names as in `city_name`, without
-    /// `$geoip_`, each with the JSON text of its value.
+    /// The location of an address: names such as `city_name`, without `$geoip_`, each
+    /// with the JSON text of its value.
     fn locate(&self, address: IpAddr) -> Vec<(&'static str, String)>;
 }
 
-/// How exact a place may be.
+/// The precision of a location.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Precision {
-    /// All that is known.
+    /// All known data.
     Exact,
     /// The city, without the position and the postal code.
     City,
-    /// The country and its parts.
+    /// The country and its subdivisions.
     Region,
-    /// The country.
+    /// Only the country.
     Country,
 }
 
 impl Precision {
-    /// Their words in configs.
+    /// The words in configs.
     pub(crate) const WORDS: &'static [&'static str] = &["exact", "city", "region", "country"];
 
     /// The precision of this word.
@@ -34,8 +34,7 @@ impl Precision {
             .find_map(|(precision, text)| (*text == word).then_some(precision))
     }
 
-    /// Whether it shows this part of a place. What is not known to be coarse is
-    /// exact.
+    /// Whether it includes this part of a location. Unknown parts count as exact.
     pub(crate) fn shows(self, part: &str) -> bool {
         let is_country = part.starts_with("country_") || part.starts_with("continent_");
         match self {

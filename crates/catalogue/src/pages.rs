@@ -1,5 +1,5 @@
-//! Whether every entry has a page that tells of all its settings, and whether what
-//! its examples show is what happens.
+//! Checks that every entry has a documentation page with all its settings, and that the
+//! examples of the page are true.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -33,7 +33,7 @@ fn every_entry_has_a_page_that_names_every_setting() {
     }
 }
 
-/// The JSON behind a label of a page.
+/// The JSON after a label of a page.
 fn labelled(example: &str, label: &str) -> Option<Value> {
     let block = example.split_once(&format!("{label}:\n\n```json\n"))?.1;
     let text = block.split_once("```")?.0;
@@ -152,6 +152,6 @@ fn what_the_list_shows() {
     assert_eq!(listed["url"], "inline:webhook");
     assert_eq!(listed["type"], "data_out");
     assert_eq!(find("location").unwrap().capabilities()["methods"][0], "processEvent");
-    // An app for pages has no key at all.
+    // An app for pages has no keys.
     assert_eq!(find("notification-bar").unwrap().capabilities(), serde_json::json!({}));
 }

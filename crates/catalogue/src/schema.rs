@@ -1,9 +1,9 @@
-//! A part of JSON Schema: what properties of events must be.
+//! A subset of JSON Schema for properties of events.
 //!
-//! Keywords: `type`, `required`, `properties`, `additionalProperties` (true or
-//! false), `items` (one schema), `enum`, `const`, `minimum`, `maximum`,
-//! `minLength`, `maxLength`, `pattern`; and those that only describe. Others are
-//! refused, so that nobody relies on what is not looked at.
+//! Keywords: `type`, `required`, `properties`, `additionalProperties` (true or false),
+//! `items` (one schema), `enum`, `const`, `minimum`, `maximum`, `minLength`, `maxLength`,
+//! `pattern`, and keywords that only describe. Other keywords are refused, so that
+//! members do not rely on a check that does not exist.
 
 use regex::Regex;
 use serde_json::{Map, Value};
@@ -11,22 +11,22 @@ use serde_json::{Map, Value};
 use crate::config::{pattern, shown};
 use crate::event::Object;
 
-/// Schemas in schemas.
+/// Maximum depth of nested schemas.
 const DEPTH: usize = 16;
-/// Faults that are told of an event.
+/// Maximum faults that are reported for an event.
 pub(crate) const FAULTS_MAX: usize = 10;
 /// Keywords without effect.
 const WORDS: [&str; 7] =
     ["$schema", "$id", "$comment", "title", "description", "default", "examples"];
 const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "null", "object", "array"];
 
-/// What a value must be.
+/// The schema of a value.
 #[derive(Debug, Default)]
 pub(crate) struct Schema {
     types: Vec<String>,
     required: Vec<String>,
     properties: Vec<(String, Schema)>,
-    /// Whether an object may have others than `properties`.
+    /// Whether an object may only have the members of `properties`.
     is_closed: bool,
     items: Option<Box<Schema>>,
     one_of: Option<Vec<Value>>,
@@ -38,10 +38,10 @@ pub(crate) struct Schema {
 }
 
 impl Schema {
-    /// Reads a schema.
+    /// Parses a schema.
     ///
     /// # Errors
-    /// The first fault in words, with the path to it.
+    /// The first fault as a message, with the path to it.
     pub(crate) fn read(key: &'static str, sent: &Value) -> Result<Self, String> {
         Self::read_at(key, sent, "", DEPTH)
     }
@@ -112,15 +112,15 @@ impl Schema {
         Ok(schema)
     }
 
-    /// How many patterns it has.
+    /// Number of its patterns.
     pub(crate) fn patterns(&self) -> usize {
         let inner = self.properties.iter().map(|(_, schema)| schema).chain(self.items.as_deref());
         inner.map(Self::patterns).sum::<usize>() + usize::from(self.pattern.is_some())
     }
 
-    /// What is wrong with properties; nothing if they are as they must be. Looks
-    /// only at what the schema names. Properties that begin with `$` are the
-    /// libraries' and may always be there.
+    /// The faults of properties; empty if they match. Only properties that the schema
+    /// names are checked. Properties that begin with `$` belong to client libraries and
+    /// are always allowed.
     pub(crate) fn faults(&self, properties: &Object<'_>) -> Vec<String> {
         let mut faults = Vec::new();
         for name in &self.required {
@@ -152,7 +152,7 @@ impl Schema {
     }
 
     fn check(&self, value: &Value, path: &str, faults: &mut Vec<String>) {
-        // One fault of a value is enough, and so are as many as are told.
+        // One fault per value is enough, up to the maximum of reported faults.
         if faults.len() >= FAULTS_MAX {
             return;
         }

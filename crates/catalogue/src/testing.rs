@@ -1,4 +1,4 @@
-//! Means of tests: an event goes through one entry.
+//! Test helpers: pass an event through one entry.
 
 use serde_json::{Map, Value};
 use weir_model::time::Timestamp;
@@ -31,14 +31,14 @@ pub(crate) fn step_with(
     Ok(crate::find(id).unwrap().step(&map(config), means)?.unwrap())
 }
 
-/// The key and the words of what is wrong with a config.
+/// The key and the message of the fault of a config.
 pub(crate) fn fault(id: &str, config: &Value) -> (&'static str, String) {
     let error = crate::find(id).unwrap().check(&map(config)).unwrap_err();
     (error.key, error.message)
 }
 
-/// The properties after the step; nothing if the event was dropped. Checks that
-/// an event that is as it was before counts as unchanged.
+/// The properties after the step; `None` if the event was dropped. Also checks that an
+/// unchanged event counts as unchanged.
 pub(crate) fn after(id: &str, config: &Value, properties: &str) -> Option<String> {
     after_named(id, config, "pageview", properties)
 }
@@ -59,7 +59,7 @@ pub(crate) fn after_named(
     Some(text)
 }
 
-/// Asserts that a step leaves these properties as they are.
+/// Asserts that a step does not change these properties.
 pub(crate) fn assert_same(id: &str, config: &Value, properties: &[&str]) {
     for text in properties {
         assert_eq!(after(id, config, text).as_deref(), Some(*text));

@@ -1,7 +1,7 @@
 //! The parts of a URL as text.
 //!
-//! What stays is copied as it was sent: reading a URL properly and writing it anew
-//! would change parts that nobody asked to change.
+//! Unchanged parts are copied as they were sent: parsing and writing a URL would change
+//! other parts too.
 
 use std::borrow::Cow;
 
@@ -13,14 +13,14 @@ pub(crate) struct Parts<'a> {
     /// Scheme and host; empty for a path.
     pub(crate) origin: &'a str,
     pub(crate) path: &'a str,
-    /// Without its question mark.
+    /// Without the question mark.
     pub(crate) query: Option<&'a str>,
-    /// Without its hash.
+    /// Without the hash.
     pub(crate) fragment: Option<&'a str>,
 }
 
 impl<'a> Parts<'a> {
-    /// The parts; nothing if the text is neither a URL with a host nor a path.
+    /// Splits a URL; `None` if the text is neither a URL with a host nor a path.
     pub(crate) fn of(text: &'a str) -> Option<Self> {
         let origin_end = if text.starts_with('/') && !text.starts_with("//") {
             0
@@ -40,7 +40,7 @@ impl<'a> Parts<'a> {
         Some(Self { origin, path, query, fragment })
     }
 
-    /// The URL again.
+    /// Joins the parts again.
     pub(crate) fn join(&self, path: &str, query: Option<&str>, fragment: Option<&str>) -> String {
         let mut out = String::from(self.origin);
         out.push_str(path);
@@ -61,7 +61,7 @@ fn cut(text: &str, at: char) -> (&str, Option<&str>) {
     }
 }
 
-/// The name of a parameter as people write it.
+/// The decoded name of a parameter.
 pub(crate) fn parameter_name(text: &str) -> Cow<'_, str> {
     percent_decode_str(text).decode_utf8_lossy()
 }

@@ -1,10 +1,9 @@
-//! What a user agent tells of browser, system and device.
+//! Browser, system and device of a user agent.
 //!
-//! What belongs here: the marks of common browsers and systems, with the names
-//! that the browser library uses. What does not: models of devices, and programs
-//! (`bots`).
+//! What belongs here: the marks of common browsers and systems, with the names that the
+//! browser library uses. What does not: models of devices, and bots (`bots`).
 
-/// What is known.
+/// The known parts.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct UserAgent {
     pub(crate) browser: Option<&'static str>,
@@ -16,8 +15,8 @@ pub(crate) struct UserAgent {
     pub(crate) device_type: Option<&'static str>,
 }
 
-/// What stands before the version. Most browsers also carry the marks of those
-/// that they want to be taken for, so the order decides.
+/// The text before the version. Most browsers also contain the marks of other browsers
+/// for compatibility, so the order decides.
 const BROWSERS: &[(&str, &str)] = &[
     ("Edg/", "Microsoft Edge"),
     ("EdgA/", "Microsoft Edge"),
@@ -138,7 +137,7 @@ fn after<'a>(text: &'a str, mark: &str) -> Option<&'a str> {
     text.find(mark).and_then(|at| text.get(at + mark.len()..))
 }
 
-/// Digits and what separates them, written with dots.
+/// Digits with their separators, written with dots.
 fn digits(text: &str, separator: char) -> String {
     let taken: String = text
         .chars()

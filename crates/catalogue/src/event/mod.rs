@@ -1,7 +1,7 @@
 //! An event as steps of the catalogue see it.
 //!
-//! What belongs here: reading and changing an event without touching what a step
-//! does not look at. What does not: what the steps do.
+//! What belongs here: reading and changing parts of an event, while the rest stays
+//! unchanged. What does not: steps (`steps`).
 
 mod object;
 mod read;
@@ -13,20 +13,20 @@ pub use object::{NotAnObject, Object};
 pub(crate) use texts::{json_of, text_of};
 use weir_model::time::Timestamp;
 
-/// What becomes of an event.
+/// The result of a step for an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Flow {
-    /// It goes on, changed or not.
+    /// The event continues, changed or not.
     Keep,
-    /// It ends here.
+    /// The event is dropped.
     Drop,
 }
 
-/// One event on its way through steps.
+/// One event while it passes through steps.
 ///
-/// Values are JSON text that is parsed when a step looks at it, so what no step
-/// changes leaves as it came, to the last digit.
+/// Values are JSON text that is parsed only when a step reads it, so unchanged values
+/// keep every digit.
 #[derive(Debug, Clone)]
 pub struct StepEvent<'a> {
     name: Cow<'a, str>,
@@ -38,11 +38,11 @@ pub struct StepEvent<'a> {
 }
 
 impl<'a> StepEvent<'a> {
-    /// An event. `properties` is the text of a JSON object, with `$set` and
-    /// `$set_once` in it; `ip` the address beside the properties, if there is one.
+    /// Creates an event. `properties` is the text of a JSON object, including `$set` and
+    /// `$set_once`; `ip` is the address next to the properties, if there is one.
     ///
     /// # Errors
-    /// When `properties` is no object.
+    /// If `properties` is not an object.
     pub fn new(
         name: impl Into<Cow<'a, str>>,
         distinct_id: impl Into<Cow<'a, str>>,
@@ -66,19 +66,19 @@ impl<'a> StepEvent<'a> {
         &self.name
     }
 
-    /// Whom it is about.
+    /// The distinct id of the user.
     #[must_use]
     pub fn distinct_id(&self) -> &str {
         &self.distinct_id
     }
 
-    /// The address beside the properties; see also [`StepEvent::address`].
+    /// The address next to the properties; see also [`StepEvent::address`].
     #[must_use]
     pub fn ip(&self) -> Option<&str> {
         self.ip.as_deref()
     }
 
-    /// When it happened.
+    /// The event time.
     #[must_use]
     pub fn timestamp(&self) -> Timestamp {
         self.timestamp
@@ -90,18 +90,18 @@ impl<'a> StepEvent<'a> {
         &self.properties
     }
 
-    /// Its properties, to change them or to look into nested ones.
+    /// Its properties, to change them or to read nested ones.
     pub fn properties_mut(&mut self) -> &mut Object<'a> {
         &mut self.properties
     }
 
-    /// Where it was sent from: `$ip`, else the address beside the properties.
+    /// The address of the sender: `$ip`, otherwise the address next to the properties.
     #[must_use]
     pub fn address(&self) -> Option<Cow<'_, str>> {
         self.properties.text("$ip").or_else(|| self.ip.as_deref().map(Cow::Borrowed))
     }
 
-    /// Sets whom it is about.
+    /// Sets the distinct id.
     pub fn set_distinct_id(&mut self, distinct_id: String) {
         if self.distinct_id != distinct_id {
             self.distinct_id = Cow::Owned(distinct_id);
@@ -109,7 +109,7 @@ impl<'a> StepEvent<'a> {
         }
     }
 
-    /// Sets or removes the address beside the properties.
+    /// Sets or removes the address next to the properties.
     pub fn set_ip(&mut self, ip: Option<String>) {
         if self.ip.as_deref() != ip.as_deref() {
             self.ip = ip.map(Cow::Owned);
@@ -117,14 +117,13 @@ impl<'a> StepEvent<'a> {
         }
     }
 
-    /// Whether anything is other than it was at first. If not, what it was read
-    /// from can be passed on.
+    /// Whether anything was changed. If not, the original text can be passed on.
     #[must_use]
     pub fn is_changed(&self) -> bool {
         self.is_changed || self.properties.is_changed()
     }
 
-    /// The JSON text of the properties: the one that came, where nothing changed.
+    /// The JSON text of the properties: the original one if nothing changed.
     #[must_use]
     pub fn properties_text(&self) -> Cow<'_, str> {
         self.properties.to_text()

@@ -1,8 +1,7 @@
-//! A JSON object whose values stay text until somebody looks at them.
+//! A JSON object whose values stay text until they are read.
 //!
-//! Values that nobody changes are written as they came: numbers keep all their
-//! digits, texts their escapes, members their order. Of members with the same
-//! name the last one counts.
+//! Unchanged values are written as they were received: numbers keep all digits, texts
+//! their escapes, members their order. Of members with the same name the last one counts.
 
 use std::borrow::Cow;
 
@@ -12,17 +11,17 @@ use weir_model::json::push_string;
 use super::read::members_of;
 use super::texts::{self, json_of, text_of};
 
-/// The text is no JSON object.
+/// The text is not a JSON object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a JSON object")]
 pub struct NotAnObject;
 
-/// Dots of a path at which the next name may begin, in each object: an event and a
-/// path that are made for it would take long otherwise.
+/// Maximum dots of a path at which the next name may begin, in each object. Otherwise a
+/// hostile event and path would take a long time.
 const DOTS_MAX: usize = 16;
 
-/// A value: its text and, once somebody looked into it, the object that it is.
-/// From then on the text is out of date.
+/// A value: its text and, after a nested access, its parsed object. From then on the text
+/// is out of date.
 #[derive(Debug, Clone)]
 struct Node<'a> {
     text: Cow<'a, str>,
@@ -61,17 +60,17 @@ impl<'a> Node<'a> {
 /// A JSON object.
 #[derive(Debug, Clone)]
 pub struct Object<'a> {
-    /// What it was read from.
+    /// The original text.
     source: Cow<'a, str>,
     members: Vec<(Cow<'a, str>, Node<'a>)>,
     is_changed: bool,
 }
 
 impl<'a> Object<'a> {
-    /// Reads the text of an object, and nothing of its values.
+    /// Parses the text of an object, but not its values.
     ///
     /// # Errors
-    /// When it is none.
+    /// If the text is not a JSON object.
     pub fn read(source: Cow<'a, str>) -> Result<Self, NotAnObject> {
         let members = match &source {
             Cow::Borrowed(text) => members_of(text)?
@@ -88,13 +87,13 @@ impl<'a> Object<'a> {
         Ok(Self { source, members, is_changed: false })
     }
 
-    /// Whether a member, or what is in one, is other than it was at first.
+    /// Whether a member, or a nested one, was changed.
     #[must_use]
     pub fn is_changed(&self) -> bool {
         self.is_changed || self.members.iter().any(|(_, node)| node.is_changed())
     }
 
-    /// Its JSON text: the one that came, where nothing changed.
+    /// Its JSON text: the original one if nothing changed.
     #[must_use]
     pub fn to_text(&self) -> Cow<'_, str> {
         if !self.is_changed() {
@@ -130,13 +129,13 @@ impl<'a> Object<'a> {
         self.members.iter().map(|(key, _)| key.as_ref())
     }
 
-    /// How many members it has.
+    /// Number of its members.
     #[must_use]
     pub fn len(&self) -> usize {
         self.members.len()
     }
 
-    /// Whether it has none.
+    /// Whether it has no members.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
@@ -146,7 +145,7 @@ impl<'a> Object<'a> {
         self.members.iter().rposition(|(name, _)| name == key)
     }
 
-    /// Whether it has this member, also with `null`.
+    /// Whether it has this member, even if it is `null`.
     #[must_use]
     pub fn has(&self, key: &str) -> bool {
         self.find(key).is_some()
@@ -168,19 +167,19 @@ impl<'a> Object<'a> {
         text_of(&self.node(key)?.text)
     }
 
-    /// The value of a member. Numbers come as near as a double does.
+    /// The value of a member. Numbers are converted to the nearest double.
     #[must_use]
     pub fn value(&self, key: &str) -> Option<Value> {
         serde_json::from_str(&self.raw(key)?).ok()
     }
 
-    /// A member that is an object, for looking into it.
+    /// A member that is an object, for nested access.
     pub fn child(&mut self, key: &str) -> Option<&mut Object<'a>> {
         let index = self.find(key)?;
         self.members.get_mut(index)?.1.open()
     }
 
-    /// Where the dots are at which a path goes from one object into the next.
+    /// The positions of the dots of a path that separate objects.
     fn dots(&mut self, path: &str) -> Option<Vec<usize>> {
         if self.has(path) {
             return Some(Vec::new());
@@ -195,9 +194,9 @@ impl<'a> Object<'a> {
         None
     }
 
-    /// The object that has the member at the end of a dotted path, and the name
-    /// of that member. Names that have dots themselves are found too; the longest
-    /// is tried first at the beginning, then the shortest.
+    /// The object with the member at the end of a dotted path, and the name of that
+    /// member. Names that contain dots are found too: the longest is tried first at the
+    /// beginning, then the shortest.
     pub fn at<'p>(&mut self, path: &'p str) -> Option<(&mut Object<'a>, &'p str)> {
         let dots = self.dots(path)?;
         let (mut object, mut rest) = (self, path);
@@ -208,7 +207,7 @@ impl<'a> Object<'a> {
         Some((object, rest))
     }
 
-    /// Sets a member to a JSON text, which the caller answers for.
+    /// Sets a member to a JSON text, which must be valid.
     pub fn set_raw(&mut self, key: &str, json: impl Into<Cow<'a, str>>) {
         let json = json.into();
         let Some(index) = self.find(key) else {
@@ -223,7 +222,7 @@ impl<'a> Object<'a> {
         if let Some((_, node)) = self.members.get_mut(index) {
             *node = Node::new(json);
         }
-        // Earlier ones of the same name would keep what was replaced.
+        // Earlier members of the same name would keep the old value.
         let mut at = 0;
         self.members.retain(|(name, _)| {
             at += 1;
@@ -231,7 +230,7 @@ impl<'a> Object<'a> {
         });
     }
 
-    /// Adds a member that is not there yet, without looking for it.
+    /// Adds a member without checking for one of the same name.
     pub(crate) fn append(&mut self, key: String, json: Cow<'a, str>) {
         self.is_changed = true;
         self.members.push((Cow::Owned(key), Node::new(json)));
@@ -245,7 +244,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// A member that is an object, made where there is none.
+    /// A member that is an object; created if there is none.
     pub fn child_or_new(&mut self, key: &str) -> &mut Object<'a> {
         let index = self.find(key).unwrap_or_else(|| {
             self.members.push((Cow::Owned(key.to_owned()), Node::new(Cow::Borrowed("{}"))));
@@ -259,7 +258,7 @@ impl<'a> Object<'a> {
         Self { source: Cow::Borrowed("{}"), members: Vec::new(), is_changed: true }
     }
 
-    /// Removes a member; tells whether it was there.
+    /// Removes a member; returns whether there was one.
     pub fn remove(&mut self, key: &str) -> bool {
         let before = self.members.len();
         self.members.retain(|(name, _)| name != key);
@@ -268,14 +267,14 @@ impl<'a> Object<'a> {
         removed
     }
 
-    /// Keeps the members for which `keep` says so; it gets name and JSON text.
+    /// Keeps the members for which `keep` returns true. It gets name and JSON text.
     pub fn retain(&mut self, mut keep: impl FnMut(&str, &str) -> bool) {
         let before = self.members.len();
         self.members.retain(|(name, node)| keep(name, &node.text()));
         self.is_changed |= self.members.len() < before;
     }
 
-    /// Lets `change` look at every text among its members, and give another one.
+    /// Calls `change` for every member that is a text; it may return a new text.
     pub fn change_texts(&mut self, mut change: impl FnMut(&str, &str) -> Option<String>) {
         for (name, node) in &mut self.members {
             let Some(text) = text_of(&node.text) else { continue };
@@ -286,8 +285,8 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// The same with every text in it, however deep and also in lists; names of
-    /// members are none.
+    /// Calls `change` for every text value at any depth, also in lists, but not for names
+    /// of members.
     pub fn change_all_texts(&mut self, mut change: impl FnMut(&str) -> Option<String>) {
         self.change_within(&mut change);
     }
@@ -303,7 +302,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Goes through its members that are objects.
+    /// Calls `each` for the members that are objects.
     pub fn children(&mut self, mut each: impl FnMut(&str, &mut Object<'a>)) {
         for (name, node) in &mut self.members {
             if let Some(child) = node.open() {

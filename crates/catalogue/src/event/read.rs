@@ -1,4 +1,4 @@
-//! Reading the members of a JSON object, each value as its text.
+//! Parsing the members of a JSON object, with each value as text.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,10 +10,10 @@ use super::NotAnObject;
 
 pub(super) type Members<'a> = Vec<(Cow<'a, str>, &'a str)>;
 
-/// The members of an object, in their order and with those of the same name.
+/// The members of an object in order, including those of the same name.
 ///
 /// # Errors
-/// When the text is no object.
+/// If the text is not an object.
 pub(super) fn members_of(text: &str) -> Result<Members<'_>, NotAnObject> {
     serde_json::from_str::<Read<'_>>(text).map(|read| read.0).map_err(|_| NotAnObject)
 }
@@ -44,6 +44,6 @@ impl<'de> Visitor<'de> for ReadMembers {
     }
 }
 
-/// A name that is copied only where it has escapes.
+/// A name that is copied only if it contains escapes.
 #[derive(serde::Deserialize)]
 struct Name<'a>(#[serde(borrow)] Cow<'a, str>);

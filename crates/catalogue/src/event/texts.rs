@@ -4,14 +4,14 @@ use std::borrow::Cow;
 
 use weir_model::json::push_string;
 
-/// A text as JSON.
+/// A text as a JSON string.
 pub(crate) fn json_of(text: &str) -> String {
     let mut json = String::with_capacity(text.len() + 2);
     push_string(&mut json, text);
     json
 }
 
-/// The text that a JSON text stands for, if it is one.
+/// The text of a JSON string; `None` if the value is not a string.
 pub(crate) fn text_of(json: &str) -> Option<Cow<'_, str>> {
     let inner = json.strip_prefix('"')?.strip_suffix('"')?;
     if inner.contains('\\') {
@@ -21,8 +21,8 @@ pub(crate) fn text_of(json: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// The same JSON text with other texts in it: `change` gets each one that is a
-/// value, and gives another or nothing. Nothing if it gives none.
+/// Replaces texts in JSON text: `change` gets each string value and may return a new one.
+/// `None` if there is no replacement.
 pub(super) fn replace(
     json: &str,
     change: &mut dyn FnMut(&str) -> Option<String>,
@@ -50,7 +50,7 @@ pub(super) fn replace(
     Some(out)
 }
 
-/// Where the text that begins at `start` has ended.
+/// The end of the string that begins at `start`.
 fn end_of_text(json: &str, start: usize) -> Option<usize> {
     let mut escaped = false;
     json.bytes().enumerate().skip(start + 1).find_map(|(at, byte)| match byte {

@@ -1,4 +1,4 @@
-//! Runs the JavaScript of an entry in the engine of the plugins, for tests.
+//! Runs the JavaScript of an entry in the engine of plugins, for tests.
 
 use rquickjs::{
     Context, Ctx, Function, Module, Object, Persistent, Promise, Runtime, Value as JsValue,
@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use crate::entry::SourceFile;
 
-/// What a plugin finds around it, and pages for what runs there.
+/// The environment of plugins, and of pages.
 const PRELUDE: &str = include_str!("prelude.js");
 
-/// A plugin with a config.
+/// A loaded plugin with a config.
 pub(crate) struct Running {
     exports: Persistent<Object<'static>>,
     context: Context,
@@ -18,7 +18,7 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Loads it. The config gets its defaults, as when it is saved.
+    /// Loads a plugin. The config gets its defaults, as when it is saved.
     pub(crate) fn new(id: &str, config: &Value) -> Self {
         let entry = crate::find(id).unwrap();
         let [SourceFile { name, text }] = entry.files() else { panic!("one file") };
@@ -41,7 +41,7 @@ impl Running {
         Self { exports, context, _runtime: runtime }
     }
 
-    /// What a function gives for an event; null if nothing.
+    /// The result of a function for an event; null if it returns nothing.
     pub(crate) fn call(&self, function: &str, event: &Value) -> Value {
         self.context.with(|ctx| {
             let exports = self.exports.clone().restore(&ctx).unwrap();
@@ -55,7 +55,7 @@ impl Running {
         })
     }
 
-    /// Runs what is for pages on one, then clicks on elements of these kinds.
+    /// Runs the page code on a page, then clicks on elements of these kinds.
     pub(crate) fn show(&self, clicks: &[&str]) -> Value {
         self.context.with(|ctx| {
             let show: Function<'_> = ctx.globals().get("show").unwrap();

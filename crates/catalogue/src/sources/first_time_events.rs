@@ -1,4 +1,4 @@
-//! Marks first events. Needs storage, so it is no step.
+//! Marks first events. It needs storage, so it is JavaScript and not a step in Rust.
 
 use crate::config::{Config, ConfigError};
 use crate::entry::{Code, Direction, Entry, Item, Source, SourceFile};
@@ -45,7 +45,7 @@ mod tests {
             ("signup", "a", "2", false, false),
             ("signup", "ü", "3", false, true),
             ("Käufe", "a", "4", true, true),
-            // Once more after a fault.
+            // A retry after a failure.
             ("signup", "a", "1", true, true),
         ] {
             assert_eq!(
@@ -66,13 +66,13 @@ mod tests {
         marks(&running, "signup", "first", "0");
         let not_marked = json!({"a": [null], "is_event_first_ever": false});
         assert_eq!(marks(&running, "signup", &long, "1"), not_marked);
-        // One key is that of the project.
+        // One key belongs to the project.
         for n in 1..999 {
             let found = marks(&running, "signup", &n.to_string(), &format!("u{n}"));
             assert_eq!(found["is_event_first_for_user"], true, "{n}");
         }
         assert_eq!(marks(&running, "signup", "one more", "2"), not_marked);
-        // What is known stays known.
+        // Known values are kept.
         assert_eq!(marks(&running, "signup", "first", "3")["is_event_first_for_user"], false);
     }
 

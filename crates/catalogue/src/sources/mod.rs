@@ -1,8 +1,8 @@
-//! The entries in JavaScript: what they are called and what their configs must be.
-//! Their code stands in `sources/`, one folder each.
+//! The entries in JavaScript: their descriptions and the checks of their configs. Their
+//! code is in `sources/`, in one folder each.
 //!
-//! What belongs here: what has to be checked when a config is saved. What does not:
-//! running JavaScript; the tests do it as the plugins' child does.
+//! What belongs here: checks before a config is saved. What does not: running JavaScript
+//! (`weir-sandbox`); the tests run it with `engine`.
 
 pub(crate) mod first_time_events;
 pub(crate) mod notification_bar;
@@ -19,7 +19,8 @@ use url::Url;
 
 use crate::config::{Config, ConfigError};
 
-/// The address of a destination. Whether it may be dialled is decided when it is.
+/// The address of a destination. Whether connections to it are allowed is decided when it
+/// is used.
 fn address(config: &Config<'_>, key: &'static str) -> Result<Url, ConfigError> {
     // The address may be a secret, so the fault does not repeat it.
     let wrong = || ConfigError::new(key, "This must be an address that begins with https://.");

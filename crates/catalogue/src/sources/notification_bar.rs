@@ -1,4 +1,4 @@
-//! A bar with a text on the pages of visitors.
+//! A notification bar on the pages of visitors.
 
 use crate::config::{Config, ConfigError};
 use crate::entry::{Code, Direction, Entry, Item, Source, SourceFile};
@@ -58,7 +58,7 @@ fn check(config: &Config<'_>) -> Result<(), ConfigError> {
     config.yes("closable").map(drop)
 }
 
-/// `#` and 3 to 8 hexadecimal digits, or a name.
+/// Whether it is `#` and 3 to 8 hexadecimal digits, or a name.
 fn is_colour(text: &str) -> bool {
     match text.strip_prefix('#') {
         Some(digits) => {
@@ -77,7 +77,7 @@ mod tests {
     use crate::sources::engine::Running;
     use crate::testing::fault;
 
-    /// The body of a page after the bar has come, then what was captured.
+    /// The body of a page with the bar, and the captured events.
     fn shown(config: &Value, clicks: &[&str]) -> Value {
         Running::new("notification-bar", config).show(clicks)
     }
@@ -98,7 +98,7 @@ mod tests {
             bar["children"][2]["attributes"],
             json!({"type": "button", "aria-label": "Close"})
         );
-        // Before what the page has itself.
+        // Before the content of the page.
         assert_eq!(page["body"][1]["tag"], "main");
     }
 

@@ -1,4 +1,4 @@
-//! Takes versions apart.
+//! Splits version numbers into parts.
 
 use crate::config::{Config, ConfigError};
 use crate::entry::{Code, Direction, Entry, Item, Source, SourceFile};

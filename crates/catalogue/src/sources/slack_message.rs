@@ -1,4 +1,4 @@
-//! Sends messages to Slack, and to what takes the same requests.
+//! Sends messages to Slack, and to compatible services.
 
 use super::address;
 use crate::config::{Config, ConfigError};

@@ -1,4 +1,4 @@
-//! Gives names one style.
+//! Converts names to one style.
 
 use crate::config::{Config, ConfigError};
 use crate::entry::{Code, Direction, Entry, Item, Source, SourceFile};

@@ -1,4 +1,4 @@
-//! Copies parameters of URLs into properties.
+//! Copies URL parameters into properties.
 
 use crate::config::{Config, ConfigError};
 use crate::entry::{Code, Direction, Entry, Item, Source, SourceFile};

@@ -1,4 +1,4 @@
-//! Sends events to an address.
+//! Sends events to a URL.
 
 use serde_json::Value;
 
@@ -43,7 +43,7 @@ pub(crate) const ENTRY: Entry = Entry {
 };
 
 const METHODS: &[&str] = &["POST", "PUT", "PATCH", "GET", "DELETE"];
-/// Headers that belong to whoever sends the request.
+/// Headers that the sender of the request sets.
 const OURS: [&str; 5] = ["host", "content-length", "connection", "transfer-encoding", "upgrade"];
 
 fn check(config: &Config<'_>) -> Result<(), ConfigError> {
@@ -60,7 +60,7 @@ fn check(config: &Config<'_>) -> Result<(), ConfigError> {
     let headers = match config.json("headers") {
         Ok(None) => return Ok(()),
         Ok(Some(Value::Object(headers))) => headers,
-        // The fault of a secret is told without its place.
+        // The fault of a secret contains no position.
         _ => return Err(wrong("This must be a JSON object with texts.")),
     };
     for (name, value) in &headers {

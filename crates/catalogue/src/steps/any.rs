@@ -1,4 +1,4 @@
-//! What is true of every step, whatever the event.
+//! Properties that hold for every step and every event.
 
 use std::net::IpAddr;
 use std::sync::{Arc, LazyLock};
@@ -40,7 +40,7 @@ fn config(id: &str) -> Value {
     }
 }
 
-/// JSON text with names and values that steps look for, and odd ones.
+/// JSON text with names and values that steps use, and unusual ones.
 fn object() -> impl Strategy<Value = String> {
     let text = prop_oneof![
         "\\PC{0,12}",
@@ -119,7 +119,7 @@ proptest! {
         id in "\\PC{0,8}",
         micros in any::<i64>(),
     ) {
-        // Something that no step has a reason to touch.
+        // A member that no step has a reason to change.
         let marked = match object.as_str() {
             "{}" => r#"{"zz": 12345678901234567890.10}"#.to_owned(),
             other => format!(r#"{}, "zz": 12345678901234567890.10}}"#, &other[..other.len() - 1]),
@@ -137,7 +137,7 @@ proptest! {
             if !event.is_changed() {
                 prop_assert_eq!(&after, &marked);
             }
-            // What comes out goes into the next step.
+            // The output is valid input of the next step.
             prop_assert!(
                 StepEvent::new(&*name, &*id, None, when, &after).is_ok(),
                 "{}: {}", entry, after

@@ -1,4 +1,4 @@
-//! Drops events of crawlers and other programs.
+//! Drops events of crawlers and other bots.
 
 use std::net::IpAddr;
 
@@ -69,7 +69,7 @@ impl Step for BotFilter {
             return Flow::Drop;
         }
         let Some((holder, key)) = event.properties_mut().at(&self.property) else {
-            // Servers send none: it proves nothing.
+            // Servers send no user agent, so a missing one proves nothing.
             return Flow::Keep;
         };
         match holder.text(key) {

@@ -9,7 +9,7 @@ use crate::entry::{Code, Direction, Entry, Item, Means, Native, Step};
 use crate::event::{Flow, Object, StepEvent, json_of};
 
 const RATES: &str = "rates";
-/// Most rates of a config.
+/// Maximum rates of a config.
 const RATES_MAX: usize = 500;
 
 pub(crate) const ENTRY: Entry = Entry {

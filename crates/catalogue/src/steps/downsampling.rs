@@ -1,4 +1,4 @@
-//! Keeps the events of a part of the people.
+//! Keeps the events of a fraction of the users.
 
 use sha2::{Digest, Sha256};
 
@@ -32,7 +32,7 @@ fn make(config: &Config<'_>, _: &Means) -> Result<Box<dyn Step>, ConfigError> {
 struct Downsampling {
     /// From 0 to 1.
     share: f64,
-    /// None of them: all.
+    /// Empty: all.
     names: Vec<String>,
 }
 
@@ -45,8 +45,8 @@ impl Step for Downsampling {
     }
 }
 
-/// Where a distinct id is between 0 and 1. Never changes, so that a higher share
-/// keeps whom a lower one kept.
+/// Maps a distinct id to a number between 0 and 1. The mapping never changes, so that a
+/// higher fraction contains the users of a lower one.
 fn place(distinct_id: &str) -> f64 {
     let digest = Sha256::digest(distinct_id);
     let number = digest.iter().take(6).fold(0_u64, |number, byte| number << 8 | u64::from(*byte));

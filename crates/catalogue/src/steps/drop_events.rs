@@ -1,4 +1,4 @@
-//! Drops the events that a filter describes.
+//! Drops events that match a filter.
 
 use serde_json::Value;
 
@@ -55,7 +55,7 @@ fn make(config: &Config<'_>, _: &Means) -> Result<Box<dyn Step>, ConfigError> {
 }
 
 struct DropEvents {
-    /// None of them: all names.
+    /// Empty: all names.
     names: Vec<String>,
     conditions: Vec<Condition>,
 }
@@ -93,7 +93,7 @@ mod tests {
         assert!(!is_dropped("debug2", r#"{"app": {"stage": "test"}, "n": 4}"#));
         assert!(!is_dropped("debug", r#"{"app": {"stage": "live"}, "n": 4}"#));
         assert!(!is_dropped("debug", r#"{"app": {"stage": "test"}, "n": null}"#));
-        // What is not there meets no condition.
+        // A missing property satisfies no condition.
         assert!(!is_dropped("debug", r#"{"n": 4}"#));
     }
 

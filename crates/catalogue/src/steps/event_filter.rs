@@ -1,4 +1,4 @@
-//! Keeps or drops events by their names alone.
+//! Keeps or drops events only by their names.
 
 use std::collections::HashSet;
 
@@ -37,7 +37,7 @@ pub(crate) const ENTRY: Entry = Entry {
     code: Code::Native(Native(make)),
 };
 
-/// What makes persons and groups what they are.
+/// Events that define persons and groups.
 const OF_PERSONS: [&str; 6] =
     ["$identify", "$create_alias", "$merge_dangerously", "$set", "$groupidentify", "$unset"];
 

@@ -1,8 +1,7 @@
-//! Keeps the events whose properties meet conditions, and drops all others.
+//! Keeps events whose properties satisfy conditions, and drops all others.
 //!
-//! Reads what configs of the well-known plugin of this name hold: a list of
-//! conditions, all of which must be met, or a list of such lists, one of which
-//! must be.
+//! Accepts configs of the well-known plugin of this name: a list of conditions that must
+//! all be true, or a list of such lists of which one must be true.
 
 use serde_json::Value;
 
@@ -12,7 +11,7 @@ use crate::entry::{Code, Direction, Entry, Item, Means, Native, Step};
 use crate::event::{Flow, StepEvent};
 
 const FILTERS: &str = "filters";
-/// Most lists of conditions.
+/// Maximum lists of conditions.
 const GROUPS_MAX: usize = 10;
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -68,7 +67,7 @@ fn make(config: &Config<'_>, _: &Means) -> Result<Box<dyn Step>, ConfigError> {
 }
 
 struct FilterOut {
-    /// None of them: all events are kept.
+    /// Empty: all events are kept.
     groups: Vec<Vec<Condition>>,
     names: Vec<String>,
     missing_is_met: bool,

@@ -30,11 +30,12 @@ pub(crate) const ENTRY: Entry = Entry {
     code: Code::Native(Native(make)),
 };
 
-/// The field that stands for the distinct id of the event too.
+/// The field name that also stands for the distinct id of the event.
 const DISTINCT_ID: &str = "distinct_id";
-/// What else holds distinct ids: hashed alike, or persons would not be merged.
+/// Other properties with distinct ids. They are hashed in the same way, otherwise persons
+/// would not be merged.
 const OTHER_IDS: [&str; 2] = ["$anon_distinct_id", "$user_id"];
-/// The events in which `alias` is one too.
+/// Events in which `alias` is also a distinct id.
 const MERGES: [&str; 2] = ["$create_alias", "$merge_dangerously"];
 
 fn make(config: &Config<'_>, _: &Means) -> Result<Box<dyn Step>, ConfigError> {

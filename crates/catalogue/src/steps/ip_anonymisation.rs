@@ -1,4 +1,4 @@
-//! Cuts addresses to their network.
+//! Truncates IP addresses to their network.
 
 use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -34,7 +34,7 @@ impl Step for IpAnonymisation {
             let Some(sent) = object.text("$ip").map(Cow::into_owned) else { return };
             match network_of(&sent) {
                 Some(network) => object.set_text("$ip", &network),
-                // What cannot be read cannot be cut.
+                // An unreadable address cannot be truncated.
                 None => {
                     object.remove("$ip");
                 }

@@ -1,4 +1,4 @@
-//! Adds where the address of an event is.
+//! Adds the location of the IP address of an event.
 
 use std::sync::Arc;
 
@@ -169,7 +169,7 @@ mod tests {
             (None, r#"{"$ip": "2001:db8::1"}"#),
             (None, r#"{"$ip": "203.0.113.7", "$geoip_disable": true}"#),
             (None, r#"{"$ip": "203.0.113.7", "$lib": "posthog-node"}"#),
-            // What is in the properties is nearer.
+            // The address in the properties takes precedence.
             (Some("203.0.113.7"), r#"{"$ip": "198.51.100.1"}"#),
         ] {
             assert!(!located(config.clone(), ip, properties).1, "{properties}");

@@ -1,7 +1,7 @@
 //! The steps in Rust: one module each, with its entry.
 //!
-//! What belongs here: what happens to an event. What does not: reading events and
-//! configs (`event`, `config`), and lists of facts (`bots`, `user_agents`).
+//! What belongs here: the effect on an event. What does not: reading events and configs
+//! (`event`, `config`), and lists of facts (`bots`, `user_agents`).
 
 pub(crate) mod bot_filter;
 pub(crate) mod currency;
@@ -27,10 +27,10 @@ mod any;
 
 use crate::event::Object;
 
-/// The properties that hold those of the person.
+/// The properties that contain person properties.
 const OF_PERSON: [&str; 2] = ["$set", "$set_once"];
 
-/// Calls `each` with the properties, and with those of the person among them.
+/// Calls `each` with the properties, and with the person properties among them.
 fn with_person(properties: &mut Object<'_>, mut each: impl FnMut(&mut Object<'_>)) {
     each(properties);
     for name in OF_PERSON {

@@ -1,4 +1,4 @@
-//! Makes flat properties of nested ones.
+//! Flattens nested properties.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -8,11 +8,11 @@ use crate::config::{Config, ConfigError};
 use crate::entry::{Code, Direction, Entry, Item, Means, Native, Step};
 use crate::event::{Flow, Object, StepEvent};
 
-/// Objects in objects that are taken apart.
+/// Maximum depth of flattened objects.
 const DEPTH: usize = 32;
-/// Most members of what comes out (PLG-39).
+/// Maximum members of the result (PLG-39).
 const KEYS_MAX: usize = 10_000;
-/// Most bytes of all names that come out: a name has those above it in it.
+/// Maximum bytes of all names in the result: a name contains the names above it.
 const NAMES_MAX: usize = 256 << 10;
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -68,7 +68,7 @@ impl Flattener {
         let mut names = Vec::new();
         let mut room = NAMES_MAX;
         object.children(|name, child| {
-            // Ours have meanings of their own.
+            // Nested properties that begin with `$` have special meanings.
             if !name.starts_with('$') && !child.is_empty() {
                 names.push(name.to_owned());
                 self.collect(name, child, &mut flat, &mut room, DEPTH);
@@ -81,7 +81,7 @@ impl Flattener {
             let names: HashSet<String> = names.into_iter().collect();
             object.retain(|name, json| !(json.starts_with('{') && names.contains(name)));
         }
-        // What was sent flat wins.
+        // A member that was sent flat takes precedence.
         let mut taken: HashSet<String> = object.keys().map(str::to_owned).collect();
         for (name, json) in flat {
             if taken.insert(name.clone()) {
@@ -90,7 +90,7 @@ impl Flattener {
         }
     }
 
-    /// `room` is 0 afterwards if there was too little of it.
+    /// `room` is 0 afterwards if it was too small.
     fn collect(
         &self,
         prefix: &str,

@@ -1,4 +1,4 @@
-//! Replaces values, or what looks like an address or a card number in them.
+//! Replaces values, or mail addresses and card numbers within them.
 
 use regex::Regex;
 
@@ -7,11 +7,11 @@ use crate::config::{Config, ConfigError, pattern};
 use crate::entry::{Code, Direction, Entry, Item, Means, Native, Step};
 use crate::event::{Flow, StepEvent};
 
-/// What cannot be in an address by its place in texts and URLs ends it, so that
-/// letters of all scripts count.
+/// Only characters that cannot be part of an address in texts and URLs end it, so letters
+/// of all scripts are accepted.
 const EMAIL: &str = r#"[^\s@%<>"'(),:;&=?/\\]+(?:@|%40)[^\s@%<>"'(),:;&=?/\\!.]+(?:\.[^\s@%<>"'(),:;&=?/\\!.]+)*\.[^\s@%<>"'(),:;&=?/\\!.]{2,}"#;
-/// 13 to 19 digits in groups, with the first digit of an issuer; which of them are
-/// card numbers their sum tells.
+/// 13 to 19 digits in groups, with the first digit of an issuer. The check sum decides
+/// which of them are card numbers.
 const CARD: &str = r"\b[2-6](?:[ -]?\d){12,18}\b";
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -82,7 +82,7 @@ impl Redaction {
 
     fn masked(&self, text: &str) -> Option<String> {
         let mut masked = None;
-        // Most texts have no address: looking for its mark is much cheaper.
+        // Most texts contain no address: searching for `@` first is much cheaper.
         let emails = self.emails.as_ref().filter(|_| text.contains('@') || text.contains("%40"));
         let patterns = [emails, self.own.as_ref()].into_iter().flatten();
         for pattern in patterns {
@@ -102,7 +102,7 @@ impl Redaction {
     }
 }
 
-/// Whether the digits have the sum that card numbers have (Luhn).
+/// Whether the check sum of the digits is that of a card number (Luhn).
 fn is_card(number: &str) -> bool {
     let digits = number.chars().rev().filter_map(|c| c.to_digit(10));
     let sum: u32 = digits

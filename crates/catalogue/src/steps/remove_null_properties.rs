@@ -1,12 +1,12 @@
-//! Removes properties that have no value.
+//! Removes properties without a value.
 
 use crate::config::{Config, ConfigError};
 use crate::entry::{Code, Direction, Entry, Item, Means, Native, Step};
 use crate::event::{Flow, Object, StepEvent};
 
-/// Objects in objects that are looked into.
+/// Maximum depth of nested objects that are searched.
 const DEPTH: usize = 16;
-/// Where `null` has a meaning of its own.
+/// Properties in which `null` has a special meaning.
 const SPARED: [&str; 4] = ["$set", "$set_once", "$unset", "$groups"];
 
 pub(crate) const ENTRY: Entry = Entry {

@@ -1,4 +1,4 @@
-//! Drops or marks events whose properties are not what a schema says.
+//! Drops or marks events whose properties do not match a schema.
 
 use std::collections::HashMap;
 
@@ -10,9 +10,9 @@ use crate::event::{Flow, StepEvent};
 use crate::schema::Schema;
 
 const SCHEMAS: &str = "schemas";
-/// The property that has the faults of an event.
+/// The property with the faults of an event.
 const FAULTS: &str = "$schema_faults";
-/// Stands for all events without a schema of their own.
+/// Matches all events without a separate schema.
 const OTHERS: &str = "*";
 
 pub(crate) const ENTRY: Entry = Entry {

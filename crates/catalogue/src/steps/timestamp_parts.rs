@@ -58,7 +58,7 @@ struct TimestampParts {
 impl Step for TimestampParts {
     fn apply(&self, event: &mut StepEvent<'_>) -> Flow {
         let utc = event.timestamp().to_chrono();
-        // Beyond the calendar there are no parts.
+        // Times outside of the calendar have no parts.
         let Some(local) = utc.naive_utc().checked_add_offset(self.offset) else {
             return Flow::Keep;
         };

@@ -1,4 +1,4 @@
-//! Replaces values of parameters in URLs.
+//! Replaces values of URL parameters.
 
 use std::collections::HashMap;
 
@@ -53,7 +53,7 @@ fn make(config: &Config<'_>, _: &Means) -> Result<Box<dyn Step>, ConfigError> {
 }
 
 struct UrlMasking {
-    /// Parameters by property, in small letters.
+    /// Parameters by property, in lower case.
     properties: HashMap<String, Vec<String>>,
     mask: String,
 }
@@ -76,8 +76,8 @@ impl UrlMasking {
     fn masked(&self, url: &str, names: &[String]) -> Option<String> {
         let parts = Parts::of(url)?;
         let query = parts.query.map(|query| self.parameters(query, names));
-        // Some sign-in pages put what they answer behind the hash, and some apps
-        // have paths with a query of their own there.
+        // Some sign-in pages put their answer behind the hash, and some apps have paths
+        // with a query there.
         let fragment = parts.fragment.map(|fragment| match fragment.split_once('?') {
             Some((path, query)) => format!("{path}?{}", self.parameters(query, names)),
             None => self.parameters(fragment, names),

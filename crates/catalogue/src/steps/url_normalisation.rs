@@ -1,4 +1,4 @@
-//! Makes one URL of those that differ only in ids.
+//! Gives URLs that differ only in ids the same form.
 
 use regex::Regex;
 
@@ -8,7 +8,7 @@ use crate::entry::{Code, Direction, Entry, Item, Means, Native, Step};
 use crate::event::{Flow, StepEvent};
 use crate::urls::Parts;
 
-/// UUIDs, numbers, and codes of capital letters and digits with both in them.
+/// UUIDs, numbers, and codes of capital letters and digits that contain both.
 const DYNAMIC: &str = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}|[0-9]+|[A-Z]+[0-9][A-Z0-9]*|[0-9]+[A-Z][A-Z0-9]*";
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -42,7 +42,7 @@ pub(crate) const ENTRY: Entry = Entry {
 
 fn make(config: &Config<'_>, _: &Means) -> Result<Box<dyn Step>, ConfigError> {
     let whole = |text: String| {
-        // By itself first: with what stands around it a fault would be another one.
+        // Compiled alone first: a fault would otherwise depend on the text around it.
         pattern("pattern", &text).and_then(|_| pattern("pattern", &format!("^(?:{text})$")))
     };
     Ok(Box::new(UrlNormalisation {
@@ -58,7 +58,7 @@ struct UrlNormalisation {
     properties: Vec<String>,
     no_hash: bool,
     no_query: bool,
-    /// Nothing: ids stay.
+    /// `None`: ids are kept.
     id: Option<Regex>,
     replacement: String,
 }

@@ -1,11 +1,11 @@
-//! Adds what the user agent tells.
+//! Adds browser, system and device from the user agent.
 
 use crate::config::{Config, ConfigError};
 use crate::entry::{Code, Direction, Entry, Item, Means, Native, Step};
 use crate::event::{Flow, StepEvent, json_of};
 use crate::user_agents::UserAgent;
 
-/// Longest user agent that is read, in bytes.
+/// Maximum bytes of a user agent that is parsed.
 const LENGTH_MAX: usize = 4096;
 
 pub(crate) const ENTRY: Entry = Entry {
