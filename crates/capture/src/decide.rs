@@ -1,9 +1,9 @@
-//! What becomes of one event (ING-28, ING-29, ING-31, ING-37).
+//! The decision on one event (ING-28, ING-29, ING-31, ING-37).
 //!
-//! What belongs here: the rules that need the event, its request and the time of
-//! receipt only. [`decide`] is the table of them, from top to bottom.
-//! What does not: persons, groups and merges, which need what is stored; and
-//! counting, which follows from the decision elsewhere.
+//! What belongs here: the rules that need only the event, its request and the time of
+//! receipt. [`decide`] is the table of them, from top to bottom. What does not: persons,
+//! groups and merges, which depend on stored data (`weir-ingest`); and counting decisions
+//! (the server).
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -22,86 +22,86 @@ use super::properties;
 use super::shape::{RawEvent, present};
 use super::time::{self, Claims};
 
-/// Bytes of one event's text as sent (ING-37).
+/// Maximum bytes of the text of one event, as sent (ING-37).
 pub const EVENT_LIMIT: usize = 1_048_576;
 
-/// Characters of an event name and of a distinct id (ING-28, ING-29).
+/// Maximum characters of an event name and of a distinct id (ING-28, ING-29).
 const NAME_LIMIT: usize = 200;
 
-/// Names of what libraries send on event paths although it is no event.
+/// Names that libraries send on event paths although they are not events.
 const NOT_EVENTS: [&str; 3] = ["$performance_event", "$snapshot", "$snapshot_items"];
 
-/// The property that says whether the event has a person.
+/// The property that decides whether the event has a person.
 const PROFILE: &str = "$process_person_profile";
 
-/// Events that mean nothing without the processing of persons.
+/// Events without a meaning if persons are not processed.
 const ABOUT_PERSONS: [&str; 4] =
     ["$identify", "$create_alias", "$merge_dangerously", "$groupidentify"];
 
-/// Characters of the key of a group (ING-53).
+/// Maximum characters of the key of a group (ING-53).
 const GROUP_KEY_LIMIT: usize = 400;
 
-/// What an event is judged by besides itself.
+/// What the decision depends on, in addition to the event.
 #[derive(Debug, Clone)]
 pub struct Context {
-    /// When the request reached us.
+    /// Time of receipt.
     pub received_at: DateTime<Utc>,
-    /// When it was sent by the sender's clock: [`Batch::sent_at`](super::Batch::sent_at).
+    /// Time of sending by the sender's clock: [`Batch::sent_at`](super::Batch::sent_at).
     pub sent_at: Option<DateTime<Utc>>,
-    /// The project that the key belongs to.
+    /// The project of the project key.
     pub project: i64,
-    /// The address to keep as `$ip`; `None` if the request hides it
-    /// ([`Payload::hides_address`](super::Payload::hides_address)) or the project
-    /// keeps none.
+    /// The IP address to store as `$ip`; `None` if the request hides it
+    /// ([`Payload::hides_address`](super::Payload::hides_address)) or the project stores
+    /// none.
     pub client_address: Option<String>,
     /// Whether an event without a name is a `$identify`
     /// ([`CapturePath::is_engage`](super::CapturePath::is_engage)).
     pub engage: bool,
-    /// Whether the project processes no persons: its events count as if they said
-    /// so themselves (ING-42).
+    /// Whether the project processes no persons: its events are treated as if they
+    /// disabled it themselves (ING-42).
     pub person_processing_opt_out: bool,
 }
 
-/// What becomes of an event.
+/// The decision on an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
-    /// It goes into the log.
+    /// It is appended to the log.
     Accept(AcceptedEvent),
-    /// It is not stored. The request is answered as if it were.
+    /// It is not stored. The answer to the request does not change.
     Drop(DroppedEvent),
 }
 
 /// An event ready for the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AcceptedEvent {
-    /// Identity within the project. The sender's, else the same again for the
-    /// same content if the event carries its own time, else a new v7 (ING-6, ING-32).
+    /// Unique id within the project: the uuid of the sender. Otherwise, if the event has
+    /// a time, a uuid that is always the same for the same content. Otherwise a new v7
+    /// (ING-6, ING-32).
     pub uuid: Uuid,
     /// Name: 1 to 200 characters.
     pub event: String,
-    /// Whom it is about: 1 to 200 characters, not blank.
+    /// Distinct id: 1 to 200 characters, not blank.
     pub distinct_id: String,
-    /// Event time by our clock: microseconds since 1970 UTC.
+    /// Event time by the clock of the service: microseconds since 1970 UTC.
     pub timestamp: i64,
-    /// JSON object text with the digits of numbers as sent. `$set`, `$set_once`
-    /// and `$unset` from beside the properties are merged in, and `$ip` is added
-    /// if absent and to be kept.
+    /// JSON object text. Numbers keep their digits. `$set`, `$set_once` and `$unset` from
+    /// the top level are merged in. `$ip` is added if it is missing and to be stored.
     pub properties: String,
-    /// The chain of elements that was clicked, taken off the properties, where it
-    /// stands as a text or as a list; mostly empty (ING-34).
+    /// The chain of clicked elements, removed from the properties, where it is a text or
+    /// a list; usually empty (ING-34).
     pub elements_chain: String,
-    /// What was altered or not understood; mostly empty.
+    /// Codes for what was altered or not understood; usually empty.
     pub warnings: Vec<Warning>,
 }
 
-/// An event that is not stored, and what can be shown of it.
+/// A dropped event, with the data that can be shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DroppedEvent {
-    /// Why.
+    /// The drop reason.
     pub reason: DropReason,
-    /// Its name, if it has a readable one; cut to 200 characters.
+    /// Its name, if it is readable; truncated to 200 characters.
     pub event: Option<String>,
-    /// Whom it is about, if it says; cut to 200 characters.
+    /// Its distinct id, if there is one; truncated to 200 characters.
     pub distinct_id: Option<String>,
     /// Its uuid, if it has a valid one.
     pub uuid: Option<Uuid>,
@@ -109,7 +109,8 @@ pub struct DroppedEvent {
     pub sample: String,
 }
 
-/// Decides on one event. Pure but for the random part of a new v7 uuid.
+/// Decides on one event. The result depends only on the arguments, except for the random
+/// part of a new v7 uuid.
 #[must_use]
 pub fn decide(event: &RawEvent<'_>, context: &Context) -> Decision {
     let verdict = if event.raw.len() > EVENT_LIMIT {
@@ -129,18 +130,18 @@ pub fn decide(event: &RawEvent<'_>, context: &Context) -> Decision {
     }
 }
 
-/// An accepted event with other properties, which [`decide`] would make of the two
-/// together. `None` where that has to be asked: the properties are not JSON, may be too
-/// large, or hold a text that is not fit for storing.
+/// Replaces the properties of an accepted event, with the result that [`decide`] would
+/// have. `None` if only [`decide`] can tell: the properties are not JSON, may be too
+/// large, or contain a text that cannot be stored.
 ///
 /// # Errors
-/// Why [`decide`] would drop it.
+/// The reason for which [`decide`] would drop it.
 pub fn with_properties(
     event: &AcceptedEvent,
     properties: &str,
     person_processing_opt_out: bool,
 ) -> Result<Option<AcceptedEvent>, DropReason> {
-    // What stands beside them takes much less than the other half.
+    // The other fields take much less than the other half.
     if properties.len() > EVENT_LIMIT / 2
         || !properties.starts_with('{')
         || serde_json::from_str::<IgnoredAny>(properties).is_err()
@@ -170,23 +171,23 @@ pub fn with_properties(
     }))
 }
 
-/// What is kept of an event that came by the path of recordings: whatever it is,
-/// it is not stored (ING-14).
+/// The drop of an event that was sent to the path of recordings. No such event is stored
+/// (ING-14).
 #[must_use]
 pub fn drop_recording(event: &RawEvent<'_>) -> DroppedEvent {
     dropped(event, DropReason::NotAnEvent, false)
 }
 
-/// The rare case that a text of the event is not fit for storing.
+/// The rare case that a text of the event cannot be stored.
 fn decide_repaired(raw: &str, context: &Context) -> Result<AcceptedEvent, DropReason> {
     let repaired = json::repair(raw);
-    // Repair keeps JSON valid, so that parsing cannot fail where it did not before.
+    // Repair keeps JSON valid, so parsing cannot fail here.
     let event = RawEvent::parse(&repaired).map_err(|_| DropReason::InvalidProperties)?;
     let facts = Facts::read(&repaired)?;
     accept(&event, &facts, context, vec![Warning::TextRepaired])
 }
 
-/// The rules, for an event whose text is in order.
+/// The rules, for an event whose texts can be stored.
 fn accept(
     event: &RawEvent<'_>,
     facts: &Facts,
@@ -243,7 +244,7 @@ fn accept(
         },
     };
     let (properties, elements_chain) = elements::take(properties, facts.elements);
-    // After the uuid: a retry is the same event although the setting was changed
+    // After computing the uuid: a retry is the same event even if the setting was changed
     // in between.
     let properties = match context.person_processing_opt_out {
         true => without_person(properties, facts),
@@ -268,11 +269,11 @@ fn accept(
     })
 }
 
-/// What one walk over the text of an event finds out.
+/// The results of one walk over the text of an event.
 #[derive(Debug, Default)]
 struct Facts {
     needs_repair: bool,
-    /// Where `properties.distinct_id` stands in the text.
+    /// The range of `properties.distinct_id` in the text.
     distinct_id: Option<Range<usize>>,
     ignore_sent_at: bool,
     odd_cookieless_mode: bool,
@@ -281,7 +282,7 @@ struct Facts {
     /// `$group_set` is neither an object nor absent.
     odd_group_set: bool,
     long_group_key: bool,
-    /// A `$set`, `$set_once` or `$unset` among the properties is of no use.
+    /// A `$set`, `$set_once` or `$unset` among the properties has the wrong type.
     odd_person_update: bool,
     has_ip: bool,
     elements: elements::Given,
@@ -295,7 +296,7 @@ impl Facts {
             if key.text() != "properties" {
                 return cursor.range().map(drop);
             }
-            // Of properties given twice, the last count.
+            // If properties are given twice, the last ones count.
             facts = Self::default();
             if cursor.at_object() {
                 facts.read_properties(raw, cursor)
@@ -338,12 +339,12 @@ impl Facts {
     }
 }
 
-/// Why an event is dropped whose text cannot be walked through.
+/// The drop reason of an event whose text cannot be walked.
 fn refusal(fault: Fault) -> DropReason {
     match fault {
         Fault::TooDeep => DropReason::TooDeep,
         Fault::TooManyKeys => DropReason::TooManyKeys,
-        // Not reached: the text has been parsed before.
+        // Not reached: the text was parsed before.
         Fault::Malformed => DropReason::InvalidProperties,
     }
 }
@@ -352,7 +353,7 @@ fn is_object_or_nothing(value: &str) -> bool {
     value.starts_with('{') || value == "null" || json::is_empty_list(value)
 }
 
-/// A property that is true, false, or nonsense.
+/// A property that is true, false, or another value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Switch {
     #[default]
@@ -372,7 +373,7 @@ impl Switch {
     }
 }
 
-/// What an event that is about a person or a group cannot be without (ING-41, ING-53).
+/// Checks the requirements of an event about a person or a group (ING-41, ING-53).
 fn refuse_for_persons(name: &str, facts: &Facts, opt_out: bool) -> Result<(), DropReason> {
     if !ABOUT_PERSONS.contains(&name) {
         return Ok(());
@@ -389,14 +390,14 @@ fn refuse_for_persons(name: &str, facts: &Facts, opt_out: bool) -> Result<(), Dr
     Ok(())
 }
 
-/// The properties with `$process_person_profile: false`, whatever was sent. It is
-/// written down, so that the event stays what it is when the setting changes.
+/// The properties with `$process_person_profile: false`, replacing any value. It is
+/// stored, so that the event does not change when the setting changes.
 fn without_person<'a>(properties: Cow<'a, str>, facts: &Facts) -> Cow<'a, str> {
     let others = match facts.profile {
         Switch::Off => return properties,
         Switch::Absent => properties,
-        // The text has been parsed: what cannot be rewritten stays as it is, and
-        // the last of equal names counts.
+        // The text was parsed before. If it cannot be rewritten, it is kept and the
+        // member is added: the last of equal names counts.
         Switch::On | Switch::Odd => {
             json::without_members(&properties, &[PROFILE]).map_or(properties, Cow::Owned)
         }
@@ -405,7 +406,7 @@ fn without_person<'a>(properties: Cow<'a, str>, facts: &Facts) -> Cow<'a, str> {
 }
 
 fn is_long_group_key(value: &str) -> bool {
-    // No text has more characters than bytes.
+    // A text never has more characters than bytes.
     value.len() > GROUP_KEY_LIMIT
         && match json::string(value) {
             Some(key) => key.chars().nth(GROUP_KEY_LIMIT).is_some(),
@@ -428,8 +429,7 @@ fn event_name(
     Ok(cut(name.into_owned(), Warning::EventNameCut, warnings))
 }
 
-/// The first of the three places that is not `null`, as text; `None` if that is
-/// blank.
+/// The first of the three values that is not `null`, as text; `None` if it is blank.
 fn distinct_id(event: &RawEvent<'_>, facts: &Facts) -> Option<String> {
     let inner = || facts.distinct_id.clone().and_then(|range| event.raw.get(range));
     let value = present(event.distinct_id)
@@ -442,9 +442,9 @@ fn distinct_id(event: &RawEvent<'_>, facts: &Facts) -> Option<String> {
     if text.trim().is_empty() { None } else { Some(text) }
 }
 
-/// At most 200 characters of a text.
+/// Truncates a text to 200 characters.
 fn cut(mut text: String, warning: Warning, warnings: &mut Vec<Warning>) -> String {
-    // No text has more characters than bytes.
+    // A text never has more characters than bytes.
     if text.len() > NAME_LIMIT
         && let Some((end, _)) = text.char_indices().nth(NAME_LIMIT)
     {
@@ -454,7 +454,7 @@ fn cut(mut text: String, warning: Warning, warnings: &mut Vec<Warning>) -> Strin
     text
 }
 
-/// Gathers what can be shown of an event, however broken it is.
+/// Collects the data of a dropped event that can be shown, even if the event is invalid.
 pub(super) fn dropped(event: &RawEvent<'_>, reason: DropReason, engage: bool) -> DroppedEvent {
     let mut ignored = Vec::new();
     let facts = Facts::read(event.raw).unwrap_or_default();

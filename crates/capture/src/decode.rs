@@ -1,9 +1,8 @@
 //! From a request to the text of its payload (ING-17, ING-19).
 //!
-//! What belongs here: finding the payload (query, form or body), taking off the
-//! layers of base64 and compression, and the byte limits on the way.
-//! What does not: what the text says, and anything of HTTP beyond the four
-//! strings of [`CaptureRequest`].
+//! What belongs here: finding the payload (query, form or body), removing layers of
+//! base64 and compression, and the limits of bytes. What does not: the content of the
+//! text (`shape`), and HTTP beyond the four strings of [`CaptureRequest`].
 
 use std::borrow::Cow;
 
@@ -17,11 +16,11 @@ use super::error::CaptureError;
 use super::form::{Fields, looks_like_form};
 use super::{lz64, unpack};
 
-/// Bytes of a body, both as sent and unpacked (ING-19).
+/// Maximum bytes of a body, both as sent and decompressed (ING-19).
 pub const BODY_LIMIT: usize = 20_000_000;
 
-/// Which path a request came by (ING-13, ING-14, ING-15). All take all body shapes;
-/// what differs are details, and what is done with the events.
+/// The path of a request (ING-13, ING-14, ING-15). All paths accept all shapes of bodies.
+/// They differ in details, and in what is done with the events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CapturePath {
     /// `/capture`
@@ -38,12 +37,12 @@ pub enum CapturePath {
     Engage,
     /// `/s`: recordings, which are not stored.
     Recordings,
-    /// `/flags` and `/decide`: a question with a project key, and no event.
+    /// `/flags` and `/decide`: a question with a project key, without an event.
     Settings,
 }
 
 impl CapturePath {
-    /// Whether base64 is taken off once more after unpacking (ING-18).
+    /// Whether base64 is removed again after decompression (ING-18).
     #[must_use]
     pub const fn takes_inner_base64(self) -> bool {
         match self {
@@ -57,18 +56,18 @@ impl CapturePath {
         }
     }
 
-    /// Whether an event without a name is a person update (ING-13): the
-    /// value for [`Context::engage`](super::Context::engage).
+    /// Whether an event without a name is a person update (ING-13): the value of
+    /// [`Context::engage`](super::Context::engage).
     #[must_use]
     pub const fn is_engage(self) -> bool {
         matches!(self, Self::Engage)
     }
 }
 
-/// The parts of a request that matter to its payload.
+/// The parts of a request that determine its payload.
 #[derive(Debug, Clone)]
 pub struct CaptureRequest<'a> {
-    /// The path it came by.
+    /// The path of the request.
     pub path: CapturePath,
     /// The query string as sent, without `?`.
     pub query: Option<&'a str>,
@@ -80,7 +79,7 @@ pub struct CaptureRequest<'a> {
     pub body: Bytes,
 }
 
-/// A decoded payload: text, not yet parsed, and what the request said beside it.
+/// A decoded payload: text that is not parsed yet, and the parameters of the request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Payload {
     text: String,
@@ -101,30 +100,29 @@ impl Payload {
         &self.text
     }
 
-    /// When the request was sent by the sender's clock, if query or form say it
-    /// in `_` (ING-38). The body may say it too and then wins:
-    /// [`Batch::sent_at`](super::Batch::sent_at) has the outcome.
+    /// Time of sending by the sender's clock, from `_` in the query or form (ING-38). A
+    /// time in the body takes precedence: use [`Batch::sent_at`](super::Batch::sent_at).
     #[must_use]
     pub const fn sent_at(&self) -> Option<DateTime<Utc>> {
         self.sent_at
     }
 
-    /// Whether the sender asked with `ip=0` not to keep its address (ING-35).
+    /// Whether the sender asked with `ip=0` not to store its address (ING-35).
     #[must_use]
     pub const fn hides_address(&self) -> bool {
         self.hides_address
     }
 }
 
-/// Finds the payload of a request and unpacks it to text.
+/// Finds the payload of a request and decodes it to text.
 ///
-/// The text is only checked to be UTF-8 here, not to be JSON. A base64 layer
-/// that cannot be taken off is left alone, and the parser refuses it.
+/// The text is only checked to be UTF-8, not to be JSON. A base64 layer that cannot be
+/// decoded is kept, and the parser refuses it.
 ///
 /// # Errors
-/// [`CaptureError::InvalidPayload`] when there is no payload or it cannot be
-/// unpacked, [`CaptureError::PayloadTooLarge`] above [`BODY_LIMIT`] before or
-/// after unpacking. Unpacking stops at the limit.
+/// [`CaptureError::InvalidPayload`] if there is no payload or it cannot be decoded,
+/// [`CaptureError::PayloadTooLarge`] above [`BODY_LIMIT`] before or after decompression.
+/// Decompression stops at the limit.
 pub fn decode(request: CaptureRequest<'_>) -> Result<Payload, CaptureError> {
     if request.body.len() > BODY_LIMIT {
         return Err(CaptureError::PayloadTooLarge { limit: BODY_LIMIT });
@@ -141,14 +139,14 @@ pub fn decode(request: CaptureRequest<'_>) -> Result<Payload, CaptureError> {
         }
         None => Vec::from(request.body),
     };
-    // An lz-string text is base64 itself.
+    // An lz-string text is itself base64.
     let source = if outer_hint == Some(Hint::Lz64) || looks_like_form(&source) {
         source
     } else {
         without_base64(source, Alignment::Required)
     };
 
-    // Rule 3 goes before the content type: gzip is known by its first bytes.
+    // Rule 3 comes before the content type: gzip is recognized by its first bytes.
     let is_form = from_query.is_none() && is_form_type(request.content_type) && !is_gzip(&source);
     let form = if is_form { read_form(&source)? } else { Fields::default() };
     let hint = Hint::of(query.compression.as_deref())
@@ -177,7 +175,7 @@ pub fn decode(request: CaptureRequest<'_>) -> Result<Payload, CaptureError> {
     Ok(Payload { text, sent_at, hides_address })
 }
 
-/// How a payload is said to be packed.
+/// The compression that a request names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Hint {
     Gzip,
@@ -186,7 +184,7 @@ enum Hint {
 }
 
 impl Hint {
-    /// Unknown words are no hint.
+    /// Unknown words are ignored.
     fn of(word: Option<&[u8]>) -> Option<Self> {
         let word = word?.trim_ascii();
         let is = |name: &str| word.eq_ignore_ascii_case(name.as_bytes());
@@ -241,14 +239,14 @@ fn unpacked(bytes: Vec<u8>, hint: Option<Hint>) -> Result<Vec<u8>, CaptureError>
     Ok(bytes)
 }
 
-/// Whether the length of a base64 text has to be a multiple of four.
+/// Whether the length of a base64 text must be a multiple of four.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Alignment {
     Required,
     Any,
 }
 
-/// Takes a base64 layer off if there seems to be one.
+/// Decodes base64 if the bytes appear to be base64.
 fn without_base64(bytes: Vec<u8>, alignment: Alignment) -> Vec<u8> {
     let text = bytes.trim_ascii();
     if !looks_like_base64(text) || alignment == Alignment::Required && !text.len().is_multiple_of(4)
@@ -260,14 +258,14 @@ fn without_base64(bytes: Vec<u8>, alignment: Alignment) -> Vec<u8> {
     engine.decode(text).unwrap_or(bytes)
 }
 
-/// Padding is often lost in URLs, so it may be missing.
+/// Padding is often lost in URLs, so it is optional.
 const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
     .with_decode_padding_mode(DecodePaddingMode::Indifferent)
     .with_decode_allow_trailing_bits(true);
 const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIENT);
 const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIENT);
 
-/// Whether the first 128 bytes could be base64, which JSON never could.
+/// Whether the first 128 bytes can be base64. JSON never can.
 fn looks_like_base64(text: &[u8]) -> bool {
     !text.is_empty() && text.iter().take(128).all(|byte| is_base64(*byte))
 }
@@ -276,7 +274,7 @@ fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_')
 }
 
-/// Gives base64 its `+` back where URL decoding made them blanks.
+/// Restores `+` in base64 where URL decoding replaced it by a blank.
 fn restore_plus(text: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
     let starts_right = text.iter().take(128).all(|byte| is_base64(*byte) || *byte == b' ');
     if !starts_right || !text.contains(&b' ') {
@@ -302,15 +300,14 @@ fn into_text(bytes: Vec<u8>, content_encoding: Option<&str>) -> Result<String, C
             "The payload is not UTF-8 text; its content encoding is not supported, send gzip or none."
         })
     })?;
-    // Some tools start a file with a byte order mark, which JSON does not allow.
+    // Some tools begin a file with a byte order mark, which JSON does not allow.
     if text.starts_with('\u{feff}') {
         text.drain(..'\u{feff}'.len_utf8());
     }
     Ok(text)
 }
 
-/// Milliseconds since 1970. Values of 2020 and before are cache busters of other
-/// kinds or broken clocks.
+/// Milliseconds since 1970. Values up to 2020 are other cache busters or wrong clocks.
 fn read_sent_at(digits: &[u8]) -> Option<DateTime<Utc>> {
     let milliseconds = std::str::from_utf8(digits).ok()?.trim().parse().ok()?;
     DateTime::from_timestamp_millis(milliseconds).filter(|time| time.year() > 2020)

@@ -1,35 +1,34 @@
-//! The chain of elements that was clicked: a field of its own, taken off the
-//! properties (ING-34).
+//! The chain of clicked elements: a separate field, removed from the properties (ING-34).
 //!
-//! What belongs here: the text form, which newer libraries send themselves, and
-//! making it of the list that older ones send:
+//! What belongs here: the text form, which newer libraries send, and converting the list
+//! of older libraries to it:
 //!
 //! ```text
 //! button.btn.primary:attr__id="go"attr_id="go"nth-child="2"nth-of-type="1"text="Buy";form:nth-child=…
 //! ```
 //!
-//! Tag, classes in order, then names and values in order; innermost element
-//! first. What does not: what a page is made of, and searching in it.
+//! Tag, classes in order, then names and values in order; innermost element first. What
+//! does not: the meaning of elements, and searching chains.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::json::{self, Cursor, Fault, Limits};
 
-/// The property that holds the chain as a text.
+/// The property with the chain as a text.
 pub(super) const CHAIN: &str = "$elements_chain";
-/// The property that holds it as a list of elements.
+/// The property with the chain as a list of elements.
 pub(super) const LIST: &str = "$elements";
 
-/// Elements of a list, at most: a page is not nested deeper. The text of an
-/// empty element is ten times the element, so a list of such must end somewhere.
+/// Maximum elements of a list: pages are not nested deeper. The text of an empty element
+/// is ten times as long as the element, so the list must be bounded.
 const LONGEST: usize = 1_000;
-/// Characters of the text of an element.
+/// Maximum characters of the text of an element.
 const TEXT_LIMIT: usize = 400;
-/// Characters of the target of a link.
+/// Maximum characters of the target of a link.
 const HREF_LIMIT: usize = 2_048;
 
-/// In which forms an event brings its chain.
+/// The forms in which an event contains its chain.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Given {
     /// As a text.
@@ -38,8 +37,8 @@ pub(super) struct Given {
     pub(super) list: bool,
 }
 
-/// The properties without the chain, and the chain. Some libraries send both
-/// forms; then the text counts. What cannot be a chain stays where it is.
+/// The properties without the chain, and the chain. If there are both forms, the text
+/// counts. A value that cannot be a chain stays in the properties.
 pub(super) fn take(properties: Cow<'_, str>, given: Given) -> (Cow<'_, str>, String) {
     let (properties, listed) = take_one(properties, given.list, LIST, |list| chain_of(list).ok());
     let text = |text: &str| json::string(text).map(Cow::into_owned);
@@ -65,7 +64,7 @@ fn take_one<'a>(
     }
 }
 
-/// The chain of a JSON list of elements.
+/// Converts a JSON list of elements to a chain.
 fn chain_of(list: &str) -> Result<String, Fault> {
     let mut chain = String::new();
     let mut count = 0;
@@ -95,7 +94,7 @@ struct Element {
 impl Element {
     fn read(cursor: &mut Cursor<'_>) -> Result<Self, Fault> {
         let mut element = Self::default();
-        // Places that a library did not count are 0 in this form.
+        // Positions that a library did not send are 0 in this form.
         element.set("nth-child", "0");
         element.set("nth-of-type", "0");
         cursor.object(|key, cursor| {
@@ -141,13 +140,13 @@ impl Element {
     }
 }
 
-/// A value as text: absent if `null` or empty; what is no text, as JSON.
+/// A value as text: `None` if `null` or empty. Other types are converted to JSON.
 fn text_of(value: &str) -> Option<Cow<'_, str>> {
     let text = json::string(value).unwrap_or(Cow::Borrowed(value));
     if text.is_empty() || value == "null" { None } else { Some(text) }
 }
 
-/// Class names, from a text with blanks between them or from a list.
+/// Class names, from a text with blanks or from a list.
 fn classes(value: &str, text: &str) -> Result<Vec<String>, Fault> {
     let mut names = Vec::new();
     if value.starts_with('[') {
@@ -161,7 +160,7 @@ fn classes(value: &str, text: &str) -> Result<Vec<String>, Fault> {
     Ok(names)
 }
 
-/// At most `limit` characters.
+/// The first `limit` characters.
 fn start(text: &str, limit: usize) -> &str {
     match text.char_indices().nth(limit) {
         Some((end, _)) => text.get(..end).unwrap_or(text),
@@ -169,7 +168,7 @@ fn start(text: &str, limit: usize) -> &str {
     }
 }
 
-/// Quotes get a backslash unless they have one.
+/// Appends text with a backslash before each quote that has none.
 fn push_escaped(chain: &mut String, text: &str) {
     let mut before = ' ';
     for c in text.chars() {
@@ -202,7 +201,7 @@ mod tests {
                     r#"attr_id="go"nth-child="1"nth-of-type="1";body:nth-child="0"nth-of-type="0""#
                 ),
             ),
-            // quotes, also in names; escapes of JSON are undone first
+            // quotes, also in names; JSON escapes are decoded first
             (
                 r#"[{"tag_name":"p","$el_text":"say \"hi\" \\\" é","attr__class":["b\"b","a"],"attr__a\"b":"c"}]"#,
                 concat!(
@@ -210,7 +209,7 @@ mod tests {
                     r#"nth-of-type="0"text="say \"hi\" \" é""#
                 ),
             ),
-            // what is not known, not there or empty
+            // unknown, missing or empty values
             (
                 r#"[{"tag_name":"p","$el_text":null,"attr__id":"","other":1,"attr__href":null}]"#,
                 r#"p:nth-child="0"nth-of-type="0""#,

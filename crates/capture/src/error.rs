@@ -1,31 +1,30 @@
-//! Why a whole request is refused, in the words of the answer (ING-25).
+//! Why a whole request is refused, with the texts of the answer (ING-25).
 //!
-//! What belongs here: code, type and sentence of each refusal.
-//! What does not: HTTP status codes, which only the server names.
+//! What belongs here: code, type and message of each refusal. What does not: HTTP status
+//! codes (the server).
 
 use std::borrow::Cow;
 
-/// A refusal of the whole request. Faults of single events are no errors: they
-/// become a [`Decision::Drop`](super::Decision::Drop).
+/// Refuses the whole request. Faults of single events are not errors: they become a
+/// [`Decision::Drop`](super::Decision::Drop).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CaptureError {
-    /// The body cannot be found, unpacked, read as JSON or understood.
+    /// The body is missing, cannot be decoded, is not JSON, or has an unknown shape.
     #[error("invalid payload: {detail}")]
     InvalidPayload {
-        /// A sentence for the sender.
+        /// Message for the sender.
         detail: String,
     },
-    /// The body is too big as sent, or grows too big when unpacked.
+    /// The body is too large, as sent or decompressed.
     #[error("payload of more than {limit} bytes")]
     PayloadTooLarge {
-        /// Bytes that would have been accepted.
+        /// The limit in bytes.
         limit: usize,
     },
-    /// No project key anywhere.
+    /// The request contains no project key.
     #[error("no project API key")]
     MissingApiKey,
-    /// A key that no project can have: empty, too long, not ASCII, with a NUL,
-    /// or a personal key.
+    /// An invalid key: empty, too long, not ASCII, with a NUL, or a personal API key.
     #[error("malformed project API key")]
     InvalidApiKey,
     /// Events of two projects in one request.
@@ -39,7 +38,7 @@ impl CaptureError {
         Self::InvalidPayload { detail: detail.into() }
     }
 
-    /// The machine code of the answer.
+    /// The code of the answer.
     #[must_use]
     pub const fn code(&self) -> &'static str {
         match self {
@@ -61,8 +60,8 @@ impl CaptureError {
         }
     }
 
-    /// A sentence for the sender. A malformed key reads like an unknown one, so
-    /// that the answer does not teach the form of keys.
+    /// Message for the sender. It is the same for a malformed and an unknown key, so that
+    /// it does not reveal the form of keys.
     #[must_use]
     pub fn detail(&self) -> Cow<'_, str> {
         match self {

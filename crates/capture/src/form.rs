@@ -1,26 +1,26 @@
-//! The few fields that capture reads from a query string or a form body.
+//! The fields that capture reads from a query string or a form body.
 //!
-//! What belongs here: finding them and undoing the percent encoding.
-//! What does not: what they mean.
+//! What belongs here: finding the fields and percent-decoding them. What does not: their
+//! meaning (`decode`).
 
 use std::borrow::Cow;
 
-/// The fields, decoded; of a field given twice, the last. Values are bytes,
-/// because a payload may be binary.
+/// The decoded fields; if a field is given twice, the last one. Values are bytes, because
+/// a payload may be binary.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Fields<'a> {
     /// `data`: the payload.
     pub(super) data: Option<Cow<'a, [u8]>>,
-    /// `compression`: how the payload is packed.
+    /// `compression`: the compression of the payload.
     pub(super) compression: Option<Cow<'a, [u8]>>,
-    /// `_`: when the request was sent, in milliseconds.
+    /// `_`: time of sending, in milliseconds.
     pub(super) sent_at: Option<Cow<'a, [u8]>>,
-    /// `ip`: `0` asks not to keep the address.
+    /// `ip`: `0` asks not to store the address.
     pub(super) ip: Option<Cow<'a, [u8]>>,
 }
 
 impl<'a> Fields<'a> {
-    /// Reads `name=value&…`; other names are passed over.
+    /// Parses `name=value&…`; other names are ignored.
     pub(super) fn read(text: &'a [u8]) -> Self {
         let mut fields = Self::default();
         for pair in text.split(|byte| *byte == b'&') {
@@ -48,8 +48,8 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Whether text starts like a form with one of the fields. Looks at the first
-/// 128 bytes only.
+/// Whether text begins like a form with one of the fields. Checks only the first 128
+/// bytes.
 pub(super) fn looks_like_form(text: &[u8]) -> bool {
     let start = text.get(..128).unwrap_or(text);
     start.split(|byte| *byte == b'&').any(|pair| {
@@ -57,8 +57,8 @@ pub(super) fn looks_like_form(text: &[u8]) -> bool {
     })
 }
 
-/// `+` is a blank, `%XX` a byte; a `%` that starts no such byte stands for
-/// itself, as browsers have it.
+/// `+` is a blank, `%XX` a byte. A `%` without two hexadecimal digits is kept, as
+/// browsers do.
 fn percent_decode(text: &[u8]) -> Cow<'_, [u8]> {
     if !text.iter().any(|byte| matches!(byte, b'%' | b'+')) {
         return Cow::Borrowed(text);

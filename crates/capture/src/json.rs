@@ -1,13 +1,11 @@
-//! JSON as text: what the capture path needs to know about an event without
-//! building a tree of it.
+//! JSON as text: reading events without building a tree.
 //!
-//! What belongs here: one scanner that walks raw JSON text once and reports its
-//! members, depth, number of keys and damaged escapes; and the few rewrites that
-//! keep every number and every other byte as it was sent.
-//! What does not: anything that knows what an event is.
+//! What belongs here: a scanner that walks raw JSON text once and reports its members,
+//! depth, number of keys and invalid escapes; and rewrites that keep every number and
+//! every other byte as sent. What does not: the meaning of events (`decide`).
 //!
-//! Every function expects text that a JSON parser has accepted. On other text
-//! the outcome is unspecified, but there is no panic and no endless loop.
+//! Every function requires text that a JSON parser has accepted. For other text the
+//! result is unspecified, but there is no panic and no endless loop.
 
 mod escape;
 
@@ -20,52 +18,52 @@ use escape::Escape;
 pub use escape::{repair, string, unescape};
 pub use weir_model::json::{is_empty_list, push_string};
 
-/// Why a walk stopped early.
+/// Why a walk stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// More nested objects and lists than allowed.
     TooDeep,
-    /// More members, over all levels, than allowed.
+    /// More members, summed over all levels, than allowed.
     TooManyKeys,
-    /// Not JSON, or not the kind of value that was asked for.
+    /// Not JSON, or not the expected type of value.
     Malformed,
 }
 
-/// How much a walk accepts (ING-37).
+/// The limits of a walk (ING-37).
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Nested objects and lists; the outermost one counts as 1.
     depth: usize,
-    /// Members over all levels.
+    /// Members, summed over all levels.
     keys: usize,
 }
 
 impl Limits {
-    /// What one event may hold.
+    /// The limits of one event.
     pub const EVENT: Self = Self { depth: 64, keys: 10_000 };
-    /// What the properties of an event may hold that has its name, its person and its
-    /// time beside them, and nothing else.
+    /// The limits of the properties of an event that otherwise has only its name,
+    /// distinct id and time.
     pub(super) const PROPERTIES: Self = Self { depth: 63, keys: 9_996 };
-    /// For look-ups in text whose limits are judged elsewhere.
+    /// No limits, for searching text whose limits are checked elsewhere.
     pub const NONE: Self = Self { depth: usize::MAX, keys: usize::MAX };
 }
 
-/// The name of a member, decoded only when asked.
+/// The name of a member, decoded only on request.
 #[derive(Debug, Clone, Copy)]
 pub struct Key<'a> {
-    /// Between the quotes, as sent.
+    /// The text between the quotes, as sent.
     raw: &'a str,
     escaped: bool,
 }
 
 impl<'a> Key<'a> {
-    /// The name itself.
+    /// The decoded name.
     pub fn text(self) -> Cow<'a, str> {
         if self.escaped { unescape(self.raw) } else { Cow::Borrowed(self.raw) }
     }
 }
 
-/// A position in JSON text, moving forward only.
+/// A position in JSON text that only moves forward.
 #[derive(Debug)]
 pub struct Cursor<'a> {
     text: &'a str,
@@ -84,19 +82,18 @@ impl<'a> Cursor<'a> {
         cursor
     }
 
-    /// Whether an escape passed so far stands for NUL or for half of a
-    /// surrogate pair, which no stored text can hold.
+    /// Whether an escape so far was NUL or a single surrogate, which cannot be stored.
     pub fn needs_repair(&self) -> bool {
         self.needs_repair
     }
 
-    /// Whether the value ahead is an object.
+    /// Whether the next value is an object.
     pub fn at_object(&self) -> bool {
         self.peek() == Some(b'{')
     }
 
-    /// Walks the object ahead. `member` is called at every value and has to
-    /// take it with one of the methods of this type.
+    /// Walks the next value, an object. `member` is called at every value and must read
+    /// it with a method of this type.
     pub fn object(
         &mut self,
         mut member: impl FnMut(Key<'a>, &mut Self) -> Result<(), Fault>,
@@ -126,8 +123,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Walks the list ahead. `element` is called at every value and has to take
-    /// it with one of the methods of this type.
+    /// Walks the next value, a list. `element` is called at every value and must read it
+    /// with a method of this type.
     pub fn list(
         &mut self,
         mut element: impl FnMut(&mut Self) -> Result<(), Fault>,
@@ -139,14 +136,14 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// Goes into the list ahead. Then [`Cursor::at_element`] and a method that
-    /// takes a value alternate.
+    /// Enters the next value, a list. After that, call [`Cursor::at_element`] and a
+    /// method that reads a value in turn.
     pub fn enter_list(&mut self) -> Result<(), Fault> {
         self.expect(b'[')?;
         self.descend()
     }
 
-    /// Goes to the next value of a list; `false` at its end.
+    /// Moves to the next value of a list; returns `false` at its end.
     pub fn at_element(&mut self) -> Result<bool, Fault> {
         loop {
             self.skip_blanks();
@@ -162,15 +159,15 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Takes the value ahead and gives its text.
+    /// Reads the next value and returns its text.
     pub fn value(&mut self) -> Result<&'a str, Fault> {
         let range = self.range()?;
         self.slice(range)
     }
 
-    /// Takes the value ahead and tells where in the text it stands.
+    /// Reads the next value and returns its range in the text.
     ///
-    /// No recursion: depth costs a counter, not stack.
+    /// There is no recursion: depth costs a counter, not stack.
     pub fn range(&mut self) -> Result<Range<usize>, Fault> {
         let from = self.at;
         match self.peek() {
@@ -250,8 +247,7 @@ impl<'a> Cursor<'a> {
         if self.keys > self.limits.keys { Err(Fault::TooManyKeys) } else { Ok(()) }
     }
 
-    /// From an opening quote to behind the closing one; tells whether there was
-    /// an escape.
+    /// Reads a string with its quotes; returns whether it contains an escape.
     fn string(&mut self) -> Result<bool, Fault> {
         self.at += 1;
         let mut escaped = false;
@@ -272,7 +268,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// The object with one more member at its end.
+/// Appends a member to an object.
 pub fn with_member(object: &str, key: &str, value: &str) -> String {
     let body = object.trim_end().strip_suffix('}').unwrap_or(object);
     let mut out = String::with_capacity(object.len() + key.len() + value.len() + 6);
@@ -287,7 +283,7 @@ pub fn with_member(object: &str, key: &str, value: &str) -> String {
     out
 }
 
-/// The object without the members of this name, and the text of the last of them.
+/// Removes the members of this name; returns the object and the text of the last of them.
 pub fn take_member<'a>(object: &'a str, name: &str) -> Result<(String, &'a str), Fault> {
     let mut out = String::with_capacity(object.len());
     let mut taken = "null";
@@ -304,7 +300,7 @@ pub fn take_member<'a>(object: &'a str, name: &str) -> Result<(String, &'a str),
     Ok((out, taken))
 }
 
-/// The object without the members of these names.
+/// Removes the members of these names.
 pub fn without_members(object: &str, names: &[&str]) -> Result<String, Fault> {
     let mut out = String::with_capacity(object.len());
     Cursor::new(object, Limits::NONE).object(|key, cursor| {
@@ -318,7 +314,7 @@ pub fn without_members(object: &str, names: &[&str]) -> Result<String, Fault> {
     Ok(out)
 }
 
-/// Adds a member to an object whose end is open.
+/// Adds a member to an unfinished object.
 fn push_member(out: &mut String, key: Key<'_>, value: &str) {
     out.push(if out.is_empty() { '{' } else { ',' });
     out.push('"');
@@ -327,11 +323,11 @@ fn push_member(out: &mut String, key: Key<'_>, value: &str) {
     out.push_str(value);
 }
 
-/// One text for all spellings of a value: no blanks, names in order, the last of
-/// equal names, escapes only where needed. Numbers keep their digits.
+/// The same text for all forms of a value: no whitespace, names sorted, the last of equal
+/// names, escapes only where needed. Numbers keep their digits.
 ///
 /// # Errors
-/// The limits of an event apply.
+/// If the limits of an event are exceeded.
 pub fn canonical(json: &str) -> Result<String, Fault> {
     let mut out = String::with_capacity(json.len());
     push_canonical(&mut out, &mut Cursor::new(json, Limits::EVENT))?;
@@ -353,7 +349,7 @@ fn push_canonical(out: &mut String, cursor: &mut Cursor<'_>) -> Result<(), Fault
                 members.push((name, from..out.len()));
                 Ok(())
             })?;
-            // Stable, so that the last of equal names stays last.
+            // A stable sort, so that the last of equal names stays last.
             members.sort_by(|(left, _), (right, _)| left.cmp(right));
             let mut sorted = String::with_capacity(out.len() - start + 2);
             for (index, (name, range)) in members.iter().enumerate() {

@@ -1,17 +1,16 @@
-//! The pure front half of capture: from the bytes of a request to one decision
-//! per event.
+//! Capture without I/O: from the bytes of a request to one decision per event.
 //!
 //! ```text
 //! CaptureRequest -decode-> Payload -shape-> Batch { token, events } -decide-> Decision
 //! ```
 //!
-//! What belongs here: everything that follows from the request, the time of
-//! receipt and the project alone. Nothing here waits, reads a clock or keeps
-//! state; randomness enters only where an event without identity needs one.
-//! What does not: HTTP, looking up the key, the log, persons and groups.
+//! What belongs here: everything that depends only on the request, the time of receipt
+//! and the project. This code does not wait, read a clock or keep state; it uses
+//! randomness only for an event without an identity. What does not: HTTP and finding the
+//! project of a key (the server), the log, persons and groups (`weir-ingest`).
 //!
-//! Errors ([`CaptureError`]) refuse a whole request. A fault of one event never
-//! does: it ends as a [`Decision::Drop`] or as a warning on an accepted event (ING-9).
+//! Errors ([`CaptureError`]) refuse a whole request. A fault of one event never does: it
+//! results in a [`Decision::Drop`] or in a warning on an accepted event (ING-9).
 
 mod decide;
 mod decode;

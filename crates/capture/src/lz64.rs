@@ -1,32 +1,32 @@
-//! Unpacking lz-string texts, the compression of very old browser libraries.
+//! Decompressing lz-string texts, which very old browser libraries send.
 //!
-//! Own code because of the cap: a few kilobytes of lz-string can stand for
-//! gigabytes, and the `lz-str` crate limits neither its result nor its
-//! dictionary, which keeps a copy of every phrase. Here a phrase is a place in
-//! the result, and both are bounded.
+//! Implemented here because of the limit: a few kilobytes of lz-string can decompress to
+//! gigabytes, and the `lz-str` crate limits neither its result nor its dictionary, which
+//! stores a copy of every phrase. Here a phrase is a range of the result, and both are
+//! bounded.
 
-/// Phrases that are remembered: 32 MiB at 8 bytes each. A text that packing
-/// makes smaller stays far below this number within the body limit.
+/// Maximum phrases: 32 MiB at 8 bytes each. A text that compression makes smaller has far
+/// fewer phrases within the body limit.
 const PHRASE_LIMIT: usize = 4 * 1024 * 1024;
 
-/// Codes that are commands: a new character of 8 or of 16 bits follows, or the
-/// text ends. All others are phrases.
+/// Command codes: a new character of 8 or of 16 bits follows, or the text ends. All other
+/// codes are phrases.
 const NEW_BYTE: usize = 0;
 const NEW_UNIT: usize = 1;
 const END: usize = 2;
 const FIRST_PHRASE: usize = 3;
 
-/// Why a text could not be unpacked.
+/// Why a text could not be decompressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
     /// Not base64 of an lz-string text.
     Malformed,
-    /// The result would be over the limit.
+    /// The result would exceed the limit.
     TooLarge,
 }
 
-/// Unpacks base64 of lz-string into a text of at most `limit` bytes. Halves of
-/// surrogate pairs, which JavaScript allows in texts, become U+FFFD.
+/// Decompresses base64 of lz-string to a text of at most `limit` bytes. Single
+/// surrogates, which JavaScript allows in texts, become U+FFFD.
 pub(super) fn unpack(packed: &[u8], limit: usize) -> Result<String, Fault> {
     let units = unpack_units(&mut Bits::new(packed.trim_ascii()), limit)?;
     let mut text = String::with_capacity(units.len());
@@ -39,15 +39,15 @@ pub(super) fn unpack(packed: &[u8], limit: usize) -> Result<String, Fault> {
     Ok(text)
 }
 
-/// Where a phrase stands in the result.
+/// The range of a phrase in the result.
 #[derive(Clone, Copy)]
 struct Phrase {
     from: u32,
     length: u32,
 }
 
-/// The UTF-16 units of the result. A unit takes at least one byte of UTF-8, so
-/// the limit in bytes is a limit in units as well.
+/// The UTF-16 units of the result. A unit takes at least one byte of UTF-8, so the limit
+/// of bytes is also a limit of units.
 fn unpack_units(bits: &mut Bits<'_>, limit: usize) -> Result<Vec<u16>, Fault> {
     let mut units: Vec<u16> = Vec::new();
     let mut phrases: Vec<Phrase> = Vec::new();
@@ -76,8 +76,8 @@ fn unpack_units(bits: &mut Bits<'_>, limit: usize) -> Result<Vec<u16>, Fault> {
                 let index = code - FIRST_PHRASE;
                 let source = match phrases.get(index) {
                     Some(known) => *known,
-                    // The phrase that this very step adds: the previous one and
-                    // its own first character.
+                    // The phrase that this step adds: the previous one and its first
+                    // character.
                     None if index == phrases.len() => {
                         Phrase { length: previous.length + 1, ..previous }
                     }
@@ -93,7 +93,7 @@ fn unpack_units(bits: &mut Bits<'_>, limit: usize) -> Result<Vec<u16>, Fault> {
                 Phrase { from, length: source.length }
             }
         };
-        // Previous phrase and next character stand side by side in the result.
+        // The previous phrase and the next character are adjacent in the result.
         phrases.push(Phrase { length: previous.length + 1, ..previous });
         width.phrase_added();
         previous = phrase;
@@ -103,7 +103,7 @@ fn unpack_units(bits: &mut Bits<'_>, limit: usize) -> Result<Vec<u16>, Fault> {
     }
 }
 
-/// How many bits a code has: one more whenever the phrases double.
+/// The number of bits of a code: one more each time the number of phrases doubles.
 struct Width {
     bits: u32,
     left: usize,
@@ -201,8 +201,8 @@ mod tests {
 
     #[test]
     fn a_bomb_costs_no_more_than_the_limit() {
-        // Every code names the phrase being formed, each one longer than the
-        // last: the result grows with the square of what is sent.
+        // Every code refers to the phrase that is being added, each one longer than the
+        // last: the result grows with the square of the input.
         let packed = lz_str::compress_to_base64(&"a".repeat(1 << 16));
         assert!(packed.len() < 1 << 10, "{}", packed.len());
         assert_eq!(unpack(packed.as_bytes(), 1 << 15), Err(Fault::TooLarge));

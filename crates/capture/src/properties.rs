@@ -1,8 +1,8 @@
-//! Bringing `$set`, `$set_once` and `$unset` from beside the properties into
-//! them (ING-33), as text: everything else stays byte for byte as sent.
+//! Merges `$set`, `$set_once` and `$unset` of the top level into the properties (ING-33),
+//! as text: all other bytes stay as sent.
 //!
-//! What belongs here: the union of the two places, and of objects in general.
-//! What does not: what the three mean for a person.
+//! What belongs here: merging the two, and merging objects in general. What does not: the
+//! meaning of these properties for a person (`weir-ingest`).
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -13,8 +13,8 @@ use weir_model::outcomes::Warning;
 use super::json::{self, Cursor, Fault, Limits};
 use super::shape::{RawEvent, present};
 
-/// The properties with the three fields of the top level merged in. Mostly there
-/// is nothing to merge, and then nothing is copied.
+/// The properties with the three fields of the top level merged in. Usually there is
+/// nothing to merge, and then nothing is copied.
 pub(super) fn lift<'a>(
     event: &RawEvent<'_>,
     properties: &'a str,
@@ -48,13 +48,12 @@ pub(super) fn lift<'a>(
     merged
 }
 
-/// An object with the members of another put over its own; `None` when it is no
-/// object.
+/// Overwrites members of an object with those of another; `None` if it is not an object.
 pub(super) fn overlay(object: &str, over: &str) -> Option<String> {
     unite_objects(object, over).ok()
 }
 
-/// Where the value of the last member with this name stands.
+/// The range of the value of the last member with this name.
 fn find(object: &str, name: &str) -> Option<Range<usize>> {
     let mut place = None;
     let walked = Cursor::new(object, Limits::NONE).object(|key, cursor| {
@@ -67,12 +66,12 @@ fn find(object: &str, name: &str) -> Option<Range<usize>> {
     walked.ok().and(place)
 }
 
-/// How two values of a field become one.
+/// How two values of a field are merged.
 #[derive(Clone, Copy)]
 enum Union {
-    /// Objects: the members of both; of equal names the one of the top level.
+    /// Objects: the members of both; the top level takes precedence.
     Objects,
-    /// Names, as a list or as the names of an object: a list of both.
+    /// Names, as a list or as an object: a list of both.
     Names,
 }
 

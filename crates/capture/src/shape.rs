@@ -1,9 +1,8 @@
-//! From the text of a payload to its key and its events (ING-21, ING-22).
+//! From the text of a payload to its project key and its events (ING-21, ING-22).
 //!
-//! What belongs here: telling the three shapes apart, cutting the text into
-//! events without copying, finding and judging the project key.
-//! What does not: whether an event is any good, and whether a project has the
-//! key.
+//! What belongs here: recognizing the three shapes, splitting the text into events
+//! without copying, finding and validating the project key. What does not: deciding on
+//! events (`decide`), and whether a project has the key (the server).
 
 use std::borrow::Cow;
 use std::fmt;
@@ -17,30 +16,29 @@ use super::error::CaptureError;
 use super::json::{self, Cursor, Limits};
 use super::time;
 
-/// Characters of a project key, at most (ING-22).
+/// Maximum characters of a project key (ING-22).
 const TOKEN_LIMIT: usize = 64;
 
-/// Blanks that JSON allows around values.
+/// Whitespace that JSON allows around values.
 const BLANKS: [char; 4] = [' ', '\n', '\r', '\t'];
 
-/// A request body taken apart. Borrows from the [`Payload`].
+/// A parsed request body. Borrows from the [`Payload`].
 #[derive(Debug, Clone)]
 pub struct Batch<'a> {
-    /// The project key: well formed, blanks cut off, not yet looked up.
+    /// The project key: well-formed and trimmed. Whether it exists is not checked.
     pub token: Cow<'a, str>,
-    /// Whether the sender marked the batch as an import of old events. Only the
-    /// batch object has a place for it.
+    /// Whether the sender marked the batch as an import of old events. Only a batch
+    /// object can have this mark.
     pub historical_migration: bool,
-    /// When the sender sent the request by its own clock: `sent_at` of the body,
-    /// else `_` of query or form. `None` when absent or unreadable (ING-38).
+    /// Time of sending by the sender's clock: `sent_at` of the body, otherwise `_` of the
+    /// query or form. `None` if missing or unreadable (ING-38).
     pub sent_at: Option<DateTime<Utc>>,
     /// The events in the order of the request; at least one.
     pub events: Events<'a>,
 }
 
-/// The events of a request, still as one text. They are taken apart one by one
-/// while iterating: there is no limit on their number, and millions of `{}` must
-/// not become gigabytes.
+/// The events of a request, as one text. They are parsed one by one while iterating:
+/// their number is not limited, and millions of `{}` must not take gigabytes.
 #[derive(Debug, Clone, Copy)]
 pub struct Events<'a> {
     /// A JSON list of objects, or one object.
@@ -49,15 +47,15 @@ pub struct Events<'a> {
 }
 
 impl<'a> Events<'a> {
-    /// How many there are; never 0.
+    /// Number of events; never 0.
     #[expect(clippy::len_without_is_empty, reason = "never empty")]
     #[must_use]
     pub const fn len(&self) -> usize {
         self.count
     }
 
-    /// Takes them one by one, in the order of the request. Every call starts
-    /// over.
+    /// Iterates over the events in the order of the request. Every call starts at the
+    /// first one.
     #[must_use]
     pub fn iter(&self) -> EventIter<'a> {
         let mut cursor = Cursor::new(self.text, Limits::NONE);
@@ -75,7 +73,7 @@ impl<'a> IntoIterator for &Events<'a> {
     }
 }
 
-/// The events of a request, one by one; from [`Events::iter`].
+/// An iterator over the events of a request, from [`Events::iter`].
 #[derive(Debug)]
 pub struct EventIter<'a> {
     cursor: Cursor<'a>,
@@ -92,26 +90,26 @@ impl<'a> Iterator for EventIter<'a> {
             return None;
         }
         let raw = self.cursor.value().ok()?;
-        // Cannot fail, as the text has been parsed before. If it did, an event
-        // without fields would be dropped in plain sight.
+        // Cannot fail, because the text was parsed before. If it did, an event without
+        // fields would be dropped with a visible reason.
         Some(RawEvent::parse(raw).unwrap_or(RawEvent::without_fields(raw)))
     }
 }
 
-/// One event as sent: its text, and its known fields as JSON text. Of a field
-/// given twice, the last. `null` is still there as `null`.
+/// One event as sent: its text, and its known fields as JSON text. If a field is given
+/// twice, the last one counts. `null` is kept as `null`.
 ///
-/// Made by [`shape`] or [`RawEvent::parse`] only, so that the fields always
-/// belong to the text.
+/// Only [`shape`] and [`RawEvent::parse`] create it, so that the fields always belong to
+/// the text.
 #[derive(Debug, Clone, Copy)]
 pub struct RawEvent<'a> {
-    /// The whole object, without blanks around it.
+    /// The whole object, without whitespace around it.
     pub raw: &'a str,
     /// `event`: the name.
     pub event: Option<&'a RawValue>,
     /// `distinct_id`
     pub distinct_id: Option<&'a RawValue>,
-    /// `$distinct_id`, an older spelling.
+    /// `$distinct_id`, an older name.
     pub dollar_distinct_id: Option<&'a RawValue>,
     /// `uuid`
     pub uuid: Option<&'a RawValue>,
@@ -121,16 +119,16 @@ pub struct RawEvent<'a> {
     pub timestamp: Option<&'a RawValue>,
     /// `offset`: milliseconds before the time of sending.
     pub offset: Option<&'a RawValue>,
-    /// `$set` beside the properties.
+    /// `$set` of the top level.
     pub set: Option<&'a RawValue>,
-    /// `$set_once` beside the properties.
+    /// `$set_once` of the top level.
     pub set_once: Option<&'a RawValue>,
-    /// `$unset` beside the properties.
+    /// `$unset` of the top level.
     pub unset: Option<&'a RawValue>,
     key: Keys<'a>,
 }
 
-/// The spellings of the project key at one level, first one first.
+/// The names of the project key at one level, in order of precedence.
 #[derive(Debug, Clone, Copy, Default)]
 struct Keys<'a> {
     api_key: Option<&'a RawValue>,
@@ -139,10 +137,10 @@ struct Keys<'a> {
 }
 
 impl<'a> RawEvent<'a> {
-    /// Reads one event from its JSON text.
+    /// Parses one event from its JSON text.
     ///
     /// # Errors
-    /// [`CaptureError::InvalidPayload`] when the text is not a JSON object.
+    /// [`CaptureError::InvalidPayload`] if the text is not a JSON object.
     pub fn parse(raw: &'a str) -> Result<Self, CaptureError> {
         let raw = raw.trim_matches(BLANKS);
         let mut parser = serde_json::Deserializer::from_str(raw);
@@ -168,8 +166,7 @@ impl<'a> RawEvent<'a> {
         }
     }
 
-    /// The key that this event carries: at its top level, else as
-    /// `properties.token`.
+    /// The key of this event: at its top level, otherwise `properties.token`.
     fn token(&self) -> Result<Option<Cow<'a, str>>, CaptureError> {
         if let Some(token) = self.key.find()? {
             return Ok(Some(token));
@@ -178,7 +175,7 @@ impl<'a> RawEvent<'a> {
             return Ok(None);
         };
         let mut token = None;
-        // A walk that breaks off means no object; the decision deals with that.
+        // If the walk fails, the properties are not an object; the decision handles that.
         let _ = Cursor::new(properties.get(), Limits::NONE).object(|key, cursor| {
             let value = cursor.value()?;
             if key.text() == "token" {
@@ -186,8 +183,8 @@ impl<'a> RawEvent<'a> {
             }
             Ok(())
         });
-        // Anything but a text is a property of the sender that happens to have
-        // the name.
+        // A value that is not a text is an unrelated property of the sender with the same
+        // name.
         token.and_then(json::string).map(valid_token).transpose()
     }
 }
@@ -204,18 +201,17 @@ impl<'a> Keys<'a> {
     }
 }
 
-/// Takes a payload apart.
+/// Parses a payload.
 ///
-/// An array is a list of events; an object with `batch` is a batch, whatever the
-/// path; any other object is one event. The key of the top level wins; without
-/// one, all events that carry a key must carry the same.
+/// An array is a list of events; an object with `batch` is a batch, on every path; any
+/// other object is one event. The key of the top level takes precedence. Without it, all
+/// events with a key must have the same one.
 ///
 /// # Errors
-/// First everything about the body, then about the key (ING-24):
-/// [`CaptureError::InvalidPayload`] when the text is not JSON, holds no event,
-/// or holds something else where an event should be;
-/// [`CaptureError::MissingApiKey`], [`CaptureError::InvalidApiKey`],
-/// [`CaptureError::ConflictingApiKeys`].
+/// First faults of the body, then faults of the key (ING-24):
+/// [`CaptureError::InvalidPayload`] if the text is not JSON, contains no event, or
+/// contains something other than an event; [`CaptureError::MissingApiKey`],
+/// [`CaptureError::InvalidApiKey`], [`CaptureError::ConflictingApiKeys`].
 pub fn shape(payload: &Payload) -> Result<Batch<'_>, CaptureError> {
     let text = payload.text().trim_matches(BLANKS);
     let (body, events) = if text.starts_with('[') {
@@ -248,12 +244,12 @@ pub fn shape(payload: &Payload) -> Result<Batch<'_>, CaptureError> {
     })
 }
 
-/// The text of a field unless it is absent or `null`.
+/// The text of a field, unless it is missing or `null`.
 pub(super) fn present(field: Option<&RawValue>) -> Option<&str> {
     field.map(RawValue::get).filter(|value| *value != "null")
 }
 
-/// Checks that a list, known to be JSON, holds objects only.
+/// Checks that a list, which is valid JSON, contains only objects.
 pub(super) fn list_of_events(text: &str) -> Result<Events<'_>, CaptureError> {
     let mut count = 0;
     let mut stranger = None;
@@ -288,11 +284,11 @@ fn shared_token(events: Events<'_>) -> Result<Option<Cow<'_, str>>, CaptureError
     Ok(shared)
 }
 
-/// Whether a text has the form of a project key (ING-22). No project has
-/// to have it.
+/// Whether a text has the form of a project key (ING-22). It does not check that a
+/// project has the key.
 #[must_use]
 pub fn is_project_key(text: &str) -> bool {
-    // `phx_` starts a personal key, which must never work as a project key.
+    // `phx_` begins a personal API key, which must never work as a project key.
     !text.is_empty()
         && text.len() <= TOKEN_LIMIT
         && text.is_ascii()
@@ -313,12 +309,13 @@ fn read_sent_at(value: &RawValue) -> Option<DateTime<Utc>> {
     DateTime::from_timestamp_micros(time::parse_iso(&text)?)
 }
 
-/// The parser names place and fault, and never repeats the payload.
+/// The message of the parser contains the position and the fault, and never repeats the
+/// payload.
 fn not_json(error: serde_json::Error) -> CaptureError {
     CaptureError::invalid(format!("The payload is not valid JSON: {error}."))
 }
 
-/// What the top level of a payload says, apart from the fields of an event.
+/// The top level of a payload, without the fields of an event.
 #[derive(Default)]
 struct Body<'a> {
     batch: Option<&'a RawValue>,
@@ -327,7 +324,7 @@ struct Body<'a> {
     key: Keys<'a>,
 }
 
-/// The names that mean something; the same list serves top level and events.
+/// The names with a meaning; the same list for the top level and for events.
 enum Field {
     ApiKey,
     Token,
@@ -380,14 +377,14 @@ impl<'de> Deserialize<'de> for Field {
                 })
             }
         }
-        // As bytes: a name with half of a surrogate pair is no `str`, but must
-        // not fail the request either.
+        // As bytes: a name with a single surrogate is not a valid `str`, but must not
+        // fail the request.
         deserializer.deserialize_bytes(NameVisitor)
     }
 }
 
-/// Hand-written because derived code refuses a name given twice, where the last
-/// one has to win.
+/// Written by hand, because derived code refuses a duplicate name, where the last one
+/// must count.
 struct EventVisitor<'a> {
     raw: &'a str,
 }

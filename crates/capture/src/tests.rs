@@ -1,7 +1,6 @@
-//! Requests in the shape of each client library, from the wire to the decision.
+//! Requests in the form of each client library, from the bytes to the decision.
 //!
-//! The bodies are shortened to what tells the libraries apart; data and keys are
-//! made up.
+//! The bodies are reduced to what differs between libraries; data and keys are invented.
 
 mod corpus;
 
@@ -22,7 +21,7 @@ use super::{
 
 const KEY: &str = "phc_TestKey";
 
-/// How a body travels.
+/// The transport form of a body.
 #[derive(Clone, Copy)]
 enum Wire {
     Plain,
@@ -100,7 +99,7 @@ impl Outcome {
     }
 }
 
-/// The whole front half, as the server strings it together.
+/// Runs all functions of this crate in the order of the server.
 fn send(call: &Call<'_>) -> Result<Outcome, CaptureError> {
     let payload = decode(CaptureRequest {
         path: call.path,
@@ -130,7 +129,7 @@ fn send(call: &Call<'_>) -> Result<Outcome, CaptureError> {
     Ok(outcome)
 }
 
-/// The same, where everything has to be accepted without a warning.
+/// The same, and asserts that everything is accepted without a warning.
 #[track_caller]
 fn smooth(call: &Call<'_>) -> Outcome {
     let outcome = send(call).unwrap();
@@ -154,8 +153,8 @@ const BROWSER: &str = r#"{"api_key":"phc_TestKey","batch":[
 
 #[test]
 fn browser_library() {
-    // Now: gzip without any announcement. Before: announced in the query.
-    // Without compression, on unload: a base64 form.
+    // Now: gzip without a declaration. Before: declared in the query. Without
+    // compression, on unload: a base64 form.
     let gzip_text = Call {
         path: CapturePath::E,
         content_type: "text/plain",
@@ -185,7 +184,7 @@ fn browser_library() {
         let outcome = smooth(&call);
         assert_eq!(outcome.names(), ["$identify", "$autocapture"]);
         assert_eq!(outcome.ids(), ["user-1", "0197c2f4-1a2b"]);
-        // 100 ms on the way.
+        // 100 ms in transit.
         assert_eq!(outcome.times(), ["2026-06-01T09:59:58.512000", "2026-06-01T09:59:57.100000"]);
         let [identify, click] = outcome.accepted.as_slice() else { unreachable!("two events") };
         assert!(identify.properties.ends_with(
@@ -245,7 +244,7 @@ fn python_library() {
 
 #[test]
 fn python_library_without_uuids() {
-    // `sentAt` is not `sent_at`; `context` means nothing.
+    // `sentAt` is not `sent_at`; `context` has no meaning.
     let call = Call {
         received_at: "2026-06-01T10:16:05Z",
         body: r#"{"batch":[
@@ -258,7 +257,7 @@ fn python_library_without_uuids() {
     };
     let first = smooth(&call);
     assert_eq!(first.times(), ["2026-06-01T10:16:00.100000", "2026-06-01T10:16:01.100000"]);
-    // A retry, seconds later: the same identities.
+    // A retry seconds later: the same uuids.
     let again = smooth(&Call { received_at: "2026-06-01T10:16:09Z", ..call });
     let uuids = |outcome: &Outcome| -> Vec<_> { outcome.accepted.iter().map(|e| e.uuid).collect() };
     assert_eq!(uuids(&first), uuids(&again));
@@ -349,7 +348,8 @@ fn calls_by_hand() {
     });
     assert_eq!((engage.names(), engage.ids()), (vec!["$identify"], vec!["user-1"]));
     assert!(engage.accepted[0].properties.starts_with(r#"{"$set":{"nickname":"Lu"},"#));
-    // The replicator: an array without trailing slash, key and $set at the top of each event.
+    // The replicator: an array without trailing slash, key and `$set` at the top level of
+    // each event.
     let replicated = smooth(&Call {
         path: CapturePath::E,
         body: r#"[{"event":"a","token":"phc_TestKey","distinct_id":"d","$set":{"x":1},
@@ -413,8 +413,7 @@ fn bad_items_do_not_fail_their_neighbours() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Bytes at random hardly ever get past the parser, so real bodies are
-    /// damaged instead.
+    /// Random bytes rarely pass the parser, so real bodies are damaged instead.
     #[test]
     fn damaged_bodies_do_no_harm(
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),

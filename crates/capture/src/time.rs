@@ -1,10 +1,9 @@
 //! The time of an event (ING-38, ING-39).
 //!
-//! What belongs here: reading the many spellings of a time, and the rule that
-//! turns the sender's clock into ours.
-//! What does not: the clock; the time of receipt comes in.
+//! What belongs here: parsing the many forms of a time, and correcting the clock of the
+//! sender. What does not: reading the clock; the time of receipt is an argument.
 //!
-//! All times are microseconds since 1970-01-01 UTC; finer digits are cut.
+//! All times are microseconds since 1970-01-01 UTC; further digits are truncated.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use weir_model::outcomes::Warning;
@@ -16,30 +15,30 @@ const MINUTE: i64 = 60 * SECOND;
 const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 
-/// How far ahead of us an event may be: the zones of the earth and an hour for
-/// bad clocks do not reach it.
+/// How far in the future an event may be: time zones and an error of one hour stay below
+/// it.
 const FUTURE_LIMIT: i64 = 23 * HOUR;
 
-/// 0000-01-01T00:00:00Z, the first time that is kept.
+/// 0000-01-01T00:00:00Z, the first valid time.
 const YEAR_0: i64 = -62_167_219_200 * SECOND;
 
 /// 10000-01-01T00:00:00Z, the first time that is too late.
 const YEAR_10000: i64 = 253_402_300_800 * SECOND;
 
-/// What an event and its request say about time.
+/// The time fields of an event and its request.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Claims<'a> {
-    /// JSON text of `timestamp`; absent if `null`.
+    /// JSON text of `timestamp`; `None` if `null`.
     pub(super) timestamp: Option<&'a str>,
-    /// JSON text of `offset`; absent if `null`.
+    /// JSON text of `offset`; `None` if `null`.
     pub(super) offset: Option<&'a str>,
-    /// When the sender sent the request by its own clock.
+    /// Time of sending by the sender's clock.
     pub(super) sent_at: Option<DateTime<Utc>>,
-    /// `$ignore_sent_at`: the sender vouches for its clock.
+    /// `$ignore_sent_at`: the sender's clock is not corrected.
     pub(super) ignore_sent_at: bool,
 }
 
-/// The time of the event by our clock.
+/// The event time by the clock of the service.
 pub(super) fn event_time(
     claims: Claims<'_>,
     received_at: DateTime<Utc>,
@@ -58,7 +57,8 @@ pub(super) fn event_time(
     }
 }
 
-/// Before the bounds. Saturates: what overflows is out of bounds anyway.
+/// The time before the bounds are checked. Saturates: an overflow is out of bounds
+/// anyway.
 fn claimed_time(claims: Claims<'_>, now: i64, warnings: &mut Vec<Warning>) -> i64 {
     if let Some(offset) = claims.offset {
         if let Some(milliseconds) = integer(offset) {
@@ -84,7 +84,7 @@ fn claimed_time(claims: Claims<'_>, now: i64, warnings: &mut Vec<Warning>) -> i6
     }
 }
 
-/// A whole number, also in the spelling of libraries that know floats only.
+/// An integer, also in the form of libraries that only have floats.
 fn integer(json: &str) -> Option<i64> {
     let (digits, fraction) = json.split_once('.').unwrap_or((json, "0"));
     if !fraction.bytes().all(|digit| digit == b'0') {
@@ -93,7 +93,7 @@ fn integer(json: &str) -> Option<i64> {
     digits.parse().ok()
 }
 
-/// Reads a JSON text or number as a time, in any of the spellings.
+/// Parses a JSON text or number as a time, in any of the forms.
 fn parse_json(json: &str) -> Option<i64> {
     match json::string(json) {
         Some(text) => parse(&text),
@@ -101,8 +101,8 @@ fn parse_json(json: &str) -> Option<i64> {
     }
 }
 
-/// Reads a time in any of the spellings: ISO 8601 and its relatives, epoch
-/// seconds or milliseconds, RFC 2822.
+/// Parses a time in any of the forms: ISO 8601 and similar ones, epoch seconds or
+/// milliseconds, RFC 2822.
 fn parse(text: &str) -> Option<i64> {
     let text = text.trim();
     parse_iso(text)
@@ -110,9 +110,9 @@ fn parse(text: &str) -> Option<i64> {
         .or_else(|| DateTime::parse_from_rfc2822(text).ok().map(|time| time.timestamp_micros()))
 }
 
-/// Reads RFC 3339 and what people write instead: no time, a blank for the `T`,
-/// no seconds, no zone (UTC), zones without minutes, slashes, month first if the
-/// year does not come first.
+/// Parses RFC 3339 and common variants: no time, a blank instead of the `T`, no seconds,
+/// no zone (UTC), zones without minutes, slashes, month first unless the year comes
+/// first.
 pub(super) fn parse_iso(text: &str) -> Option<i64> {
     let mut reader = Reader(text.trim().as_bytes());
     let days = reader.date()?;
@@ -124,9 +124,9 @@ pub(super) fn parse_iso(text: &str) -> Option<i64> {
     if reader.0.is_empty() { Some(days * DAY + time - zone) } else { None }
 }
 
-/// Reads seconds, or milliseconds and finer, since 1970; the number of digits
-/// tells. Fewer than nine digits would be before March 1973 and is rather
-/// something else: a year, a date without dashes, a count.
+/// Parses seconds, milliseconds or smaller units since 1970, depending on the number of
+/// digits. Fewer than nine digits would be before March 1973 and are more likely a year,
+/// a date without dashes, or a count.
 fn parse_epoch(text: &str) -> Option<i64> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
@@ -137,7 +137,7 @@ fn parse_epoch(text: &str) -> Option<i64> {
     if !all_digits(whole) || !all_digits(fraction) {
         return None;
     }
-    // `places`: digits of the fraction that still reach a microsecond.
+    // `places`: digits of the fraction up to a microsecond.
     let (places, divisor) = match whole.len() {
         9..=11 => (6, 1),
         12..=14 => (3, 1),
@@ -157,11 +157,11 @@ fn fraction_of(digits: &str, places: u32) -> i64 {
     padded.take(places as usize).fold(0, |sum, digit| sum * 10 + i64::from(digit - b'0'))
 }
 
-/// Eats ASCII from the front.
+/// Reads ASCII from the start.
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
-    /// Takes one byte if it is among `bytes`.
+    /// Reads one byte if it is among `bytes`.
     fn take_any(&mut self, bytes: &[u8]) -> Option<u8> {
         let (first, rest) = self.0.split_first()?;
         if !bytes.contains(first) {
@@ -171,7 +171,7 @@ impl<'a> Reader<'a> {
         Some(*first)
     }
 
-    /// Takes at most `most` digits.
+    /// Reads at most `most` digits.
     fn digits(&mut self, most: usize) -> &'a str {
         let count = self.0.iter().take(most).take_while(|byte| byte.is_ascii_digit()).count();
         let (digits, rest) = self.0.split_at_checked(count).unwrap_or((&[], self.0));
@@ -179,18 +179,18 @@ impl<'a> Reader<'a> {
         std::str::from_utf8(digits).unwrap_or_default()
     }
 
-    /// Takes one or two digits.
+    /// Reads one or two digits.
     fn two(&mut self) -> Option<i64> {
         self.digits(2).parse().ok()
     }
 
-    /// Takes exactly two digits.
+    /// Reads exactly two digits.
     fn pair(&mut self) -> Option<i64> {
         let digits = self.digits(2);
         if digits.len() == 2 { digits.parse().ok() } else { None }
     }
 
-    /// Days since 1970.
+    /// Reads a date as days since 1970.
     fn date(&mut self) -> Option<i64> {
         let negative = self.take_any(b"+-") == Some(b'-');
         let first = self.digits(6);
@@ -215,7 +215,7 @@ impl<'a> Reader<'a> {
         Some(date.signed_duration_since(NaiveDate::default()).num_days())
     }
 
-    /// Microseconds since midnight.
+    /// Reads a time as microseconds since midnight.
     fn time(&mut self) -> Option<i64> {
         while self.take_any(b" ").is_some() {}
         let hours = self.two()?;
@@ -233,14 +233,14 @@ impl<'a> Reader<'a> {
                 micros = fraction_of(digits, 6);
             }
         }
-        // Second 60 is a leap second; it runs into the next minute.
+        // Second 60 is a leap second; it counts as the start of the next minute.
         if hours > 23 || minutes > 59 || seconds > 60 {
             return None;
         }
         Some(hours * HOUR + minutes * MINUTE + seconds * SECOND + micros)
     }
 
-    /// Microseconds ahead of UTC.
+    /// Reads a zone as microseconds ahead of UTC.
     fn zone(&mut self) -> Option<i64> {
         while self.take_any(b" ").is_some() {}
         if self.0.is_empty() {

@@ -1,48 +1,48 @@
-//! Taking compression off, never into more than a limit (ING-19).
+//! Decompression within a limit (ING-19).
 //!
-//! What belongs here: one capped decoder per format. A small body can unpack to
-//! gigabytes, so all of them stop at the limit instead of looking afterwards.
-//! What does not: which format a body has.
+//! What belongs here: one bounded decoder per format. A small body can decompress to
+//! gigabytes, so each decoder stops at the limit and does not check afterwards. What does
+//! not: choosing the format of a body (`decode`).
 
 use std::io::Read;
 
 use brotli_decompressor::BrotliDecoderParameter;
 
-/// The window that a zstd frame may ask for, as a power of two: what every
-/// receiver of the web has to offer and none has to exceed (RFC 9659).
+/// The maximum window of a zstd frame, as a power of two: every receiver on the web must
+/// support it and need not support more (RFC 9659).
 const ZSTD_WINDOW: u32 = 23;
 
-/// Why a body was not unpacked.
+/// Why a body was not decompressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// It would be larger than the limit.
+    /// The result would exceed the limit.
     TooLarge,
-    /// It is not of the format, or ends too early.
+    /// It is not in the format, or is truncated.
     Malformed,
 }
 
-/// Unpacks gzip, several members included, into at most `limit` bytes.
+/// Decompresses gzip, including several members, to at most `limit` bytes.
 #[expect(clippy::disallowed_methods, reason = "capped below")]
 pub(super) fn gzip(packed: &[u8], limit: usize) -> Result<Vec<u8>, Fault> {
     capped(flate2::bufread::MultiGzDecoder::new(packed), packed.len(), limit)
 }
 
-/// Unpacks zlib, which the web calls `deflate`.
+/// Decompresses zlib, which HTTP calls `deflate`.
 #[expect(clippy::disallowed_methods, reason = "capped below")]
 pub(super) fn zlib(packed: &[u8], limit: usize) -> Result<Vec<u8>, Fault> {
     capped(flate2::bufread::ZlibDecoder::new(packed), packed.len(), limit)
 }
 
-/// Unpacks brotli.
+/// Decompresses brotli.
 pub(super) fn brotli(packed: &[u8], limit: usize) -> Result<Vec<u8>, Fault> {
     const BUFFER: usize = 16 << 10;
     let mut decoder = brotli_decompressor::Decompressor::new(packed, BUFFER);
-    // An extension with windows of up to a gigabyte; the web does not have it.
+    // An extension with windows of up to a gigabyte, which HTTP does not use.
     decoder.set_parameter(BrotliDecoderParameter::BROTLI_DECODER_PARAM_LARGE_WINDOW, 0);
     capped(decoder, packed.len(), limit)
 }
 
-/// Unpacks zstd, several frames included.
+/// Decompresses zstd, including several frames.
 pub(super) fn zstd(packed: &[u8], limit: usize) -> Result<Vec<u8>, Fault> {
     let mut decoder =
         zstd::stream::read::Decoder::with_buffer(packed).map_err(|_| Fault::Malformed)?;
@@ -51,8 +51,8 @@ pub(super) fn zstd(packed: &[u8], limit: usize) -> Result<Vec<u8>, Fault> {
 }
 
 fn capped(reader: impl Read, packed: usize, limit: usize) -> Result<Vec<u8>, Fault> {
-    // JSON packs to an eighth or so; a good first guess saves copying. The size
-    // that a format itself claims is the sender's word and not used.
+    // JSON compresses to about an eighth; a good estimate saves copying. The size in the
+    // header of a format is not trusted.
     let mut bytes = Vec::with_capacity(packed.saturating_mul(8).min(limit));
     let one_more = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
     reader.take(one_more).read_to_end(&mut bytes).map_err(|_| Fault::Malformed)?;
@@ -113,7 +113,7 @@ mod tests {
     fn other_bytes_are_malformed() {
         for (unpack, body) in packed(&b"kettle ".repeat(10_000)) {
             let half = &body[..body.len() / 2];
-            // zlib gives what there is; the text then breaks off.
+            // zlib returns the available part; the text is truncated.
             let torn = unpack(half, 70_000);
             assert!(torn.is_err() || torn.is_ok_and(|text| text.len() < 70_000));
             assert_eq!(unpack(b"{\"event\":\"a\"}", 70_000), Err(Fault::Malformed));
@@ -122,13 +122,13 @@ mod tests {
 
     #[test]
     fn unpacking_stops_in_the_middle() {
-        // 64 KiB of zeros against 1 KiB, one below and exactly at.
+        // 64 KiB of zeros with limits of 1 KiB, one byte less, and exactly the size.
         for (unpack, bomb) in packed(&[0; 65_536]) {
             assert_eq!(unpack(&bomb, 1024), Err(Fault::TooLarge));
             assert_eq!(unpack(&bomb, 65_535), Err(Fault::TooLarge));
             assert_eq!(unpack(&bomb, 65_536).map(|bytes| bytes.len()), Ok(65_536));
         }
-        // A damaged end is never reached.
+        // The damaged end is never reached.
         let bomb = gzipped(&[0; 65_536]);
         assert_eq!(gzip(&bomb[..bomb.len() - 4], 1024), Err(Fault::TooLarge));
     }

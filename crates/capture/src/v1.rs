@@ -1,17 +1,17 @@
-//! The newer protocol, `/i/v1/analytics/events`, which libraries use when told
-//! to (ING-26): the key in a header, and an answer for every event.
+//! The newer protocol, `/i/v1/analytics/events`, which client libraries use if configured
+//! (ING-26): the key is in a header, and there is an answer for every event.
 //!
 //! ```text
 //! headers -Headers::read-> Headers
 //! body -unpack-> Payload -shape-> Batch -decide-> Decision, Results
 //! ```
 //!
-//! What belongs here: what differs from the other paths. Facts that stand in
-//! headers or beside the properties are put into the properties, and from there
-//! on an event is judged like any other by [`capture::decide`](super::decide).
-//! Two differences remain: what is too long or unreadable drops the event
-//! instead of being mended, and every event must have a uuid of its own.
-//! What does not: HTTP beyond the texts of headers, looking up the key.
+//! What belongs here: the differences from the other paths. Data from headers or from
+//! next to the properties is copied into the properties; then
+//! [`capture::decide`](super::decide) decides on the event. Two differences remain:
+//! values that are too long or unreadable drop the event instead of being corrected, and
+//! every event must have a unique uuid. What does not: HTTP beyond the texts of headers,
+//! and finding the project of the key (the server).
 
 mod fault;
 mod headers;
@@ -35,22 +35,21 @@ pub use fault::Fault;
 pub use headers::{Encoding, Headers, Library};
 pub use results::Results;
 
-/// A request body taken apart. Borrows from the [`Payload`].
+/// A parsed request body. Borrows from the [`Payload`].
 #[derive(Debug, Clone)]
 pub struct Batch<'a> {
     /// Whether the sender marked the batch as an import of old events.
     pub historical_migration: bool,
-    /// The events in the order of the request, at least one, each with a uuid of
-    /// its own.
+    /// The events in the order of the request, at least one, each with a unique uuid.
     pub events: Events<'a>,
 }
 
-/// Unpacks a body to its text.
+/// Decompresses a body to its text.
 ///
 /// # Errors
 /// [`Fault::EmptyBody`], [`Fault::Undecodable`], and
-/// [`PayloadTooLarge`](super::CaptureError::PayloadTooLarge) above [`BODY_LIMIT`]
-/// before or after unpacking. Unpacking stops at the limit.
+/// [`PayloadTooLarge`](super::CaptureError::PayloadTooLarge) above [`BODY_LIMIT`] before
+/// or after decompression. Decompression stops at the limit.
 pub fn unpack(encoding: Encoding, body: Bytes) -> Result<Payload, Fault> {
     if body.is_empty() {
         return Err(Fault::EmptyBody);
@@ -59,7 +58,7 @@ pub fn unpack(encoding: Encoding, body: Bytes) -> Result<Payload, Fault> {
         return Err(Fault::too_large());
     }
     let unpacked = match encoding {
-        // Browsers do not let a page announce what it sends.
+        // Browsers do not let a page set the header for the encoding.
         Encoding::Identity if is_gzip(&body) => unpack::gzip(&body, BODY_LIMIT),
         Encoding::Identity => Ok(Vec::from(body)),
         Encoding::Gzip => unpack::gzip(&body, BODY_LIMIT),
@@ -74,12 +73,11 @@ pub fn unpack(encoding: Encoding, body: Bytes) -> Result<Payload, Fault> {
     String::from_utf8(bytes).map(Payload::from_text).map_err(|_| Fault::Undecodable)
 }
 
-/// Takes a payload apart.
+/// Parses a payload.
 ///
 /// # Errors
-/// Faults that concern the whole batch: what is no JSON object with a list of
-/// events, an unreadable `created_at`, and an event without a uuid, with one
-/// that is none, or with that of another event.
+/// Faults of the whole batch: not a JSON object with a list of events, an unreadable
+/// `created_at`, and an event with a missing, invalid or duplicate uuid.
 pub fn shape(payload: &Payload) -> Result<Batch<'_>, Fault> {
     let text = payload.text().trim();
     serde_json::from_str::<serde::de::IgnoredAny>(text)
@@ -115,7 +113,7 @@ pub fn shape(payload: &Payload) -> Result<Batch<'_>, Fault> {
     Ok(Batch { historical_migration, events })
 }
 
-/// Results are told by uuid, so every event needs one of its own.
+/// Results are identified by uuid, so every event needs a unique one.
 fn check_uuids(events: Events<'_>) -> Result<(), Fault> {
     let mut seen: HashSet<Uuid> = HashSet::with_capacity(events.len());
     for (index, event) in events.iter().enumerate() {
@@ -129,8 +127,8 @@ fn check_uuids(events: Events<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Decides on one event: like [`capture::decide`](super::decide), after
-/// `library` and the options have been put into its properties.
+/// Decides on one event: like [`capture::decide`](super::decide), after `library` and the
+/// options were added to its properties.
 #[must_use]
 pub fn decide(event: &RawEvent<'_>, library: Option<Library<'_>>, context: &Context) -> Decision {
     let drop = |reason| Decision::Drop(dropped(event, reason, context.engage));
@@ -152,13 +150,13 @@ pub fn decide(event: &RawEvent<'_>, library: Option<Library<'_>>, context: &Cont
             }
             Decision::Accept(accepted)
         }
-        // Shown as it was sent.
+        // The drop shows the event as it was sent.
         Decision::Drop(common) => drop(common.reason),
     }
 }
 
-/// The other paths cut what is too long and take the time of receipt for one
-/// that cannot be read; this one has a way to tell the sender.
+/// The other paths truncate values and replace an unreadable time by the time of receipt.
+/// This protocol can report the fault to the sender instead.
 fn not_mended(event: &RawEvent<'_>, warnings: &[Warning]) -> Option<DropReason> {
     if present(event.timestamp).is_none() {
         return Some(DropReason::InvalidEventTimestamp);
@@ -171,21 +169,21 @@ fn not_mended(event: &RawEvent<'_>, warnings: &[Warning]) -> Option<DropReason> 
     })
 }
 
-/// What an event says beside its properties.
+/// The fields of an event next to its properties.
 #[derive(Default)]
 struct Beside {
-    /// Where the properties stand in the text of the event.
+    /// The range of the properties in the text of the event.
     properties: Option<Range<usize>>,
-    /// Members to be put into the properties: JSON without the braces.
+    /// Members to add to the properties: JSON without the braces.
     members: String,
-    /// Whether something has the wrong type.
+    /// Whether a field has the wrong type.
     is_odd: bool,
 }
 
 impl Beside {
     fn read(raw: &str) -> Self {
         let mut beside = Self::default();
-        // The text has been parsed before, so the walk comes to its end.
+        // The text was parsed before, so the walk cannot fail.
         let _ = Cursor::new(raw, Limits::NONE).object(|key, cursor| {
             let range = cursor.range()?;
             let value = raw.get(range.clone()).unwrap_or("null");
@@ -216,7 +214,7 @@ impl Beside {
         self.is_odd |= walked.is_err() && options != "null" && !json::is_empty_list(options);
     }
 
-    /// Adds a member unless its value is `null`; `read` gives it as JSON.
+    /// Adds a member unless its value is `null`; `read` converts it to JSON.
     fn add(&mut self, name: &str, value: &str, read: fn(&str) -> Option<Cow<'_, str>>) {
         if value == "null" {
             return;
@@ -227,8 +225,8 @@ impl Beside {
         }
     }
 
-    /// The event with everything in its properties. What stands there already by
-    /// the same name gives way.
+    /// The event with all fields in its properties. They replace properties of the same
+    /// name.
     fn put_into_properties<'a>(
         &self,
         event: &RawEvent<'a>,
@@ -258,7 +256,7 @@ impl Beside {
                 text.replace_range(range.clone(), &united);
                 Cow::Owned(text)
             }
-            // No object: the decision deals with that.
+            // Not an object: the decision handles that.
             None => Cow::Borrowed(event.raw),
         }
     }
@@ -282,8 +280,7 @@ fn text_option(value: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// True or false, also in the spellings of senders that know texts or numbers
-/// only.
+/// True or false, also in the forms of senders that only have texts or numbers.
 fn switch(value: &str) -> Option<Cow<'_, str>> {
     let word = json::string(value).unwrap_or(Cow::Borrowed(value)).trim().to_ascii_lowercase();
     match word.as_str() {

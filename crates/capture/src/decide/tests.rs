@@ -58,7 +58,7 @@ fn an_element_chain_becomes_a_field_of_its_own() {
         r#"{"event":"a","distinct_id":"d","properties":{"$elements_chain":"a:href=\"/\""}}"#,
     );
     assert_eq!(alone.properties, "{}");
-    // What is no text stays where it is.
+    // A value that is not a text stays in the properties.
     let odd = accepted(r#"{"event":"a","distinct_id":"d","properties":{"$elements_chain":7}}"#);
     assert_eq!(
         (odd.elements_chain.as_str(), odd.properties.as_str()),
@@ -80,9 +80,9 @@ fn what_is_dropped() {
         (r#"{"event":"a","properties":{"distinct_id":null}}"#, MissingDistinctId),
         (r#"{"event":"a","distinct_id":""}"#, MissingDistinctId),
         (r#"{"event":"a","distinct_id":"  \t\u2003"}"#, MissingDistinctId),
-        // given but empty at the top wins over the properties
+        // an empty value at the top level takes precedence over the properties
         (r#"{"event":"a","distinct_id":"","properties":{"distinct_id":"d"}}"#, MissingDistinctId),
-        // the rest
+        // all others
         (r#"{"event":7,"distinct_id":"d"}"#, EventNameNotText),
         (r#"{"event":true,"distinct_id":"d"}"#, EventNameNotText),
         (r#"{"event":{"name":"a"},"distinct_id":"d"}"#, EventNameNotText),
@@ -145,7 +145,7 @@ fn what_is_shown_of_dropped_events() {
     let event = dropped(&deep);
     assert_eq!(event.reason, DropReason::TooDeep);
     assert_eq!((event.event.as_deref(), event.uuid), (Some("a"), Uuid::parse_str(uuid).ok()));
-    // Nothing is shown from inside an event that is too much to walk.
+    // No data is shown from within an event that exceeds the limits.
     assert_eq!(event.distinct_id, None);
 
     let event = dropped(r#"{"event":["a"],"distinct_id":{"b":1,"a":2},"uuid":"x"}"#);
@@ -161,7 +161,7 @@ fn what_is_shown_of_dropped_events() {
     let event = dropped(&raw);
     assert_eq!(event.event.unwrap().len(), 200);
     assert_eq!(event.distinct_id.unwrap(), format!("{}\u{fffd}", "d".repeat(199)));
-    // Cut before the character that crosses the limit; raw, not repaired.
+    // Truncated before the character that crosses the limit; raw, not repaired.
     assert!((4095..=4096).contains(&event.sample.len()) && raw.starts_with(&event.sample));
     assert!(event.sample.contains(r"\ud800"));
 }
@@ -230,7 +230,7 @@ fn engage_needs_no_name() {
 #[test]
 fn distinct_ids() {
     for (fields, id) in [
-        // places
+        // positions
         (r#""distinct_id":"d","$distinct_id":"x","properties":{"distinct_id":"y"}"#, "d"),
         (r#""$distinct_id":"d","properties":{"distinct_id":"y"}"#, "d"),
         (r#""distinct_id":null,"$distinct_id":"d""#, "d"),
@@ -346,7 +346,7 @@ fn several_warnings_at_once() {
     assert_eq!(accepted(&raw).timestamp, NOW);
 }
 
-/// An event whose fields have any type.
+/// An event whose fields have arbitrary types.
 fn any_event() -> impl Strategy<Value = String> {
     let names = [
         "event",

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::{BODY_LIMIT, CapturePath, CaptureRequest, decode};
 use crate::CaptureError;
 
-/// Its base64 holds both `+` and `/`.
+/// Its base64 contains both `+` and `/`.
 const JSON: &str = r#"{"api_key":"phc_a","event":"ñ>>>???~~~ü","distinct_id":"d"}"#;
 const FORM: &str = "application/x-www-form-urlencoded";
 
@@ -53,7 +53,7 @@ fn everything_that_unpacks() {
     let query_json = format!("data={}", percent(JSON));
     let form = |body: String| CaptureRequest { content_type: Some(FORM), ..post(body) };
     let requests = [
-        // plain, whatever the content type
+        // plain, with any content type
         ("json", post(JSON)),
         ("json", CaptureRequest { content_type: Some("application/json"), ..post(JSON) }),
         ("text", CaptureRequest { content_type: Some("text/plain;charset=UTF-8"), ..post(JSON) }),
@@ -61,7 +61,7 @@ fn everything_that_unpacks() {
         ("empty data", CaptureRequest { query: Some("data=&ver=1"), ..post(JSON) }),
         ("unknown hint", CaptureRequest { query: Some("compression=zip"), ..post(JSON) }),
         ("other encoding", CaptureRequest { content_encoding: Some("identity"), ..post(JSON) }),
-        // gzip: by its first bytes alone, by query, by header
+        // gzip: by its first bytes, by query, by header
         ("gzip", post(gzip(JSON))),
         ("gzip text", CaptureRequest { content_type: Some("text/plain"), ..post(gzip(JSON)) }),
         ("gzip form", CaptureRequest { content_type: Some(FORM), ..post(gzip(JSON)) }),
@@ -87,7 +87,7 @@ fn everything_that_unpacks() {
         // query
         ("query", CaptureRequest { query: Some(&query_json), ..POST }),
         ("query before body", CaptureRequest { query: Some(&query_json), ..post("{}") }),
-        // here the + of base64 arrives as a blank
+        // here the + of base64 is received as a blank
         ("query base64", CaptureRequest { query: Some(&query_base64), ..POST }),
         ("query escaped", CaptureRequest { query: Some(&query_escaped), ..POST }),
         ("query gzip", CaptureRequest { query: Some(&query_gzip), ..POST }),
@@ -181,7 +181,7 @@ fn everything_that_does_not() {
 
 #[test]
 fn what_is_not_base64_stays_text() {
-    // The parser refuses these later, with its own words.
+    // The parser refuses these later, with its error message.
     for text in ["{\"a\":1}=", "=abc", "abcde", "a b c d ", "not base64!!"] {
         assert_eq!(
             text_of(CaptureRequest { path: CapturePath::Batch, ..post(text) }).unwrap(),
@@ -202,8 +202,8 @@ fn the_limit_holds_before_and_after_unpacking() {
     // Two members, each below the limit.
     let half = gzip(&blanks[BODY_LIMIT / 2..]);
     assert_eq!(text_of(post([&half[..], &half[..]].concat())), too_large);
-    // Packing a whole body takes the packer too long; a made-up text of one
-    // character and then ever longer phrases of it does as well.
+    // Compressing a whole body takes too long. An artificial text has the same effect:
+    // one character, followed by phrases of it that grow.
     let lz64 = CaptureRequest { query: Some("compression=lz64"), ..post(lz64_bomb()) };
     assert_eq!(text_of(lz64), too_large);
 }

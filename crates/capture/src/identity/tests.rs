@@ -42,7 +42,7 @@ fn made_uuids_without_a_time_are_new() {
 fn made_uuids_with_a_time_follow_from_the_content() {
     let base = r#"{"event":"a","distinct_id":"d","timestamp":"2026-06-01T09:00:00Z","properties":{"a":1,"b":2.0}}"#;
     let uuid = accepted(base).uuid;
-    // Written down: it must survive every release.
+    // A fixed value: it must be the same in every release.
     assert_eq!(uuid.to_string(), "befbf632-696b-568b-9cc6-913b37d1cc9b");
     let later = Context {
         received_at: DateTime::<Utc>::from_timestamp_micros(NOW + 5_000_000).unwrap(),
@@ -68,7 +68,7 @@ fn made_uuids_with_a_time_follow_from_the_content() {
         assert_eq!(other == uuid, same, "{from} -> {to}");
     }
     assert_ne!(accepted_in(base, &Context { project: 2, ..context() }).uuid, uuid);
-    // An unreadable time is the same text in a retry.
+    // An unreadable time has the same text in a retry.
     let odd = base.replace("2026-06-01T09:00:00Z", "noon");
     assert_eq!(accepted(&odd).uuid, accepted(&odd).uuid);
 }

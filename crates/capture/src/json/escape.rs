@@ -1,11 +1,11 @@
-//! The inside of JSON strings: reading and repairing escapes.
+//! Escapes of JSON strings: decoding and repairing them.
 
 use std::borrow::Cow;
 
 use memchr::memchr;
 
-/// The text inside a JSON string, from between its quotes. NUL and halves of
-/// pairs become U+FFFD.
+/// Decodes the text between the quotes of a JSON string. NUL and single surrogates become
+/// U+FFFD.
 pub fn unescape(raw: &str) -> Cow<'_, str> {
     if memchr(b'\\', raw.as_bytes()).is_none() {
         return Cow::Borrowed(raw);
@@ -25,8 +25,7 @@ pub fn string(value: &str) -> Option<Cow<'_, str>> {
     value.strip_prefix('"')?.strip_suffix('"').map(unescape)
 }
 
-/// The same JSON with U+FFFD for every escape that stands for NUL or for half
-/// of a pair.
+/// Replaces every escape of NUL or of a single surrogate by U+FFFD.
 pub fn repair(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for piece in Pieces(json) {
@@ -39,18 +38,18 @@ pub fn repair(json: &str) -> String {
     text
 }
 
-/// One escape sequence; both halves of a surrogate pair count as one.
+/// One escape sequence; a surrogate pair counts as one.
 pub(super) struct Escape {
     /// Bytes of the sequence.
     pub(super) length: usize,
-    /// What it stands for; U+FFFD when broken.
+    /// Its character; U+FFFD if broken.
     value: char,
-    /// NUL, or half of a pair.
+    /// NUL, or a single surrogate.
     pub(super) broken: bool,
 }
 
 impl Escape {
-    /// Reads the sequence that starts with the backslash at the front.
+    /// Parses the sequence at the start, which begins with a backslash.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         let value = match bytes.get(1)? {
             b'n' => '\n',
@@ -84,7 +83,7 @@ impl Escape {
     }
 }
 
-/// The number in a `\uXXXX` at the front.
+/// The value of a `\uXXXX` at the start.
 fn unicode_unit(bytes: &[u8]) -> Option<u32> {
     let digits = bytes.strip_prefix(b"\\u")?.get(..4)?;
     digits.iter().try_fold(0, |unit, digit| Some(unit << 4 | char::from(*digit).to_digit(16)?))
@@ -95,8 +94,7 @@ enum Piece<'a> {
     Escape(Escape, &'a str),
 }
 
-/// Cuts text at its escapes. What follows a backslash that starts none is
-/// passed on as it is.
+/// Splits text at its escapes. An invalid escape is passed on unchanged.
 struct Pieces<'a>(&'a str);
 
 impl<'a> Iterator for Pieces<'a> {

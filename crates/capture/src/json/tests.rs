@@ -3,7 +3,7 @@ use serde_json::Value;
 
 use super::{Cursor, Fault, Limits, canonical, push_string, repair, string, unescape, with_member};
 
-/// Walks one value; gives its text, the number of keys and the need for repair.
+/// Walks one value; returns its text, the number of keys and whether it needs repair.
 fn walk(json: &str, limits: Limits) -> Result<(&str, usize, bool), Fault> {
     let mut cursor = Cursor::new(json, limits);
     let text = cursor.value()?;
@@ -47,7 +47,7 @@ fn depth_counts_objects_and_lists() {
     assert!(walk(&nested(64), Limits::EVENT).is_ok());
     assert_eq!(walk(&nested(65), Limits::EVENT), Err(Fault::TooDeep));
     assert!(walk(&nested(100_000), Limits::NONE).is_ok());
-    // Side by side is not nested.
+    // Values next to each other are not nested.
     assert!(walk(&format!("[{}{{}}]", "[],{},".repeat(1000)), Limits::EVENT).is_ok());
 }
 
@@ -171,7 +171,7 @@ proptest! {
         prop_assert_eq!(&once, &canonical(&compact).unwrap());
         prop_assert_eq!(&once, &canonical(&once).unwrap());
         if !compact.contains("\\u0000") {
-            // Both through the parser, which rounds some floats.
+            // Both are parsed, because the parser rounds some floats.
             let [before, after] = [&compact, &once].map(|json| json.parse::<Value>().unwrap());
             prop_assert_eq!(before, after);
             prop_assert_eq!(repair(&compact), compact);

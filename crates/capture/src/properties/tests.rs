@@ -33,7 +33,7 @@ fn properties_stay_as_sent() {
 fn person_updates_move_into_the_properties() {
     const ODD: &[Warning] = &[Warning::InvalidPersonUpdate];
     for (top, properties, expected, warnings) in [
-        // one place only
+        // only one of the two
         (r#""$set":{"a":1}"#, "{}", r#"{"$set":{"a":1}}"#, &[][..]),
         (r#""$set":{"a":1}"#, r#"{"p":2}"#, r#"{"p":2,"$set":{"a":1}}"#, &[]),
         (r#""$set_once":{"a":1.0}"#, "{}", r#"{"$set_once":{"a":1.0}}"#, &[]),
@@ -45,7 +45,7 @@ fn person_updates_move_into_the_properties() {
             r#"{"$set":{"a":1},"$set_once":{"b":2},"$unset":["c"]}"#,
             &[],
         ),
-        // both: the top level wins name by name
+        // both: the top level takes precedence for each name
         (
             r#""$set":{"b":20,"c":30}"#,
             r#"{"$set":{"a":1,"b":2},"p":0}"#,
@@ -70,7 +70,7 @@ fn person_updates_move_into_the_properties() {
         ),
         (r#""$unset":["b","c"]"#, r#"{"$unset":["a","b"]}"#, r#"{"$unset":["a","b","c"]}"#, &[]),
         (r#""$unset":["b"]"#, r#"{"$unset":{"a":1}}"#, r#"{"$unset":["a","b"]}"#, &[]),
-        // nothing to say, or not sayable
+        // empty or invalid values
         (r#""$set":null,"$set_once":null,"$unset":null"#, r#"{"p":1}"#, r#"{"p":1}"#, &[]),
         (r#""$set":7,"$set_once":[]"#, r#"{"$set":{"a":1}}"#, r#"{"$set":{"a":1}}"#, ODD),
         (r#""$unset":"a""#, "{}", "{}", ODD),
@@ -79,7 +79,7 @@ fn person_updates_move_into_the_properties() {
         let event = accepted(&raw);
         assert_eq!(event.properties, expected, "{raw}");
         assert_eq!(event.warnings, warnings, "{raw}");
-        // Where the fields stand makes no difference.
+        // The order of the fields makes no difference.
         let turned =
             format!(r#"{{{top},"properties":{properties},"distinct_id":"d","event":"a"}}"#);
         assert_eq!(accepted(&turned).properties, expected);
@@ -95,7 +95,7 @@ fn the_address_is_added_where_none_is() {
         (r#"{"$ip":"198.51.100.1"}"#, r#"{"$ip":"198.51.100.1"}"#),
         (r#"{"\u0024ip":null}"#, r#"{"\u0024ip":null}"#),
         (r#"{"a":{"$ip":"x"}}"#, r#"{"a":{"$ip":"x"},"$ip":"2001:db8::7"}"#),
-        // Of no meaning here.
+        // Not a special property here.
         (r#"{"capture_internal":true}"#, r#"{"capture_internal":true,"$ip":"2001:db8::7"}"#),
         (r#"{"$geoip_disable":true}"#, r#"{"$geoip_disable":true,"$ip":"2001:db8::7"}"#),
     ] {

@@ -7,7 +7,7 @@ fn payload(text: &str) -> Payload {
     Payload::from_text(text.to_owned())
 }
 
-/// Key and number of events, or code and sentence.
+/// Key and number of events, or code and message.
 fn outcome(text: &str) -> Result<(String, usize), (&'static str, String)> {
     match shape(&payload(text)) {
         Ok(batch) => {
@@ -45,11 +45,11 @@ fn shapes_and_places_of_the_key() {
         (r#"{"batch":[{"properties":{"token":"k"}},{"token":"k"}]}"#, 2),
         (r#"{"api_key":"k","batch":null,"batch":[{}]}"#, 1),
         (r#"{"api_key":"k","batch":[{}],"event":"a","type":1,"library":{},"context":[]}"#, 1),
-        // spelled with escapes
+        // with escapes
         (r#"{"api\u005fkey":"\u006b","b\u0061tch":[{}]}"#, 1),
-        // the last of a name given twice
+        // the last of a duplicate name
         (r#"{"api_key":"x","api_key":"k"}"#, 1),
-        // names and texts that are no proper text
+        // names and texts that are not valid text
         (r#"{"api_key":"k","\ud800":"\udfff","\u0000":{"\ud83e":0}}"#, 1),
         (r#"[{"properties":{"\ud800":1,"token":"k"}}]"#, 1),
     ] {

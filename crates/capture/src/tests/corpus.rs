@@ -1,8 +1,7 @@
-//! The corpus of the fuzz targets (`fuzz/corpus`), replayed and varied.
+//! Replays and varies the corpus of the fuzz targets (`fuzz/corpus`).
 //!
-//! A fuzzer takes its time and finds more; what it has found is kept as a file,
-//! and this makes sure within seconds that it stays found. The variants are the
-//! same in every run.
+//! A fuzzer runs longer and finds more. Its findings are stored as files, and this test
+//! checks them within seconds. The variants are the same in every run.
 
 mod outcomes;
 mod variants;
@@ -27,13 +26,13 @@ struct Case {
 }
 
 impl Case {
-    /// Those whose unpacking takes long are for their own test.
+    /// Files that take long to decompress have a separate test.
     fn is_bomb(&self) -> bool {
         self.name.ends_with("-bomb")
     }
 }
 
-/// Shows what a test is about when it fails.
+/// Shows the input of a failed test.
 struct Shown<'a>(&'a str, &'a [u8]);
 
 impl Drop for Shown<'_> {
@@ -56,20 +55,20 @@ fn corpus(target: &str) -> Vec<Case> {
             Case { name, bytes: fs::read(path).unwrap() }
         })
         .collect();
-    // As the directory lists them is not the same everywhere.
+    // The order of a directory listing depends on the system.
     cases.sort_by(|left, right| left.name.cmp(&right.name));
     assert!(!cases.is_empty());
     cases
 }
 
-/// Every file and then variants of it, one at a time.
+/// Calls `check` with every file and then with variants of it, one at a time.
 fn each_variant(target: &str, mut check: impl FnMut(&[u8], &mut Dice)) {
     let mut cases = corpus(target);
     cases.retain(|case| !case.is_bomb());
     let mut dice = Dice::new(20_260_601);
     for case in &cases {
         for round in 0..=ROUNDS {
-            // The file itself first.
+            // The unchanged file first.
             let bytes = match round {
                 0 => case.bytes.clone(),
                 _ => {
@@ -92,7 +91,7 @@ fn every_request_has_a_documented_outcome() {
 fn every_event_has_a_documented_outcome() {
     each_variant("events", |bytes, dice| {
         let Ok(text) = String::from_utf8(bytes.to_vec()) else { return };
-        // As it is, and packed by a library.
+        // Unchanged, and compressed as by a client library.
         check_payload(&Payload::from_text(text.clone()), dice.below(2) == 0);
         let request = CaptureRequest {
             path: CapturePath::Batch,
@@ -106,7 +105,7 @@ fn every_event_has_a_documented_outcome() {
     });
 }
 
-/// Measured in a process of its own: other tests need memory at the same time.
+/// Measured in a separate process: other tests use memory at the same time.
 #[cfg(target_os = "linux")]
 #[test]
 fn unpacking_is_bounded_in_memory() {
@@ -124,7 +123,7 @@ fn unpacking_is_bounded_in_memory() {
 fn measured_alone() {
     use crate::BODY_LIMIT;
 
-    /// Bytes of memory, by a name of `/proc/self/status`.
+    /// A memory value in bytes, by its name in `/proc/self/status`.
     fn memory(name: &str) -> usize {
         let status = fs::read_to_string("/proc/self/status").unwrap();
         let line = status.lines().find(|line| line.starts_with(name)).unwrap();
@@ -133,7 +132,7 @@ fn measured_alone() {
     }
 
     for case in corpus("requests") {
-        // Forgets the highest use so far.
+        // Resets the peak.
         fs::write("/proc/self/clear_refs", "5").unwrap();
         let before = memory("VmRSS");
         check_request(&case.bytes);

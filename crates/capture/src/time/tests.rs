@@ -8,7 +8,7 @@ fn utc(text: &str) -> DateTime<Utc> {
     DateTime::parse_from_rfc3339(text).unwrap().to_utc()
 }
 
-/// Microseconds as RFC 3339, to make failures readable.
+/// Microseconds as RFC 3339, for readable failures.
 fn show(micros: i64) -> String {
     DateTime::from_timestamp_micros(micros).unwrap().format("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
 }
@@ -32,7 +32,7 @@ fn spellings() {
         ("2026-06-01T10:00:00", "2026-06-01T10:00:00.000000Z"),
         ("2026-06-01T10:00:00.25", "2026-06-01T10:00:00.250000Z"),
         ("2026-06-01 10:00:00 UTC", "2026-06-01T10:00:00.000000Z"),
-        // date only, blank for the T, no seconds, slashes
+        // date only, blank instead of the T, no seconds, slashes
         ("2026-06-01", "2026-06-01T00:00:00.000000Z"),
         ("2026-06-01 10:00:00", "2026-06-01T10:00:00.000000Z"),
         ("2026-06-01 10:00:00.5+02:00", "2026-06-01T08:00:00.500000Z"),
@@ -54,7 +54,7 @@ fn spellings() {
         ("1780308000412345678", "2026-06-01T10:00:00.412345Z"),
         ("-1780308000", "1913-08-02T14:00:00.000000Z"),
         ("100000000", "1973-03-03T09:46:40.000000Z"),
-        // blanks around
+        // whitespace around
         (" 2026-06-01T10:00:00Z\n", "2026-06-01T10:00:00.000000Z"),
     ] {
         assert_eq!(parse(text).map(show).as_deref(), Some(expected), "{text}");
@@ -96,7 +96,7 @@ fn no_spellings() {
     ] {
         assert_eq!(parse(text), None, "{text}");
     }
-    // `sent_at` of a body has to look like a date.
+    // `sent_at` of a body must have the form of a date.
     assert_eq!(parse_iso("1780308000"), None);
 }
 
@@ -160,7 +160,7 @@ fn the_rule() {
             expected: "2026-06-01T09:59:58.921696Z",
             ..PLAIN
         },
-        // the sender vouches for its clock
+        // the sender's clock is not corrected
         Case {
             timestamp: Some("\"2024-04-02T12:00:00Z\""),
             sent_at: Some("2026-06-01T10:00:00.05Z"),
@@ -168,7 +168,7 @@ fn the_rule() {
             expected: "2024-04-02T12:00:00.000000Z",
             ..PLAIN
         },
-        // offset, which wins
+        // offset, which takes precedence
         Case { offset: Some("2715"), expected: "2026-06-01T09:59:57.285000Z", ..PLAIN },
         Case { offset: Some("2715.0"), expected: "2026-06-01T09:59:57.285000Z", ..PLAIN },
         Case { offset: Some("-1000"), expected: "2026-06-01T10:00:01.000000Z", ..PLAIN },
@@ -199,7 +199,7 @@ fn the_rule() {
             warnings: &[InvalidTimestamp],
             ..PLAIN
         },
-        // 23 hours ahead are kept, more are not
+        // up to 23 hours ahead are valid
         Case {
             timestamp: Some("\"2026-06-02T09:00:00Z\""),
             expected: "2026-06-02T09:00:00.000000Z",
@@ -216,7 +216,7 @@ fn the_rule() {
             warnings: &[FutureTimestamp],
             ..PLAIN
         },
-        // the years
+        // the bounds of years
         Case {
             timestamp: Some("\"0000-01-01T00:00:00Z\""),
             expected: "0000-01-01T00:00:00.000000Z",

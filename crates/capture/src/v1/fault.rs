@@ -1,7 +1,7 @@
 //! Why a whole request of the newer protocol is refused.
 //!
-//! What belongs here: tag and sentence of each refusal.
-//! What does not: HTTP status codes, which only the server names.
+//! What belongs here: tag and message of each refusal. What does not: HTTP status codes
+//! (the server).
 
 use std::borrow::Cow;
 
@@ -10,45 +10,44 @@ use uuid::Uuid;
 use crate::CaptureError;
 use crate::decode::BODY_LIMIT;
 
-/// A refusal of the whole request. Faults of single events are no errors: they
-/// become a [`Decision::Drop`](crate::Decision::Drop).
+/// Refuses the whole request. Faults of single events are not errors: they become a
+/// [`Decision::Drop`](crate::Decision::Drop).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// The key is missing or malformed, or the body is too large: the same on
-    /// all paths.
+    /// A fault of the key, or a body that is too large: the same as on all paths.
     #[error(transparent)]
     Common(#[from] CaptureError),
-    /// Headers that every request must have.
+    /// Required headers that are missing.
     #[error("missing headers: {}", .0.join(", "))]
     MissingHeaders(Vec<&'static str>),
-    /// A header that cannot be understood.
+    /// A header that cannot be parsed.
     #[error("unreadable header `{0}`")]
     InvalidHeader(&'static str),
-    /// A body of another type than JSON.
+    /// The content type is not JSON.
     #[error("unsupported content type")]
     UnsupportedContentType,
-    /// A compression that is not known, or several.
+    /// An unknown compression, or several ones.
     #[error("unsupported content encoding")]
     UnsupportedEncoding,
-    /// No body.
+    /// The body is missing.
     #[error("empty body")]
     EmptyBody,
-    /// The body is not what its encoding says, or is not text.
+    /// The body does not match its encoding, or is not text.
     #[error("undecodable body")]
     Undecodable,
-    /// The text is not what the protocol says.
+    /// The text does not match the protocol.
     #[error("unreadable body: {0}")]
     Unreadable(String),
-    /// `created_at` is missing or no time.
+    /// `created_at` is missing or not a time.
     #[error("unreadable created_at")]
     InvalidCreatedAt,
     /// No events.
     #[error("empty batch")]
     EmptyBatch,
-    /// The event at this place has no uuid.
+    /// The event at this index has no uuid.
     #[error("event {0} has no uuid")]
     MissingUuid(usize),
-    /// The uuid of the event at this place is none.
+    /// The event at this index has an invalid uuid.
     #[error("the uuid of event {0} is none")]
     InvalidUuid(usize),
     /// Two events have this uuid.
@@ -61,7 +60,7 @@ impl Fault {
         Self::Common(CaptureError::PayloadTooLarge { limit: BODY_LIMIT })
     }
 
-    /// The machine word of the answer.
+    /// The code of the answer.
     #[must_use]
     pub const fn tag(&self) -> &'static str {
         match self {
@@ -81,7 +80,7 @@ impl Fault {
         }
     }
 
-    /// A sentence for the sender.
+    /// Message for the sender.
     #[must_use]
     pub fn detail(&self) -> Cow<'_, str> {
         match self {

@@ -1,7 +1,7 @@
-//! What the newer protocol says in headers.
+//! The headers of the newer protocol.
 //!
-//! What belongs here: which there must be, and what they mean. What does not:
-//! how a header travels; each comes in as its text.
+//! What belongs here: required headers and their meaning. What does not: HTTP; each
+//! header is passed as text.
 
 use std::borrow::Cow;
 
@@ -21,18 +21,18 @@ const ATTEMPT: &str = "PostHog-Attempt";
 const REQUEST_ID: &str = "PostHog-Request-Id";
 const REQUEST_TIMESTAMP: &str = "PostHog-Request-Timestamp";
 
-/// Every request has these; the key has an error of its own.
+/// Required in every request; the key has a separate error.
 const REQUIRED: [&str; 6] =
     [CONTENT_TYPE, "User-Agent", SDK_INFO, ATTEMPT, REQUEST_ID, REQUEST_TIMESTAMP];
 
-/// Bytes of the name and version of a library. They are written into every
-/// event, so their length is not the sender's to choose.
+/// Maximum bytes of the name and version of a client library. They are written into every
+/// event, so their length must be bounded.
 const LIBRARY_LIMIT: usize = 128;
 
-/// How a body is packed.
+/// The compression of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
-    /// Not at all.
+    /// No compression.
     Identity,
     /// `gzip`
     Gzip,
@@ -59,7 +59,7 @@ impl Encoding {
     }
 }
 
-/// Name and version of the sender's library.
+/// Name and version of the client library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Library<'a> {
     /// Such as `posthog-python`.
@@ -69,7 +69,7 @@ pub struct Library<'a> {
 }
 
 impl<'a> Library<'a> {
-    /// Reads `name/version`; a name may hold slashes.
+    /// Parses `name/version`; a name may contain slashes.
     fn read(text: &'a str) -> Option<Self> {
         let (name, version) = text.rsplit_once('/')?;
         let (name, version) = (name.trim(), version.trim());
@@ -81,21 +81,21 @@ impl<'a> Library<'a> {
 /// The headers of a request.
 #[derive(Debug, Clone)]
 pub struct Headers<'a> {
-    /// The project key: well formed, not yet looked up.
+    /// The project key: well-formed. Whether it exists is not checked.
     pub token: Cow<'a, str>,
-    /// When this try was sent, by the sender's clock.
+    /// Time of this attempt, by the sender's clock.
     pub sent_at: DateTime<Utc>,
-    /// The sender's library, if it says so in a usable way.
+    /// The client library, if the header is valid.
     pub library: Option<Library<'a>>,
-    /// How the body is packed.
+    /// The compression of the body.
     pub encoding: Encoding,
 }
 
 impl<'a> Headers<'a> {
-    /// Reads the headers; `find` gives the text of one by its name.
+    /// Parses the headers; `find` returns the text of a header by its name.
     ///
     /// # Errors
-    /// First about the key, then about headers that lack, then about the rest:
+    /// First faults of the key, then missing headers, then all others:
     /// [`CaptureError::MissingApiKey`], [`CaptureError::InvalidApiKey`],
     /// [`Fault::MissingHeaders`], [`Fault::UnsupportedContentType`],
     /// [`Fault::UnsupportedEncoding`], [`Fault::InvalidHeader`].

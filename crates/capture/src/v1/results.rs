@@ -1,4 +1,4 @@
-//! The answer of the newer protocol: what became of each event.
+//! The answer of the newer protocol: the result for each event.
 
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
@@ -8,10 +8,10 @@ use crate::Decision;
 use crate::json;
 use crate::shape::{RawEvent, present};
 
-/// What became of the events of a request, by uuid as sent. Serializes to the
-/// body of the answer.
+/// The results of the events of a request, by uuid as sent. Serializes to the body of the
+/// answer.
 ///
-/// There is no `retry`: a request is kept as a whole or refused as a whole.
+/// There is no `retry`: a request is stored completely or refused completely.
 #[derive(Debug, Clone, Default)]
 pub struct Results(Vec<(String, Outcome)>);
 
@@ -22,7 +22,7 @@ enum Outcome {
 }
 
 impl Results {
-    /// Adds what was decided on an event.
+    /// Adds the decision on an event.
     pub fn push(&mut self, event: &RawEvent<'_>, decision: &Decision) {
         let uuid = present(event.uuid).and_then(json::string).unwrap_or_default();
         let outcome = match decision {
@@ -33,7 +33,7 @@ impl Results {
     }
 }
 
-/// The protocol has a word of its own for one of the reasons.
+/// The protocol has a special word for one of the reasons.
 const fn tag(reason: DropReason) -> &'static str {
     match reason {
         DropReason::InvalidProperties => "malformed_event_properties",

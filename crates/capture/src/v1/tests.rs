@@ -26,7 +26,7 @@ const HEADERS: [(&str, &str); 7] = [
     ("PostHog-Request-Timestamp", "2026-06-01T10:00:00.595094+00:00"),
 ];
 
-/// The headers with one more or another value; without it when there is none.
+/// The headers with one value added or changed; without it if the value is `None`.
 fn headers<'a>(changed: &'a str, value: Option<&'a str>) -> Result<Headers<'a>, Fault> {
     Headers::read(|name| {
         if name == changed {
@@ -144,10 +144,10 @@ fn every_encoding_unpacks_and_none_beyond_the_limit() {
             assert_eq!(unpack(encoding, plain), Err(Fault::Undecodable), "{encoding:?}");
         }
     }
-    // gzip is known by its first bytes.
+    // gzip is recognized by its first bytes.
     let body = packed(Encoding::Gzip, b"{}");
     assert_eq!(unpack(Encoding::Identity, body).unwrap().text(), "{}");
-    // Base64 is no encoding of this protocol; the text is no JSON then.
+    // Base64 is not an encoding of this protocol, so the text is not JSON.
     let body = BASE64_STANDARD.encode("{}");
     let payload = unpack(Encoding::Identity, body.into()).unwrap();
     assert_eq!(shape(&payload).unwrap_err().tag(), "request_parsing_error");
@@ -218,7 +218,7 @@ fn batches_that_are_refused() {
     }
 }
 
-/// Sent ten seconds ahead of us.
+/// Sent by a clock that is ten seconds ahead.
 fn skewed() -> Context {
     Context { sent_at: DateTime::from_timestamp_micros(NOW + 10_000_000), ..context() }
 }
@@ -312,7 +312,7 @@ fn spellings_of_options() {
     }
     for event in [
         with("options", Value::Null),
-        // As PHP writes an object without members.
+        // PHP writes an object without members like this.
         with("options", json!([])),
         with("options", json!({"process_person_profile": null})),
         with("session_id", Value::Null),

@@ -1,4 +1,4 @@
-//! What every request and every event must come to, whatever is in it.
+//! Checks that hold for every request and every event, valid or not.
 
 use bytes::Bytes;
 use chrono::{DateTime, Datelike, Utc};
@@ -14,10 +14,10 @@ use crate::{
 
 /// 2026-06-01T10:00:00Z
 const NOW: i64 = 1_780_308_000_000_000;
-/// Characters of names and ids (ING-28, ING-29).
+/// Maximum characters of names and distinct ids (ING-28, ING-29).
 const NAME_LIMIT: usize = 200;
 
-/// A file: the target of the request, its headers, an empty line, the body.
+/// Checks a file: the target of the request, its headers, an empty line, the body.
 pub(super) fn check_request(file: &[u8]) {
     let end = file.windows(2).position(|pair| pair == b"\n\n").unwrap_or(file.len());
     let Ok(head) = std::str::from_utf8(&file[..end]) else { return };
@@ -58,7 +58,7 @@ pub(super) fn check_request(file: &[u8]) {
     }
 }
 
-/// The newer protocol.
+/// Checks the newer protocol.
 fn check_v1<'a>(header: impl Fn(&str) -> Option<&'a str>, body: Bytes) {
     let told = |fault: v1::Fault| assert!(!fault.tag().is_empty() && !fault.detail().is_empty());
     let headers = match v1::Headers::read(header) {
@@ -85,7 +85,7 @@ fn check_v1<'a>(header: impl Fn(&str) -> Option<&'a str>, body: Bytes) {
     serde_json::to_string(&results).unwrap();
 }
 
-/// A decoded body.
+/// Checks a decoded body.
 pub(super) fn check_payload(payload: &Payload, engage: bool) {
     assert!(payload.text().len() <= BODY_LIMIT);
     let Batch { token, sent_at, events, .. } = match shape(payload) {
@@ -141,7 +141,7 @@ fn check_accepted(event: &AcceptedEvent) {
     assert!((0..=9999).contains(&time.year()), "{time}");
     assert!(event.properties.starts_with('{'), "{}", event.properties);
     serde_json::from_str::<IgnoredAny>(&event.properties).unwrap();
-    // Nothing that a stored text cannot hold.
+    // It contains only text that can be stored.
     let mut cursor = Cursor::new(&event.properties, Limits::NONE);
     cursor.range().unwrap();
     assert!(!cursor.needs_repair(), "{}", event.properties);
@@ -156,7 +156,7 @@ fn check_dropped(event: &DroppedEvent) {
     }
 }
 
-/// Deciding twice comes to the same, but for uuids that are made at random.
+/// Checks that two decisions are the same, except for random uuids.
 fn check_same(first: &Decision, second: &Decision) {
     match (first, second) {
         (Decision::Accept(first), Decision::Accept(second)) if first.uuid != second.uuid => {

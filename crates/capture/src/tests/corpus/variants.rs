@@ -1,7 +1,6 @@
-//! Changes to a file that keep most of it: bytes at random hardly ever get past
-//! the first rule.
+//! Small changes to a file: random bytes rarely pass the first rule.
 
-/// Texts and bytes that parsers treat in a way of their own.
+/// Texts and bytes that parsers treat specially.
 const TELLING: [&[u8]; 26] = [
     b"\"",
     b"\\",
@@ -30,10 +29,10 @@ const TELLING: [&[u8]; 26] = [
     b"\"$set\":{",
     b"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[",
 ];
-/// A variant does not grow beyond this many bytes.
+/// Maximum bytes of a variant.
 const GROWN: usize = 1 << 16;
 
-/// Numbers that look random and are the same in every run (SplitMix64).
+/// Pseudo-random numbers that are the same in every run (`SplitMix64`).
 pub(super) struct Dice(u64);
 
 impl Dice {
@@ -54,15 +53,15 @@ impl Dice {
         usize::try_from(self.roll() % end as u64).unwrap()
     }
 
-    /// A part of something that long.
+    /// A random range within this length.
     fn range(&mut self, length: usize) -> std::ops::Range<usize> {
         let from = self.below(length + 1);
-        // Mostly short.
+        // Usually short.
         let most = if self.below(4) == 0 { length } else { 16 };
         from..(from + self.below(most + 1)).min(length)
     }
 
-    /// `bytes` with one to six changes; parts are taken over from `other`.
+    /// `bytes` with one to six changes; parts may come from `other`.
     pub(super) fn variant(&mut self, bytes: &[u8], other: &[u8]) -> Vec<u8> {
         let mut bytes = bytes.to_vec();
         for _ in 0..=self.below(6) {
