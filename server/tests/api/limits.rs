@@ -1,4 +1,4 @@
-//! Limits on what a client may cost (SEC-16, SEC-17).
+//! Limits on the resources that a client may use (SEC-16, SEC-17).
 
 use std::time::Duration;
 
@@ -93,7 +93,7 @@ async fn a_connection_may_rest_between_requests_but_not_within_headers() {
         let mut answer = [0; 4_096];
         let read = stream.read(&mut answer).await.unwrap();
         assert!(answer[..read].starts_with(b"HTTP/1.1 200 OK"));
-        // Longer than headers may take: that time must pass here.
+        // Longer than the limit for headers, which must pass here.
         tokio::time::sleep(2 * limit).await;
     }
     stream.write_all(&ask[..20]).await.unwrap();
@@ -121,7 +121,7 @@ async fn connections_are_limited_per_network() {
     let _ = third.read_to_end(&mut answer).await;
     assert!(answer.is_empty());
     drop(open);
-    // The places come back.
+    // The permits are released.
     for _ in 0..100 {
         if raw(&app, b"GET /_health HTTP/1.0\r\n\r\n").await.contains("200 OK") {
             return;
@@ -141,12 +141,12 @@ async fn a_refused_upload_leaves_the_connection_usable() {
     }
 }
 
-/// Room for bodies of which each network holds a part at most, without a reserve.
+/// A budget of which each network may hold a part, without a reserve.
 fn bytes(total: usize, per_network: [usize; 3]) -> ByteLimits {
     ByteLimits { total, per_network, reserve: 0, small_body: 0 }
 }
 
-/// A request that announces more than it sends, from a client behind the proxy.
+/// A request that announces more bytes than it sends, from a client behind the proxy.
 async fn unfinished(app: &TestApp, client: &str, path: &str, sent: usize) -> TcpStream {
     let head = format!(
         "POST {path} HTTP/1.1\r\nhost: 127.0.0.1\r\nx-forwarded-for: {client}\r\n\
@@ -166,7 +166,7 @@ async fn answer_to(mut stream: TcpStream) -> String {
     String::from_utf8_lossy(&answer[..read]).into_owned()
 }
 
-/// An instance whose clients are told apart by what a proxy says.
+/// An instance that identifies clients by a proxy's header.
 async fn behind_a_proxy(change: impl FnOnce(&mut Limits)) -> TestApp {
     let proxies = "127.0.0.1/32".parse::<Networks>().unwrap();
     TestApp::start(|config| config.trusted_proxies = proxies, change).await.set_up().await
@@ -176,7 +176,7 @@ fn sign_in_from(app: &TestApp, client: &str) -> Call {
     padded_sign_in_from(app, client, 0)
 }
 
-/// The same in a form with so many bytes more.
+/// The same sign-in in a form with this many more bytes.
 fn padded_sign_in_from(app: &TestApp, client: &str, more: usize) -> Call {
     let body = "email=ada%40mail.example&password=plum-otter-violin-93&next=%2F";
     let body = format!("{body}&junk={}", "x".repeat(more));
@@ -193,7 +193,7 @@ async fn slow_bodies_lock_nobody_else_out() {
     let app = behind_a_proxy(|limits| {
         limits.early_bytes = bytes(64 << 10, [32 << 10; 3]);
         limits.early_body.time = Duration::from_secs(3);
-        // Whoever is still sending takes no place among the requests that are worked on.
+        // A client that is still sending does not hold a permit.
         limits.api_requests = 1;
         limits.web_requests = 1;
     })
@@ -206,12 +206,13 @@ async fn slow_bodies_lock_nobody_else_out() {
         open.push(unfinished(&app, slow, path, 10_000).await);
     }
     until(async || sign_in_from(&app, slow).send().await.status == 429).await;
-    // Others sign in, and who is known does not need what strangers use up.
+    // Other clients can sign in, and known users do not need the bytes that unknown
+    // senders use up.
     assert_eq!(sign_in_from(&app, other).send().await.status, 200);
     let call = function(&app, "list_organizations", "").header("cookie", &cookie);
     assert_eq!(call.header("x-forwarded-for", slow).send().await.status, 200);
     assert_eq!(reader.get("/api/organizations/").await.status, 200);
-    // A trickle does not help either.
+    // A trickle of bytes does not keep it open either.
     for stream in &mut open {
         stream.write_all(&[b'a'; 2_000]).await.unwrap();
     }
@@ -224,7 +225,7 @@ async fn slow_bodies_lock_nobody_else_out() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_networks_of_one_site_share_their_room() {
-    // Six bodies have room, two of each network and three of each site.
+    // Six bodies fit, two of each network and three of each site.
     let step = 16 << 10;
     let app = behind_a_proxy(|limits| {
         limits.early_bytes = bytes(6 * step, [2 * step, 3 * step, 4 * step]);
@@ -303,11 +304,11 @@ async fn strangers_send_little() {
     let (value, large) = (key.key().to_owned(), "x".repeat(100_000));
     let organizations = "/api/organizations/";
     let body = |key: Option<&str>| json!({"name": "Beta", "junk": large, "personal_api_key": key});
-    // Who is known may send more.
+    // A known user may send more.
     assert_eq!(key.post(organizations, &body(None)).await.status, 201);
     let in_query = format!("{organizations}?personal_api_key={value}");
     assert_eq!(app.anonymous().post(&in_query, &body(None)).await.status, 201);
-    // A key is not looked for in so much.
+    // A body of this size is not searched for a key.
     assert_eq!(app.anonymous().post(organizations, &body(Some(&value))).await.status, 401);
     let small = json!({"name": "Gamma", "personal_api_key": value});
     assert_eq!(app.anonymous().post(organizations, &small).await.status, 201);
@@ -331,7 +332,7 @@ async fn strangers_send_little() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_no_function_takes_is_refused_before_it_is_read() {
     let app = TestApp::with_owner().await;
-    // Not a byte of the body is sent.
+    // No byte of the body is sent.
     let head = |path: &str, site: &str| {
         format!(
             "POST {path} HTTP/1.1\r\nhost: a\r\nsec-fetch-site: {site}\r\n\
@@ -366,7 +367,7 @@ async fn what_no_function_takes_is_refused_before_it_is_read() {
     assert!(!String::from_utf8_lossy(&answer.body).contains("fields"), "{:?}", answer.body);
 }
 
-/// Reads until the connection ends.
+/// Reads until the connection is closed.
 async fn until_closed(mut stream: TcpStream) {
     let mut rest = Vec::new();
     let reading = stream.read_to_end(&mut rest);
@@ -387,7 +388,7 @@ async fn http2_without_requests_is_closed() {
         stream
     };
     until_closed(open().await).await;
-    // One that says something all the time, but asks for nothing and agrees to nothing.
+    // A client that sends pings all the time, but no request and no acknowledgement.
     let (mut reading, mut writing) = open().await.into_split();
     let pinging = tokio::spawn(async move {
         while writing.write_all(&PING).await.is_ok() {
@@ -407,7 +408,7 @@ async fn a_long_answer_outlives_the_time_without_requests() {
     let cookie = session(&app).await;
     let mut live = LiveStream::open(&app, &cookie).await;
     live.until("hello").await;
-    // Longer than the stream may be without a request: rows come meanwhile.
+    // Longer than a connection may be without a request, while rows arrive.
     for _ in 0..8 {
         let event = json!({"api_key": app.project_key(), "event": "a", "distinct_id": "b"});
         assert_eq!(app.anonymous().post("/e/", &event).await.status, 200);

@@ -1,4 +1,4 @@
-//! The live stream: who gets it, how many, and for how long.
+//! The live stream: who may open it, how many, and for how long.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use weir_testkit::TestApp;
 use crate::organization_pages::newcomer;
 use crate::web::{function, session};
 
-/// A live stream as a browser has it open.
+/// An open live stream, as a browser has it.
 pub(crate) struct LiveStream {
     stream: TcpStream,
     read: String,
@@ -31,7 +31,7 @@ impl LiveStream {
         Self { stream, read: String::new() }
     }
 
-    /// Reads past this text.
+    /// Reads until after this text.
     pub(crate) async fn until(&mut self, text: &str) {
         let reading = async {
             loop {
@@ -48,14 +48,14 @@ impl LiveStream {
         tokio::time::timeout(Duration::from_secs(20), reading).await.expect(text);
     }
 
-    /// Whether it was answered with rows.
+    /// Whether the stream was opened.
     async fn opens(mut self) -> bool {
         self.until("HTTP/1.1 ").await;
         self.read.starts_with("200")
     }
 }
 
-/// Waits until this is so.
+/// Waits until the condition holds.
 pub(crate) async fn until(mut holds: impl AsyncFnMut() -> bool) {
     let end = tokio::time::Instant::now() + Duration::from_secs(120);
     while !holds().await {
@@ -78,7 +78,7 @@ async fn one_person_does_not_take_all_streams() {
         stream.until("hello").await;
         open.push(stream);
     }
-    // Also with another session of the same person.
+    // Also with another session of the same user.
     for cookie in [&cookie, &session(&app).await] {
         LiveStream::open(&app, cookie).await.until("HTTP/1.1 429").await;
     }
@@ -88,7 +88,7 @@ async fn one_person_does_not_take_all_streams() {
     until(async || LiveStream::open(&app, &cookie).await.opens().await).await;
 }
 
-/// What takes away that somebody may watch.
+/// The ways in which a user loses access to a stream.
 #[derive(Debug, Clone, Copy)]
 enum End {
     SignOut,
@@ -109,7 +109,7 @@ async fn a_stream_ends_with_what_its_reader_may_see() {
         let cookie = newcomer(&app, &email, Level::Member).await;
         let mut stream = LiveStream::open(&app, &cookie).await;
         stream.until("hello").await;
-        // Rows all the time do not keep it from ending.
+        // A constant flow of rows does not keep it from ending.
         let event = json!({"api_key": app.project_key(), "event": "a", "distinct_id": "b"});
         assert_eq!(app.anonymous().post("/e/", &event).await.status, 200);
         stream.until("event: row").await;

@@ -1,4 +1,4 @@
-//! Damage of the ingest log is shown wherever somebody looks.
+//! Damage of the ingest log is shown on all pages and endpoints for it.
 
 use std::path::Path;
 
@@ -8,14 +8,14 @@ use weir_testkit::{Answer, Caller};
 
 use crate::process::{Serving, set_up, weir_showing};
 
-/// A copy of something that could not be read, as a start or a reader makes it.
+/// Puts a copy of a damaged record into quarantine, as a start or a reader does.
 fn set_aside(data: &Path) {
     let quarantine = data.join("data/log/quarantine");
     std::fs::create_dir_all(&quarantine).unwrap();
     std::fs::write(quarantine.join(format!("{:020}.bytes", 64)), [7; 100]).unwrap();
 }
 
-/// The instance page, for the first account.
+/// The instance page, for the first user.
 async fn instance_page(serving: &Serving) -> String {
     let login = json!({"email": "ada@mail.example", "password": "plum-otter-violin-93"});
     let answer = serving.caller.post("/api/login/", &login).await;

@@ -16,14 +16,15 @@ fn full() -> Stdio {
     File::options().write(true).open("/dev/full").unwrap().into()
 }
 
-/// A pipe that nobody reads any more.
+/// A pipe whose reader is closed.
 fn closed() -> Stdio {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     writer.into()
 }
 
-/// Where it listens, as the set-up link says: there is no output to read it from.
+/// The address of the server from the set-up link, because there is no output to read it
+/// from.
 async fn address(data: &Path) -> SocketAddr {
     for _ in 0..300 {
         let link = std::fs::read_to_string(data.join("data/setup-link")).unwrap_or_default();
@@ -48,7 +49,7 @@ async fn output_that_cannot_be_written_ends_nothing() {
     for (out, err) in [(full(), full()), (closed(), closed()), (Stdio::null(), full())] {
         let folder = tempfile::tempdir().unwrap();
         let mut command = weir_through(&[], folder.path());
-        // Every line is one that cannot be written.
+        // No line can be written.
         command.args(["--log", "debug", "serve"]).stdout(out).stderr(err);
         let child = command.spawn().unwrap();
         let caller = Caller::of(address(folder.path()).await);
@@ -68,7 +69,7 @@ async fn a_pipe_that_is_not_read_holds_nothing_up() {
     command.args(["--log", "debug", "serve"]).stdout(Stdio::null()).stderr(writer);
     let child = command.spawn().unwrap();
     let caller = Caller::of(address(folder.path()).await);
-    // More lines than the pipe takes.
+    // More lines than the pipe holds.
     for _ in 0..600 {
         assert_eq!(caller.get("/_livez").await.status, 200);
     }

@@ -1,4 +1,4 @@
-//! Lists that are sent while they are read: who may read how many, and how slowly.
+//! Lists that are sent while they are read: how many a user may read, and how slowly.
 
 use std::time::Duration;
 
@@ -12,7 +12,8 @@ use weir_testkit::TestApp;
 use crate::live::until;
 use crate::stored::send;
 
-/// More than fits into the buffers of a connection that nothing is read from.
+/// Sends more events than fit into the buffers of a connection whose client does not
+/// read.
 async fn send_much(app: &TestApp) {
     let text = "x".repeat(900_000);
     let event = json!({"event": "big", "distinct_id": "u", "properties": {"text": text}});
@@ -41,13 +42,13 @@ async fn one_person_does_not_take_the_places_of_others() {
         let detail = "Too many long lists are being sent. You may read 2 at a time: read one to \
                       its end, or ask for smaller pages.";
         refused.assert_error(429, "throttled_error", "throttled", detail);
-        // Short ones need no place.
+        // Short lists need no permit.
         assert_eq!(key.get(&format!("{path}?limit=1")).await.status, 200);
     }
     assert_eq!(grace.get(&path).await.json()["results"].as_array().unwrap().len(), 2);
     drop(held);
     assert_eq!(one.get(&path).await.status, 200);
-    // Read to its end, a list gives its place back.
+    // A list that was read to its end releases its permit.
     until(async || [(); 2].map(|()| places.enter(app.owner().id())).iter().all(Result::is_ok))
         .await;
 }
@@ -73,7 +74,7 @@ async fn a_reader_that_does_not_read_gives_its_place_up() {
     assert_eq!(&status, b"HTTP/1.1 200 OK");
     assert!(app.app().shares.api_streams.enter(app.owner().id()).is_err(), "it has the place");
     until(async || key.get(&path).await.status == 200).await;
-    // What the slow reader gets does not look complete.
+    // The answer of the slow reader does not look complete.
     let mut rest = Vec::new();
     let _ = slow.read_to_end(&mut rest).await;
     assert!(rest.len() < 16_000_000 && !rest.ends_with(b"0\r\n\r\n"), "{}", rest.len());

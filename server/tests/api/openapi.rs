@@ -1,4 +1,5 @@
-//! The API document and its pages: complete, public, and as checked in.
+//! The API document and its pages: complete, public, and equal to the file in the
+//! repository.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +10,7 @@ use weir_testkit::TestApp;
 use crate::generated::operations::{Operation, operations};
 use crate::snapshot;
 
-/// Answers that every guarded operation may give.
+/// Error statuses of every operation with a key.
 const ALWAYS: [&str; 7] = ["401", "403", "405", "406", "429", "500", "503"];
 
 #[test]
@@ -105,7 +106,7 @@ fn fields_are_described_and_what_cannot_be_written_is_marked() {
     );
 }
 
-/// What JSON Schema allows and generators of clients stumble over.
+/// Constructs that JSON Schema allows and generators of clients do not understand.
 #[test]
 fn generators_of_clients_understand_every_schema() {
     fn check(schema: &Value, place: &str) {
@@ -136,7 +137,7 @@ fn generators_of_clients_understand_every_schema() {
             schema.get(part).into_iter().for_each(|part| walk(part, place));
         }
         for part in ["oneOf", "anyOf"] {
-            // A part may be null alone: then the others are not.
+            // At most one of the alternatives may be null.
             let ways = schema[part].as_array().into_iter().flatten();
             ways.filter(|way| way["type"] != "null").for_each(|way| walk(way, place));
         }
@@ -162,7 +163,7 @@ fn generators_of_clients_understand_every_schema() {
         for parameter in item["parameters"].as_array().unwrap() {
             walk(&parameter["schema"], &format!("{id} {}", parameter["name"]));
         }
-        // Names that generators make from the id of an operation.
+        // Names that generators derive from the id of an operation.
         for end in
             ["", "body", "request", "response", "data", "params", "error", "errors", "result"]
         {
@@ -206,7 +207,7 @@ async fn pages_show_every_operation_and_run_nothing() {
         assert!(policy.starts_with("default-src 'none'; style-src 'self'"), "{policy}");
         let text = String::from_utf8(answer.body.to_vec()).unwrap();
         for foreign in ["<script", "http://", "src=\"//", " style=", " onclick="] {
-            // Addresses within examples are text.
+            // Addresses in examples are only text.
             let outside = text.replace("https://weir.example/", "");
             assert!(!outside.contains(foreign), "{path}: {foreign}");
         }

@@ -1,5 +1,5 @@
-//! What the pages of an organization ask for and change: who may, and what a
-//! plain member is not told. And the activity log as a file.
+//! The pages of an organization and their forms: who may use them, and what a member
+//! without administrator rights does not see. And the activity log as a file.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use crate::web::{page, session};
 
 const PASSWORD: &str = "plum-otter-violin-93";
 
-/// A call of a server function by a script of our own page.
+/// A call of a server function by a script of the app's own page.
 async fn call(app: &TestApp, name: &str, cookie: &str, fields: &[(&str, &str)]) -> Answer {
     let mut body = form_urlencoded::Serializer::new(String::new());
     body.extend_pairs(fields);
@@ -35,7 +35,7 @@ fn input(email: &str, level: Level) -> InviteInput {
     }
 }
 
-/// The cookie of somebody who joined the owner's organization just now.
+/// The cookie of a user who joined the owner's organization just now.
 pub(crate) async fn newcomer(app: &TestApp, email: &str, level: Level) -> String {
     let services = &app.app().services;
     let org = services.organizations.enter(&app.owner().ctx(), "@current").await.unwrap();
@@ -46,7 +46,7 @@ pub(crate) async fn newcomer(app: &TestApp, email: &str, level: Level) -> String
     format!("session={}", joined.1.unwrap().token)
 }
 
-/// The cookie of somebody with an organization of their own alone.
+/// The cookie of a user with only another organization.
 async fn outsider(app: &TestApp) -> String {
     let cookie = newcomer(app, "mallory@mail.example", Level::Member).await;
     let home = app.organization().to_string();
@@ -164,7 +164,7 @@ async fn a_pasted_list_is_previewed_and_sent() {
         .map(|one| json!([one["target_email"], one["first_name"], one["level"]]))
         .collect();
     assert_eq!(made, [json!(["grace@mail.example", "Grace", 8])]);
-    // The link is shown once, by the page that the form leads to.
+    // The link is shown once, by the page that the form redirects to.
     let link = async || {
         let shown = text(&page(&app, &format!("/organizations/{home}/invites"), &cookie).await);
         let (_, rest) = shown.split_once("/signup/")?;
@@ -174,7 +174,7 @@ async fn a_pasted_list_is_previewed_and_sent() {
         async |token: &str| app.anonymous().get(&format!("/api/signup/{token}/")).await.status;
     let first = link().await.expect("a link");
     assert_eq!((link().await, opens(&first).await), (None, 200));
-    // Made again, it is another invite with another link.
+    // A new invite has another link.
     let writer = app.owner().key(&["organization_member:write"]).await;
     let list = writer.get(&format!("/api/organizations/{home}/invites/")).await.json();
     let id = list["results"][0]["id"].as_str().unwrap();
@@ -216,7 +216,7 @@ async fn the_activity_log_is_a_file() {
     let page_path = format!("/organizations/{home}/activity?kind=Organization&action=updated");
     let shown = text(&page(&app, &page_path, &cookie).await);
     assert!(shown.contains("/_export/activity.csv?organization="), "{shown}");
-    // Nobody else gets it.
+    // Other clients do not get it.
     let answer = app.anonymous().get(&path("")).await;
     assert_eq!(answer.status, 303);
     assert!(answer.header("location").unwrap().starts_with("/login?next=/_export/activity.csv"));
@@ -248,7 +248,7 @@ async fn a_level_is_changed_and_a_member_removed() {
     let removed = call(&app, "remove_member", &cookie, &fields[..2]).await;
     assert_eq!(removed.status, 200, "{:?}", removed.body);
     assert_eq!(level().await, None);
-    // The owner stays, and hears why.
+    // The owner stays, and the error names the reason.
     let refused = call(&app, "leave_organization", &cookie, &fields[..1]).await;
     assert_eq!(refused.status, 400, "{:?}", refused.body);
 }
@@ -277,7 +277,7 @@ async fn who_is_taken_out_of_the_last_organization_is_signed_out() {
         assert_eq!(removed.status, 200, "{:?}", removed.body);
         assert_eq!(call(&app, "list_sessions", cookie, &[]).await.status, expected, "{email}");
     }
-    // Whoever leaves by themselves goes on.
+    // A member can leave and keeps using the app.
     let left = call(&app, "leave_organization", &leaving, &[("id", home.as_str())]).await;
     assert_eq!(left.status, 200, "{:?}", left.body);
     assert_eq!(call(&app, "list_sessions", &leaving, &[]).await.status, 200);
@@ -316,7 +316,7 @@ async fn a_domain_is_claimed_checked_and_removed() {
     let shown = text(&page(&app, &path, &cookie).await);
     assert!(shown.contains("_posthog-challenge.tea.example.com"), "{shown}");
     assert!(shown.contains("there is no TXT record at this name"), "{shown}");
-    // Rules are for verified domains.
+    // Sign-in rules require a verified domain.
     let mut on = fields.to_vec();
     on.push(("enabled", "on"));
     let refused = call(&app, "set_provisioning", &cookie, &on).await;

@@ -47,7 +47,7 @@ async fn the_resource_has_every_field_of_its_type() {
     assert!(created.ends_with('Z'), "{created}");
 }
 
-/// Clients offer what `available_features` names, so each of them is used here.
+/// Clients enable the features in `available_features`, so each of them is used here.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_feature_that_is_named_works() {
     let app = TestApp::with_owner().await;

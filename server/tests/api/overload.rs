@@ -1,5 +1,5 @@
-//! What clients are told while the store or the disk does not keep up
-//! (ING-4, DUR-3), and that nothing acknowledged is lost over it.
+//! Answers while the store or the disk is too slow (ING-4, DUR-3). No acknowledged event
+//! is lost.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -14,11 +14,11 @@ use weir_server::background::{Background, Work};
 use weir_server::limits::Limits;
 use weir_testkit::{Answer, TestApp};
 
-/// Holds up the threads that apply events until it is dropped.
+/// Blocks the threads that apply events until it is dropped.
 struct HeldUp(#[expect(dead_code, reason = "its end is what matters")] Vec<mpsc::Sender<()>>);
 
 impl HeldUp {
-    /// Returns when nothing runs on the threads any more.
+    /// Returns when all threads are blocked.
     async fn all_of(threads: &Background) -> Self {
         let count = std::thread::available_parallelism().map_or(2, usize::from);
         let (held, mut are_held) = tokio::sync::mpsc::unbounded_channel();
@@ -29,7 +29,7 @@ impl HeldUp {
             let held = held.clone();
             threads.handle().spawn(async move {
                 held.send(()).unwrap();
-                // An error: the other end is gone, which is what it waits for.
+                // The error means that the sender is dropped, which ends the wait.
                 let _ = released.recv();
             });
         }
@@ -56,7 +56,7 @@ async fn send(app: &TestApp, uuid: Uuid, historical: bool) -> Answer {
     call.json(&body(app, uuid, historical)).send().await
 }
 
-/// The answer is one that client libraries take for "later".
+/// The answer makes client libraries retry later.
 #[track_caller]
 fn assert_later(answer: &Answer) {
     let detail = "The events were not stored. Send them again.";
@@ -66,12 +66,12 @@ fn assert_later(answer: &Answer) {
     );
     let wait: u64 = answer.header("retry-after").unwrap().parse().unwrap();
     assert!((1..=5).contains(&wait), "{wait}");
-    // Else a page on another origin cannot read it.
+    // Otherwise a page of another origin cannot read it.
     assert_eq!(answer.header("access-control-expose-headers"), Some("Retry-After"));
     assert_eq!(answer.header("access-control-allow-origin"), Some("https://a.example"));
 }
 
-/// The uuids of all events, each of them once.
+/// The uuids of all events. Each is stored once.
 async fn stored(app: &TestApp) -> HashSet<Uuid> {
     app.app().ingest.applied().await;
     let reader = app.owner().key(&["query:read"]).await;
@@ -105,7 +105,7 @@ async fn a_store_that_stands_still_is_answered_for_until_the_log_is_full() {
     let mut import_refused_at = None;
     loop {
         let lag = app.app().ingest.lag_bytes();
-        // An import leaves room for live events.
+        // An import leaves bytes for live events.
         let uuid = Uuid::new_v4();
         let answer = send(&app, uuid, true).await;
         if answer.status == 200 {
@@ -123,13 +123,13 @@ async fn a_store_that_stands_still_is_answered_for_until_the_log_is_full() {
         }
         acknowledged.insert(uuid);
     }
-    // One record more than the bound, for the one that crosses it.
+    // The bound and one record, for the record that crosses it.
     let lag = app.app().ingest.lag_bytes();
     assert!((BOUND..BOUND + (4 << 10)).contains(&lag), "{lag}");
     let half = import_refused_at.unwrap();
     assert!((BOUND / 2..BOUND / 2 + (8 << 10)).contains(&half), "{half}");
 
-    // The newer protocol says the same in its own words.
+    // The newer protocol has other names for the same error.
     let id = Uuid::new_v4();
     let answer = app
         .anonymous()
@@ -151,8 +151,8 @@ async fn a_store_that_stands_still_is_answered_for_until_the_log_is_full() {
         .await;
     assert_eq!((answer.status, answer.header("retry-after")), (503, Some("1")));
     assert_eq!(answer.json()["error"], "service_unavailable");
-    // Who manages the instance notices nothing, and it is ready: a stall of
-    // half a minute would be another matter.
+    // Users of the management API notice nothing, and the instance is ready. Only a stall
+    // of half a minute would change that.
     let owner = app.owner().key(&["*"]).await;
     assert_eq!(owner.get("/api/organizations/").await.status, 200);
     assert_eq!(app.anonymous().get("/_readyz").await.status, 200);
@@ -166,10 +166,10 @@ async fn a_store_that_stands_still_is_answered_for_until_the_log_is_full() {
     app.stop().await;
 }
 
-/// Whether the disk under the log does not answer, and every change of it.
+/// Whether the disk of the log blocks, with a signal for changes.
 static DISK_HANGS: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
 
-/// While it lives, the disk does not answer.
+/// While this value exists, the disk blocks.
 struct Hanging;
 
 impl Hanging {
@@ -208,7 +208,7 @@ async fn a_disk_that_does_not_answer_is_503_and_heals_by_itself() {
 
     let hanging = Hanging::begin();
     let began = Instant::now();
-    // More than one: the second waits for the writer and not for the disk.
+    // Two requests: the second waits for the writer and not for the disk.
     let (first, second) = tokio::join!(send(&app, during, false), send(&app, during, false));
     assert_later(&first);
     assert_later(&second);
@@ -217,7 +217,7 @@ async fn a_disk_that_does_not_answer_is_503_and_heals_by_itself() {
     assert_eq!(app.anonymous().get("/_livez").await.status, 200);
 
     drop(hanging);
-    // As libraries do: the same again. What was given up had been written.
+    // Libraries send the same batch again. The records that timed out had been written.
     for uuid in [during, after] {
         assert_eq!(send(&app, uuid, false).await.status, 200);
     }
@@ -247,7 +247,7 @@ async fn after_a_failed_sync_nothing_is_acknowledged_any_more() {
     }
     assert_eq!(app.anonymous().get("/_readyz").await.status, 503);
     assert_eq!(app.anonymous().get("/_readiness").await.status, 503);
-    // The process ends upon this.
+    // The process ends after this.
     tokio::time::timeout(Duration::from_secs(5), app.app().ingest.failed()).await.unwrap();
     assert_eq!(stored(&app).await, HashSet::from([kept]));
 }

@@ -1,4 +1,4 @@
-//! Pages (API-12, API-13), with the links as a client sees them.
+//! Pages of lists (API-12, API-13), with the links that a client sees.
 
 use serde_json::{Value, json};
 use weir_testkit::{Caller, TestApp};

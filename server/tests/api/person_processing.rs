@@ -1,4 +1,4 @@
-//! Projects that process no persons (ING-42).
+//! Projects that do not process persons (ING-42).
 
 use serde_json::{Value, json};
 use weir_testkit::{Caller, TestApp};
@@ -11,7 +11,7 @@ async fn switch(app: &TestApp, caller: &Caller, off: bool) {
     assert_eq!((answer.status, &answer.json()["person_processing_opt_out"]), (200, &json!(off)));
 }
 
-/// An event that says much about its person, and what is given besides.
+/// An event with many person properties. `flag` is its `$process_person_profile`.
 fn telling(who: &str, flag: Option<bool>) -> Value {
     let mut event = json!({
         "event": "paid", "distinct_id": who,
@@ -67,7 +67,7 @@ async fn events_have_no_persons_while_the_project_opts_out() {
     let warning = &warnings["results"][0];
     assert_eq!((&warning["code"], &warning["count"]), (&json!("profile_switched_off"), &json!(1)));
 
-    // Back again: what came meanwhile stays without.
+    // Turned on again: events from the meantime stay without persons.
     switch(&app, &caller, false).await;
     send(&app, json!([telling("later", None)])).await;
     let (properties, person) = stored(&app, &caller, "later").await;

@@ -1,4 +1,4 @@
-//! Persons and groups read back, and the names in use.
+//! Reading persons and groups, and the names in use.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ fn field<'a>(list: &'a Value, name: &str) -> Vec<&'a Value> {
     list["results"].as_array().unwrap().iter().map(|result| &result[name]).collect()
 }
 
-/// All results of a list, following its links.
+/// All results of a list, read by following its links.
 async fn walk(app: &TestApp, caller: &Caller, path: &str) -> Vec<Value> {
     let base = format!("http://{}/api/projects/{}/", app.address(), app.project());
     let mut path = path.to_owned();
@@ -122,7 +122,7 @@ async fn persons_come_in_pages_and_are_searched() {
     );
 }
 
-/// A limit of time that every step is beyond: it reads a few records and stops.
+/// A time limit that every step exceeds: it reads a few records and stops.
 fn hurry(limits: &mut Limits) {
     limits.look_time = Duration::ZERO;
 }
@@ -151,11 +151,11 @@ async fn a_search_without_time_ends_in_a_link_and_an_offset_in_an_error() {
         assert_eq!(walk(&app, &caller, &rare).await.len(), 1, "{list}");
         let none = format!("{list}/?limit=10&search=nobody");
         assert_eq!(walk(&app, &caller, &none).await, Vec::<Value>::new(), "{list}");
-        // Without a search every step finds something, so pages are full.
+        // Without a search every step finds results, so pages are full.
         let page = get(&app, &caller, &format!("{list}/?limit=60")).await;
         assert_eq!(page["results"].as_array().unwrap().len(), 60, "{list}");
         assert_eq!(walk(&app, &caller, &format!("{list}/?limit=60")).await.len(), 200, "{list}");
-        // Who counts offsets would take a short page for the last one.
+        // A caller that counts offsets would take a short page for the last one.
         for query in ["limit=60&offset=150", &format!("search={search}&offset=0")] {
             let path = format!("/api/projects/{}/{list}/?{query}", app.project());
             caller.get(&path).await.assert_field_error(
@@ -200,7 +200,7 @@ async fn pages_with_large_persons_are_sent_whole() {
     assert_eq!((shown, next), (40, &Value::Null));
     assert_eq!(walk(&app, &caller, "persons/?limit=36").await.len(), 40);
 
-    // Beside each event of one person.
+    // The person is in each of its events.
     let event = json!({"event": "click", "distinct_id": "p1"});
     send(&app, Value::Array(vec![event; 60])).await;
     let page = get(&app, &caller, "events/?event=click&limit=100").await;
@@ -285,7 +285,7 @@ async fn names_in_use_are_listed() {
     );
 }
 
-/// The three silent cases (ING-30), and what altered events leave.
+/// The three silent cases (ING-30), and the samples of altered events.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_skipped_or_altered_is_shown_with_a_sample() {
     let app = TestApp::with_owner().await;

@@ -16,7 +16,7 @@ async fn probes_answer() {
     let all = json!({"http": true, "store": true, "ingest": true, "disk": true, "log": true});
     assert_eq!(ready.json(), all);
     assert_eq!(nobody.call(Method::POST, "/_livez").send().await.status, 405);
-    // The names of the hosted service.
+    // The names that the hosted service uses.
     for path in ["/_liveness", "/_readiness", "/_readiness/"] {
         let answer = nobody.get(path).await;
         assert_eq!((answer.status, answer.body.as_ref()), (200, b"ok".as_slice()), "{path}");
@@ -47,7 +47,7 @@ async fn readiness_fails_before_the_service_stops() {
     let app = TestApp::with_owner().await;
     let nobody = app.anonymous();
     app.app().stopping.begin();
-    // A connection that is open already may still ask; a new one is refused.
+    // An open connection may still send a request; a new one is refused.
     if let Ok(answer) = tokio::spawn(async move { nobody.get("/_readyz").await }).await {
         assert_eq!(answer.status, 503);
     }

@@ -26,12 +26,12 @@ fn weir(data: &Path) -> Command {
     weir_through(&[], data)
 }
 
-/// The program, started by another one, such as `nsenter` with its arguments.
+/// The program, started by another program such as `nsenter` with its arguments.
 pub(crate) fn weir_through(launcher: &[String], data: &Path) -> Command {
     weir_showing(launcher, data, "off")
 }
 
-/// The same with its metrics at an address.
+/// The same with a metrics address.
 pub(crate) fn weir_showing(launcher: &[String], data: &Path, metrics: &str) -> Command {
     let program = env!("CARGO_BIN_EXE_weir");
     let mut command = match launcher {
@@ -42,7 +42,7 @@ pub(crate) fn weir_showing(launcher: &[String], data: &Path, metrics: &str) -> C
             command
         }
     };
-    // Settings of the machine that runs the tests must not matter.
+    // The environment of the machine must not change the tests.
     command.env_clear().current_dir(data);
     command.args(["--listen", "127.0.0.1:0", "--metrics-listen", metrics, "--data"]);
     command.arg(data.join("data")).kill_on_drop(true);
@@ -89,7 +89,7 @@ impl Serving {
         Self::launch(command).await
     }
 
-    /// Of whatever says where it listens as the program does.
+    /// Starts any program that prints its address as `weir serve` does.
     pub(crate) async fn launch(mut command: Command) -> Self {
         let mut child = command.spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -161,7 +161,7 @@ async fn set_up_serve_stop_and_be_killed() {
         |name: &str| json!({"api_key": made["project_api_key"], "event": name, "distinct_id": "u"});
     assert_eq!(serving.caller.post("/capture/", &event("first")).await.status, 200);
 
-    // A second program on the same directory says so and changes nothing.
+    // A second program on the same directory reports that and changes nothing.
     let second = set_up(data, "plum-otter-violin-93").await;
     assert!(!second.ok && second.err.contains("in use by another process"), "{}", second.err);
 
@@ -196,7 +196,7 @@ async fn a_request_in_flight_is_finished_before_the_end() {
     let length = body.len();
     let head = format!("POST /e/ HTTP/1.1\r\nhost: a\r\ncontent-length: {length}\r\n\r\n{first}");
     stream.write_all(head.as_bytes()).await.unwrap();
-    // The answer to another request shows that this one has been taken up.
+    // The answer to another request shows that this one is being processed.
     assert_eq!(serving.caller.get("/_livez").await.status, 200);
     serving.signal(Signal::TERM);
     while TcpStream::connect(serving.address).await.is_ok() {
@@ -236,7 +236,7 @@ async fn an_empty_instance_shows_a_link() {
     let token = |link: &str| link.trim().split_once("?token=").unwrap().1.to_owned();
     assert_eq!(std::fs::read_to_string(&file).unwrap(), fresh.out);
 
-    // The server that starts goes on with it, and so does the one after that.
+    // The next server uses the same link, and so does the one after that.
     for _ in 0..2 {
         let mut serving = Serving::start(data).await;
         let line = serving.line().await;
@@ -455,7 +455,7 @@ async fn settings_come_from_flags_environment_and_file() {
     assert!(!refused.ok && refused.err.contains("ratelimit"), "{}", refused.err);
 }
 
-/// One call of `weir log`.
+/// One run of `weir log`.
 async fn log(data: &Path, arguments: &[&str], input: &str) -> Output {
     let mut command = weir(data);
     command.arg("log").args(arguments);
@@ -486,7 +486,7 @@ async fn everything(caller: &Caller, made: &Value) -> (Vec<Value>, Vec<Value>) {
 async fn the_log_is_inspected_and_applied_once_more_without_a_change() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();
-    // Without a data directory there is nothing to see, and none is made.
+    // Without a data directory there is nothing to show, and none is created.
     let empty = inspected(data, &[]).await;
     assert_eq!((&empty["segments"], &empty["end"]), (&json!([]), &Value::Null));
     let refused = log(data, &["replay", "--yes"], "").await;
@@ -511,7 +511,8 @@ async fn the_log_is_inspected_and_applied_once_more_without_a_change() {
     let before = everything(&serving.caller, &made).await;
     assert_eq!((before.0.len(), before.1.len()), (100, 10));
 
-    // While it runs: what is on disk, but not what waits; and no replay.
+    // While the service runs, the log on disk can be inspected, but not the positions; a
+    // replay is refused.
     let seen = inspected(data, &["--records"]).await;
     assert_eq!((&seen["in_use"], &seen["partitions"]), (&json!(true), &Value::Null));
     assert_eq!(seen["records"].as_array().unwrap().len(), 10);
@@ -532,7 +533,7 @@ async fn the_log_is_inspected_and_applied_once_more_without_a_change() {
     let shown = log(data, &["inspect", "--records"], "").await;
     assert!(shown.out.contains("historical") && shown.out.contains("Waiting: 0 events"));
 
-    // As a version would that cannot read the second record.
+    // Simulates a version that cannot read the second record.
     let bytes = std::fs::read(segment["path"].as_str().unwrap()).unwrap();
     let place = |record: usize| usize::try_from(records[record]["offset"].as_u64().unwrap());
     let (from, to) = (place(1).unwrap(), place(2).unwrap());

@@ -1,4 +1,4 @@
-//! `/api/projects/` and the same below an organization.
+//! `/api/projects/` and the same paths below an organization.
 
 mod change_organization;
 mod delete;
@@ -11,7 +11,7 @@ fn exports_of(app: &TestApp) -> String {
     format!("/api/projects/{}/batch_exports/", app.project())
 }
 
-/// A body that makes a batch export.
+/// A body that creates a batch export.
 fn export() -> serde_json::Value {
     let config = json!({
         "bucket_name": "events", "region": "eu-west-1", "prefix": "weir/",
@@ -62,7 +62,7 @@ async fn create_and_change() {
     let made = made.json();
     assert_eq!(made["organization"], app.organization().to_string());
     let path = format!("/api/projects/{}/", made["id"]);
-    // It works for capture at once.
+    // Capture accepts it immediately.
     let event = json!({"token": made["api_token"], "event": "a", "distinct_id": "b"});
     assert_eq!(app.anonymous().post("/capture/", &event).await.status, 200);
 

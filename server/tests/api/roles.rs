@@ -71,7 +71,7 @@ async fn faults() {
     ] {
         answer.assert_field_error(400, "validation_error", "unique", taken, Some("name"));
     }
-    // Its own name in another spelling is no other role's.
+    // Its own name in another spelling is not a conflict.
     assert_eq!(caller.patch(&one(&role), &json!({"name": "SUPPORT"})).await.status, 200);
     let long = json!({"name": "x".repeat(201)});
     for (body, code) in
@@ -91,7 +91,7 @@ async fn faults() {
     answer.assert_field_error(400, "validation_error", "invalid_input", detail, None);
 }
 
-/// Who leaves has no role any more, and gets none back by coming again.
+/// A user who leaves loses all roles, and does not get them back by joining again.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_role_ends_with_the_membership() {
     let app = TestApp::with_owner().await;

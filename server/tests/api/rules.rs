@@ -1,6 +1,6 @@
-//! The rules that decide whether real libraries work (ING-1 to ING-12), one test
-//! each. Rule 11, on events that arrive after the `$identify` that merged their
-//! id, is about persons and has its tests where those are made.
+//! The rules that real libraries depend on (ING-1 to ING-12), one test each. Rule 11, on
+//! events that arrive after the `$identify` that merged their id, is about persons. Its
+//! tests are with those of persons.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -16,7 +16,7 @@ use weir_testkit::{Answer, Caller, TestApp};
 
 use crate::process::{Serving, set_up};
 
-/// Where events go, without the slash at the end.
+/// The paths for events, without the slash at the end.
 const EVENT_PATHS: [&str; 8] =
     ["/capture", "/batch", "/e", "/i/v0/e", "/track", "/engage", "/i/v0/ai/batch", "/s"];
 
@@ -34,7 +34,7 @@ async fn post(caller: &Caller, path: &str, body: impl Into<bytes::Bytes>) -> Ans
     caller.call(Method::POST, path).body(body).send().await
 }
 
-/// Names of all stored events, in order of the alphabet.
+/// Names of all stored events, in alphabetical order.
 async fn stored(app: &TestApp) -> Vec<String> {
     app.app().ingest.applied().await;
     let reader = app.owner().key(&["query:read"]).await;
@@ -47,7 +47,7 @@ async fn stored(app: &TestApp) -> Vec<String> {
     names
 }
 
-/// Every path that libraries use, with a method and a body that are in order.
+/// Every path that libraries use, with a method and a valid body.
 fn all_paths(key: &str) -> Vec<(Method, String, String)> {
     let text = event(key, "a").to_string();
     let mut paths: Vec<_> =
@@ -168,7 +168,7 @@ async fn rule_04_refusal_for_the_time_being_is_503_with_retry_after() {
     assert_eq!(serving.ended().await, Some(0));
 }
 
-/// Sets an instance up in a folder; gives the project key.
+/// Sets an instance up in a folder, and returns the project key.
 async fn prepared(folder: &Path) -> String {
     let made = set_up(folder, "plum-otter-violin-93").await;
     assert!(made.ok, "{}", made.err);
@@ -211,7 +211,7 @@ async fn rule_06_an_event_is_its_uuid_whatever_the_time() {
              "properties": {"a": 1, "b": 2}},
         ]})
     };
-    // Every try of a request says anew when it was sent.
+    // Every attempt of a request contains its own time.
     for sent_at in ["2026-06-01T10:00:01Z", "2026-06-01T10:00:04Z", "2026-06-01T10:00:09.5Z"] {
         let answer = app.anonymous().post("/batch/", &body(sent_at)).await;
         assert_eq!(answer.status, 200);
@@ -254,7 +254,7 @@ async fn rule_08_the_browser_library_gets_its_settings() {
     assert_eq!(settings["supportedCompression"], json!(["gzip-js"]));
     assert_eq!(settings["autocapture_opt_out"], false);
     assert_eq!(settings["hasFeatureFlags"], false);
-    // Each of them would make the library load something that is not there.
+    // Each of these keys would make the library load a missing file.
     for key in ["surveys", "sessionRecording", "toolbarParams", "siteApps"] {
         assert_eq!(settings.get(key), None, "{key}");
     }

@@ -1,5 +1,5 @@
-//! Requests of published client libraries, replayed in order (fixtures in
-//! `tests/fixtures/ingestion`, in the shape of each library, with made-up data).
+//! Requests of published client libraries, replayed in order. The fixtures in
+//! `tests/fixtures/ingestion` have the format of each library, with invented data.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use weir_model::Timestamp;
 use weir_testkit::{Answer, Caller, TestApp};
 
-/// The project key that the fixtures carry.
+/// The project key in the fixtures.
 const SAMPLE_KEY: &str = "phc_SampleProjectKey0000000000000000000000001";
 
 struct Sample {
@@ -117,7 +117,7 @@ async fn every_sample_is_answered_and_stored_as_expected() {
     }
 }
 
-/// Settings may hold more than the library needs; all else is as expected.
+/// Settings may contain more than the library needs. All other answers must be equal.
 fn assert_holds(sample: &Sample, found: &Value, expected: &Value) {
     if !sample.name.contains("config") && !sample.name.contains("decide") {
         assert_eq!(found, expected, "{}", sample.name);
@@ -173,7 +173,7 @@ async fn person(app: &TestApp, caller: &Caller, distinct_id: &Value) -> Value {
     caller.get(&path).await.json()["results"][0].clone()
 }
 
-/// What the sample says of persons and groups.
+/// The persons and groups that the sample expects.
 async fn check_people(
     app: &TestApp,
     caller: &Caller,
@@ -196,7 +196,7 @@ async fn check_people(
             assert_eq!(person(app, caller, id).await["id"], first["id"], "{name}: {id}");
         }
     }
-    // The person of the newest event is the one that the sample is about.
+    // The sample is about the person of the newest event.
     let Some(newest) = new.first() else { return };
     let about = person(app, caller, &newest["distinct_id"]).await;
     if let Some(main) = sample.expected("main_distinct_id") {

@@ -1,4 +1,4 @@
-//! Scopes and limits of keys, beyond what is tested for every operation
+//! Scopes and limits of keys, in addition to the tests of every operation
 //! (`generated/credentials.rs`).
 
 use serde_json::json;
@@ -44,7 +44,7 @@ async fn limits_of_keys() {
     assert_eq!(project.get("/api/users/@me/").await.status, 200);
 }
 
-/// What a limited key shows of its owner ends where the key does.
+/// A limited key shows only the part of its owner that is within its limits.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_owner_of_a_limited_key_is_shown_within_its_limits() {
     let app = TestApp::with_owner().await;
@@ -52,7 +52,7 @@ async fn the_owner_of_a_limited_key_is_shown_within_its_limits() {
     let organizations = "/api/organizations/";
     let projects = format!("/api/organizations/{}/projects/", app.organization());
     all.post(&projects, &json!({"name": "Second"})).await;
-    // The owner looks at it from now on.
+    // It becomes the owner's current organization.
     let other = all.post(organizations, &json!({"name": "Beta"})).await.json();
     let (other_id, other_team) = (other["id"].clone(), other["teams"][0]["id"].clone());
     let me = async |caller: &Caller| caller.get("/api/users/@me/").await.json();
@@ -69,7 +69,7 @@ async fn the_owner_of_a_limited_key_is_shown_within_its_limits() {
         assert_eq!(shown["team"]["organization"], json!(app.organization()));
         assert_eq!(shown["organizations"].as_array().unwrap().len(), 1);
         assert!(!shown.to_string().contains("Beta"), "{shown}");
-        // Nor is another one chosen by it.
+        // The key cannot choose another one either.
         for (field, value) in
             [("set_current_organization", &other_id), ("set_current_team", &other_team)]
         {
@@ -79,7 +79,7 @@ async fn the_owner_of_a_limited_key_is_shown_within_its_limits() {
         }
     }
     assert_eq!(me(&project).await["team"]["id"], json!(app.project()));
-    // A project of the same organization is beyond the limits too.
+    // A project of the same organization is outside the limits too.
     let second = all.get(&projects).await.json()["results"][1]["id"].to_string();
     let answer = project.patch("/api/users/@me/", &json!({"set_current_team": second})).await;
     assert_eq!(answer.error().2, "does_not_exist");

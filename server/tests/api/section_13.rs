@@ -1,5 +1,5 @@
 //! Answers that clients of the protocol rely on, for all resources at the same time:
-//! statuses, texts, pages, scopes. What is about one resource is in its own module.
+//! statuses, texts, pages, scopes. Tests about one resource are in its module.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -261,7 +261,7 @@ async fn line_13_slashes_and_percent_signs_change_nothing() {
                 .replace("{user_id}", &format!("{at}me"))
                 .replace("personal_api_keys/{id}", &format!("personal_api_keys/{at}current"))
         };
-        // What else stands in a path has no word.
+        // Other path parameters have no such word.
         if words("@").contains('{') {
             continue;
         }
@@ -294,7 +294,7 @@ async fn line_15_no_id_of_one_organization_leads_anywhere_in_another() {
             assert_eq!((answer.status, &answer.body), (404, &missing.body), "{path}");
         }
     }
-    // Nor is anything of it in what she may see.
+    // Objects that she can read do not contain it either.
     for path in [
         "/api/organizations/".to_owned(),
         "/api/projects/".to_owned(),

@@ -1,4 +1,4 @@
-//! Sessions read back.
+//! Reading sessions.
 
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -6,10 +6,10 @@ use weir_testkit::TestApp;
 
 use crate::stored::{get, send};
 
-/// 2026-06-01T10:00:00Z
+/// 2026-06-01T10:00:00Z in milliseconds.
 const MADE: u128 = 1_780_308_000_000;
 
-/// A session id that was made so many minutes after 10:00.
+/// A session id made this many minutes after 10:00.
 fn session(minutes: u128) -> String {
     Uuid::from_u128(((MADE + minutes * 60_000) << 80) | (7 << 76) | (2 << 62)).to_string()
 }
@@ -75,7 +75,7 @@ async fn the_sessions_of_a_person_across_its_distinct_ids() {
     };
     assert_eq!(brief(0), (&json!(third), &json!(true), &json!("Cart")));
     assert_eq!(brief(1), (&json!(second), &json!(true), &Value::Null));
-    // Whichever id of the person is given.
+    // With any distinct id of the person.
     assert_eq!(get(&app, &caller, "sessions/?distinct_id=anon-1").await["count"], 3);
     assert_eq!(get(&app, &caller, "sessions/?distinct_id=nobody").await["count"], 0);
 
@@ -98,10 +98,10 @@ async fn a_session_that_reaches_beyond_what_is_looked_at_is_not_told_by_half() {
         event("$pageview", "ada", "10:59:00", &old),
         event("$pageview", "ada", "11:00:00", &new),
     ];
-    // As many as are looked at, with the last two of the above.
+    // As many as are read, including the last two of those above.
     events.extend((0..4_998).map(|n| {
         let mut tick = event("tick", "ada", "11:00:30", &new);
-        // Equal events would be one.
+        // Equal events would be duplicates.
         tick["properties"]["n"] = json!(n);
         tick
     }));

@@ -1,4 +1,4 @@
-//! What libraries ask for at their start (ING-8, ING-15).
+//! The settings that libraries ask for when they start (ING-8, ING-15).
 
 use std::io::Write as _;
 
@@ -32,7 +32,7 @@ async fn post(app: &TestApp, path: &str, content_type: &str, body: Vec<u8>) -> A
     call.header("content-type", content_type).body(body).send().await
 }
 
-/// The parts that every generation of libraries needs.
+/// The parts that libraries of every age need.
 fn assert_settings(settings: &Value) {
     for (key, value) in [
         ("supportedCompression", json!(["gzip-js"])),
@@ -137,10 +137,10 @@ async fn older_libraries_decide() {
         let found = answer.json();
         assert_settings(&found);
         assert_eq!(found["config"], json!({"enable_collect_everything": true}), "{path}");
-        // posthog-python 2 reads both without looking whether they are there.
+        // posthog-python 2 reads both without checking that they exist.
         assert_eq!(found["featureFlags"], json!({}), "{path}");
         assert_eq!(found["featureFlagPayloads"], json!({}), "{path}");
-        // Version 4 of the question.
+        // Version 4 of the request.
         assert_eq!(found["flags"], json!({}), "{path}");
         assert_eq!(found["errorsWhileComputingFlags"], false, "{path}");
         assert_eq!(found["requestId"], answer.header("x-request-id").unwrap(), "{path}");
@@ -232,7 +232,7 @@ async fn features_that_are_not_offered_are_empty_lists() {
         let shop = "https://shop.example";
         let nobody = app.anonymous();
         let call = nobody.call(Method::GET, &path).header("origin", shop);
-        // A key of any kind; a library of 2022 sends one that has ended meanwhile.
+        // A key of any kind; a library of 2022 sends one that has expired.
         let answer = call.header("authorization", "Bearer phx_ended").send().await;
         assert_eq!((answer.status, answer.json()), (200, expected), "{path}");
         assert_eq!(answer.header("access-control-allow-origin"), Some(shop), "{path}");
@@ -246,7 +246,7 @@ async fn features_that_are_not_offered_are_empty_lists() {
 async fn what_is_no_event_is_answered_and_shown_as_not_kept() {
     let app = TestApp::with_owner().await;
     let key = app.project_key();
-    // Makes the key known.
+    // Makes the key known to the cache.
     post(&app, "/flags/?v=2", "application/json", question(key).into_bytes()).await;
     let paths = [
         format!("/api/push_subscriptions/?token={key}"),
@@ -266,7 +266,7 @@ async fn what_is_no_event_is_answered_and_shown_as_not_kept() {
         assert_eq!((preflight.status, preflight.json()), (200, json!({"status": 1})));
         assert_eq!(nobody.get(path).await.status, 405, "{path}");
     }
-    // A mobile library takes its device back.
+    // A mobile library unregisters its device.
     let body = json!({"api_key": key, "distinct_id": "u", "device_token": "t"});
     let call = app.anonymous().call(Method::DELETE, "/api/push_subscriptions/");
     assert_eq!(call.json(&body).send().await.status, 200);
@@ -287,7 +287,7 @@ async fn what_is_no_event_is_answered_and_shown_as_not_kept() {
     let counted = app.app().traffic.minutes(app.project());
     let rejected: u64 = counted.iter().map(|(_, counts)| counts.rejected).sum();
     assert_eq!(rejected, 8);
-    // A body that is too large is told so, as everywhere.
+    // A body that is too large is refused, as on every path.
     let large = post(&app, &paths[0], "application/json", vec![b' '; 20_971_521]).await;
     assert_eq!(large.status, 413);
 }
@@ -295,7 +295,7 @@ async fn what_is_no_event_is_answered_and_shown_as_not_kept() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_served_is_told_in_json() {
     let app = TestApp::with_owner().await;
-    // A message to support: a page has to be able to read that it was not sent.
+    // A message to support: a page must be able to read that it was not sent.
     let path = "/api/conversations/v1/widget/message";
     let call = app.anonymous().call(Method::POST, path).header("origin", "https://shop.example");
     let answer = call.json(&json!({"message": "Help"})).send().await;
@@ -321,7 +321,7 @@ async fn visitors_have_no_conversations_with_support() {
         let path = format!("/api/conversations/v1/widget/{path}");
         let shop = "https://shop.example";
         let nobody = app.anonymous();
-        // The header of the widget has to be allowed to a page of another origin.
+        // Pages of other origins must be allowed to send the header of the widget.
         let call = nobody.call(Method::OPTIONS, &path).header("origin", shop);
         let call = call.header("access-control-request-headers", "x-conversations-token");
         let preflight = call.send().await;

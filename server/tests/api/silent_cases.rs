@@ -1,19 +1,19 @@
-//! Events that are answered with 200 and are not stored, or stored altered: the
-//! sender cannot notice, so each one is counted by reason, kept as a sample and
-//! seen by whoever collects metrics. What the pages show of it is a browser test.
+//! Events that are answered with 200 and are not stored, or are stored with changes. The
+//! sender cannot notice, so each one is counted by reason, kept as a sample and shown in
+//! the metrics. A browser test covers the pages about them.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use weir_testkit::{Caller, TestApp};
 
-/// Something that is answered with 200.
+/// An event that is answered with 200.
 struct Case {
     event: Value,
     code: &'static str,
     outcome: &'static str,
     metric: &'static str,
-    /// How many events with this reason there are when this one is told.
+    /// The number of events with this reason after this case.
     count: u64,
 }
 
@@ -26,7 +26,7 @@ fn cases() -> [Case; 4] {
     [
         dropped(json!({"distinct_id": "nameless"}), "missing_event_name", 1),
         dropped(json!({"event": "of no one"}), "missing_distinct_id", 1),
-        // A blank is no id either (ING-29), and so the reason is the same.
+        // A blank distinct id is missing too (ING-29), so the reason is the same.
         dropped(json!({"event": "of a blank", "distinct_id": "  "}), "missing_distinct_id", 2),
         Case {
             event: json!({"event": "long".repeat(60), "distinct_id": "u",
@@ -46,7 +46,7 @@ async fn with_metrics() -> TestApp {
     TestApp::start(listening, |_| {}).await.set_up().await
 }
 
-/// A counter; 0 while nothing was counted.
+/// A counter; 0 before it was counted.
 async fn counter(app: &TestApp, name: &str, code: &str) -> u64 {
     let start = format!("{name}\"{code}\"}} ");
     let page = app.metrics().await;
@@ -54,7 +54,7 @@ async fn counter(app: &TestApp, name: &str, code: &str) -> u64 {
     line.map_or(0, |value| value.parse().unwrap())
 }
 
-/// What processing altered is counted every second.
+/// Changes by processing are counted every second.
 async fn counted(app: &TestApp, case: &Case, expected: u64) {
     for _ in 0..100 {
         if counter(app, case.metric, case.code).await == expected {

@@ -1,13 +1,13 @@
-//! The program on a small machine: two processors, and a gigabyte of memory beyond which
-//! the kernel gives none.
+//! The program on a small machine: two processors, and a gigabyte of memory as a hard
+//! limit of the kernel.
 //!
-//! The limit is `RLIMIT_DATA`, which needs no rights. It counts all memory of the process
-//! that is its own and can be written to, touched or not, with the stacks of its threads:
-//! it is stricter than a machine that has so much. An allocation beyond it ends the
-//! process. Children that run scripts have lower limits of their own.
+//! The limit is `RLIMIT_DATA`, which needs no rights. It counts all private writable
+//! memory of the process, used or not, including the stacks of its threads. So it is
+//! stricter than a machine with that much memory. An allocation beyond it ends the
+//! process. The sandbox processes have lower limits.
 //!
-//! What belongs here: starting the program so, and seeing that it lives on and what it
-//! took. What does not: attacks.
+//! What belongs here: starting the program with the limit, checking that it survives, and
+//! measuring its memory. What does not: attacks (`memory`, `plugins::running::hostile`).
 
 use std::fs;
 use std::path::Path;
@@ -20,21 +20,21 @@ use tokio::process::Command;
 use crate::process::{Serving, weir_through};
 
 const MIB: u64 = 1 << 20;
-/// Bytes that the program can have.
+/// Bytes that the program may have.
 const MEMORY: u64 = 1 << 30;
 
-/// The program, limited. It ends with the test.
+/// The program with the limit. It ends with the test.
 pub(crate) fn weir(data: &Path) -> Command {
     let [data_limit, processors] = [format!("--data={MEMORY}"), two_processors()];
     let launcher = [
         &["/usr/bin/setpriv", "--pdeathsig", "KILL", "--"][..],
         &["/usr/bin/prlimit", &data_limit, "--"],
-        // Each processor more has threads, whose stacks count.
+        // Each further processor has threads, whose stacks count.
         &["/usr/bin/taskset", "--cpu-list", &processors],
     ];
     let launcher: Vec<String> = launcher.concat().into_iter().map(str::to_owned).collect();
     let mut command = weir_through(&launcher, data);
-    // Addresses that the allocator keeps for later are no memory, but would count.
+    // Address space that the allocator keeps for later is not memory, but would count.
     command.env("MALLOC_CONF", "retain:false");
     command
 }
@@ -56,10 +56,10 @@ fn status(process: &str, field: &str) -> Option<String> {
     Some(value.trim().to_owned())
 }
 
-/// Watches what a limited process has.
+/// Measures the memory of a limited process.
 pub(crate) struct Watch {
     process: u32,
-    /// Bytes that count, and those of them that it has touched, at most.
+    /// Peak of the bytes that count, and of those that are in use.
     most: Arc<[AtomicU64; 2]>,
     watching: tokio::task::JoinHandle<()>,
 }
@@ -91,7 +91,8 @@ impl Watch {
         Self { process, most, watching }
     }
 
-    /// Asserts that it lives, and prints what an attack took (docs/benchmarks.md).
+    /// Asserts that the process lives, and prints the memory that an attack took
+    /// (docs/benchmarks.md).
     #[expect(clippy::print_stdout, reason = "shown with --nocapture")]
     pub(crate) fn survived(&self, attack: &str) {
         let lives = status(&self.process.to_string(), "VmData:").is_some();

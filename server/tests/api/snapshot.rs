@@ -1,9 +1,9 @@
-//! Files that are made from the program and checked in, so that a change is seen.
+//! Generated files in the repository, so that a change is visible in a review.
 
 use std::path::Path;
 
-/// Fails when a file of the repository is not this text, and says how to write
-/// it anew.
+/// Fails when a file of the repository differs from this text, and prints how to generate
+/// it again.
 #[track_caller]
 pub(crate) fn assert_same(path: &str, text: &str, test: &str) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path);

@@ -1,4 +1,4 @@
-//! A flood of events shows as a warning, an import never does (ING-57).
+//! A flood of events causes a warning, an import never does (ING-57).
 
 use http::Method;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use weir_testkit::TestApp;
 /// More than a thousand a second over ten seconds.
 const FLOOD: usize = 10_500;
 
-/// Codes and counts of what was noticed.
+/// Codes and counts of the warnings.
 async fn noticed(app: &TestApp) -> Vec<(String, u64)> {
     app.app().ingest.applied().await;
     let reader = app.owner().key(&["project:read"]).await;
@@ -20,8 +20,8 @@ async fn noticed(app: &TestApp) -> Vec<(String, u64)> {
     reasons.iter().map(of).collect()
 }
 
-/// Sends a flood of one distinct id's events at one instant: the same event
-/// again and again, because what arrives is what floods are told by.
+/// Sends a flood of events of one distinct id at one instant. It is the same event again
+/// and again, because floods are detected by arrivals.
 async fn flood(app: &TestApp, historical: bool) {
     let event = json!({
         "event": "a", "distinct_id": "hot", "uuid": "0191d5f0-0000-7000-8000-000000000001",
@@ -40,7 +40,7 @@ async fn a_flood_is_noticed_and_an_import_is_none() {
     let repeats = |floods: usize| ("duplicate_uuid".to_owned(), (floods * FLOOD - 1) as u64);
     flood(&app, true).await;
     assert_eq!(noticed(&app).await, [repeats(1)]);
-    // The same as live events: nothing is refused, and it shows.
+    // The same as live events: none is refused, and there is a warning.
     flood(&app, false).await;
     let found = noticed(&app).await;
     assert_eq!(found.len(), 2, "{found:?}");

@@ -1,5 +1,5 @@
-//! What is counted of requests and events, and the migrations that follow from it:
-//! server functions, the report, and who may see them.
+//! Counts of requests and events, and the import report computed from them: server
+//! functions, the report, and access to them.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use weir_testkit::{Answer, TestApp};
 use crate::stored::send;
 use crate::web::{page, session};
 
-/// A call of a server function by a script of our own page.
+/// A call of a server function by a script of the app's own page.
 async fn function(app: &TestApp, cookie: &str, name: &str, body: &str) -> Answer {
     let call = app.anonymous().call(Method::POST, &format!("/_fn/{name}"));
     call.header("content-type", "application/x-www-form-urlencoded")
@@ -48,7 +48,7 @@ async fn events_and_requests_are_counted_once() {
     assert_eq!(counts.reasons.get("missing_distinct_id"), Some(&1));
     assert!(counts.within(95).is_some() && counts.largest > 50);
 
-    // A body that cannot be read names its project near its beginning.
+    // A body that cannot be read contains its key near its beginning.
     let broken = format!(r#"{{"api_key": "{}", "batch": [{{"#, app.project_key());
     let refused = app.anonymous().call(Method::POST, "/batch/").body(broken).send().await;
     assert_eq!(refused.status, 400);
@@ -56,7 +56,7 @@ async fn events_and_requests_are_counted_once() {
     assert_eq!((counts.requests, counts.rejected), (1, 1));
     assert_eq!(counts.reasons.get("invalid_payload"), Some(&1));
 
-    // What was written is counted as what was not.
+    // Written and unwritten counts are added up.
     app.app().services.traffic.write().await.unwrap();
     assert_eq!(total(&app).await, counts);
     let later = report(&app).await;
@@ -84,13 +84,13 @@ async fn refused_requests_are_rows_of_the_live_list() {
         all.into_iter().filter(|row| row["outcome"] == "rejected").collect::<Vec<Value>>()
     };
 
-    // Those of another project, and of none, are not shown.
+    // Requests of another project, or of none, are not shown.
     assert_eq!(post("/batch/", broken(&foreign)).await.status, 400);
     assert_eq!(post("/batch/", broken("phc_nobodyhasthiskey")).await.status, 400);
     assert_eq!(post("/batch/", "nonsense".to_owned()).await.status, 400);
     assert_eq!(rows().await, Vec::<Value>::new());
 
-    // The stream tells what the next fill of the page says too.
+    // The stream contains the same rows as the next query of the page.
     let mut watch = app.app().ingest.live().watch(app.project());
     let body = broken(app.project_key());
     let size = body.len();
@@ -123,7 +123,7 @@ async fn a_sample_that_was_cut_says_so() {
     send(&app, json!([{"event": "of no one", "properties": {"long": long}}])).await;
     let read = format!("project={}&limit=5", app.project());
     let rows = function(&app, &cookie, "list_live_rows", &read).await.json();
-    // Capture cuts where pages look for it.
+    // Capture truncates to the length that pages check for.
     assert_eq!(rows[0]["payload"].as_str().unwrap().len(), SAMPLE_LIMIT);
     let shown = async |path: String| {
         let shown = page(&app, &format!("/projects/{}/{path}", app.project()), &cookie).await;
@@ -151,7 +151,7 @@ async fn a_part_of_the_time_is_counted_by_itself() {
         (-7_200, -3_600, 0, 60),
         (-72_000, 60, 1, 900),
         (-400_000, 60, 1, 3_600),
-        // Nonsense: the range stands.
+        // An invalid range is replaced by the default.
         (60, -180, 1, 21_600),
     ] {
         let found = function(&app, &cookie, "get_traffic", &read(from, to)).await.json();
@@ -198,7 +198,7 @@ async fn a_migration_is_started_followed_and_finished() {
     let batch = json!({"api_key": app.project_key(), "historical_migration": true,
                        "batch": [event(1), event(3), event(2), {"event": "of no one"}]});
     assert_eq!(app.anonymous().post("/batch/", &batch).await.status, 200);
-    // Old events that do not say so.
+    // Old events that are not marked as historical.
     send(&app, json!([event(5)])).await;
 
     let read = format!("project={project}");
@@ -309,7 +309,7 @@ async fn persons_and_groups_show_what_is_known() {
     assert_eq!(email["set_by"], json!(["$identify", "2026-06-01T10:00:00Z"]));
     assert_eq!(person["events"].as_array().unwrap().len(), 4);
     assert_eq!(person["events"][0]["event"], "paid");
-    // A project has no sixth type.
+    // A project has at most five group types.
     let groups = json!([
         ["company", "acme/tea", true],
         ["line", "1", true],
@@ -329,7 +329,7 @@ async fn persons_and_groups_show_what_is_known() {
     let group = function(&app, &cookie, "get_group", &body).await.json();
     assert_eq!(group["name"], "Acme Tea");
     assert_eq!(group["members"][0][0], id);
-    // Events name this one, and nothing has made it.
+    // Events name this group, but no event has created it.
     let body = format!("project={project}&kind=team&key=blue");
     let named = function(&app, &cookie, "get_group", &body).await.json();
     assert_eq!((&named["name"], &named["first_seen"]), (&json!("blue"), &Value::Null));

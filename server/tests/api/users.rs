@@ -22,7 +22,7 @@ async fn me() {
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_reaches_anybody_else() {
     let app = TestApp::with_owner().await;
-    // Who set the instance up is staff.
+    // The user who set the instance up is staff.
     let staff = app.owner().key(&["*"]).await;
     let stranger = app.stranger("grace").await;
     let other = stranger.key(&["*"]).await;
@@ -60,7 +60,7 @@ async fn what_a_key_cannot_change_is_refused() {
         json!({"password": "kettle-harbour-lichen-7", "current_password": "plum-otter-violin-93"}),
         json!({"password": null}),
         json!({"current_password": "plum-otter-violin-93"}),
-        // Before the fields are judged, and all of it or nothing.
+        // Refused before the fields are validated. Either all fields are changed or none.
         json!({"email": "eve@mail.example", "first_name": ""}),
         json!({"email": "eve@mail.example", "first_name": "Eve"}),
     ] {

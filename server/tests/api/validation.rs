@@ -1,4 +1,4 @@
-//! Codes and texts of field validation (API-7) and what is accepted leniently (API-9).
+//! Codes and texts of field validation (API-7), and lenient input (API-9).
 
 use http::Method;
 use serde_json::{Value, json};
@@ -107,7 +107,7 @@ async fn texts_are_trimmed_numbers_taken_and_unknown_keys_ignored() {
     let form = call.header("content-type", "multipart/form-data; boundary=x");
     let answer = form.body(parts).send().await;
     assert_eq!((answer.status, &answer.json()["name"]), (201, &json!("Echo")));
-    // No bytes are no fields, whatever the type.
+    // An empty body has no fields, whatever its media type.
     let call = caller.call(Method::POST, "/api/organizations/");
     let answer = call.header("content-type", "text/plain").send().await;
     assert_eq!(answer.json()["code"], "required");
@@ -162,7 +162,7 @@ async fn fields_of_projects() {
             answer.assert_field_error(400, "validation_error", code, detail, Some(attr));
         }
     }
-    // The first in the order of the resource is told, whatever is wrong with it.
+    // The first invalid field in the order of the resource is reported.
     let mut body = json!({
         "week_start_day": 2,
         "person_display_name_properties": "x",

@@ -1,5 +1,5 @@
-//! The door of the web app: where a session is opened and kept, and what is
-//! refused without one, or when another site asks.
+//! Access to the web app: opening and keeping a session, and refusals without a session
+//! or from another site.
 
 use http::Method;
 use serde_json::json;
@@ -10,7 +10,7 @@ use weir_testkit::{Answer, Call, TestApp};
 const OWN_PAGE: (&str, &str) = ("sec-fetch-site", "same-origin");
 const HOURS: i64 = 60 * 60;
 
-/// A call of a server function by a script of our own page.
+/// A call of a server function by a script of the app's own page.
 pub(crate) fn function(app: &TestApp, name: &str, body: &str) -> Call {
     let call = app.anonymous().call(Method::POST, &format!("/_fn/{name}"));
     call.header("content-type", "application/x-www-form-urlencoded")
@@ -40,7 +40,7 @@ pub(crate) async fn page(app: &TestApp, path: &str, cookie: &str) -> Answer {
     app.anonymous().call(Method::GET, path).header("cookie", cookie).send().await
 }
 
-/// What answers without a session, because it leads to one or out of one.
+/// Functions that answer without a session, because they open or end one.
 const OPEN: [&str; 17] = [
     "ask_confirmation",
     "ask_reset",
@@ -61,8 +61,8 @@ const OPEN: [&str; 17] = [
     "sign_up",
 ];
 
-/// Whatever functions there will be: nobody gets an answer from them without being
-/// named above.
+/// Also for functions that are added later: none answers without a session unless it is
+/// listed above.
 #[tokio::test(flavor = "multi_thread")]
 async fn functions_answer_nobody() {
     let app = TestApp::with_owner().await;
@@ -90,7 +90,7 @@ async fn functions_answer_nobody() {
             asked += usize::from(answer.status == 401);
         }
     }
-    // Most of them understood what they were asked.
+    // Most of them could read their arguments.
     assert!(asked > 100, "{asked}");
 }
 
@@ -112,7 +112,7 @@ async fn other_sites_change_nothing() {
         &[("sec-fetch-site", "cross-site")][..],
         &[("sec-fetch-site", "same-site")],
         &[("sec-fetch-site", "none")],
-        // What the browser says of the site decides, whatever the origin.
+        // The browser's statement about the site decides, whatever the origin.
         &[("sec-fetch-site", "cross-site"), ("origin", own)],
         &[("origin", "null")],
         &[("origin", "http://evil.example")],
@@ -128,7 +128,7 @@ async fn other_sites_change_nothing() {
         assert_eq!((answer.status, answer.header("allow")), (405, Some("POST")));
     }
     assert_eq!(page(&app, "/account", &cookie).await.status, 200, "the session is still there");
-    // Our own page does, and so does an old browser that only says the origin.
+    // The app's own page is allowed, and so is an old browser that sends only the origin.
     assert_eq!(sign_out(&[("origin", own)]).await.status, 200);
     assert_eq!(page(&app, "/account", &cookie).await.status, 303);
 }
@@ -139,7 +139,7 @@ async fn people_whose_form_is_refused_read_what_to_do() {
     let cookie = session(&app).await;
     let text = |answer: &Answer| String::from_utf8(answer.body.to_vec()).unwrap();
     for path in ["/_fn/sign_out", "/_upload/plugin"] {
-        // As a browser sends it that knows no Sec-Fetch-Site, from a page without referrers.
+        // The request of a browser without Sec-Fetch-Site, from a page without referrers.
         let send = |headers: &[(&str, &str)]| {
             let call = app.anonymous().call(Method::POST, path).header("cookie", &cookie);
             headers.iter().fold(call, |call, (name, value)| call.header(name, value)).send()
@@ -158,7 +158,7 @@ async fn people_whose_form_is_refused_read_what_to_do() {
             let text = text(&answer);
             assert!(text.contains(says) && text.contains("Nothing was changed"), "{text}");
         }
-        // A script reads a line.
+        // A script gets one line.
         let answer = send(&[("accept", "application/json"), ("origin", "null")]).await;
         assert_eq!(answer.status, 403);
         assert!(text(&answer).starts_with("This request came from another site."));
@@ -174,7 +174,7 @@ async fn a_session_that_expired_opens_nothing() {
     let path = format!("/projects/{}/live?q=a", app.project());
     let live = format!("/_live/{}", app.project());
     let list = || function(&app, "list_organizations", "").header("cookie", &cookie).send();
-    // Seconds to go on, and whether the session has ended.
+    // Seconds that pass, and whether the session has ended.
     for (seconds, ended) in [(12 * HOURS, false), (12 * HOURS + 1, true)] {
         clock.advance(seconds);
         let shown = page(&app, &path, &cookie).await;
@@ -221,7 +221,7 @@ async fn projects_of_others_are_not_there() {
     let hidden = read(&foreign).await;
     assert_eq!((hidden.status, &hidden.body), (404, &missing.body));
     assert_eq!(missing.status, 404);
-    // Nobody is told apart from a stranger without a session.
+    // An object without access is answered like a missing one.
     for id in [foreign.as_str(), "4711"] {
         assert_eq!(app.anonymous().get(&format!("/_live/{id}")).await.status, 401, "{id}");
     }
@@ -241,7 +241,7 @@ async fn sessions_stay_on_this_machine_or_on_tls() {
     for (name, value) in [
         ("host", "weir.example"),
         ("host", "10.0.0.1:8000"),
-        // The proxy calls us by an address of its own.
+        // The proxy uses its own name for the server.
         ("x-forwarded-proto", "https"),
         ("forwarded", "for=192.0.2.1;proto=https"),
     ] {
@@ -302,13 +302,13 @@ async fn tries_of_strangers_lock_no_owner_out() {
         let cookie = cookie(&failed);
         shown = page(&app, failed.header("location").unwrap(), &cookie).await;
         let text = String::from_utf8(shown.body.to_vec()).unwrap();
-        // The account waits: with a code its owner does not.
+        // Sign-ins of the user are blocked for a while. A code lets the owner in.
         assert_eq!(text.contains("name=\"code\""), number == 6, "{number}");
     }
     assert!(String::from_utf8_lossy(&shown.body).contains("Too many tries"));
     assert_eq!(sign_in(&app).send().await.status, 429);
     assert_eq!(sign_in(&app).header("cookie", "browser=x").send().await.status, 429);
     assert_eq!(sign_in(&app).header("cookie", browser).send().await.status, 200);
-    // It opens nothing.
+    // It opens no session.
     assert_eq!(page(&app, "/account", browser).await.status, 303);
 }

@@ -154,7 +154,7 @@ macro_rules! pages {
 }
 
 pages! {
-    /// Configs of plugins that export events.
+    /// Enabled configs of plugins with an effect.
     PluginConfigsOf of PluginConfig,
     /// The plugin of the first config of the page, or else the newest plugin.
     record;

@@ -1,4 +1,4 @@
-//! DELETE `…/members/{uuid}/`
+//! DELETE `…/members/{uuid}/`.
 
 use serde_json::json;
 use weir_model::organizations::Level;
@@ -38,7 +38,7 @@ async fn owners_stay_and_others_go() {
     assert_eq!((answer.status, answer.body.len()), (204, 0));
     let answer = administrator.delete(&path(&app, &grace)).await;
     answer.assert_error(404, "invalid_request", "not_found", "Not found.");
-    // A member leaves.
+    // A member leaves the organization.
     assert_eq!(writer(&barbara).await.delete(&own).await.status, 204);
     assert_eq!(administrator.delete(&path(&app, &linus)).await.status, 204);
     let list = owner.get(&format!("/api/organizations/{}/members/", app.organization())).await;

@@ -1,4 +1,4 @@
-//! GET `…/members/{uuid}/scoped_api_keys/` (API-32)
+//! GET `…/members/{uuid}/scoped_api_keys/` (API-32).
 
 use serde_json::json;
 use weir_model::organizations::Level;

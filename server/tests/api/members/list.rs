@@ -1,4 +1,4 @@
-//! GET `…/members/`
+//! GET `…/members/`.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ async fn the_resource_has_every_field_of_its_type() {
     let caller = app.owner().key(&["organization_member:read"]).await;
     session(&app).await;
     let list = caller.get(&format!("/api/organizations/{}/members/", app.organization())).await;
-    // Ada signed in just now, Linus never did.
+    // Ada signed in just now, Linus never has.
     assert_eq!(list.json()["results"][2]["last_login"], "2026-05-28T22:26:40Z");
     let mut linus = list.json()["results"][0].clone();
     assert!(linus["id"].as_str().unwrap().parse::<Uuid>().is_ok());
@@ -162,7 +162,7 @@ async fn who_may_read() {
     let missing = outsider.get(&format!("/api/organizations/{}/members/", Uuid::nil())).await;
     missing.assert_error(404, "invalid_request", "not_found", "Organization not found.");
     assert_eq!(outsider.get(&path).await.body, missing.body);
-    // There is no way to add a member here, nor to read a single one.
+    // Members cannot be added here, and a single one cannot be read.
     let answer = reader.post(&path, &json!({})).await;
     answer.assert_error(
         405,

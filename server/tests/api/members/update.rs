@@ -1,5 +1,4 @@
-//! PATCH and PUT `…/members/{uuid}/`: the rules of API-31, in their
-//! order.
+//! PATCH and PUT `…/members/{uuid}/`: the rules of API-31, in their order.
 
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -69,7 +68,7 @@ async fn the_first_rule_that_is_against_it_is_told() {
     assert_eq!((answer.status, &answer.json()["level"]), (200, &json!(8)));
     let answer = owner.put(&to_linus, &json!({"level": 15})).await;
     assert_eq!((answer.status, &answer.json()["level"]), (200, &json!(15)));
-    // The promoter keeps the level, and one owner may demote another.
+    // The caller keeps the level, and one owner may demote another.
     let list = owner.get(&format!("/api/organizations/{}/members/", app.organization())).await;
     let results = list.json()["results"].clone();
     let ada = results.as_array().unwrap().iter().find(|one| one["user"]["first_name"] == "Ada");
@@ -130,7 +129,7 @@ async fn a_change_is_told_in_the_activity_log() {
     let grace = app.member("grace", Level::Member).await;
     let owner = app.owner().key(&["*"]).await;
     assert_eq!(owner.patch(&path(&app, &grace), &json!({"level": 8})).await.status, 200);
-    // The same level once more is no change.
+    // Setting the same level again is not a change.
     assert_eq!(owner.patch(&path(&app, &grace), &json!({"level": 8})).await.status, 200);
     let page = weir_model::pagination::Page::default();
     let of = weir_store::activity::Of::Organization(app.organization());

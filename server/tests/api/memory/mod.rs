@@ -1,5 +1,5 @@
-//! Memory of the program under bodies that are made to use it up, in a gigabyte
-//! (SEC-19, DUR-3).
+//! Memory of the program under bodies that are made to use it up, with a limit of one
+//! gigabyte (SEC-19, DUR-3).
 
 mod persons;
 mod strangers;
@@ -26,7 +26,7 @@ use crate::small_machine::{self, Watch};
 
 const MIB: u64 = 1 << 20;
 
-/// Resident memory of a process in bytes, and the most it was.
+/// Resident memory of a process in bytes, now and at its peak.
 fn memory(process: u32) -> (u64, u64) {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
     let field = |name: &str| {
@@ -36,12 +36,12 @@ fn memory(process: u32) -> (u64, u64) {
     (field("VmRSS:"), field("VmHWM:"))
 }
 
-/// Makes the present memory of a process the most it was.
+/// Resets the peak of a process to its present memory.
 fn forget_peak(process: u32) {
     fs::write(format!("/proc/{process}/clear_refs"), "5").unwrap();
 }
 
-/// A megabyte of gzip that unpacks to a gigabyte of zeros.
+/// A megabyte of gzip that decompresses to a gigabyte of zeros.
 fn bomb() -> Bytes {
     const HEAD: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
     let zeros = vec![0; 1 << 20];
@@ -51,13 +51,13 @@ fn bomb() -> Bytes {
         packer.compress_vec(&zeros, &mut piece, FlushCompress::Full).unwrap();
         piece
     });
-    // A full flush forgets what was before: every later piece is the same.
+    // A full flush resets the compression, so every later part is the same.
     pieces[1] = pieces[1].repeat(1_023);
     Bytes::from([&HEAD[..], &pieces[0], &pieces[1]].concat())
 }
 
-/// The program with at most a gigabyte, without limits of requests. Clients are told
-/// apart by what a proxy says.
+/// The program with at most a gigabyte, without request limits. It identifies clients by
+/// a proxy's header.
 fn limited(data: &Path) -> Command {
     let mut command = small_machine::weir(data);
     command.args(["--rate-per-minute", "0", "--rate-per-hour", "0"]);
@@ -66,7 +66,7 @@ fn limited(data: &Path) -> Command {
     command
 }
 
-/// An address of a provider of its own.
+/// An address in the network of another provider for each `n`.
 fn network(n: usize) -> String {
     format!("198.{n}.0.1")
 }
@@ -89,7 +89,7 @@ async fn a_bomb_is_refused_in_little_memory() {
         let call = serving.caller.call(Method::POST, path).body(body);
         call.header("content-encoding", "gzip").send().await
     };
-    // What the first requests of all set up is no matter of the bomb.
+    // The first requests allocate memory that does not belong to the bomb.
     let event = json!({"api_key": made["project_api_key"], "event": "a", "distinct_id": "b"});
     let event = Bytes::from(gzip(event.to_string().as_bytes()));
     for _ in 0..20 {
@@ -108,13 +108,14 @@ async fn a_bomb_is_refused_in_little_memory() {
     assert_eq!(send("/e/", event).await.status, 200);
 }
 
-/// Some seven megabytes that hardly pack: a request, or what only begins like one.
+/// Some seven megabytes that hardly compress: a valid request, or only the beginning of
+/// one.
 fn large(made: &Value, sound: bool) -> Bytes {
     const EVENTS: usize = 12;
     const UUIDS: usize = 600_000 / 32;
-    // The same in every event: that is farther away than gzip looks.
+    // The same text in every event, farther apart than gzip's window.
     let text: String = (0..UUIDS).map(|_| Uuid::new_v4().simple().to_string()).collect();
-    // Most are about nobody: taking them costs more than storing what is left.
+    // Most events have no distinct id: accepting them costs more than storing the others.
     let events: Vec<Value> = (0..EVENTS)
         .map(|n| {
             let id = if n % 6 == 0 { "ada" } else { "" };
@@ -125,7 +126,7 @@ fn large(made: &Value, sound: bool) -> Bytes {
     Bytes::from(gzip(if sound { body } else { format!("{{]{body}") }.as_bytes()))
 }
 
-/// Sends a body on a connection of its own; gives the status of the answer.
+/// Sends a body on a new connection, and returns the status of the answer.
 async fn send(address: SocketAddr, body: Bytes) -> u16 {
     let call = Caller::of(address).call(Method::POST, "/batch/").body(body);
     call.header("content-encoding", "gzip").send().await.status
@@ -147,7 +148,7 @@ async fn a_flood_of_large_bodies_stays_within_its_budget() {
             _ => flood.spawn(send(serving.address, junk.clone())),
         };
     }
-    // Who manages the instance is not locked out meanwhile.
+    // Users of the management API are not locked out meanwhile.
     let owner = serving.caller.with_key(made["personal_api_key"].as_str().unwrap());
     assert_eq!(owner.get("/api/users/@me/").await.status, 200);
     let junk = flood.join_all().await;
@@ -159,8 +160,8 @@ async fn a_flood_of_large_bodies_stays_within_its_budget() {
 
     watch.survived("100 large bodies");
 
-    // As docs/guide/running.md says: the bodies and what is made of them, what the log
-    // keeps for its readers, and the caches and buffers of the engine.
+    // As docs/guide/running.md says: the bodies and the data made of them, the records
+    // that the log keeps for its readers, and the caches and buffers of the engine.
     let log = LogSettings::default();
     let engine = weir_store::Settings::default();
     let engine = engine.block_cache + engine.write_buffer * u64::from(engine.write_buffers);
@@ -172,7 +173,7 @@ async fn a_flood_of_large_bodies_stays_within_its_budget() {
     assert!(grown < bound, "{} MiB more, at most {} are allowed", grown / MIB, bound / MIB);
 }
 
-/// Nineteen megabytes of JSON, as it is: a batch of small events.
+/// Nineteen megabytes of uncompressed JSON: a batch of small events.
 fn many(made: &Value) -> Bytes {
     const EVENTS: usize = 9_900;
     let text = "x".repeat(1_800);
@@ -192,8 +193,8 @@ async fn a_flood_of_batches_fits_into_a_gigabyte() {
     let body = many(&made);
     assert!(body.len() > 18_000_000, "{}", body.len());
     let address = serving.address;
-    // Each from a network of its own, since one alone has room for two; those that are
-    // refused come again.
+    // Each from another network, because one network may hold only two. Refused ones are
+    // sent again.
     let send = |n: usize, body: Bytes| async move {
         for _ in 0..4 {
             let call = Caller::of(address).call(Method::POST, "/batch/").body(body.clone());

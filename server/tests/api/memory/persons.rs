@@ -1,5 +1,5 @@
-//! Few bytes that make the service look at many large persons and groups: while it
-//! applies, delivers, lists and exports them, and while it starts again.
+//! Few bytes that make the service read many large persons and groups: while it applies,
+//! delivers, lists and exports them, and while it starts again.
 
 use std::collections::HashSet;
 
@@ -10,14 +10,14 @@ use super::*;
 use crate::live::until;
 use crate::plugins::group_of;
 
-/// Persons, and groups, of half a megabyte.
+/// Number of persons, and of groups, of half a megabyte each.
 const FAT: usize = 250;
 const DAYS: [&str; 2] = ["2025-03-04", "2025-03-05"];
 const POSTS: &str = "export function composeWebhook(event, { config }) {
     return event.event === '$set' ? { url: config.url, body: event.distinct_id } : null
 }";
 
-/// Sets properties of a person and of a group.
+/// Events that set properties of a person and of a group.
 fn set(n: usize, properties: &Value) -> [Value; 2] {
     let id = format!("fat-{n}");
     let group = json!({"$group_type": "company", "$group_key": id, "$group_set": properties});
@@ -40,7 +40,7 @@ fn made_by(answer: &weir_testkit::Answer) -> Value {
     answer.json()["id"].clone()
 }
 
-/// Delivers what comes from now on; gives who was delivered.
+/// Delivers events from now on, and returns the delivered persons.
 async fn deliver(serving: &Serving, made: &Value) -> StandIn<HashSet<Bytes>> {
     let reader = serving.caller.with_key(made["personal_api_key"].as_str().unwrap());
     let answer = |seen: &mut HashSet<Bytes>, asked: &Asked| {
@@ -101,7 +101,7 @@ async fn large_persons_and_groups_are_worked_on_in_a_gigabyte() {
     send(&serving, &made, (0..FAT).flat_map(|n| set(n, &last)).collect()).await;
     until(async || delivered(&receiver) > 0 || has(&serving, "last").await).await;
     watch.survived("events of 250 large persons and groups");
-    // What was acknowledged is applied by the next start.
+    // The next start applies the acknowledged events.
     serving.signal(Signal::KILL);
     assert_eq!(serving.ended().await, None);
     let serving = Serving::start_with(limited(folder.path())).await;

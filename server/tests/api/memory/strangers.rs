@@ -1,5 +1,5 @@
-//! Bodies of strangers, who have neither a session nor a key: many fields, and as much
-//! as fits, sent slowly.
+//! Bodies of unknown senders without a session or key: many fields, and the largest
+//! allowed size, sent slowly.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tokio::net::TcpStream;
 
 use super::*;
 
-/// How long others may wait meanwhile.
+/// How long other clients may wait meanwhile.
 const WITHIN: Duration = Duration::from_secs(20);
 
 fn form(serving: &Serving, path: &str, network: &str, body: String) -> weir_testkit::Call {
@@ -18,7 +18,7 @@ fn form(serving: &Serving, path: &str, network: &str, body: String) -> weir_test
         .header("x-forwarded-for", network)
 }
 
-/// Asserts that others sign in and send events, and that both take no longer than usual.
+/// Asserts that other clients can sign in and send events, in the usual time.
 async fn assert_serves_others(serving: &Serving, made: &Value) {
     let (key, other) = (&made["project_api_key"], network(250));
     let event = json!({"api_key": key, "event": "a", "distinct_id": "b"});
@@ -33,7 +33,7 @@ async fn assert_serves_others(serving: &Serving, made: &Value) {
     assert_eq!((event.status, signed_in.status), (200, 200), "{:?}", signed_in.body);
 }
 
-/// Sends so many bytes of a form that announces more or as many.
+/// Sends this many bytes of a form that announces as many or more.
 async fn begin(
     address: SocketAddr,
     path: &'static str,
@@ -47,7 +47,7 @@ async fn begin(
          content-type: application/x-www-form-urlencoded\r\n\r\n"
     );
     let mut stream = TcpStream::connect(address).await.unwrap();
-    // One that is refused may be closed before all of it was sent.
+    // A refused connection may be closed before all of it was sent.
     let _ = stream.write_all(head.as_bytes()).await;
     let _ = stream.write_all(&b"a&".repeat(sent / 2)).await;
     stream
@@ -65,14 +65,14 @@ async fn bodies_of_strangers_fit_into_a_gigabyte() {
     assert_serves_others(&serving, &made).await;
     for mut stream in forms.join_all().await {
         let mut answer = [0; 12];
-        // Where the path is refused, the connection may be reset before it is read.
+        // If the path is refused, the connection may be reset before the answer is read.
         if let Ok(12) = stream.read_exact(&mut answer).await {
             assert!(answer.starts_with(b"HTTP/1.1 4"), "{answer:?}");
         }
     }
     watch.survived("40 forms of 30,000 fields");
 
-    // More than any budget, most of it never whole.
+    // More than any budget, most of it never complete.
     let mut slow = JoinSet::new();
     for n in 0..200 {
         let (path, announced, sent) = [

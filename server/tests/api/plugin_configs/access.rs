@@ -1,4 +1,4 @@
-//! What an organization may do with plugins decides what it may do with configs (PLG-17).
+//! The rights of an organization on plugins decide its rights on configs (PLG-17).
 
 use super::*;
 use weir_model::plugins::PluginsAccess;
@@ -34,7 +34,7 @@ async fn whoever_may_not_configure_sees_nothing_and_changes_nothing() {
         assert_invalid(&answer, None, "invalid_input", detail);
     }
 
-    // Configuring is enough, without installing.
+    // The right to configure is enough, without the right to install.
     set(&app, PluginsAccess::Config).await;
     assert_eq!(owner.get(&path(&app)).await.json()["count"], 1);
     made(&app, &owner, &body).await;

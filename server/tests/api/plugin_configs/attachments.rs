@@ -1,5 +1,5 @@
-//! Files as values of settings: `add_attachment[key]` and
-//! `remove_attachment[key]` in forms.
+//! Files as values of settings: `add_attachment[key]` and `remove_attachment[key]` in
+//! forms.
 
 use super::*;
 use uuid::Uuid;
@@ -37,7 +37,7 @@ async fn a_file_is_attached_replaced_and_removed() {
     assert_eq!(values(&config), json!({"host": "h", "table": expected}));
     assert!(stored(&app, &first["uid"]).await);
 
-    // What is shown can be sent back, and other changes leave it.
+    // The shown value can be sent back, and other changes keep the file.
     let patch = json!({"config": values(&config), "name": "N"});
     assert_eq!(values(&owner.patch(&one, &patch).await.json()), values(&config));
 
@@ -52,7 +52,7 @@ async fn a_file_is_attached_replaced_and_removed() {
     let after = send_form(&owner, Method::PATCH, &one, &parts).await.json();
     assert_eq!(values(&after), json!({"host": "h"}));
     assert!(!stored(&app, &second["uid"]).await);
-    // Nothing is left to be removed.
+    // There is no attachment left to remove.
     let again = send_form(&owner, Method::PATCH, &one, &parts).await;
     assert_eq!(again.json(), after);
     let deeds: Vec<String> =
@@ -81,7 +81,7 @@ async fn of_a_secret_file_nothing_is_told() {
     let entries = told(&app, &owner, &config).await;
     assert_eq!(entries[1].1, json!({"config__credentials": [null, expected]}));
 
-    // A plugin cannot take the secrecy back, of what takes its place either.
+    // A plugin cannot remove the secrecy, also not for a later value.
     let schema = json!({"credentials": {"type": "attachment"}, "table": {"type": "attachment"}});
     let record =
         format!("/api/organizations/{}/pipeline_destinations/{plugin}/", app.organization());
@@ -123,7 +123,7 @@ async fn so_many_files_may_be_attached() {
     let last = Part(last.0, last.1, last.2);
     let answer = send_form(&owner, Method::PATCH, &one, std::slice::from_ref(&last)).await;
     assert_invalid(&answer, Some("config"), "invalid_input", detail);
-    // One that goes makes room for one that comes, and one can be replaced.
+    // A removed attachment allows a new one, and one can be replaced.
     let exchange = [last, Part("remove_attachment[file0]", None, b"")];
     let replace = [Part("add_attachment[file1]", file, b"y")];
     for parts in [&exchange[..], &replace[..]] {

@@ -183,7 +183,7 @@ async fn what_must_be_there_is_asked_for_once_it_is_enabled() {
 async fn a_plugin_must_be_visible() {
     let (app, _) = app().await;
     let owner = owner(&app).await;
-    // That the caller belongs to the other organization too makes no difference.
+    // It makes no difference that the caller also belongs to the other organization.
     let beta = organization(&owner).await;
     let hidden = plugin_with(&beta, &owner, &json!({"plugin_type": "source", "name": "H"})).await;
     let offered = json!({"plugin_type": "source", "name": "O", "is_global": true});
@@ -193,12 +193,12 @@ async fn a_plugin_must_be_visible() {
     assert_invalid(&answer, Some("plugin"), "does_not_exist", &detail);
     made(&app, &owner, &json!({"plugin": offered, "order": 1})).await;
 
-    // It is no longer offered, but a config uses it: it stays visible.
+    // It is no longer offered, but stays visible because a config uses it.
     let taken_back = format!("/api/organizations/{beta}/pipeline_destinations/{offered}/");
     let answer = owner.patch(&taken_back, &json!({"is_global": false})).await;
     assert_eq!(answer.status, 200, "{:?}", answer.body);
     let (_, second) = made(&app, &owner, &json!({"plugin": offered, "order": 2})).await;
-    // A hidden config makes nothing visible.
+    // A hidden config does not make a plugin visible.
     for config in owner.get(&path(&app)).await.json()["results"].as_array().unwrap() {
         let one = format!("{}{}/", path(&app), config["id"]);
         assert_eq!(owner.patch(&one, &json!({"deleted": true})).await.status, 200);
@@ -206,7 +206,7 @@ async fn a_plugin_must_be_visible() {
     let answer = owner.post(&path(&app), &json!({"plugin": offered, "order": 3})).await;
     let detail = format!("Object with id={offered} does not exist.");
     assert_invalid(&answer, Some("plugin"), "does_not_exist", &detail);
-    // It shows nothing of it, and can be changed, but does not bring it back.
+    // It does not show the plugin, and a change does not make it visible again.
     let is_hidden = owner.patch(&second, &json!({"name": "N"})).await.json();
     assert_eq!((&is_hidden["name"], &is_hidden["plugin_info"]), (&json!("N"), &Value::Null));
     let back = json!({"deleted": false});
@@ -225,7 +225,7 @@ async fn a_plugin_may_have_several_and_twenty_may_be_enabled() {
     let owner = owner(&app).await;
     let plugin = plugin(&app, &owner).await;
     let of = |enabled: bool| json!({"plugin": plugin, "order": 1, "enabled": enabled});
-    // All at once, so that none is overlooked.
+    // Concurrently, so that the limit is tested under a race.
     let both = (path(&app), of(true));
     let answers =
         futures::future::join_all((0..ENABLED_MAX + 3).map(|_| owner.post(&both.0, &both.1))).await;
@@ -239,7 +239,7 @@ async fn a_plugin_may_have_several_and_twenty_may_be_enabled() {
     let enabled = json!({"enabled": true});
     let answer = owner.patch(&further, &enabled).await;
     assert_invalid(&answer, Some("enabled"), "invalid_input", detail);
-    // One that is enabled can still be changed.
+    // An enabled config can still be changed.
     let first = answers.iter().find(|answer| answer.status == 201).unwrap().json();
     let first = format!("{}{}/", path(&app), first["id"]);
     let answer = owner.patch(&first, &json!({"enabled": true, "name": "N"})).await;

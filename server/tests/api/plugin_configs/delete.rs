@@ -34,7 +34,7 @@ async fn a_deleted_config_is_gone() {
     ];
     let entries = told(&app, &owner, &config).await;
     assert_eq!(entries[entries.len() - 2..], expected);
-    // Its number is not given again.
+    // Its id is not used again.
     let (next, _) = made(&app, &owner, &json!({"plugin": plugin, "order": 1})).await;
     assert!(next["id"].as_i64() > other["id"].as_i64());
 }

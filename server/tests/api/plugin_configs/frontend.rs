@@ -24,7 +24,8 @@ async fn the_module_comes_alone_or_with_the_config() {
         assert_eq!(answer.header("content-type"), Some("application/javascript; charset=UTF-8"));
         assert_eq!(String::from_utf8_lossy(&answer.body), module);
     }
-    // What browser libraries send when they ask for JSON, and what they would not mind.
+    // The `Accept` header with which browser libraries ask for JSON but also accept
+    // others.
     let either = "application/json, text/javascript, */*; q=0.01";
     for accept in ["application/json", "*/*", either, "text/javascript;q=0.5, application/json"] {
         let call = owner.call(Method::GET, &path).header("accept", accept);
@@ -32,7 +33,7 @@ async fn the_module_comes_alone_or_with_the_config() {
     }
     let expanded = owner.get(&format!("{path}?expand=object")).await.json();
     assert_eq!(expanded["config"], values(&config));
-    // Only here.
+    // Only this operation returns JavaScript.
     let call = owner.call(Method::GET, &one).header("accept", "application/javascript");
     assert_eq!(call.send().await.status, 406);
 }
@@ -48,7 +49,7 @@ async fn a_page_is_a_module_or_says_what_is_wrong() {
     let module = owner.get(&path).await.json()["frontend"].as_str().unwrap().to_owned();
     assert!(module.contains("getFrontendApp") && module.contains("Tea"), "{module}");
     assert!(!module.contains("<b>"), "{module}");
-    // It shows a page, so it is among the frontend apps now.
+    // It shows a page, so it belongs to the frontend apps now.
     let source = format!(
         "/api/organizations/{}/pipeline_frontend_apps/{plugin}/update_source/",
         app.organization(),

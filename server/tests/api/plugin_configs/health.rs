@@ -1,10 +1,10 @@
-//! How it goes with a config: `error` and `delivery_rate_24h`.
+//! The health of a config: `error` and `delivery_rate_24h`.
 
 use super::*;
 use weir_model::PluginConfigId;
 use weir_store::plugin_runtime::health::{self, Fault, Note};
 
-/// Microseconds of an hour.
+/// An hour in microseconds.
 const HOUR: i64 = 3_600_000_000;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -33,7 +33,7 @@ async fn the_last_fault_and_the_rate_of_a_day() {
         }),
     };
     let fault = "index.js:1:7: Error: no";
-    // What is older than a day does not count.
+    // Counts older than a day are not included.
     let notes = [note(24, 0, 100, None), note(23, 2, 0, None), note(0, 1, 1, Some(fault))];
     health::note(app.store(), &notes).await.unwrap();
     let list = owner.get(&path(&app)).await.json();
@@ -49,7 +49,7 @@ async fn the_last_fault_and_the_rate_of_a_day() {
     assert_eq!(expanded["error"]["time"], json!(clock.now()));
     assert_eq!(expanded["error"]["event"]["event"], "visit");
 
-    // Whoever changes it has seen the fault.
+    // A user who changes the config has seen the error.
     let changed = owner.patch(&one, &json!({"enabled": true})).await.json();
     assert_eq!((&changed["error"], &changed["delivery_rate_24h"]), (&Value::Null, &json!("0.75")));
     clock.advance(24 * 3600);

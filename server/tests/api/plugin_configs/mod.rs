@@ -28,7 +28,7 @@ use crate::plugins::group_of;
 /// 2026-05-28T20:26:40Z.
 const NOW: i64 = 1_780_000_000_000_000;
 
-/// An instance whose clock stands still until the test moves it.
+/// An instance whose clock stops until the test moves it.
 async fn app() -> (TestApp, Clock) {
     let clock = Clock::fixed(Timestamp::from_micros(NOW));
     (TestApp::at(clock.clone()).await.set_up().await, clock)
@@ -42,7 +42,7 @@ fn path(app: &TestApp) -> String {
     format!("/api/projects/{}/pipeline_transformation_configs/", app.project())
 }
 
-/// What the plugins of these tests can be told.
+/// The settings of the plugins in these tests.
 fn settings() -> Value {
     json!([
         {"markdown": "# Read this"},
@@ -56,7 +56,7 @@ fn settings() -> Value {
     ])
 }
 
-/// A new plugin of whoever calls.
+/// Creates a plugin of the caller.
 async fn plugin_with(organization: &str, caller: &Caller, plugin: &Value) -> i64 {
     let path = format!("/api/organizations/{organization}/pipeline_destinations/");
     let answer = caller.post(&path, plugin).await;
@@ -72,7 +72,7 @@ async fn plugin(app: &TestApp, caller: &Caller) -> i64 {
     plugin_with(&app.organization().to_string(), caller, &plugin).await
 }
 
-/// A new plugin with source files.
+/// Creates a plugin with source files.
 async fn written(app: &TestApp, caller: &Caller, files: &Value) -> i64 {
     let organization = app.organization().to_string();
     let group = format!("/api/organizations/{organization}/{}/", group_of(files));
@@ -85,7 +85,7 @@ async fn written(app: &TestApp, caller: &Caller, files: &Value) -> i64 {
     plugin
 }
 
-/// A new config; gives its path too.
+/// Creates a config, and returns its path too.
 async fn made(app: &TestApp, caller: &Caller, body: &Value) -> (Value, String) {
     let answer = caller.post(&path(app), body).await;
     assert_eq!(answer.status, 201, "{:?}", answer.body);
@@ -94,14 +94,14 @@ async fn made(app: &TestApp, caller: &Caller, body: &Value) -> (Value, String) {
     (config, path)
 }
 
-/// A config as stored.
+/// The stored row of a config.
 async fn row(app: &TestApp, config: &Value) -> weir_store::plugin_configs::ConfigRow {
     let id = weir_model::PluginConfigId(config["id"].as_i64().unwrap());
     let found = weir_store::plugin_configs::rows(app.store(), app.project(), &[id]).await;
     found.unwrap().into_iter().next().unwrap()
 }
 
-/// A new organization of whoever calls.
+/// Creates an organization of the caller.
 async fn organization(caller: &Caller) -> String {
     let made = caller.post("/api/organizations/", &json!({"name": "Beta"})).await.json();
     made["id"].as_str().unwrap().to_owned()
@@ -113,8 +113,8 @@ fn values(config: &Value) -> Value {
     serde_json::from_str(config["config"].as_str().unwrap()).unwrap()
 }
 
-/// What the activity log tells of the config, oldest first: what was done, and the
-/// fields with their values before and after.
+/// The audit entries about the config, oldest first: the action, and the fields with
+/// their values before and after.
 async fn told(app: &TestApp, caller: &Caller, config: &Value) -> Vec<(String, Value)> {
     let path = format!(
         "/api/projects/{}/activity_log/?scope=PluginConfig&item_id={}",
@@ -135,7 +135,7 @@ async fn told(app: &TestApp, caller: &Caller, config: &Value) -> Vec<(String, Va
     entries
 }
 
-/// A part of a form: the field, and of a file its name and type.
+/// A part of a form: the field, and for a file its name and media type.
 struct Part<'a>(&'a str, Option<(&'a str, &'a str)>, &'a [u8]);
 
 /// Sends a form with files.

@@ -1,4 +1,4 @@
-//! What becomes of configs when their project, organization or plugin goes.
+//! Configs after their project, organization or plugin was deleted.
 
 use super::*;
 use weir_model::{OrganizationId, PluginId};
@@ -58,7 +58,7 @@ async fn a_plugin_takes_its_configs_with_it_wherever_they_are() {
     assert_eq!(owner.get(&one).await.status, 200);
     assert_eq!(owner.delete(&record).await.status, 204);
     assert_not_found(&owner.get(&one).await);
-    // The log here tells of it, and not who did it there.
+    // The log here has the entry, without the user of the other organization.
     let gone = ("deleted".to_owned(), json!({"name": ["O", null]}));
     for config in [&config, &hidden] {
         assert_eq!(told(&app, &owner, config).await.last(), Some(&gone));
@@ -86,15 +86,15 @@ async fn an_organization_takes_the_configs_of_its_plugins_with_it() {
     let (config, one) = made(&app, &owner, &json!({"plugin": plugin, "order": 1})).await;
     assert_eq!(owner.delete(&format!("/api/organizations/{beta}/")).await.status, 204);
     assert_not_found(&owner.get(&one).await);
-    // The log here tells of it.
+    // The log here has the entry.
     let gone = ("deleted".to_owned(), json!({"name": ["O", null]}));
     assert_eq!(told(&app, &owner, &config).await.last(), Some(&gone));
     let chain = verify(app.store(), app.organization()).await.unwrap();
     assert!(matches!(chain, Verified::Whole { .. }), "{chain:?}");
 }
 
-/// In the other organization the plugin would be visible only because of the
-/// config, and the config's secrets are those of the one that it leaves.
+/// In the other organization the plugin would be visible only because of the config, and
+/// the config's secrets belong to the organization that it leaves.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_project_with_configs_stays_in_its_organization() {
     let (app, _) = app().await;

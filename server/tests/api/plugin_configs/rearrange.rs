@@ -6,7 +6,7 @@ async fn rearrange(app: &TestApp, caller: &Caller, body: &Value) -> Answer {
     caller.patch(&format!("{}rearrange/", path(app)), body).await
 }
 
-/// Names and places, in the order of the answer.
+/// Names and orders, in the order of the answer.
 #[track_caller]
 fn order(answer: &Answer) -> Vec<(String, i64)> {
     assert_eq!(answer.status, 200, "{:?}", answer.body);
@@ -16,7 +16,7 @@ fn order(answer: &Answer) -> Vec<(String, i64)> {
     };
     let results: Vec<(String, i64)> =
         answer["results"].as_array().unwrap().iter().map(of).collect();
-    // The answer has the form of a config too: that of the first one.
+    // The answer also has the fields of a config: the first one.
     for (field, value) in answer["results"][0].as_object().unwrap() {
         assert_eq!(&answer[field], value, "{field}");
     }
@@ -117,7 +117,7 @@ async fn of_two_configs_of_a_plugin_the_id_or_the_name_says_which() {
     assert_eq!(answer, at(&[("a", 1), ("b", 3), ("d", 4), ("b", 9)]));
     let answer = moved(json!({"plugin": one, "order": 5, "name": "a", "enabled": true})).await;
     assert_eq!(answer, at(&[("b", 3), ("d", 4), ("a", 5), ("b", 9)]));
-    // One config needs no more than its plugin, whatever else is sent.
+    // A config is moved with its plugin and an order; other fields are ignored.
     let answer = moved(json!({"plugin": other, "order": 1, "name": "new"})).await;
     assert_eq!(answer, at(&[("d", 1), ("b", 3), ("a", 5), ("b", 9)]));
 
@@ -142,7 +142,7 @@ async fn of_two_configs_of_a_plugin_the_id_or_the_name_says_which() {
 async fn nothing_to_do_is_no_fault() {
     let (app, _) = app().await;
     let owner = owner(&app).await;
-    // No config at all: the record is empty.
+    // Without a config the record is empty.
     let answer = rearrange(&app, &owner, &json!({"orders": {}})).await;
     let expected = json!({
         "id": null, "plugin": null, "enabled": false, "order": 0, "config": "{}", "error": null,
@@ -201,7 +201,7 @@ async fn of_orders_that_come_at_once_each_holds_as_a_whole() {
     assert!(places.iter().all(|place| *place == places[0]), "{places:?}");
 }
 
-/// Neither within the organization nor beyond it, whatever the caller may do there.
+/// Neither within the organization nor outside it, whatever rights the caller has there.
 #[tokio::test(flavor = "multi_thread")]
 async fn configs_of_other_projects_stay_where_they_are() {
     let (app, _) = app().await;
@@ -233,7 +233,7 @@ async fn configs_of_other_projects_stay_where_they_are() {
     for (path, config) in &others {
         assert_eq!(owner.get(path).await.json(), *config);
     }
-    // A plugin that only they use is none here.
+    // A plugin that only they use does not exist here.
     let answer = rearrange(&app, &owner, &json!({"plugin": theirs, "order": 9})).await;
     let detail = format!("Object with id={theirs} does not exist.");
     assert_invalid(&answer, Some("plugin"), "does_not_exist", &detail);

@@ -1,4 +1,4 @@
-//! Secret settings: written, never read.
+//! Secret settings: they can be written and never read.
 
 use super::*;
 
@@ -66,7 +66,7 @@ async fn a_secret_keeps_until_it_is_cleared() {
     let entries = told(&app, &owner, &config).await;
     let cleared = ("config_updated".to_owned(), json!({"config__token": ["(secret)", null]}));
     assert_eq!(entries.last(), Some(&cleared));
-    // What stands for a secret is none where there is nothing to keep.
+    // The placeholder is not a secret if there is no stored value.
     let after = owner.patch(&path, &json!({"config": {"token": "(secret)"}})).await.json();
     assert_eq!(values(&after), json!({}));
 }
@@ -82,7 +82,7 @@ async fn a_plugin_cannot_take_the_secrecy_back() {
     let record =
         format!("/api/organizations/{}/pipeline_destinations/{plugin}/", app.organization());
     assert_eq!(owner.patch(&record, &json!({"config_schema": schema})).await.status, 200);
-    // What was one stays one, and what became one is one.
+    // Old secrets stay secret, and new ones become secret.
     let shown = owner.get(&path).await.json();
     assert_eq!(values(&shown), json!({"token": "(secret)", "host": "(secret)"}));
     let after = owner.patch(&path, &json!({"config": {"other": true}})).await.json();
@@ -104,12 +104,13 @@ async fn a_secret_does_not_follow_another_address() {
         for _ in 0..2 {
             let answer = owner.patch(&path, &json!({"config": config})).await;
             assert_invalid(&answer, Some("config__token"), "required", detail);
-            // Left out it keeps too.
+            // An omitted secret also keeps its value.
             config.as_object_mut().unwrap().remove("token");
         }
     }
     for config in [
-        // Another setting asks for nothing, and so does the same address.
+        // Other settings do not require the secret again, and neither does the same
+        // address.
         json!({"host": "one.example", "mode": "a"}),
         json!({"host": "other.example", "token": "entered again"}),
         json!({"host": "third.example", "token": ""}),

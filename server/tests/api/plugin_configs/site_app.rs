@@ -1,4 +1,4 @@
-//! Code for visited pages: in the settings of browser libraries, and at
+//! Code that runs in visited pages: in the settings of browser libraries, and at
 //! `/site_app/<config>/<token>/<hash>/`.
 
 use super::*;
@@ -6,7 +6,7 @@ use weir_model::plugins::PluginsAccess;
 
 const SITE: &str = "export function inject({ config, posthog }) { document.title = config.title }";
 
-/// The apps that the settings of the project name.
+/// The apps in the settings of the project.
 async fn listed(app: &TestApp) -> Value {
     let settings = app.anonymous().get(&format!("/array/{}/config", app.project_key())).await;
     assert_eq!(settings.status, 200, "{:?}", settings.body);
@@ -25,7 +25,7 @@ async fn an_enabled_app_is_listed_and_served() {
     let record =
         format!("/api/organizations/{}/pipeline_frontend_apps/{plugin}/", app.organization());
     assert_eq!(owner.patch(&record, &schema).await.status, 200);
-    // What the plugin does not name may be anything, a key too.
+    // A setting that the plugin does not declare may be a secret, such as a key.
     let config = json!({"title": "Fresh </script> tea", "token": "canary", "own": "canary"});
     let body = json!({"plugin": plugin, "order": 1, "enabled": true, "config": config});
     let (config, one) = made(&app, &owner, &body).await;
@@ -54,14 +54,14 @@ async fn an_enabled_app_is_listed_and_served() {
     assert!(text.contains(&format!("__$$ph_site_app_{}", config["id"])), "{text}");
     assert!(!text.contains("canary"), "{text}");
 
-    // Older libraries ask elsewhere, and a script has the same settings.
+    // Older libraries use another path, and the script has the same settings.
     let question = json!({"token": app.project_key(), "distinct_id": "ada"});
     for path in ["/decide/?v=3", "/flags/?v=2&config=true"] {
         let answer = app.anonymous().post(path, &question).await;
         assert_eq!(answer.json()["siteApps"], apps, "{path}");
     }
 
-    // After a change it has another address; the older one gives what is newest.
+    // A change creates a new address. The old one returns the newest text.
     let changed = owner.patch(&one, &json!({"config": {"title": "Mint", "token": "canary"}})).await;
     assert_eq!(changed.status, 200, "{:?}", changed.body);
     let newer = listed(&app).await;
@@ -70,7 +70,7 @@ async fn an_enabled_app_is_listed_and_served() {
     assert_eq!(script.header("cache-control"), Some("public, max-age=60"));
     assert!(String::from_utf8_lossy(&script.body).contains("Mint"));
 
-    // What is switched off is gone.
+    // A disabled app is gone.
     owner.patch(&one, &json!({"enabled": false})).await;
     assert_eq!(listed(&app).await, Value::Null);
     assert_eq!(app.anonymous().get(url).await.status, 404);

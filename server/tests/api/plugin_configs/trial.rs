@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A config of a plugin that does this to events.
+/// A config of a plugin whose code is `body`.
 async fn step(app: &TestApp, caller: &Caller, order: i64, body: &str) -> (Value, String) {
     let source = format!("export function processEvent(event) {{ {body} }}");
     let plugin = written(app, caller, &json!({"index.js": source})).await;
@@ -43,7 +43,7 @@ async fn each_step_shows_what_it_did() {
             (&last["id"], &json!("unchanged")),
         ]
     );
-    // A step that failed left no trace.
+    // A failed step leaves the event unchanged.
     assert!(steps[0]["error"].as_str().unwrap().contains("no tea"), "{}", steps[0]);
     assert_eq!(steps[1]["error"], Value::Null);
     assert_eq!(steps[1]["event"]["properties"]["n"], 2);
@@ -51,7 +51,7 @@ async fn each_step_shows_what_it_did() {
     assert!(steps.iter().all(|step| step["duration_ms"].as_f64().is_some_and(|ms| ms >= 0.0)));
     assert_eq!(answer["event"]["properties"]["path"], "/tea");
     assert_eq!(answer["event"]["properties"]["n"], 2);
-    // Nothing came of it.
+    // No event was stored.
     let events = format!("/api/projects/{}/events/", app.project());
     assert_eq!(owner.get(&events).await.json()["results"], json!([]));
     let health = owner.get(&path(&app)).await.json();
@@ -69,7 +69,7 @@ async fn what_drops_the_event_ends_it() {
     assert_eq!(answer["results"].as_array().unwrap().len(), 1);
     assert_eq!(answer["results"][0]["config"], dropping["id"]);
     assert_eq!(answer["results"][0]["outcome"], "dropped");
-    // One by itself, also when it is not enabled; without an event one is made up.
+    // A single config, also a disabled one. Without an event an example is used.
     owner.patch(&other, &json!({"enabled": false})).await;
     let answer = owner.post(&format!("{other}test/"), &json!({})).await;
     assert_eq!(answer.status, 200, "{:?}", answer.body);
@@ -93,7 +93,7 @@ async fn the_newest_event_keeps_its_digits() {
     app.app().ingest.applied().await;
     let answer = owner.post(&format!("{one}test/"), &json!({})).await;
     let text = String::from_utf8_lossy(&answer.body);
-    // After the step, and at the end.
+    // After the step, and in the result.
     assert_eq!(text.matches(r#""n":12345678901234567890123"#).count(), 2, "{text}");
 }
 

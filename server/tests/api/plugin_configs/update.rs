@@ -43,7 +43,7 @@ async fn what_is_left_out_keeps() {
             ("enabled".to_owned(), json!({"enabled": [false, true]})),
         ]
     );
-    // An empty one gives way to the plugin's.
+    // An empty value is replaced by the plugin's.
     let cleared = owner.patch(&path, &json!({"name": "", "description": null})).await.json();
     assert_eq!(
         (&cleared["name"], &cleared["description"]),
@@ -84,7 +84,8 @@ async fn what_must_be_there_is_asked_for_when_it_matters() {
     assert_eq!(owner.patch(&path, &whole).await.status, 200);
     required(&owner.patch(&path, &json!({"config": {}})).await);
 
-    // The plugin asks for more now: what does not touch the values goes on.
+    // The plugin has a new required setting. Changes that do not contain the values still
+    // work.
     let schema = json!({"host": {"type": "string"}, "more": {"type": "string", "required": true}});
     let record =
         format!("/api/organizations/{}/pipeline_destinations/{plugin}/", app.organization());
@@ -140,7 +141,7 @@ async fn faults() {
         assert_eq!((status, found.as_str(), at.as_deref()), (400, code, Some(attr)), "{body}");
     }
     assert_eq!(owner.get(&path).await.json(), before);
-    // PUT is PATCH.
+    // PUT works like PATCH.
     assert_eq!(owner.put(&path, &json!({"plugin": plugin, "order": 1})).await.status, 200);
 }
 
@@ -161,7 +162,7 @@ async fn values_are_told_as_far_as_they_are_short() {
     let (host, long) = ("example.com", json!("x".repeat(5000)));
     let one = newest(json!({"host": host, "code": long})).await;
     assert!(one["config__code"][0].is_null() && is_hash(&one["config__code"][1]), "{one}");
-    // Several that are long are told together, and so are many.
+    // Several long values become one change of `config`, and so do many values.
     let both = newest(json!({"host": host, "code": "a", "own": long})).await;
     assert_eq!(both.as_object().unwrap().len(), 1, "{both}");
     assert!(is_hash(&both["config"][0]) && is_hash(&both["config"][1]), "{both}");
@@ -174,7 +175,7 @@ async fn values_are_told_as_far_as_they_are_short() {
     assert_eq!(told, json!({"config": [{}, many]}));
 }
 
-/// Else what tells of it in the activity log could not be read back.
+/// Otherwise the audit entry could not be read back.
 #[tokio::test(flavor = "multi_thread")]
 async fn values_are_nested_no_deeper_as_a_text_either() {
     let (app, _) = app().await;
@@ -203,6 +204,6 @@ async fn the_plugin_never_changes() {
     }
     let null = owner.patch(&path, &json!({"plugin": null})).await;
     assert_invalid(&null, Some("plugin"), "null", "This field may not be null.");
-    // What was read can be sent back.
+    // The object that was read can be sent back.
     assert_eq!(owner.patch(&path, &before).await.json(), before);
 }

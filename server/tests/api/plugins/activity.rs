@@ -13,7 +13,7 @@ async fn what_was_done_newest_first() {
         assert_eq!(rest(&empty, &nothing()), none);
         let (plugin, one) = place.made(&json!({"name": "Tea"})).await;
         place.owner.patch(&one, &json!({"name": "Green tea"})).await;
-        // What is done with others' plugins, and with other things, is not told.
+        // Plugins of other organizations and other objects have no entries here.
         let elsewhere = place.elsewhere().await;
         made(&elsewhere.caller, &elsewhere.path, &json!({"name": "Theirs"})).await;
 
@@ -83,7 +83,7 @@ async fn ten_at_a_time() {
         assert!(second["previous"].as_str().unwrap().ends_with("?page=1"));
         assert_eq!(shown(&page("?limit=5&page=3").await), 2);
         assert_eq!(shown(&page("?page=9").await), 0);
-        // What makes no sense is ignored.
+        // Invalid numbers are ignored.
         assert_eq!(page("?limit=0&page=-1").await["results"], first["results"]);
     })
     .await;
@@ -101,7 +101,7 @@ async fn configs_of_the_current_project_too() {
             results.map(|entry| entry["scope"].clone()).collect()
         };
         assert!(scopes().await.contains(&json!("PluginConfig")));
-        // Another project is the current one once it is made.
+        // The new project becomes the current one.
         let made = place.owner.post("/api/projects/", &json!({"name": "Other"})).await;
         assert_eq!(made.status, 201, "{:?}", made.body);
         assert_eq!(scopes().await, [json!("Plugin")]);

@@ -3,7 +3,7 @@
 use super::hosts::{Files, files, tar_gz, tea, tea_of, zip};
 use super::*;
 
-/// Sends an archive, perhaps with a field.
+/// Sends an archive, with or without a field.
 async fn send(place: &Place, archive: &[u8], field: Option<(&str, &str)>) -> Answer {
     send_to(place, &place.path(), archive, field).await
 }
@@ -66,7 +66,7 @@ async fn code_of_another_group_is_refused_where_it_came_from() {
         ("index.js", "// nothing yet", vec![import], import),
         ("site.ts", "export function inject() {}", vec![frontend], frontend),
         ("index.js", both, vec![destinations, import], " or pipeline_import_apps"),
-        // What fits no group stays where it is made.
+        // Code that fits no group stays in the group that it is created through.
         ("index.js", changes, GROUPS.to_vec(), ""),
     ] {
         let tea = files(&[("plugin.json", r#"{"name": "Tea"}"#), (name, text)]);
@@ -94,7 +94,7 @@ async fn code_of_another_group_is_refused_where_it_came_from() {
             }
         }
     }
-    // Nothing of what was refused is kept.
+    // A refused archive leaves no plugin.
     for group in GROUPS {
         assert_eq!(place.owner.get(&place.beside(group)).await.json()["count"], 0, "{group}");
     }
@@ -123,7 +123,7 @@ async fn faults_are_at_the_archive() {
             (400, "invalid_input", Some("archive"))
         );
     }
-    // Which of both were it to be?
+    // It is not clear which of both is meant.
     let address = ("url", "https://github.com/acme/tea");
     let both = send(&place, &zip(&tea()), Some(address)).await;
     let detail = "Send an address or an archive, not both.";
@@ -132,7 +132,7 @@ async fn faults_are_at_the_archive() {
     let detail = "Ensure this file has no more than 5242880 bytes.";
     assert_invalid(&large, Some("archive"), "max_length", detail);
     assert_eq!(send(&place, &vec![0; 6 << 20], None).await.status, 413);
-    // Other bodies stay small.
+    // Bodies of other types have the small limit.
     let long = json!({"name": "x".repeat(2 << 20)});
     assert_eq!(place.owner.post(&place.path(), &long).await.status, 413);
     assert_eq!(place.owner.get(&place.path()).await.json()["count"], 0);

@@ -39,7 +39,7 @@ async fn the_newest_version_is_noted() {
         assert_eq!(answer["update_error"], Value::Null);
         let before = place.owner.get(&path).await.json();
         assert_eq!(before, answer["plugin"]);
-        // Whoever does not answer changes nothing.
+        // A host that does not answer changes nothing.
         place.host.goes_down();
         let answer = place.owner.get(&check).await.json();
         assert!(answer["update_error"].is_string(), "{answer}");

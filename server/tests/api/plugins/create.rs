@@ -24,7 +24,7 @@ async fn a_new_plugin_is_source_that_is_not_there_yet() {
                 "public_jobs": {},
             })
         );
-        // Nothing is required, and a slash at the end is not either.
+        // No field is required, and neither is the slash at the end.
         let answer = place.owner.post(place.path().trim_end_matches('/'), &json!({})).await;
         assert_eq!((answer.status, &answer.json()["name"]), (201, &Value::Null));
     })
@@ -59,7 +59,7 @@ async fn what_is_sent_is_kept() {
         for name in nulls.as_object().unwrap().keys() {
             assert_eq!(plugin[name], Value::Null, "{name}");
         }
-        // What cannot be written is ignored.
+        // Read-only fields are ignored.
         let read_only = json!({"id": 7, "latest_tag": "9", "organization_name": "x"});
         let (plugin, _) = place.made(&read_only).await;
         assert_ne!(plugin["id"], 7);
@@ -258,7 +258,7 @@ async fn an_address_is_installed_once() {
         let (_, path) = place.made(&first).await;
         for again in ["https://github.com/acme/tea", "https://github.com/acme/tea/?private_token=t"]
         {
-            // In the other groups too: it is the same plugin.
+            // In the other groups too, because it is the same plugin.
             for group in GROUPS {
                 let answer = place.owner.post(&place.beside(group), &url(again)).await;
                 assert_invalid(&answer, None, "invalid_input", SAME_URL);
@@ -268,7 +268,7 @@ async fn an_address_is_installed_once() {
         place.made(&url("https://github.com/acme/tea/tree/main")).await;
         let elsewhere = place.elsewhere().await;
         made(&elsewhere.caller, &elsewhere.path, &first).await;
-        // And again once it is gone.
+        // And again after it was deleted.
         assert_eq!(place.owner.delete(&path).await.status, 204);
         place.made(&first).await;
     })

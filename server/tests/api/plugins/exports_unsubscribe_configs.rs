@@ -27,7 +27,7 @@ async fn enabled_configs_of_plugins_that_do_something() {
             answer["results"].as_array().unwrap().iter().map(|one| &one["plugin"]).collect();
         assert_eq!(plugins, [&counted["id"], &filter["id"]]);
         assert_eq!(answer["id"], counted["id"]);
-        // As the list of configs shows them.
+        // In the form of the list of configs.
         let shown = &answer["results"][0];
         let one = place.owner.get(&config).await.json();
         for name in ["id", "plugin", "enabled", "order", "config", "team_id", "created_at"] {
@@ -35,7 +35,7 @@ async fn enabled_configs_of_plugins_that_do_something() {
         }
         let raw = place.owner.get(&format!("{path}?raw=true")).await.json();
         assert_eq!(raw, answer["results"]);
-        // Of another organization nothing.
+        // Configs of other organizations are not included.
         let elsewhere = place.elsewhere().await;
         let theirs = format!("{}exports_unsubscribe_configs/?raw=true", elsewhere.path);
         assert_eq!(elsewhere.caller.get(&theirs).await.json(), json!([]));

@@ -5,7 +5,7 @@ use super::*;
 #[tokio::test(flavor = "multi_thread")]
 async fn it_is_shown_where_it_belongs() {
     each_group(async |place| {
-        // Of no group but the one that it is made through.
+        // It is in no group except the one that it is created through.
         let body = json!({"name": "Tea", "capabilities": {"methods": ["processEvent"]}});
         let (plugin, path) = place.made(&body).await;
         assert_eq!(place.owner.get(&path).await.json(), plugin);

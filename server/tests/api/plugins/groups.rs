@@ -1,4 +1,4 @@
-//! Which group shows which plugin (PLG-6).
+//! Which group lists which plugin (PLG-6).
 
 use super::*;
 
@@ -14,7 +14,7 @@ async fn shown_in(place: &Place, plugin: &Value) -> Vec<&'static str> {
     shown
 }
 
-/// The groups that what a plugin can do leads to.
+/// The groups for these capabilities.
 fn of(capabilities: &Value) -> Vec<&'static str> {
     let [destinations, frontend, import] = GROUPS;
     match capabilities.to_string().as_str() {
@@ -26,7 +26,7 @@ fn of(capabilities: &Value) -> Vec<&'static str> {
     }
 }
 
-/// The same, and the group that a plugin is made through.
+/// These groups, and the group that a plugin is created through.
 fn with_own(place: &Place, capabilities: &Value) -> Vec<&'static str> {
     let led = of(capabilities);
     GROUPS.into_iter().filter(|group| led.contains(group) || *group == place.group).collect()
@@ -73,7 +73,8 @@ async fn a_change_of_what_it_can_do_moves_it() {
             let answer = place.owner.patch(&path, &json!({"capabilities": capabilities})).await;
             assert_eq!((answer.status, &answer.json()["capabilities"]), (200, &capabilities));
             let shown = shown_in(place, &plugin).await;
-            // Where it was made it stays, until its code was looked at.
+            // It stays in the group that it was created through until its code was
+            // compiled.
             assert_eq!(shown, with_own(place, &capabilities), "{capabilities}");
         }
     })

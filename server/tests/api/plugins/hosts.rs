@@ -1,5 +1,4 @@
-//! A stand-in for the hosts that the code of plugins comes from, and archives as
-//! they have them.
+//! A stand-in for the hosts of plugin code, and archives in their format.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -11,7 +10,7 @@ use parking_lot::Mutex;
 use serde_json::json;
 use weir_testkit::servers::{Asked, Said, Stub};
 
-/// The newest version of everything.
+/// The newest commit of every repository.
 pub(super) const NEWEST: &str = "5e1f0c2d7a9b4e3f8c6d1a0b2e4f6a8c0d1e2f3a";
 
 /// Files of an archive, from name to text.
@@ -29,24 +28,24 @@ struct State {
 }
 
 impl Host {
-    /// Starts it with a plugin that delivers events.
+    /// Starts the host with a plugin that delivers events.
     pub(super) async fn start() -> Self {
         let state = Arc::new(Mutex::new(State { files: tea(), is_down: false }));
         let answering = Arc::clone(&state);
         Self { stub: Stub::start(move |asked| Some(answer(&answering.lock(), asked))).await, state }
     }
 
-    /// `http://127.0.0.1:5000`
+    /// The base address, such as `http://127.0.0.1:5000`.
     pub(super) fn url(&self) -> String {
         self.stub.url()
     }
 
-    /// Says what every repository has from now on.
+    /// Sets the files of every repository from now on.
     pub(super) fn has(&self, files: Files) {
         self.state.lock().files = files;
     }
 
-    /// Answers nothing of use from now on.
+    /// Answers with errors from now on.
     pub(super) fn goes_down(&self) {
         self.state.lock().is_down = true;
     }
@@ -76,7 +75,7 @@ pub(super) fn tea() -> Files {
     ])
 }
 
-/// The same with code that belongs to this group.
+/// The same plugin with code that belongs to this group.
 pub(super) fn tea_of(group: &str) -> Files {
     let code = match group {
         "pipeline_frontend_apps" => "export function processEvent(event) { return event }",
@@ -92,7 +91,7 @@ pub(super) fn files(files: &[(&str, &str)]) -> Files {
     files.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect()
 }
 
-/// As hosts pack them: all of it in one folder.
+/// The archive format of hosts: all files in one folder.
 fn in_folder(files: &Files) -> Files {
     files.iter().map(|(name, text)| (format!("tea-main/{name}"), text.clone())).collect()
 }
@@ -137,7 +136,7 @@ pub(super) fn zip(files: &Files) -> Vec<u8> {
     all
 }
 
-/// A tar, packed with gzip.
+/// A tar, compressed with gzip.
 pub(super) fn tar_gz(files: &Files) -> Vec<u8> {
     let mut tar = Vec::new();
     for (name, text) in files {

@@ -1,6 +1,5 @@
-//! `/api/organizations/{organization_id}/pipeline_destinations/` and the two
-//! groups beside it (PLG-6). All three have
-//! the same operations, so every test runs for each of them.
+//! `/api/organizations/{organization_id}/pipeline_destinations/` and the other two groups
+//! (PLG-6). All three have the same operations, so every test runs for each of them.
 
 mod activity;
 mod archive;
@@ -34,17 +33,17 @@ use hosts::{Host, tea_of};
 const GROUPS: [&str; 3] =
     ["pipeline_destinations", "pipeline_frontend_apps", "pipeline_import_apps"];
 
-/// A group of an instance of its own.
+/// A group in an instance of its own.
 struct Place {
     app: TestApp,
     /// A key of the owner, who is staff of the instance.
     owner: Caller,
     group: &'static str,
-    /// Where the code of plugins comes from.
+    /// The host of plugin code.
     host: Host,
 }
 
-/// Runs a test in each of the groups.
+/// Runs a test for each of the groups.
 async fn each_group(test: impl AsyncFn(&Place)) {
     for group in GROUPS {
         test(&place(group).await).await;
@@ -72,17 +71,17 @@ impl Place {
         self.beside(self.group)
     }
 
-    /// Another group there.
+    /// Another group of the owner's organization.
     fn beside(&self, group: &str) -> String {
         format!("/api/organizations/{}/{group}/", self.app.organization())
     }
 
-    /// A new plugin of the owner's organization, and its path.
+    /// Creates a plugin of the owner's organization, and returns its path too.
     async fn made(&self, body: &Value) -> (Value, String) {
         made(&self.owner, &self.path(), body).await
     }
 
-    /// Says what the owner's organization may do.
+    /// Sets the rights of the owner's organization.
     async fn allow(&self, access: PluginsAccess) {
         let services = &self.app.app().services;
         let (organization, now) = (self.app.organization(), services.clock.now());
@@ -90,7 +89,7 @@ impl Place {
         assert!(changed.unwrap());
     }
 
-    /// Somebody with an organization of their own, and the group there.
+    /// A user with another organization, and the group there.
     async fn elsewhere(&self) -> Elsewhere {
         let caller = self.app.stranger("mallory").await.key(&["*"]).await;
         let answer = caller.post("/api/organizations/", &json!({"name": "Coffee"})).await;
@@ -126,7 +125,7 @@ async fn made(caller: &Caller, group: &str, body: &Value) -> (Value, String) {
     (plugin, path)
 }
 
-/// A new config of a plugin in a project; gives its path.
+/// Creates a config of a plugin in a project, and returns its path.
 async fn configured(caller: &Caller, project: &Value, plugin: &Value, enabled: bool) -> String {
     let path = format!("/api/projects/{project}/pipeline_transformation_configs/");
     let body = json!({"plugin": plugin["id"], "order": 1, "enabled": enabled});
@@ -156,7 +155,7 @@ fn whole(results: &Value) -> Value {
     json!({"results": results, "count": count, "next": null, "previous": null})
 }
 
-/// The record where there is none to show.
+/// The record when there is no plugin to show.
 fn nothing() -> Value {
     json!({
         "id": null, "plugin_type": null, "name": null, "description": null, "url": null,

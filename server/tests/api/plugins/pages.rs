@@ -1,5 +1,5 @@
 //! Plugins and their configs through the web app: its functions, its pages, and forms
-//! that carry files.
+//! with files.
 
 use http::Method;
 use weir_testkit::Call;
@@ -8,7 +8,7 @@ use super::hosts::{tea, tea_of, zip};
 use super::*;
 use crate::web::{page, session};
 
-/// A browser that the owner is signed in with.
+/// A browser in which the owner is signed in.
 struct Browser<'a> {
     place: &'a Place,
     cookie: String,
@@ -30,8 +30,8 @@ impl<'a> Browser<'a> {
         call.header("content-type", form).body(body.to_owned()).send().await
     }
 
-    /// Sends a form as a browser without scripts. Gives where that leads, and the cookie
-    /// with what was typed.
+    /// Sends a form that fails, as a browser without scripts. Returns the target of the
+    /// redirect, and the cookie with the entered values.
     async fn fails(&self, name: &str, fields: &[(&str, &str)]) -> (String, String) {
         let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
         let call = self.call(&format!("/_fn/{name}")).header("accept", "text/html");
@@ -75,7 +75,7 @@ impl<'a> Browser<'a> {
         self.place.app.project().to_string()
     }
 
-    /// Adds a plugin of the catalogue to the project; gives the config's id.
+    /// Adds a plugin of the catalogue to the project, and returns the config's id.
     async fn adds(&self, entry: &str, settings: &str) -> String {
         let (organization, project) = (self.organization(), self.project());
         let body = format!("organization={organization}&shelf=transformations&url=inline:{entry}");
@@ -131,7 +131,7 @@ async fn transformations_are_added_changed_and_put_in_order() {
     assert_eq!(late.status, 409, "somebody was faster");
     assert_eq!(browser.configs().await[0]["id"].to_string(), second);
 
-    // A fault is told of the field that the form has for the setting.
+    // An error is reported at the form's field for the setting.
     let body = format!("project={project}&config={second}&name=&settings[0][key]=properties");
     let refused =
         browser.function("save_plugin_config", &format!("{body}&settings[0][value]=")).await;
@@ -139,7 +139,7 @@ async fn transformations_are_added_changed_and_put_in_order() {
     let text = String::from_utf8(refused.body.to_vec()).unwrap();
     assert!(text.contains("settings[0][value]"), "{text}");
 
-    // What was deleted comes back as it was.
+    // A deleted config is restored as it was.
     let body = format!("project={project}&config={second}");
     assert_eq!(browser.function("hide_plugin_config", &body).await.status, 200);
     assert_eq!(browser.configs().await.len(), 1);
@@ -166,7 +166,7 @@ async fn a_plugin_goes_with_its_name() {
     let path = format!("/organizations/{organization}/plugins/transformations/{plugin}");
     let shown = browser.opens(&path, 200).await;
     assert!(shown.contains("The config") && shown.contains("Name of the plugin"));
-    // Whoever asks for it sees the request that the API knows.
+    // The page can show the matching API request.
     let request = format!("/api/organizations/{organization}/pipeline_destinations/{plugin}/");
     assert!(shown.contains(&request), "{request}");
     assert_eq!(place.owner.get(&request).await.status, 200);
@@ -210,7 +210,7 @@ async fn an_archive_is_added_by_a_form() {
             .contains("plugin.json")
     );
 
-    // Code of another group is added where it belongs.
+    // Code of another group is added to its own group.
     let hourly = zip(&tea_of("pipeline_import_apps"));
     let added = browser.upload("plugin", &fields, "archive", &hourly).await;
     let path = added.header("location").unwrap();
@@ -227,7 +227,8 @@ async fn an_archive_is_added_by_a_form() {
     let large = browser.upload("plugin", &fields, "archive", &vec![0; 6 << 20]).await;
     assert_eq!(large.status, 413);
 
-    // Another site, nobody, and who belongs elsewhere.
+    // A request from another site, a client without a session, and a user of another
+    // organization.
     let anonymous = Browser { place: &place, cookie: String::new() };
     let answer = anonymous.upload("plugin", &fields, "archive", &zip(&tea())).await;
     assert_eq!(answer.status, 303);
@@ -283,7 +284,7 @@ async fn others_see_and_change_nothing() {
     browser.opens(&format!("/organizations/{organization}/plugins/destinations"), 404).await;
     browser.opens(&format!("/projects/{project}/transformations"), 404).await;
 
-    // An organization that may only configure plugins reads why.
+    // An organization that may only configure plugins sees the reason.
     place.allow(PluginsAccess::Config).await;
     let path = format!("/organizations/{}/plugins/destinations", browser.organization());
     let shown = browser.opens(&path, 200).await;
@@ -334,7 +335,7 @@ async fn what_was_typed_comes_back_without_secrets_however_long_it_is() {
     let shown = with(&browser.cookie).opens(&location, 200).await;
     assert!(shown.contains(text.trim_end()), "{shown}");
     assert!(!browser.opens(&location, 200).await.contains("// of leaves"), "its time is over");
-    // The same person may have signed in again; nobody else sees it.
+    // The same user may have signed in again. No other user sees it.
     let shown = with(&session(&place.app).await).opens(&location, 200).await;
     assert!(shown.contains(text.trim_end()), "{shown}");
     let shown = with("session=none").opens("/login?__err=x", 200).await;

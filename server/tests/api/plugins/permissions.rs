@@ -1,14 +1,14 @@
-//! Who may do what: the rows of PLG-4 and PLG-5.
+//! The rights on plugins: the rows of PLG-4 and PLG-5.
 
 use super::*;
 use http::Method;
 use weir_model::organizations::Level;
 use weir_service::plugins::{ACCESS, FOREIGN, IS_GLOBAL, OFFERING, SAME_URL};
 
-/// What is read of all plugins, and of one.
+/// Reads about all plugins.
 const READS: [&str; 4] = ["activity/", "exports_unsubscribe_configs/", "repository/", "unused/"];
 
-/// The four actions on one plugin, with a body where they take one.
+/// The four actions on one plugin, with a body if they have one.
 fn actions() -> Vec<(Method, &'static str, Option<Value>)> {
     vec![
         (Method::GET, "check_for_updates/", None),
@@ -64,7 +64,7 @@ async fn at_level_3_plugins_are_seen_and_not_changed() {
         assert_forbidden(&place.owner.post(&path, &json!({"name": []})).await, ACCESS);
         assert_forbidden(&place.owner.patch(&one, &json!({"name": []})).await, ACCESS);
         assert_forbidden(&place.owner.delete(&one).await, ACCESS);
-        // Source is for those who may change it.
+        // Only users who may change the source can read it.
         for action in actions() {
             assert_forbidden(&act(&place.owner, &one, &action).await, ACCESS);
         }
@@ -83,7 +83,7 @@ async fn at_level_6_own_plugins_are_changed_and_not_offered() {
         }
         let global = |is_global: bool| json!({"is_global": is_global});
         assert_forbidden(&place.owner.post(&place.path(), &global(true)).await, OFFERING);
-        // Any mention of it, before fields are judged.
+        // Any use of the field, before fields are validated.
         for is_global in [true, false] {
             assert_forbidden(&place.owner.patch(&one, &global(is_global)).await, OFFERING);
         }
@@ -102,8 +102,8 @@ async fn at_level_9_staff_offers_plugins_to_all() {
         assert_eq!(plugin["is_global"], true);
         let answer = place.owner.patch(&one, &json!({"is_global": false})).await;
         assert_eq!((answer.status, &answer.json()["is_global"]), (200, &json!(false)));
-        // Everybody can make an organization, and each begins with level 9: that
-        // alone does not put code among the events of others.
+        // Every user can create an organization, and each begins with level 9. That alone
+        // does not give its code access to the events of others.
         let elsewhere = place.elsewhere().await;
         let (_, theirs) = made(&elsewhere.caller, &elsewhere.path, &json!({"name": "x"})).await;
         let offered = json!({"is_global": true});
@@ -128,7 +128,7 @@ async fn what_is_offered_is_changed_by_staff_only() {
         assert_forbidden(&member.delete(&one).await, OFFERING);
         assert_eq!(place.owner.get(&one).await.json(), plugin);
         assert_eq!(member.get(&format!("{one}source/?raw=true")).await.json(), json!({}));
-        // Staff may, and then so may everybody there.
+        // Staff may do it, and then every user there may.
         let source = place.owner.patch(&update, &json!({"tea.txt": "1"})).await;
         assert_eq!(source.status, 200, "{:?}", source.body);
         let local = place.owner.patch(&one, &json!({"is_global": false})).await;
@@ -140,7 +140,7 @@ async fn what_is_offered_is_changed_by_staff_only() {
     .await;
 }
 
-/// It runs on their events, with their secrets.
+/// The code runs on their events, with their secrets.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_others_still_use_is_changed_by_staff_only() {
     each_group(async |place| {
@@ -177,7 +177,7 @@ async fn what_is_offered_is_read_by_all_and_changed_by_its_owner() {
         assert_eq!(elsewhere.caller.get(&theirs).await.json(), plugin);
         assert_forbidden(&elsewhere.caller.patch(&theirs, &json!({"name": []})).await, FOREIGN);
         assert_forbidden(&elsewhere.caller.delete(&theirs).await, FOREIGN);
-        // To actions it does not exist.
+        // For actions it does not exist.
         for action in actions() {
             assert_not_found(&act(&elsewhere.caller, &theirs, &action).await);
         }

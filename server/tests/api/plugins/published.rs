@@ -1,4 +1,4 @@
-//! Plugins that others have published run unchanged: installed by the address of
+//! Published third-party plugins run unchanged. They are installed by the address of
 //! their package, from archives as npm has them.
 
 use serde_json::{Value, json};
@@ -18,12 +18,12 @@ async fn start() -> (Instance, Npm) {
     (instance, npm)
 }
 
-/// A database with made-up places of addresses that documents use.
+/// A GeoIP database with invented locations for documentation addresses.
 fn places() -> std::path::PathBuf {
     std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../crates/ingest/tests/places.mmdb")
 }
 
-/// Installs a package and enables it; gives the record.
+/// Installs a package and enables it, and returns the record.
 async fn installed(instance: &Instance, package: &str, config: &Value) -> Value {
     let group =
         format!("/api/organizations/{}/pipeline_destinations/", instance.app.organization());
@@ -34,8 +34,8 @@ async fn installed(instance: &Instance, package: &str, config: &Value) -> Value 
     record
 }
 
-/// Events that went through the plugin: sent again until `wanted`, because what was
-/// enabled works soon.
+/// Sends events through the plugin, again and again until `wanted`, because an enabled
+/// config takes effect after a moment.
 async fn through(
     instance: &Instance,
     project: &Project,
@@ -138,7 +138,7 @@ async fn addresses_are_located() {
     let (instance, _npm) = start().await;
     let record = installed(&instance, "@posthog/geoip-plugin", &json!({})).await;
     assert_eq!((&record["name"], &record["config_schema"]), (&json!("GeoIP"), &json!({})));
-    // Weir locates addresses by itself as well; this property it does not know.
+    // Weir also locates addresses. It does not set this property.
     let properties = json!({"$ip": "203.0.113.7"});
     let is_located = |found: &[Value]| {
         let of = |event: &Value| event["person"]["properties"]["$geoip_city_name"].clone();
@@ -153,7 +153,7 @@ async fn addresses_are_located() {
     assert_eq!(first, "WR", "{found}");
 }
 
-/// The plugin says of its persons what it does not know; Weir says nothing then.
+/// The plugin also sets unknown person properties. Weir omits them.
 fn is_by_plugin(event: &Value) -> bool {
     event["properties"]["$set"].as_object().is_some_and(|set| set.contains_key("$geoip_city_name"))
 }
@@ -174,7 +174,8 @@ async fn a_package_is_looked_for_again_and_upgraded() {
     let sources = ok(200, &instance.owner.get(&format!("{path}source/?raw=true")).await);
     let text = sources["index.js"].as_str().or_else(|| sources["index.ts"].as_str());
     assert!(text.is_some_and(|text| text.contains("processEventBatch")), "{sources}");
-    // Again, it is one of the organization's already; what npm lacks is no plugin.
+    // A second time it belongs to the organization already. A package that npm lacks is
+    // not a plugin.
     let group =
         format!("/api/organizations/{}/pipeline_destinations/", instance.app.organization());
     for package in ["@posthog/taxonomy-plugin", "nobody-has-this"] {

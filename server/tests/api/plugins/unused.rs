@@ -16,7 +16,7 @@ async fn own_plugins_that_no_enabled_config_uses() {
         let (never, _) = place.made(&json!({"name": "never"})).await;
         configured(&place.owner, &project, &used, true).await;
         configured(&place.owner, &project, &resting, false).await;
-        // By whom does not matter.
+        // It does not matter which organization uses it.
         let elsewhere = place.elsewhere().await;
         configured(&elsewhere.caller, &elsewhere.project, &offered, true).await;
         configured(&elsewhere.caller, &elsewhere.project, &back, true).await;
@@ -33,7 +33,7 @@ async fn own_plugins_that_no_enabled_config_uses() {
         assert_eq!(second["id"], never["id"], "the record of the first result of the page");
         let raw = place.owner.get(&format!("{path}?raw=true&limit=1")).await.json();
         assert_eq!(raw, json!([resting["id"]]));
-        // Those of others are theirs to remove.
+        // Unused plugins of others are not listed here.
         let theirs = format!("{}unused/?raw=true", elsewhere.path);
         assert_eq!(elsewhere.caller.get(&theirs).await.json(), json!([]));
     })

@@ -8,7 +8,7 @@ async fn what_is_left_out_keeps() {
         let body = json!({"name": "Tea", "metrics": {"cups": "sum"}, "tag": "1"});
         let (before, path) = place.made(&body).await;
         assert_eq!(place.owner.patch(&path, &json!({})).await.json(), before);
-        // The address is the plugin's for good.
+        // The address of a plugin cannot change.
         let read_only = json!({
             "id": 7, "url": "https://github.com/acme/other", "latest_tag": "9",
             "organization_id": null,

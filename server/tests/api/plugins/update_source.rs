@@ -17,13 +17,13 @@ async fn what_is_not_named_stays() {
         assert_eq!(rest(&answer, &plugin), expected);
         let answer = send(json!({"a.txt": "3", "b.txt": null, "none.js": null})).await;
         assert_eq!(rest(&answer, &plugin), json!({"a.txt": "3", "source_errors": {}}));
-        // A whole answer may be sent back; what has no dot is no file.
+        // A whole answer may be sent back. A name without a dot is not a file.
         let mut whole = place.owner.get(&format!("{path}source/")).await.json();
         whole["name"] = json!("ignored");
         assert_eq!(rest(&send(whole).await, &plugin)["a.txt"], "3");
         let raw = place.owner.patch(&format!("{update}?raw=true"), &json!({"a.b": ""})).await;
         assert_eq!(raw.json(), json!({"a.txt": "3", "a.b": ""}));
-        // Forms have texts too.
+        // Texts may also be sent as a form.
         let form = place.owner.call(http::Method::PATCH, &update);
         let form = form.header("content-type", "application/x-www-form-urlencoded");
         let answer = form.body("a.txt=4%0A").send().await;
@@ -45,11 +45,11 @@ async fn a_manifest_describes_the_record() {
         let schema = json!({"cups": {"key": "cups", "type": "string", "order": 0}});
         assert_eq!((&answer["name"], &answer["config_schema"]), (&json!("Green tea"), &schema));
         assert_eq!(answer["metrics"], json!({"a": "sum"}));
-        // Sent again unchanged, it does not undo what was entered since.
+        // Sent again unchanged, it does not undo later changes.
         place.owner.patch(&path, &json!({"name": "Mint"})).await;
         let answer = place.owner.patch(&update, &files).await.json();
         assert_eq!(answer["name"], "Mint");
-        // What says nothing changes nothing.
+        // An empty manifest changes nothing.
         let answer = place.owner.patch(&update, &json!({"plugin.json": "{}"})).await.json();
         assert_eq!((&answer["name"], &answer["config_schema"]), (&json!("Mint"), &schema));
         let answer = place.owner.patch(&update, &json!({"plugin.json": null})).await.json();
@@ -131,7 +131,7 @@ async fn a_plugin_stays_in_its_group() {
             assert_eq!(attr.as_deref(), Some("index.js"), "{group} {other}");
             assert!(detail.contains("stays in its group"), "{detail}");
         }
-        // Nothing of it was kept, and the plugin is where it was.
+        // The change was not stored, and the plugin is still in its group.
         let source = place.owner.get(&format!("{path}source/")).await;
         assert_eq!(source.status, 200, "{group}");
         for (file, text) in first.as_object().unwrap() {
@@ -159,7 +159,7 @@ export function runEveryHour() {}";
     for path in [&path, &other] {
         assert_eq!(place.owner.get(path).await.status, 200);
     }
-    // Through the group that it was made through it may leave the other one.
+    // Through the group that it was created through it may leave the other one.
     let hourly = json!({"index.js": "export function runEveryHour() {}"});
     let answer = place.owner.patch(&format!("{path}update_source/"), &hourly).await;
     assert_eq!(answer.status, 200, "{:?}", answer.body);
@@ -171,7 +171,7 @@ async fn a_source_that_takes_much_to_compile_harms_nobody() {
     let place = &place("pipeline_destinations").await;
     let (_, path) = place.made(&json!({"name": "Tea"})).await;
     let update = format!("{path}update_source/");
-    // Each of these took gigabytes or minutes.
+    // Each of these used to take gigabytes or minutes.
     let keys: String = (0..4_000).map(|n| format!("k{n}:1,")).collect();
     let chained: String = (1..3_000).map(|n| format!("const a{n}={{x:a{},y:o}};", n - 1)).collect();
     let aliases = format!("const o={{{keys}}},a0=o;{chained}exports.onEvent = () => a2999");
@@ -208,7 +208,7 @@ async fn a_fault_has_its_file_line_and_column() {
         let answer = answer.json();
         let fault = answer["source_errors"][file].as_str().unwrap();
         assert!(fault.contains(part), "{fault}");
-        // What was found before stays.
+        // The capabilities found before stay.
         assert_eq!(answer["capabilities"], good["capabilities"]);
         let read = place.owner.get(&format!("{path}source/")).await.json();
         assert_eq!(read["source_errors"][file], fault);
@@ -251,7 +251,7 @@ async fn the_log_tells_which_text_it_was() {
         let (_, path) = place.made(&json!({"name": "Tea"})).await;
         let update = format!("{path}update_source/");
         place.owner.patch(&update, &json!({"a.txt": "let canary"})).await;
-        // What changes nothing is not told.
+        // A change without an effect has no entry.
         place.owner.patch(&update, &json!({"a.txt": "let canary"})).await;
         let organization = place.app.organization();
         let log = format!("/api/organizations/{organization}/activity_log/?scope=Plugin");

@@ -31,7 +31,7 @@ async fn newer_code_takes_the_place_of_what_is_there() {
     let answer = answer.json();
     assert_eq!(answer["name"], "Green tea");
     assert_eq!(answer["capabilities"]["methods"], json!(["composeWebhook"]));
-    // What the newer code does not say stays.
+    // Fields that the newer manifest omits keep their values.
     assert_eq!(answer["config_schema"]["cups"]["default"], "1");
     let text = newer.remove("green.ts").unwrap();
     newer.insert("index.ts".to_owned(), text);

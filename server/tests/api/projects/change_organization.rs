@@ -49,7 +49,7 @@ async fn the_project_goes_with_its_keys_and_events() {
     assert_eq!(events["results"].as_array().unwrap().len(), 1);
     assert_eq!(app.anonymous().post("/capture/", &event).await.status, 200);
 
-    // Both organizations are told; what was told before stays with the first.
+    // Both organizations have an entry; earlier entries stay with the first.
     for organization in [&from, &to] {
         let path = format!("/api/organizations/{organization}/activity_log/?limit=1");
         let newest = caller.get(&path).await.json()["results"][0].clone();
@@ -60,7 +60,7 @@ async fn the_project_goes_with_its_keys_and_events() {
     let log = caller.get(&format!("{project}activity_log/")).await.json();
     assert_eq!((&log["count"], &log["results"][0]["organization_id"]), (&json!(1), &json!(to)));
 
-    // Where it is already: nothing happens. And back again.
+    // Moving it to its own organization does nothing. Then it moves back.
     assert_eq!(change(&caller, &app, &to).await.json(), moved);
     assert_eq!(change(&caller, &app, &from).await.json()["organization"], from);
     let log = caller.get(&format!("{project}activity_log/")).await.json();
@@ -75,13 +75,13 @@ async fn an_administrator_of_both_is_needed() {
     let caller = app.owner().key(&["*"]).await;
     let (kind, attr) = ("validation_error", Some("organization_id"));
     let both = "You must be an administrator of both organizations.";
-    // No administrator here, owner there.
+    // A member here, an owner there.
     let grace = app.member("grace", Level::Member).await;
     let grace_key = grace.key(&["*"]).await;
     let hers = beta(&grace_key).await;
     let answer = change(&grace_key, &app, &hers).await;
     answer.assert_field_error(400, kind, "invalid_input", both, attr);
-    // What the owner does not see is not there.
+    // An organization that the owner has no access to does not exist for the owner.
     for id in [hers.as_str(), &uuid::Uuid::from_u128(7).to_string(), "junk"] {
         let detail = format!("Object with id={id} does not exist.");
         let answer = change(&caller, &app, id).await;
@@ -91,7 +91,7 @@ async fn an_administrator_of_both_is_needed() {
     let required = "This field is required.";
     let answer = caller.post(&path, &json!({})).await;
     answer.assert_field_error(400, kind, "required", required, attr);
-    // Owner here, member there.
+    // An administrator here, a member there.
     let linus = app.member("linus", Level::Administrator).await;
     let linus = linus.key(&["*"]).await;
     let his = beta(&linus).await;

@@ -33,7 +33,7 @@ async fn it_is_gone_at_once_with_its_key() {
         }
         assert_eq!(caller.get("/api/projects/").await.json()["count"], 1);
     }
-    // The others take events on, and one of them is looked at now.
+    // The others still accept events, and one of them is the current project.
     assert_eq!(capture(&app, app.project_key()).await, 200);
     assert_eq!(caller.get("/api/projects/@current/").await.json()["id"], app.project().0);
     assert_eq!(caller.delete("/api/projects/%40current").await.status, 204);

@@ -1,5 +1,5 @@
-//! `reset_token`, `rotate_secret_token` and `delete_secret_token_backup`, and what the
-//! web app does about project keys.
+//! `reset_token`, `rotate_secret_token` and `delete_secret_token_backup`, and project
+//! keys in the web app.
 
 use serde_json::{Value, json};
 use weir_model::Timestamp;
@@ -28,7 +28,7 @@ async fn the_old_key_is_dead_at_once() {
     };
     let mut old = app.project_key().to_owned();
     assert_eq!(capture(&old).await, 200);
-    // The project notes its first event, in the background.
+    // The project's first event is recorded in the background.
     app.app().ingest.applied().await;
     for _ in 0..3 {
         let shown = act(&caller, &app, "reset_token/").await;
@@ -57,7 +57,7 @@ async fn the_paths_below_the_organization_do_the_same() {
         assert!(changes.is_empty() || after[changes] != before[changes], "{action}");
         assert_eq!(caller.get(&below(&home, "")).await.json(), after, "{action}");
     }
-    // Who changed what of the project itself, by pages with numbers.
+    // The changes of the project itself, in numbered pages.
     let at = format!("/api/projects/{}/", app.project());
     caller.patch(&at, &json!({"name": "Renamed"})).await;
     let pages = below(&home, "activity/");
@@ -73,7 +73,7 @@ async fn the_paths_below_the_organization_do_the_same() {
     assert_eq!(last["results"].as_array().unwrap().len() as u64, total);
     assert!(last["next"].is_null());
     assert!(last["results"].as_array().unwrap().iter().all(|entry| entry["scope"] == "Team"));
-    // Through another organization it is not there.
+    // Below another organization it does not exist.
     let other = caller.post("/api/organizations/", &json!({"name": "Beta"})).await.json();
     let other = other["id"].as_str().unwrap();
     for action in ACTIONS {
@@ -125,7 +125,7 @@ async fn a_secret_key_moves_to_the_backup() {
         assert_eq!(keys(&shown), (third.clone(), Value::Null));
     }
 
-    // Only who may replace it sees it.
+    // Only users who may replace it can see it.
     let member = app.member("grace", Level::Member).await;
     let path = format!("/api/projects/{}/", app.project());
     for blind in [member.key(&["*"]).await, app.owner().key(&["project:read"]).await] {

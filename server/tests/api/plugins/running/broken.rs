@@ -1,4 +1,4 @@
-//! Plugins that fail: events pass, and the config shows why.
+//! Plugins that fail: events pass, and the config shows the error.
 
 use super::*;
 
@@ -37,15 +37,15 @@ async fn a_plugin_that_breaks_lets_events_pass_and_shows_why() {
     let shown = instance.until_shown(&installed, is_told).await;
     let error = shown["error"]["message"].as_str().unwrap();
     assert!(error.contains("no tea for") && error.contains("index"), "{error}");
-    // Where: file, line and column.
+    // The position: file, line and column.
     assert!(error.contains(":3:"), "{error}");
-    // The event that it was about, as it was before the step.
+    // The event of the error, as it was before the step.
     let sample = &shown["error"]["event"];
     assert_eq!(sample["properties"].get("seen"), None, "{sample}");
     let rate = |shown: &Value| shown["delivery_rate_24h"].as_f64().is_some_and(|rate| rate < 1.0);
     instance.until_shown(&installed, rate).await;
 
-    // It is mended, and enabled anew: nothing is held against it.
+    // After a fix it is enabled again, and earlier failures do not count.
     instance.rewrite(&installed, WORKS).await;
     ok(200, &instance.owner.patch(&installed.config, &json!({"enabled": false})).await);
     ok(200, &instance.owner.patch(&installed.config, &json!({"enabled": true})).await);
@@ -76,7 +76,7 @@ async fn what_cannot_be_taken_for_an_event_is_a_failure() {
         let source = format!("export function processEvent(e) {{ {body} }}");
         let installed = instance.install(&project, 1, &source).await;
         let sent = event("paid", json!({"price": 3}));
-        // Until it was called at all.
+        // Until it was called.
         until(async || {
             let probe = instance.probed(&project).await;
             assert!(probe.is_some(), "{name}: an event is missing");
@@ -96,7 +96,7 @@ async fn what_cannot_be_taken_for_an_event_is_a_failure() {
 async fn after_twenty_failures_in_a_row_it_is_switched_off() {
     let instance = Instance::start().await;
     let project = instance.project();
-    // Every third event succeeds: that is no row.
+    // Every third event succeeds, so the failures are not in a row.
     let source = "export function processEvent(e) {
         if (e.properties.fails) { throw new Error('broken') }
         e.properties.seen = true
@@ -120,19 +120,19 @@ async fn after_twenty_failures_in_a_row_it_is_switched_off() {
     let error = &shown["error"];
     assert!(error["message"].as_str().unwrap().contains("broken"), "{shown}");
     assert!(error["event"]["event"].is_string(), "{shown}");
-    // It was not a member who did it, and all can see that it was done.
+    // The entry does not name a member as its author, and all members can see it.
     let path = format!(
         "/api/projects/{}/activity_log/?scope=PluginConfig&item_id={}",
         project.id, installed.id
     );
     let log = ok(200, &instance.owner.get(&path).await);
     assert_eq!(log["results"][0]["activity"], "disabled", "{log}");
-    // The events are there, and so are those that come now.
+    // The events are stored, and so are later ones.
     instance.send(&project, &[event("after", json!({"fails": false}))]).await;
     let events = without_probes(instance.stored(&project).await);
     assert_eq!(events.len(), 101);
     assert_eq!(only(&events, "after")["properties"].get("seen"), None);
-    // Enabled again it runs, and what was told is gone.
+    // Enabled again it runs, and the error is gone.
     ok(200, &instance.owner.patch(&installed.config, &json!({"enabled": true})).await);
     instance
         .until_works(&project, |found| {

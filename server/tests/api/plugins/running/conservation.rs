@@ -1,5 +1,5 @@
-//! Whatever plugins do, and whatever events are: each accepted event is stored, or
-//! dropped by a transformation that meant to.
+//! Whatever plugins do and whatever events contain: each accepted event is stored, or
+//! dropped by a transformation that is meant to drop it.
 
 use std::collections::BTreeSet;
 
@@ -10,10 +10,10 @@ use tokio::runtime::Handle;
 
 use super::*;
 
-/// A round goes through the real service, with children that end and start.
+/// Each round uses the real service, with sandbox processes that end and start.
 const ROUNDS: u32 = 24;
 
-/// What a plugin does with an event `e`.
+/// The code that a plugin runs on an event `e`.
 const SHAPES: [&str; 14] = [
     "return e",
     "return null",
@@ -31,7 +31,7 @@ const SHAPES: [&str; 14] = [
     "e.self = e; return JSON.parse(JSON.stringify({ ...e, self: null }))",
 ];
 
-/// Those that drop.
+/// The shapes that drop events.
 const DROPPING: [&str; 3] = ["return null", "return", "return e.properties.n % 2 ? e : undefined"];
 
 fn property() -> impl Strategy<Value = Value> {
@@ -96,8 +96,7 @@ async fn accepted_is_stored_and_dropped() {
     ran.unwrap();
 }
 
-/// Each event is one of those that came out, once; what is missing was dropped and
-/// is told.
+/// Each event is stored once. A missing event was dropped and is counted.
 async fn check(instance: &Instance, round: Round) -> Result<(), TestCaseError> {
     let project = instance.another(&Uuid::new_v4().to_string()).await;
     for (order, shape) in (1..).zip(&round.shapes) {
@@ -123,7 +122,7 @@ async fn check(instance: &Instance, round: Round) -> Result<(), TestCaseError> {
     prop_assert!(ids.iter().all(|id| is_sent(id)));
     let all = u64::try_from(events.len()).unwrap();
     prop_assert_eq!(u64::try_from(stored.len()).unwrap() + not_stored, all);
-    // Only those drop that say so.
+    // Only the shapes that drop have dropped events.
     let (by_plugins, _) = instance.dropped(&project, "dropped_by_transformation").await;
     if !round.shapes.iter().any(|shape| DROPPING.contains(&SHAPES[*shape])) {
         prop_assert_eq!(by_plugins, 0);
@@ -131,7 +130,7 @@ async fn check(instance: &Instance, round: Round) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// What happened to events: code, outcome, how often.
+/// The outcomes of events: code, outcome, count.
 async fn reasons(instance: &Instance, project: &Project) -> Vec<(String, String, u64)> {
     let path = format!("/api/projects/{}/ingestion_warnings/", project.id);
     let list = ok(200, &instance.owner.get(&path).await);

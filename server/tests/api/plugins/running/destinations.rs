@@ -4,7 +4,7 @@ use weir_testkit::servers::{Asked, Said, StandIn};
 
 use super::*;
 
-/// A receiver of requests, which is down at times.
+/// A receiver of requests that can be down.
 #[derive(Default)]
 struct Inbox {
     is_down: bool,
@@ -26,7 +26,7 @@ async fn receiver() -> Receiver {
     StandIn::start(Inbox::default(), answer).await
 }
 
-/// The names of the events that it took.
+/// The names of the events that it accepted.
 fn names(receiver: &Receiver) -> Vec<String> {
     let inbox = receiver.lock();
     let name = |asked: &Asked| asked.json()["event"].as_str().unwrap().to_owned();
@@ -37,7 +37,7 @@ fn settings() -> Value {
     json!([{"key": "url", "type": "string", "required": true}])
 }
 
-/// A destination that is told where the receiver is.
+/// A destination whose settings contain the address of the receiver.
 async fn destination(
     instance: &Instance,
     project: &Project,
@@ -68,7 +68,7 @@ export async function onEvent(event, { config }) {
 async fn events_are_posted_by_the_plugin() {
     let (instance, receiver) = (Instance::start().await, receiver().await);
     let project = instance.project();
-    // What was there before is not sent.
+    // Earlier events are not delivered.
     instance.send(&project, &[event("before", json!({}))]).await;
     instance.stored(&project).await;
     let installed = destination(&instance, &project, POSTS, &receiver).await;
@@ -110,7 +110,7 @@ async fn what_a_receiver_misses_while_it_is_down_comes_later() {
     receiver.lock().is_down = true;
     let missed: Vec<Value> = (0..5).map(|n| event(&format!("missed {n}"), json!({}))).collect();
     instance.send(&project, &missed).await;
-    // Ingestion does not wait for it.
+    // Ingestion does not wait for the delivery.
     let events = instance.stored(&project).await;
     only(&events, "missed 4");
     until(async || (receiver.lock().refused >= 2).then_some(())).await;
@@ -196,7 +196,8 @@ async fn inner_addresses_are_refused() {
         "export async function onEvent() { await fetch('http://[::ffff:127.0.0.1]/') }",
         "export async function onEvent() { await fetch('file:///etc/passwd') }",
     ] {
-        // A setting with such an address is refused when it is saved; code may name one.
+        // A setting with such an address is refused when it is saved. Code can contain
+        // one.
         let address = json!(format!("{}/hook", receiver.url())).to_string();
         let source = source.replace("config.url", &address);
         let installed = instance.install(&project, 1, &source).await;

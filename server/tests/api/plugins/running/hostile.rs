@@ -1,5 +1,5 @@
 //! Sources, archives and events that are made to use up the memory or the time of a
-//! service that has a gigabyte.
+//! service with a gigabyte.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -12,9 +12,9 @@ use super::killed::{Program, SLOW};
 use super::*;
 use crate::small_machine::{self, Watch};
 
-/// Plugins with such a source.
+/// Number of plugins with such a source.
 const PLUGINS: usize = 12;
-/// Events of 180 kB.
+/// Number of events of 180 kB.
 const COSTLY: usize = 900;
 
 fn limited(folder: &Path) -> Command {
@@ -24,7 +24,7 @@ fn limited(folder: &Path) -> Command {
     command
 }
 
-/// A source of 110 kB in which a large object has many names: it took 4 GB.
+/// A source of 110 kB in which a large object has many names. It used to take 4 GB.
 fn aliases() -> String {
     let keys: String = (0..5_000).map(|n| format!("k{n}:1,")).collect();
     let names: String = (0..5_000).map(|n| format!("const a{n}=o;")).collect();
@@ -49,14 +49,14 @@ fn long_name() -> Vec<u8> {
     archive.finish().unwrap()
 }
 
-/// Sends events from a network of its own.
+/// Sends events from another network.
 async fn send_from(program: &Program, network: u8, events: &[Value]) {
     let body = json!({"api_key": program.project().key, "batch": events});
     let call = program.serving().caller.call(http::Method::POST, "/batch/").json(&body);
     ok(200, &call.header("x-forwarded-for", &format!("192.0.{network}.9")).send().await);
 }
 
-/// What becomes of an event from such a network.
+/// Whether an event from such a network is transformed.
 async fn seen_from(program: &Program, network: u8) -> bool {
     let sent = event("after", json!({}));
     send_from(program, network, std::slice::from_ref(&sent)).await;
@@ -108,7 +108,7 @@ async fn sources_archives_and_costly_events_fit_into_a_gigabyte() {
     }
     watch.survived("6 archives with a long name, at once");
 
-    // A start compiles nothing of it, and what is enabled works on.
+    // A start does not compile these sources, and enabled plugins still work.
     for (order, plugin) in (2..).zip(&plugins) {
         let config = json!({"plugin": plugin, "order": order, "enabled": true});
         ok(201, &owner.post(&Instance::configs(&program.project()), &config).await);

@@ -1,5 +1,5 @@
-//! A child or the whole service is killed in the middle: nothing is lost, and what
-//! comes after is transformed.
+//! A sandbox process or the whole service is killed during work: no event is lost, and
+//! later events are transformed.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,7 +11,7 @@ use tokio::process::Command;
 use super::*;
 use crate::process::{Serving, set_up_with, weir_through};
 
-/// A plugin that takes its time, so that something goes on whenever it is killed.
+/// A slow plugin, so that work is under way when it is killed.
 pub(super) const SLOW: &str = "export function processEvent(e) {
     let sum = 0
     for (let i = 0; i < 2000; i++) { sum += i }
@@ -22,7 +22,7 @@ pub(super) const SLOW: &str = "export function processEvent(e) {
 const TOGETHER: usize = 50;
 const REQUESTS: usize = 20;
 
-/// The program on a data directory of its own.
+/// The program with its own data directory.
 pub(super) struct Program {
     folder: TempDir,
     weir: fn(&Path) -> Command,
@@ -45,7 +45,7 @@ impl Program {
         self.serving = Some(Serving::start_with((self.weir)(self.folder.path())).await);
     }
 
-    /// Stops it in order, and starts it on what is there.
+    /// Stops it in order, and starts it again with its existing data.
     pub(super) async fn restart(&mut self) {
         let serving = self.serving.take().unwrap();
         serving.signal(Signal::TERM);
@@ -76,7 +76,7 @@ impl Program {
         ok(200, &owner.patch(&path, &json!({"index.js": source})).await);
         let config = json!({"plugin": plugin["id"], "order": 1, "enabled": true});
         ok(201, &owner.post(&Instance::configs(&self.project()), &config).await);
-        // From when it works on.
+        // Wait until it works.
         until(async || {
             let probe = event("probe", json!({"probe": true}));
             send(&owner, &self.project(), std::slice::from_ref(&probe)).await;
@@ -88,7 +88,7 @@ impl Program {
         .await;
     }
 
-    /// Sends a part of the events; gives the ids of those that were acknowledged.
+    /// Sends a part of the events, and returns the ids of those that were acknowledged.
     async fn send_part(&self) -> BTreeSet<String> {
         let mut ids = BTreeSet::new();
         for _ in 0..REQUESTS {
@@ -99,8 +99,8 @@ impl Program {
         ids
     }
 
-    /// Waits until all of these can be read; asserts that nothing else can, that
-    /// none is there twice, and gives them.
+    /// Waits until all of these are readable, and returns them. Asserts that there are no
+    /// others and no duplicates.
     async fn assert_stored(&self, sent: &BTreeSet<String>) -> Vec<Value> {
         let owner = self.owner();
         let events = until(async || {
@@ -121,7 +121,7 @@ fn weir(folder: &Path) -> Command {
     command
 }
 
-/// The processes that a process has started and that live.
+/// The running child processes of a process.
 fn children_of(process: u32) -> Vec<i32> {
     let mut children = Vec::new();
     for thread in std::fs::read_dir(format!("/proc/{process}/task")).unwrap() {
@@ -134,7 +134,7 @@ fn children_of(process: u32) -> Vec<i32> {
 }
 
 fn kill(process: i32) {
-    // It may have ended by itself.
+    // The process may have ended already.
     let _ = kill_process(Pid::from_raw(process).unwrap(), Signal::KILL);
 }
 
@@ -147,13 +147,13 @@ async fn children_that_are_killed_lose_nothing() {
     let mut sent = BTreeSet::new();
     for _ in 0..4 {
         sent.extend(program.send_part().await);
-        // While the events go through them.
+        // While the processes transform the events.
         children_of(process).into_iter().for_each(kill);
         tokio::time::sleep(Duration::from_millis(30)).await;
         children_of(process).into_iter().for_each(kill);
     }
     program.assert_stored(&sent).await;
-    // They were replaced: what comes now is transformed.
+    // The processes were replaced: later events are transformed.
     let last = program.send_part().await;
     sent.extend(last.iter().cloned());
     let events = program.assert_stored(&sent).await;
@@ -173,7 +173,7 @@ async fn a_service_that_is_killed_goes_on_where_it_was() {
         let children = children_of(serving.id());
         serving.signal(Signal::KILL);
         assert_eq!(serving.ended().await, None);
-        // Its children do not outlive it.
+        // Its child processes end with it.
         let are_gone = || {
             let lives = |child: &i32| is_child(*child);
             (!children.iter().any(lives)).then_some(())
@@ -182,15 +182,15 @@ async fn a_service_that_is_killed_goes_on_where_it_was() {
         program.go_on().await;
     }
     let events = program.assert_stored(&sent).await;
-    // In the log when it ended, transformed by the next one.
+    // These were in the log when it ended. The next process transforms them.
     assert!(events.iter().all(|event| event["properties"]["seen"] == true));
     let serving = program.serving.take().unwrap();
     serving.signal(Signal::TERM);
     assert_eq!(serving.ended().await, Some(0));
 }
 
-/// Whether this is a child of the service that lives; its id may have become
-/// somebody else's.
+/// Whether this is a running child of the service. Its id may have been used again for
+/// another process.
 fn is_child(process: i32) -> bool {
     let line = std::fs::read_to_string(format!("/proc/{process}/cmdline")).unwrap_or_default();
     let state = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Plugins at work on a running instance, all through HTTP: events are sent as
-//! libraries do, and read back.
+//! Plugins on a running instance, all through HTTP: events are sent as libraries send
+//! them, and read back.
 
 mod broken;
 mod conservation;
@@ -22,9 +22,9 @@ use weir_testkit::{Answer, Caller, TestApp};
 
 use super::group_of;
 
-/// How long what a test waits for may take.
+/// How long a test waits for a condition.
 pub(super) const WITHIN: Duration = Duration::from_secs(120);
-/// Events of a page.
+/// Events per page.
 const PAGE: usize = 500;
 
 /// An instance with an owner and a project, whose plugins run.
@@ -33,7 +33,7 @@ pub(super) struct Instance {
     pub(super) owner: Caller,
 }
 
-/// Which project is spoken of, and the key that its events are sent with.
+/// A project and its project key.
 #[derive(Clone)]
 pub(super) struct Project {
     id: Value,
@@ -42,7 +42,7 @@ pub(super) struct Project {
 
 /// A plugin and its config.
 pub(super) struct Installed {
-    /// Paths.
+    /// Path of the plugin.
     pub(super) plugin: String,
     pub(super) config: String,
     /// The config's id.
@@ -54,7 +54,7 @@ impl Instance {
         Self::with(|_| {}, |_| {}).await
     }
 
-    /// One whose clock stands still until the test moves it.
+    /// An instance whose clock stops until the test moves it.
     pub(super) async fn at(clock: &Clock) -> Self {
         Self::with(|_| {}, |options| options.clock = clock.clone()).await
     }
@@ -74,12 +74,12 @@ impl Instance {
         Self { app, owner }
     }
 
-    /// The project that is there from the beginning.
+    /// The first project.
     pub(super) fn project(&self) -> Project {
         Project { id: json!(self.app.project()), key: self.app.project_key().to_owned() }
     }
 
-    /// Another one in the same organization.
+    /// Another project in the same organization.
     async fn another(&self, name: &str) -> Project {
         let path = format!("/api/organizations/{}/projects/", self.app.organization());
         let made = ok(201, &self.owner.post(&path, &json!({"name": name})).await);
@@ -91,7 +91,7 @@ impl Instance {
         format!("/api/projects/{}/pipeline_transformation_configs/", project.id)
     }
 
-    /// A plugin from its files; gives its path and record.
+    /// Creates a plugin from its files, and returns its path and record.
     async fn plugin(&self, files: &Value) -> (String, Value) {
         let group = format!("/api/organizations/{}/{}/", self.app.organization(), group_of(files));
         let made = ok(
@@ -104,7 +104,7 @@ impl Instance {
         (path, answer)
     }
 
-    /// An enabled config of a plugin.
+    /// Creates an enabled config of a plugin.
     pub(super) async fn enabled(
         &self,
         project: &Project,
@@ -118,7 +118,7 @@ impl Instance {
         (format!("{path}{}/", made["id"]), made["id"].as_i64().unwrap())
     }
 
-    /// A plugin from its files, enabled.
+    /// Creates a plugin from its files, with an enabled config.
     async fn install_files(
         &self,
         project: &Project,
@@ -131,12 +131,12 @@ impl Instance {
         Installed { plugin, config, id }
     }
 
-    /// A plugin of one file, enabled, with nothing to be told.
+    /// Creates a plugin of one file without settings, with an enabled config.
     async fn install(&self, project: &Project, order: i64, source: &str) -> Installed {
         self.install_files(project, order, &json!({"index.js": source}), &json!({})).await
     }
 
-    /// Writes the source anew.
+    /// Replaces the source.
     async fn rewrite(&self, installed: &Installed, source: &str) {
         let path = format!("{}update_source/", installed.plugin);
         ok(200, &self.owner.patch(&path, &json!({"index.js": source})).await);
@@ -147,25 +147,24 @@ impl Instance {
         ok(200, &self.owner.get(&format!("{}?expand=object", installed.config)).await)
     }
 
-    /// Waits until the config is shown as wanted.
+    /// Waits until the shown config meets the condition.
     async fn until_shown(&self, installed: &Installed, wanted: impl Fn(&Value) -> bool) -> Value {
         until(async || Some(self.shown(installed).await).filter(&wanted)).await
     }
 
-    /// Sends events; they were accepted.
+    /// Sends events and asserts that they were accepted.
     pub(super) async fn send(&self, project: &Project, events: &[Value]) {
         send(&self.app.anonymous(), project, events).await;
     }
 
-    /// The events of a project, oldest first, when everything that was accepted has
-    /// been worked off.
+    /// The events of a project, oldest first, once all accepted events are applied.
     pub(super) async fn stored(&self, project: &Project) -> Vec<Value> {
         self.app.app().ingest.applied().await;
         stored(&self.owner, project, "").await
     }
 
-    /// Sends an event again and again until it comes back as wanted (`None`: it
-    /// was dropped): what was changed works from now on.
+    /// Sends an event again and again until the result is as wanted (`None`: it was
+    /// dropped). From then on the change has taken effect.
     pub(super) async fn until_works(
         &self,
         project: &Project,
@@ -178,7 +177,7 @@ impl Instance {
         .await;
     }
 
-    /// What becomes of an event that is sent now.
+    /// The result of an event that is sent now.
     async fn probed(&self, project: &Project) -> Option<Value> {
         let id = Uuid::new_v4();
         let probe = json!({
@@ -190,7 +189,7 @@ impl Instance {
         stored(&self.owner, project, &format!("&uuid={id}")).await.pop()
     }
 
-    /// How often events were not stored for this reason, and the newest of them.
+    /// How many events were dropped for this reason, and the newest of them.
     async fn dropped(&self, project: &Project, code: &str) -> (u64, Value) {
         self.app.app().ingest.applied().await;
         let path = format!("/api/projects/{}/ingestion_warnings/", project.id);
@@ -208,7 +207,7 @@ pub(super) async fn send(caller: &Caller, project: &Project, events: &[Value]) {
     ok(200, &caller.post("/batch/", &body).await);
 }
 
-/// The events of a project with these words of a query, oldest first.
+/// The events of a project with these query parameters, oldest first.
 pub(super) async fn stored(caller: &Caller, project: &Project, query: &str) -> Vec<Value> {
     let mut path = format!("/api/projects/{}/events/?limit={PAGE}{query}", project.id);
     let mut events = Vec::new();
@@ -229,7 +228,7 @@ pub(super) fn event(name: &str, properties: Value) -> Value {
     json!({"event": name, "uuid": id, "distinct_id": "ada", "properties": properties})
 }
 
-/// The only one of a name.
+/// The only event of a name.
 #[track_caller]
 pub(super) fn only<'a>(events: &'a [Value], name: &str) -> &'a Value {
     let found: Vec<&Value> = events.iter().filter(|event| event["event"] == name).collect();
@@ -237,19 +236,19 @@ pub(super) fn only<'a>(events: &'a [Value], name: &str) -> &'a Value {
     found[0]
 }
 
-/// Events that the test is about.
+/// The events without those of `until_works`.
 fn without_probes(events: Vec<Value>) -> Vec<Value> {
     events.into_iter().filter(|event| event["properties"]["probe"] != true).collect()
 }
 
-/// The answer, with this status.
+/// The answer, which must have this status.
 #[track_caller]
 pub(super) fn ok(status: u16, answer: &Answer) -> Value {
     assert_eq!(answer.status, status, "{:?}", answer.body);
     answer.json()
 }
 
-/// Looks until there is something.
+/// Polls until there is a result.
 pub(super) async fn until<T>(look: impl AsyncFn() -> Option<T>) -> T {
     let looking = async {
         loop {

@@ -1,5 +1,5 @@
-//! Projects whose plugins do harm, beside one that does not: no event is lost, and
-//! those of the healthy one arrive transformed.
+//! Projects with harmful plugins, next to a healthy one. No event is lost, and those of
+//! the healthy project are transformed.
 
 use std::collections::BTreeSet;
 
@@ -10,8 +10,8 @@ const EVENTS: usize = 120;
 /// Events of a request.
 const TOGETHER: usize = 20;
 
-/// What hostile plugins do with an event `e`. What runs for long does it for one
-/// event in twenty, so that the others show that they pass as well.
+/// The code that hostile plugins run on an event `e`. Code that runs long does so for one
+/// event in twenty, so that the others show that they pass too.
 const HOSTILE: [(&str, &str); 14] = [
     ("loop", "if (e.properties.n % 20 === 0) { for (;;) {} }"),
     (
@@ -46,7 +46,7 @@ const HEALTHY: &str = "export function processEvent(e) {
     return e
 }";
 
-/// Sends the events of one project; gives their ids.
+/// Sends the events of one project, and returns their ids.
 async fn send_all(caller: &Caller, project: &Project) -> BTreeSet<String> {
     let mut ids = BTreeSet::new();
     for first in (0..EVENTS).step_by(TOGETHER) {
@@ -110,7 +110,7 @@ async fn hostile_projects_harm_nobody() {
             event["event"] == "step" && properties["n"] == properties["nested"]["n"]
         };
         assert!(events.iter().all(is_as_sent), "{name}");
-        // Prototypes and promises without end harm the plugin's own copy at most.
+        // Changed prototypes and endless promises harm only the plugin's own copy.
         if !["prototypes", "promises"].contains(name) {
             instance.until_shown(installed, |shown| !shown["error"].is_null()).await;
         }

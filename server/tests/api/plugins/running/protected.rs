@@ -1,9 +1,9 @@
-//! Transformations that take out what must not be stored: what becomes of events that
-//! they cannot be run on.
+//! Transformations that remove data that must not be stored, and the events that they
+//! cannot run on.
 
 use super::*;
 
-/// Takes the address out; takes 90 ms for an event that asks for it.
+/// Removes the address. Takes 90 ms for an event that asks for it.
 const REDACTS: &str = "export function processEvent(event) {
     const end = Date.now() + (event.properties.costly ? 90 : 0)
     while (Date.now() < end);
@@ -14,7 +14,7 @@ const REDACTS: &str = "export function processEvent(event) {
 }";
 const CANARY: &str = "ada@example.com";
 
-/// Events of one person, from a network of its own.
+/// Sends events of one person from another network.
 async fn send_from(instance: &Instance, network: u8, project: &Project, events: &[Value]) {
     let body = json!({"api_key": project.key, "batch": events});
     let call = instance.app.anonymous().call(http::Method::POST, "/batch/");
@@ -59,7 +59,7 @@ async fn one_client_does_not_spend_the_time_of_others() {
     let instance = instance().await;
     let project = instance.project();
     redacting(&instance, &project, Value::Null).await;
-    // Made-up ids make no other sender. The first ones use up what there is.
+    // Invented ids do not make another sender. The first requests use up the allowance.
     for count in [30, 30, 60] {
         let costly = (0..count).map(|n| {
             let mut costly = with_email("costly", json!({"costly": true}));
@@ -77,7 +77,7 @@ async fn one_client_does_not_spend_the_time_of_others() {
     let passed = unredacted(&events);
     assert!(!passed.is_empty() && passed.len() < 120, "{}", passed.len());
     assert!(passed.iter().all(|event| event["event"] == "costly"));
-    // Each says so, and is counted.
+    // Each skipped event has the warning and is counted.
     let skipped = counted(&instance, &project, "transformation_skipped").await;
     assert_eq!(skipped, passed.len() as u64);
 }
@@ -90,7 +90,7 @@ async fn what_must_be_redacted_is_dropped_where_it_cannot_be() {
     let costly: Vec<Value> =
         (0..120).map(|_| with_email("costly", json!({"costly": true}))).collect();
     send_from(&instance, 1, &project, &costly).await;
-    // More failures in a row than switch another config off.
+    // More failures in a row than the limit that disables other configs.
     let failing: Vec<Value> =
         (0..40).map(|_| with_email("failing", json!({"fails": true}))).collect();
     send_from(&instance, 2, &project, &failing).await;
@@ -108,7 +108,7 @@ async fn what_must_be_redacted_is_dropped_where_it_cannot_be() {
     let shown = instance.until_shown(&installed, |shown| !shown["error"].is_null()).await;
     assert_eq!(shown["enabled"], true, "whoever sends events cannot switch it off");
     assert!(!shown.to_string().contains(CANARY), "{shown}");
-    // A moment later there is time again.
+    // After a moment the allowance is refilled.
     let works =
         |found: Option<&Value>| found.is_some_and(|event| event["properties"]["redacted"] == true);
     instance.until_works(&project, works).await;
@@ -128,7 +128,8 @@ async fn no_sample_has_what_a_step_takes_out() {
     instance.install(&project, 2, drops).await;
     let codes = ["duplicate_uuid", "dropped_by_transformation", "missing_distinct_id"];
     until(async || {
-        // Others each time: a step that runs a moment later sees no repeats.
+        // The names differ each time, so that a step that runs a moment later sees no
+        // duplicates.
         let names = ["repeated", "refused", "thrown", "unwanted"];
         let [repeated, mut refused, thrown, unwanted] =
             names.map(|name| with_email(name, json!({})));

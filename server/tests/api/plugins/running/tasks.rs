@@ -1,4 +1,4 @@
-//! What runs by the clock, jobs, storage, and apps that bring events in.
+//! Scheduled tasks, jobs, storage, and apps that import events.
 
 use weir_model::{PluginConfigId, Timestamp};
 use weir_store::plugin_runtime::tasks::last_run;
@@ -29,7 +29,7 @@ async fn every_minute_at_its_beginning() {
         await posthog.capture('ticked', { runs })
     }";
     let installed = instance.install(&instance.project(), 1, source).await;
-    // It counts from the minute on in which it was first seen.
+    // It counts from the minute in which it was first seen.
     let config = PluginConfigId(installed.id);
     until(async || last_run(instance.app.store(), config, "runEveryMinute").await.unwrap()).await;
     for runs in 1..=3 {
@@ -44,7 +44,7 @@ async fn every_minute_at_its_beginning() {
         let newest = found.iter().map(|event| event["properties"]["runs"].as_u64().unwrap()).max();
         assert_eq!(newest, Some(runs as u64));
     }
-    // Nothing was missed in between, but a whole hour: that is made up for once.
+    // An hour passed without calls: the missed calls are made up for by one.
     clock.advance(3_600);
     until(async || (named(&instance, "ticked").await.len() == 4).then_some(())).await;
 }
@@ -94,7 +94,7 @@ async fn a_job_of_the_plugin_and_one_that_is_asked_for() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn storage_outlives_changes_and_ends_with_the_config() {
-    // What a step may take fills again as time goes by.
+    // The allowance is refilled over time.
     let instance = Instance::start().await;
     let project = instance.project();
     let source = "export async function processEvent(e, { storage, cache }) {
@@ -151,7 +151,7 @@ async fn an_app_that_imports_sends_historical_events() {
     let config = json!({"url": pages.url()});
     instance.install_files(&instance.project(), 1, &files, &config).await;
     let found = until(async || {
-        // It takes no events, by which one could see whether it is known.
+        // It does not process events, so no event shows when it is loaded.
         clock.advance(60);
         let found = named(&instance, "imported").await;
         (found.len() >= 25).then_some(found)
@@ -167,7 +167,7 @@ async fn an_app_that_imports_sends_historical_events() {
         assert_eq!(event["distinct_id"], format!("past-{}", n % 3));
         assert_eq!(event["properties"].get("distinct_id"), None);
     }
-    // Another minute brings nothing twice.
+    // Another minute imports no event twice.
     clock.advance(60);
     instance.send(&instance.project(), &[event("now", json!({}))]).await;
     assert_eq!(named(&instance, "imported").await.len(), 25);

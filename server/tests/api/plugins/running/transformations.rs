@@ -32,13 +32,13 @@ async fn an_event_comes_back_transformed() {
     instance.send(&project, std::slice::from_ref(&sent)).await;
     let events = instance.stored(&project).await;
     let found = only(&events, "PAID");
-    // What a plugin may not change is as it was.
+    // Fields that a plugin may not change are unchanged.
     assert_eq!(found["uuid"], sent["uuid"]);
     assert_eq!(
         (&found["distinct_id"], &found["properties"]["price"]),
         (&json!("shop-ada"), &json!(3))
     );
-    // Processing comes after it.
+    // Processing happens after the transformation.
     assert_eq!(found["person"]["properties"]["plan"], "pro", "{found}");
     let given = found["properties"]["given"].as_array().unwrap();
     for key in [
@@ -152,7 +152,7 @@ async fn another_order_gives_another_result() {
     let orders = json!({"orders": {first.id.to_string(): 2, second.id.to_string(): 1}});
     ok(200, &instance.owner.patch(&path, &orders).await);
     instance.until_works(&project, way("ba")).await;
-    // One that is switched off takes no part, and one that is removed neither.
+    // A disabled config is skipped, and so is a deleted one.
     ok(200, &instance.owner.patch(&second.config, &json!({"enabled": false})).await);
     instance.until_works(&project, way("a")).await;
     assert_eq!(instance.owner.delete(&first.config).await.status, 204);
@@ -181,14 +181,14 @@ async fn what_is_dropped_is_shown_with_the_config_that_did_it() {
     assert_eq!(newest["event"], "noise");
     let detail = newest["detail"].as_str().unwrap_or_default().to_owned();
     assert!(detail.contains(&format!("(config {})", installed.id)), "{newest}");
-    // The pages say it as well.
+    // The pages show it too.
     let cookie = crate::web::session(&instance.app).await;
     for name in ["start", "health"] {
         let path = format!("/projects/{}/{name}", project.id);
         let shown = crate::web::page(&instance.app, &path, &cookie).await;
         assert!(String::from_utf8_lossy(&shown.body).contains(&detail), "{name}");
     }
-    // Dropping is no failure.
+    // Dropping an event is not a failure.
     instance.until_shown(&installed, |shown| shown["delivery_rate_24h"] == 1.0).await;
 }
 
@@ -237,7 +237,7 @@ async fn a_change_works_within_a_second() {
     instance.until_works(&project, |found| says(&found.cloned(), "first")).await;
     for word in ["second", "third"] {
         ok(200, &instance.owner.patch(&installed.config, &json!({"config": {"word": word}})).await);
-        // The promise speaks of time.
+        // The effect is promised within this time.
         tokio::time::sleep(Duration::from_secs(1)).await;
         let found = instance.probed(&project).await;
         assert!(says(&found, word), "{found:?}");
