@@ -13,9 +13,9 @@ use weir_model::errors::FieldError;
 pub enum UiError {
     /// A field, or the form as a whole, is invalid.
     Field(FieldError),
-    /// The object does not exist, or the user may not know that it exists.
+    /// The object does not exist, or the user has no access to it.
     NotFound,
-    /// The user may not do this. The text says why.
+    /// The user has no permission. The text says why.
     Forbidden(String),
     /// No user is signed in.
     SignIn,

@@ -14,7 +14,6 @@ use serde_json::{Map, Value};
 pub(crate) enum Kind {
     /// Free text.
     Text,
-    /// A number.
     Number,
     /// One of these options.
     Choice(Vec<String>),
@@ -37,7 +36,6 @@ impl Kind {
     }
 }
 
-/// A setting.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Setting {
     /// The key in the config.
@@ -61,7 +59,6 @@ pub(crate) struct Setting {
 pub(crate) enum Part {
     /// Text between the settings.
     Words(String),
-    /// A setting.
     Setting(Setting),
 }
 

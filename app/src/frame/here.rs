@@ -12,8 +12,8 @@ pub(super) struct Here {
 }
 
 impl Here {
-    /// The organization and project in the address, else the last visited ones. Objects
-    /// that do not exist or that the user may not see give no links.
+    /// The organization and project in the address, else the last visited ones. There are
+    /// no links for objects that do not exist or that the user has no access to.
     pub(super) fn of(places: &[Place], last: Option<i64>, path: &str) -> Self {
         let within = |wanted: i64| {
             places.iter().find(|place| place.projects.iter().any(|(id, _)| *id == wanted))

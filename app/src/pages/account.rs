@@ -14,7 +14,6 @@ use crate::ui::form::{Back, FormFailure, Shows, Submit, sent};
 use crate::ui::page::{PageHead, page};
 use crate::ui::sections::Section;
 
-/// The account page.
 #[component]
 pub(crate) fn Account() -> impl IntoView {
     let sign_out = ServerAction::<SignOut>::new();

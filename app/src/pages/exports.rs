@@ -49,7 +49,6 @@ const DAY_SECONDS: i64 = 24 * 60 * 60;
 const STATES: [(&str, &str); 4] =
     [("", "Any state"), ("failing", "Failing"), ("active", "Active"), ("paused", "Paused")];
 
-/// The list.
 #[component]
 pub(crate) fn Exports() -> impl IntoView {
     let organization = id_in_path();

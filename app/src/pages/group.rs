@@ -13,7 +13,6 @@ use crate::ui::sections::Section;
 use crate::ui::table::{Column, Line, Table, cell};
 use crate::ui::time::Time;
 
-/// The page.
 #[component]
 pub(crate) fn Group() -> impl IntoView {
     let project = project_in_path();

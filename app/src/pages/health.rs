@@ -40,7 +40,6 @@ const RANGES: [(&str, &str); 5] = [
 /// Largest accepted request body, in bytes.
 const LIMIT: u64 = 20 << 20;
 
-/// The health page.
 #[component]
 pub(crate) fn Health() -> impl IntoView {
     let id = project_in_path();

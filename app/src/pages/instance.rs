@@ -10,7 +10,6 @@ use crate::ui::page::{PageHead, page};
 use crate::ui::sections::Section;
 use crate::ui::status::{Status, Tone};
 
-/// The instance page.
 #[component]
 pub(crate) fn Instance() -> impl IntoView {
     page("Instance", async {

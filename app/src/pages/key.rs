@@ -16,7 +16,6 @@ use crate::ui::sections::Section;
 
 const TITLE: &str = "API key";
 
-/// The key.
 #[component]
 pub(crate) fn Key() -> impl IntoView {
     let id = id_in_path();

@@ -17,7 +17,6 @@ const DEFAULT_DAYS: u16 = 90;
 /// The initial preset.
 const DEFAULT_PRESET: &str = "read";
 
-/// The form.
 #[component]
 pub(crate) fn KeyNew() -> impl IntoView {
     page("New API key", async {

@@ -42,7 +42,6 @@ impl Actions {
     }
 }
 
-/// The list.
 #[component]
 pub(crate) fn Keys() -> impl IntoView {
     let actions = Actions::new();

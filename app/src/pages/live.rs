@@ -13,7 +13,6 @@ use crate::ui::page::{PageHead, page};
 /// Number of rows in the first page load.
 const FIRST: u16 = 100;
 
-/// The page.
 #[component]
 pub(crate) fn Live() -> impl IntoView {
     let project = project_in_path();

@@ -8,7 +8,6 @@ use crate::ui::empty::Empty;
 use crate::ui::page::{PageHead, page};
 use crate::ui::time::Time;
 
-/// The list.
 #[component]
 pub(crate) fn Messages() -> impl IntoView {
     page("Messages", async {

@@ -23,7 +23,6 @@ use crate::ui::time::Time;
 
 const TITLE: &str = "Migrations";
 
-/// The page.
 #[component]
 pub(crate) fn Migrations() -> impl IntoView {
     let id = project_in_path();

@@ -6,7 +6,7 @@ use crate::context::set_not_found;
 use crate::frame::Mark;
 use crate::ui::page::PageHead;
 
-/// The text for a page that does not exist, or that the user may not see.
+/// The text for a page that does not exist, or that the user has no access to.
 #[component]
 pub(crate) fn NotFound() -> impl IntoView {
     set_not_found();

@@ -39,7 +39,6 @@ const ADMINISTRATORS: &str = "Administrators and owners can change this.";
 /// Limit of names in a preview.
 const NAMED: usize = 20;
 
-/// The settings page.
 #[component]
 pub(crate) fn Organization() -> impl IntoView {
     let id = id_in_path();

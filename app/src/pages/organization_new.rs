@@ -9,7 +9,6 @@ use crate::ui::field::Field;
 use crate::ui::form::{Back, FormFailure, Submit, sent};
 use crate::ui::page::PageHead;
 
-/// The form.
 #[component]
 pub(crate) fn OrganizationNew() -> impl IntoView {
     let action = ServerAction::<CreateOrganization>::new();

@@ -11,7 +11,6 @@ use crate::ui::icon::Icon;
 use crate::ui::page::{PageHead, page};
 use crate::ui::status::Chip;
 
-/// The list.
 #[component]
 pub(crate) fn Organizations() -> impl IntoView {
     let switch = ServerAction::<SwitchOrganization>::new();

@@ -18,7 +18,6 @@ use crate::ui::time::{ProjectZone, Time};
 
 const TITLE: &str = "Person";
 
-/// The page.
 #[component]
 pub(crate) fn Person() -> impl IntoView {
     let project = project_in_path();

@@ -16,7 +16,6 @@ use crate::ui::form::{Back, FormFailure, Shows, Submit, sent};
 use crate::ui::page::{PageHead, page};
 use crate::ui::sections::Section;
 
-/// The form.
 #[component]
 pub(crate) fn PreferencesPage() -> impl IntoView {
     page("Preferences", async {

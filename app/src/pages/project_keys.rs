@@ -26,7 +26,6 @@ use crate::ui::time::Time;
 const TITLE: &str = "Project keys";
 const MAY_NOT: &str = "Administrators and owners of the organization can replace keys.";
 
-/// The keys.
 #[component]
 pub(crate) fn ProjectKeys() -> impl IntoView {
     let id = project_in_path();

@@ -15,7 +15,6 @@ use crate::ui::page::{PageHead, page};
 
 const TITLE: &str = "New project";
 
-/// The form.
 #[component]
 pub(crate) fn ProjectNew() -> impl IntoView {
     let id = id_in_path();

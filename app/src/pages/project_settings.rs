@@ -42,7 +42,6 @@ pub(super) const ZONES: [&str; 16] = [
 
 const TITLE: &str = "Project settings";
 
-/// The settings page.
 #[component]
 pub(crate) fn ProjectSettings() -> impl IntoView {
     let id = project_in_path();

@@ -12,7 +12,6 @@ use crate::server_fns::security::list_sessions;
 use crate::ui::alert::Alert;
 use crate::ui::page::{PageHead, page};
 
-/// The page.
 #[component]
 pub(crate) fn Security() -> impl IntoView {
     page("Security", async {

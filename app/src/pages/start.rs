@@ -31,7 +31,6 @@ const ROWS: usize = 20;
 /// Limit of refused requests among them.
 const REFUSED: usize = 5;
 
-/// The start page.
 #[component]
 pub(crate) fn Start() -> impl IntoView {
     let id = project_in_path();

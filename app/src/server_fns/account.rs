@@ -133,7 +133,6 @@ pub(crate) async fn choose_theme(theme: String) -> Result<(), UiError> {
 pub(crate) struct Address {
     /// Id of the user.
     pub(crate) id: String,
-    /// The first name.
     pub(crate) first_name: String,
     /// The last name. Can be empty.
     pub(crate) last_name: String,

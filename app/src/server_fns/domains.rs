@@ -16,7 +16,6 @@ pub(crate) struct DomainsView {
     pub(crate) may_change: bool,
 }
 
-/// One domain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DomainView {
     /// The domain.

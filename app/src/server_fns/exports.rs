@@ -47,7 +47,6 @@ impl From<weir_model::organizations::Organization> for House {
 /// An export in the list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ExportLine {
-    /// The export.
     pub(crate) export: BatchExport,
     /// The condition: `failing`, `active` or `paused`.
     pub(crate) condition: String,
@@ -75,7 +74,6 @@ pub(crate) struct ExportList {
 pub(crate) struct ExportHead {
     /// The organization.
     pub(crate) house: House,
-    /// The export.
     pub(crate) export: BatchExport,
     /// The condition: `failing`, `active` or `paused`.
     pub(crate) condition: String,
@@ -143,7 +141,6 @@ pub(crate) async fn get_export(
     })
 }
 
-/// Pauses an export.
 #[server(prefix = "/_fn", endpoint = "pause_export")]
 pub(crate) async fn pause_export(organization: String, export: String) -> Result<(), UiError> {
     let (services, org) = enter_organization(&organization).await?;

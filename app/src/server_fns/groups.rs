@@ -27,7 +27,6 @@ pub(crate) struct GroupLine {
 pub(crate) struct GroupList {
     /// All types of the project.
     pub(crate) types: Vec<String>,
-    /// The groups.
     pub(crate) groups: Vec<GroupLine>,
     /// Whether more groups can exist.
     pub(crate) more: bool,

@@ -205,7 +205,6 @@ pub(crate) async fn resend_invite(id: String, invite: String) -> Result<(), UiEr
     Ok(())
 }
 
-/// Revokes an invite.
 #[server(prefix = "/_fn", endpoint = "revoke_invite")]
 pub(crate) async fn revoke_invite(id: String, invite: String) -> Result<(), UiError> {
     let (services, org) = enter_organization(&id).await?;

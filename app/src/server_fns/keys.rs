@@ -18,11 +18,9 @@ const FLASH: &str = "new key";
 pub(crate) struct KeyView {
     /// Id of the key.
     pub(crate) id: String,
-    /// The label.
     pub(crate) label: String,
     /// First and last characters of the value.
     pub(crate) mask: String,
-    /// The scopes.
     pub(crate) scopes: Vec<String>,
     /// Organizations that it is limited to: id and name.
     pub(crate) organizations: Vec<(String, String)>,
@@ -70,7 +68,6 @@ pub(crate) struct CallView {
 /// A refused call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RefusalView {
-    /// The call.
     pub(crate) call: CallView,
     /// The missing scope.
     pub(crate) scope: String,

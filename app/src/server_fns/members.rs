@@ -32,7 +32,6 @@ pub(crate) struct MemberView {
     pub(crate) name: String,
     /// E-mail address.
     pub(crate) email: String,
-    /// The level.
     pub(crate) level: Choosable,
     /// The levels that the user may assign to this member.
     pub(crate) levels: Vec<Choosable>,
@@ -197,7 +196,6 @@ pub(crate) async fn remove_member(id: String, user: String) -> Result<(), UiErro
     Ok(())
 }
 
-/// Leaves the organization.
 #[server(prefix = "/_fn", endpoint = "leave_organization")]
 pub(crate) async fn leave_organization(id: String) -> Result<(), UiError> {
     let (services, org) = enter_organization(&id).await?;

@@ -141,7 +141,6 @@ pub(crate) async fn create_organization(name: String) -> Result<(), UiError> {
     Ok(())
 }
 
-/// Renames an organization.
 #[server(prefix = "/_fn", endpoint = "rename_organization")]
 pub(crate) async fn rename_organization(
     id: String,

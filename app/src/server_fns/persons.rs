@@ -33,7 +33,6 @@ pub(crate) struct PersonLine {
 /// A page of the list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PersonList {
-    /// The persons.
     pub(crate) persons: Vec<PersonLine>,
     /// Whether more persons can exist.
     pub(crate) more: bool,
@@ -58,7 +57,6 @@ pub(crate) struct PersonView {
     pub(crate) ids: Vec<IdView>,
     /// Number of other distinct ids.
     pub(crate) more_ids: usize,
-    /// Its properties.
     pub(crate) properties: Vec<PropertyView>,
     /// Groups in its newest events: type, key, and whether the project has the type.
     /// Without a type there is no page to link to.
@@ -76,16 +74,13 @@ pub(crate) struct PersonView {
 /// A distinct id.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct IdView {
-    /// The id.
     pub(crate) id: String,
     /// Time at which it was added to the person, and name of the event.
     pub(crate) joined: Option<(String, String)>,
 }
 
-/// A property.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PropertyView {
-    /// Name.
     pub(crate) name: String,
     /// JSON text.
     pub(crate) value: String,

@@ -69,7 +69,7 @@ pub(crate) async fn get_plugin_config(
     let found = services.projects.get(&ctx).await.map_err(ui_error)?;
     let refusal = services.plugin_configs.why_not_change(&ctx).await.map_err(ui_error)?;
     let shelved = services.plugins.shelved(&ctx.org, &stage.plugin.id.to_string()).await;
-    // The user may not be allowed to see the plugin of a hidden config.
+    // The user can have lost access to the plugin of a hidden config.
     let shelf = shelved.ok().map(|found| found.shelf.text().to_owned());
     Ok(ConfigDetail {
         project_name: found.brief.name,

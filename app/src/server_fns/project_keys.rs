@@ -28,7 +28,6 @@ pub(crate) struct ProjectKeysView {
 /// Events received with a project key in the last seven days.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TrafficView {
-    /// The key.
     pub(crate) key: String,
     /// Number of events of the last day.
     pub(crate) day: u64,

@@ -49,7 +49,6 @@ pub(crate) struct SampleView {
 pub(crate) struct AffectedView {
     /// Reason codes. `weir_model::outcomes` has the texts.
     pub(crate) codes: Vec<String>,
-    /// The event.
     pub(crate) event: SampleView,
 }
 

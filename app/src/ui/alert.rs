@@ -37,7 +37,6 @@ pub(crate) fn Alert(
 /// An error with its text, its code, and the request id for a search in the log.
 #[component]
 pub(crate) fn ErrorAlert(
-    /// The error.
     error: UiError,
     /// Whether the message gets the focus when the page is loaded.
     #[prop(optional)]

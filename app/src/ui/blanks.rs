@@ -9,7 +9,6 @@
 /// The conversion of a field's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum As {
-    /// A text.
     Text,
     /// A text. Empty: `null`.
     Optional,

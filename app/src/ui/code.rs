@@ -7,7 +7,6 @@ use super::copy::CopyButton;
 /// A text with a copy button.
 #[component]
 pub(crate) fn Code(
-    /// The text.
     #[prop(into)]
     text: String,
     /// Name of the content, for screen readers.
@@ -25,7 +24,6 @@ pub(crate) fn Code(
 /// A source text with line numbers, which are links to the lines.
 #[component]
 pub(crate) fn Source(
-    /// The text.
     #[prop(into)]
     text: String,
 ) -> impl IntoView {

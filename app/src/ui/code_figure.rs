@@ -11,7 +11,6 @@ pub(crate) fn CodeFigure(
     caption: &'static str,
     /// Name of the content, for screen readers.
     what: &'static str,
-    /// The text.
     #[prop(into)]
     text: String,
 ) -> impl IntoView {

@@ -40,7 +40,6 @@ pub(crate) fn Confirm(
 pub(crate) fn TypedConfirm(
     /// The result of the form.
     sent: Sent,
-    /// The name to type.
     #[prop(into)]
     name_to_type: String,
     /// Label of the field.

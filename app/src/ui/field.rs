@@ -138,7 +138,6 @@ impl Ties {
 pub(crate) fn FieldFrame(
     /// The attributes of the control.
     ties: Ties,
-    /// Label.
     #[prop(into)]
     label: String,
     /// The control.

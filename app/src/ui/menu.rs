@@ -5,7 +5,6 @@ use leptos::prelude::*;
 
 use super::icon::Icon;
 
-/// A menu.
 #[component]
 pub(crate) fn Menu(
     /// Class of the menu.

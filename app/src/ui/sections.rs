@@ -38,7 +38,6 @@ pub(crate) fn Section(
 pub(crate) struct Tab {
     /// The address of the page.
     pub(crate) href: String,
-    /// The label.
     pub(crate) label: String,
     /// Number of entries on the page.
     pub(crate) count: Option<u64>,

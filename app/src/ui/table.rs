@@ -35,11 +35,9 @@ pub(crate) struct Sort {
     pub(crate) now: Option<Direction>,
 }
 
-/// A column.
 pub(crate) struct Column {
     /// The heading.
     pub(crate) label: &'static str,
-    /// The alignment.
     pub(crate) align: Align,
     /// Sorting by this column, if it is possible.
     pub(crate) sort: Option<Sort>,
@@ -94,15 +92,12 @@ pub(crate) fn cell(view: impl IntoView + 'static) -> AnyView {
     view.into_any()
 }
 
-/// A table.
 #[component]
 pub(crate) fn Table(
     /// The caption, for screen readers.
     #[prop(into)]
     caption: String,
-    /// Its columns.
     columns: Vec<Column>,
-    /// Its lines.
     lines: Vec<Line>,
 ) -> impl IntoView {
     let shape: Vec<(&'static str, Align)> =

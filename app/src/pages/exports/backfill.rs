@@ -29,7 +29,6 @@ const TITLE: &str = "Backfill";
 /// Interval of the refresh while a backfill is in progress, in seconds.
 const SECONDS: u32 = 5;
 
-/// The page.
 #[component]
 pub(crate) fn ExportBackfill() -> impl IntoView {
     let (organization, export) = (id_in_path(), export_in_path());

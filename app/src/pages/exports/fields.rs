@@ -31,7 +31,6 @@ pub(super) fn labels(kind: &'static DestinationType) -> Vec<(String, String)> {
     asked(kind).into_iter().map(label).collect()
 }
 
-/// The fields.
 pub(super) fn fields(kind: &'static DestinationType, begin: &Begin, sent: Sent) -> AnyView {
     let draw = |asked: Asked| field(kind, &asked, begin, sent);
     asked(kind).into_iter().map(draw).collect_view().into_any()

@@ -27,7 +27,6 @@ const ZONE: &str = "Time zone";
 pub(super) struct Shape {
     /// The organization and its projects.
     pub(super) house: House,
-    /// The type of the destination.
     pub(super) kind: &'static DestinationType,
     /// The edited export. `None`: the form creates one.
     pub(super) export: Option<BatchExport>,

@@ -46,7 +46,6 @@ impl Asked {
     }
 }
 
-/// The log page.
 #[component]
 pub(crate) fn ExportLogs() -> impl IntoView {
     let (organization, export) = (id_in_path(), export_in_path());

@@ -16,7 +16,6 @@ use crate::ui::query::in_query;
 
 const TITLE: &str = "New export";
 
-/// The form.
 #[component]
 pub(crate) fn ExportNew() -> impl IntoView {
     let organization = id_in_path();

@@ -30,7 +30,6 @@ use crate::ui::time::Time;
 
 const TITLE: &str = "Settings";
 
-/// The settings page.
 #[component]
 pub(crate) fn ExportSettings() -> impl IntoView {
     let (organization, export) = (id_in_path(), export_in_path());

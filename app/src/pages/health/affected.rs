@@ -21,7 +21,6 @@ use crate::ui::time::{ProjectZone, Time};
 
 const TITLE: &str = "Dropped and altered events";
 
-/// The page.
 #[component]
 pub(crate) fn AffectedEvents() -> impl IntoView {
     let id = project_in_path();

@@ -61,7 +61,7 @@ fn nothing(project: &ProjectView) -> AnyView {
     .into_any()
 }
 
-/// The fate that a code stands for. `None`: this version does not know the code.
+/// The fate for a code. `None`: this version does not know the code.
 pub(super) fn fate_of(code: &str) -> Option<Fate> {
     Meaning::of(code).map(|found| match found.outcome {
         Outcome::Dropped => Fate::Dropped,

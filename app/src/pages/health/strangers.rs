@@ -29,7 +29,7 @@ pub(super) fn refusals(found: &[(String, u64)]) -> AnyView {
     .into_any()
 }
 
-/// Refused requests of unknown senders to the instance. `None`: the user may not see
+/// Refused requests of unknown senders to the instance. `None`: the user has no access to
 /// them.
 pub(super) fn strangers(found: Option<StrangersView>) -> AnyView {
     let Some(StrangersView { refusals, keys }) = found else {

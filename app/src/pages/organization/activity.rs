@@ -25,7 +25,6 @@ const LIMIT: u32 = 50;
 /// Longer values are collapsed, in characters.
 const VALUE_MAX: usize = 120;
 
-/// The list.
 #[component]
 pub(crate) fn Activity() -> impl IntoView {
     let (id, filter, slice) = (id_in_path(), filter_in_query(), slice_in_query(LIMIT));

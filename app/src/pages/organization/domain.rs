@@ -22,7 +22,6 @@ use crate::ui::time::Time;
 /// The title until the name is known.
 const TITLE: &str = "Domain";
 
-/// The domain.
 #[component]
 pub(crate) fn Domain() -> impl IntoView {
     let (id, domain) = (id_in_path(), in_path("domain"));

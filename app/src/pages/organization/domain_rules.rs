@@ -42,7 +42,6 @@ fn patch(id: &str, domain: &str, body: Value) -> ApiCall {
 pub(super) fn Provisioning(
     /// Id of the organization.
     id: String,
-    /// The domain.
     domain: DomainView,
 ) -> impl IntoView {
     let set = ServerAction::<SetProvisioning>::new();
@@ -80,7 +79,6 @@ pub(super) fn Provisioning(
 pub(super) fn SignInWay(
     /// Id of the organization.
     id: String,
-    /// The domain.
     domain: DomainView,
 ) -> impl IntoView {
     let enforce = ServerAction::<EnforceSso>::new();
@@ -151,7 +149,6 @@ pub(super) fn SignInWay(
 pub(super) fn Saml(
     /// Id of the organization.
     id: String,
-    /// The domain.
     domain: DomainView,
 ) -> impl IntoView {
     let save = ServerAction::<SaveSaml>::new();

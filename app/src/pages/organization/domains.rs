@@ -19,7 +19,6 @@ use crate::ui::table::{Column, Line, Table, cell};
 
 const TITLE: &str = "Domains";
 
-/// The list.
 #[component]
 pub(crate) fn Domains() -> impl IntoView {
     let id = id_in_path();

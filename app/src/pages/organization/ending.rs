@@ -14,7 +14,6 @@ use crate::ui::sections::Section;
 /// The last section of the settings.
 #[component]
 pub(super) fn Ending(
-    /// The organization.
     organization: OrganizationView,
     /// Deleted objects besides projects: number and kind.
     stake: Vec<(usize, String)>,

@@ -34,7 +34,6 @@ struct Actions {
     remove: ServerAction<RemoveMember>,
 }
 
-/// The list.
 #[component]
 pub(crate) fn Members() -> impl IntoView {
     let (id, search, slice) = (id_in_path(), in_query("search"), slice_in_query(LIMIT));

@@ -36,7 +36,6 @@ const LINES: u32 = 50;
 /// Longest payload of a job, in characters.
 const PAYLOAD: usize = 65_536;
 
-/// The config page.
 #[component]
 pub(crate) fn ConfigPage() -> impl IntoView {
     let project = project_in_path();

@@ -25,7 +25,6 @@ fn call(organization: &str, shelf: &str) -> ApiCall {
     ApiCall::new("POST", format!("/api/organizations/{organization}/{group}/"), "plugin:write")
 }
 
-/// The page.
 #[component]
 pub(crate) fn PluginAdd() -> impl IntoView {
     let (organization, shelf, search) = (id_in_path(), in_path("group"), in_query("search"));

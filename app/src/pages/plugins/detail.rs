@@ -22,7 +22,6 @@ use crate::ui::status::{Status, Tone};
 use crate::ui::table::{Column, Line, Table, cell};
 use crate::ui::time::Time;
 
-/// The plugin page.
 #[component]
 pub(crate) fn PluginDetail() -> impl IntoView {
     let (organization, plugin) = (id_in_path(), in_path("plugin"));

@@ -27,7 +27,6 @@ const TITLE: &str = "Source";
 /// Value of the query parameter for a new file.
 const NEW: &str = "*";
 
-/// The source page.
 #[component]
 pub(crate) fn PluginSource() -> impl IntoView {
     let (organization, plugin, asked) = (id_in_path(), in_path("plugin"), in_query("file"));

@@ -90,7 +90,6 @@ pub(crate) async fn preview_backfill(
     })
 }
 
-/// Starts a backfill.
 #[server(prefix = "/_fn", endpoint = "start_backfill")]
 pub(crate) async fn start_backfill(
     organization: String,

@@ -10,7 +10,6 @@ use crate::error::UiError;
 /// A run in the list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RunLine {
-    /// The run.
     pub(crate) run: Run,
     /// Number of attempts.
     pub(crate) attempt: u32,

@@ -14,7 +14,6 @@ use crate::server_fns::plugins::views::{jobs, name_of};
 /// The transformations of a project.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct PipelineView {
-    /// Name of the project.
     pub(crate) project_name: String,
     /// Id of its organization.
     pub(crate) organization: String,
@@ -35,7 +34,6 @@ pub(crate) struct ConfigLine {
     pub(crate) name: String,
     /// Id of the plugin.
     pub(crate) plugin: String,
-    /// Name of the plugin.
     pub(crate) plugin_name: String,
     /// Whether it is enabled.
     pub(crate) enabled: bool,
@@ -67,11 +65,10 @@ pub(crate) struct FaultView {
 /// A config with all its details.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct ConfigDetail {
-    /// Name of the project.
     pub(crate) project_name: String,
     /// Id of its organization.
     pub(crate) organization: String,
-    /// The list of its plugin. `None`: the user may not see the plugin any more.
+    /// The list of its plugin. `None`: the user has lost access to the plugin.
     pub(crate) shelf: Option<String>,
     /// The data that the list shows too.
     pub(crate) line: ConfigLine,
@@ -96,7 +93,6 @@ pub(crate) struct ConfigDetail {
 /// A plugin, with the data for the form of a new config.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct OfferedPlugin {
-    /// Name of the project.
     pub(crate) project_name: String,
     /// Id of its organization.
     pub(crate) organization: String,
@@ -119,11 +115,9 @@ pub(crate) struct OfferedPlugin {
 pub(crate) struct LogView {
     /// Total number of lines.
     pub(crate) total: u64,
-    /// The lines.
     pub(crate) lines: Vec<LogLine>,
 }
 
-/// A line of a log.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct LogLine {
     /// Time of the line.

@@ -15,9 +15,7 @@ const INLINE: &str = "inline:";
 /// A list of plugins.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ShelfView {
-    /// Name of the organization.
     pub(crate) organization_name: String,
-    /// The plugins.
     pub(crate) plugins: Vec<PluginLine>,
     /// Why the user cannot install plugins. `None`: the user can.
     pub(crate) refusal: Option<String>,
@@ -30,7 +28,6 @@ pub(crate) struct PluginLine {
     pub(crate) id: String,
     /// Name of the plugin, or a substitute for it.
     pub(crate) name: String,
-    /// The description.
     pub(crate) description: String,
     /// The list of the plugin, as in addresses.
     pub(crate) shelf: String,
@@ -65,11 +62,9 @@ pub(crate) struct PluginLine {
 /// A plugin with all its details.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct PluginDetail {
-    /// Name of the organization.
     pub(crate) organization_name: String,
     /// The data that the list shows too.
     pub(crate) line: PluginLine,
-    /// Its settings.
     pub(crate) settings: Vec<Part>,
     /// Capabilities of its code: methods, scheduled tasks, jobs.
     pub(crate) capabilities: Vec<(String, Vec<String>)>,
@@ -102,7 +97,6 @@ pub(crate) struct UseView {
     pub(crate) name: Option<String>,
     /// Number of its project.
     pub(crate) project: i64,
-    /// Name of its project.
     pub(crate) project_name: String,
     /// Whether it is enabled.
     pub(crate) enabled: bool,
@@ -126,7 +120,6 @@ pub(crate) struct DeedView {
 /// The catalogue for one list.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct CatalogueView {
-    /// Name of the organization.
     pub(crate) organization_name: String,
     /// Why the user cannot install plugins. `None`: the user can.
     pub(crate) refusal: Option<String>,
@@ -141,7 +134,6 @@ pub(crate) struct OfferView {
     pub(crate) name: String,
     /// Address of the plugin.
     pub(crate) url: String,
-    /// The description.
     pub(crate) description: String,
     /// The installed plugin of the organization: list and id.
     pub(crate) installed: Option<(String, String)>,

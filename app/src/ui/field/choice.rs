@@ -9,7 +9,6 @@ use crate::ui::form::Sent;
 pub(crate) struct Choice {
     /// The value that is sent.
     pub(crate) value: String,
-    /// The label.
     pub(crate) label: String,
     /// An explanation. Lists do not show it.
     pub(crate) hint: String,
@@ -42,7 +41,6 @@ pub(crate) fn Select(
     /// Name and id.
     #[prop(into)]
     name: String,
-    /// Label.
     #[prop(into)]
     label: String,
     /// The options.
@@ -50,7 +48,6 @@ pub(crate) fn Select(
     /// The initial value.
     #[prop(into, optional)]
     value: String,
-    /// Hint.
     #[prop(into, optional)]
     hint: String,
     /// Whether a choice submits the form, where scripts run.
@@ -148,10 +145,8 @@ pub(crate) fn Check(
     /// Name and id.
     #[prop(into)]
     name: String,
-    /// Label.
     #[prop(into)]
     label: String,
-    /// Hint.
     #[prop(into, optional)]
     hint: String,
     /// Whether it is initially ticked.

@@ -17,10 +17,8 @@ pub(crate) fn MomentField(
     /// Name and id.
     #[prop(into)]
     name: String,
-    /// Label.
     #[prop(into)]
     label: String,
-    /// Hint.
     #[prop(into, optional)]
     hint: String,
     /// The initial value, in RFC 3339, or empty.

@@ -15,10 +15,8 @@ pub(crate) fn SecretField(
     /// Name and id.
     #[prop(into)]
     name: String,
-    /// Label.
     #[prop(into)]
     label: String,
-    /// Hint.
     #[prop(into, optional)]
     hint: String,
     /// Time at which the secret was set, in RFC 3339. Empty if unknown. `None`: there is

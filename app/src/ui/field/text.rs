@@ -13,10 +13,8 @@ pub(crate) fn Field(
     sent: Sent,
     /// Name and id.
     name: &'static str,
-    /// Label.
     #[prop(into)]
     label: String,
-    /// Hint.
     #[prop(into, optional)]
     hint: String,
     /// Type of the input.
@@ -81,10 +79,8 @@ pub(crate) fn TextLine(
     /// Name and id.
     #[prop(into)]
     name: String,
-    /// Label.
     #[prop(into)]
     label: String,
-    /// Hint.
     #[prop(into, optional)]
     hint: String,
     /// The initial value.
@@ -114,10 +110,8 @@ pub(crate) fn TextArea(
     /// Name and id.
     #[prop(into)]
     name: String,
-    /// Label.
     #[prop(into)]
     label: String,
-    /// Hint.
     #[prop(into, optional)]
     hint: String,
     /// The initial value.
