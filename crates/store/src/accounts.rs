@@ -190,7 +190,7 @@ fn changed(outcome: Result<crate::db::Answer>) -> Result<Changed> {
 /// The use of a link.
 #[derive(Debug)]
 pub struct Use<'a> {
-    /// The user.
+    /// The user whose link it is.
     pub user: UserId,
     /// SHA-256 of the token.
     pub hash: &'a str,
@@ -208,7 +208,7 @@ pub struct Use<'a> {
 /// An address that is being confirmed, and the present address of the user.
 #[derive(Debug)]
 pub struct Address<'a> {
-    /// The address.
+    /// The address that is being confirmed.
     pub email: &'a str,
     /// The normalised form, which must be unique.
     pub email_key: &'a str,

@@ -26,7 +26,7 @@ impl Default for DiskMarks {
 /// How much free space the disk has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiskLevel {
-    /// Enough.
+    /// Enough free space.
     Ok,
     /// Below the high threshold.
     Warning,

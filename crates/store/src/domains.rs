@@ -7,9 +7,9 @@
 //! | table | id | holds |
 //! |---|---|---|
 //! | `domain` | domain | the record |
-//! | `domain_name` | name | the domain that is verified under it: one in the instance |
+//! | `domain_name` | name | the domain that is verified under it, at most one in the instance |
 //! | `org_domain` | `[organization, name, domain]` | nothing: the list, in order of names |
-//! | `domain_due` | `[time, domain]` | nothing: when a verified domain is looked at again |
+//! | `domain_due` | `[time, domain]` | nothing: when a verified domain is checked next |
 
 use std::collections::BTreeSet;
 
@@ -34,7 +34,7 @@ pub struct DomainRow {
     pub organization: OrganizationId,
     /// A new value after every change, so that a change of an older state is detected.
     pub revision: Uuid,
-    /// The domain name.
+    /// The domain name, such as `example.com`.
     pub domain: String,
     /// The text that the TXT record must contain.
     pub challenge: String,
@@ -280,7 +280,7 @@ const CREATE: Statement = Statement::write(
 /// The result of writing a domain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Written {
-    /// It is stored.
+    /// The domain is stored.
     Yes,
     /// Its name is verified for another organization, or already claimed by this one.
     /// Nothing was written.

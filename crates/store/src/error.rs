@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// A store failure.
+/// A failure of the store.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Another process holds the data directory.

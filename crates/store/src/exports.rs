@@ -69,9 +69,9 @@ impl BackfilledPause {
 pub struct ExportRow {
     /// Id of the export.
     pub id: BatchExportId,
-    /// The organization.
+    /// The organization that owns the export.
     pub organization: OrganizationId,
-    /// The project.
+    /// The project whose data is exported.
     pub project: ProjectId,
     /// Display name.
     pub name: String,
@@ -355,7 +355,7 @@ pub async fn create(store: &Store, row: &ExportRow, activities: &[Entry]) -> Res
 /// The result of changing an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Changed {
-    /// It is stored.
+    /// The change is stored.
     Yes,
     /// Another caller has changed or deleted the export since it was read. Nothing was
     /// written.

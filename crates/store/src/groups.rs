@@ -3,7 +3,7 @@
 //!
 //! | table | id | holds |
 //! |---|---|---|
-//! | `group_types` | project | names of its group types; the place is the index |
+//! | `group_types` | project | names of its group types, in order of their indexes |
 //! | `event_group` | `[project, index, hash of the key]` | key, properties as JSON text, version |
 
 use std::ops::ControlFlow;
@@ -35,7 +35,7 @@ const FORGET_TYPES: Statement = Statement::read("purge group types", "DELETE $id
 /// A group as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stored {
-    /// The group.
+    /// The group as the API shows it.
     pub group: Group,
     /// Rises with every change.
     pub version: i64,
@@ -61,7 +61,7 @@ pub struct GroupWrite {
 /// The group types of a project after new ones were appended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TypesWrite {
-    /// All names.
+    /// All names, in order of their indexes.
     pub names: Vec<String>,
     /// Number of types before.
     pub expected: usize,

@@ -4,7 +4,7 @@
 //! | table | id | holds |
 //! |---|---|---|
 //! | `import_source` | `[project, day, hash]` | counts of a key and library on a day |
-//! | `import_plan` | `[project, uuid]` | a migration that was announced |
+//! | `import_plan` | `[project, uuid]` | an announced migration |
 //!
 //! Sources are counted in memory and written once a minute by the one task that writes
 //! traffic (`traffic`). So a record is read, added to and replaced.

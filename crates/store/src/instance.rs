@@ -31,7 +31,7 @@ pub struct InstanceRow {
 /// All records that the set-up writes.
 #[derive(Debug, Clone)]
 pub struct NewInstance {
-    /// The first user.
+    /// The record of the first user.
     pub user: UserRow,
     /// The user's address in normalised form.
     pub email_key: String,

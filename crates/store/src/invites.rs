@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | `invite` | invite | the record |
 //! | `org_invite` | `[organization, invite]` | nothing: the list, oldest first |
-//! | `invite_email` | `[organization, address]` | the one invite of the address |
+//! | `invite_email` | `[organization, address]` | the invite of the address, at most one |
 //! | `invite_link` | SHA-256 of a token | the invite that a link with this token opens |
 
 use surrealdb::types::SurrealValue;
@@ -31,7 +31,7 @@ use crate::{Error, Result, Store, lists};
 pub struct InviteRow {
     /// Id of the invite.
     pub id: InviteId,
-    /// The organization.
+    /// The organization that the invite is for.
     pub organization: OrganizationId,
     /// Address as it was entered.
     pub target_email: String,
@@ -308,9 +308,9 @@ pub async fn delete(
 /// A user who accepts an invite.
 #[derive(Debug)]
 pub struct Acceptance<'a> {
-    /// The invite.
+    /// The invite that is accepted.
     pub invite: &'a InviteRow,
-    /// The user.
+    /// The user who accepts it.
     pub user: UserId,
     /// The record of the user, when the user is created with this call.
     pub account: Option<&'a UserRow>,

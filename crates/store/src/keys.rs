@@ -28,7 +28,7 @@ pub use uses::{uses, write_uses};
 pub struct KeyRow {
     /// SHA-256 of the value, as hexadecimal digits.
     pub hash: String,
-    /// The owner.
+    /// The owner of the key.
     pub user: UserId,
     /// The key as it is shown, without its value.
     pub key: PersonalKey,

@@ -27,7 +27,7 @@ use crate::{Error, Result, Store, lists};
 pub struct MemberRow {
     /// Id of the membership.
     pub id: MembershipId,
-    /// The user.
+    /// The user who is a member.
     pub user: UserRow,
     /// Level of the member.
     pub level: Level,
@@ -52,7 +52,7 @@ pub enum Changed {
 /// A decision to change a member: the levels that it is based on, and its audit entries.
 #[derive(Debug, Clone)]
 pub struct Decision<'a> {
-    /// The organization.
+    /// The organization of both users.
     pub organization: OrganizationId,
     /// The user who makes the change.
     pub actor: UserId,

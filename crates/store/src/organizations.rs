@@ -37,7 +37,7 @@ pub use deletion::{Deletion, deletion_done, deletions};
 pub struct OrganizationRow {
     /// Id of the organization.
     pub id: OrganizationId,
-    /// Display name.
+    /// Display name of the organization.
     pub name: String,
     /// Unique short name; never changes.
     pub slug: String,
@@ -56,9 +56,9 @@ pub struct OrganizationRow {
 /// A new organization with its owner and its first project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewOrganization {
-    /// The organization.
+    /// The record of the organization.
     pub row: OrganizationRow,
-    /// Its owner.
+    /// The user who becomes its owner.
     pub owner: UserId,
     /// Id of the owner's membership.
     pub membership: MembershipId,
@@ -69,9 +69,9 @@ pub struct NewOrganization {
 /// An organization of a user, with the user's level in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Belonging {
-    /// The organization.
+    /// The organization that the user is a member of.
     pub row: OrganizationRow,
-    /// The user's level.
+    /// The user's level in it.
     pub level: Level,
 }
 
@@ -438,7 +438,7 @@ const UPDATE: Statement = Statement::write(
     ),
 );
 
-/// Changes an organization; `None` when it is gone.
+/// Changes an organization; `None` when it is deleted.
 ///
 /// # Errors
 /// Any failure of the store.

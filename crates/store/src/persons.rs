@@ -2,7 +2,7 @@
 //!
 //! | table | id | holds |
 //! |---|---|---|
-//! | `person` | `[project, uuid]` | a person, or where that person went in a merge |
+//! | `person` | `[project, uuid]` | a person, or a pointer to the person that it was merged into |
 //!
 //! Every distinct id has its own uuid ([`first_id`]), so the common look-up is one point
 //! get. The record there is the person, or, after a merge, a pointer to the person that
@@ -43,7 +43,7 @@ const OVERHEAD: usize = 200;
 /// The record at the id of a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stored {
-    /// The id.
+    /// Id of the person or pointer.
     pub id: PersonId,
     /// Rises with every change.
     pub version: i64,
@@ -54,7 +54,7 @@ pub struct Stored {
 /// A person, or a pointer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PersonState {
-    /// A person.
+    /// The data of a person.
     Person(Facts),
     /// Merged into another person.
     Merged(Merged),
@@ -88,7 +88,7 @@ pub struct Merged {
 /// A person with the version of its record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Versioned {
-    /// The person.
+    /// The person as the API shows it.
     pub person: PersonRef,
     /// Rises with every change, also across a merge: of two records that a distinct id
     /// leads to over time, the later one has the higher version.
@@ -98,9 +98,9 @@ pub struct Versioned {
 /// A record to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PersonWrite {
-    /// The id.
+    /// Id of the record.
     pub id: PersonId,
-    /// The new content.
+    /// The new content of the record.
     pub state: PersonState,
     /// Version that the change was computed from; `None`: no record existed.
     pub expected: Option<i64>,

@@ -6,12 +6,12 @@
 //! | table | id | holds |
 //! |---|---|---|
 //! | `plugin_config` | config | the record; `secrets` is sealed |
-//! | `project_plugin_config` | `[project, config]` | what sorting and counting need |
-//! | `plugin_use` | `[plugin, config]` | a [`Use`]: who uses the plugin |
-//! | `org_plugin_use` | `[organization, plugin, config]` | the same: what an organization uses |
+//! | `project_plugin_config` | `[project, config]` | the fields that sorting and counting need |
+//! | `plugin_use` | `[plugin, config]` | a [`Use`]: the uses of a plugin |
+//! | `org_plugin_use` | `[organization, plugin, config]` | a [`Use`]: the uses by an organization |
 //! | `plugin_attachment` | uid | the contents of an attachment, sealed |
 //! | `plugin_job` | `[config, job]` | a job that waits to be run, oldest first |
-//! | `plugin_job_due` | `[time, job]` | the config: when it is to be run |
+//! | `plugin_job_due` | `[time, job]` | the config: the jobs by the time when they are due |
 //!
 //! The pointers repeat `enabled`, `deleted` and the position of the record.
 //! `write_config!` writes all of them. Only [`rearrange`] and
@@ -328,7 +328,7 @@ pub async fn create(
 /// The result of changing a config.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Changed {
-    /// It is stored.
+    /// The change is stored.
     Yes,
     /// Another caller has changed or deleted the config since it was read. Nothing was
     /// written.

@@ -6,13 +6,13 @@
 //!
 //! | table | id | holds |
 //! |---|---|---|
-//! | `plugin_health` | config | the last fault, and the last notes that were counted |
+//! | `plugin_health` | config | the last fault, and the id of the last batch of notes |
 //! | `plugin_count` | `[config, hour]` | events of an hour: succeeded, failed, dropped |
 //! | `plugin_log` | `[config, number]` | a line; numbers are dense |
 //! | `plugin_log_head` | config | the first and the last number |
-//! | `plugin_storage` | `[config, key]` | what a plugin has stored |
-//! | `plugin_storage_size` | config | how much that is |
-//! | `plugin_cursor` | config | how far deliveries have come |
+//! | `plugin_storage` | `[config, key]` | a stored value |
+//! | `plugin_storage_size` | config | number of keys and bytes of the storage |
+//! | `plugin_cursor` | config | the position of the deliveries |
 //! | `plugin_task` | `[config, task]` | when a scheduled task last ran |
 //!
 //! All of it is deleted with the config (`remove_runtime!`). The first record that a

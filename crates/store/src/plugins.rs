@@ -6,8 +6,8 @@
 //! | table | id | holds |
 //! |---|---|---|
 //! | `plugin` | number | the record; `private_token` is sealed |
-//! | `org_plugin` | `[organization, number]` | its groups, and whether others may use it: the list of an organization |
-//! | `global_plugin` | number | its groups: what every organization sees |
+//! | `org_plugin` | `[organization, number]` | its groups, and whether it was ever offered to others: the list of an organization |
+//! | `global_plugin` | number | its groups; only of plugins that every organization sees |
 //! | `plugin_url` | `[organization, address]` | the number: an address is installed once |
 //! | `plugin_file` | `[number, name]` | the text of a source file |
 //!
@@ -219,7 +219,7 @@ pub async fn unused(
 /// A change of the source of a plugin.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct NewSource {
-    /// The changed files.
+    /// The files that are written or removed.
     pub change: SourceChange,
     /// The result of compiling all files; `None`: the stored result stays.
     pub build: Option<build::Build>,

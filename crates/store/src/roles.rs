@@ -26,7 +26,7 @@ use crate::{Error, Result, Store, lists};
 pub struct RoleRow {
     /// Id of the role.
     pub id: RoleId,
-    /// The organization.
+    /// The organization that the role belongs to.
     pub organization: OrganizationId,
     /// A new value after every change, so that a change of an older state is detected.
     pub revision: Uuid,
@@ -47,7 +47,7 @@ pub struct RoleRow {
 pub struct RoleMemberRow {
     /// Id of the role membership.
     pub id: RoleMembershipId,
-    /// The user.
+    /// The user who has the role.
     pub user: UserId,
     /// When they got the role.
     pub joined_at: Timestamp,
@@ -192,7 +192,7 @@ const SAVE: Statement = Statement::write(
 /// The result of writing a role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Written {
-    /// It is stored.
+    /// The role is stored.
     Yes,
     /// Another role of the organization has its name. Nothing was written.
     Taken,

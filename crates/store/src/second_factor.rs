@@ -8,7 +8,7 @@
 //!
 //! | table | id | holds |
 //! |---|---|---|
-//! | `second_factor` | user | the sealed secret; once it is confirmed the last step whose code was used, and hashes of recovery codes |
+//! | `second_factor` | user | the sealed secret; after confirmation also the time step of the last used code, and hashes of recovery codes |
 //! | `pending_sign_in` | `[user, hash]` | a right password that waits for a code |
 //!
 //! The user's record names a confirmed factor too. Transactions that open a session write

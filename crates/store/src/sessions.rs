@@ -321,9 +321,9 @@ pub async fn of_user(store: &Store, user: UserId) -> Result<Vec<SessionRow>> {
 /// The current organization and project of a user or session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Current {
-    /// The organization.
+    /// The current organization.
     pub organization: Option<OrganizationId>,
-    /// A project of the organization.
+    /// The current project, which belongs to the organization.
     pub project: Option<ProjectId>,
 }
 

@@ -5,8 +5,8 @@
 //! |---|---|---|
 //! | `traffic_minute` | `[project, minute]` | counts of a minute; kept for a day |
 //! | `traffic_hour` | `[project, hour]` | counts of an hour; kept for 30 days |
-//! | `unknown_keys` | 0 | keys that no project has, by sender: the last few |
-//! | `refused_requests` | project | requests that were refused: the last few |
+//! | `unknown_keys` | 0 | the last keys that no project has, by sender |
+//! | `refused_requests` | project | the last refused requests |
 //!
 //! Counts of the instance are stored under the project 0, which does not exist. Only one
 //! task writes these records. So a record is read, added to and replaced, and a retry
@@ -55,9 +55,9 @@ const DELETE: Statement = Statement::read(
 /// The length of the time ranges that counts are kept for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// A minute.
+    /// Ranges of a minute.
     Minute,
-    /// An hour.
+    /// Ranges of an hour.
     Hour,
 }
 

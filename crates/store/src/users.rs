@@ -32,7 +32,7 @@ impl fmt::Debug for PasswordHash {
 pub struct UserRow {
     /// Id of the user.
     pub id: UserId,
-    /// Sequential number.
+    /// Sequential number of the user in the instance.
     pub number: i64,
     /// Random text that identifies the user in events.
     pub distinct_id: String,

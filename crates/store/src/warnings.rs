@@ -3,7 +3,7 @@
 //!
 //! | table | id | holds |
 //! |---|---|---|
-//! | `ingestion_warning` | `[project, code, partition]` | count, first and last time, the last few samples |
+//! | `ingestion_warning` | `[project, code, partition]` | count, first and last time, the last samples |
 
 mod affected;
 

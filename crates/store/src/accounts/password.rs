@@ -15,11 +15,11 @@ use crate::{Result, Store};
 /// A new password for a user.
 #[derive(Debug)]
 pub struct NewPassword<'a> {
-    /// The user.
+    /// The user whose password changes.
     pub user: UserId,
-    /// The present password, as it was proved.
+    /// The hash of the present password, as it was proved.
     pub present: &'a PasswordHash,
-    /// The new password.
+    /// The hash of the new password.
     pub chosen: &'a PasswordHash,
     /// Hash of the session in which it is changed.
     pub replaced: &'a str,

@@ -1,4 +1,4 @@
-//! Transactions that run a second time, and links that end with what they are about.
+//! Transactions that run a second time, and the changes that end links.
 
 use weir_model::Patch;
 

@@ -39,20 +39,20 @@ impl Position {
 /// The effects of a batch of the log on one partition.
 #[derive(Debug, Clone, Default)]
 pub struct Apply {
-    /// The partition.
+    /// The partition that the batch belongs to.
     pub partition: u16,
     /// The position before the batch. The store must be at it.
     pub from: Position,
     /// The position after the batch.
     pub to: Position,
-    /// Effects by project.
+    /// The effects, one entry per project.
     pub projects: Vec<ProjectWrite>,
 }
 
 /// Effects on one project.
 #[derive(Debug, Clone)]
 pub struct ProjectWrite {
-    /// The project.
+    /// The project whose data is written.
     pub project: ProjectId,
     /// New blocks, and blocks that events were added to.
     pub blocks: Vec<NewBlock>,
@@ -79,7 +79,7 @@ pub struct ProjectWrite {
 }
 
 impl ProjectWrite {
-    /// No effects yet.
+    /// A write without effects, to be filled.
     #[must_use]
     pub fn new(project: ProjectId) -> Self {
         Self {
@@ -104,7 +104,7 @@ impl ProjectWrite {
 pub struct NewBlock {
     /// Arrival number of its first event.
     pub first: u64,
-    /// Compressed events.
+    /// The compressed events.
     pub data: Vec<u8>,
     /// The summary with which readers can skip the block.
     pub summary: Summary,
@@ -119,7 +119,7 @@ pub struct Head {
     pub newest: i64,
     /// The highest arrival number.
     pub last: i64,
-    /// Number of events.
+    /// Number of events in the partition.
     pub count: i64,
     /// Earliest event time, microseconds.
     pub from_time: i64,

@@ -54,9 +54,9 @@ pub struct StoredEvent {
 /// First and last event time, microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
-    /// Earliest time.
+    /// Earliest time, microseconds.
     pub from: i64,
-    /// Latest time.
+    /// Latest time, microseconds.
     pub to: i64,
 }
 
@@ -73,9 +73,9 @@ impl Span {
 pub struct Summary {
     /// Arrival number of the last event.
     pub last: i64,
-    /// Number of events.
+    /// Number of events in the block.
     pub count: i64,
-    /// Bytes before compression.
+    /// Size of the events before compression, bytes.
     pub bytes: i64,
     /// Earliest event time, microseconds.
     pub from_time: i64,
@@ -229,7 +229,7 @@ impl BlockBuilder {
         self.count >= FULL_EVENTS || self.raw.len() >= FULL_BYTES
     }
 
-    /// Number of events.
+    /// Number of events in the block so far.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count

@@ -175,7 +175,7 @@ struct Window {
 
 /// The blocks that may hold events of the query in a range.
 pub(super) struct Candidates {
-    /// See [`Window`].
+    /// See the field of [`Window`].
     pub(super) narrow: usize,
     pub(super) blocks: Vec<Candidate>,
 }
@@ -203,7 +203,7 @@ impl Candidate {
 /// The kept part of the summary of a block with a long span.
 struct Wide {
     summary: Summary,
-    /// See [`Candidate`].
+    /// See the field of [`Candidate`].
     all: Option<u64>,
 }
 

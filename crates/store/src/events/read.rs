@@ -66,7 +66,7 @@ pub(super) type Place = (u16, u64);
 /// Events in order of arrival, newest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArrivalPage {
-    /// The events.
+    /// The events, newest first.
     pub events: Vec<StoredEvent>,
     /// Whether there are older ones.
     pub more: bool,

@@ -11,7 +11,7 @@ use crate::{Result, Store};
 ///
 /// `time` must be in the past, and events that were acknowledged by then must be applied.
 /// Later events may be applied in part, because partitions do not wait for each other. So
-/// the first stored event since `time` may not be the first one, and the last event
+/// the first stored event since `time` is not always the first one, and the last event
 /// before `time` bounds the result too.
 ///
 /// Reads a few blocks of each partition, independent of their number.

@@ -68,9 +68,9 @@ pub struct Except {
 /// A range of event time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeStretch {
-    /// The first microsecond.
+    /// The first microsecond of the range.
     pub start: i64,
-    /// The microsecond after the last one.
+    /// The microsecond after the last one of the range.
     pub end: i64,
 }
 

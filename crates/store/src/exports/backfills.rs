@@ -24,9 +24,9 @@ use crate::{Error, Result, Store, ids, lists};
 pub struct BackfillRow {
     /// Id of the backfill.
     pub id: BackfillId,
-    /// The export.
+    /// The export that it belongs to.
     pub export: BatchExportId,
-    /// The project.
+    /// The project of the export.
     pub project: ProjectId,
     /// The beginning; `None`: the first event.
     pub start_at: Option<Timestamp>,

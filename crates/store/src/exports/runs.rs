@@ -71,7 +71,7 @@ impl RunRow {
 /// The progress of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
-    /// Its status.
+    /// The new status.
     pub status: Status,
     /// Number of events that are durable at the destination.
     pub completed: Option<u64>,
@@ -87,8 +87,8 @@ pub struct Progress {
     pub attempt: u32,
     /// Bytes of the events that it has sent.
     pub bytes: u64,
-    /// A fingerprint of the export's destination and query. The progress is valid only for
-    /// these.
+    /// A fingerprint of the export's destination and query. The progress is valid only
+    /// for these.
     pub target: Option<String>,
     /// The time of the first failed attempt since the last delivery.
     pub failing_since: Option<Timestamp>,

@@ -3,7 +3,7 @@
 //!
 //! | table | id | holds |
 //! |---|---|---|
-//! | `batch_export_state` | export | the end of the last interval, its mark, its cadence, where a pause began and what backfills take of it |
+//! | `batch_export_state` | export | the end of the last interval, its watermark, its cadence, the beginning of a pause, and the events that backfills export |
 //!
 //! Only the engine of exports writes these records. Each write names the state that it
 //! was computed from, so that two decisions about one interval cannot both be stored.

@@ -18,7 +18,7 @@ use crate::{Result, Store, lists};
 pub struct JobRow {
     /// Id. The order of ids is the order of creation.
     pub id: Uuid,
-    /// The config.
+    /// The config whose plugin runs the job.
     pub config: PluginConfigId,
     /// The name of the job.
     pub kind: String,
@@ -35,7 +35,7 @@ pub struct JobRow {
 pub struct DueJob {
     /// The project of its config.
     pub project: ProjectId,
-    /// The job.
+    /// The job to run.
     pub job: JobRow,
 }
 

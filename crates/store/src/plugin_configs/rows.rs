@@ -12,7 +12,7 @@ pub struct ConfigRow {
     pub id: PluginConfigId,
     /// The organization of the project.
     pub organization: OrganizationId,
-    /// The project.
+    /// The project that the config belongs to.
     pub project: ProjectId,
     /// The plugin that it configures.
     pub plugin: PluginId,
@@ -28,9 +28,9 @@ pub struct ConfigRow {
     pub secret_keys: Vec<String>,
     /// Its attachments, in order of their keys.
     pub attachments: Vec<AttachmentRow>,
-    /// Its own name.
+    /// A name of the config, shown instead of that of the plugin.
     pub name: Option<String>,
-    /// Its own description.
+    /// The config's own description.
     pub description: Option<String>,
     /// Whether it is hidden from the list.
     pub deleted: bool,
@@ -57,9 +57,9 @@ pub struct AttachmentRow {
     pub key: String,
     /// Name of the uploaded file.
     pub name: String,
-    /// Media type.
+    /// Media type of the file.
     pub media_type: String,
-    /// Size in bytes.
+    /// Size of the contents, bytes.
     pub size: i64,
     /// Whether the plugin declared the setting as secret when the file was attached.
     pub secret: bool,
@@ -77,9 +77,9 @@ pub struct Contents {
 /// The use of a plugin by a config.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Use {
-    /// The config.
+    /// The config that uses the plugin.
     pub config: PluginConfigId,
-    /// The plugin.
+    /// The plugin that is used.
     pub plugin: PluginId,
     /// The organization of the config's project.
     pub organization: OrganizationId,
@@ -98,7 +98,7 @@ pub struct Position {
     pub id: PluginConfigId,
     /// Its plugin.
     pub plugin: PluginId,
-    /// Its position.
+    /// Its position in the list.
     pub order: i64,
     /// Whether it is hidden from the list.
     pub deleted: bool,
@@ -109,7 +109,7 @@ pub struct Position {
 pub struct Move {
     /// The config.
     pub id: PluginConfigId,
-    /// The new position.
+    /// The new position in the list.
     pub order: i64,
     /// Its revision when it was read.
     pub before: Uuid,

@@ -12,7 +12,7 @@ use crate::{Result, Store};
 /// The position of the deliveries of a config.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cursor {
-    /// The config.
+    /// The config whose deliveries these are.
     pub config: PluginConfigId,
     /// The arrival number of the last event that was handled.
     pub after: u64,

@@ -21,7 +21,7 @@ const SAMPLE: usize = 4_096;
 /// Counts and the last fault of a config since the last note.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
-    /// The config.
+    /// The config that the note is about.
     pub config: PluginConfigId,
     /// Its project.
     pub project: ProjectId,

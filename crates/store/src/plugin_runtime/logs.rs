@@ -23,7 +23,7 @@ const MESSAGE: usize = 2_000;
 /// Distinguishes the lines of this process from those of others.
 static PROCESS: LazyLock<Uuid> = LazyLock::new(Uuid::new_v4);
 
-/// A line.
+/// A log line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
     /// The config that it is about.
@@ -32,7 +32,7 @@ pub struct Line {
     pub at: Timestamp,
     /// The kind of writer.
     pub source: LogSource,
-    /// The severity.
+    /// The severity of the line.
     pub level: LogLevel,
     /// The text, for people.
     pub message: String,
@@ -45,7 +45,7 @@ pub struct Logged {
     pub id: Uuid,
     /// The process that wrote it.
     pub process: Uuid,
-    /// The line.
+    /// The line as it was appended.
     pub line: Line,
 }
 

@@ -20,7 +20,7 @@ use crate::{Result, Store, organizations};
 /// An enabled config with its plugin.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Enabled {
-    /// The config.
+    /// The enabled config.
     pub config: ConfigRow,
     /// Its plugin.
     pub plugin: PluginRow,

@@ -17,9 +17,9 @@ const TRIES: u32 = 16;
 /// The largest size of the storage of a config.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// Number of keys.
+    /// Largest number of keys.
     pub keys: u32,
-    /// Bytes of all keys and values.
+    /// Largest size of all keys and values together, bytes.
     pub bytes: u32,
 }
 

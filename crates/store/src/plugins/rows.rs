@@ -21,9 +21,9 @@ pub struct PluginRow {
     pub is_analysed: bool,
     /// Where its code comes from.
     pub plugin_type: Option<PluginType>,
-    /// Display name.
+    /// Display name of the plugin.
     pub name: Option<String>,
-    /// What it does.
+    /// A description of the plugin.
     pub description: Option<String>,
     /// The URL of its code, without a token.
     pub url: Option<String>,
@@ -45,7 +45,7 @@ pub struct PluginRow {
     pub was_global: bool,
     /// The capabilities of its code.
     pub capabilities: Option<Map<String, Value>>,
-    /// Its metrics.
+    /// The metrics that it declares.
     pub metrics: Option<Map<String, Value>>,
     /// Jobs that users can start.
     pub public_jobs: Option<Map<String, Value>>,

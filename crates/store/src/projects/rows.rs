@@ -38,7 +38,7 @@ pub struct ProjectRow {
 /// A project key that was replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PreviousToken {
-    /// The key.
+    /// The replaced key.
     pub token: String,
     /// When it stops working.
     pub until: Timestamp,

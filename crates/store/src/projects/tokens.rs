@@ -16,7 +16,7 @@ use crate::{Result, Store};
 /// The settings of a project that capture needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProjectRulesRow {
-    /// The project.
+    /// The project that the key belongs to.
     pub id: ProjectId,
     /// Whether client IP addresses are removed from events.
     pub anonymize_ips: bool,
@@ -54,7 +54,7 @@ const RESET_TOKEN: Statement = Statement::write(
 /// A new project key.
 #[derive(Debug, Clone, Copy)]
 pub struct NewToken<'a> {
-    /// The key.
+    /// The new key.
     pub token: &'a str,
     /// When the replaced key stops working; `None`: immediately.
     pub until: Option<Timestamp>,

@@ -15,7 +15,7 @@ const HOURS: i64 = 30 * 24;
 /// The events of an hour that came with one key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyHour {
-    /// The project.
+    /// The project that received the events.
     pub project: ProjectId,
     /// The hour, in hours since 1970.
     pub hour: i64,

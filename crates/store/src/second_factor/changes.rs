@@ -133,7 +133,7 @@ const RENEW: Statement = Statement::write(
 /// New recovery codes.
 #[derive(Debug)]
 pub struct Renewal<'a> {
-    /// The user.
+    /// The user whose codes are replaced.
     pub user: UserId,
     /// Id of the factor.
     pub factor: Uuid,

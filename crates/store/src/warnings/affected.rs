@@ -3,7 +3,7 @@
 //! | table | id | holds |
 //! |---|---|---|
 //! | `affected_block` | `[project, partition, first number]` | the events of a block, compressed |
-//! | `affected_summary` | the same | how many, of which time and codes |
+//! | `affected_summary` | the same | number, times and codes of these events |
 //!
 //! The consumers of the log write blocks in their transactions. The last block of a
 //! project and partition stays open: it is rewritten with added events. Numbers are
