@@ -7,6 +7,7 @@ use super::copy::CopyButton;
 /// A text with a copy button.
 #[component]
 pub(crate) fn Code(
+    /// The code to show.
     #[prop(into)]
     text: String,
     /// Name of the content, for screen readers.
@@ -24,6 +25,7 @@ pub(crate) fn Code(
 /// A source text with line numbers, which are links to the lines.
 #[component]
 pub(crate) fn Source(
+    /// The code to show.
     #[prop(into)]
     text: String,
 ) -> impl IntoView {

@@ -40,6 +40,7 @@ pub(crate) fn Confirm(
 pub(crate) fn TypedConfirm(
     /// The result of the form.
     sent: Sent,
+    /// Text that the user must type, the name of the object.
     #[prop(into)]
     name_to_type: String,
     /// Label of the field.

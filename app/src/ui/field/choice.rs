@@ -9,6 +9,7 @@ use crate::ui::form::Sent;
 pub(crate) struct Choice {
     /// The value that is sent.
     pub(crate) value: String,
+    /// The visible label.
     pub(crate) label: String,
     /// An explanation. Lists do not show it.
     pub(crate) hint: String,
@@ -38,9 +39,10 @@ impl Choice {
 pub(crate) fn Select(
     /// The result of the form.
     sent: Sent,
-    /// Name and id.
+    /// Name and id of the field.
     #[prop(into)]
     name: String,
+    /// Visible label of the field.
     #[prop(into)]
     label: String,
     /// The options.
@@ -48,6 +50,7 @@ pub(crate) fn Select(
     /// The initial value.
     #[prop(into, optional)]
     value: String,
+    /// Hint below the field. Empty: none.
     #[prop(into, optional)]
     hint: String,
     /// Whether a choice submits the form, where scripts run.
@@ -142,11 +145,13 @@ fn card(choice: Choice, name: &str, chosen: &str) -> AnyView {
 pub(crate) fn Check(
     /// The result of the form.
     sent: Sent,
-    /// Name and id.
+    /// Name and id of the field.
     #[prop(into)]
     name: String,
+    /// Visible label of the field.
     #[prop(into)]
     label: String,
+    /// Hint below the field. Empty: none.
     #[prop(into, optional)]
     hint: String,
     /// Whether it is initially ticked.

@@ -14,11 +14,13 @@ pub(super) const MOMENT: &str = "datetime-local";
 pub(crate) fn MomentField(
     /// The result of the form.
     sent: Sent,
-    /// Name and id.
+    /// Name and id of the field.
     #[prop(into)]
     name: String,
+    /// Visible label of the field.
     #[prop(into)]
     label: String,
+    /// Hint below the field. Empty: none.
     #[prop(into, optional)]
     hint: String,
     /// The initial value, in RFC 3339, or empty.

@@ -12,11 +12,13 @@ use crate::ui::time::minute;
 pub(crate) fn SecretField(
     /// The result of the form.
     sent: Sent,
-    /// Name and id.
+    /// Name and id of the field.
     #[prop(into)]
     name: String,
+    /// Visible label of the field.
     #[prop(into)]
     label: String,
+    /// Hint below the field. Empty: none.
     #[prop(into, optional)]
     hint: String,
     /// Time at which the secret was set, in RFC 3339. Empty if unknown. `None`: there is

@@ -11,10 +11,12 @@ use crate::ui::form::Sent;
 pub(crate) fn Field(
     /// The result of the form.
     sent: Sent,
-    /// Name and id.
+    /// Name and id of the field.
     name: &'static str,
+    /// Visible label of the field.
     #[prop(into)]
     label: String,
+    /// Hint below the field. Empty: none.
     #[prop(into, optional)]
     hint: String,
     /// Type of the input.
@@ -76,11 +78,13 @@ pub(crate) fn Field(
 pub(crate) fn TextLine(
     /// The result of the form.
     sent: Sent,
-    /// Name and id.
+    /// Name and id of the field.
     #[prop(into)]
     name: String,
+    /// Visible label of the field.
     #[prop(into)]
     label: String,
+    /// Hint below the field. Empty: none.
     #[prop(into, optional)]
     hint: String,
     /// The initial value.
@@ -107,11 +111,13 @@ pub(crate) fn TextLine(
 pub(crate) fn TextArea(
     /// The result of the form.
     sent: Sent,
-    /// Name and id.
+    /// Name and id of the field.
     #[prop(into)]
     name: String,
+    /// Visible label of the field.
     #[prop(into)]
     label: String,
+    /// Hint below the field. Empty: none.
     #[prop(into, optional)]
     hint: String,
     /// The initial value.
