@@ -10,10 +10,10 @@ use super::form::Sent;
 pub(crate) fn PasswordField(
     /// The result of the form.
     sent: Sent,
-    /// Label.
+    /// Visible label of the field.
     #[prop(default = "Password")]
     label: &'static str,
-    /// Hint.
+    /// Hint below the field. Empty: none.
     #[prop(optional)]
     hint: &'static str,
     /// `new-password` or `current-password`.
