@@ -39,7 +39,7 @@ enum Command {
     Setup(SetupArguments),
     /// Print a link that sets up an empty instance in the browser
     SetupLink,
-    /// Bring history in: send files of events to a host
+    /// Import history: send files of events to a host
     Import(weir_import::Arguments),
     /// Administer the domains of organizations, while no server runs
     #[command(subcommand)]
@@ -47,10 +47,10 @@ enum Command {
     /// Administer organizations, while no server runs
     #[command(subcommand)]
     Organization(OrganizationCommand),
-    /// Administer accounts, while no server runs
+    /// Administer users, while no server runs
     #[command(subcommand)]
     User(UserCommand),
-    /// Look into the ingest log, or apply it once more
+    /// Inspect the ingest log, or apply its records again
     #[command(subcommand)]
     Log(LogCommand),
     /// Seal the stored secrets with a new master key, while no server runs
@@ -61,7 +61,7 @@ enum Command {
 
 #[derive(Debug, Args)]
 struct RotateKeyArguments {
-    /// File of the new key, made when it is not there [default: the new key takes the place of the present one]
+    /// File of the new key, created if it is missing [default: the new key replaces the present one]
     #[arg(long, value_name = "FILE")]
     new_key_file: Option<PathBuf>,
 }
@@ -115,7 +115,7 @@ pub enum CommandError {
     /// A command on organizations failed.
     #[error(transparent)]
     Organization(#[from] OrganizationError),
-    /// A command on accounts failed.
+    /// A command on users failed.
     #[error(transparent)]
     User(#[from] UserError),
     /// A command on the ingest log failed.

@@ -19,7 +19,7 @@ use weir_store::disk::DiskMarks;
 /// The file that is read if it exists and no other is given.
 pub const FILE: &str = "weir.toml";
 
-/// Declares every setting once: help text, name, type, default, environment name.
+/// Declares every setting once: help text, name, type, default, environment variable.
 macro_rules! settings {
     ($($(#[doc = $doc:literal])+ $name:ident: $kind:ty = $default:expr, $env:literal;)+) => {
         /// Settings from one source. A setting that the source does not contain is
@@ -56,11 +56,11 @@ macro_rules! settings {
 settings! {
     /// Address to listen on; port 0 takes any free port [default: 127.0.0.1:8000]
     listen: String = "127.0.0.1:8000".to_owned(), "WEIR_LISTEN";
-    /// Directory of all data, created when missing [default: ./data]
+    /// Directory of all data, created if it is missing [default: ./data]
     data: PathBuf = PathBuf::from("./data"), "WEIR_DATA";
-    /// Address under which people reach this instance, such as https://weir.example.org
+    /// Address at which users reach this instance, such as https://weir.example.org
     public_url: PublicUrl = PublicUrl::default(), "WEIR_PUBLIC_URL";
-    /// Where data is kept: `rocksdb` under the data directory, or `mem://` (lost at exit) [default: rocksdb]
+    /// Where data is stored: `rocksdb` under the data directory, or `mem://` (lost at exit) [default: rocksdb]
     store: StoreKind = StoreKind::RocksDb, "WEIR_STORE";
     /// Log filter, such as `info` or `warn,weir=debug` [default: warn,weir=info]
     log: String = "warn,weir=info".to_owned(), "WEIR_LOG";
@@ -70,15 +70,15 @@ settings! {
     metrics_listen: OptionalAddress = OptionalAddress::METRICS, "WEIR_METRICS_LISTEN";
     /// Mail server, such as smtp://user:password@mail.example.org:587 or smtps://…; add ?from=address for the sender [default: no mail is sent]
     smtp_url: SmtpUrl = SmtpUrl::default(), "WEIR_SMTP_URL";
-    /// File of the key that stored secrets are sealed with: 64 hexadecimal digits, base64 or 32 bytes, mode 0600, not in the data directory; WEIR_MASTER_KEY may hold the key itself instead [default: the data directory's path and `.key`, made when the first secret is stored]
+    /// File of the key that stored secrets are sealed with: 64 hexadecimal digits, base64 or 32 bytes, mode 0600, not in the data directory; WEIR_MASTER_KEY may hold the key itself instead [default: the data directory's path and `.key`, created when the first secret is stored]
     master_key_file: PathBuf = PathBuf::new(), "WEIR_MASTER_KEY_FILE";
     /// Name servers to ask when a domain is verified, separated by commas, such as 9.9.9.9 or 127.0.0.1:5353 [default: those of the system]
     dns_servers: NameServers = NameServers::default(), "WEIR_DNS_SERVERS";
-    /// Networks that exports may connect to though they are not public, separated by commas, such as 127.0.0.1 or 10.1.0.0/16 [default: none]
+    /// Networks that exports may connect to although they are not public, separated by commas, such as 127.0.0.1 or 10.1.0.0/16 [default: none]
     egress_allow: Networks = Networks::default(), "WEIR_EGRESS_ALLOW";
     /// Directory below which exports to files of this machine are written [default: none, such exports are refused]
     local_exports: PathBuf = PathBuf::new(), "WEIR_LOCAL_EXPORTS";
-    /// Networks of proxies whose X-Forwarded headers are believed, separated by commas [default: none]
+    /// Networks of proxies whose X-Forwarded headers are trusted, separated by commas [default: none]
     trusted_proxies: Networks = Networks::default(), "WEIR_TRUSTED_PROXIES";
     /// Browser library served at /static/: the `dist` folder of the npm package posthog-js, or one file [default: none]
     browser_library: PathBuf = PathBuf::new(), "WEIR_BROWSER_LIBRARY";
@@ -92,7 +92,7 @@ settings! {
     rate_per_minute: u32 = 480, "WEIR_RATE_PER_MINUTE";
     /// Management requests per hour and personal API key; 0 for no limit [default: 4800]
     rate_per_hour: u32 = 4800, "WEIR_RATE_PER_HOUR";
-    /// Open connections in all [default: 4096]
+    /// Open connections in total [default: 4096]
     max_connections: u32 = 4096, "WEIR_MAX_CONNECTIONS";
     /// Open connections per client network: one IPv4 address or an IPv6 /64 [default: 256]
     max_connections_per_network: u32 = 256, "WEIR_MAX_CONNECTIONS_PER_NETWORK";
@@ -118,7 +118,7 @@ pub enum ConfigError {
         /// The problem and its position.
         detail: String,
     },
-    /// Two settings contradict each other.
+    /// Two settings conflict.
     #[error("{0}")]
     Contradiction(&'static str),
 }
@@ -145,8 +145,8 @@ impl Config {
         Ok(self)
     }
 
-    /// The effective settings as a settings file. Secrets, such as the password in
-    /// `smtp_url`, are written as stars.
+    /// The effective settings in the form of a settings file. Secrets, such as the
+    /// password in `smtp_url`, are replaced by stars.
     ///
     /// # Errors
     /// When a path is not UTF-8 and cannot be written.

@@ -357,7 +357,7 @@ struct Patience {
     header_read: Duration,
     /// Until the protocol is known, or the headers of a request are complete.
     deadline: Option<Pin<Box<Sleep>>>,
-    /// What the deadline is for.
+    /// The reason for the deadline.
     waits_for: WaitsFor,
 }
 

@@ -22,9 +22,9 @@ use crate::serve::open_store;
 /// The commands below `weir log`.
 #[derive(Debug, Subcommand)]
 pub enum LogCommand {
-    /// Show what the ingest log holds; repairs and changes nothing in it
+    /// Show the contents of the ingest log, without changing or repairing it
     Inspect(InspectArguments),
-    /// Apply once more what the ingest log holds and the store does not
+    /// Apply records again that the ingest log has and the store does not
     Replay(ReplayArguments),
 }
 
@@ -34,7 +34,7 @@ pub struct InspectArguments {
     /// List the records too
     #[arg(long)]
     records: bool,
-    /// Leave the store closed: do not show what waits to be applied
+    /// Keep the store closed: do not show how much waits to be applied
     #[arg(long)]
     no_store: bool,
     /// Print one JSON object

@@ -12,7 +12,7 @@ use crate::serve::open_store;
 /// Commands on organizations.
 #[derive(Debug, Subcommand)]
 pub enum OrganizationCommand {
-    /// Say what an organization may do with plugins
+    /// Set what an organization may do with plugins
     PluginsAccess {
         /// Id of the organization
         organization: OrganizationId,
@@ -27,11 +27,11 @@ pub enum OrganizationCommand {
 pub enum Access {
     /// Nothing
     None,
-    /// Configure those that it sees
+    /// Configure visible plugins
     Config,
-    /// Install its own too
+    /// Also install its own plugins
     Install,
-    /// Offer them to all organizations too
+    /// Also offer plugins to all organizations
     Root,
 }
 

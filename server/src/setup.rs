@@ -24,7 +24,7 @@ const KEY_LABEL: &str = "setup";
 /// The part of a link before its token.
 const TOKEN: &str = "/setup?token=";
 
-/// Why the set-up did not happen.
+/// Why the set-up failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
     /// A store in memory ends with its process.

@@ -11,10 +11,10 @@ use crate::serve::open_store;
 /// Commands on users.
 #[derive(Debug, Subcommand)]
 pub enum UserCommand {
-    /// Take the second factor of an account away, for an owner who is locked out
+    /// Remove the second factor of a user, for an owner who is locked out
     #[command(name = "disable-2fa")]
     DisableSecondFactor {
-        /// E-mail address of the account
+        /// E-mail address of the user
         #[arg(long)]
         email: String,
     },

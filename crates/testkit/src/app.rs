@@ -148,7 +148,7 @@ impl TestApp {
         &self.dns
     }
 
-    /// The store of the server. Use it to read what no endpoint returns.
+    /// The store of the server, for reads that no endpoint offers.
     #[must_use]
     pub fn store(&self) -> &Store {
         &self.server.store

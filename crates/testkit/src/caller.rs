@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::conformity;
 
-/// The connections of a test.
+/// The connections of a test's callers.
 #[derive(Clone)]
 pub(crate) struct Client(hyper_util::client::legacy::Client<HttpConnector, Full<Bytes>>);
 

@@ -4,7 +4,7 @@
 //! of JSON Schema that the document uses. It is stricter than JSON Schema: a member that
 //! the schema of an object does not name is a fault. So the document describes answers
 //! completely.
-//! What does not: whether the answer is the right one. That is the test's own work.
+//! What does not: whether the answer is correct, which the test itself checks.
 
 use std::sync::LazyLock;
 

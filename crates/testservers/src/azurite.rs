@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::{Server, free_address};
 
-/// The account name and key of every azurite, from its documentation.
+/// The account name and key of every azurite. Its documentation contains them.
 const ACCOUNT: &str = "devstoreaccount1";
 const KEY: &str =
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";

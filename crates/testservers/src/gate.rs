@@ -50,7 +50,7 @@ struct State {
     connections: JoinSet<()>,
 }
 
-/// What happens to bytes on their way to the server.
+/// The decision on bytes on their way to the server.
 enum Passage {
     Free,
     Shut,

@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 
 use super::stub::{Asked, read};
 
-/// What a receiver does with a request.
+/// The reaction of a receiver to a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reception {
     /// Keeps the events and answers with success.
@@ -42,7 +42,7 @@ pub struct Receptions {
 }
 
 impl Receptions {
-    /// How often each uuid was kept.
+    /// How often each uuid was stored by the receiver.
     #[must_use]
     pub fn by_uuid(&self) -> HashMap<String, usize> {
         let mut counts = HashMap::new();
@@ -106,13 +106,13 @@ impl Receiver {
         format!("http://{}/batch/", self.address)
     }
 
-    /// Sets what the receiver does with the next requests.
+    /// Sets the reactions to the next requests.
     pub fn then(&self, acts: &[Reception]) {
         let mut queue = self.shared.acts.lock().unwrap_or_else(PoisonError::into_inner);
         queue.extend(acts.iter().cloned());
     }
 
-    /// What the receiver has seen so far.
+    /// The requests and events so far.
     #[must_use]
     pub fn seen(&self) -> Receptions {
         self.shared.seen().clone()

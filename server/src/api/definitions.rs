@@ -32,25 +32,25 @@ filters! {
     }
 }
 
-/// An event name.
+/// An event name of a project.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = EventDefinition)]
 pub struct EventDefinitionAnswer {
     /// The name, as it was sent.
     pub name: String,
-    /// When it was first seen.
+    /// When the event was first seen.
     pub created_at: Timestamp,
-    /// When it was last seen, to the hour.
+    /// When the event was last seen, to the hour.
     pub last_seen_at: Timestamp,
 }
 
-/// A property name.
+/// A property name of a project.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = PropertyDefinition)]
 pub struct PropertyDefinitionAnswer {
     /// The name, as it was sent.
     pub name: String,
-    /// What has the property: `event`, `person` or `group`.
+    /// The kind of object with the property: `event`, `person` or `group`.
     #[serde(rename = "type")]
     pub owner: &'static str,
     /// The type of the first value: `String`, `Numeric`, `Boolean`, `DateTime`, `Array`
@@ -58,7 +58,7 @@ pub struct PropertyDefinitionAnswer {
     pub property_type: &'static str,
     /// Whether the type is `Numeric`.
     pub is_numerical: bool,
-    /// When it was first seen.
+    /// When the property was first seen.
     pub created_at: Timestamp,
 }
 

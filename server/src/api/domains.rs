@@ -64,7 +64,7 @@ pub async fn update_domain(
     Ok(Json(domains.update(&auth.ctx, changeable, body.checked()?).await?))
 }
 
-/// Change the fields that are sent; the name must be among them.
+/// Change the fields that are sent. The name is required.
 pub async fn replace_domain(
     auth: Authorized<OrganizationWrite, InOrganization>,
     State(app): State<App>,

@@ -206,7 +206,7 @@ pub(super) fn time(text: Option<&str>, attr: &str) -> Result<Option<Timestamp>, 
          YYYY-MM-DDThh:mm[:ss[.uuuuuu]][+HH:MM|-HH:MM|Z].";
     let Some(text) = text else { return Ok(None) };
     let parsed = Timestamp::parse_lenient(text).or_else(|| {
-        // An unescaped `+` of an offset arrives as a blank.
+        // An unescaped `+` of an offset arrives as a space.
         let (time, offset) = text.rsplit_once(' ')?;
         Timestamp::parse_lenient(&format!("{time}+{offset}"))
     });

@@ -93,7 +93,7 @@ in_both_places! {
     ExportsWrite replace_batch_export replace_project_batch_export
         (path: PathParams, body: ApiJson<Replacement>) -> Json<BatchExport> = replace;
 
-    /// Delete a batch export with its runs and backfills.
+    /// Delete a batch export together with its runs and backfills.
     ExportsWrite delete_batch_export delete_project_batch_export
         (path: PathParams) -> NoContent = delete;
 

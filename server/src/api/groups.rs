@@ -62,7 +62,7 @@ pub struct GroupAnswer {
     pub created_at: Timestamp,
 }
 
-/// A group type.
+/// A group type of a project.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = GroupType)]
 pub struct GroupTypeAnswer {
@@ -82,7 +82,7 @@ pub async fn list_group_types(
     Ok(Json((0_u8..).zip(types).map(shown).collect()))
 }
 
-/// Groups of a project.
+/// The groups of a project.
 pub async fn list_groups(
     auth: Authorized<GroupsRead, InProject>,
     State(app): State<App>,

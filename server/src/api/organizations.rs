@@ -57,7 +57,7 @@ pub async fn update_organization(
     Ok(Json(app.services.organizations.update(&auth.ctx, body.checked()?).await?))
 }
 
-/// Change the fields that are sent; the name must be among them.
+/// Change the fields that are sent. The name is required.
 pub async fn replace_organization(
     auth: Authorized<OrganizationWrite, AtOrganization>,
     State(app): State<App>,
@@ -68,7 +68,7 @@ pub async fn replace_organization(
     Ok(Json(app.services.organizations.update(&auth.ctx, patch).await?))
 }
 
-/// Delete an organization with everything in it.
+/// Delete an organization with all its data.
 pub async fn delete_organization(
     auth: Authorized<OrganizationWrite, AtOrganization>,
     State(app): State<App>,

@@ -66,7 +66,7 @@ pub struct PersonAnswer {
     pub is_identified: bool,
 }
 
-/// Persons of a project.
+/// The persons of a project.
 pub async fn list_persons(
     auth: Authorized<PersonsRead, InProject>,
     State(app): State<App>,

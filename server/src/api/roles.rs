@@ -1,5 +1,5 @@
-//! `/api/organizations/{organization_id}/roles/` (API-44): names for groups
-//! of members. A role grants nothing.
+//! `/api/organizations/{organization_id}/roles/` (API-44): names for groups of members. A
+//! role grants no rights.
 
 use axum::Json;
 use axum::extract::State;
@@ -25,8 +25,8 @@ const MEMBERSHIP: &str = "role_membership_id";
 /// Longest text of an id, in characters.
 const REFERENCE_MAX: usize = 64;
 
-/// The roles of an organization, oldest first. They name groups of members and grant
-/// nothing.
+/// The roles of an organization, oldest first. A role is a name for a group of members
+/// and grants no rights.
 pub async fn list_roles(
     auth: Authorized<OrganizationRead, InOrganization>,
     State(app): State<App>,
@@ -90,7 +90,7 @@ pub async fn list_role_memberships(
     Ok(Json(listing.envelope(paged)))
 }
 
-/// Give a member of the organization a role.
+/// Assign a role to a member of the organization.
 pub async fn create_role_membership(
     auth: Authorized<OrganizationWrite, InOrganization>,
     State(app): State<App>,
@@ -112,7 +112,7 @@ pub async fn get_role_membership(
     Ok(Json(member.await?))
 }
 
-/// Take a role away from a member.
+/// Remove a role from a member.
 pub async fn delete_role_membership(
     auth: Authorized<OrganizationWrite, InOrganization>,
     State(app): State<App>,

@@ -58,7 +58,8 @@ pub struct SessionAnswer {
     pub end_timestamp: Timestamp,
     /// Seconds between the first and the last event.
     pub duration: f64,
-    /// Whether the visitor left without a further action.
+    /// Whether the visit had one page view or screen, no autocaptured event, and lasted
+    /// less than 10 seconds.
     pub is_bounce: bool,
     /// `$current_url` of the first event that has one.
     pub entry_current_url: Option<String>,

@@ -167,7 +167,7 @@ impl<P: Pieces> Sending<P> {
 mod tests {
     use super::*;
 
-    /// Numbers without end.
+    /// A list of numbers without end.
     struct Numbers {
         next: u32,
         may_end_early: bool,

@@ -79,7 +79,7 @@ impl Input for UserChange {
     }
 }
 
-/// There are no notification mails to turn off yet.
+/// There are no notification mails yet that a user could turn off.
 fn refuse_notifications(fields: &Fields) -> Result<(), FieldError> {
     if fields.has("notification_settings") {
         let detail = "Notifications cannot be set: this instance sends none.";

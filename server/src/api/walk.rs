@@ -61,7 +61,7 @@ pub(super) struct Walk<S: Steps> {
     left: u64,
     /// Whether the end of the list is reached.
     is_done: bool,
-    /// How long steps that find nothing may still take.
+    /// How long steps that find nothing may still run.
     patience: Duration,
 }
 

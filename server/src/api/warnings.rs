@@ -72,7 +72,8 @@ pub struct WarningAnswer {
 pub struct SampleAnswer {
     /// When the event was received.
     pub received_at: Timestamp,
-    /// More than the code says, such as the transformation that dropped the event.
+    /// Details in addition to the code, such as the transformation that dropped the
+    /// event.
     pub detail: Option<String>,
     /// Name of the event, if it had one.
     pub event: Option<String>,
@@ -118,7 +119,8 @@ pub struct AffectedAnswer {
     pub outcome: Outcome,
     /// The reason for dropping the event, or the warnings that it was stored with.
     pub codes: Vec<String>,
-    /// More than the code says, such as the transformation that dropped the event.
+    /// Details in addition to the code, such as the transformation that dropped the
+    /// event.
     pub detail: Option<String>,
     /// When the event was received.
     pub received_at: Timestamp,

@@ -42,7 +42,7 @@ pub(super) struct Account {
     /// The key in the query or near the beginning of the body, found without decoding the
     /// body.
     named: Option<String>,
-    /// The sender's name. It shares the bytes of the headers.
+    /// The sender's name. It refers to the bytes of the headers.
     library: Option<HeaderValue>,
     bytes: u64,
     /// When the body was complete. The time of a slow upload is not counted as time of
@@ -165,7 +165,7 @@ fn code(error: &ApiError) -> &'static str {
     }
 }
 
-/// The detail of the answer, if it says more than the code.
+/// The detail of the answer, if it adds to the code.
 fn detail(error: &ApiError) -> Option<String> {
     let text = match error {
         ApiError::Capture(fault) => fault.detail(),

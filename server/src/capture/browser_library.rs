@@ -34,7 +34,7 @@ const ENTRY: &str = "array.js";
 const LARGEST: u64 = 8 << 20;
 /// Most files that are kept in memory. The library has fewer.
 const KEPT: usize = 128;
-/// Long enough for a visit, short enough for an update of the folder.
+/// Long enough for a visit, short enough after an update of the folder.
 const CACHING: HeaderValue = HeaderValue::from_static("public, max-age=300");
 
 /// The files of the browser library. Cheap to clone.

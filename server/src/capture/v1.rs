@@ -1,7 +1,7 @@
 //! `/i/v1/analytics/events`: the newer protocol (ING-26).
 //!
-//! What belongs here: headers in, results out. What does not: what they mean
-//! (`weir_capture::v1`).
+//! What belongs here: reading headers and writing results. What does not: the meaning of
+//! both (`weir_capture::v1`).
 
 use axum::Json;
 use axum::extract::Request;

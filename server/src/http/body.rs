@@ -21,7 +21,7 @@ use crate::http::peer::ClientAddress;
 use crate::limits::{BodyLimits, BodyRoom, Budget, HeldBytes};
 
 /// Size of the first buffer. A body gets a larger one only when this many bytes have
-/// arrived, whatever length it announces.
+/// arrived, even if it announces more.
 const FIRST: usize = 16 << 10;
 /// Largest ratio of a buffer to the arrived bytes, for a body with an announced length.
 const AHEAD: usize = 4;

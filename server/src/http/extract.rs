@@ -38,7 +38,7 @@ pub struct Authorized<S, W: Within = Anywhere> {
     guard: PhantomData<S>,
 }
 
-/// The kind of a path: what it names, and who has access.
+/// The kind of a path: the object that it names, and the check of access.
 pub trait Within: Send + Sync + 'static {
     /// The context of service calls below such a path.
     type Context: std::fmt::Debug + Send;
@@ -54,11 +54,11 @@ pub trait Within: Send + Sync + 'static {
     fn plain(context: &Self::Context) -> &Ctx;
 }
 
-/// The path names no organization and no project, and does not stand for any.
+/// The path names no organization and no project.
 #[derive(Debug)]
 pub struct Anywhere;
 
-/// The path stands for all organizations of the caller.
+/// The path covers all organizations of the caller.
 #[derive(Debug)]
 pub struct InAllOrganizations;
 
@@ -66,7 +66,7 @@ pub struct InAllOrganizations;
 #[derive(Debug)]
 pub struct ForOrganization;
 
-/// The path names an organization and ends with it.
+/// The path names an organization and ends there.
 #[derive(Debug)]
 pub struct AtOrganization;
 
@@ -82,7 +82,7 @@ pub struct ForProject;
 #[derive(Debug)]
 pub struct ForProjectOfCurrent;
 
-/// The path names a project and ends with it.
+/// The path names a project and ends there.
 #[derive(Debug)]
 pub struct AtProject;
 
@@ -90,11 +90,11 @@ pub struct AtProject;
 #[derive(Debug)]
 pub struct InProject;
 
-/// The path names an organization and a project of it, and ends with that.
+/// The path names an organization and one of its projects, and ends there.
 #[derive(Debug)]
 pub struct AtOrganizationProject;
 
-/// The path names an organization, a project of it, and something within that.
+/// The path names an organization, one of its projects, and an object within the project.
 #[derive(Debug)]
 pub struct InOrganizationProject;
 
@@ -314,7 +314,7 @@ fn require_any(ctx: &Ctx, scopes: &[Scope]) -> Result<(), ServiceError> {
 #[derive(Debug)]
 pub struct PathParams(Option<Vec<(String, String)>>);
 
-/// Stands for a parameter that is not UTF-8. Nothing has such an id, so the answer is
+/// Replaces a parameter that is not UTF-8. No object has such an id, so the answer is
 /// that of an unknown id.
 const NO_TEXT: &str = "\u{fffd}";
 
@@ -345,8 +345,8 @@ impl<S: Send + Sync> FromRequestParts<S> for PathParams {
     }
 }
 
-/// The body of a request, well formed but not yet judged: field validation
-/// comes after the rights of the caller (API-5).
+/// The body of a request, well formed but not validated yet. Fields are validated after
+/// the rights of the caller (API-5).
 #[derive(Debug)]
 pub struct ApiJson<T> {
     fields: Fields,
@@ -387,8 +387,8 @@ impl<T: Input> FromRequest<App> for ApiJson<T> {
     }
 }
 
-/// The body of a request that is one object or a list of them, well formed but
-/// not yet judged.
+/// The body of a request with one object or a list of them, well formed but not validated
+/// yet.
 #[derive(Debug)]
 pub struct ApiItems<T> {
     items: Items,

@@ -23,7 +23,7 @@ macro_rules! guards {
 }
 
 guards! {
-    /// Every valid key, whatever its scopes.
+    /// Every valid key, with any scopes.
     AnyKey = [];
     /// `organization:read`
     OrganizationRead = [Scope::read(ScopeObject::Organization)];

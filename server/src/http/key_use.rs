@@ -32,7 +32,7 @@ impl Caller {
 pub struct NoteUse {
     /// The dependencies of the handlers.
     pub app: App,
-    /// The path with names in place of ids.
+    /// The pattern of the route, with names in place of ids.
     pub pattern: &'static str,
 }
 

@@ -39,7 +39,7 @@ pub struct Description {
     pub filters: &'static [Parameter],
     /// The body that it reads.
     pub body: Option<Body>,
-    /// Its good answer; none: it is always refused.
+    /// Its success answer; `None` if the operation is always refused.
     pub answer: Option<Good>,
     /// Media types other than JSON, for callers that ask for them.
     pub media: &'static [&'static str],

@@ -1,4 +1,4 @@
-//! The errors of operations in the API document: one body for all of them (API-1, API-2).
+//! The errors of operations in the API document. All have the same body (API-1, API-2).
 
 use http::Method;
 use serde_json::{Map, Value, json};

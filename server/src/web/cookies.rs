@@ -86,7 +86,7 @@ mod tests {
             ("", "http://10.0.0.1:8000", true, false),
             ("", "http://localhost.evil.example", true, false),
             ("", "", true, false),
-            // A trusted proxy said so; links still need a configured name.
+            // A trusted proxy sent this; links still need a configured name.
             ("", "https://weir.example", true, false),
             ("", "https://localhost", true, false),
             ("https://weir.example", "https://weir.example", true, true),

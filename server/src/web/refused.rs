@@ -13,7 +13,7 @@ use super::{style_sheet, visit};
 /// The text for a script.
 const TEXT: &str = "This request came from another site. Open the page again and retry.\n";
 
-/// The refusal: a page for a form, a line for a script.
+/// The refusal: a page for a form, one line for a script.
 pub(super) fn answer(headers: &HeaderMap) -> Response {
     if !visit::wants_page(headers) {
         return (StatusCode::FORBIDDEN, TEXT).into_response();

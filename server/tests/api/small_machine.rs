@@ -39,7 +39,7 @@ pub(crate) fn weir(data: &Path) -> Command {
     command
 }
 
-/// Two of the processors that this process may run on, as a list.
+/// Two of the processors that this process may use, as a list.
 fn two_processors() -> String {
     let allowed = status("self", "Cpus_allowed_list:").unwrap();
     let all = allowed.split(',').flat_map(|range| {

@@ -1,4 +1,4 @@
-//! The bodies of operations on batch exports.
+//! Reading the bodies of operations on batch exports.
 
 use serde_json::{Map, Value, json};
 use weir_model::errors::FieldError;
@@ -12,7 +12,7 @@ use weir_service::exports::SentDestination;
 
 use crate::http::input::{Fields, Input, kind};
 
-/// Longest form of a time in a body, in characters.
+/// Longest text of a time in a body, in characters.
 const TIME_MAX: usize = 64;
 /// Whether missed intervals are exported.
 const ZONE_MAX: usize = 240;
@@ -21,7 +21,7 @@ const DESTINATION: &str = "destination";
 /// The body of `unpause/`. Fields of the export are ignored there.
 #[derive(Debug)]
 pub struct Unpausing {
-    /// Whether what was missed is exported.
+    /// Whether intervals that were missed during the pause are exported.
     pub backfill: bool,
 }
 
@@ -141,7 +141,7 @@ impl Input for BatchExportPatch {
     }
 }
 
-/// The body of PUT: a change with the fields that a new export needs.
+/// The body of PUT: a change with all fields that a new export requires.
 #[derive(Debug)]
 pub struct Replacement(pub BatchExportPatch);
 

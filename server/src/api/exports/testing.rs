@@ -36,14 +36,14 @@ filters! {
     }
 }
 
-/// The test of a destination.
+/// The steps for testing a destination.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct DestinationTest {
     /// The steps, in the order in which to run them.
     pub steps: Vec<TestStep>,
 }
 
-/// A step of a test.
+/// A step of the test of a destination.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct TestStep {
     /// What the step does; null when the destination has no steps.

@@ -1,4 +1,4 @@
-//! Bodies of requests about transformation configs.
+//! Reading the bodies of operations on transformation configs.
 
 use serde_json::{Map, Value, json};
 use weir_model::errors::FieldError;
@@ -45,7 +45,7 @@ impl Input for PluginConfigPatch {
     }
 }
 
-/// All fields but the plugin.
+/// All fields except the plugin.
 fn rest(fields: &Fields, is_new: bool) -> Result<PluginConfigPatch, FieldError> {
     Ok(PluginConfigPatch {
         enabled: fields.boolean("enabled")?,
@@ -102,7 +102,7 @@ fn integer(
     }
 }
 
-/// An object, or its JSON text: what answers show can be sent back.
+/// An object or its JSON text. Values in the form of answers are accepted.
 fn config(fields: &Fields) -> Result<Option<SentConfig>, FieldError> {
     const NAME: &str = "config";
     let wrong = || {

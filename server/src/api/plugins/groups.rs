@@ -138,7 +138,8 @@ macro_rules! group {
                 super::super::activity(&app, &auth.ctx, GROUP, &params).await
             }
 
-            /// The configs that cost something.
+            /// Enabled configs of plugins with an effect. Configs of plugins that are
+            /// offered to all organizations and only change events are not listed.
             pub async fn $export_configs(
                 auth: Authorized<PluginsRead, InOrganization>,
                 State(app): State<App>,

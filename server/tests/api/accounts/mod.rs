@@ -60,7 +60,7 @@ impl House {
         self.post("/api/login/", &json!({"email": email, "password": password})).await
     }
 
-    /// The cookie of a new session.
+    /// Signs a user in, and returns the cookie of the session.
     async fn session(&self, email: &str, password: &str) -> String {
         let answer = self.login(email, password).await;
         assert_eq!(answer.status, 200, "{:?}", answer.body);
@@ -126,7 +126,7 @@ impl House {
         self.post("/api/users/verify_email/", &body).await
     }
 
-    /// Waits until the outbox is empty.
+    /// Waits until no mail waits in the outbox.
     async fn settled(&self) {
         let waiting = async {
             while self.app.app().services.mails.waiting().await.unwrap() > 0 {

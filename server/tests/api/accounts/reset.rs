@@ -1,4 +1,4 @@
-//! A new password by a link from a mail.
+//! Setting a new password with a link from a mail.
 
 use http::Method;
 use serde_json::{Value, json};

@@ -456,7 +456,7 @@ async fn persons_have_no_query_and_no_names_of_events() {
         let attr = format!("destination__config__{name}");
         let detail = "Names choose among events. An export of persons has none.";
         assert_invalid(&answer, Some(&attr), "invalid_input", detail);
-        // An empty list is no filter.
+        // An empty list is not a filter.
         body["destination"]["config"][name] = json!([]);
         assert_eq!(owner.post(&super::path(&app), &body).await.status, 201);
     }

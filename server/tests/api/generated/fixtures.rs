@@ -31,7 +31,7 @@ enum Source {
     Organization,
     /// Its project; a new one if the operation removes it.
     Project,
-    /// A word that stands for an object of the caller.
+    /// A word that the API accepts in place of an id, such as `@me`.
     Word(&'static str),
     /// A new member of the organization.
     Member,

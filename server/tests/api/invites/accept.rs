@@ -320,7 +320,7 @@ async fn an_invite_of_somebody_who_left_or_lost_the_level_is_void() {
     let member = format!("/api/organizations/{}/members/{}/", app.organization(), linus.id());
     assert_eq!(owner(&app).await.patch(&member, &json!({"level": 1})).await.status, 200);
     void(&high).await;
-    // A member may invite members.
+    // Any member may invite new members.
     assert_eq!(app.anonymous().get(&link(&low)).await.status, 200);
     assert_eq!(expired().await, [false, true]);
 

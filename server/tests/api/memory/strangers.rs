@@ -72,7 +72,7 @@ async fn bodies_of_strangers_fit_into_a_gigabyte() {
     }
     watch.survived("40 forms of 30,000 fields");
 
-    // More than any budget, most of it never complete.
+    // Together more than any budget. Most of them are never complete.
     let mut slow = JoinSet::new();
     for n in 0..200 {
         let (path, announced, sent) = [

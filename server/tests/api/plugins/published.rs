@@ -6,7 +6,7 @@ use weir_testkit::servers::Npm;
 
 use super::running::{Instance, Project, event, ok, only};
 
-/// An instance whose registry is the stand-in.
+/// An instance that uses the stand-in as its registry.
 async fn start() -> (Instance, Npm) {
     let npm = Npm::start().await;
     let url = npm.url();

@@ -59,7 +59,7 @@ async fn what_is_no_plugin_changes_nothing() {
     let answer = place.owner.post(&upgrade, &json!({})).await;
     let detail = "The archive has no plugin.json.";
     assert_invalid(&answer, Some("url"), "invalid_input", detail);
-    // A plugin stays in its group.
+    // An upgrade cannot move a plugin to another group.
     let manifest = r#"{"name": "Hourly"}"#;
     let hourly = ("index.ts", "export function runEveryHour() {}");
     place.host.has(files(&[("plugin.json", manifest), hourly]));

@@ -18,7 +18,7 @@ pub(super) const SLOW: &str = "export function processEvent(e) {
     e.properties.seen = sum > 0
     return e
 }";
-/// Events of a request, and requests of a part.
+/// Events per request. A part has the same number of requests.
 const TOGETHER: usize = 50;
 const REQUESTS: usize = 20;
 

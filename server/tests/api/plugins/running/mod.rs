@@ -163,8 +163,8 @@ impl Instance {
         stored(&self.owner, project, "").await
     }
 
-    /// Sends an event again and again until the result is as wanted (`None`: it was
-    /// dropped). From then on the change has taken effect.
+    /// Sends an event again and again until the result is the expected one (`None`: it
+    /// was dropped). From then on the change has taken effect.
     pub(super) async fn until_works(
         &self,
         project: &Project,
