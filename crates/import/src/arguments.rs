@@ -52,7 +52,7 @@ pub struct Arguments {
     pub json: bool,
 }
 
-/// Whereto.
+/// The target of an import.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     pub(crate) address: Url,
@@ -60,14 +60,14 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// The address as it is shown.
+    /// The address in the form for display.
     pub(crate) fn shown(&self) -> String {
         self.address.to_string()
     }
 }
 
 impl Arguments {
-    /// Whereto.
+    /// The target of this command line.
     pub(crate) fn target(&self) -> Result<Target, ImportError> {
         let address = host::address(self.to.as_deref().unwrap_or_default())?;
         let key = self.project_key.as_deref().unwrap_or_default().trim();
@@ -82,7 +82,7 @@ impl Arguments {
         Ok(Target { address, key: key.to_owned() })
     }
 
-    /// The cursor file: beside the first file unless another is given.
+    /// The path of the cursor file: next to the first file by default.
     pub(crate) fn cursor_path(&self) -> PathBuf {
         let beside = || self.files.first().map(|first| cursor::default_path(first));
         self.cursor.clone().or_else(beside).unwrap_or_default()

@@ -1,7 +1,7 @@
-//! Events put together for one request (ING-62).
+//! Batches of events for one request (ING-62).
 //!
-//! What belongs here: how much goes into a request, its body, and halving it.
-//! What does not: sending.
+//! What belongs here: the size of a request, its body, and splitting it. What does not:
+//! sending (`deliver`).
 
 use std::io::{self, Write as _};
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use crate::error::ImportError;
 use crate::json;
 use crate::walk::{Found, Position, Walk};
 
-/// Events of a request, at most.
+/// Maximum events of a request.
 const EVENTS: usize = 1000;
-/// Bytes of a request before packing, beyond which no event is added. With the
-/// largest event it stays below 5 MiB; capture takes 20.
+/// No event is added to a request of more bytes before compression. With the largest
+/// event it stays below 5 MiB; capture accepts 20 MB.
 const BYTES: usize = 3 << 20;
 
-/// How large requests may be; shared by who fills them and who learns that they
-/// are too large.
+/// The size limits of requests. The filling side reads them; the sending side lowers
+/// them.
 #[derive(Debug, Clone)]
 pub(crate) struct Limits {
     events: usize,
@@ -29,27 +29,27 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// The limits at a rate of events per second: a request per second, rather
-    /// than a large one now and then.
+    /// The limits at a rate of events per second: one request per second, instead of a
+    /// large one occasionally.
     pub(crate) fn for_rate(rate: Option<u32>) -> Self {
         let rate = rate.map_or(EVENTS, |rate| usize::try_from(rate).unwrap_or(EVENTS));
         Self { events: rate.clamp(1, EVENTS), bytes: Arc::new(AtomicUsize::new(BYTES)) }
     }
 
-    /// A body of this size was refused.
+    /// Lowers the limits after a body of this size was refused.
     pub(crate) fn lower(&self, refused: usize) {
         self.bytes.fetch_min(refused / 2, Ordering::Relaxed);
     }
 }
 
-/// An event that waits to be sent.
+/// An event that waits for being sent.
 #[derive(Debug)]
 pub(crate) struct Queued {
     text: String,
     /// Index of the file.
     pub(crate) file: usize,
     pub(crate) line: u64,
-    /// Whether it stands for a line, or was added to join two ids.
+    /// Whether it comes from a line, or was added to merge two ids.
     pub(crate) is_line: bool,
 }
 
@@ -59,21 +59,20 @@ pub(crate) struct Batch {
     pub(crate) events: Vec<Queued>,
     /// The body of the request with all of them.
     pub(crate) body: Body,
-    /// The place behind the last event.
+    /// The position after the last event.
     pub(crate) position: Position,
 }
 
 /// The body of a request.
 #[derive(Debug, Clone)]
 pub(crate) struct Body {
-    /// As sent: gzip.
+    /// The compressed bytes (gzip).
     pub(crate) packed: Vec<u8>,
-    /// Bytes before packing.
+    /// Bytes before compression.
     pub(crate) size: usize,
 }
 
-/// Takes events from the walk until a request is full; `None` when there are no
-/// more.
+/// Takes events until a request is full; `None` if there are no more.
 pub(crate) fn fill(
     walk: &mut Walk,
     limits: &Limits,

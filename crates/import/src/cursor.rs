@@ -1,11 +1,10 @@
-//! The cursor file: what it takes to go on after an interruption.
+//! The cursor file, from which an interrupted import continues.
 //!
-//! What belongs here: its content, writing it so that it is never half there,
-//! and telling whether it belongs to this import.
-//! What does not: when it is written.
+//! What belongs here: its content, writing it atomically, and checking whether it belongs
+//! to this import. What does not: when it is written (`deliver`).
 //!
-//! It is written after a request has been acknowledged. Whoever is killed in
-//! between sends that request again; the host knows its events by their uuids.
+//! It is written after a request was acknowledged. If the process is killed before that,
+//! the next run sends the request again; the host recognizes the events by their uuids.
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -25,27 +24,27 @@ const VERSION: u32 = 1;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Cursor {
     weir_import: u32,
-    /// What is imported whereto.
+    /// The import that it belongs to.
     pub(crate) job: Job,
-    /// Lines that are events to send, in all.
+    /// Total number of lines with events to send.
     pub(crate) events: u64,
-    /// Lines that the host has acknowledged.
+    /// Acknowledged lines.
     pub(crate) accepted: u64,
-    /// Events that joined two ids, acknowledged too.
+    /// Acknowledged events that merge two ids.
     pub(crate) links: u64,
-    /// Lines that the host finds too large.
+    /// Lines that are too large for the host.
     pub(crate) refused: u64,
-    /// The place behind the last acknowledged event; `None` before the first.
+    /// The position after the last acknowledged event; `None` before the first.
     pub(crate) position: Option<Position>,
 }
 
-/// What makes an import the same one.
+/// The identity of an import.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Job {
     /// Address of the host.
     pub(crate) to: String,
-    /// SHA-256 of the project key. The key itself stays out of the file.
+    /// SHA-256 of the project key. The key is not stored in the file.
     pub(crate) project_key_sha256: String,
     pub(crate) files: Vec<JobFile>,
     pub(crate) undated_as_now: bool,
@@ -55,19 +54,19 @@ pub(crate) struct Job {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct JobFile {
-    /// For people: a moved file is still the same.
+    /// Only for display: a moved file is still the same.
     pub(crate) path: String,
     pub(crate) identity: FileIdentity,
     pub(crate) format: Format,
 }
 
 impl Job {
-    /// The hash by which a key is known again.
+    /// The hash that identifies a project key.
     pub(crate) fn hash_of_key(key: &str) -> String {
         source::hex(&Sha256::digest(key.as_bytes()))
     }
 
-    /// What of this job is not as it was at the beginning.
+    /// The difference to the job at the beginning, if there is one.
     fn difference(&self, begun: &Self) -> Option<String> {
         if self.to != begun.to {
             return Some(format!("`--to` is not `{}` any more", begun.to));
@@ -110,7 +109,7 @@ impl Cursor {
         }
     }
 
-    /// Reads the file; `None` if there is none.
+    /// Loads the file; `None` if there is none.
     pub(crate) fn load(path: &Path, job: &Job) -> Result<Option<Self>, ImportError> {
         let text = match std::fs::read(path) {
             Ok(text) => text,
@@ -129,7 +128,7 @@ impl Cursor {
         }
     }
 
-    /// Writes the file: it is the old one or the new one, whatever happens.
+    /// Replaces the file atomically.
     pub(crate) fn save(&self, path: &Path) -> Result<(), ImportError> {
         let failed =
             |source| ImportError::Cursor { action: "write", path: path.to_owned(), source };
@@ -141,7 +140,7 @@ impl Cursor {
         Ok(())
     }
 
-    /// Removes the file of an import that is through.
+    /// Removes the file of a complete import.
     pub(crate) fn remove(path: &Path) -> Result<(), ImportError> {
         std::fs::remove_file(path).map_err(|source| ImportError::Cursor {
             action: "remove",
@@ -151,7 +150,7 @@ impl Cursor {
     }
 }
 
-/// Where the cursor is unless another place is given: beside the first file.
+/// The default path of the cursor file: next to the first file.
 pub(crate) fn default_path(first: &Path) -> PathBuf {
     let mut path = first.as_os_str().to_owned();
     path.push(".weir-cursor");

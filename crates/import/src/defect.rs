@@ -1,26 +1,26 @@
-//! What can be wrong with a line of an import.
+//! Defects of lines of an import.
 //!
-//! What belongs here: the closed list of kinds, each with its code, what happens
-//! to the line, what it says to people and what to do about it.
-//! What does not: finding them, and counting ([`crate::report`]).
+//! What belongs here: the closed list of kinds, each with its code, its effect on the
+//! line, its description and a remedy. What does not: finding them (`event`, `format`),
+//! and counting ([`crate::report`]).
 //!
-//! Where capture drops an event for the same fault, the code is the same.
+//! If capture drops an event for the same fault, the code is the same.
 
 use std::fmt;
 
-/// What happens to a line with a defect, the gravest last.
+/// The effect of a defect on its line, the most severe last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Effect {
-    /// It is imported all the same.
+    /// The line is imported.
     Imported,
-    /// It need not be imported, and is left out without asking.
+    /// The line need not be imported and is omitted.
     LeftOut,
-    /// It cannot be imported. Nothing is sent unless such lines may be skipped.
+    /// The line cannot be imported. Nothing is sent unless such lines may be skipped.
     Skipped,
 }
 
 impl Effect {
-    /// The word for it in reports.
+    /// The word in reports.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -40,28 +40,28 @@ macro_rules! defects {
         }
 
         impl Defect {
-            /// Every kind, in the order in which they are shown.
+            /// All kinds, in display order.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            /// The stable machine code, in snake case.
+            /// The stable code, in snake case.
             #[must_use]
             pub const fn code(self) -> &'static str {
                 match self { $(Self::$variant => $code),+ }
             }
 
-            /// What happens to the line.
+            /// The effect on the line.
             #[must_use]
             pub const fn effect(self) -> Effect {
                 match self { $(Self::$variant => Effect::$effect),+ }
             }
 
-            /// One sentence for people: what is wrong.
+            /// One sentence for users: what is wrong.
             #[must_use]
             pub const fn sentence(self) -> &'static str {
                 match self { $(Self::$variant => $sentence),+ }
             }
 
-            /// One sentence for people: what to do about it.
+            /// One sentence for users: what to do about it.
             #[must_use]
             pub const fn fix(self) -> &'static str {
                 match self { $(Self::$variant => $fix),+ }
@@ -163,7 +163,7 @@ impl fmt::Display for Defect {
     }
 }
 
-/// A defect of one line, with what is to be said beyond its kind.
+/// A defect of one line, with details.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Flaw {
     pub(crate) defect: Defect,
@@ -201,7 +201,7 @@ mod tests {
         }
     }
 
-    /// The guide cannot say something else than the product.
+    /// The guide and the product must agree.
     #[test]
     fn the_guide_has_a_row_for_every_kind() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/import.md");

@@ -1,8 +1,8 @@
-//! Getting requests through: one at a time and in order, again and again, in
-//! halves when too large, not faster than asked for.
+//! Delivering requests: one at a time and in order, with retries, in halves if they are
+//! too large, and within a rate.
 //!
-//! What belongs here: patience, pace, and the cursor's progress.
-//! What does not: what an answer means ([`crate::host`]).
+//! What belongs here: retries, the rate, and progress of the cursor. What does not: the
+//! meaning of an answer ([`crate::host`]).
 
 use std::num::NonZeroU32;
 use std::ops::Range;
@@ -21,16 +21,16 @@ use crate::progress::Progress;
 use crate::report::Place;
 use crate::stop::Stop;
 
-/// How long to wait between tries, and how often.
+/// How long and how often to retry.
 #[derive(Debug, Clone, Copy)]
 pub struct Patience {
-    /// Before the second try; doubles from try to try.
+    /// Time before the first retry; it doubles with each one.
     pub first_wait: Duration,
-    /// Between two tries, at most, unless the host asks for more.
+    /// Maximum time between two attempts, unless the host asks for more.
     pub longest_wait: Duration,
-    /// Without progress, after which it gives up.
+    /// Time without progress after which the import stops.
     pub give_up_after: Duration,
-    /// The same for a host that has never answered: rather a wrong address.
+    /// The same for a host that has never answered: the address is probably wrong.
     pub give_up_unanswered_after: Duration,
 }
 
@@ -45,22 +45,22 @@ impl Default for Patience {
     }
 }
 
-/// How sending ended.
+/// How a delivery ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Ended {
     /// Everything is acknowledged.
     Complete,
-    /// It was asked to stop.
+    /// The user asked to stop.
     Interrupted,
-    /// It could not go on.
+    /// It could not continue.
     Stopped(String),
 }
 
-/// Sends batches.
+/// Delivers batches.
 pub(crate) struct Delivery<'a> {
     pub(crate) host: Host,
     pub(crate) key: &'a str,
-    /// Their names, to say where something is.
+    /// Names of the files, for messages.
     pub(crate) files: Vec<Arc<str>>,
     pub(crate) cursor: &'a mut Cursor,
     pub(crate) cursor_path: &'a Path,
@@ -69,17 +69,17 @@ pub(crate) struct Delivery<'a> {
     pub(crate) pace: Pace,
     pub(crate) progress: Arc<Progress>,
     pub(crate) stop: Stop,
-    /// When the first request was sent.
+    /// Time of the first request.
     pub(crate) began: Option<Instant>,
-    /// Requests sent, repeated ones included.
+    /// Requests, including retries.
     pub(crate) requests: u64,
-    /// Lines that the host finds too large.
+    /// Lines that are too large for the host.
     pub(crate) refused: Vec<Place>,
     /// Whether the host has ever answered.
     pub(crate) answered: bool,
 }
 
-/// What became of a part of a batch.
+/// The result for a part of a batch.
 enum Part {
     Accepted,
     TooLarge,
@@ -87,11 +87,11 @@ enum Part {
 }
 
 impl Delivery<'_> {
-    /// Sends what comes, until nothing comes any more.
+    /// Sends batches until there are no more.
     ///
     /// # Errors
-    /// [`ImportError::Cursor`] when progress cannot be noted: going on would
-    /// only make more of what has to be sent again.
+    /// [`ImportError::Cursor`] if progress cannot be stored: continuing would only
+    /// increase the number of events to send again.
     pub(crate) async fn run(
         &mut self,
         mut batches: mpsc::Receiver<Batch>,
@@ -107,12 +107,12 @@ impl Delivery<'_> {
             self.cursor.save(self.cursor_path)?;
             self.progress.reached(self.cursor.accepted + self.cursor.refused);
         }
-        // Without batches left, nothing tells an interrupted walk from a complete one.
+        // If there are no more batches, an interrupted walk looks like a complete one.
         Ok(if self.stop.is_asked() { Ended::Interrupted } else { Ended::Complete })
     }
 
-    /// Sends a batch, in halves where it is too large; something if it ended
-    /// before it was through. What was accepted of it then is sent again next time.
+    /// Sends a batch, in halves if it is too large. `Some` if the delivery ended before
+    /// the batch was complete. The next run sends its accepted events again.
     async fn send_whole(&mut self, batch: &Batch) -> Result<Option<Ended>, ImportError> {
         let (mut lines, mut links, mut refused) = (0, 0, Vec::new());
         let all = 0..batch.events.len();
@@ -152,7 +152,7 @@ impl Delivery<'_> {
         Ok(None)
     }
 
-    /// Sends a body until it is accepted or there is no point in it.
+    /// Sends a body until it is accepted or a retry cannot help.
     async fn send_part(&mut self, body: Body, events: usize) -> Part {
         tokio::select! {
             () = self.pace.wait(events) => {}
@@ -208,13 +208,13 @@ impl Delivery<'_> {
     }
 }
 
-/// A range of more than one event in two.
+/// Splits a range of more than one event.
 fn halves(part: &Range<usize>) -> Option<[Range<usize>; 2]> {
     let middle = part.start + part.len() / 2;
     (part.len() > 1).then_some([part.start..middle, middle..part.end])
 }
 
-/// Keeps to a number of events per second.
+/// Limits the number of events per second.
 #[derive(Debug)]
 pub(crate) struct Pace {
     rate: Option<NonZeroU32>,
@@ -222,17 +222,17 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// At most so many events per second; as many as possible if `None`.
+    /// With at most this many events per second; no limit if `None`.
     pub(crate) fn new(rate: Option<NonZeroU32>) -> Self {
         Self { rate, next: Instant::now() }
     }
 
-    /// Waits until so many events may be sent.
+    /// Waits until this many events may be sent.
     async fn wait(&mut self, events: usize) {
         let Some(rate) = self.rate else { return };
         sleep_until(self.next).await;
         let share = f64::from(u32::try_from(events).unwrap_or(u32::MAX)) / f64::from(rate.get());
-        // From now and not from when it was due: what was missed is not made up for.
+        // Counted from now, not from the planned time: a delay is not caught up.
         self.next = Instant::now() + Duration::from_secs_f64(share);
     }
 }

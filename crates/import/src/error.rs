@@ -1,9 +1,9 @@
-//! Why an import cannot be done, or not be finished.
+//! Why an import cannot start or cannot finish.
 
 use std::io;
 use std::path::PathBuf;
 
-/// What stops an import. Lines with defects do not: they are in the
+/// An error that ends an import. Lines with defects do not: they are in the
 /// [`Summary`](crate::Summary).
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
@@ -12,24 +12,25 @@ pub enum ImportError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// A file is a directory, a pipe or the like; it is read twice.
+    /// A file is a directory, a pipe or similar. A file is read twice, so it must be a
+    /// regular one.
     #[error("`{path}` is not a regular file; an import reads its files twice")]
     NotAFile {
         /// The path.
         path: PathBuf,
     },
-    /// A file is packed in a way that is not read.
+    /// A file has an unsupported compression.
     #[error("`{path}` is {kind}; unpack it first ({hint})")]
     Packed {
         /// The file.
         path: PathBuf,
-        /// What it is.
+        /// The compression.
         kind: &'static str,
-        /// A command that unpacks it.
+        /// A command that decompresses it.
         hint: &'static str,
     },
     /// The address of the host cannot be used.
@@ -37,24 +38,24 @@ pub enum ImportError {
     Address {
         /// The address.
         to: String,
-        /// What is wrong with it.
+        /// The fault.
         detail: String,
     },
-    /// The project key cannot be one.
+    /// The project key is invalid.
     #[error("the project key is not usable: {0}")]
     Key(&'static str),
     /// The cursor file cannot be read or written.
     #[error("cannot {action} the cursor file `{path}`")]
     Cursor {
-        /// What was tried.
+        /// The failed operation.
         action: &'static str,
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// The cursor file is damaged or not one.
+    /// The cursor file is damaged or not a cursor file.
     #[error(
         "`{path}` is not a cursor file of this version; delete it to begin again, nothing is stored twice"
     )]
@@ -62,13 +63,13 @@ pub enum ImportError {
         /// The file.
         path: PathBuf,
     },
-    /// The cursor file belongs to something else.
+    /// The cursor file belongs to another import.
     #[error(
         "{what} since this import began; bring that back to go on, or delete `{path}` to begin again: \
          nothing is stored twice"
     )]
     Changed {
-        /// What is not as it was.
+        /// The difference.
         what: String,
         /// The cursor file.
         path: PathBuf,
@@ -76,19 +77,19 @@ pub enum ImportError {
     /// The HTTP client cannot be set up.
     #[error("cannot set up the HTTP client")]
     Client(#[source] reqwest::Error),
-    /// A request cannot be put together.
+    /// The body of a request cannot be compressed.
     #[error("cannot pack a request")]
     Pack(#[source] io::Error),
-    /// Signals cannot be listened for.
+    /// Signal handlers cannot be installed.
     #[error("cannot listen for signals")]
     Signals(#[source] io::Error),
-    /// Standard output failed.
+    /// Writing to standard output failed.
     #[error("cannot print the summary")]
     Print(#[source] io::Error),
-    /// Work in the background ended early.
+    /// A background task ended early.
     #[error("a part of the import ended unexpectedly")]
     Task(#[from] tokio::task::JoinError),
-    /// It ran, but did not reach its end; the summary says how far it came.
+    /// It ran, but did not finish; the summary contains its progress.
     #[error("{0}")]
     Unfinished(String),
 }

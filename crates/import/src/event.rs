@@ -1,8 +1,7 @@
-//! From what a line says to the event that is sent (ING-62).
+//! From the data of a line to the event that is sent (ING-62).
 //!
-//! What belongs here: the rules that hold for the events of every format, and
-//! the text of the event.
-//! What does not: where a format keeps the fields ([`crate::format`]).
+//! What belongs here: rules for events of every format, and the text of the event. What
+//! does not: where a format stores the fields ([`crate::format`]).
 
 use std::borrow::Cow;
 
@@ -16,61 +15,60 @@ use crate::identity;
 use crate::json::{self, Object};
 use crate::time;
 
-/// Bytes of one event's text: a capture host skips what is larger.
+/// Maximum bytes of the text of one event: capture drops larger ones.
 const EVENT_LIMIT: usize = 1_048_576;
-/// Nested objects and lists of one event.
+/// Maximum depth of one event.
 const DEPTH_LIMIT: usize = 64;
-/// Members of one event over all levels.
+/// Maximum members of one event, summed over all levels.
 const KEY_LIMIT: usize = 10_000;
-/// Characters of an event name and of a distinct id.
+/// Maximum characters of an event name and of a distinct id.
 const NAME_LIMIT: usize = 200;
-/// How far ahead an event may be before a capture host takes its own time.
+/// How far in the future an event may be before capture uses the time of receipt.
 const FUTURE_LIMIT_SECONDS: i64 = 23 * 3600;
 
-/// Names of what libraries send on event paths although it is no event.
+/// Names that libraries send on event paths although they are not events.
 const NOT_EVENTS: [&str; 3] = ["$performance_event", "$snapshot", "$snapshot_items"];
 
-/// Events that mean nothing without the processing of persons.
+/// Events without a meaning if persons are not processed.
 const ABOUT_PERSONS: [&str; 4] =
     ["$identify", "$create_alias", "$merge_dangerously", "$groupidentify"];
 
-/// Characters of the key of a group.
+/// Maximum characters of the key of a group.
 const GROUP_KEY_LIMIT: usize = 400;
 
-/// By what the events of all formats are judged.
+/// Rules for the events of all formats.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rules {
     /// The time of the import.
     pub(crate) now: Timestamp,
-    /// Whether an event without a time is sent all the same.
+    /// Whether an event without a time is sent with the time of the import.
     pub(crate) undated_as_now: bool,
 }
 
-/// What a line says, found where its format keeps it. Fields are JSON text;
-/// absent if `null`.
+/// The data of a line, independent of its format. Fields are JSON text; `None` if `null`.
 #[derive(Debug, Default)]
 pub(crate) struct Draft<'a> {
     pub(crate) name: Option<Cow<'a, str>>,
     pub(crate) distinct_id: Option<Cow<'a, str>>,
     pub(crate) time: Option<Cow<'a, str>>,
     pub(crate) properties: Object<'a>,
-    /// Members beside the properties, such as `$set`.
+    /// Members next to the properties, such as `$set`.
     pub(crate) beside: Object<'a>,
     pub(crate) identity: Identity<'a>,
-    /// Another id of the same person, from before they were known.
+    /// An anonymous id that the same person used earlier.
     pub(crate) known_before_as: Option<String>,
-    /// What the format found to be wrong.
+    /// Defects that the format found.
     pub(crate) flaws: Vec<Flaw>,
 }
 
-/// Where the uuid of an event comes from.
+/// The source of the uuid of an event.
 #[derive(Debug, Default)]
 pub(crate) enum Identity<'a> {
-    /// The line's own `uuid`, as JSON text.
+    /// The `uuid` of the line, as JSON text.
     Given(Cow<'a, str>),
-    /// Follows from ids of the tool that the line comes from.
+    /// Computed from ids of the tool that wrote the line.
     Derived(Uuid),
-    /// Follows from name, distinct id, time and properties.
+    /// Computed from name, distinct id, time and properties.
     #[default]
     Content,
 }
@@ -87,20 +85,20 @@ pub(crate) struct Event {
 /// Two ids of one person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Link {
-    /// The id from before the person was known.
+    /// The earlier anonymous id.
     pub(crate) before: String,
-    /// The id that stays.
+    /// The id that remains.
     pub(crate) distinct_id: String,
     time: Option<Timestamp>,
 }
 
 impl Link {
-    /// Follows from the two ids alone.
+    /// Computed only from the two ids.
     pub(crate) fn uuid(&self) -> Uuid {
         identity::of(&["link", &self.before, &self.distinct_id])
     }
 
-    /// The event that says it, as JSON text.
+    /// The event that merges the two ids, as JSON text.
     pub(crate) fn to_json(&self) -> String {
         let mut properties = Object::default();
         properties.add("$anon_distinct_id", json::quoted(&self.before));
@@ -117,7 +115,7 @@ impl Link {
 }
 
 impl Draft<'_> {
-    /// The event, unless a flaw keeps it from being sent; and all flaws.
+    /// The event, unless a defect prevents sending it; and all defects.
     pub(crate) fn finish(mut self, rules: &Rules) -> (Option<Event>, Vec<Flaw>) {
         let mut flaws = std::mem::take(&mut self.flaws);
         let name = self.name(&mut flaws);
@@ -125,7 +123,7 @@ impl Draft<'_> {
         let time = self.time(rules, &mut flaws);
         let uuid = self.given_uuid(&mut flaws);
         let stays = |flaw: &Flaw| flaw.defect.effect() == Effect::Imported;
-        // Nothing may recurse over what is deeper.
+        // Deeper values must not be processed recursively.
         if (self.properties.depth() + 1).max(self.beside.depth()) > DEPTH_LIMIT {
             flaws.push(Defect::TooDeep.into());
         }
@@ -177,7 +175,7 @@ impl Draft<'_> {
 
     fn distinct_id(&self, flaws: &mut Vec<Flaw>) -> Option<String> {
         let value = self.distinct_id.as_deref();
-        // Another type becomes its JSON text, as capture does it.
+        // Other types are converted to JSON text, as in capture.
         let text = value.map(|value| match json::text(value) {
             Some(text) => text,
             None if json::weigh(value).depth < DEPTH_LIMIT => json::canonical(value).into(),
@@ -231,7 +229,7 @@ impl Draft<'_> {
         uuid
     }
 
-    /// What capture refuses of events that change persons and groups.
+    /// Finds faults of events about persons and groups for which capture drops them.
     fn judge_person_event(&self, name: &str, flaws: &mut Vec<Flaw>) {
         if !ABOUT_PERSONS.contains(&name) {
             return;
@@ -259,8 +257,8 @@ impl Draft<'_> {
         identity::of(&["content", name, distinct_id, &micros, &properties, &beside])
     }
 
-    /// The place of the importing machine says nothing about the event: no
-    /// location is looked up without an address, nor over a known location.
+    /// The location of the importing machine says nothing about the event: no location is
+    /// added without an address, and a known location is kept.
     fn keep_place_of_sender_out(&mut self) {
         let placed = self.properties.names().any(|name| name.starts_with("$geoip_"));
         if placed || self.properties.get("$ip").is_none() {
@@ -269,10 +267,10 @@ impl Draft<'_> {
     }
 }
 
-/// At most 200 characters of a text.
+/// Truncates a text to 200 characters.
 fn cut(text: Cow<'_, str>, defect: Defect, flaws: &mut Vec<Flaw>) -> String {
     let mut text = text.into_owned();
-    // No text has more characters than bytes.
+    // A text never has more characters than bytes.
     if text.len() > NAME_LIMIT
         && let Some((end, _)) = text.char_indices().nth(NAME_LIMIT)
     {

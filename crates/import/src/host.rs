@@ -1,7 +1,7 @@
-//! The host that events are sent to, over HTTP.
+//! The HTTP client of the host that receives the events.
 //!
-//! What belongs here: requests, and what an answer means (ING-62).
-//! What does not: trying again, and halving ([`crate::deliver`]).
+//! What belongs here: requests, and the meaning of answers (ING-62). What does not:
+//! retries, and splitting batches ([`crate::deliver`]).
 
 use std::time::Duration;
 
@@ -12,38 +12,38 @@ use serde::Deserialize;
 
 use crate::error::ImportError;
 
-/// A host answers sooner or is taken for gone.
+/// Timeout of an answer.
 const ANSWER_TIME: Duration = Duration::from_secs(120);
 const CONNECT_TIME: Duration = Duration::from_secs(10);
-/// Bytes of an answer that are read, at most.
+/// Maximum bytes of an answer that are read.
 const ANSWER_LIMIT: usize = 64 << 10;
-/// A host that asks for more patience than this is asked again sooner.
+/// Maximum wait that a host can ask for.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(300);
 
-/// Where to send.
+/// The target of requests.
 #[derive(Debug, Clone)]
 pub(crate) struct Host {
     client: Client,
     url: Url,
 }
 
-/// What became of a request.
+/// The result of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Reply {
     /// Acknowledged.
     Accepted,
     /// The body is too large for the host.
     TooLarge,
-    /// Not now.
+    /// A retry may succeed.
     Later {
-        /// What happened, in words.
+        /// Description of the failure.
         why: String,
-        /// How long the host wants to be left alone.
+        /// The wait that the host asks for.
         after: Option<Duration>,
         /// Whether the host answered at all.
         answered: bool,
     },
-    /// Not like this; trying again would not help.
+    /// A retry would not help.
     Refused(String),
 }
 
@@ -56,7 +56,7 @@ struct Answer {
     quota_limited: Vec<String>,
 }
 
-/// The address of a host, without a slash at its end.
+/// The URL of a host, without a trailing slash.
 pub(crate) fn address(to: &str) -> Result<Url, ImportError> {
     let refused =
         |detail: &str| ImportError::Address { to: to.to_owned(), detail: detail.to_owned() };
@@ -77,27 +77,27 @@ pub(crate) fn address(to: &str) -> Result<Url, ImportError> {
 }
 
 impl Host {
-    /// A host at an [`address`].
+    /// A client for a host at an [`address`].
     pub(crate) fn new(address: &Url) -> Result<Self, ImportError> {
-        // Followed, a redirect would lose the events and report success.
+        // Following a redirect would lose the events and report success.
         let mut builder = Client::builder()
             .redirect(Policy::none())
             .connect_timeout(CONNECT_TIME)
             .timeout(ANSWER_TIME)
             .user_agent(concat!("weir-import/", env!("CARGO_PKG_VERSION")));
-        // No proxy leads back to this machine.
+        // A proxy cannot reach this machine by its loopback address.
         if matches!(address.host_str(), Some("localhost" | "127.0.0.1" | "[::1]")) {
             builder = builder.no_proxy();
         }
         let client = builder.build().map_err(ImportError::Client)?;
         let mut url = address.clone();
         url.set_path(&format!("{}/batch/", url.path().trim_end_matches('/')));
-        // The address of this machine is not the address of the events.
+        // The IP address of this machine is not that of the events.
         url.set_query(Some("ip=0"));
         Ok(Self { client, url })
     }
 
-    /// Sends a body, packed with gzip.
+    /// Sends a body, compressed with gzip.
     pub(crate) async fn send(&self, packed: Vec<u8>) -> Reply {
         let request = self
             .client
@@ -124,7 +124,7 @@ impl Host {
 }
 
 fn unreachable_host(error: &reqwest::Error, answered: bool) -> Reply {
-    // The innermost cause says what happened; the outer ones repeat the address.
+    // The innermost cause describes the failure; the outer ones repeat the address.
     let mut cause: &dyn std::error::Error = error;
     while let Some(source) = cause.source() {
         cause = source;
@@ -172,7 +172,7 @@ fn judge(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Reply {
     }
 }
 
-/// Seconds only: capture hosts send no dates there.
+/// Only seconds: capture hosts send no dates.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
     Some(Duration::from_secs(seconds).min(LONGEST_RETRY_AFTER))

@@ -1,9 +1,8 @@
-//! JSON as text: objects whose values stay as they were written, so that every
-//! number keeps its digits.
+//! JSON as text: objects whose values are not changed, so that every number keeps its
+//! digits.
 //!
-//! What belongs here: taking objects apart and putting them together, and the
-//! few questions that are asked about a text.
-//! What does not: anything that knows what an event is.
+//! What belongs here: parsing and writing objects, and simple checks of a text. What does
+//! not: the meaning of events (`event`).
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,12 +12,12 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use weir_model::json::push_string;
 
-/// An object in the order of its text. Of a name given twice, the last counts.
+/// An object in the order of its text. Of a duplicate name, the last one counts.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Object<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
 
 impl<'a> Object<'a> {
-    /// Reads an object.
+    /// Parses an object.
     pub(crate) fn parse(json: &'a str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(json)
     }
@@ -29,12 +28,12 @@ impl<'a> Object<'a> {
         Object(self.0.into_iter().map(|(name, value)| (owned(name), owned(value))).collect())
     }
 
-    /// Whether there is nothing in it.
+    /// Whether it has no members.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The JSON text of a member; `None` if absent or `null`.
+    /// The JSON text of a member; `None` if missing or `null`.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         let (_, value) = self.0.iter().rev().find(|(key, _)| key == name)?;
         if value == "null" { None } else { Some(value) }
@@ -45,12 +44,12 @@ impl<'a> Object<'a> {
         self.get(name).and_then(text).filter(|text| !text.is_empty())
     }
 
-    /// Whether there is such a member, be it `null`.
+    /// Whether there is such a member, even if it is `null`.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.0.iter().any(|(key, _)| key == name)
     }
 
-    /// Removes a member and gives its JSON text; `None` if absent or `null`.
+    /// Removes a member and returns its JSON text; `None` if missing or `null`.
     pub(crate) fn take(&mut self, name: &str) -> Option<Cow<'a, str>> {
         let mut taken = None;
         self.0.retain_mut(|(key, value)| {
@@ -63,7 +62,7 @@ impl<'a> Object<'a> {
         taken.filter(|value| value != "null")
     }
 
-    /// Gives a member another name, unless that name is taken.
+    /// Renames a member, unless the new name exists.
     pub(crate) fn rename(&mut self, from: &str, to: &'static str) {
         if self.has(to) {
             return;
@@ -73,7 +72,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Adds a member, unless the name is taken.
+    /// Adds a member, unless the name exists.
     pub(crate) fn add(&mut self, name: impl Into<Cow<'a, str>>, value: impl Into<Cow<'a, str>>) {
         let name = name.into();
         if !self.has(&name) {
@@ -91,7 +90,7 @@ impl<'a> Object<'a> {
         self.0.iter().map(|(name, _)| &**name)
     }
 
-    /// Nested objects and lists; an object without either is 1 deep.
+    /// Depth of nested objects and lists; an object without nested ones has 1.
     pub(crate) fn depth(&self) -> usize {
         1 + self.0.iter().map(|(_, value)| weigh(value).depth).max().unwrap_or(0)
     }
@@ -139,12 +138,11 @@ impl<'de: 'a, 'a> Deserialize<'de> for Object<'a> {
     }
 }
 
-/// A text that is borrowed where it has no escapes.
+/// A text that is borrowed if it has no escapes.
 #[derive(serde::Deserialize)]
 struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// The text that a JSON value holds; `None` if it is no text, or none that
-/// UTF-8 can hold.
+/// The text of a JSON string; `None` if it is not a string, or not valid UTF-8.
 pub(crate) fn text(json: &str) -> Option<Cow<'_, str>> {
     if !json.starts_with('"') {
         return None;
@@ -152,15 +150,15 @@ pub(crate) fn text(json: &str) -> Option<Cow<'_, str>> {
     serde_json::from_str(json).ok().map(|Name(text)| text)
 }
 
-/// A text as JSON.
+/// A text as a JSON string.
 pub(crate) fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     push_string(&mut out, text);
     out
 }
 
-/// The text with U+FFFD for escapes that no text can hold: NUL and half of a
-/// surrogate pair. `None` if it has none of them.
+/// The text with U+FFFD for invalid escapes: NUL and single surrogates. `None` if there
+/// are none.
 pub(crate) fn repair(json: &str) -> Option<String> {
     let mut repaired: Option<String> = None;
     let mut copied = 0;
@@ -187,15 +185,14 @@ pub(crate) fn repair(json: &str) -> Option<String> {
     Some(repaired)
 }
 
-/// The code of an escape of four digits that begins at `at`.
+/// The value of a four-digit escape that begins at `at`.
 fn escaped(json: &str, at: usize) -> Option<u32> {
     let digits = json.get(at..at + 6)?.strip_prefix("\\u")?;
     u32::from_str_radix(digits, 16).ok()
 }
 
-/// One spelling for all spellings of a value: names sorted, no blanks, texts
-/// with the fewest escapes. Numbers stay as written. Recurses: call it on values
-/// of limited depth only.
+/// The same text for all forms of a value: names sorted, no whitespace, minimal escapes.
+/// Numbers are not changed. It is recursive: call it only for values of limited depth.
 pub(crate) fn canonical(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     push_canonical(&mut out, json.trim());
@@ -239,16 +236,16 @@ fn push_canonical(out: &mut String, json: &str) {
     }
 }
 
-/// How much structure a value has.
+/// Depth and number of members of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Weight {
     /// Nested objects and lists; the outermost one counts as 1.
     pub(crate) depth: usize,
-    /// Members over all levels.
+    /// Members, summed over all levels.
     pub(crate) keys: usize,
 }
 
-/// Weighs a JSON text without recursion.
+/// Measures a JSON text without recursion.
 pub(crate) fn weigh(json: &str) -> Weight {
     let bytes = json.as_bytes();
     let mut weight = Weight { depth: 0, keys: 0 };
@@ -270,7 +267,7 @@ pub(crate) fn weigh(json: &str) -> Weight {
     weight
 }
 
-/// Behind the quote that ends the text which begins at `at`.
+/// The position after the string that begins at `at`.
 fn after_text(bytes: &[u8], mut at: usize) -> usize {
     while let Some(found) = bytes.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
         at += found;

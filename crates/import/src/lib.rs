@@ -1,5 +1,4 @@
-//! `weir import`: brings history in, from files of events to any host that takes
-//! them as Weir does (ING-60).
+//! `weir import`: sends events from files to a host that accepts them like Weir (ING-60).
 //!
 //! ```text
 //! files -source-> lines -format-> Draft -event-> Event -batch-> Batch -deliver-> host
@@ -7,14 +6,14 @@
 //!                                 report                         cursor
 //! ```
 //!
-//! What belongs here: reading and checking files, the formats of other tools,
-//! and getting the events to the host completely and once.
-//! What does not: storing them. This crate knows a host by its address only, so
-//! that it works against a machine far away.
+//! What belongs here: reading and checking files, the formats of other tools, and
+//! delivering the events completely and once. What does not: storing them
+//! (`weir-ingest`). This crate knows only the address of the host, so the host can be a
+//! remote machine.
 //!
-//! All files are checked before anything is sent. Every event has a uuid that
-//! follows from its line, and a host stores a uuid once: whatever is sent a
-//! second time, after a crash or by a second import, changes nothing.
+//! All files are checked before anything is sent. Every event has a uuid that is computed
+//! from its line, and a host stores a uuid once: sending an event again, after a crash or
+//! by a second import, changes nothing.
 
 mod arguments;
 mod batch;
@@ -57,8 +56,8 @@ use stop::Stop;
 /// Runs `weir import` and prints the summary to standard output.
 ///
 /// # Errors
-/// [`ImportError`]; [`ImportError::Unfinished`] when the summary tells of
-/// defects or of an early end.
+/// [`ImportError`]; [`ImportError::Unfinished`] if the summary reports defects or an
+/// early end.
 pub async fn run(arguments: &Arguments, now: Timestamp) -> Result<(), ImportError> {
     let summary = import(arguments, now, Patience::default()).await?;
     let text = if arguments.json { summary.to_json().to_string() } else { summary.to_string() };
@@ -73,7 +72,7 @@ pub async fn run(arguments: &Arguments, now: Timestamp) -> Result<(), ImportErro
 /// Checks the files and sends their events. `now` is the time of the import.
 ///
 /// # Errors
-/// [`ImportError`] for what leaves nothing to summarize.
+/// [`ImportError`] if there is nothing to summarize.
 pub async fn import(
     arguments: &Arguments,
     now: Timestamp,
@@ -97,7 +96,7 @@ pub async fn import(
                 return Ok(plan.checked(report, Some(&target)));
             }
             let cursor = Cursor::begin(job, report.events);
-            // Fails here rather than after the first request.
+            // Saved here, so that a fault is found before the first request.
             cursor.save(&cursor_path)?;
             cursor
         }

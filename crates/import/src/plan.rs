@@ -1,7 +1,7 @@
-//! What is to be done, whether it is only checked or sent too.
+//! The plan of an import, for checking and for sending.
 //!
-//! What belongs here: the files with their formats, and the check.
-//! What does not: whereto ([`crate::sending`]).
+//! What belongs here: the files with their formats, and the check. What does not: the
+//! target ([`crate::sending`]).
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -21,7 +21,7 @@ use crate::stop::Stop;
 use crate::summary::{Outcome, Summary, SummaryFile};
 use crate::walk::{self, Walk};
 
-/// The files of an import and how they are read.
+/// The files of an import and their formats.
 pub(crate) struct Plan {
     pub(crate) inputs: Vec<(Input, Format)>,
     rules: Rules,
@@ -29,7 +29,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Looks at the files.
+    /// Opens the files and detects their formats.
     pub(crate) fn new(
         arguments: &Arguments,
         now: Timestamp,
@@ -48,12 +48,12 @@ impl Plan {
         Ok(Self { inputs, rules, stop })
     }
 
-    /// A way through the files. Bytes read from disk are added to `read`.
+    /// A walk through the files. Bytes read from disk are added to `read`.
     pub(crate) fn walk(&self, read: Arc<AtomicU64>) -> Walk {
         Walk::new(&self.inputs, self.rules, read, self.stop.clone())
     }
 
-    /// Looks at every line.
+    /// Checks every line.
     pub(crate) async fn check(&self) -> Result<Report, ImportError> {
         let read = Arc::new(AtomicU64::new(0));
         let total = self.inputs.iter().map(|(input, _)| input.identity.size).sum();
@@ -68,7 +68,7 @@ impl Plan {
         report
     }
 
-    /// The summary of an import that went no further than the check.
+    /// The summary of an import that ended after the check.
     pub(crate) fn checked(&self, report: Report, target: Option<&Target>) -> Summary {
         let outcome = if self.stop.is_asked() {
             Outcome::Interrupted
@@ -93,7 +93,7 @@ impl Plan {
         }
     }
 
-    /// What makes this import the same one when it goes on.
+    /// The identity of this import, for continuing it.
     pub(crate) fn job(&self, target: &Target) -> Job {
         let files = self.inputs.iter().map(|(input, format)| JobFile {
             path: input.name.to_string(),

@@ -1,5 +1,5 @@
-//! How far an import has come, on standard error: a line that redraws itself on
-//! a terminal, a line now and then elsewhere.
+//! Progress on standard error: a line that is redrawn on a terminal, otherwise periodic
+//! lines.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -12,23 +12,23 @@ use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-/// Between two drawings on a terminal.
+/// Time between two updates on a terminal.
 const REDRAW: Duration = Duration::from_millis(200);
-/// Between two lines elsewhere.
+/// Time between two lines elsewhere.
 const LINE: Duration = Duration::from_secs(5);
-/// The rate is that of the last so many seconds.
+/// Time over which the rate is averaged.
 const WINDOW: Duration = Duration::from_secs(15);
 /// Characters of the bar.
 const BAR: usize = 20;
 
-/// What is counted.
+/// The unit of progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Unit {
     Bytes,
     Events,
 }
 
-/// How far one part of the import has come.
+/// Progress of one phase of the import.
 #[derive(Debug)]
 pub(crate) struct Progress {
     verb: &'static str,
@@ -39,7 +39,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// The check: bytes read, by whoever reads.
+    /// For the check: bytes that were read.
     pub(crate) fn of_check(total: u64, read: Arc<AtomicU64>) -> Arc<Self> {
         Arc::new(Self {
             verb: "checking",
@@ -50,23 +50,23 @@ impl Progress {
         })
     }
 
-    /// The sending: lines that the host has answered for.
+    /// For sending: lines that the host has answered.
     pub(crate) fn of_sending(total: u64, done: u64) -> Arc<Self> {
         let done = Arc::new(AtomicU64::new(done));
         Arc::new(Self { verb: "sending", unit: Unit::Events, total, done, note: Mutex::default() })
     }
 
-    /// Sets how much is done.
+    /// Sets the progress.
     pub(crate) fn reached(&self, done: u64) {
         self.done.store(done, Ordering::Relaxed);
     }
 
-    /// Sets what there is to say, such as why nothing moves.
+    /// Sets a message, such as why there is no progress.
     pub(crate) fn note(&self, note: Option<String>) {
         *self.note.lock() = note;
     }
 
-    /// Shows it until the answer is ended or dropped.
+    /// Shows progress until the result is ended or dropped.
     pub(crate) fn show(self: &Arc<Self>) -> Shown {
         let on_terminal = std::io::stderr().is_terminal();
         let task = tokio::spawn(self.clone().redraw(on_terminal));
@@ -127,17 +127,17 @@ impl Progress {
     }
 }
 
-/// Shows progress while it lives.
+/// Shows progress until it is dropped.
 pub(crate) struct Shown {
     task: JoinHandle<()>,
     on_terminal: bool,
 }
 
 impl Shown {
-    /// Ends it and cleans the line up.
+    /// Ends it and clears the line.
     pub(crate) async fn end(mut self) {
         self.task.abort();
-        // Aborted is how it ends.
+        // The task ends by being aborted.
         let _ = (&mut self.task).await;
         if self.on_terminal {
             put("\r\x1b[K");
@@ -151,19 +151,19 @@ impl Drop for Shown {
     }
 }
 
-/// A terminal that has gone away does not end an import.
+/// A closed terminal does not end an import.
 fn put(text: &str) {
     let mut out = std::io::stderr().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
-/// Exact enough to be shown.
+/// Precise enough for display.
 #[expect(clippy::cast_precision_loss, reason = "shown with few digits")]
 fn as_f64(number: u64) -> f64 {
     number as f64
 }
 
-/// A rate; 0 over no time.
+/// A rate; 0 if the time is zero.
 pub(crate) fn per_second(count: u64, time: Duration) -> f64 {
     if time.is_zero() { 0.0 } else { as_f64(count) / time.as_secs_f64() }
 }

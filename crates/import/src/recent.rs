@@ -1,10 +1,10 @@
-//! Which ids were seen lately, in bounded memory.
+//! The most recent ids, in bounded memory.
 
 use std::collections::HashSet;
 
 use uuid::Uuid;
 
-/// Remembers the last ids: never fewer than its size, never more than twice that.
+/// Remembers the last ids: at least as many as its size, at most twice as many.
 #[derive(Debug)]
 pub(crate) struct Recent {
     size: usize,
@@ -17,7 +17,7 @@ impl Recent {
         Self { size, young: HashSet::new(), old: HashSet::new() }
     }
 
-    /// Whether the id is not among those remembered; it is from now on.
+    /// Adds an id; returns whether it was not remembered.
     pub(crate) fn insert(&mut self, id: Uuid) -> bool {
         let is_new = !self.old.contains(&id) && self.young.insert(id);
         if self.young.len() >= self.size {

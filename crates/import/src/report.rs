@@ -1,7 +1,7 @@
-//! What was found in the lines of an import: numbers, and where.
+//! The findings in the lines of an import: numbers and positions.
 //!
-//! What belongs here: counting, and keeping the first places of each kind.
-//! What does not: how a report is shown ([`crate::summary`]).
+//! What belongs here: counting, and the first positions of each kind. What does not:
+//! printing a report ([`crate::summary`]).
 
 use std::sync::Arc;
 
@@ -9,18 +9,18 @@ use serde::{Serialize, Serializer};
 
 use crate::defect::{Defect, Effect, Flaw};
 
-/// How many places of a kind are kept.
+/// Positions that are stored per kind.
 const FIRST: usize = 10;
 
 /// A line of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Place {
-    /// The file as named on the command line.
+    /// The file, as named on the command line.
     #[serde(serialize_with = "as_text")]
     pub file: Arc<str>,
-    /// Its number, from 1. Blank lines count.
+    /// The line number, from 1. Blank lines count.
     pub line: u64,
-    /// What is to be said beyond the kind.
+    /// Details in addition to the kind.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
 }
@@ -29,35 +29,35 @@ fn as_text<S: Serializer>(text: &Arc<str>, serializer: S) -> Result<S::Ok, S::Er
     serializer.serialize_str(text)
 }
 
-/// How often a defect was found, and where first.
+/// Number and first positions of a defect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// The kind.
+    /// The kind of defect.
     pub defect: Defect,
-    /// Lines that have it, each counted once.
+    /// Lines with the defect, each counted once.
     pub count: u64,
-    /// The first ten of them.
+    /// The first ten lines.
     pub first: Vec<Place>,
 }
 
-/// What was found, over all files.
+/// The findings of all files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
     /// Lines that are not blank.
     pub lines: u64,
-    /// Lines that are events to send.
+    /// Lines with events to send.
     pub events: u64,
     /// Lines that cannot be imported.
     pub skipped: u64,
     /// Lines that need not be imported.
     pub left_out: u64,
-    /// The defects that occur, in the order of [`Defect::ALL`].
+    /// The defects that occurred, in the order of [`Defect::ALL`].
     pub findings: Vec<Finding>,
 }
 
 impl Report {
-    /// Counts a line and its flaws. Of a line that is not sent, only the flaws are
-    /// counted that keep it from being sent: the others say what would happen to it.
+    /// Counts a line and its defects. For a line that is not sent, only the defects that
+    /// prevent sending are counted.
     pub(crate) fn add(&mut self, file: &Arc<str>, line: u64, is_sent: bool, flaws: Vec<Flaw>) {
         self.lines += 1;
         let gravest = flaws.iter().map(|flaw| flaw.defect.effect()).max();

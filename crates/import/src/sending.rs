@@ -1,8 +1,7 @@
-//! From a plan to a host: one thread reads and packs what the other one sends.
+//! Sends a plan to a host: one thread reads and compresses, another one sends.
 //!
-//! What belongs here: putting the parts together, and finding the place where an
-//! earlier run ended.
-//! What does not: what a request goes through ([`crate::deliver`]).
+//! What belongs here: connecting the parts, and finding the position where an earlier run
+//! ended. What does not: delivering a request ([`crate::deliver`]).
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -22,10 +21,10 @@ use crate::report::Report;
 use crate::summary::{Outcome, Summary};
 use crate::walk::{Position, Walk};
 
-/// Batches that are ready while one is on its way.
+/// Batches that are prepared while one is being sent.
 const READY: usize = 2;
 
-/// Sends what the cursor says is not sent yet.
+/// Sends the events after the cursor.
 pub(crate) async fn send(
     plan: &Plan,
     target: &Target,
@@ -72,7 +71,7 @@ pub(crate) async fn send(
     let report = filling.await?;
     shown.end().await;
 
-    // Without all batches, an end of the delivery means nothing.
+    // If the batches are incomplete, the end of the delivery is not a success.
     let report = report.map_err(|error| match error {
         NotFilled::Error(error) => error,
         NotFilled::Changed => ImportError::Changed {
@@ -105,20 +104,20 @@ pub(crate) async fn send(
     })
 }
 
-/// Makes batches ready, on a thread of its own.
+/// Prepares batches on a separate thread.
 struct Filling {
     walk: Walk,
     limits: Limits,
     key: String,
-    /// Everything up to here has been sent before.
+    /// Everything up to this position was sent before.
     behind: Option<Position>,
     batches: mpsc::Sender<Batch>,
 }
 
-/// Why there are no more batches, though there should be.
+/// Why there are no more batches although there should be.
 enum NotFilled {
     Error(ImportError),
-    /// What was sent before is not in the files any more.
+    /// Lines that were sent before are no longer in the files.
     Changed,
 }
 
@@ -139,8 +138,8 @@ impl Filling {
         Ok(self.walk.into_report())
     }
 
-    /// Walks to where the earlier run ended. Nothing is jumped over: duplicates
-    /// are told as before, and a file whose beginning has changed is noticed.
+    /// Walks to the position where the earlier run ended. It reads all lines before it:
+    /// duplicates are reported again, and a changed beginning is noticed.
     fn pass_by(&mut self) -> Result<(), NotFilled> {
         let Some(behind) = self.behind.take() else { return Ok(()) };
         let goal = Some((behind.file, behind.within.line));

@@ -1,8 +1,7 @@
 //! The lines of a file, plain or gzip, in bounded memory.
 //!
-//! What belongs here: opening, unpacking, cutting into lines, and telling whether
-//! a file is still the one it was.
-//! What does not: what a line says.
+//! What belongs here: opening, decompressing, splitting into lines, and checking whether
+//! a file has changed. What does not: the content of a line (`format`).
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek as _, SeekFrom};
@@ -16,10 +15,10 @@ use sha2::{Digest as _, Sha256};
 
 use crate::error::ImportError;
 
-/// Bytes of a line, at most. More than an event may have: an export has columns
-/// that are not sent.
+/// Maximum bytes of a line. This is more than an event may have, because an export has
+/// columns that are not sent.
 const LINE_LIMIT: usize = 16 << 20;
-/// Bytes at both ends of a file that tell it from another of the same size.
+/// Bytes at both ends of a file that distinguish it from another one of the same size.
 const SAMPLE: u64 = 64 << 10;
 const BUFFER: usize = 256 << 10;
 const GZIP: [u8; 2] = [0x1f, 0x8b];
@@ -28,12 +27,12 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 #[derive(Debug, Clone)]
 pub(crate) struct Input {
     path: PathBuf,
-    /// The path as it is shown.
+    /// The path for display.
     pub(crate) name: Arc<str>,
     pub(crate) identity: FileIdentity,
 }
 
-/// What tells a file from others.
+/// The identity of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FileIdentity {
     /// Bytes on disk.
@@ -43,7 +42,7 @@ pub(crate) struct FileIdentity {
 }
 
 impl Input {
-    /// Looks at a file.
+    /// Opens a file and reads its identity.
     pub(crate) fn open(path: &Path) -> Result<Self, ImportError> {
         let unreadable = |source| ImportError::Read { path: path.to_owned(), source };
         let mut file = File::open(path).map_err(unreadable)?;
@@ -64,7 +63,7 @@ impl Input {
         Ok(Self { path: path.to_owned(), name, identity })
     }
 
-    /// Its lines, from the first. Bytes read from disk are added to `read`.
+    /// Its lines, from the first one. Bytes read from disk are added to `read`.
     pub(crate) fn lines(&self, read: Arc<AtomicU64>) -> Result<Lines, ImportError> {
         let unreadable = |source| ImportError::Read { path: self.path.clone(), source };
         let file = File::open(&self.path).map_err(unreadable)?;
@@ -90,7 +89,7 @@ impl Input {
     }
 }
 
-/// Known by their first bytes.
+/// Detects an unsupported compression by the first bytes.
 fn packed(start: &[u8]) -> Option<(&'static str, &'static str)> {
     [
         (&b"PK\x03\x04"[..], "a zip archive", "unzip"),
@@ -104,23 +103,23 @@ fn packed(start: &[u8]) -> Option<(&'static str, &'static str)> {
     .map(|(_, kind, hint)| (kind, hint))
 }
 
-/// A line, or what stands in its place.
+/// A line, or the reason why it cannot be read.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Line<'a> {
-    /// Without the end of the line.
+    /// The text without the line break.
     Text(&'a [u8]),
-    /// Too long to be held.
+    /// The line exceeds the limit.
     TooLong,
-    /// The file ends here, though it should not.
+    /// The file ends too early.
     Damaged(String),
 }
 
-/// How far a file has been read.
+/// How far a file was read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Mark {
     /// Lines.
     pub(crate) line: u64,
-    /// Bytes, unpacked.
+    /// Decompressed bytes.
     pub(crate) bytes: u64,
     /// SHA-256 of these bytes.
     pub(crate) sha256: String,
@@ -139,12 +138,12 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// The number of the line that came last.
+    /// The number of the last line.
     pub(crate) fn number(&self) -> u64 {
         self.line
     }
 
-    /// How far it has come.
+    /// The position after the last line.
     pub(crate) fn mark(&self) -> Mark {
         let sha256 = hex(&self.digest.clone().finalize());
         Mark { line: self.line, bytes: self.bytes, sha256 }
@@ -190,20 +189,20 @@ impl Lines {
             return Ok(Some(Line::TooLong));
         }
         let text = self.buffer.as_slice();
-        // Some tools start a file with a byte order mark.
+        // Some tools begin a file with a byte order mark.
         let text =
             if self.line == 1 { text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text) } else { text };
         Ok(Some(Line::Text(text.trim_ascii())))
     }
 }
 
-/// Whether the decoder complains, not the disk.
+/// Whether the error comes from the decoder, not from the disk.
 fn is_damage(error: &io::Error) -> bool {
     use io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
     matches!(error.kind(), InvalidData | InvalidInput | UnexpectedEof)
 }
 
-/// Counts what is read from disk.
+/// Counts the bytes read from disk.
 struct Counting {
     file: File,
     read: Arc<AtomicU64>,

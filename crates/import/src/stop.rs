@@ -1,11 +1,11 @@
-//! Being asked to stop: once to end in order, twice to end at once.
+//! Stop requests: the first ends the import in order, the second ends it immediately.
 
 use std::io;
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-/// Tells whether a signal came.
+/// Reports whether a signal was received.
 #[derive(Debug, Clone)]
 pub(crate) struct Stop(watch::Receiver<u32>);
 
@@ -28,30 +28,30 @@ impl Stop {
         Ok(Self(stop))
     }
 
-    /// Never asked.
+    /// Without signals.
     #[cfg(test)]
     pub(crate) fn never() -> Self {
         Self(watch::channel(0).1)
     }
 
-    /// Whether it was asked.
+    /// Whether a stop was requested.
     pub(crate) fn is_asked(&self) -> bool {
         *self.0.borrow() > 0
     }
 
-    /// Waits to be asked.
+    /// Waits for a stop request.
     pub(crate) async fn asked(&self) {
         self.times(1).await;
     }
 
-    /// Waits to be asked a second time.
+    /// Waits for a second stop request.
     pub(crate) async fn insisted(&self) {
         self.times(2).await;
     }
 
     async fn times(&self, count: u32) {
         let mut stop = self.0.clone();
-        // Without a sender nobody can ask any more.
+        // Without a sender there are no more requests.
         if stop.wait_for(|asked| *asked >= count).await.is_err() {
             std::future::pending::<()>().await;
         }

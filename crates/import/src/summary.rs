@@ -1,4 +1,4 @@
-//! What an import did, for people and for scripts.
+//! The summary of an import, for users and for scripts.
 
 use std::fmt::{self, Write as _};
 use std::path::PathBuf;
@@ -15,58 +15,59 @@ use crate::report::{Finding, Place, Report};
 /// How an import ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// Checked only, and every line can be imported.
+    /// Only checked: every line can be imported.
     Checked,
-    /// There are lines that cannot be imported; nothing was sent.
+    /// Some lines cannot be imported; nothing was sent.
     Defects,
     /// Every event is acknowledged.
     Complete,
-    /// A signal ended it. The same call goes on.
+    /// A signal ended it. Running the same command continues it.
     Interrupted,
-    /// It could not go on. The same call does, once the reason is gone.
+    /// It could not continue. Running the same command continues it once the cause is
+    /// removed.
     Stopped(String),
 }
 
-/// A file and what it was read as.
+/// A file and its format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SummaryFile {
-    /// The file as named on the command line.
+    /// The file, as named on the command line.
     pub path: String,
-    /// Given, or found from the content.
+    /// Set by the user, or detected from the content.
     pub format: Format,
 }
 
-/// What an import did.
+/// The result of an import.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
     /// How it ended.
     pub outcome: Outcome,
-    /// Whereto; `None` for a dry run.
+    /// The address of the host; `None` for a dry run.
     pub to: Option<String>,
     /// The files, in order.
     pub files: Vec<SummaryFile>,
-    /// What was found in them: in all lines, or in those that were reached.
+    /// The findings in all lines, or in the lines that were reached.
     pub report: Report,
-    /// Lines that the host has acknowledged, earlier runs included.
+    /// Acknowledged lines, including earlier runs.
     pub accepted: u64,
-    /// How many of them earlier runs had sent.
+    /// Acknowledged lines of earlier runs.
     pub accepted_before: u64,
-    /// Events that were added to join two ids of a person, acknowledged too.
+    /// Acknowledged events that were added to merge two ids of a person.
     pub links: u64,
-    /// Lines that the host finds too large, earlier runs included.
+    /// Lines that are too large for the host, including earlier runs.
     pub refused: u64,
-    /// Where they are, as far as this run has met them.
+    /// The positions of those that this run has met.
     pub refused_at: Vec<Place>,
     /// Requests of this run.
     pub requests: u64,
-    /// How long this run took, from its first request.
+    /// Duration of this run, from its first request.
     pub took: Duration,
-    /// The cursor file, if there is one left.
+    /// The cursor file, if it still exists.
     pub cursor: Option<PathBuf>,
 }
 
 impl Summary {
-    /// Why this is not what was asked for; `None` if it is.
+    /// Why the import did not fully succeed; `None` if it did.
     #[must_use]
     pub fn failure(&self) -> Option<String> {
         match &self.outcome {
@@ -84,7 +85,7 @@ impl Summary {
         }
     }
 
-    /// One JSON object.
+    /// The summary as one JSON object.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let finding = |finding: &Finding| {
@@ -182,7 +183,7 @@ impl fmt::Display for Summary {
     }
 }
 
-/// `file:line` of the first, and how many more there are.
+/// `file:line` of the first positions, and the number of further ones.
 fn write_places(out: &mut String, places: &[Place], count: u64) -> fmt::Result {
     for Place { file, line, detail } in places {
         write!(out, "  {file}:{line}")?;

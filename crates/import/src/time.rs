@@ -1,19 +1,19 @@
-//! Reading the time of an event (ING-39).
+//! Parsing the time of an event (ING-39).
 //!
-//! What belongs here: the spellings of a time that exports use.
-//! What does not: the clock, and whether a time is plausible.
+//! What belongs here: the forms of a time in exports. What does not: the clock, and
+//! whether a time is plausible (`event`).
 //!
-//! Stricter than capture: for history, a time that can be read in two ways is
-//! told instead of guessed.
+//! It is stricter than capture: for history, an ambiguous time is reported instead of
+//! guessed.
 
 use chrono::DateTime;
 use weir_model::Timestamp;
 
 use crate::json;
 
-/// Reads a JSON text or number as a time: ISO 8601 with or without a zone (UTC),
-/// a date alone, slashes for dashes, RFC 2822, or seconds, milliseconds or
-/// microseconds since 1970.
+/// Parses a JSON text or number as a time: ISO 8601 with or without a zone (UTC), a date
+/// alone, slashes for dashes, RFC 2822, or seconds, milliseconds or microseconds since
+/// 1970.
 pub(crate) fn read(json: &str) -> Option<Timestamp> {
     match json::text(json) {
         Some(text) => parse(text.trim()),
@@ -36,15 +36,15 @@ fn iso(text: &str) -> Option<Timestamp> {
     Timestamp::parse_lenient(&format!("{date}{clock}"))
 }
 
-/// The number of digits tells the unit. Fewer than nine would be before March
-/// 1973 and are rather something else: a year, a date without dashes, a count.
+/// The number of digits determines the unit. Fewer than nine would be before March 1973
+/// and are more likely a year, a date without dashes, or a count.
 fn epoch(text: &str) -> Option<Timestamp> {
     let (digits, fraction) = text.split_once('.').unwrap_or((text, ""));
     let all_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
     if !all_digits(digits) || !all_digits(fraction) {
         return None;
     }
-    // Digits of the fraction that still reach a microsecond.
+    // Digits of the fraction up to a microsecond.
     let places = match digits.len() {
         9..=11 => 6,
         12..=14 => 3,

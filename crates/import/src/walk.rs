@@ -1,7 +1,7 @@
-//! One way through all files: what comes out are the events to send, in order;
-//! everything else is in the report.
+//! A walk through all files: it returns the events to send, in order, and reports
+//! everything else.
 //!
-//! The check and the sending walk the same way, so that both see the same.
+//! Checking and sending use the same walk, so that both see the same.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,35 +19,35 @@ use crate::report::Report;
 use crate::source::{self, Input, Line, Lines};
 use crate::stop::Stop;
 
-/// Events among which equal ones are noticed: 35 to 70 MiB. A host tells them
-/// over any distance.
+/// Events among which duplicates are found: 35 to 70 MiB. The host finds duplicates at
+/// any distance.
 const REMEMBERED_EVENTS: usize = 1 << 20;
-/// Pairs of ids that are not said again.
+/// Pairs of ids that are not sent again.
 const REMEMBERED_LINKS: usize = 1 << 16;
-/// Lines that are looked at to find a format.
+/// Lines that are read to detect a format.
 const LINES_TO_LOOK_AT: usize = 100;
 
-/// A place between two events.
+/// A position between two events.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Position {
     /// Index of the file.
     pub(crate) file: usize,
-    /// How far in it.
+    /// The position in the file.
     pub(crate) within: source::Mark,
 }
 
-/// What is sent for a line.
+/// The events for a line.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) event: Event,
-    /// To be said before the event.
+    /// Sent before the event.
     pub(crate) link: Option<Link>,
     /// Index of the file.
     pub(crate) file: usize,
     pub(crate) line: u64,
 }
 
-/// The walk.
+/// A walk through the files.
 pub(crate) struct Walk {
     ahead: VecDeque<(usize, Input, Format)>,
     at: Option<At>,
@@ -59,7 +59,7 @@ pub(crate) struct Walk {
     stop: Stop,
 }
 
-/// Where the walk is.
+/// The current position of the walk.
 struct At {
     file: usize,
     name: Arc<str>,
@@ -68,8 +68,8 @@ struct At {
 }
 
 impl Walk {
-    /// Begins at the first line of the first file. Bytes read from disk are
-    /// added to `read`.
+    /// Starts at the first line of the first file. Bytes read from disk are added to
+    /// `read`.
     pub(crate) fn new(
         inputs: &[(Input, Format)],
         rules: Rules,
@@ -89,7 +89,7 @@ impl Walk {
         }
     }
 
-    /// The next event; `None` at the end, or when it is to stop.
+    /// The next event; `None` at the end, or if a stop was requested.
     pub(crate) fn next(&mut self) -> Result<Option<Found>, ImportError> {
         while !self.stop.is_asked() {
             let at = match &mut self.at {
@@ -103,7 +103,8 @@ impl Walk {
                 }
             };
             let Some(line) = at.lines.next()? else {
-                // The last place is kept: the position of the last event is asked for.
+                // The last file stays open, because the position of the last event is
+                // still needed.
                 if self.ahead.is_empty() {
                     return Ok(None);
                 }
@@ -132,23 +133,23 @@ impl Walk {
         Ok(None)
     }
 
-    /// Index of the file and number of the line that came last.
+    /// Index of the file and number of the last line.
     pub(crate) fn here(&self) -> Option<(usize, u64)> {
         self.at.as_ref().map(|at| (at.file, at.lines.number()))
     }
 
-    /// The place behind the event that came last.
+    /// The position after the last event.
     pub(crate) fn position(&self) -> Option<Position> {
         let at = self.at.as_ref()?;
         Some(Position { file: at.file, within: at.lines.mark() })
     }
 
-    /// Whether it ends because it was asked to.
+    /// Whether it ended because of a stop request.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stop.is_asked()
     }
 
-    /// What has been found.
+    /// The findings.
     pub(crate) fn into_report(self) -> Report {
         self.report
     }
@@ -169,7 +170,7 @@ fn judge(line: &[u8], format: Format, rules: &Rules) -> (Option<Event>, Vec<Flaw
     (event, flaws)
 }
 
-/// Finds the format of a file by its first lines.
+/// Detects the format of a file by its first lines.
 pub(crate) fn find_format(input: &Input) -> Result<Format, ImportError> {
     let mut lines = input.lines(Arc::default())?;
     let mut first: Vec<Vec<u8>> = Vec::new();

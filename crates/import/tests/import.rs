@@ -1,4 +1,4 @@
-//! Whole imports against a host that fails in all the ways hosts fail.
+//! Complete imports against a host with all kinds of failures.
 
 #![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests")]
 
@@ -137,7 +137,7 @@ async fn what_cannot_be_helped_stops_with_its_reason() {
         assert!(reason.contains(expected), "{reason}");
         assert!(summary.failure().unwrap().contains("the same call goes on from here"));
         assert_eq!((summary.accepted, host.requests()), (0, 1));
-        // Once the reason is gone.
+        // After the cause is removed.
         let summary = import(&arguments).await.unwrap();
         assert_eq!((summary.outcome, summary.accepted), (Outcome::Complete, 10));
     }
@@ -210,7 +210,7 @@ async fn a_changed_file_does_not_go_on() {
     let error = import(&arguments).await.unwrap_err().to_string();
     assert!(error.contains("events.jsonl` has changed since this import began"), "{error}");
     assert_eq!(host.requests(), 2);
-    // As the message says.
+    // As the error message says.
     std::fs::remove_file(cursor(folder.path())).unwrap();
     assert_eq!(import(&arguments).await.unwrap().accepted, 5001);
     assert_eq!(host.seen(|seen| seen.events.len()), 5001);

@@ -20,7 +20,7 @@ fn judge(line: &Value, rules: &Rules) -> (Option<Event>, Vec<Defect>) {
     (event, flaws.into_iter().map(|Flaw { defect, .. }| defect).collect())
 }
 
-/// A faultless line with some members replaced; `null` removes.
+/// A valid line with some members replaced; `null` removes a member.
 fn line(changes: Value) -> Value {
     let mut line = json!({
         "event": "paid", "distinct_id": "u", "timestamp": "2026-01-01T00:00:00Z",
@@ -180,6 +180,6 @@ fn the_same_content_has_the_same_uuid_in_any_spelling() {
     ] {
         assert_ne!(uuid(one), uuid(&other), "{other}");
     }
-    // Fixed for ever: an import of today is found again by one in ten years.
+    // A fixed value: an import in ten years must find the events of today again.
     assert_eq!(uuid(one).to_string(), "c46be288-0c92-52ec-a06a-157af51bf971");
 }

@@ -1,8 +1,8 @@
-//! Lines of Amplitude's raw export: `event_type`, `event_time`, `user_id`,
-//! `device_id`, `event_properties`, `user_properties`, `uuid`, `$insert_id` and
-//! columns about device and place.
+//! Lines of Amplitude's raw export: `event_type`, `event_time`, `user_id`, `device_id`,
+//! `event_properties`, `user_properties`, `uuid`, `$insert_id` and columns about device
+//! and location.
 //!
-//! An event with user and device also says that both are one person.
+//! An event with a user and a device also states that both are one person.
 
 use std::borrow::Cow;
 
@@ -25,8 +25,8 @@ const EVENTS: [(&str, &str); 8] = [
     ("[Amplitude] Application Backgrounded", "Application Backgrounded"),
 ];
 
-/// Names of built-in event properties. What is not here keeps its name. The
-/// first that is there wins.
+/// Names of built-in event properties. Other properties keep their name. The first one
+/// present is used.
 const PROPERTIES: [(&str, &str); 11] = [
     ("[Amplitude] Page Location", "$current_url"),
     ("[Amplitude] Page URL", "$current_url"),
@@ -41,8 +41,8 @@ const PROPERTIES: [(&str, &str); 11] = [
     ("referring_domain", "$referring_domain"),
 ];
 
-/// Columns that become properties. All others are about Amplitude's own
-/// processing and are left out.
+/// Columns that become properties. All others describe Amplitude's processing and are
+/// omitted.
 const COLUMNS: [(&str, &str); 17] = [
     ("device_id", "$device_id"),
     ("device_manufacturer", "$device_manufacturer"),
@@ -114,13 +114,13 @@ fn identity<'a>(line: &Object<'a>) -> Identity<'a> {
     let Some(insert_id) = line.text("$insert_id").or_else(|| line.text("insert_id")) else {
         return Identity::Content;
     };
-    // Unique per device.
+    // Only unique per device.
     let whose = line.get("device_id").or_else(|| line.get("user_id")).unwrap_or_default();
     Identity::Derived(identity::of(&["amplitude", &insert_id, whose]))
 }
 
-/// In a browser, the columns of the system hold the browser, and the type of the
-/// device holds the system.
+/// In a browser, the columns of the system contain the browser, and the type of the
+/// device contains the system.
 fn add_device<'a>(line: &Object<'a>, properties: &mut Object<'a>) {
     let mut add = |to, from| {
         if let Some(value) = line.text(from) {
@@ -150,7 +150,7 @@ fn add_device<'a>(line: &Object<'a>, properties: &mut Object<'a>) {
     properties.add("$device_type", json::quoted(kind));
 }
 
-/// Amplitude names a session by its start; -1 is none.
+/// Amplitude identifies a session by its start; -1 means no session.
 fn add_session(line: &Object<'_>, device: Option<&str>, properties: &mut Object<'_>) {
     let start = line.get("session_id").and_then(|start| start.parse::<u64>().ok());
     if let (Some(start), Some(device)) = (start.filter(|start| *start > 0), device) {
@@ -159,7 +159,7 @@ fn add_session(line: &Object<'_>, device: Option<&str>, properties: &mut Object<
     }
 }
 
-/// The person as it was at the event: what was first goes to `$set_once`.
+/// Person properties at the time of the event: initial values go to `$set_once`.
 fn add_person<'a>(person: Object<'a>, properties: &mut Object<'a>) {
     let (mut set, mut set_once) = (Object::default(), Object::default());
     for (name, value) in person.into_members() {
@@ -176,8 +176,8 @@ fn add_person<'a>(person: Object<'a>, properties: &mut Object<'a>) {
     }
 }
 
-/// A group can be one key or a list of them; an event here belongs to one of
-/// each type.
+/// Amplitude allows a list of group keys; here an event belongs to one group of each
+/// type.
 fn add_groups<'a>(groups: Object<'a>, properties: &mut Object<'a>) {
     let mut named = Object::default();
     for (kind, key) in groups.into_members() {

@@ -1,5 +1,5 @@
-//! Lines as capture takes them:
-//! `{"event", "distinct_id", "properties", "timestamp", "uuid"}`.
+//! Lines in the format of capture: `{"event", "distinct_id", "properties", "timestamp",
+//! "uuid"}`.
 
 use crate::defect::Flaw;
 use crate::event::{Draft, Identity};

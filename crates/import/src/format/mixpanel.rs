@@ -1,8 +1,8 @@
-//! Lines of Mixpanel's raw export:
-//! `{"event", "properties": {"time", "distinct_id", "$insert_id", …}}`.
+//! Lines of Mixpanel's raw export: `{"event", "properties": {"time", "distinct_id",
+//! "$insert_id", …}}`.
 //!
-//! The exported `distinct_id` is the one that Mixpanel settled on for the
-//! person; `$distinct_id_before_identity` is the one that the event was sent with.
+//! The exported `distinct_id` is the final one that Mixpanel chose for the person;
+//! `$distinct_id_before_identity` is the one that was sent with the event.
 
 use std::borrow::Cow;
 
@@ -27,7 +27,7 @@ const EVENTS: [(&str, &str); 7] = [
     ("$mp_dead_click", "$dead_click"),
 ];
 
-/// Names of built-in properties. What is not here keeps its name.
+/// Names of built-in properties. Other properties keep their name.
 const PROPERTIES: [(&str, &str); 12] = [
     ("current_domain", "$host"),
     ("current_url_path", "$pathname"),
@@ -43,7 +43,7 @@ const PROPERTIES: [(&str, &str); 12] = [
     ("mp_lib", "$lib"),
 ];
 
-/// What Mixpanel notes about its own processing.
+/// Properties about Mixpanel's processing, which are omitted.
 const LEFT_OUT: [&str; 5] = [
     "$insert_id",
     "$geo_source",
@@ -65,12 +65,12 @@ pub(super) fn draft(mut line: Object<'_>) -> Draft<'_> {
     draft.time = properties.take("time");
     draft.distinct_id = properties.take("distinct_id");
     draft.known_before_as = properties.text(BEFORE).map(Cow::into_owned);
-    // Of these four Mixpanel itself knows an event by. The id as sent: the
-    // settled one can be another in the next export.
+    // Mixpanel identifies an event by these four. The id as sent, because the final one
+    // can be different in the next export.
     draft.identity = properties.get("$insert_id").map_or(Identity::Content, |insert_id| {
         let whose = properties.get(BEFORE).or(draft.distinct_id.as_deref());
         let name = name.as_deref().unwrap_or_default();
-        // Exports come with seconds or with milliseconds.
+        // Exports contain seconds or milliseconds.
         let time = draft.time.as_deref().and_then(time::read);
         let seconds = time.map_or(0, |time| time.micros() / 1_000_000).to_string();
         let parts = ["mixpanel", insert_id, name, whose.unwrap_or_default(), &seconds];
@@ -94,7 +94,7 @@ pub(super) fn draft(mut line: Object<'_>) -> Draft<'_> {
     draft
 }
 
-/// The event that joined two ids says so in its own words.
+/// Converts the event with which Mixpanel merges two ids.
 fn identify<'a>(draft: &mut Draft<'a>, properties: &mut Object<'a>) {
     if let Some(known) = properties.take("$identified_id") {
         draft.distinct_id = Some(known);
@@ -103,8 +103,8 @@ fn identify<'a>(draft: &mut Draft<'a>, properties: &mut Object<'a>) {
     check_pair(draft, properties, "$anon_distinct_id");
 }
 
-/// Mixpanel joins the two ids of the list whatever is known of them, and so does the
-/// event that this becomes.
+/// Mixpanel merges the two ids of the list independent of earlier data, and so does the
+/// resulting event.
 fn merge<'a>(draft: &mut Draft<'a>, properties: &mut Object<'a>) {
     let ids = properties.get("$distinct_ids").and_then(|list| {
         let ids: Vec<Cow<'_, str>> = serde_json::from_str(list).ok()?;
@@ -125,7 +125,7 @@ fn merge<'a>(draft: &mut Draft<'a>, properties: &mut Object<'a>) {
     check_pair(draft, properties, "alias");
 }
 
-/// Says so where the distinct id and the id in a property are none that a host joins.
+/// Reports a defect if the host does not merge the distinct id with the id in a property.
 fn check_pair(draft: &mut Draft<'_>, properties: &Object<'_>, name: &str) {
     let ids = [draft.distinct_id.as_deref(), properties.get(name)];
     let [one, other] = ids.map(|id| id.and_then(json::text).filter(|id| !is_unusable(id)));
@@ -138,7 +138,7 @@ fn is_unusable(id: &str) -> bool {
     id.trim().is_empty() || is_placeholder(id)
 }
 
-/// The address of the page, from its parts.
+/// The URL of the page, from its parts.
 fn add_address(properties: &mut Object<'_>) {
     let part = |name| properties.text(name).unwrap_or_default();
     let (domain, path) = (part("current_domain"), part("current_url_path"));

@@ -1,8 +1,7 @@
-//! The formats that a file can have, and how to tell them apart.
+//! The formats of files, and detecting them.
 //!
-//! What belongs here: which format a line is in, and where that format keeps
-//! what an event says; one module per format.
-//! What does not: whether what it says is any good ([`crate::event`]).
+//! What belongs here: detecting the format of a line, and finding its fields; one module
+//! per format. What does not: validating the fields ([`crate::event`]).
 
 mod amplitude;
 mod jsonl;
@@ -35,7 +34,7 @@ pub enum Format {
 impl Format {
     const ALL: [Self; 4] = [Self::Jsonl, Self::Posthog, Self::Mixpanel, Self::Amplitude];
 
-    /// The word for it on the command line.
+    /// The word on the command line.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -46,7 +45,7 @@ impl Format {
         }
     }
 
-    /// The format that most of these lines look like; JSON Lines if none does.
+    /// The format of most of these lines; JSON Lines if none matches.
     pub(crate) fn of<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Self {
         let mut votes = [0_usize; Self::ALL.len()];
         for line in lines {
@@ -86,7 +85,7 @@ impl Format {
         Some(if line.has("uuid") && is_row { Self::Posthog } else { Self::Jsonl })
     }
 
-    /// Finds what a line says.
+    /// Reads the fields of a line.
     pub(crate) fn draft(self, line: &str) -> Result<Draft<'_>, Flaw> {
         let line = Object::parse(line).map_err(|error| not_an_object(line, &error))?;
         Ok(match self {
@@ -107,8 +106,8 @@ fn not_an_object(line: &str, error: &serde_json::Error) -> Flaw {
     }
 }
 
-/// An object, or the JSON text of one. A list of nothing is an object without
-/// members, as PHP writes it.
+/// An object, or the JSON text of one. An empty list is an object without members, as PHP
+/// writes it.
 fn object(json: Cow<'_, str>) -> Result<Object<'_>, Defect> {
     let inner = json::text(&json).map(Cow::into_owned);
     let json = inner.map_or(json, Cow::Owned);
@@ -122,7 +121,7 @@ fn object(json: Cow<'_, str>) -> Result<Object<'_>, Defect> {
     parsed.map_err(|_| Defect::InvalidProperties)
 }
 
-/// Adds what an event is to set of its person: an object, or the JSON text of one.
+/// Adds person properties that an event sets: an object, or the JSON text of one.
 fn add_person_update<'a>(
     to: &mut Object<'a>,
     flaws: &mut Vec<Flaw>,
@@ -137,7 +136,7 @@ fn add_person_update<'a>(
     }
 }
 
-/// A name, as JSON text, by our word for it if there is one.
+/// The name in Weir as JSON text, if there is another one.
 fn renamed<'a>(name: Cow<'a, str>, names: &[(&str, &str)]) -> Cow<'a, str> {
     let known = json::text(&name).and_then(|name| names.iter().find(|(from, _)| *from == name));
     match known {

@@ -1,15 +1,14 @@
 //! Rows of a PostHog events export: `uuid`, `event`, `timestamp`, `distinct_id`,
 //! `elements_chain`, and `properties`, `set` and `set_once` as object or as JSON text.
 //!
-//! Columns about the person as it was at the time of the export
-//! (`person_id`, `person_properties`) and about the export itself are left out:
-//! persons come about again from the events.
+//! Columns about the person at the time of the export (`person_id`, `person_properties`)
+//! and about the export are omitted: persons are created again from the events.
 
 use super::jsonl;
 use crate::event::Draft;
 use crate::json::Object;
 
-/// The property that carries the chain of elements that was clicked.
+/// The property with the chain of clicked elements.
 const ELEMENTS_CHAIN: &str = "$elements_chain";
 
 pub(super) fn draft(mut line: Object<'_>) -> Draft<'_> {

@@ -34,7 +34,7 @@ fn events(format: Format, name: &str) -> Vec<(Event, Value)> {
     lines(name).iter().map(event).collect()
 }
 
-/// Fails unless the members are there; `null` for none.
+/// Asserts that the members are present; `null` means absent.
 #[track_caller]
 fn assert_has(found: &Value, expected: Value) {
     for (name, value) in expected.as_object().unwrap() {
@@ -148,7 +148,7 @@ fn mixpanel_lines() {
     assert_eq!(third["properties"]["$anon_distinct_id"], "77aa");
 }
 
-/// Name, distinct id and the id that is to be joined; and what is wrong.
+/// Name, distinct id and the merged id; and the defects.
 fn joined(event: &str, properties: Value) -> (String, Vec<Defect>) {
     let mut properties = properties;
     properties["time"] = json!(1_709_546_400);
@@ -205,7 +205,7 @@ fn mixpanel_joins_ids() {
 fn mixpanel_knows_an_event_again() {
     let [line, ..] = &lines("mixpanel.jsonl")[..] else { panic!("no lines") };
     let uuid = |line: &str| event(Format::Mixpanel, line).uuid;
-    // Another export: milliseconds, another settled id, another processing time.
+    // Another export: milliseconds, another final id, another processing time.
     let again = line
         .replace("1709546400,", "1709546400000,")
         .replace("\"user-3\"", "\"user-4\"")

@@ -25,7 +25,7 @@ fn open(path: &Path) -> Lines {
     Input::open(path).unwrap().lines(Arc::default()).unwrap()
 }
 
-/// Lines as text; what stands in their place in brackets.
+/// Lines as text; errors in brackets.
 fn all(lines: &mut Lines) -> Vec<String> {
     let mut all = Vec::new();
     while let Some(line) = lines.next().unwrap() {

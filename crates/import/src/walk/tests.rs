@@ -18,8 +18,8 @@ fn rules() -> Rules {
     Rules { now: Timestamp::parse("2026-06-01T10:00:00Z").unwrap(), undated_as_now: false }
 }
 
-/// Walks over files with this content; gives `event name` by `file:line`, links
-/// as `before>distinct id`, and the report.
+/// Walks through files with this content; returns `event name` by `file:line`, links as
+/// `before>distinct id`, and the report.
 fn walk(contents: &[&[u8]], format: Format) -> (Vec<String>, Report) {
     let folder = tempfile::tempdir().unwrap();
     let inputs = contents.iter().enumerate().map(|(index, content)| {
@@ -116,11 +116,12 @@ fn a_line_counts_once_and_for_what_becomes_of_it() {
     let long = "n".repeat(300);
     let line = |rest: &str| format!("{{\"event_type\":\"{long}\",\"user_id\":\"u\",{rest}}}");
     let lines = [
-        // Sent, with its name cut.
+        // Sent, with a truncated name.
         line(r#""event_time":"2026-01-01""#),
-        // Not sent: that its name would be cut is no news, and both parts are one kind.
+        // Not sent: the truncation of its name is not reported, and both parts are one
+        // kind.
         line(r#""event_time":"2026-01-01","event_properties":7,"user_properties":7"#),
-        // Need not be sent, and could not be.
+        // Omitted, although it is also invalid.
         line("\"x\":1").replace(&long, "$snapshot"),
     ];
     let (_, report) = walk(&[lines.join("\n").as_bytes()], Format::Amplitude);

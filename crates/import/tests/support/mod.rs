@@ -1,5 +1,4 @@
-//! A capture host of few words: it keeps what it acknowledges, and fails on
-//! demand.
+//! A minimal capture host: it stores acknowledged events, and fails on request.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::Read as _;
@@ -13,12 +12,12 @@ use weir_import::{Arguments, ImportError, Patience, Summary};
 use weir_model::Timestamp;
 use weir_testservers::{Asked, Said, StandIn};
 
-/// What the host does with a request.
+/// The reaction of the host to a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Act {
-    /// Keeps the events and says so.
+    /// Stores the events and acknowledges them.
     Accept,
-    /// Keeps the events and closes the connection without a word.
+    /// Stores the events and closes the connection without an answer.
     AcceptInSilence,
     /// Closes the connection.
     Cut,
@@ -27,7 +26,7 @@ pub(crate) enum Act {
 }
 
 impl Act {
-    /// What the host answers; none: it closes the connection.
+    /// The answer of the host; `None`: it closes the connection.
     fn said(self) -> Option<Said> {
         match self {
             Self::Cut | Self::AcceptInSilence => None,
@@ -40,12 +39,12 @@ impl Act {
     }
 }
 
-/// What the host has seen.
+/// The requests and events that the host received.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
-    /// Requests as they were sent, and their unpacked bodies.
+    /// Requests as they were sent, and their decompressed bodies.
     pub(crate) requests: Vec<(Asked, Value)>,
-    /// Events by uuid, as acknowledged first; and how often each was sent.
+    /// Events by uuid, as first acknowledged; and how often each was sent.
     pub(crate) events: HashMap<String, (Value, usize)>,
     /// Names of the events in the order of their arrival.
     pub(crate) order: Vec<String>,
@@ -58,12 +57,12 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// A host that does these things first and accepts afterwards.
+    /// A host with these reactions, which then accepts all requests.
     pub(crate) async fn start(acts: &[Act]) -> Self {
         Self::with_limit(acts, usize::MAX).await
     }
 
-    /// One that takes unpacked bodies up to a limit only.
+    /// A host that accepts decompressed bodies up to a limit.
     pub(crate) async fn with_limit(acts: &[Act], limit: usize) -> Self {
         let mut acts: VecDeque<Act> = acts.iter().copied().collect();
         let server = StandIn::start(Seen::default(), move |seen, asked| {
@@ -82,12 +81,12 @@ impl Host {
         Self { address: server.address(), server }
     }
 
-    /// Looks at what it has seen.
+    /// Reads the received requests and events.
     pub(crate) fn seen<T>(&self, look: impl FnOnce(&Seen) -> T) -> T {
         look(&self.server.lock())
     }
 
-    /// How many requests came.
+    /// Number of requests.
     pub(crate) fn requests(&self) -> usize {
         self.seen(|seen| seen.requests.len())
     }
@@ -106,7 +105,7 @@ impl Seen {
     }
 }
 
-/// Short waits.
+/// Short waits, for tests.
 pub(crate) const PATIENCE: Patience = Patience {
     first_wait: Duration::from_millis(5),
     longest_wait: Duration::from_millis(20),
@@ -114,7 +113,7 @@ pub(crate) const PATIENCE: Patience = Patience {
     give_up_unanswered_after: Duration::from_millis(200),
 };
 
-/// A call as on the command line.
+/// Arguments as from the command line.
 pub(crate) fn arguments(files: &[&Path], to: Option<SocketAddr>) -> Arguments {
     Arguments {
         files: files.iter().map(PathBuf::from).collect(),
