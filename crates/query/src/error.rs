@@ -1,18 +1,18 @@
-//! What is wrong with a query, and where.
+//! Errors of queries, with their positions.
 
 use std::fmt;
 
-/// A place in the text of a query, both counted from 1.
+/// A position in the text of a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Position {
-    /// The line.
+    /// The line, from 1.
     pub line: usize,
-    /// The character in the line.
+    /// The character in the line, from 1.
     pub column: usize,
 }
 
 impl Position {
-    /// The place of a byte of the text.
+    /// The position of a byte of the text.
     pub(super) fn of(text: &str, at: usize) -> Self {
         let before = text.get(..at).unwrap_or(text);
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
@@ -28,12 +28,12 @@ impl fmt::Display for Position {
     }
 }
 
-/// A query that cannot be used.
+/// Why a query is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{detail} ({position})")]
 pub struct QueryError {
-    /// What is wrong.
+    /// Description of the fault.
     pub detail: String,
-    /// Where.
+    /// Position of the fault.
     pub position: Position,
 }

@@ -1,14 +1,14 @@
-//! Working out a query over one event.
+//! Evaluating a query for one event.
 //!
-//! Null spreads as in ClickHouse: what is made of null is null, but for the
-//! functions that ask for it; `AND` and `OR` know a third answer; an event is
-//! taken only when the condition is true. What has no value (a text that is no
-//! number, a division by zero, a whole number beyond 64 bits, a time beyond the
-//! year 9999, a text that grows beyond [`TEXT_MAX`]) is null too: no event stops
-//! an export. Nor does one take it long: the work for an event has a [`Budget`].
+//! Null propagates as in ClickHouse: the result of an operation on null is null, except
+//! for functions that test for it. `AND` and `OR` use three-valued logic. An event is
+//! exported only if the condition is true. A result without a value (a text that is not a
+//! number, a division by zero, an integer beyond 64 bits, a time after the year 9999, a
+//! text longer than [`TEXT_MAX`]) is null too, so no event can fail an export. No event
+//! can delay it for long either: the work for an event has a [`Budget`].
 //!
-//! What belongs here: values of expressions. What does not: where fields come
-//! from ([`Row`] is implemented by whoever has events), what is done with them.
+//! What belongs here: values of expressions. What does not: reading fields (`weir-export`
+//! implements [`Row`]), and writing the values.
 
 mod budget;
 mod calls;
@@ -26,24 +26,23 @@ use super::value::Value;
 
 pub use budget::{Budget, WORK_MAX};
 
-/// Bytes of a text that a function makes: twice what an event may take.
+/// Maximum bytes of the text result of a function: twice the maximum of an event.
 pub const TEXT_MAX: usize = 2 << 20;
 
-/// An event, as expressions see it.
+/// An event as expressions see it.
 pub trait Row {
-    /// A field.
+    /// The value of a field.
     fn field(&self, field: Field) -> Value<'_>;
 
-    /// A property of a field that has properties, by its path; null where there
-    /// is none.
+    /// A property by its path, of a field with properties; null if there is none.
     fn property(&self, field: Field, path: &[String]) -> Value<'_>;
 
-    /// What may still be worked out of it.
+    /// The remaining budget for this event.
     fn budget(&self) -> &Budget;
 }
 
 impl Query {
-    /// Whether the export has this event.
+    /// Whether the event satisfies the condition.
     #[must_use]
     pub fn matches(&self, row: &dyn Row) -> bool {
         match &self.filter {
@@ -54,8 +53,8 @@ impl Query {
 }
 
 impl Expression {
-    /// The value of the expression. Null when the row's budget is used up, unless
-    /// it stands in the event or in the query as it is.
+    /// The value of the expression. If the budget of the row is used up, computed values
+    /// are null; values that are in the event or in the query are not affected.
     #[must_use]
     pub fn evaluate<'a>(&'a self, row: &'a dyn Row) -> Value<'a> {
         let budget = row.budget();
@@ -64,9 +63,9 @@ impl Expression {
             return Value::Null;
         }
         let value = self.worked_out(row);
-        // Whoever takes a text reads all of it.
+        // Every reader of a text reads all of it.
         budget.charge(1 + value.size());
-        // Something was left out on the way to it.
+        // A part of the computation may have been skipped.
         match is_made && budget.is_used_up() {
             true => Value::Null,
             false => value,
@@ -148,8 +147,8 @@ fn truth(value: Option<bool>) -> Value<'static> {
     value.map_or(Value::Null, Value::Boolean)
 }
 
-/// `AND`, where `false` decides, or `OR`, where `true` does; otherwise one null
-/// makes the whole null.
+/// `AND`, where `false` decides, or `OR`, where `true` does. Otherwise one null makes the
+/// result null.
 fn all<'a>(items: &'a [Expression], row: &'a dyn Row, decisive: bool) -> Value<'a> {
     let mut knows_all = true;
     for item in items {
@@ -173,15 +172,15 @@ fn holds(comparison: Comparison, ordering: Ordering) -> bool {
     }
 }
 
-/// Whether two values are known to be the same.
+/// Whether two values are equal.
 fn equal(left: &Value<'_>, right: &Value<'_>) -> bool {
     compare(left, right) == Some(Ordering::Equal)
 }
 
-/// Which of two values is the greater one; none: they cannot be compared.
+/// The order of two values; `None`: they cannot be compared.
 ///
-/// The rarer kind decides: a time makes a text a time, a number makes it a
-/// number. A property that is no text is text beside a text.
+/// The more specific kind decides: a text is compared with a time as a time, and with a
+/// number as a number. A property that is not a text is compared with a text as text.
 fn compare(left: &Value<'_>, right: &Value<'_>) -> Option<Ordering> {
     use Value::{Boolean, Date, Json, Null, Text, Timestamp, Uuid};
     match (left, right) {
@@ -201,8 +200,8 @@ fn compare(left: &Value<'_>, right: &Value<'_>) -> Option<Ordering> {
     }
 }
 
-/// Numbers worked out; times moved by seconds and days by days; the seconds from
-/// one time to another.
+/// Arithmetic of numbers; a time plus seconds, a date plus days; the difference of two
+/// times in seconds.
 fn work_out(arithmetic: Arithmetic, left: &Value<'_>, right: &Value<'_>) -> Option<Value<'static>> {
     use Value::{Date, Timestamp};
     let minus_one = number::Number::Integer(-1);

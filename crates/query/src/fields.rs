@@ -3,30 +3,30 @@
 /// A field of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Field {
-    /// The project's number.
+    /// The id of the project.
     TeamId,
-    /// When it happened.
+    /// The event time.
     Timestamp,
-    /// Its name.
+    /// The event name.
     Event,
-    /// Who did it.
+    /// The distinct id of the user.
     DistinctId,
-    /// Its id.
+    /// The uuid of the event.
     Uuid,
-    /// When it was received.
+    /// The time of acceptance.
     CreatedAt,
-    /// The elements that were clicked.
+    /// The chain of clicked elements.
     ElementsChain,
-    /// The person.
+    /// The id of the person.
     PersonId,
-    /// Its properties.
+    /// The properties of the event.
     Properties,
     /// The properties of the person.
     PersonProperties,
 }
 
 impl Field {
-    /// All of them.
+    /// All fields.
     pub const ALL: [Self; 10] = [
         Self::TeamId,
         Self::Timestamp,
@@ -63,7 +63,7 @@ impl Field {
         Self::ALL.into_iter().find(|field| field.name() == name)
     }
 
-    /// Whether it has properties, which can be named one by one.
+    /// Whether it has properties that can be named individually.
     #[must_use]
     pub const fn has_properties(self) -> bool {
         matches!(self, Self::Properties | Self::PersonProperties)

@@ -9,16 +9,16 @@ macro_rules! functions {
         }
 
         impl Function {
-            /// All of them.
+            /// All functions.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            /// Its name; names are told apart without case.
+            /// Its name; names are case-insensitive.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name),+ }
             }
 
-            /// How many arguments it takes: the least and the most.
+            /// Minimum and maximum number of arguments.
             #[must_use]
             pub const fn arguments(self) -> (usize, usize) {
                 match self { $(Self::$variant => ($least, $most)),+ }
@@ -32,13 +32,13 @@ functions! {
     Lower = "lower", 1..=1;
     /// A text in upper case.
     Upper = "upper", 1..=1;
-    /// A text without the blanks around it.
+    /// A text without leading and trailing blanks.
     Trim = "trim", 1..=1;
     /// The number of characters of a text.
     Length = "length", 1..=1;
-    /// Texts as one.
+    /// The concatenation of texts.
     Concat = "concat", 1..=100;
-    /// A part of a text: from a character, counted from 1, and how many.
+    /// A part of a text: from a character, counted from 1, and the number of characters.
     Substring = "substring", 2..=3;
     /// A text with every occurrence of another replaced.
     ReplaceAll = "replaceAll", 3..=3;
@@ -48,13 +48,13 @@ functions! {
     EndsWith = "endsWith", 2..=2;
     /// The first value that is not null.
     Coalesce = "coalesce", 1..=100;
-    /// A value, or another where it is null.
+    /// A value, or another one if it is null.
     IfNull = "ifNull", 2..=2;
-    /// A value, or null where it equals another.
+    /// A value, or null if it equals another one.
     NullIf = "nullIf", 2..=2;
-    /// One of two values, by a condition.
+    /// One of two values, depending on a condition.
     If = "if", 3..=3;
-    /// Values by conditions, then the value for none of them.
+    /// Conditions and values, then the value if no condition is true.
     MultiIf = "multiIf", 3..=99;
     /// Whether a value is null.
     IsNull = "isNull", 1..=1;
@@ -66,7 +66,7 @@ functions! {
     NotEmpty = "notEmpty", 1..=1;
     /// A value as a text.
     ToString = "toString", 1..=1;
-    /// A value as a whole number, or null.
+    /// A value as an integer, or null.
     ToInt = "toInt", 1..=1;
     /// A value as a number, or null.
     ToFloat = "toFloat", 1..=1;
@@ -76,17 +76,17 @@ functions! {
     ToDateTime = "toDateTime", 1..=1;
     /// The day of a time.
     ToDate = "toDate", 1..=1;
-    /// The first instant of the hour of a time.
+    /// The start of the hour of a time.
     ToStartOfHour = "toStartOfHour", 1..=1;
-    /// The first instant of the day of a time.
+    /// The start of the day of a time.
     ToStartOfDay = "toStartOfDay", 1..=1;
-    /// The first instant of the month of a time.
+    /// The start of the month of a time.
     ToStartOfMonth = "toStartOfMonth", 1..=1;
     /// Seconds since 1970.
     ToUnixTimestamp = "toUnixTimestamp", 1..=1;
     /// A property as a text.
     JsonExtractString = "JSONExtractString", 2..=32;
-    /// A property as a whole number.
+    /// A property as an integer.
     JsonExtractInt = "JSONExtractInt", 2..=32;
     /// A property as a number.
     JsonExtractFloat = "JSONExtractFloat", 2..=32;

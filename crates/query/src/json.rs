@@ -1,8 +1,7 @@
-//! Looking into JSON text without building a tree of it, so that every number
-//! keeps its digits.
+//! Reading JSON text without building a tree, so that every number keeps its digits.
 //!
-//! What belongs here: finding a value by its path. What does not: what a value
-//! means to an expression ([`Value`](super::Value)).
+//! What belongs here: finding a value by its path. What does not: converting a value
+//! ([`Value`](super::Value)).
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,25 +14,25 @@ use serde_json::value::RawValue;
 pub struct Members<'a>(Vec<(Name<'a>, &'a RawValue)>);
 
 impl<'a> Members<'a> {
-    /// The members of an object; what is no object has none.
+    /// The members of an object; other values have none.
     #[must_use]
     pub fn of(json: &'a str) -> Self {
         serde_json::from_str(json).unwrap_or_default()
     }
 
-    /// The JSON text of a member. Of a name given twice, the last counts.
+    /// The JSON text of a member. Of a duplicate name, the last one counts.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&'a str> {
         self.0.iter().rev().find(|(key, _)| key.0 == name).map(|(_, value)| value.get())
     }
 
-    /// How many there are.
+    /// Number of members.
     #[must_use]
     pub fn count(&self) -> usize {
         self.0.len()
     }
 
-    /// The JSON text at the end of a path; an empty path leads nowhere.
+    /// The JSON text at the end of a path; `None` for an empty path.
     #[must_use]
     pub fn at(&self, path: &[String]) -> Option<&'a str> {
         let (first, rest) = path.split_first()?;
@@ -42,7 +41,7 @@ impl<'a> Members<'a> {
     }
 }
 
-/// A step from a value to one within it.
+/// A step from a value to a nested one.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Step<'a> {
     /// A member of an object.
@@ -51,7 +50,7 @@ pub(super) enum Step<'a> {
     Index(i64),
 }
 
-/// The JSON text that steps lead to.
+/// The JSON text at the end of the steps.
 pub(super) fn find<'a>(json: &'a str, steps: &[Step<'_>]) -> Option<&'a str> {
     steps.iter().try_fold(json, |json, step| match step {
         Step::Name(name) => Members::of(json).get(name),
@@ -68,7 +67,7 @@ fn element(json: &str, index: i64) -> Option<&str> {
     elements.get(at).map(|element| element.get())
 }
 
-/// The characters of a JSON string; none: it is something else.
+/// The text of a JSON string; `None` if the value is not a string.
 pub(super) fn string(json: &str) -> Option<Cow<'_, str>> {
     let inner = json.strip_prefix('"')?.strip_suffix('"')?;
     if !inner.contains('\\') {

@@ -1,8 +1,8 @@
-//! From the text of a query to its words and signs.
+//! From the text of a query to its tokens.
 
 use super::error::{Position, QueryError};
 
-/// A word or sign with its place in the text.
+/// A token with its position in the text.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Token {
     pub(super) kind: TokenKind,
@@ -16,9 +16,9 @@ pub(super) struct Token {
 pub(super) enum TokenKind {
     /// A word: a name or a keyword.
     Word(String),
-    /// A name in quotation marks: never a keyword.
+    /// A quoted name: never a keyword.
     Quoted(String),
-    /// A text in single quotation marks.
+    /// A text in single quotes.
     Text(String),
     Integer(i64),
     Float(f64),
@@ -27,14 +27,14 @@ pub(super) enum TokenKind {
     End,
 }
 
-/// Longest first, so that `<=` is not taken for `<`.
+/// Longest first, so that `<=` is not read as `<`.
 const SIGNS: [&str; 20] = [
     "<=", ">=", "!=", "<>", "==", "||", "(", ")", "[", "]", ",", ".", ";", "*", "=", "<", ">", "+",
     "-", "%",
 ];
 const DIVIDE: &str = "/";
 
-/// The words and signs of a text, `End` last.
+/// The tokens of a text, `End` last.
 pub(super) fn tokens(text: &str) -> Result<Vec<Token>, QueryError> {
     let mut lexer = Lexer { text, at: 0 };
     let mut tokens = Vec::new();
@@ -64,7 +64,7 @@ impl<'a> Lexer<'a> {
         QueryError { detail: detail.into(), position: Position::of(self.text, at) }
     }
 
-    /// Passes over blanks and comments.
+    /// Skips whitespace and comments.
     fn skip_blanks(&mut self) -> Result<(), QueryError> {
         loop {
             let rest = self.rest();
@@ -106,8 +106,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// A text in quotation marks. The mark itself is written twice or after a
-    /// backslash.
+    /// A quoted text. The quote is doubled or escaped by a backslash.
     fn quoted(&mut self, mark: char) -> Result<String, QueryError> {
         let start = self.at;
         let mut text = String::new();
@@ -183,7 +182,7 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// Where the digits that begin at a byte end.
+/// The end of the digits that begin at a byte.
 fn digits(text: &str, from: usize) -> usize {
     let rest = text.get(from..).unwrap_or_default();
     from + rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len())

@@ -1,13 +1,13 @@
-//! The query of an export: `SELECT … FROM events WHERE …`, a part of HogQL
-//! (EXP-15, EXP-16).
+//! The query of an export: `SELECT … FROM events WHERE …`, a subset of HogQL (EXP-15,
+//! EXP-16).
 //!
-//! What belongs here: reading the text into a typed tree, its normal form, the
-//! schema that the API shows, and working it out over an event. What does not:
-//! where events come from, what is done with the values.
+//! What belongs here: parsing the text to a typed tree, its normal form, the schema that
+//! the API returns, and evaluating it for an event. What does not: reading events and
+//! writing the values (`weir-export`).
 //!
-//! The text never becomes text of a database: what leaves this module is
-//! [`Query`], whose names come from closed lists. Depth and length are bounded,
-//! and every fault has its position.
+//! The text is never passed to a database: the result of parsing is [`Query`], whose
+//! names come from closed lists. Depth and length are bounded, and every fault has a
+//! position.
 
 mod error;
 mod evaluate;

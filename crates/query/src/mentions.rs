@@ -1,10 +1,10 @@
-//! Which fields a query needs.
+//! The fields that a query uses.
 
 use super::fields::Field;
 use super::tree::{Expression, Query};
 
 impl Query {
-    /// Whether a column or the condition needs this field or a property of it.
+    /// Whether a column or the condition uses this field or a property of it.
     #[must_use]
     pub fn mentions(&self, field: Field) -> bool {
         self.columns.iter().any(|column| column.expression.mentions(field))
@@ -13,7 +13,7 @@ impl Query {
 }
 
 impl Expression {
-    /// Whether its value needs this field or a property of it.
+    /// Whether the expression uses this field or a property of it.
     #[must_use]
     pub fn mentions(&self, field: Field) -> bool {
         let any = |items: &[Self]| items.iter().any(|item| item.mentions(field));

@@ -1,7 +1,7 @@
-//! From words and signs to the tree, by recursive descent.
+//! From tokens to the tree, by recursive descent.
 //!
-//! From weak to strong: `OR`, `AND`, `NOT`, comparisons, `+ - ||`, `* / %`, the
-//! sign of a number, names and calls.
+//! From lowest to highest precedence: `OR`, `AND`, `NOT`, comparisons, `+ - ||`, `* / %`,
+//! the sign of a number, names and calls.
 
 use weir_model::exports::QUERY_MAX;
 
@@ -12,18 +12,18 @@ use super::lexer::{Token, TokenKind, tokens};
 use super::tree::{Arithmetic, Column, Comparison, Expression, Literal, Query};
 use super::write::is_keyword;
 
-/// Nested expressions while reading.
+/// Maximum depth of expressions while parsing.
 const DEPTH: usize = 80;
-/// Expressions within each other in the tree: so few that the normal form, which
-/// has a parenthesis for each, can be read again.
+/// Maximum depth of the tree. It is low enough that the normal form, which has a
+/// parenthesis for each level, can be parsed again.
 const HEIGHT: usize = 32;
-/// Expressions in all.
+/// Maximum number of expressions.
 const NODES: usize = 2000;
-/// Columns.
+/// Maximum number of columns.
 const COLUMNS: usize = 256;
-/// Characters of a column's name.
+/// Maximum characters of the name of a column.
 const ALIAS: usize = 128;
-/// Names in the path of a property.
+/// Maximum names in the path of a property.
 const PATH: usize = 16;
 
 const NO_SUBQUERIES: &str = "Subqueries are not supported";
@@ -31,10 +31,10 @@ const NO_JOINS: &str = "Joins are not supported: an export reads from `events` a
 
 type Parsed<T> = Result<T, QueryError>;
 
-/// Reads a query.
+/// Parses a query.
 ///
 /// # Errors
-/// What is wrong, and where.
+/// The first fault with its position.
 pub fn parse(text: &str) -> Result<Query, QueryError> {
     if text.chars().count() > QUERY_MAX {
         let position = Position { line: 1, column: 1 };
@@ -46,7 +46,7 @@ pub fn parse(text: &str) -> Result<Query, QueryError> {
     Parser { text, tokens, at: 0, table, depth: 0, nodes: 0 }.query()
 }
 
-/// The name that the query gives to the table: it is used before it is given.
+/// The alias of the table. It is used before it is defined.
 fn table_alias(tokens: &[Token]) -> Option<String> {
     let is_word = |token: &Token, word: &str| matches!(&token.kind, TokenKind::Word(found) if found.eq_ignore_ascii_case(word));
     let from = tokens.iter().position(|token| is_word(token, "from"))?;
@@ -121,7 +121,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `AS name`, or just a name.
+    /// `AS name`, or only a name.
     fn alias(&mut self) -> Parsed<Option<String>> {
         let is_named = self.take_word("as");
         let name = match &self.token().kind {
@@ -163,7 +163,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Nothing but a semicolon may follow.
+    /// Only a semicolon may follow.
     fn end(&mut self) -> Parsed<()> {
         const UNSUPPORTED: [(&str, &str); 9] = [
             ("group", "GROUP BY is not supported: an export has one row for each event"),
@@ -186,7 +186,7 @@ impl Parser<'_> {
         }
     }
 
-    /// An expression that stands by itself.
+    /// A complete expression.
     fn whole(&mut self) -> Parsed<Expression> {
         let start = self.start();
         let expression = self.expression()?;
@@ -252,8 +252,8 @@ impl Parser<'_> {
         }
     }
 
-    /// `IS NULL`, `IN`, `LIKE` and `BETWEEN` after a value; `false`: none of them
-    /// is there, and the value is as it was.
+    /// `IS NULL`, `IN`, `LIKE` and `BETWEEN` after a value; `false`: there is none of
+    /// them, and the value is unchanged.
     fn predicate(&mut self, value: Expression) -> Parsed<(Expression, bool)> {
         if self.take_word("is") {
             self.node()?;
@@ -426,7 +426,7 @@ impl Parser<'_> {
         Ok(Expression::Call(function, arguments))
     }
 
-    /// At least one, up to the sign that ends them.
+    /// At least one argument, up to the closing sign.
     fn arguments(&mut self, close: &'static str) -> Parsed<Vec<Expression>> {
         if self.at_word("select") || self.at_word("with") {
             return Err(self.here(NO_SUBQUERIES));
@@ -554,7 +554,7 @@ impl Parser<'_> {
     }
 }
 
-/// One item as it is, several as one.
+/// One item as it is, several joined.
 fn joined(mut items: Vec<Expression>, join: fn(Vec<Expression>) -> Expression) -> Expression {
     match items.pop() {
         Some(only) if items.is_empty() => only,
@@ -562,12 +562,12 @@ fn joined(mut items: Vec<Expression>, join: fn(Vec<Expression>) -> Expression) -
             items.push(last);
             join(items)
         }
-        // There always is one.
+        // There is always at least one.
         None => Expression::Literal(Literal::Null),
     }
 }
 
-/// How many expressions stand within each other.
+/// The depth of an expression.
 fn height(expression: &Expression) -> usize {
     let most = |items: &[Expression]| items.iter().map(height).max().unwrap_or(0);
     1 + match expression {

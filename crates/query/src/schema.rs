@@ -1,11 +1,11 @@
-//! The schema of an export, as the API shows it (EXP-17).
+//! The schema of an export, as the API returns it (EXP-17).
 
 use weir_model::exports::{ExportSchema, SchemaField};
 
 use super::tree::Query;
 use super::write::{Bound, write};
 
-/// What a query means, with texts as values that expressions refer to by name.
+/// The schema of a query. Texts are values that expressions refer to by name.
 #[must_use]
 pub fn schema(query: &Query) -> ExportSchema {
     let mut bound = Bound::default();

@@ -161,13 +161,13 @@ fn depth_and_length_are_bounded() {
     ] {
         assert!(parse(&many).is_err(), "{}", many.len());
     }
-    // What has many signs for nothing is read without depth.
+    // Many redundant signs are parsed without depth.
     let signs =
         format!("SELECT {}1 AS x, {}true AS y FROM events", "- ".repeat(3000), "NOT ".repeat(800));
     assert_eq!(normal(&signs), "SELECT 1 AS x, true AS y FROM events");
     let long = format!("SELECT event FROM events WHERE event = '{}'", "x".repeat(10_000));
     assert!(normal(&long).starts_with("The query has more than 10000 characters"));
-    // Whatever is accepted can be read again from its normal form.
+    // The normal form of every accepted query can be parsed.
     let chain = format!("SELECT {}1 AS x FROM events", "1 + ".repeat(30));
     assert_eq!(normal(&normal(&chain)), normal(&chain));
 }

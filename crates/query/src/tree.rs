@@ -1,107 +1,105 @@
-//! What a query means.
+//! The tree of a query.
 
 use super::fields::Field;
 use super::functions::Function;
 
-/// A query: the columns of the export, and which events it has.
+/// A query: the columns of the export, and the condition for events.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Query {
     /// The columns, in order.
     pub columns: Vec<Column>,
-    /// The condition that events must meet; none: all.
+    /// The condition that events must satisfy; `None`: all events.
     pub filter: Option<Expression>,
 }
 
 /// A column.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Column {
-    /// Its value.
+    /// The expression of its value.
     pub expression: Expression,
-    /// Its name at the destination: the one that was given, or the text of the
-    /// expression.
+    /// Its name at the destination: the alias, or the text of the expression.
     pub alias: String,
 }
 
-/// An expression over an event.
+/// An expression for an event.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Expression {
     /// A field.
     Field(Field),
-    /// A property, by its path within a field that has properties.
+    /// A property, by its path within a field with properties.
     Property(Field, Vec<String>),
-    /// A value.
+    /// A literal value.
     Literal(Literal),
-    /// A function.
+    /// A function call.
     Call(Function, Vec<Expression>),
-    /// All of these.
+    /// True if all of these are true.
     And(Vec<Expression>),
-    /// One of these.
+    /// True if one of these is true.
     Or(Vec<Expression>),
-    /// Not this.
+    /// The negation.
     Not(Box<Expression>),
-    /// Two values compared.
+    /// A comparison of two values.
     Compare(Comparison, Box<Expression>, Box<Expression>),
-    /// A value among others.
+    /// Membership in a list.
     In {
         /// The value.
         value: Box<Expression>,
-        /// The others.
+        /// The list.
         among: Vec<Expression>,
-        /// Whether it must not be among them.
+        /// Whether the test is negated.
         is_negated: bool,
     },
-    /// A text that a pattern fits, with `%` for any text and `_` for any
-    /// character.
+    /// A pattern match, with `%` for any text and `_` for any character.
     Like {
         /// The text.
         value: Box<Expression>,
         /// The pattern.
         pattern: Box<Expression>,
-        /// Whether upper and lower case are the same.
+        /// Whether the match ignores case.
         ignores_case: bool,
-        /// Whether it must not fit.
+        /// Whether the test is negated.
         is_negated: bool,
     },
-    /// A value between two others, both included.
+    /// A value within bounds, both included.
     Between {
         /// The value.
         value: Box<Expression>,
-        /// The least.
+        /// The lower bound.
         least: Box<Expression>,
-        /// The most.
+        /// The upper bound.
         most: Box<Expression>,
-        /// Whether it must not be between them.
+        /// Whether the test is negated.
         is_negated: bool,
     },
-    /// Whether a value is null.
+    /// A test for null.
     IsNull {
         /// The value.
         value: Box<Expression>,
-        /// Whether it must not be null.
+        /// Whether the test is negated.
         is_negated: bool,
     },
-    /// Two numbers worked out.
+    /// Arithmetic of two numbers.
     Arithmetic(Arithmetic, Box<Expression>, Box<Expression>),
-    /// The opposite of a number.
+    /// The negative of a number.
     Negative(Box<Expression>),
 }
 
-/// A value in the text of a query.
+/// A literal in the text of a query.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Literal {
     /// No value.
     Null,
     /// True or false.
     Boolean(bool),
-    /// A whole number.
+    /// An integer.
     Integer(i64),
-    /// Another number.
+    /// A floating-point number.
     Float(f64),
     /// A text.
     Text(String),
 }
 
-/// How two values are compared.
+/// A comparison operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Comparison {
     /// `=`
@@ -133,7 +131,7 @@ impl Comparison {
     }
 }
 
-/// What is worked out of two numbers.
+/// An arithmetic operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arithmetic {
     /// `+`

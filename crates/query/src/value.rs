@@ -1,7 +1,7 @@
-//! What an expression is worth, and how one kind of value is read as another.
+//! Values of expressions, and conversions between kinds of values.
 //!
-//! A conversion that does not work gives nothing, which becomes null: an export
-//! never fails for a value.
+//! A conversion that fails returns `None`, which becomes null: an export never fails
+//! because of a value.
 
 use std::borrow::Cow;
 
@@ -19,12 +19,11 @@ pub enum Value<'a> {
     Null,
     /// Text.
     Text(Cow<'a, str>),
-    /// JSON as text: what a property holds unless it is a text, with the digits
-    /// that were sent.
+    /// JSON as text: a property that is not a text, with the original digits.
     Json(Cow<'a, str>),
-    /// A whole number.
+    /// An integer.
     Integer(i64),
-    /// A number; always finite.
+    /// A floating-point number; always finite.
     Float(f64),
     /// True or false.
     Boolean(bool),
@@ -43,21 +42,20 @@ pub enum Kind {
     Text,
     /// JSON as text.
     Json,
-    /// A whole number of 64 bits.
+    /// A 64-bit integer.
     Integer,
     /// A number.
     Float,
     /// True or false.
     Boolean,
-    /// Microseconds since 1970, UTC; the first instant of a day.
+    /// Microseconds since 1970, UTC. A date becomes the start of the day.
     Timestamp,
     /// A uuid.
     Uuid,
 }
 
 impl<'a> Value<'a> {
-    /// The value of a property: its characters if it is a text, otherwise its
-    /// JSON.
+    /// The value of a property: its text if it is a string, otherwise its JSON.
     #[must_use]
     pub fn of_json(json: &'a str) -> Self {
         match json {
@@ -66,7 +64,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The same without borrowing.
+    /// A copy that borrows nothing.
     #[must_use]
     pub fn into_owned(self) -> Value<'static> {
         match self {
@@ -90,7 +88,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Whether there is no value.
+    /// Whether it is null.
     #[must_use]
     pub const fn is_null(&self) -> bool {
         matches!(self, Self::Null)
@@ -126,8 +124,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The value as a whole number: digits behind the point are cut, a time is in
-    /// seconds since 1970.
+    /// The value as an integer: decimals are truncated, a time is in seconds since 1970.
     #[must_use]
     pub fn integer(&self) -> Option<i64> {
         match self {
@@ -160,8 +157,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The value as microseconds since 1970: a text that is a time, or a number of
-    /// seconds.
+    /// The value as microseconds since 1970: a text with a time, or a number of seconds.
     #[must_use]
     pub fn timestamp(&self) -> Option<i64> {
         match self {
@@ -183,7 +179,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The value as a number to reckon with.
+    /// The value as a number for arithmetic.
     pub(super) fn number(&self) -> Option<Number> {
         match self {
             Self::Integer(number) => Some(Number::Integer(i128::from(*number))),
@@ -200,7 +196,7 @@ impl<'a> Value<'a> {
     }
 }
 
-/// The words that stand for true and false.
+/// Parses the words for true and false.
 fn word(text: &str) -> Option<bool> {
     let is_one_of = |words: &[&str]| words.iter().any(|word| word.eq_ignore_ascii_case(text));
     if is_one_of(&["true", "t", "yes", "y", "on", "1"]) {

@@ -1,5 +1,5 @@
-//! Writing queries down: in their normal form, and as the expressions of the
-//! schema, where texts are names of values.
+//! Writing queries: in normal form, and as expressions of the schema, where texts are
+//! replaced by names of values.
 
 use std::fmt::Write as _;
 
@@ -69,7 +69,7 @@ impl Style for Bound {
 }
 
 impl Query {
-    /// The query in its normal form: one spelling for all that mean the same.
+    /// The query in normal form: equivalent texts have the same one.
     #[must_use]
     pub fn normal_form(&self) -> String {
         let mut out = String::from("SELECT ");
@@ -94,7 +94,7 @@ impl Query {
 }
 
 impl Expression {
-    /// The expression in its normal form.
+    /// The expression in normal form.
     #[must_use]
     pub fn normal_form(&self) -> String {
         let mut out = String::new();
@@ -103,7 +103,7 @@ impl Expression {
     }
 }
 
-/// A part of a larger expression: in parentheses unless it is one piece.
+/// A part of a larger expression, in parentheses unless it is atomic.
 fn part(out: &mut String, expression: &Expression, style: &mut dyn Style) {
     let is_piece = matches!(
         expression,
@@ -133,7 +133,7 @@ fn list(out: &mut String, items: &[Expression], between: &str, style: &mut dyn S
     }
 }
 
-// Writing into a string cannot fail.
+// Writing to a string cannot fail.
 pub(super) fn write(out: &mut String, expression: &Expression, style: &mut dyn Style) {
     let not = |is_negated: bool| if is_negated { "NOT " } else { "" };
     match expression {
@@ -198,7 +198,7 @@ fn write_literal(out: &mut String, literal: &Literal, style: &mut dyn Style) {
         Literal::Integer(number) => {
             let _ = write!(out, "{number}");
         }
-        // With a point, so that it stays what it is.
+        // With a point, so that it stays a floating-point number.
         Literal::Float(number) => {
             let _ = write!(out, "{number:?}");
         }
@@ -206,7 +206,7 @@ fn write_literal(out: &mut String, literal: &Literal, style: &mut dyn Style) {
     }
 }
 
-/// Words of the language, which are names in quotation marks only.
+/// Keywords of the language, which can be names only in quotes.
 pub(super) const KEYWORDS: [&str; 34] = [
     "and", "or", "not", "in", "like", "ilike", "between", "is", "null", "true", "false", "select",
     "from", "where", "as", "distinct", "join", "inner", "left", "right", "cross", "array", "union",

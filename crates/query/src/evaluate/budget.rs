@@ -1,22 +1,22 @@
-//! How much may be worked out of one event, so that no query holds up a processor.
+//! A limit on the work for one event, so that no query blocks a processor.
 
 use std::cell::Cell;
 
-/// Work for an event: bytes of texts that operators and functions read and make,
-/// and characters that patterns compare. It takes a tenth of a second, about.
+/// The maximum work for an event: bytes of texts that operators and functions read and
+/// create, and characters that patterns compare. It takes about a tenth of a second.
 pub const WORK_MAX: usize = 1 << 26;
 
-/// What is left of the work that may be done for one event.
+/// The remaining work for one event.
 #[derive(Debug, Clone)]
 pub struct Budget(Cell<usize>);
 
 impl Budget {
-    /// That work is done, or will be.
+    /// Subtracts work that is done or is about to be done.
     pub fn charge(&self, work: usize) {
         self.0.set(self.0.get().saturating_sub(work));
     }
 
-    /// Whether there is nothing left. It stays so.
+    /// Whether nothing is left. It stays so.
     #[must_use]
     pub fn is_used_up(&self) -> bool {
         self.0.get() == 0
@@ -24,7 +24,7 @@ impl Budget {
 }
 
 impl Default for Budget {
-    /// The whole of [`WORK_MAX`].
+    /// Returns a budget of [`WORK_MAX`].
     fn default() -> Self {
         Self(Cell::new(WORK_MAX))
     }

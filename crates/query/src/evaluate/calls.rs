@@ -1,4 +1,4 @@
-//! The functions (`functions.rs` says what each one gives).
+//! The functions (their descriptions are in `functions.rs`).
 
 use std::borrow::Cow;
 
@@ -24,7 +24,7 @@ struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// None is null. Arguments are worked out when they are needed.
+    /// `None` is null. Arguments are evaluated when they are needed.
     fn value(&self, function: Function) -> Option<Value<'a>> {
         match function {
             Function::Lower => self.made(0, |text| text.to_lowercase()),
@@ -106,7 +106,7 @@ impl<'a> Call<'a> {
         Some(text::part(&text, from, length))
     }
 
-    /// The value behind the first condition that is true, otherwise the last one.
+    /// The value after the first true condition, otherwise the last value.
     fn choice(&self) -> Value<'a> {
         let last = self.arguments.len().saturating_sub(1);
         let taken = (0..last)
@@ -116,8 +116,8 @@ impl<'a> Call<'a> {
         self.at(taken)
     }
 
-    /// The JSON text that the arguments behind the first one lead to; the inner
-    /// none: there is nothing.
+    /// The JSON text at the path of the arguments after the first one; the inner `None`:
+    /// there is none.
     fn raw(&self) -> Option<Option<Cow<'a, str>>> {
         let steps: Option<Vec<Step<'a>>> = (1..self.arguments.len())
             .map(|at| match self.at(at) {
@@ -127,7 +127,7 @@ impl<'a> Call<'a> {
             })
             .collect();
         let (steps, whole) = (steps?, self.text(0)?);
-        // Each may lead to a text that is as long.
+        // Each step may lead to a text of the same length.
         self.row.budget().charge(steps.len().saturating_mul(whole.len()));
         if self.row.budget().is_used_up() {
             return None;

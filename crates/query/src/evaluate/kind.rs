@@ -1,11 +1,11 @@
-//! Which type a column has, whatever the events are.
+//! The type of a column, independent of events.
 
 use crate::fields::Field;
 use crate::functions::Function;
 use crate::tree::{Arithmetic, Column, Expression, Literal};
 use crate::value::Kind;
 
-/// Columns of these names are JSON also when they are a property (EXP-18).
+/// Columns with these names are JSON even if they are a property (EXP-18).
 const JSON_COLUMNS: [&str; 4] = ["properties", "set", "set_once", "person_properties"];
 
 impl Column {
@@ -21,15 +21,15 @@ impl Column {
 }
 
 impl Expression {
-    /// The type of a column with this value. A property may be anything, and is
-    /// text; what a function makes of it says more.
+    /// The type of a column with this value. A property can have any type and is text;
+    /// functions have more specific types.
     #[must_use]
     pub fn kind(&self) -> Kind {
         known(self).unwrap_or(Kind::Text)
     }
 }
 
-/// None: the expression is always null.
+/// `None`: the expression is always null.
 fn known(expression: &Expression) -> Option<Kind> {
     Some(match expression {
         Expression::Field(field) => of_field(*field),
@@ -112,7 +112,7 @@ fn of_call(function: Function, arguments: &[Expression]) -> Option<Kind> {
         Function::Coalesce | Function::IfNull => return common(arguments.iter()),
         Function::NullIf => return known(arguments.first()?),
         Function::If => return common(arguments.iter().skip(1)),
-        // Conditions and values take turns; the last value has no condition.
+        // Conditions and values alternate; the last value has no condition.
         Function::MultiIf => {
             let values = arguments.iter().skip(1).step_by(2);
             return common(values.chain(arguments.last()));
@@ -120,7 +120,7 @@ fn of_call(function: Function, arguments: &[Expression]) -> Option<Kind> {
     })
 }
 
-/// The type that holds each of these.
+/// The common type of these expressions.
 fn common<'a>(expressions: impl Iterator<Item = &'a Expression>) -> Option<Kind> {
     expressions.filter_map(known).reduce(|left, right| match (left, right) {
         (left, right) if left == right => left,

@@ -1,28 +1,27 @@
-//! Numbers: whole ones exactly, also beyond 64 bits on the way, the others as
-//! floating point. What leaves the range is no number.
+//! Numbers: integers are exact, with intermediate results beyond 64 bits; others are
+//! floating point. Results out of range are not numbers.
 
 use std::cmp::Ordering;
 
 use crate::tree::Arithmetic;
 use crate::value::Value;
 
-/// A number to reckon with.
+/// A number for arithmetic.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Number {
-    /// A whole number.
+    /// An integer.
     Integer(i128),
-    /// Another one; always finite.
+    /// A floating-point number; always finite.
     Float(f64),
 }
 
-/// Whole numbers beyond this have other neighbours as `f64` than as `i128`, and
-/// none as `i128` above it.
+/// Beyond this limit, `f64` and `i128` cannot be compared exactly.
 const BEYOND_WHOLE: f64 = 1.7e38;
 
 impl Number {
-    /// A number as it is written.
+    /// Parses a number.
     pub(crate) fn read(text: &str) -> Option<Self> {
-        // Words such as `inf` and `nan` are no numbers here.
+        // Words such as `inf` and `nan` are not numbers here.
         if !text.bytes().next_back()?.is_ascii_digit() && !text.ends_with('.') {
             return None;
         }
@@ -43,7 +42,7 @@ impl Number {
         }
     }
 
-    /// Without the digits behind the point; none: it takes more than 64 bits.
+    /// The integer part; `None` if it needs more than 64 bits.
     pub(crate) fn integer(self) -> Option<i64> {
         match self {
             Self::Integer(number) => i64::try_from(number).ok(),
@@ -58,7 +57,7 @@ impl Number {
         }
     }
 
-    /// As a value; none: it takes more than 64 bits.
+    /// As a value; `None` if it needs more than 64 bits.
     fn value(self) -> Option<Value<'static>> {
         match self {
             Self::Integer(number) => i64::try_from(number).ok().map(Value::Integer),
@@ -66,7 +65,7 @@ impl Number {
         }
     }
 
-    /// Which of two is the greater one, exactly.
+    /// Compares two numbers exactly.
     pub(crate) fn compare(self, other: Self) -> Ordering {
         match (self, other) {
             (Self::Integer(left), Self::Integer(right)) => left.cmp(&right),
@@ -89,12 +88,12 @@ fn integer_with_float(integer: i128, float: f64) -> Ordering {
     }
 }
 
-/// A number without the digits behind its point.
+/// The integer part of a number.
 fn whole(number: f64) -> Option<i128> {
     (number.abs() < BEYOND_WHOLE).then(|| number.trunc() as i128)
 }
 
-/// What two numbers make; none: it has no value, or takes more than 64 bits.
+/// The result for two numbers; `None` if there is none, or if it needs more than 64 bits.
 pub(crate) fn work_out(
     arithmetic: Arithmetic,
     left: Number,
@@ -126,7 +125,7 @@ pub(crate) fn work_out(
     Number::Float(result).value()
 }
 
-/// The shortest text that is read as the same number again.
+/// The shortest text that is parsed as the same number.
 pub(crate) fn text(number: f64) -> String {
     let size = number.abs();
     if size == 0.0 || (1e-5..1e21).contains(&size) {

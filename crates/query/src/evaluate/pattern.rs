@@ -1,9 +1,8 @@
-//! `LIKE`: `%` stands for any text, `_` for any character, a backslash takes
-//! their meaning away.
+//! `LIKE`: `%` stands for any text, `_` for any character, a backslash escapes them.
 
 use super::Budget;
 
-/// Whether a pattern fits a text; none: it would take too long to say.
+/// Whether a pattern matches a text; `None` if that exceeds the budget.
 pub(super) fn fits(text: &str, pattern: &str, ignores_case: bool, budget: &Budget) -> Option<bool> {
     if ignores_case {
         return fits(&text.to_lowercase(), &pattern.to_lowercase(), false, budget);
@@ -17,7 +16,7 @@ pub(super) fn fits(text: &str, pattern: &str, ignores_case: bool, budget: &Budge
     let Some((first, rest)) = pieces.split_first() else { return Some(text.is_empty()) };
     let Some(after) = first.strip(text) else { return Some(false) };
     let Some((last, middle)) = rest.split_last() else { return Some(after.is_empty()) };
-    // The first place that fits leaves the most for what follows.
+    // The first match leaves the most text for the following pieces.
     let Some(mut left) = last.strip_end(after) else { return Some(false) };
     for piece in middle {
         match piece.find(left) {
@@ -28,10 +27,10 @@ pub(super) fn fits(text: &str, pattern: &str, ignores_case: bool, budget: &Budge
     Some(true)
 }
 
-/// What stands between two `%`.
+/// The part between two `%`.
 enum Piece {
     Text(String),
-    /// With `_`, as none.
+    /// Characters, with `None` for `_`.
     Wildcards(Vec<Option<char>>),
 }
 
@@ -43,7 +42,7 @@ fn pieces(pattern: &str) -> Vec<Piece> {
         match c {
             '%' => pieces.push(Piece::of(std::mem::take(&mut piece))),
             '_' => piece.push(None),
-            // At the end it stands for itself.
+            // At the end, it is literal.
             '\\' => piece.push(Some(chars.next().unwrap_or('\\'))),
             c => piece.push(Some(c)),
         }
@@ -67,7 +66,7 @@ impl Piece {
         }
     }
 
-    /// What follows the piece at the beginning of a text.
+    /// The text after the piece, if the text begins with it.
     fn strip<'t>(&self, text: &'t str) -> Option<&'t str> {
         match self {
             Self::Text(piece) => text.strip_prefix(piece.as_str()),
@@ -79,7 +78,7 @@ impl Piece {
         }
     }
 
-    /// What precedes the piece at the end of a text.
+    /// The text before the piece, if the text ends with it.
     fn strip_end<'t>(&self, text: &'t str) -> Option<&'t str> {
         match self {
             Self::Text(piece) => text.strip_suffix(piece.as_str()),
@@ -92,7 +91,7 @@ impl Piece {
         }
     }
 
-    /// What follows the piece where it is found first.
+    /// The text after the first occurrence of the piece.
     fn find<'t>(&self, text: &'t str) -> Option<&'t str> {
         match self {
             Self::Text(piece) => {

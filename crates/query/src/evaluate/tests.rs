@@ -1,4 +1,4 @@
-//! Values of expressions over one event.
+//! Tests of values of expressions for one event.
 
 mod fields;
 mod functions;
@@ -65,7 +65,7 @@ impl Row for Event {
     }
 }
 
-/// The value of an expression over an event with these properties.
+/// The value of an expression for an event with these properties.
 fn value_of(expression: &str, properties: &str) -> Value<'static> {
     let query = parse(&format!("SELECT {expression} AS x FROM events")).unwrap();
     let event = event(properties);

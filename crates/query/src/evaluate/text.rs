@@ -1,16 +1,16 @@
-//! Texts: parts are counted in characters, sizes in bytes.
+//! Functions of texts: positions are counted in characters, sizes in bytes.
 
 use std::borrow::Cow;
 
 use super::TEXT_MAX;
 use crate::value::Value;
 
-/// A text that was made; none: it is too long.
+/// A computed text; `None` if it is too long.
 pub(super) fn bounded(text: Cow<'_, str>) -> Option<Value<'_>> {
     (text.len() <= TEXT_MAX).then_some(Value::Text(text))
 }
 
-/// Without the blanks around it.
+/// The text without leading and trailing blanks.
 pub(super) fn trimmed(text: Cow<'_, str>) -> Cow<'_, str> {
     match text {
         Cow::Borrowed(text) => Cow::Borrowed(text.trim()),
@@ -18,12 +18,12 @@ pub(super) fn trimmed(text: Cow<'_, str>) -> Cow<'_, str> {
     }
 }
 
-/// How many characters it has.
+/// The number of characters.
 pub(super) fn length(text: &str) -> Value<'static> {
     i64::try_from(text.chars().count()).map_or(Value::Null, Value::Integer)
 }
 
-/// A text with every occurrence of another replaced; none: it is too long.
+/// Replaces every occurrence of a text; `None` if the result is too long.
 pub(super) fn replaced<'a>(text: Cow<'a, str>, from: &str, to: &str) -> Option<Value<'a>> {
     if from.is_empty() {
         return bounded(text);
@@ -35,8 +35,8 @@ pub(super) fn replaced<'a>(text: Cow<'a, str>, from: &str, to: &str) -> Option<V
     bounded(Cow::Owned(text.replace(from, to)))
 }
 
-/// A part of a text: from a character, counted from 1, or from -1 for the last
-/// one; without a length, all that is left.
+/// A part of a text: from a character, counted from 1, or from -1 for the last one;
+/// without a length, up to the end.
 pub(super) fn part(text: &str, from: i64, length: Option<i64>) -> Value<'static> {
     let length = match length {
         Some(length) => usize::try_from(length).unwrap_or(0),

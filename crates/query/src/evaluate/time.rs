@@ -1,5 +1,5 @@
-//! Times: microseconds since 1970, UTC, within the years 1 to 9999. A day is
-//! counted in days since 1970.
+//! Times: microseconds since 1970, UTC, within the years 1 to 9999. Dates are days since
+//! 1970.
 
 use chrono::{DateTime, Datelike as _, NaiveDate, NaiveTime, Utc};
 use weir_model::Timestamp;
@@ -9,12 +9,12 @@ use super::number::Number;
 const SECOND: i64 = 1_000_000;
 const HOUR: i64 = 3600 * SECOND;
 const DAY: i64 = 24 * HOUR;
-/// The first instant of the year 1 and the last one of the year 9999.
+/// The start of the year 1 and the end of the year 9999.
 const FIRST: i64 = -62_135_596_800 * SECOND;
 const LAST: i64 = 253_402_300_799 * SECOND + 999_999;
 
-/// A text that is a time: `2026-06-01`, `2026-06-01 10:00:05.25`, with an offset
-/// or in UTC, or seconds since 1970 (9 or 10 digits), or milliseconds (13).
+/// Parses a time: `2026-06-01`, `2026-06-01 10:00:05.25`, with an offset or in UTC, or
+/// seconds since 1970 (9 or 10 digits), or milliseconds (13).
 pub(crate) fn read(text: &str) -> Option<i64> {
     let text = text.trim();
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -32,7 +32,7 @@ pub(crate) fn read(text: &str) -> Option<i64> {
     within(micros)
 }
 
-/// So many seconds since 1970.
+/// The time of these seconds since 1970.
 pub(crate) fn of_seconds(seconds: Number) -> Option<i64> {
     let micros = match seconds {
         Number::Integer(seconds) => i64::try_from(seconds).ok()?.checked_mul(SECOND)?,
@@ -41,7 +41,7 @@ pub(crate) fn of_seconds(seconds: Number) -> Option<i64> {
     within(micros)
 }
 
-/// A time moved by seconds.
+/// Adds seconds to a time.
 pub(super) fn plus_seconds(micros: i64, seconds: Number) -> Option<i64> {
     let by = match seconds {
         Number::Integer(seconds) => i64::try_from(seconds).ok()?.checked_mul(SECOND)?,
@@ -50,7 +50,7 @@ pub(super) fn plus_seconds(micros: i64, seconds: Number) -> Option<i64> {
     within(micros.checked_add(by)?)
 }
 
-/// A day moved by days.
+/// Adds days to a date.
 pub(super) fn plus_days(days: i32, by: Number) -> Option<i32> {
     let moved = i64::from(days).checked_add(by.integer()?)?;
     within(moved.checked_mul(DAY)?)?;
@@ -76,22 +76,22 @@ pub(super) fn day(micros: i64) -> Option<i32> {
     i32::try_from(micros.div_euclid(DAY)).ok()
 }
 
-/// The first instant of a day.
+/// The start of a day.
 pub(crate) fn of_day(days: i32) -> i64 {
     i64::from(days).saturating_mul(DAY)
 }
 
-/// The first instant of the hour of a time.
+/// The start of the hour of a time.
 pub(super) fn start_of_hour(micros: i64) -> i64 {
     micros.saturating_sub(micros.rem_euclid(HOUR))
 }
 
-/// The first instant of the day of a time.
+/// The start of the day of a time.
 pub(super) fn start_of_day(micros: i64) -> i64 {
     micros.saturating_sub(micros.rem_euclid(DAY))
 }
 
-/// The first instant of the month of a time.
+/// The start of the month of a time.
 pub(super) fn start_of_month(micros: i64) -> Option<i64> {
     Some(midnight(calendar(micros)?.date_naive().with_day(1)?))
 }

@@ -1,4 +1,4 @@
-//! What comes from the event, and the types of columns.
+//! Tests of fields, and of the types of columns.
 
 use uuid::Uuid;
 

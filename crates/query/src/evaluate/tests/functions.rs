@@ -1,4 +1,4 @@
-//! Functions of texts, times and JSON.
+//! Tests of functions of texts, times and JSON.
 
 use super::{event, text, value, value_of};
 use crate::evaluate::{Row as _, WORK_MAX, time};
@@ -129,10 +129,10 @@ fn what_is_made_has_bounds() {
 fn the_work_for_an_event_has_a_bound() {
     let properties = format!("{{\"x\":\"{}\"}}", "y".repeat(1 << 20));
     let many = |part: &str, count: usize| vec![part; count].join(" OR ");
-    // Two megabytes each: one that is read and one that is made.
+    // Two megabytes each: one read and one created.
     let few = many("lower(properties.x) = 'a'", 20);
     assert_eq!(value_of(&few, &properties), Value::Boolean(false));
-    // The value is read for each of the list.
+    // The value is read for each element of the list.
     let list = ["1"; 100].join(", ");
     for expression in [
         many("lower(properties.x) = 'a'", 40),

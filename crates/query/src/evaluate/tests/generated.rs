@@ -1,4 +1,4 @@
-//! Queries and events that nobody thought of.
+//! Tests with generated queries and events.
 
 use std::cmp::Ordering;
 
@@ -128,7 +128,7 @@ proptest! {
         if let Value::Float(number) = value {
             prop_assert!(number.is_finite());
         }
-        // Whatever it is, it is asked for as every kind without a panic.
+        // Conversions to every kind never panic.
         let _ = (value.integer(), value.float(), value.boolean(), value.timestamp(), value.uuid());
         if let Some(text) = value.clone().into_text() {
             prop_assert!(text.len() <= TEXT_MAX + event.properties.len() + event.elements.len());
@@ -137,7 +137,7 @@ proptest! {
         if let Some(json) = value.clone().into_json().filter(|_| !is_raw) {
             prop_assert!(serde_json::from_str::<serde_json::Value>(&json).is_ok(), "{json}");
         }
-        // A column of its kind either has the value or has a reason not to.
+        // A column of this kind has a value or a reason for null.
         if expression.kind() == Kind::Boolean && !value.is_null() {
             prop_assert!(matches!(value, Value::Boolean(_)));
         }
@@ -149,7 +149,8 @@ proptest! {
             columns: vec![Column { expression, alias: "x".to_owned() }],
             filter: None,
         };
-        // A few trees that cannot be written as a query are too long or too deep.
+        // A few trees cannot be written as a query, because they are too long or too
+        // deep.
         if let Ok(read) = parse(&query.normal_form()) {
             let left = query.columns[0].expression.evaluate(&event);
             prop_assert_eq!(read.columns[0].expression.evaluate(&event), left);

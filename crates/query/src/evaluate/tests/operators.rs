@@ -1,4 +1,4 @@
-//! Arithmetic, comparisons, conditions, patterns.
+//! Tests of arithmetic, comparisons, conditions, patterns.
 
 use super::{event, text, value};
 use crate::parse;
@@ -168,7 +168,7 @@ fn patterns_fit() {
     assert_eq!(value("properties.t ILIKE 'üNDER%'"), Value::Boolean(true));
     assert_eq!(value("properties.t LIKE 'ü%'"), Value::Boolean(false));
     assert_eq!(value("properties.n LIKE '900%'"), Value::Boolean(true));
-    // So much work that nothing is said.
+    // Beyond the budget, the result is unknown.
     let (long, pattern) = ("a".repeat(20_000), format!("%{}b%", "_".repeat(9_000)));
     let filter = format!("SELECT event FROM events WHERE properties.x LIKE '{pattern}'");
     assert!(!parse(&filter).unwrap().matches(&event(&format!("{{\"x\":\"{long}\"}}"))));
