@@ -1,7 +1,7 @@
 //! The destinations: one module each, all behind one trait.
 //!
-//! What belongs here: which kind is which module, and what they share of the
-//! world. What does not: what a config may be (`weir_model::exports`).
+//! What belongs here: the module of each kind, and the dependencies of all of them. What
+//! does not: validating a config (`weir_model::exports`).
 
 mod azure_blob;
 mod bigquery;
@@ -25,40 +25,41 @@ use weir_egress::Egress;
 
 use crate::destination::{Destination, Failure};
 
-/// What destinations work with.
+/// The dependencies of destinations.
 #[derive(Clone)]
 pub struct Surroundings {
-    /// The way out.
+    /// Outgoing connections.
     pub egress: Egress,
-    /// The directory below which local exports may write; none: nowhere.
+    /// The directory below which local exports may write. `None`: local exports are not
+    /// allowed.
     pub local_root: Option<PathBuf>,
-    /// Where public services are.
+    /// The hosts of public services.
     pub hosts: Hosts,
 }
 
 impl Surroundings {
-    /// Surroundings with the real public services.
+    /// Dependencies with the real public services.
     #[must_use]
     pub fn new(egress: Egress, local_root: Option<PathBuf>) -> Self {
         Self { egress, local_root, hosts: Hosts::default() }
     }
 }
 
-/// Where public services are. No setting reaches this: tests put their own in.
+/// The hosts of public services. They are not configurable; tests replace them.
 #[derive(Debug, Clone)]
 pub struct Hosts {
-    /// BigQuery, without a slash at the end.
+    /// Base URL of BigQuery, without a trailing slash.
     pub bigquery: String,
-    /// Databricks; `{host}` stands for the host of the settings.
+    /// Base URL of Databricks. `{host}` is replaced by the host in the settings.
     pub databricks: String,
-    /// The S3 that Redshift reads from; `{region}` stands for the region of the
-    /// settings.
+    /// Base URL of the S3 that Redshift reads from. `{region}` is replaced by the region
+    /// in the settings.
     pub s3: String,
-    /// Snowflake; `{account}` stands for the account of the settings.
+    /// Base URL of Snowflake. `{account}` is replaced by the account in the settings.
     pub snowflake: String,
 }
 
-/// The real ones.
+/// The real hosts.
 impl Default for Hosts {
     fn default() -> Self {
         Self {
@@ -73,8 +74,8 @@ impl Default for Hosts {
 /// The destination of this kind with these settings, secrets included.
 ///
 /// # Errors
-/// When a setting is missing or does not fit; a stored config was checked when it
-/// was saved, so that is a config of another version.
+/// When a setting is missing or invalid. A stored config was validated when it was saved,
+/// so such a config is from another version.
 pub fn open(
     kind: &str,
     config: &Map<String, Value>,
@@ -96,7 +97,7 @@ pub fn open(
     }
 }
 
-/// The steps of the test of this kind of destination, for people; none: there is
+/// The steps of the test of this kind of destination, for users. Empty if there is
 /// nothing to test.
 #[must_use]
 pub fn steps(kind: &str) -> &'static [&'static str] {

@@ -1,4 +1,4 @@
-//! Azure Blob Storage, set up with a connection string.
+//! Azure Blob Storage, configured with a connection string.
 
 use object_store::azure::{MicrosoftAzureBuilder, split_sas};
 use serde::Deserialize;
@@ -10,7 +10,7 @@ use super::files::store::{self, Connector, Store, is_header, retries};
 use super::files::{Files, read};
 use crate::destination::Failure;
 
-/// The settings, beside those of files.
+/// The settings that are not common to all files.
 #[derive(Deserialize)]
 struct Config {
     container_name: String,
@@ -19,7 +19,7 @@ struct Config {
     prefix: String,
 }
 
-/// The destination.
+/// Opens the destination.
 pub(super) fn open(
     settings: &Map<String, Value>,
     surroundings: &Surroundings,
@@ -38,15 +38,15 @@ pub(super) fn open(
         .with_allow_http(true)
         .with_retry(retries())
         .with_http_connector(Connector::new(&surroundings.egress));
-    // One of both is always there: without, the credentials of this machine would
-    // be asked for.
+    // Exactly one of both is always there. Without any, the client would use the
+    // credentials of this machine.
     let builder = match credentials {
         Credentials::Key(key) => builder.with_access_key(key),
         Credentials::Signature(signature) => {
             builder.with_sas_authorization(split_sas(&signature).map_err(|_| invalid())?)
         }
     };
-    // The error may repeat the string.
+    // The error may contain the connection string.
     let store = builder.build().map_err(|_| invalid())?;
     Files::new(Store::new(store), &config.prefix, settings)
 }

@@ -1,7 +1,8 @@
-//! Time and ids as foreign services want them.
+//! Time and ids for external services.
 //!
-//! They judge signatures and tokens by the real clock, whatever time a run is told,
-//! so this is the one place of the crate that reads it.
+//! External services check signatures and tokens with the real clock, so this module
+//! reads it, independent of the time of a run. It is the only module of the crate that
+//! does.
 
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
@@ -12,7 +13,7 @@ pub(super) fn now() -> DateTime<Utc> {
     Utc::now()
 }
 
-/// An id that nobody has used: of a request, a session, a temporary name.
+/// A new unique id for a request, a session or a temporary name.
 #[expect(clippy::disallowed_methods, reason = "its time says nothing, it must be unique alone")]
 pub(super) fn unused_id() -> Uuid {
     Uuid::now_v7()

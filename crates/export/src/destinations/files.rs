@@ -1,17 +1,18 @@
-//! Files at a place: what S3, Azure, Google's storage and a local directory have
-//! in common (EXP-33).
+//! Files at a storage: the common part of S3, Azure, Google Cloud Storage and a local
+//! directory (EXP-33).
 //!
 //! ```text
-//! rows -> [encode, on a thread of its own] -> pieces -> parts, several on their way
+//! rows -> [encode, on a separate thread] -> pieces -> parts, several sent concurrently
 //! ```
 //!
-//! What belongs here: a run's way from rows to whole files, in bounded memory.
-//! What does not: bytes of files (`encode`), their names (`names`), how a place
-//! takes a part (`store`, `local_directory`).
+//! What belongs here: from the rows of a run to complete files, in bounded memory. What
+//! does not: bytes of files (`encode`), their names (`names`), how a storage takes a part
+//! (`store`, `local_directory`).
 //!
-//! A run has one file, or with `max_file_size_mb` several with a list of them,
-//! written last: only then the run is whole. Files are cut by what is in them and
-//! never by how rows arrive here, so a further try replaces the same names.
+//! A run has one file, or with `max_file_size_mb` several files and a manifest. The
+//! manifest is written last; the run is complete only then. The content decides where
+//! files are divided, and the division of rows into batches does not. A retry therefore
+//! replaces files of the same names.
 
 mod connector;
 mod encoding;
@@ -42,49 +43,49 @@ use super::clock;
 pub(crate) const STEPS: &[&str] = &["Reach the storage", "Write a file", "Remove it"];
 /// Bytes of a part that is sent to a storage.
 pub(super) const PART: usize = 8 << 20;
-/// Batches of rows that wait for the encoder.
+/// Batches of rows that may wait for the encoder.
 const BATCHES: usize = 1;
-/// Chunks of files that wait to be sent.
+/// Chunks of files that may wait for sending.
 const CHUNKS: usize = 4;
 /// The file that a test writes and removes.
 const PROBE: &str = "weir-connection-test.txt";
 
-/// A place for files. Names are relative, with `/` between their parts.
+/// A storage for files. Names are relative, with `/` between their segments.
 #[async_trait]
 pub(super) trait Place: Send + Sync {
-    /// Bytes of a part. All parts of a file but the last are of this size, because
-    /// some storages want that.
+    /// Bytes of a part. All parts of a file except the last one have this size, because
+    /// some storages require that.
     fn part_bytes(&self) -> usize {
         PART
     }
 
-    /// Writes a file that is small; one of that name is replaced.
+    /// Writes a small file. An existing file of that name is replaced.
     async fn put(&self, name: &str, content: Vec<Bytes>) -> Result<(), Failure>;
 
-    /// Begins a file that comes in parts. Nobody sees it before it is complete.
+    /// Begins a file that consists of parts. It is not visible before it is complete.
     async fn open(&self, name: &str) -> Result<Box<dyn Parts>, Failure>;
 
     /// Whether there is a file of this name.
     async fn has(&self, name: &str) -> Result<bool, Failure>;
 
-    /// Removes a file; it is fine when there is none.
+    /// Removes a file. A missing file is no error.
     async fn remove(&self, name: &str) -> Result<(), Failure>;
 }
 
-/// A file on its way to its place.
+/// A file that is being written.
 #[async_trait]
 pub(super) trait Parts: Send {
-    /// Takes the next part, and waits while too many are on their way.
+    /// Takes the next part, and waits while too many are being sent.
     async fn add(&mut self, part: Vec<Bytes>) -> Result<(), Failure>;
 
-    /// All parts are there: from now on the file is.
+    /// Completes the file. It becomes visible.
     async fn complete(&mut self) -> Result<(), Failure>;
 
-    /// Removes the parts, as far as that can be done.
+    /// Removes the parts, as far as possible.
     async fn abort(&mut self);
 }
 
-/// What every place for files is set up with.
+/// The settings of all storages for files.
 #[derive(Deserialize)]
 struct Config {
     #[serde(default)]
@@ -93,12 +94,12 @@ struct Config {
     max_file_size_mb: Option<u64>,
 }
 
-/// Files at a place.
+/// A destination that writes files to a storage.
 pub(super) struct Files<P> {
     pub(super) place: Arc<P>,
     prefix: Template,
     kind: FileKind,
-    /// Bytes after which another file begins.
+    /// Bytes after which the next file begins.
     max: Option<u64>,
 }
 
@@ -121,7 +122,7 @@ impl<P: Place + 'static> Files<P> {
         })
     }
 
-    /// Begins the files of a run. The place hears of it with the first bytes.
+    /// Begins the files of a run. The storage is first contacted with the first bytes.
     pub(super) fn start(&self, job: &Job) -> Result<Box<dyn Writer>, Failure> {
         let names = Names::new(&self.prefix, &Bounds::from(job), self.kind, self.max.is_some())?;
         let encoding =
@@ -136,25 +137,25 @@ impl<P: Place + 'static> Files<P> {
         }))
     }
 
-    /// Writes the file of the test, and takes it away again if that can be done.
+    /// Writes the file of the test, and tries to remove it again.
     pub(super) async fn test_writing(&self) -> Result<(), Failure> {
         let name = self.probe()?;
         self.place.put(&name, vec![Bytes::from_static(b"This file may be removed.\n")]).await?;
         if let Err(failure) = self.place.remove(&name).await {
-            // Another step tells.
+            // Another step of the test reports this.
             tracing::debug!(%failure, "the file of a test stays");
         }
         Ok(())
     }
 
-    /// The same, and says whether it could be taken away.
+    /// Writes the file of the test, and fails if it cannot be removed.
     pub(super) async fn test_removing(&self) -> Result<(), Failure> {
         let name = self.probe()?;
         self.place.put(&name, vec![Bytes::from_static(b"This file may be removed.\n")]).await?;
         self.place.remove(&name).await
     }
 
-    /// Where the file of the test is now.
+    /// The name of the test file at present.
     pub(super) fn probe(&self) -> Result<String, Failure> {
         let now = clock::now().into();
         let bounds = Bounds { start: Some(now), end: now, by_time: false, table: "events" };
@@ -162,7 +163,7 @@ impl<P: Place + 'static> Files<P> {
     }
 }
 
-/// Settings of a destination; the others are passed over.
+/// Reads the settings of a destination and ignores others.
 pub(super) fn read<'a, T: Deserialize<'a>>(config: &'a Map<String, Value>) -> Result<T, Failure> {
     T::deserialize(config).map_err(|error| {
         tracing::debug!(%error, "a config that is none");
@@ -186,12 +187,12 @@ pub(super) fn columns() -> Columns {
     ])
 }
 
-/// What a run hears whose rows ended too early.
+/// The failure of a run whose rows ended too early.
 fn cut_short() -> Failure {
     Failure::retryable("CutShort", "The run was cut short.")
 }
 
-/// Encodes and sends until the rows end or somebody stops it.
+/// Encodes and sends until the rows end or the writer is dropped.
 async fn deliver(
     encoding: Encoding,
     mut upload: Upload,
@@ -202,16 +203,16 @@ async fn deliver(
     let encoded = tokio::task::spawn_blocking(move || encoding.run(given, &pieces));
     let sent = tokio::select! {
         sent = upload.run(&mut ready) => sent,
-        // The other end is never used, only dropped.
+        // Nothing is ever sent on this channel. The writer only drops its end.
         _ = stopped => Err(cut_short()),
     };
-    // The encoder must not wait for somebody who takes its pieces.
+    // The encoder must not wait for a receiver of its pieces.
     drop(ready);
     if sent.is_err() {
         upload.abort().await;
     }
     match encoded.await {
-        // What went wrong first.
+        // The first failure is the cause of the others.
         Ok(Err(failure)) => Err(failure),
         Ok(Ok(())) => sent,
         Err(error) => {
@@ -221,7 +222,7 @@ async fn deliver(
     }
 }
 
-/// A run's way to its files. Dropped, it stops everything behind it.
+/// Writes a run to files. Dropping it stops the encoder and the upload.
 struct FilesWriter {
     open: Option<Open>,
     failure: Option<Failure>,
@@ -229,7 +230,7 @@ struct FilesWriter {
 
 struct Open {
     rows: mpsc::Sender<Given>,
-    /// Dropped before the delivery has ended: it stops.
+    /// Dropping it before the delivery has ended stops the delivery.
     _go_on: oneshot::Sender<()>,
     delivery: JoinHandle<Result<(), Failure>>,
 }
@@ -243,7 +244,7 @@ impl FilesWriter {
         if is_taken { Ok(()) } else { self.outcome().await }
     }
 
-    /// How the delivery ended; waits for it.
+    /// Waits for the end of the delivery and returns its outcome.
     async fn outcome(&mut self) -> Result<(), Failure> {
         if let Some(open) = self.open.take() {
             let ended = open.delivery.await;
@@ -272,7 +273,7 @@ impl Writer for FilesWriter {
         let Some(Open { rows, _go_on: go_on, delivery }) = self.open.take() else { return };
         drop((rows, go_on));
         self.failure = Some(cut_short());
-        // It tells why it ended, which whoever aborts it knows.
+        // The outcome is ignored, because the caller aborts the run.
         let _ = delivery.await;
     }
 }

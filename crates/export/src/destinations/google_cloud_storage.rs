@@ -1,4 +1,4 @@
-//! Google Cloud Storage, over its XML interface.
+//! Google Cloud Storage, through its XML interface.
 
 use object_store::gcp::GoogleCloudStorageBuilder;
 use serde::Deserialize;
@@ -9,21 +9,21 @@ use super::files::store::{self, Connector, Store, retries};
 use super::files::{Files, read};
 use crate::destination::Failure;
 
-/// Where Google answers.
+/// The endpoint of Google.
 const ENDPOINT: &str = "https://storage.googleapis.com";
 
-/// The settings, beside those of files.
+/// The settings that are not common to all files.
 #[derive(Deserialize)]
 struct Config {
     bucket_name: String,
     #[serde(default)]
     prefix: String,
-    /// The JSON text that Google gives out.
+    /// The JSON text of the key file from Google.
     service_account_key: String,
     endpoint_url: Option<String>,
 }
 
-/// The destination.
+/// Opens the destination.
 pub(super) fn open(
     settings: &Map<String, Value>,
     surroundings: &Surroundings,
@@ -41,13 +41,13 @@ pub(super) fn open(
     let store = GoogleCloudStorageBuilder::new()
         .with_bucket_name(config.bucket_name)
         .with_service_account_key(config.service_account_key)
-        // Set in any case: the key may name another.
+        // Always set, because the key could name another URL.
         .with_base_url(&endpoint)
         .with_retry(retries())
         .with_http_connector(Connector::new(&surroundings.egress))
         .build()
         .map_err(|_| {
-            // The error may repeat the key.
+            // The error may contain the key.
             Failure::last("InvalidCredentials", "The key of the service account cannot be read.")
         })?;
     Files::new(Store::new(store), &config.prefix, settings)

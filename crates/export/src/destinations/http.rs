@@ -1,13 +1,13 @@
-//! HTTP: events to the `/batch/` of another instance, or of whatever speaks its
-//! protocol (EXP-39).
+//! HTTP: events to the `/batch/` endpoint of another instance, or of another receiver
+//! with the same protocol (EXP-39).
 //!
-//! What belongs here: requests in order, one on its way while the next is made.
-//! What does not: their bodies (`body`), what answers mean (`answer`), trying
-//! again (`engine`).
+//! What belongs here: requests in order, one being sent while the next is built. What
+//! does not: their bodies (`body`), the meaning of answers (`answer`), retries
+//! (`engine`).
 //!
-//! What a receiver has acknowledged is delivered for good, so a run that was cut
-//! short goes on behind it. A request that was cut off may have been taken too:
-//! receivers keep events apart by their uuid.
+//! Acknowledged events are delivered permanently, so an interrupted run continues after
+//! them. The receiver may have accepted an interrupted request too: receivers deduplicate
+//! events by their uuid.
 
 mod answer;
 mod body;
@@ -29,14 +29,14 @@ use crate::rows::Batch;
 use answer::Answer;
 use body::Events;
 
-/// Events of a request.
+/// Upper bound of events in a request.
 const EVENTS_MAX: usize = 5_000;
-/// Bytes of a request's events: a quarter of what receivers take, and little
-/// enough for a slow line.
+/// Upper bound of bytes of a request's events: a quarter of the limit of receivers, and
+/// few enough for a slow connection.
 const BYTES_MAX: usize = 5 << 20;
 /// The steps of the test.
 pub(crate) const STEPS: &[&str] = &["Check the address", "Reach the receiver with the token"];
-/// Where receivers take events.
+/// The path of the endpoint.
 const PATH: &str = "/batch/";
 
 /// The settings.
@@ -46,12 +46,12 @@ struct Config {
     token: String,
 }
 
-/// A receiver.
+/// A receiver of events.
 pub(crate) struct Http {
     line: Arc<Line>,
 }
 
-/// The way to a receiver.
+/// The connection settings of a receiver.
 struct Line {
     egress: Egress,
     url: String,
@@ -59,7 +59,7 @@ struct Line {
 }
 
 impl Http {
-    /// The destination.
+    /// Opens the destination.
     pub(crate) fn new(
         config: &Map<String, Value>,
         surroundings: &Surroundings,
@@ -104,8 +104,7 @@ impl Destination for Http {
         if step == 0 {
             return Ok(self.line.egress.check_url(&self.line.url).await?);
         }
-        // A batch without events leaves nothing there. Whether that is an error
-        // is the receiver's taste.
+        // A batch without events stores nothing. Some receivers answer it with an error.
         match self.line.send(&[]).await {
             Err(failure) if failure.class == answer::INVALID => Ok(()),
             answered => answered.map(drop),
@@ -114,7 +113,7 @@ impl Destination for Http {
 }
 
 impl Line {
-    /// Sends events that stand in a text.
+    /// Sends events, given as text.
     async fn send(&self, events: &[u8]) -> Result<Answer, Failure> {
         let request = self.egress.request(Method::POST, &self.url)?;
         let request = request.header(header::CONTENT_TYPE, "application/json");
@@ -122,7 +121,7 @@ impl Line {
         answer::read(request.send().await.map_err(Fault::from)?).await
     }
 
-    /// Sends events in as few requests as the receiver takes.
+    /// Sends events in as few requests as the receiver accepts.
     async fn deliver(self: Arc<Self>, events: Events, too_long: usize) -> Sent {
         let mut sent = Sent { taken: 0, altered: Vec::new(), too_long, outcome: Ok(()), events };
         let all = 0..sent.events.len();
@@ -159,25 +158,25 @@ impl Line {
     }
 }
 
-/// What became of the events of a round of requests.
+/// The outcome for the events of a round of requests.
 struct Sent {
     events: Events,
-    /// How many of them need no more sending, from the first on.
+    /// Number of events that are settled, counted from the first.
     taken: usize,
-    /// Those of them that the receiver does not get.
+    /// The settled events that the receiver did not get.
     altered: Vec<Altered>,
-    /// Bytes of the shortest events together that the receiver found too long.
+    /// Bytes of the shortest request that the receiver refused as too long.
     too_long: usize,
     outcome: Result<(), Failure>,
 }
 
 struct HttpWriter {
     line: Arc<Line>,
-    /// What is being made.
+    /// The events of the request that is being built.
     next: Events,
-    /// What is on its way.
+    /// The request that is being sent.
     sending: Option<JoinHandle<Sent>>,
-    /// Bytes of the shortest events together that the receiver found too long.
+    /// Bytes of the shortest request that the receiver refused as too long.
     too_long: usize,
     /// Rows of the run that are delivered.
     rows: u64,
@@ -186,7 +185,7 @@ struct HttpWriter {
 }
 
 impl HttpWriter {
-    /// Waits for what is on its way.
+    /// Waits for the request that is being sent.
     async fn arrived(&mut self) -> Result<(), Failure> {
         let Some(sending) = &mut self.sending else {
             return Ok(());
@@ -209,7 +208,7 @@ impl HttpWriter {
         sent.outcome
     }
 
-    /// Sends what is made so far, behind what is on its way.
+    /// Sends the built request after the present one.
     async fn send(&mut self) -> Result<(), Failure> {
         self.arrived().await?;
         if self.next.len() > 0 {
@@ -273,8 +272,8 @@ fn no_events() -> Failure {
     Failure::last("WrongColumns", message)
 }
 
-/// Where a receiver of this address takes events. The address of this machine is
-/// not that of the events: `ip=0` keeps it out of them.
+/// The endpoint of a receiver with this URL. The address of this machine does not belong
+/// to the events: `ip=0` keeps the receiver from adding it.
 fn endpoint(url: &str) -> String {
     let url = url.split('#').next().unwrap_or_default();
     let (address, query) = url.split_once('?').unwrap_or((url, "ip=0"));

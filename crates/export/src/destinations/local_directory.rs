@@ -1,12 +1,12 @@
-//! A directory of the server, below the one that the operator gives to exports:
-//! for single machines, where DuckDB reads the files.
+//! A directory of the server, below the one that the operator configures for exports: for
+//! single machines, where DuckDB reads the files.
 //!
-//! What belongs here: files that are written whole, and no way out of the
-//! directory. Every part of a path is opened by itself and never through a link,
-//! whatever somebody puts there meanwhile. What does not: paths as text (`names`).
+//! What belongs here: files that appear only when they are complete, and safe paths. Each
+//! segment of a path is opened separately and never through a link, also if another
+//! process changes the directory in the meantime. What does not: paths as text (`names`).
 //!
-//! A file is written under a name that begins with a dot and gets its own name
-//! when it is whole and on the disk.
+//! A file is written under a name that begins with a dot. It gets its final name when it
+//! is complete and synced.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -30,20 +30,21 @@ use super::files::{Files, Parts, Place, columns, read};
 use crate::columns::Columns;
 use crate::destination::{Destination, Failure, Job, Writer};
 
-/// The steps of the test.
+/// The steps of its test.
 pub(crate) const STEPS: &[&str] = &["Open the directory", "Write a file", "Remove it"];
-/// Bytes that are written at a time: nothing is gained by gathering more.
+/// Bytes that are written at a time. Larger parts bring no gain.
 const PART: usize = 1 << 20;
-/// What stays free on the disk: whichever is less, this or a twentieth of it.
+/// Bytes of the disk that stay free: the smaller of this number and a twentieth of the
+/// disk.
 const STAYS_FREE: u64 = 1 << 30;
 
-/// The settings, beside those of files.
+/// The settings that are not common to all files.
 #[derive(Deserialize)]
 struct Config {
     path: String,
 }
 
-/// The destination.
+/// Opens the destination.
 pub(super) fn open(
     settings: &Map<String, Value>,
     surroundings: &Surroundings,
@@ -71,7 +72,7 @@ pub(super) struct Directory {
     root: PathBuf,
 }
 
-/// Whether directories that are missing are made.
+/// What happens to missing directories.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Missing {
     Make,
@@ -79,7 +80,7 @@ enum Missing {
 }
 
 impl Directory {
-    /// Opens the directory of a file, one part after the other.
+    /// Opens the directory of a file, one segment after the other.
     fn walk<'a>(&self, name: &'a str, missing: Missing) -> Result<(OwnedFd, &'a str), Failure> {
         let (path, name) = name.rsplit_once('/').unwrap_or(("", name));
         let mut at = open_root(&self.root)?;
@@ -102,9 +103,9 @@ impl Directory {
 
     fn create(&self, name: &str) -> Result<Growing, Failure> {
         let (directory, name) = self.walk(name, Missing::Make)?;
-        // No pattern for the files, such as `*.parquet*`, finds it.
+        // Patterns for the files, such as `*.parquet*`, do not match this name.
         let temporary = format!(".{}.part", name.replace('.', "_"));
-        // What an earlier try left.
+        // A remainder of an earlier attempt.
         match unlinkat(&directory, &temporary, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => {}
             Err(error) => return Err(fault(error)),
@@ -142,7 +143,7 @@ impl Directory {
         }
     }
 
-    /// Whether the way to a file is free, as far as its directories are there.
+    /// Whether the existing directories of a file can be opened.
     fn reach(&self, name: &str) -> Result<(), Failure> {
         match self.walk(name, Missing::Fail) {
             Err(failure) if failure.class == MISSING => Ok(()),
@@ -150,7 +151,7 @@ impl Directory {
         }
     }
 
-    /// Takes away the directories of a file that have nothing in them.
+    /// Removes the empty directories of a file.
     fn prune(&self, name: &str) -> Result<(), Failure> {
         let mut path = name;
         while let Some((above, _)) = path.rsplit_once('/') {
@@ -169,8 +170,8 @@ impl Directory {
     }
 }
 
-/// A directory that was made is not there any more: a test of a destination takes
-/// away what it made, if nothing is in it yet.
+/// The failure when a created directory has disappeared: a test of a destination removes
+/// the directories that it created if they are empty.
 fn gone() -> Failure {
     Failure::retryable("WriteFailed", "The directory was taken away just now.")
 }
@@ -186,7 +187,7 @@ fn open_root(root: &Path) -> Result<OwnedFd, Failure> {
     })
 }
 
-/// The class of what is not there.
+/// The class of a failure for a missing directory.
 const MISSING: &str = "NoDirectory";
 
 fn fault(error: Errno) -> Failure {
@@ -217,7 +218,7 @@ fn full() -> Failure {
     Failure::retryable("DiskFull", "The disk of the server is nearly full.")
 }
 
-/// A file that is not whole yet.
+/// A file that is not complete yet.
 struct Growing {
     directory: OwnedFd,
     file: File,
@@ -227,7 +228,7 @@ struct Growing {
 
 impl Growing {
     fn write(&self, part: &[Bytes]) -> Result<(), Failure> {
-        // The server itself stops when it has no room for events.
+        // The server itself stops accepting events when the disk is full.
         let disk = fstatvfs(&self.file).map_err(fault)?;
         let stays = STAYS_FREE.min(disk.f_blocks.saturating_mul(disk.f_frsize) / 20);
         if disk.f_bavail.saturating_mul(disk.f_frsize) < stays {
@@ -241,7 +242,7 @@ impl Growing {
 
     fn finish(&self) -> Result<(), Failure> {
         fsync(&self.file).map_err(fault)?;
-        // Another try may have begun the same file anew.
+        // Another attempt may have begun the same file again.
         let own = fstat(&self.file).map_err(fault)?;
         let there = statat(&self.directory, &self.temporary, AtFlags::SYMLINK_NOFOLLOW);
         if !there.is_ok_and(|there| (there.st_dev, there.st_ino) == (own.st_dev, own.st_ino)) {
@@ -258,7 +259,7 @@ impl Growing {
     }
 }
 
-/// Work with the disk, on a thread that may wait for it.
+/// Runs disk operations on a thread that may block.
 async fn on_disk<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Failure> {
@@ -323,7 +324,7 @@ impl Parts for LocalFile {
             file.discard();
             Ok(())
         });
-        // It tells by itself what stays.
+        // `discarded` logs its own failures.
         let _ = discarded.await;
     }
 }

@@ -1,4 +1,4 @@
-//! NoOp: takes everything and keeps nothing, for trying a schedule.
+//! NoOp: accepts all rows and stores none, for trying a schedule.
 
 use async_trait::async_trait;
 use serde_json::{Map, Value};
@@ -9,11 +9,11 @@ use crate::destination::{Destination, Failure, Job, Writer};
 use crate::destinations::Surroundings;
 use crate::rows::{Batch, Kind};
 
-/// Nowhere. Its one setting, `arg`, is for people.
+/// A destination that stores nothing. Its one setting, `arg`, is a note for users.
 pub(crate) struct NoOp;
 
 impl NoOp {
-    /// The destination.
+    /// Opens the destination.
     pub(crate) fn new(_: &Map<String, Value>, _: &Surroundings) -> Result<Self, Failure> {
         Ok(Self)
     }
@@ -87,7 +87,7 @@ mod tests {
         let batch = Batch { rows, arrivals: Some(vec![1]) };
         assert_eq!(writer.write(batch).await, Ok(()));
         assert_eq!(writer.finish().await, Ok(()));
-        // A try that was cut short begins anew.
+        // An interrupted attempt starts over.
         assert_eq!(writer.delivered(), None);
         assert!(destination.steps().is_empty());
     }

@@ -5,14 +5,14 @@
 //!      -> COPY into a temporary table -> INSERT … SELECT into the table ->
 //! ```
 //!
-//! What belongs here: the columns, making the table, the statements of a run. What
-//! does not: their order (`writer`), the session, names, values (modules below,
-//! shared with `redshift`).
+//! What belongs here: the columns, creating the table, the statements of a run. What does
+//! not: their order (`writer`), the session, names, values (modules below, used by
+//! `redshift` too).
 //!
-//! A run that is cut short leaves nothing, because nothing was committed. A run
-//! that is committed without anybody hearing of it is done again, and replaces its
-//! own rows where the table has a unique key for the event's id: the tables that
-//! are made here have one. Persons need such a key, for they replace what is older.
+//! An interrupted run leaves nothing, because nothing was committed. If the answer to a
+//! commit is lost, the run is repeated. It then replaces its own rows if the table has a
+//! unique key for the event's id; tables created here have one. Persons require such a
+//! key, because they replace older rows.
 
 mod fit;
 mod json;
@@ -41,12 +41,12 @@ use crate::destinations::Surroundings;
 use crate::persons;
 use crate::rows::{Cell, Column, Kind};
 
-/// Where rows wait for the end of their run.
+/// The temporary table that holds the rows until the end of the run.
 pub(super) const STAGE: &str = "weir_rows";
-/// Bytes of a name in the database.
+/// Upper bound of bytes in a name.
 const NAME_MAX: usize = 63;
-/// The type `numeric` behind JSON has more digits before the point, and about
-/// this many behind it.
+/// The type `numeric`, which JSON is based on, allows more digits before the point and
+/// roughly this many after it.
 const BOUNDS: Bounds = Bounds { in_bytes: false, digits_max: 16_000 };
 
 pub(super) const STEPS: &[&str] = &[
@@ -93,7 +93,7 @@ pub(crate) struct Postgres {
 }
 
 impl Postgres {
-    /// The destination.
+    /// Opens the destination.
     pub(crate) fn new(
         config: &Map<String, Value>,
         surroundings: &Surroundings,
@@ -115,7 +115,7 @@ impl Postgres {
         })
     }
 
-    /// The table's part of a run. The table is made if it is missing.
+    /// The statements of a run. Creates the table if it does not exist.
     async fn plan(
         &self,
         session: &mut Session,
@@ -136,7 +136,7 @@ impl Postgres {
     }
 }
 
-/// Names are cut by this database.
+/// The spelling of a name in the database, which cuts long names.
 fn spelled(name: &str) -> String {
     shortened(name, NAME_MAX).to_owned()
 }
@@ -190,16 +190,16 @@ impl Destination for Postgres {
     }
 }
 
-/// What a run does with the table.
+/// How a run writes to the table.
 struct Plan {
-    /// The table, in SQL.
+    /// The name of the table in SQL.
     table: String,
     model: ExportModel,
     columns: Vec<Matched>,
-    /// The columns of the unique key that tells events, or distinct ids, apart; none:
-    /// the table has none.
+    /// The columns of the unique key for events or distinct ids. Empty: the table has
+    /// none.
     key: Vec<String>,
-    /// The cell with the event's id.
+    /// The index of the cell with the event's id.
     uuid: Option<usize>,
 }
 
@@ -227,7 +227,7 @@ impl Plan {
             ExportModel::Events => {
                 format!("INSERT INTO {table} ({names_all}) SELECT {names_all} FROM {STAGE}")
             }
-            // One of two rows of a key could not replace the other. There are two where
+            // A statement cannot replace the same row twice. A key can occur twice if
             // persons were merged during the run.
             ExportModel::Persons => {
                 let newest = versions.each_ref().map(|version| format!("{version} DESC"));
@@ -261,7 +261,7 @@ impl Plan {
     }
 }
 
-/// Makes the table, with a unique key for what tells its rows apart if that is
+/// The statement that creates the table, with a unique key for its rows if the key is
 /// exported.
 fn create(table: &Table, model: ExportModel, columns: &Columns) -> String {
     let mut parts: Vec<String> = columns
@@ -277,8 +277,8 @@ fn create(table: &Table, model: ExportModel, columns: &Columns) -> String {
     format!("CREATE TABLE IF NOT EXISTS {} ({})", table.sql(), parts.join(", "))
 }
 
-/// What tells rows of a project apart: events by their id, persons by the distinct
-/// id.
+/// The field that identifies rows within a project: the id of events, the distinct id of
+/// persons.
 pub(super) fn identity(model: ExportModel) -> Field {
     match model {
         ExportModel::Events => Field::Uuid,
@@ -286,16 +286,16 @@ pub(super) fn identity(model: ExportModel) -> Field {
     }
 }
 
-/// The columns that tell rows apart: the project, if it is exported, and the id.
-/// Empty: the id is not exported.
+/// The columns that identify rows: the project, if it is exported, and the id. Empty if
+/// the id is not exported.
 fn own_key(model: ExportModel, columns: &Columns) -> Vec<&Column> {
     let Some(id) = columns.position_of(identity(model)) else { return Vec::new() };
     let both = [columns.position_of(Field::TeamId), Some(id)];
     both.into_iter().flatten().filter_map(|at| columns.columns.get(at)).collect()
 }
 
-/// The smallest unique key of the table that is made of columns of
-/// [`own_key`] and has the id.
+/// The smallest unique key of the table that consists of columns of [`own_key`] and
+/// contains the id.
 fn key(
     model: ExportModel,
     columns: &Columns,
@@ -334,7 +334,7 @@ pub(super) fn of<'a>(row: &'a [Cell], column: &Matched) -> &'a Cell {
     row.get(column.cell).unwrap_or(&Cell::Null)
 }
 
-/// What is told of an alteration.
+/// The note of an altered value.
 pub(super) fn altered(
     row: &[Cell],
     uuid: Option<usize>,

@@ -1,18 +1,17 @@
-//! Amazon Redshift: the protocol of PostgreSQL, with an SQL of its own (EXP-37).
+//! Amazon Redshift: the protocol of PostgreSQL with different SQL (EXP-37).
 //!
 //! ```text
 //! rows -> INSERTs of many rows --> temporary table -> DELETE and INSERT … SELECT -> COMMIT
 //!      -> files in S3 -> COPY --->
 //! ```
 //!
-//! What belongs here: what differs from `postgres`: types, statements as text,
-//! lengths in bytes, the meaning of a backslash. What does not: how rows get into
-//! the temporary table (`insert`, `copy`, `staged`), the session, looking at the
-//! table, fitting values.
+//! What belongs here: the differences from `postgres`: types, statements as text, lengths
+//! in bytes, the meaning of a backslash. What does not: how rows get into the temporary
+//! table (`insert`, `copy`, `staged`), the session, reading the table, fitting values.
 //!
-//! Unique keys are not kept by this database, so a run deletes the events that it
-//! brings before it inserts them: done twice, it leaves each one once. Of persons it
-//! deletes what is older, and inserts what is not there then.
+//! Redshift does not enforce unique keys. A run therefore deletes its own events before
+//! it inserts them, so a repeated run leaves each event once. For persons it deletes
+//! older rows, and inserts rows whose key is not in the table then.
 
 mod copy;
 mod insert;
@@ -40,14 +39,14 @@ use crate::destinations::Surroundings;
 use crate::persons;
 use crate::rows::{Cell, Column, Kind};
 
-/// Bytes of a name in the database.
+/// Upper bound of bytes in a name.
 const NAME_MAX: usize = 127;
-/// Bytes of the longest text.
+/// Upper bound of bytes in a text.
 const TEXT_MAX: usize = 65_535;
-/// Numbers in SUPER are 64 bits wide, whole or not.
+/// Numbers in SUPER have 64 bits, as integers or floating-point numbers.
 const BOUNDS: Bounds = Bounds { in_bytes: true, digits_max: 300 };
 
-/// The steps of its test. Those of the bucket have nothing to do in the mode INSERT.
+/// The steps of its test. The steps of the bucket do nothing in the mode INSERT.
 pub(crate) const STEPS: &[&str] = &[
     "Reach the server",
     "Sign in",
@@ -77,7 +76,7 @@ struct Config {
     copy_inputs: Option<copy::Inputs>,
 }
 
-/// How JSON is stored in a table that is made here.
+/// How JSON is stored in a new table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Json {
@@ -86,7 +85,7 @@ enum Json {
     Super,
 }
 
-/// How rows get there.
+/// How rows get into the temporary table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 enum Mode {
@@ -105,12 +104,12 @@ pub(crate) struct Redshift {
     account: Arc<Account>,
     table: Table,
     json: Json,
-    /// Where rows wait in the mode COPY; none: the mode is INSERT.
+    /// The bucket for rows in the mode COPY. `None`: the mode is INSERT.
     staging: Option<Arc<Staging>>,
 }
 
 impl Redshift {
-    /// The destination.
+    /// Opens the destination.
     pub(crate) fn new(
         config: &Map<String, Value>,
         surroundings: &Surroundings,
@@ -140,7 +139,7 @@ impl Redshift {
         })
     }
 
-    /// The table's part of a run. The table is made if it is missing.
+    /// The statements of a run. Creates the table if it does not exist.
     async fn plan(
         &self,
         session: &mut Session,
@@ -152,7 +151,7 @@ impl Redshift {
             self.table.matched_or_made(session, &create, model, columns, spelled).await?;
         let cells = [columns.position_of(Field::TeamId), columns.position_of(identity(model))];
         let mut key: Vec<String> = Vec::new();
-        // Without the id, all of the project would be deleted.
+        // Without the id, the DELETE would remove all rows of the project.
         if columns_there.iter().any(|column| Some(column.cell) == cells[1]) {
             let is_key = |column: &&Matched| cells.contains(&Some(column.cell));
             key.extend(columns_there.iter().filter(is_key).map(|column| column.found.name.clone()));
@@ -162,7 +161,7 @@ impl Redshift {
     }
 }
 
-/// Names have no upper case in this database.
+/// The spelling of a name in the database, which has no upper case.
 fn spelled(name: &str) -> String {
     shortened(name, NAME_MAX).to_ascii_lowercase()
 }
@@ -191,8 +190,8 @@ impl Destination for Redshift {
         let Some(staging) = &self.staging else {
             return Ok(Box::new(InsertWriter::begin(session, plan).await?));
         };
-        // The next session is that of the COPY: this one would be idle for as long as
-        // files are written.
+        // COPY opens its own session later: this one would be idle while files are
+        // written.
         drop(session);
         let directory = staging.directory_of(&job);
         let (egress, account) = (self.egress.clone(), Arc::clone(&self.account));
@@ -231,15 +230,15 @@ impl Destination for Redshift {
     }
 }
 
-/// What a run does with the table.
+/// How a run writes to the table.
 struct Plan {
-    /// The table, in SQL.
+    /// The name of the table in SQL.
     table: String,
     model: ExportModel,
     columns: Vec<Matched>,
-    /// The columns that tell rows apart; none: not all of them are there.
+    /// The columns that identify rows. Empty: the table does not have all of them.
     key: Vec<String>,
-    /// The cell with the event's id.
+    /// The index of the cell with the event's id.
     uuid: Option<usize>,
 }
 
@@ -248,7 +247,8 @@ impl Plan {
         names(self.columns.iter().map(|column| column.found.name.as_str()))
     }
 
-    /// JSON waits as text: it cannot be read within a list of values.
+    /// The statement that creates the temporary table. JSON is text in it, because a list
+    /// of values cannot contain the function that parses JSON.
     fn stage(&self) -> String {
         let sql = |column: &Matched| match column.found.target {
             Target::Json => format!("{} VARCHAR({TEXT_MAX})", name(&column.found.name)),
@@ -258,7 +258,7 @@ impl Plan {
         format!("CREATE TEMPORARY TABLE {STAGE} ({})", columns.join(", "))
     }
 
-    /// The beginning of a statement that brings rows.
+    /// The beginning of a statement that inserts rows.
     fn head(&self) -> String {
         format!("INSERT INTO {STAGE} ({}) VALUES ", self.names())
     }
@@ -293,7 +293,7 @@ impl Plan {
         out.push(')');
     }
 
-    /// From the waiting rows to the table.
+    /// The statements that copy rows from the temporary table into the table.
     fn merge(&self) -> Vec<String> {
         let (table, names) = (&self.table, self.names());
         let values: Vec<String> = self
@@ -318,7 +318,7 @@ impl Plan {
             versions.each_ref().map(|version| format!("{STAGE}.{version} > {table}.{version}"));
         let newest = versions.each_ref().map(|version| format!("{version} DESC"));
         let key = persons::KEY.map(name).join(", ");
-        // Persons that were merged during the run have two rows of a key.
+        // Persons that were merged during the run have two rows with the same key.
         vec![
             format!("{delete} AND ({})", newer.join(" OR ")),
             format!(
@@ -331,7 +331,8 @@ impl Plan {
         ]
     }
 
-    /// That a row of the table has the key of a waiting one.
+    /// The condition that a row of the table and a row of the temporary table have the
+    /// same key.
     fn same(&self, table: &str, waiting: &str) -> String {
         let same = |column: &String| format!("{table}.{0} = {waiting}.{0}", name(column));
         self.key.iter().map(same).collect::<Vec<_>>().join(" AND ")
@@ -359,13 +360,13 @@ fn sql_type(column: &Column, json: Json) -> &'static str {
         (Kind::Float, _) => "DOUBLE PRECISION",
         (Kind::Boolean, _) => "BOOLEAN",
         (Kind::Timestamp, _) => "TIMESTAMP WITH TIME ZONE",
-        // There is no type for it.
+        // Redshift has no such type.
         (Kind::Uuid, _) => "VARCHAR(36)",
     }
 }
 
-/// Appends a text in quotation marks. A backslash always stands for itself only
-/// when it is doubled.
+/// Appends a text in quotation marks. Only a doubled backslash always means one
+/// backslash.
 fn push_literal(out: &mut String, text: &str) {
     out.push('\'');
     for c in text.chars() {

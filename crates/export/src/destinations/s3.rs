@@ -1,4 +1,4 @@
-//! S3, and storages that speak its protocol.
+//! S3, and storages with the same protocol.
 
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use serde::Deserialize;
@@ -9,7 +9,7 @@ use super::files::store::{self, Connector, Store, is_header, retries};
 use super::files::{Files, read};
 use crate::destination::Failure;
 
-/// The settings, beside those of files.
+/// The settings that are not common to all files.
 #[derive(Deserialize)]
 struct Config {
     bucket_name: String,
@@ -24,8 +24,8 @@ struct Config {
     use_virtual_style_addressing: bool,
 }
 
-/// The destination. Without keys requests are not signed: keys that the server
-/// itself may have are not the project's.
+/// Opens the destination. Without keys, requests are not signed: keys that the server
+/// itself may have do not belong to the project.
 pub(super) fn open(
     settings: &Map<String, Value>,
     surroundings: &Surroundings,
@@ -60,7 +60,7 @@ pub(super) fn open(
     Files::new(built(builder)?, &config.prefix, settings)
 }
 
-/// A bucket at Amazon, for who has these keys.
+/// A bucket at Amazon, with these keys.
 pub(super) fn bucket(
     name: &str,
     region: &str,
@@ -79,13 +79,13 @@ pub(super) fn bucket(
     built(builder)
 }
 
-/// What every bucket is reached with.
+/// The common settings of all buckets.
 fn builder(
     bucket: &str,
     region: &str,
     surroundings: &Surroundings,
 ) -> Result<AmazonS3Builder, Failure> {
-    // Both become part of the host that is asked.
+    // Both become part of the host name.
     if !is_name(bucket) || !is_name(region) {
         return Err(invalid("Buckets and regions are letters, digits, `-`, `.` and `_`."));
     }
@@ -93,7 +93,7 @@ fn builder(
     Ok(AmazonS3Builder::new()
         .with_region(region)
         .with_bucket_name(bucket)
-        // Not every storage knows the deletion of many.
+        // Some storages do not support deleting many files with one request.
         .with_disable_bulk_delete(true)
         .with_allow_http(true)
         .with_retry(retries())
@@ -121,7 +121,7 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(fits)
 }
 
-/// The address of a bucket where it is part of the host.
+/// The URL of a bucket that is part of the host name.
 fn of_bucket(endpoint: &str, bucket: &str) -> String {
     let endpoint = endpoint.trim_end_matches('/');
     match endpoint.split_once("://") {

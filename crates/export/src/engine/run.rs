@@ -61,7 +61,7 @@ pub(super) async fn work(shared: Arc<Shared>, export: BatchExportId, run: RunId)
     };
     let log = RunLog::new(shared.store.clone(), export, run, row.attempt + 1);
     let worker = Worker { shared, row, progress, log, failing: None, seen: None };
-    // After a panic or the end of the process, no failed attempt was recorded.
+    // A panic or the end of the process records no failed attempt: check the number here.
     if worker.progress.attempt >= ATTEMPTS {
         worker.give_up().await;
     } else {

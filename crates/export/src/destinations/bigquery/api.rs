@@ -1,7 +1,7 @@
-//! BigQuery's REST interface: tokens, tables, jobs.
+//! The REST interface of BigQuery: tokens, tables, jobs.
 //!
-//! What belongs here: requests and what their answers mean. What does not: which
-//! tables and jobs a run has.
+//! What belongs here: requests and the meaning of their answers. What does not: the
+//! tables and jobs of a run (`bigquery`).
 
 use std::time::Duration;
 
@@ -19,17 +19,17 @@ use crate::destinations::warehouse::token::Token;
 use crate::destinations::{Surroundings, clock};
 
 const SCOPE: &str = "https://www.googleapis.com/auth/bigquery";
-/// How long a signed claim is valid, in seconds.
+/// Lifetime of a signed claim in seconds.
 const CLAIM: i64 = 3600;
-/// How long the upload of one file may take.
+/// The timeout for the upload of one file.
 const UPLOAD: Duration = Duration::from_secs(600);
-/// How long a job may take.
+/// The timeout for a job.
 const JOB: Duration = Duration::from_secs(3600);
-/// How often a file is sent whose fate is not known: the job's id keeps it from
-/// being loaded twice.
+/// How often a file is sent if the outcome is unknown. The id of the job prevents loading
+/// it twice.
 const SENDS: usize = 3;
 
-/// The interface, as one service account.
+/// A client of the interface, for one service account.
 pub(super) struct Api {
     service: Service,
     base: String,
@@ -38,12 +38,12 @@ pub(super) struct Api {
     token: Token,
 }
 
-/// How a job ended.
+/// The outcome of a job.
 #[derive(Debug)]
 pub(super) enum Ended {
-    /// All of it is done.
+    /// It succeeded.
     Done,
-    /// None of it is.
+    /// It failed, and changed nothing.
     Failed(Failure),
 }
 
@@ -59,7 +59,7 @@ impl Api {
         })
     }
 
-    /// A token that is valid for a while.
+    /// A valid token.
     pub(super) async fn token(&self) -> Result<String, Failure> {
         let refused = "Google does not accept the key of the service account.";
         self.token.get(&self.service, || self.token_request(), refused).await
@@ -80,7 +80,8 @@ impl Api {
         Ok(self.service.request(Method::POST, &self.config.token_uri)?.form(&form))
     }
 
-    /// A call; `path` stands below the project. Gives every answer.
+    /// Makes a request. `path` is relative to the project. Returns the answer with any
+    /// status.
     async fn call(
         &self,
         method: Method,
@@ -97,7 +98,7 @@ impl Api {
         }
     }
 
-    /// The dataset's location.
+    /// The location of the dataset.
     pub(super) async fn location(&self) -> Result<String, Failure> {
         let path = format!("datasets/{}", encoded(&self.config.dataset_id));
         let answer = self.call(Method::GET, &path, None).await?;
@@ -106,7 +107,7 @@ impl Api {
         location.map(str::to_owned).ok_or_else(|| self.service.unexpected())
     }
 
-    /// A table of the dataset; none: there is none.
+    /// A table of the dataset, or `None` if there is no such table.
     pub(super) async fn table(&self, id: &str) -> Result<Option<Value>, Failure> {
         let answer = self.call(Method::GET, &self.table_path(id), None).await?;
         if answer.status == 404 {
@@ -115,8 +116,8 @@ impl Api {
         self.good(answer).map(Some)
     }
 
-    /// Makes a table; `rest` is what it has beside its name. It is good if it was
-    /// there already.
+    /// Creates a table. `rest` has its description without the name. An existing table is
+    /// no error.
     pub(super) async fn create(&self, id: &str, rest: Value) -> Result<(), Failure> {
         let path = format!("datasets/{}/tables", encoded(&self.config.dataset_id));
         let mut table = rest;
@@ -130,7 +131,7 @@ impl Api {
         self.good(answer).map(drop)
     }
 
-    /// Removes a table, if it is there.
+    /// Removes a table, if there is one.
     pub(super) async fn remove(&self, id: &str) -> Result<(), Failure> {
         let answer = self.call(Method::DELETE, &self.table_path(id), None).await?;
         if answer.status == 404 {
@@ -139,7 +140,7 @@ impl Api {
         self.good(answer).map(drop)
     }
 
-    /// Loads a file of JSON lines into a table, once, whatever happens on the way.
+    /// Loads a file of JSON lines into a table exactly once, also if answers are lost.
     pub(super) async fn load(
         &self,
         job: &str,
@@ -166,7 +167,7 @@ impl Api {
             let request = self.service.request(Method::POST, &url)?.bearer_auth(token);
             let request = request.header(header::CONTENT_TYPE, &kind).timeout(UPLOAD);
             let begun = match self.service.send(request.body(body.clone())).await {
-                // It is there: an earlier answer was lost.
+                // The job exists: an earlier answer was lost.
                 Ok(answer) if answer.status == 409 => Ok(()),
                 Ok(answer) => self.good(answer).map(drop),
                 Err(failure) => Err(failure),
@@ -180,7 +181,7 @@ impl Api {
         self.ended(job, location).await
     }
 
-    /// Runs a statement as this job, to its end.
+    /// Runs a statement as this job, and waits for its end.
     pub(super) async fn query(
         &self,
         job: &str,
@@ -206,7 +207,7 @@ impl Api {
         }
     }
 
-    /// Waits for a job's end; none: there is no such job.
+    /// Waits for the end of a job. `None` if there is no such job.
     pub(super) async fn job(&self, job: &str, location: &str) -> Result<Option<Ended>, Failure> {
         let path = format!("jobs/{}?location={}", encoded(job), encoded(location));
         let begun = Instant::now();
@@ -243,10 +244,10 @@ impl Api {
         json!({ "projectId": self.config.project_id, "jobId": job, "location": location })
     }
 
-    /// The body of an answer that says yes.
+    /// The body of a successful answer.
     fn good(&self, answer: Answer) -> Result<Value, Failure> {
         let reason = answer.body.pointer("/error/errors/0/reason").and_then(Value::as_str);
-        // Being too fast is told like being forbidden.
+        // BigQuery answers with the status 403 for exceeded rates too.
         if answer.status == 403 && reason.is_some_and(is_passing) {
             return Err(Failure {
                 wait: answer.wait,
@@ -265,7 +266,7 @@ fn encoded(part: &str) -> String {
     utf8_percent_encode(part, NON_ALPHANUMERIC).to_string()
 }
 
-/// Whether a reason goes away by itself.
+/// Whether an error with this reason is temporary.
 fn is_passing(reason: &str) -> bool {
     matches!(
         reason,
@@ -282,7 +283,7 @@ fn is_passing(reason: &str) -> bool {
     )
 }
 
-/// What a job failed of.
+/// The failure for the error of a job.
 fn of_job(error: &Value) -> Failure {
     let reason = error.get("reason").and_then(Value::as_str).unwrap_or_default();
     match reason {
@@ -305,7 +306,7 @@ fn of_job(error: &Value) -> Failure {
     }
 }
 
-/// A body of two parts, and its type.
+/// A multipart body with two parts, and its content type.
 fn related(what: &Value, file: &[u8]) -> (String, Bytes) {
     let mark = clock::unused_id().simple().to_string();
     let mut body = format!(

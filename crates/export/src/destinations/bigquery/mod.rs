@@ -1,12 +1,11 @@
-//! BigQuery: load jobs into a table beside the table, and one statement that
-//! takes all of it over (EXP-38).
+//! BigQuery: load jobs into a staging table, and one statement that copies all of its
+//! rows into the table (EXP-38).
 //!
-//! What belongs here: tables, columns, the ids of jobs. What does not: requests
-//! (`api`).
+//! What belongs here: tables, columns, the ids of jobs. What does not: requests (`api`).
 //!
-//! The one statement is the run: an `INSERT` of events, a `MERGE` of persons. It is a
-//! job whose id carries the run's, so that a further try finds out whether it has
-//! been done.
+//! That statement makes the run atomic: an `INSERT` of events, a `MERGE` of persons. It
+//! is a job whose id contains the id of the run, so that a retry finds out whether the
+//! job has succeeded.
 
 mod api;
 
@@ -31,9 +30,9 @@ use api::{Api, Ended};
 /// The steps of its test.
 pub(crate) const STEPS: &[&str] = &["Sign in", "Find the dataset", "Create a table", "Run a job"];
 
-/// How long a table beside the table lives that nobody removes.
+/// Lifetime of a staging table that was not removed.
 const ASIDE_LIVES: chrono::TimeDelta = chrono::TimeDelta::days(1);
-/// How often one run may have failed at its statement.
+/// Upper bound of failed jobs for the statement of one run.
 const TRIES_MAX: u32 = 100;
 
 /// The settings.
@@ -56,20 +55,20 @@ fn events() -> String {
 }
 
 impl Config {
-    /// A table's full name in statements.
+    /// The full name of a table in statements.
     fn named(&self, table: &str) -> String {
         format!("`{}.{}.{table}`", self.project_id, self.dataset_id)
     }
 }
 
-/// A dataset.
+/// A dataset in BigQuery.
 pub(crate) struct BigQuery {
     config: Config,
     surroundings: Surroundings,
 }
 
 impl BigQuery {
-    /// The destination.
+    /// Opens the destination.
     pub(crate) fn new(
         config: &Map<String, Value>,
         surroundings: &Surroundings,
@@ -88,7 +87,7 @@ impl BigQuery {
         Api::new(&self.config, &self.surroundings)
     }
 
-    /// The table's columns. Makes the table if it is not there.
+    /// The columns of the table. Creates the table if it does not exist.
     async fn table(&self, api: &Api, columns: &[Column]) -> Result<Vec<Value>, Failure> {
         let id = &self.config.table_id;
         if api.table(id).await?.is_none() {
@@ -133,7 +132,8 @@ impl Destination for BigQuery {
             };
             there.iter().find(is_it)?.get("type")?.as_str()
         };
-        // What the table says counts, also where it was made otherwise.
+        // The existing table decides, also if it has other types than a new one would
+        // have.
         let shape = Shape::new(columns, |name| {
             kind_there(name).map(|kind| if kind == "JSON" { Json::Value } else { Json::Text })
         })?;
@@ -201,18 +201,18 @@ impl Destination for BigQuery {
     }
 }
 
-/// The name of a run in names of jobs and tables, which have no hyphen.
+/// The id of a run for names of jobs and tables, which cannot contain hyphens.
 fn named_run(run: RunId) -> String {
     format!("weir_{}", run.0.simple())
 }
 
-/// The table beside the table.
+/// The name of the staging table.
 fn aside(run: RunId) -> String {
     named_run(run)
 }
 
-/// Whether an earlier try of a run brought everything in, and the id of the job
-/// that does it in this one: the id of a job that failed is used up.
+/// Whether an earlier attempt of the run has copied all rows, and the id of the job that
+/// does it in this attempt. The id of a failed job cannot be used again.
 async fn earlier(api: &Api, run: RunId, location: &str) -> Result<(bool, String), Failure> {
     for number in 0..TRIES_MAX {
         let id = format!("{}_{number}", named_run(run));
@@ -229,7 +229,8 @@ fn quoted(name: &str) -> String {
     format!("`{}`", name.replace('\\', "\\\\").replace('`', "\\`"))
 }
 
-/// A new table: its columns, and a partition for each day if there is a time.
+/// The description of a new table: its columns, and a partition for each day if there is
+/// a time.
 fn created(columns: &[Column], use_json_type: bool) -> Value {
     let kind = |kind| match kind {
         Kind::Json if use_json_type => "JSON",
@@ -255,15 +256,15 @@ fn created(columns: &[Column], use_json_type: bool) -> Value {
     table
 }
 
-/// The table beside the table.
+/// The staging table of a run.
 struct BigQueryStage {
     api: Api,
     location: String,
     aside: String,
-    /// What brings the rows in, and the id of the job that does it.
+    /// The statement that copies the rows, and the id of its job.
     statement: String,
     statement_job: String,
-    /// The beginning of the ids of jobs that load files.
+    /// The prefix of the ids of jobs that load files.
     file_jobs: String,
 }
 
@@ -278,7 +279,8 @@ impl Stage for BigQueryStage {
         if files > 0 {
             self.api.query(&self.statement_job, &self.location, &self.statement).await?;
         }
-        // Everything is in; what is left beside goes away by itself in a day.
+        // All rows are in the table. BigQuery removes a remaining staging table after a
+        // day.
         let _ = self.api.remove(&self.aside).await;
         Ok(())
     }

@@ -1,8 +1,8 @@
-//! Databricks' REST interface: tokens, statements of a SQL warehouse, files of
+//! The REST interface of Databricks: tokens, statements of a SQL warehouse, files of
 //! volumes.
 //!
-//! What belongs here: requests and what their answers mean. What does not: which
-//! statements and files there are.
+//! What belongs here: requests and the meaning of their answers. What does not: the
+//! statements and files of a run (`databricks`).
 
 use std::time::Duration;
 
@@ -17,14 +17,14 @@ use crate::destinations::Surroundings;
 use crate::destinations::warehouse::rest::{Pause, Service};
 use crate::destinations::warehouse::token::Token;
 
-/// What a statement names is not there: a class of failure.
+/// The class of a failure for a statement that names something that does not exist.
 pub(super) const NOT_FOUND: &str = "NotFound";
-/// How long the upload of one file may take.
+/// The timeout for the upload of one file.
 const UPLOAD: Duration = Duration::from_secs(600);
-/// How long a statement may take, with the start of its warehouse.
+/// The timeout for a statement, including the start of its warehouse.
 const STATEMENT: Duration = Duration::from_secs(3600);
 
-/// The interface, as one service principal.
+/// A client of the interface, for one service principal.
 pub(super) struct Api {
     service: Service,
     base: String,
@@ -42,7 +42,7 @@ impl Api {
         }
     }
 
-    /// A token that is valid for a while.
+    /// A valid token.
     pub(super) async fn token(&self) -> Result<String, Failure> {
         let refused = "Databricks does not accept the client id and the client secret.";
         self.token.get(&self.service, || self.token_request(), refused).await
@@ -62,7 +62,7 @@ impl Api {
         Ok(request.bearer_auth(token))
     }
 
-    /// Runs a statement to its end; gives the columns of what it answers.
+    /// Runs a statement, waits for its end, and returns the columns of its result.
     pub(super) async fn run(&self, statement: &str) -> Result<Vec<(String, String)>, Failure> {
         let request = self.request(Method::POST, "/api/2.0/sql/statements/").await?;
         let what = json!({
@@ -109,7 +109,7 @@ impl Api {
         }
     }
 
-    /// Writes a file of a volume, over one of the same name.
+    /// Writes a file of a volume. An existing file is replaced.
     pub(super) async fn upload(&self, path: &str, file: Bytes) -> Result<(), Failure> {
         let path = format!("/api/2.0/fs/files{path}?overwrite=true");
         let request = self.request(Method::PUT, &path).await?.timeout(UPLOAD);
@@ -117,7 +117,7 @@ impl Api {
         self.service.good(self.service.send(request.body(file)).await?).map(drop)
     }
 
-    /// Whether a file of a volume is there.
+    /// Whether a volume has this file.
     pub(super) async fn has(&self, path: &str) -> Result<bool, Failure> {
         let request = self.request(Method::HEAD, &format!("/api/2.0/fs/files{path}")).await?;
         let answer = self.service.send(request).await?;
@@ -128,7 +128,7 @@ impl Api {
     }
 }
 
-/// Names and types of the columns of an answer.
+/// Names and types of the columns of a result.
 fn columns(body: &Value) -> Vec<(String, String)> {
     let columns = body.pointer("/manifest/schema/columns").and_then(Value::as_array);
     let column = |column: &Value| {
@@ -138,7 +138,8 @@ fn columns(body: &Value) -> Vec<(String, String)> {
     columns.into_iter().flatten().filter_map(column).collect()
 }
 
-/// What a statement failed of. Messages begin with a class of error in brackets.
+/// The failure for the error of a statement. Messages begin with a class of error in
+/// brackets.
 fn of_statement(body: &Value) -> Failure {
     let text = |at| body.pointer(at).and_then(Value::as_str).unwrap_or_default();
     let (code, message) = (text("/status/error/error_code"), text("/status/error/message"));

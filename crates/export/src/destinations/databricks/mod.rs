@@ -1,12 +1,12 @@
-//! Databricks: Parquet files to a volume of the run's own, and one `COPY INTO` (EXP-38).
+//! Databricks: Parquet files in a volume for the run, and one `COPY INTO` (EXP-38).
 //!
-//! What belongs here: statements, columns, what a run that was cut short left.
-//! What does not: requests (`api`).
+//! What belongs here: statements, columns, the remains of an interrupted run. What does
+//! not: requests (`api`).
 //!
-//! The one statement is the run. A mark beside the files says that all of them
-//! are there: with it a further try only copies again, and `COPY INTO` leaves out
-//! what it has loaded; without it nothing has been copied. Persons come in by one
-//! `MERGE` instead, which takes only what is newer.
+//! That statement makes the run atomic. A marker file in the volume says that all files
+//! are complete. With it, a retry only copies again, and `COPY INTO` skips the files that
+//! it has loaded. Without it, nothing has been copied. Persons are copied by one `MERGE`
+//! instead, which takes only newer rows.
 
 mod api;
 
@@ -31,7 +31,7 @@ use api::Api;
 pub(crate) const STEPS: &[&str] =
     &["Sign in", "Use the warehouse", "Find the schema", "Create a volume and a file in it"];
 
-/// The mark that all files of a run are there.
+/// Name of the marker file, which says that all files of a run are complete.
 const MARK: &str = "complete";
 
 /// The settings.
@@ -68,7 +68,7 @@ impl Config {
         format!("{}.{}.{}", quoted(&self.catalog), quoted(&self.schema), quoted(name))
     }
 
-    /// Where files of a volume are.
+    /// The path of the files in a volume.
     fn directory(&self, volume: &str) -> String {
         format!("/Volumes/{}/{}/{volume}", self.catalog, self.schema)
     }
@@ -85,7 +85,7 @@ pub(crate) struct Databricks {
 }
 
 impl Databricks {
-    /// The destination.
+    /// Opens the destination.
     pub(crate) fn new(
         config: &Map<String, Value>,
         surroundings: &Surroundings,
@@ -97,7 +97,7 @@ impl Databricks {
         if config.server_hostname.is_empty() || !config.server_hostname.chars().all(fits) {
             return Err(wrong("The server hostname is a name without https://."));
         }
-        // They are parts of paths too.
+        // These settings are parts of paths too.
         let fits = |c: char| c.is_alphanumeric() || "-_".contains(c);
         if ![&config.catalog, &config.schema].iter().all(|name| name.chars().all(fits)) {
             return Err(wrong("Names of catalog and schema have letters, digits, - and _."));
@@ -109,7 +109,7 @@ impl Databricks {
         Api::new(&self.config, &self.surroundings)
     }
 
-    /// The type of a JSON column that is to be made.
+    /// The type of a JSON column in a new table.
     fn json_type(&self) -> &'static str {
         if self.config.use_variant_type { "VARIANT" } else { "STRING" }
     }
@@ -125,7 +125,7 @@ impl Databricks {
         }
     }
 
-    /// The statement that makes the table.
+    /// The statement that creates the table.
     fn created(&self, columns: &[Column]) -> String {
         let columns: Vec<String> = columns
             .iter()
@@ -135,8 +135,8 @@ impl Databricks {
         format!("CREATE TABLE IF NOT EXISTS {table} ({})", columns.join(", "))
     }
 
-    /// What is selected from the files, as the table has it. `there` are the columns
-    /// of the table with their types.
+    /// The columns to select from the files, with the types of the table. `there` has the
+    /// columns of the table with their types.
     fn selected(&self, all: &[Column], sent: &[Column], there: &[(String, String)]) -> String {
         let value = |column: &Column| {
             let name = quoted(&column.name);
@@ -154,7 +154,7 @@ impl Databricks {
         sent.iter().map(value).collect::<Vec<_>>().join(", ")
     }
 
-    /// The statement that brings the files of a directory in.
+    /// The statement that copies the files of a directory.
     fn brought(
         &self,
         model: ExportModel,
@@ -170,7 +170,7 @@ impl Databricks {
                 self.config.use_automatic_schema_evolution,
             ),
             ExportModel::Persons => {
-                // Not all of the directory: the mark is there too.
+                // A pattern, because the marker file is in the directory too.
                 let files = format!("read_files('{directory}/*.parquet', format => 'parquet')");
                 let source = format!("(SELECT {selected} FROM {files})");
                 persons::merge(&table, &source, sent, quoted)
@@ -201,7 +201,7 @@ impl Destination for Databricks {
         let columns = &job.columns.columns;
         let look = format!("SELECT * FROM {} LIMIT 0", config.named(&config.table_name));
         let there = match api.run(&look).await {
-            // A table that is there needs no leave to make one.
+            // Writing to an existing table needs no privilege to create one.
             Err(failure) if failure.class == api::NOT_FOUND => {
                 api.run(&self.created(columns)).await?;
                 api.run(&look).await?
@@ -209,7 +209,7 @@ impl Destination for Databricks {
             there => there?,
         };
         let is_there = |name: &str| there.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
-        // A `MERGE` adds no columns.
+        // A `MERGE` does not add columns.
         let evolves = config.use_automatic_schema_evolution && job.model == ExportModel::Events;
         let shape = Shape::new(columns, |name| (evolves || is_there(name)).then_some(Json::Text))?;
         if job.model == ExportModel::Persons {
@@ -221,7 +221,7 @@ impl Destination for Databricks {
         api.run(&format!("CREATE VOLUME IF NOT EXISTS {volume}")).await?;
         let is_staged = api.has(&format!("{directory}/{MARK}")).await?;
         if !is_staged {
-            // Files of a try that was cut short may be others than ours.
+            // An interrupted attempt may have written different files.
             api.run(&format!("DROP VOLUME IF EXISTS {volume}")).await?;
             api.run(&format!("CREATE VOLUME IF NOT EXISTS {volume}")).await?;
         }
@@ -263,14 +263,14 @@ impl Destination for Databricks {
     }
 }
 
-/// The volume of the run.
+/// The volume of a run.
 struct DatabricksStage {
     api: Api,
     volume: String,
     directory: String,
-    /// What brings the files in.
+    /// The statement that copies the files.
     statement: String,
-    /// An earlier try of this run wrote all files, and perhaps copied them.
+    /// An earlier attempt of this run wrote all files, and possibly copied them.
     is_staged: bool,
 }
 
@@ -287,13 +287,13 @@ impl Stage for DatabricksStage {
         if files > 0 || self.is_staged {
             self.api.run(&self.statement).await?;
         }
-        // Everything is in. A volume that stays holds nothing that is needed.
+        // All rows are in the table. A remaining volume has nothing that is needed.
         let _ = self.api.run(&format!("DROP VOLUME IF EXISTS {}", self.volume)).await;
         Ok(())
     }
 
     async fn clear(&self, _files: u32) {
-        // With the mark the files are what a further try goes on with.
+        // The marker file exists, so a retry continues with these files.
         let mark = format!("{}/{MARK}", self.directory);
         if self.api.has(&mark).await.is_ok_and(|is_there| !is_there) {
             let _ = self.api.run(&format!("DROP VOLUME IF EXISTS {}", self.volume)).await;

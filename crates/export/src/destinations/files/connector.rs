@@ -1,7 +1,7 @@
-//! The way out for storages: their requests go through `weir-egress`.
+//! The HTTP connector of storages: their requests go through `weir-egress`.
 //!
-//! What belongs here: sending one request, and what its answer means. What does
-//! not: signatures and retries of single requests (`object_store`).
+//! What belongs here: sending one request, and the meaning of its answer. What does not:
+//! signatures and retries of single requests (`object_store`).
 
 use std::fmt;
 use std::time::Duration;
@@ -15,17 +15,17 @@ use weir_egress::{Body, Egress, Fault, FaultClass, Refused};
 
 use crate::destination::Failure;
 
-/// For a request up to the end of its answer: a part over a slow line.
+/// The timeout for a request up to the end of its answer: a part over a slow connection.
 const REQUEST: Duration = Duration::from_secs(180);
-/// Bytes of an answer: lists of parts and errors.
+/// Upper bound of bytes in an answer: lists of parts and errors.
 const ANSWER: usize = 1 << 20;
-/// Bytes of an answer in which the code of an error is looked for.
+/// Bytes of an answer in which the code of an error is searched for.
 const CODE_WITHIN: usize = 4 << 10;
-/// Where Azure says it beside the answer.
+/// The header with the error code of Azure.
 const AZURE_CODE: &str = "x-ms-error-code";
 
-/// What a storage answered that was no success. Codes are those we know; nothing
-/// else of what a server wrote goes on.
+/// An unsuccessful answer of a storage. Only known codes are kept; other text of a server
+/// is discarded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{fault} {}", .code.unwrap_or_default())]
 pub(super) struct Answered {
@@ -33,7 +33,7 @@ pub(super) struct Answered {
     pub(super) code: Option<&'static str>,
 }
 
-/// Makes clients that send through the gate.
+/// Creates clients that send through the gate.
 #[derive(Clone)]
 pub(crate) struct Connector {
     egress: Egress,
@@ -84,7 +84,7 @@ impl HttpService for Connector {
     }
 }
 
-/// An error that `object_store` tries again when that may help.
+/// An error that `object_store` retries if that may help.
 fn error(fault: Fault, code: Option<&'static str>) -> HttpError {
     let kind = match fault.class {
         FaultClass::Status(408 | 429 | 500..) => HttpErrorKind::Request,
@@ -103,9 +103,9 @@ fn code_in(body: &[u8]) -> Option<String> {
     Some(behind.split_once("</Code>")?.0.to_owned())
 }
 
-/// Codes that make a difference to what people can do.
+/// Codes that lead to different remedies for users.
 const CODES: &[&str] = &[
-    // S3 and Google
+    // S3 and Google Cloud Storage
     "AccessDenied",
     "AuthorizationHeaderMalformed",
     "EntityTooLarge",

@@ -1,5 +1,5 @@
-//! From rows to pieces of files. It blocks: for the processor, and for whoever
-//! sends the pieces.
+//! From rows to pieces of files. It blocks on the processor and on the receiver of the
+//! pieces.
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
@@ -8,39 +8,39 @@ use crate::destination::Failure;
 use crate::encode::{Encoder, FileKind};
 use crate::rows::{Cell, Column};
 
-/// Rows that are encoded at once. With [`BLOCK_BYTES`] this decides where files are
-/// cut, whatever came together in a batch.
+/// Rows that are encoded in one call. With [`BLOCK_BYTES`] this decides where files are
+/// divided, independent of the batches.
 const BLOCK_ROWS: usize = 1024;
-/// Bytes of cells that are encoded at once, about.
+/// Bytes of cells that are encoded in one call, roughly.
 const BLOCK_BYTES: usize = 4 << 20;
 
-/// What the encoder is given.
+/// The input of the encoder.
 pub(super) enum Given {
     Rows(Vec<Vec<Cell>>),
-    /// No more will come. Without it the rows were cut short.
+    /// The end of all rows. Without it, the rows were interrupted.
     End,
 }
 
-/// What the encoder gives.
+/// The output of the encoder.
 pub(super) enum Piece {
-    /// The next bytes of the file: at most a chunk.
+    /// The next bytes of the file, at most one chunk.
     Bytes(Bytes),
     /// The file ends.
     EndOfFile,
-    /// There is no further file.
+    /// The end of all files.
     End,
 }
 
-/// How rows become files.
+/// How rows are encoded and divided into files.
 pub(super) struct Encoding {
     pub(super) kind: FileKind,
     pub(super) columns: Vec<Column>,
-    /// Bytes after which another file begins.
+    /// Bytes after which the next file begins.
     pub(super) max: Option<u64>,
 }
 
 impl Encoding {
-    /// Encodes until the rows end, or nobody takes the pieces any more.
+    /// Encodes until the rows end or the receiver of the pieces is gone.
     pub(super) fn run(
         self,
         mut given: mpsc::Receiver<Given>,
@@ -79,8 +79,8 @@ struct Files<'a> {
 }
 
 impl Files<'_> {
-    /// Writes rows to the file, and ends it when it is large enough. False: nobody
-    /// takes it.
+    /// Writes rows to the file, and ends the file when it is large enough. Returns false
+    /// if the receiver is gone.
     fn write(&mut self, rows: &[Vec<Cell>]) -> Result<bool, Failure> {
         if rows.is_empty() {
             return Ok(true);

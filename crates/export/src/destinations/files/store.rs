@@ -1,7 +1,7 @@
-//! Files in a storage: S3, Azure, Google. Several parts are on their way at once.
+//! Files in an object storage: S3, Azure, Google. Several parts are sent concurrently.
 //!
-//! What belongs here: what the three have in common. What does not: how each is
-//! set up.
+//! What belongs here: the common part of the three. What does not: how each is configured
+//! (`s3`, `azure_blob`, `google_cloud_storage`).
 
 use std::error::Error;
 use std::time::Duration;
@@ -23,14 +23,14 @@ use crate::destination::{Destination, Failure, Job, Writer};
 
 pub(in crate::destinations) use super::connector::Connector;
 
-/// Parts that are on their way at once.
+/// Parts that are sent concurrently.
 const AT_ONCE: usize = 4;
-/// Parts of a file, in every storage.
+/// Upper bound of the parts of a file, in every storage.
 const PARTS_MAX: usize = 10_000;
-/// For taking back what is half there.
+/// The timeout for removing incomplete data.
 const ABORT: Duration = Duration::from_secs(30);
 
-/// Retries of a single request. The run has its own, with longer waits.
+/// Retries of a single request. The run has its own retries, with longer waits.
 pub(in crate::destinations) fn retries() -> RetryConfig {
     RetryConfig {
         backoff: BackoffConfig {
@@ -43,11 +43,12 @@ pub(in crate::destinations) fn retries() -> RetryConfig {
     }
 }
 
-/// The address of a storage. The client of storages makes requests of it in its own way
-/// and ends in a panic where that fails, so nothing is left to chance.
+/// The URL of a storage. The client of the storage builds requests from it with its own
+/// parser, and panics if that fails. This check therefore accepts only URLs that all
+/// parsers read alike.
 pub(in crate::destinations) fn endpoint(egress: &Egress, url: &str) -> Result<String, Failure> {
     match egress.judge_url(url) {
-        // It is refused when it is dialled, as a name is that leads there.
+        // It is refused when it is dialled, as a name with such an address is.
         Ok(()) | Err(Refused::Address) => {}
         Err(refused) => return Err(refused.into()),
     }
@@ -59,7 +60,7 @@ pub(in crate::destinations) fn endpoint(egress: &Egress, url: &str) -> Result<St
     Ok(url.trim_end_matches('/').to_owned())
 }
 
-/// Whether a text can stand in a header of a request, for the same reason.
+/// Whether a text is valid in a header of a request. The client would panic here too.
 pub(in crate::destinations) fn is_header(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_graphic())
 }
@@ -72,13 +73,13 @@ impl Store {
         Self(Box::new(store))
     }
 
-    /// Whether the storage answers, and knows the bucket and the credentials as
-    /// far as it tells. A file of this name need not be there.
+    /// Whether the storage answers, and accepts the bucket and the credentials, as far as
+    /// its answer shows. A file of this name need not exist.
     pub(in crate::destinations) async fn reach(&self, name: &str) -> Result<(), Failure> {
         let Err(error) = self.0.get(&path(name)?).await else { return Ok(()) };
         match answered(&error) {
-            // Who may not list hears 403 for what is not there. Whether it may be
-            // written is another question.
+            // Without the permission to list, S3 answers 403 for a missing file. Another
+            // step checks the permission to write.
             Some(Answered {
                 fault,
                 code: None | Some("NoSuchKey" | "BlobNotFound" | "AccessDenied"),
@@ -175,7 +176,7 @@ fn path(name: &str) -> Result<Path, Failure> {
         .map_err(|_| Failure::last("InvalidPrefix", "Storages cannot have files of this name."))
 }
 
-/// What the storage answered, if that is why it failed.
+/// The answer of the storage, if it is the cause of the error.
 fn answered(error: &object_store::Error) -> Option<Answered> {
     let mut next: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(cause) = next {

@@ -10,7 +10,7 @@ use weir_model::{BatchExportId, ProjectId, RunId, Timestamp};
 use super::*;
 use crate::rows::{Cell, Column};
 
-/// A place in memory that says what happened at it.
+/// A storage in memory that records its calls.
 #[derive(Clone, Default)]
 struct Memory(Arc<Mutex<Held>>);
 
@@ -18,7 +18,7 @@ struct Memory(Arc<Mutex<Held>>);
 struct Held {
     files: BTreeMap<String, Vec<u8>>,
     said: Vec<String>,
-    /// After so many parts there is no room.
+    /// After this many parts there is no space left.
     room: Option<usize>,
     /// Parts are taken and never acknowledged.
     hangs: bool,
@@ -133,7 +133,7 @@ fn files(memory: &Memory, config: Value) -> Files<Memory> {
     Files::new(memory.clone(), "p", config.as_object().unwrap()).unwrap()
 }
 
-/// Rows of a kilobyte each that are all different.
+/// Rows of one kilobyte each that all differ.
 fn rows(count: usize) -> Vec<Vec<Cell>> {
     (0..count).map(|number| vec![Cell::Text(format!("{number:01000}"))]).collect()
 }
@@ -202,7 +202,7 @@ async fn where_files_are_cut_does_not_depend_on_how_rows_arrive() {
     let memory = Memory::default();
     export(&files(&memory, json!({"max_file_size_mb": 1})), &rows(3000), 100).await.unwrap();
     let sizes: Vec<usize> = memory.files().values().map(|content| lines(content)).collect();
-    // 1.03 MB each; the last is the list.
+    // 1.03 MB each. The last file is the manifest.
     assert_eq!(sizes, [2048, 952, 0]);
 }
 
@@ -218,7 +218,7 @@ async fn the_list_of_files_comes_last_and_goes_first() {
     let listed: Value = serde_json::from_slice(&memory.files()[&manifest]).unwrap();
     assert_eq!(listed, json!({"files": first[..3]}));
 
-    // A further try that has less.
+    // A retry with fewer rows.
     memory.held(|held| held.said.clear());
     export(&files, &rows(10), 1000).await.unwrap();
     assert_eq!(
@@ -231,7 +231,7 @@ async fn the_list_of_files_comes_last_and_goes_first() {
             format!("put {manifest}"),
         ]
     );
-    // A few rows are a file with a number too, and no rows are none.
+    // A file with few rows has a number too. Without rows there is only the manifest.
     assert_eq!(memory.files().into_keys().collect::<Vec<_>>(), [name(0), manifest]);
 }
 
@@ -260,7 +260,7 @@ async fn a_run_that_is_cut_short_takes_back_what_is_half_there() {
     drop(writer);
     memory.says(&format!("abort {name}")).await;
 
-    // Also when the place never answers.
+    // Also if the storage never answers.
     memory.held(|held| {
         held.said.clear();
         held.hangs = true;
@@ -299,7 +299,7 @@ async fn rows_wait_while_the_place_does() {
     let mut writer = files.start(&job()).unwrap();
     let all = rows(2000);
     let mut taken = 0;
-    // Ten times what may be on its way.
+    // Ten times the bound of bytes in progress.
     for _ in 0..1000 {
         let batch = batches(&all, 2000).next().unwrap();
         let waits = tokio::time::timeout(Duration::from_secs(2), writer.write(batch));

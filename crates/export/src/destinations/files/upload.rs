@@ -1,4 +1,4 @@
-//! From pieces to files at their place.
+//! From pieces to files at their storage.
 
 use std::sync::Arc;
 
@@ -11,22 +11,22 @@ use super::{Parts, Place, cut_short};
 use crate::destination::Failure;
 use crate::names::Names;
 
-/// The files of a run.
+/// The upload of a run's files.
 pub(super) struct Upload {
     place: Arc<dyn Place>,
     names: Names,
     /// The file that is being sent.
     open: Option<Open>,
-    /// Those that are there.
+    /// Names of the complete files.
     whole: Vec<String>,
 }
 
-/// What is known of a file that is being sent.
+/// The state of a file that is being sent.
 #[derive(Default)]
 struct Open {
-    /// None yet: the file may be small enough to be sent at once.
+    /// `None` at the beginning: a small file is sent with one request.
     parts: Option<Box<dyn Parts>>,
-    /// Less than a part.
+    /// Bytes of an incomplete part.
     gathered: Vec<Bytes>,
     size: usize,
 }
@@ -36,7 +36,7 @@ impl Upload {
         Self { place, names, open: None, whole: Vec::new() }
     }
 
-    /// Sends until the pieces end. Without [`Piece::End`] that is a failure.
+    /// Sends until the pieces end. An end without [`Piece::End`] is a failure.
     pub(super) async fn run(&mut self, pieces: &mut mpsc::Receiver<Piece>) -> Result<(), Failure> {
         while let Some(piece) = pieces.recv().await {
             match piece {
@@ -48,7 +48,7 @@ impl Upload {
         Err(cut_short())
     }
 
-    /// Takes back the file that is not whole.
+    /// Removes the incomplete file.
     pub(super) async fn abort(&mut self) {
         if let Some(Open { parts: Some(mut parts), .. }) = self.open.take() {
             parts.abort().await;
@@ -57,7 +57,7 @@ impl Upload {
 
     async fn add(&mut self, mut bytes: Bytes) -> Result<(), Failure> {
         if self.open.is_none() && self.whole.is_empty() && self.names.is_split() {
-            // The list of an earlier try names files that change from now on.
+            // The manifest of an earlier attempt names files that change from now on.
             clear(&*self.place, &self.names.manifest()).await;
         }
         let part_bytes = self.place.part_bytes();
@@ -96,8 +96,7 @@ impl Upload {
         Ok(())
     }
 
-    /// Says that all files are there, and removes those that an earlier try had
-    /// more.
+    /// Writes the manifest, and removes files that only an earlier attempt had.
     async fn seal(&mut self) -> Result<(), Failure> {
         if self.whole.is_empty() || !self.names.is_split() {
             return Ok(());
@@ -108,7 +107,7 @@ impl Upload {
                 Ok(true) => clear(&*self.place, &name).await,
                 Ok(false) => break,
                 Err(failure) => {
-                    // Who may only write cannot see them either.
+                    // Credentials that may only write cannot look for files.
                     tracing::debug!(%failure, name, "cannot look for files of an earlier try");
                     break;
                 }

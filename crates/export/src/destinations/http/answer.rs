@@ -1,4 +1,4 @@
-//! What the answer of a receiver means for a run (EXP-28, EXP-29).
+//! The meaning of a receiver's answer for a run (EXP-28, EXP-29).
 
 use std::time::Duration;
 
@@ -8,20 +8,20 @@ use weir_egress::{Egress, FaultClass, Response, header};
 
 use crate::destination::Failure;
 
-/// Bytes of an answer that are read.
+/// Upper bound of bytes that are read of an answer.
 const ANSWER_MAX: usize = 64 << 10;
-/// However long a receiver asks us to wait, it is asked again after this.
+/// Upper bound of the wait that a receiver can ask for.
 const WAIT_MAX: Duration = Duration::from_secs(3600);
 
-/// The class of a request that the receiver can read nothing in.
+/// The class of a failure for a request that the receiver cannot parse.
 pub(super) const INVALID: &str = "InvalidRequest";
 
-/// What became of the events of a request.
+/// The outcome for the events of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// The receiver has them.
+    /// The receiver has accepted them.
     Taken,
-    /// They are too many for one request, or too long.
+    /// The receiver refused the request because it has too many events or bytes.
     TooLarge,
 }
 
@@ -36,7 +36,7 @@ pub(super) async fn read(response: Response) -> Result<Answer, Failure> {
                 "The receiver took the request, but is over its quota and drops the events.",
             )),
             Ok(_) => Ok(Answer::Taken),
-            // It has said yes; how it goes on about it does not matter.
+            // The status says success, so a long body does not matter.
             Err(fault) if fault.class == FaultClass::TooLarge => Ok(Answer::Taken),
             Err(fault) => Err(fault.into()),
         };
@@ -44,7 +44,7 @@ pub(super) async fn read(response: Response) -> Result<Answer, Failure> {
     judge(status.as_u16(), wait)
 }
 
-/// The meaning of a status that is no success.
+/// The meaning of a status other than success.
 fn judge(status: u16, wait: Option<Duration>) -> Result<Answer, Failure> {
     Err(match status {
         413 => return Ok(Answer::TooLarge),
@@ -78,7 +78,7 @@ fn judge(status: u16, wait: Option<Duration>) -> Result<Answer, Failure> {
     })
 }
 
-/// `Retry-After`: seconds, or a time by the receiver's own clock.
+/// `Retry-After`: seconds, or a time by the receiver's clock.
 fn wait_of(response: &Response) -> Option<Duration> {
     let text = |name| response.headers().get(name)?.to_str().ok();
     wait(text(header::RETRY_AFTER)?, text(header::DATE))
@@ -91,14 +91,14 @@ fn wait(after: &str, now: Option<&str>) -> Option<Duration> {
         Err(_) => {
             let then = DateTime::parse_from_rfc2822(after).ok()?;
             let now = DateTime::parse_from_rfc2822(now?.trim()).ok()?;
-            // A time that has passed is no wait.
+            // A time in the past means no wait.
             (then - now).to_std().unwrap_or_default()
         }
     };
     Some(wait.min(WAIT_MAX))
 }
 
-/// Some receivers drop events with a success.
+/// Whether the receiver dropped events although it answered with success.
 fn is_over_quota(body: &[u8]) -> bool {
     #[derive(Deserialize)]
     struct Said {

@@ -1,7 +1,7 @@
-//! Events as a receiver takes them: the body of `/batch/`.
+//! The body of a request to `/batch/`.
 //!
-//! What belongs here: from rows to JSON, and cutting a body into smaller ones.
-//! What does not: sending.
+//! What belongs here: from rows to JSON, and dividing a body into smaller ones. What does
+//! not: sending (`http`).
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,9 +14,9 @@ use crate::columns::{Columns, Source};
 use crate::destination::Failure;
 use crate::rows::{Cell, Kind};
 
-/// Nobody looks up the location of the machine that exports.
+/// Tells receivers not to look up the location of the exporting machine.
 const GEOIP: &str = "$geoip_disable";
-/// What was clicked, where the receiver looks for it.
+/// The property in which receivers expect the chain of clicked elements.
 const CHAIN: &str = "$elements_chain";
 
 /// The columns, in the order in which [`Events::push`] reads them.
@@ -31,19 +31,19 @@ pub(super) fn columns() -> Columns {
     ])
 }
 
-/// Events in order, as JSON.
+/// Events in order, as JSON text.
 #[derive(Debug, Default)]
 pub(super) struct Events {
-    /// The events, each with a comma behind.
+    /// The events, each followed by a comma.
     text: Vec<u8>,
-    /// Where each ends in the text, before its comma.
+    /// The end of each event in the text, before its comma.
     ends: Vec<usize>,
     uuids: Vec<Option<Uuid>>,
     arrivals: Vec<u64>,
 }
 
 impl Events {
-    /// How many there are.
+    /// Number of events.
     pub(super) fn len(&self) -> usize {
         self.ends.len()
     }
@@ -53,17 +53,17 @@ impl Events {
         self.text.len()
     }
 
-    /// The arrival number of one.
+    /// The arrival number of an event.
     pub(super) fn arrival(&self, at: usize) -> Option<u64> {
         self.arrivals.get(at).copied()
     }
 
-    /// The id of one.
+    /// The id of an event.
     pub(super) fn uuid(&self, at: usize) -> Option<Uuid> {
         self.uuids.get(at).copied().flatten()
     }
 
-    /// Adds a row of [`columns`].
+    /// Adds an event, given as a row of [`columns`].
     pub(super) fn push(&mut self, row: &[Cell], arrival: u64) -> Result<(), Failure> {
         let [uuid, distinct_id, timestamp, event, properties, chain] = row else {
             return Err(Failure::last("WrongColumns", "The rows are not those of events."));
@@ -98,7 +98,7 @@ impl Events {
         Ok(())
     }
 
-    /// Some of them, with commas between.
+    /// The text of a range of events, with commas between them.
     pub(super) fn text(&self, events: &Range<usize>) -> &[u8] {
         let start = match events.start.checked_sub(1) {
             Some(before) => self.ends.get(before).map_or(0, |end| end + 1),
@@ -109,12 +109,12 @@ impl Events {
     }
 }
 
-/// The body of a request with these events.
+/// The complete body with these events.
 pub(super) fn whole(head: &[u8], events: &[u8]) -> Vec<u8> {
     [head, events, b"]}"].concat()
 }
 
-/// What stands before the events in every body.
+/// The text before the events in every body.
 pub(super) fn head(token: &str) -> Vec<u8> {
     let mut head = b"{\"api_key\":".to_vec();
     put_text(&mut head, token);
@@ -129,7 +129,7 @@ fn put(out: &mut Vec<u8>, cell: &Cell) {
         Cell::Timestamp(micros) => {
             put_text(out, &Timestamp::from_micros(*micros).to_string());
         }
-        // No column of ours is of another kind.
+        // The columns have no other kinds.
         _ => out.extend_from_slice(b"null"),
     }
 }
@@ -138,8 +138,8 @@ fn put_text(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(serde_json::Value::from(text).to_string().as_bytes());
 }
 
-/// An object's text with what the receiver has to know put in. The text of
-/// numbers stays as it is.
+/// Writes the text of an object with the properties that the receiver needs. The text of
+/// numbers stays unchanged.
 fn put_properties(out: &mut Vec<u8>, properties: &str, chain: &str) {
     let names_ours =
         properties.contains(GEOIP) || (!chain.is_empty() && properties.contains(CHAIN));
@@ -169,8 +169,8 @@ fn put_properties(out: &mut Vec<u8>, properties: &str, chain: &str) {
     out.push(b'}');
 }
 
-/// An object's text without what is put in. A name that stands there twice means
-/// one thing to one receiver and another to the next.
+/// The text of an object without the properties that are added. A name that occurs twice
+/// is read differently by different receivers.
 fn without_ours(properties: &str, chain: &str) -> Option<String> {
     let mut all: BTreeMap<String, &RawValue> = serde_json::from_str(properties).ok()?;
     all.remove(GEOIP);
@@ -274,7 +274,7 @@ mod tests {
             text(r#"{"$elements_chain":7}"#, "a:"),
             r#"{"$geoip_disable":true,"$elements_chain":"a:"}"#
         );
-        // The word as a value is nobody's name.
+        // The word occurs as a value here, not as a name.
         assert_eq!(
             text(r#"{"a":"$geoip_disable"}"#, ""),
             r#"{"a":"$geoip_disable","$geoip_disable":true}"#

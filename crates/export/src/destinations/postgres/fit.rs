@@ -1,5 +1,5 @@
-//! A cell as a column of a table takes it: cut, without NUL, or null, rather than
-//! a failure of the run for one event.
+//! Fits a cell into a column of a table: a value is cut, stripped of NUL, or replaced by
+//! null. One event must not fail a run.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -12,12 +12,12 @@ use super::json::clean;
 use super::table::Target;
 use crate::rows::Cell;
 
-/// How lengths of texts are counted, and how large numbers in JSON may be.
+/// How lengths of texts are counted, and the largest numbers in JSON.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
-    /// Whether lengths are in bytes, not in characters.
+    /// Whether lengths are in bytes instead of characters.
     pub(crate) in_bytes: bool,
-    /// Digits of a number in JSON.
+    /// Upper bound of digits in a number in JSON.
     pub(crate) digits_max: usize,
 }
 
@@ -30,12 +30,12 @@ pub(crate) const NOT_FIT: &str = "a value that does not fit its column was left 
 /// The first instant of the year 1 and the one after the year 9999.
 const YEARS: std::ops::Range<i64> = -62_135_596_800_000_000..253_402_300_800_000_000;
 
-/// What is written.
+/// The value to write.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Fitted<'a> {
-    /// The value as text; none: null.
+    /// The value as text. `None`: null.
     pub(crate) text: Option<Cow<'a, str>>,
-    /// What was done to it, for people.
+    /// How it was altered, as text for users.
     pub(crate) altered: Option<&'static str>,
 }
 
@@ -80,7 +80,7 @@ fn owned<'a>(value: impl ToString) -> Cow<'a, str> {
     Cow::Owned(value.to_string())
 }
 
-/// A value that is there, unless it did not fit.
+/// A value, or a note that the value did not fit.
 fn known(text: Option<Cow<'_, str>>) -> Fitted<'_> {
     let altered = text.is_none().then_some(NOT_FIT);
     Fitted { text, altered }
@@ -94,7 +94,7 @@ fn text(value: Value<'_>, max: Option<usize>, bounds: Bounds) -> Fitted<'_> {
     };
     let Some(text) = text else { return known(None) };
     if is_json {
-        // Half of it would be no JSON.
+        // Cut JSON would not be valid.
         return match max.is_some_and(|max| end(&text, max, bounds).is_some()) {
             true => Fitted { text: None, altered: Some(LONG_JSON) },
             false => Fitted { text: Some(text), altered: None },
@@ -119,7 +119,7 @@ fn text(value: Value<'_>, max: Option<usize>, bounds: Bounds) -> Fitted<'_> {
     }
 }
 
-/// Where a text that is too long ends.
+/// The end of a text that is too long.
 fn end(text: &str, max: usize, bounds: Bounds) -> Option<usize> {
     if text.len() <= max {
         return None;
@@ -148,7 +148,7 @@ fn json(value: Value<'_>, bounds: Bounds) -> Fitted<'_> {
 }
 
 fn float<'a>(value: &Value<'_>) -> Option<Cow<'a, str>> {
-    // Columns of the type numeric keep every digit.
+    // Columns of the type `numeric` keep every digit.
     match value.integer().filter(|_| matches!(value, Value::Integer(_) | Value::Text(_))) {
         Some(number) => Some(owned(number)),
         None => Value::Float(value.float()?).into_text(),
@@ -160,9 +160,8 @@ fn small_float<'a>(value: &Value<'_>) -> Option<Cow<'a, str>> {
     number.is_finite().then(|| owned(number))
 }
 
-/// Whether a number keeps within so many digits once it is rounded to them.
-/// `whole` of them stand before the point; below zero, the first ones behind it are
-/// zeros.
+/// Whether a number fits into this many digits after rounding. `whole` of them are before
+/// the point; if it is negative, the first digits after the point are zeros.
 fn is_within(number: &str, digits: usize, whole: i64) -> bool {
     let number = number.strip_prefix('-').unwrap_or(number);
     let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
@@ -176,7 +175,7 @@ fn is_within(number: &str, digits: usize, whole: i64) -> bool {
     if leading.is_empty() {
         return true;
     }
-    // It is less than ten to the power of this, and has so many whole digits.
+    // The number is less than ten to the power of this.
     let size = before.len() as i64 - (all.len() - leading.len()) as i64 + exponent;
     match size.cmp(&whole) {
         Ordering::Less => true,
@@ -184,14 +183,14 @@ fn is_within(number: &str, digits: usize, whole: i64) -> bool {
         Ordering::Equal => {
             let (kept, rest) = leading.split_at_checked(digits).unwrap_or((leading, ""));
             let rounds_up = rest.bytes().next().is_some_and(|digit| digit >= b'5');
-            // With one more digit.
+            // Rounding up would add a digit.
             !(rounds_up && kept.bytes().all(|digit| digit == b'9'))
         }
     }
 }
 
-/// An address, perhaps with the length of its network. Where the network is meant,
-/// nothing is set behind that length.
+/// An address, possibly with the length of its network. For a network, no bit is set
+/// after that length.
 fn address<'a>(value: Value<'_>, is_network: bool) -> Option<Cow<'a, str>> {
     let text = value.into_text()?;
     let text = text.trim();

@@ -1,20 +1,20 @@
-//! JSON that databases take: without NUL and halves of surrogate pairs, and with
-//! numbers of a size that they know.
+//! JSON that databases accept: without NUL and unpaired surrogates, and with numbers in
+//! the range of the database.
 
 use std::borrow::Cow;
 
-/// JSON as a database takes it, and what had to be done for that.
+/// JSON for a database, and how it was altered.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Clean<'a> {
     pub(crate) json: Cow<'a, str>,
-    /// A NUL, or half of a pair, was taken out of a text.
+    /// A NUL, or an unpaired surrogate, was removed from a text.
     pub(crate) without_nul: bool,
     /// A number became a text with its digits.
     pub(crate) numbers_as_text: bool,
 }
 
-/// Cleans JSON. Numbers may have up to so many digits, an exponent counts as what
-/// it stands for.
+/// Cleans JSON. A number may have up to `digits_max` digits when it is written without an
+/// exponent.
 pub(crate) fn clean(json: &str, digits_max: usize) -> Clean<'_> {
     let mut clean = Rewriting { json, out: String::new(), copied: 0, at: 0 };
     let (mut without_nul, mut numbers_as_text) = (false, false);
@@ -36,7 +36,7 @@ pub(crate) fn clean(json: &str, digits_max: usize) -> Clean<'_> {
 struct Rewriting<'a> {
     json: &'a str,
     out: String,
-    /// What stands before is in `out`.
+    /// The end of the text that was copied to `out`.
     copied: usize,
     at: usize,
 }
@@ -46,7 +46,7 @@ impl<'a> Rewriting<'a> {
         self.json.as_bytes().get(self.at + ahead).copied()
     }
 
-    /// Puts something in the place of the next bytes.
+    /// Replaces the next bytes.
     fn replace(&mut self, bytes: usize, with: &str) {
         self.out.push_str(self.json.get(self.copied..self.at).unwrap_or_default());
         self.out.push_str(with);
@@ -62,7 +62,7 @@ impl<'a> Rewriting<'a> {
         Cow::Owned(self.out)
     }
 
-    /// Passes an escape, or takes it out; whether it was taken out.
+    /// Passes an escape or removes it. Returns whether it was removed.
     fn escape(&mut self) -> bool {
         match self.unit(0) {
             None => {
@@ -93,7 +93,7 @@ impl<'a> Rewriting<'a> {
         u32::from_str_radix(digits, 16).ok()
     }
 
-    /// Passes a number, or makes a text of it; whether it became one.
+    /// Passes a number or makes it a text. Returns whether it became a text.
     fn number(&mut self, digits_max: usize) -> bool {
         let rest = self.json.get(self.at..).unwrap_or_default();
         let is_number = |c: char| matches!(c, '0'..='9' | '-' | '+' | '.' | 'e' | 'E');
@@ -108,7 +108,7 @@ impl<'a> Rewriting<'a> {
     }
 }
 
-/// How many digits a number has when it is written out.
+/// The number of digits of a number when it is written without an exponent.
 fn size(number: &str) -> usize {
     let Some((digits, exponent)) = number.split_once(['e', 'E']) else {
         return number.len();

@@ -1,10 +1,10 @@
-//! A session with a database: dialling, protecting, signing in, statements.
+//! A session with a database: dialling, TLS, signing in, statements.
 //!
-//! What belongs here: everything about the line, and what its errors mean to
-//! people. What does not: any statement.
+//! What belongs here: the connection, and the meaning of its errors for users. What does
+//! not: the text of statements (`postgres`, `redshift`).
 //!
-//! Invariant: what the server says gets to people as a class of fault and its
-//! SQLSTATE, never as its text (SEC-29).
+//! Invariant: users see errors of the server as a class of fault and an SQLSTATE, never
+//! as text of the server (SEC-29).
 
 use std::io;
 use std::net::IpAddr;
@@ -23,24 +23,25 @@ use weir_egress::{Egress, Fault, FaultClass, TlsStream, Trust};
 
 use crate::destination::Failure;
 
-/// The request that asks whether the server speaks TLS: its length and its code.
+/// The request for TLS: its length and its code.
 const TLS_REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
-/// The class of a row that breaks a rule of its table.
+/// The class of a failure for a row that violates a constraint of its table.
 pub(super) const CONSTRAINT: &str = "Constraint";
-/// For the answer to that, and for signing in.
+/// The timeout for TLS and for signing in.
 const SIGN_IN: Duration = Duration::from_secs(30);
-/// For an answer, and for taking rows: a server that is silent longer is given up.
+/// The timeout for an answer, and for accepting rows. A server that is silent for longer
+/// counts as failed.
 const SILENCE: Duration = Duration::from_secs(600);
-/// For a statement that brings all rows of a run into their table: the server says
-/// nothing meanwhile.
+/// The timeout for a statement that copies all rows of a run into their table. The server
+/// sends nothing meanwhile.
 const MERGE: Duration = Duration::from_secs(3600);
-/// How long the line may take to say why it ended.
+/// How long to wait for the reason why the connection ended.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-/// Bytes that a server may send in a session: it has only names and counts to
-/// tell.
+/// Upper bound of bytes that a server may send in a session. Its answers are only names
+/// and counts.
 const ANSWERS_MAX: usize = 16 << 20;
 
-/// Where a database is, and who signs in.
+/// The address of a database, and the credentials.
 pub(crate) struct Account {
     pub(crate) host: String,
     pub(crate) port: u16,
@@ -50,8 +51,7 @@ pub(crate) struct Account {
     pub(crate) trust: Trust,
 }
 
-/// A session. Dropped, it ends at once, and the server takes back what was not
-/// committed.
+/// A session. Dropping it closes the connection immediately, and the server rolls back.
 pub(crate) struct Session {
     client: Client,
     line: Option<JoinHandle<Result<(), Error>>>,
@@ -67,7 +67,7 @@ impl Session {
             .password(&account.password)
             .dbname(&account.database)
             .application_name("weir")
-            // The wire is protected already.
+            // The connection is protected already.
             .ssl_mode(SslMode::Disable);
         let signed_in = timeout(SIGN_IN, config.connect_raw(wire, NoTls)).await;
         let signed_in = signed_in.map_err(|_| Failure::from(Fault::from(FaultClass::TimedOut)))?;
@@ -75,18 +75,19 @@ impl Session {
         Ok(Self { client, line: Some(tokio::spawn(connection)) })
     }
 
-    /// Runs statements that answer nothing, in ten minutes at most.
+    /// Runs statements without a result, with a timeout of ten minutes.
     pub(crate) async fn run(&mut self, sql: &str) -> Result<(), Failure> {
         self.run_within(SILENCE, sql).await
     }
 
-    /// The same with all rows of a run in it: an hour.
+    /// Runs a statement that processes all rows of a run, with a timeout of one hour.
     pub(crate) async fn merge(&mut self, sql: &str) -> Result<(), Failure> {
         self.run_within(MERGE, sql).await
     }
 
-    /// The same for a statement whose faults the server's words tell apart and its
-    /// codes do not. `meaning` is given the SQLSTATE and the words, which go no further.
+    /// The same for a statement whose errors differ in the text of the server but not in
+    /// their codes. `meaning` gets the SQLSTATE and the text. The text is discarded
+    /// afterwards.
     pub(crate) async fn merge_explained(
         &mut self,
         sql: &str,
@@ -111,7 +112,7 @@ impl Session {
         }
     }
 
-    /// The rows of an answer, as text.
+    /// The rows of a result, as text.
     pub(crate) async fn rows(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, Failure> {
         let answer = match answered(self.client.simple_query(sql)).await? {
             Ok(answer) => answer,
@@ -134,7 +135,8 @@ impl Session {
         }
     }
 
-    /// What an error means. Why the line ended is known to the line alone.
+    /// The failure for an error. Only the task of the connection knows why the connection
+    /// ended.
     pub(crate) async fn failure(&mut self, error: Error) -> Failure {
         if error.as_db_error().is_none()
             && let Some(line) = &mut self.line
@@ -162,8 +164,8 @@ impl Drop for Session {
     }
 }
 
-/// What a server answers, unless it is silent for ten minutes: a run holds one of
-/// few places meanwhile.
+/// Waits for an answer of a server for at most ten minutes, because a run occupies a slot
+/// meanwhile.
 pub(crate) async fn answered<T>(work: impl Future<Output = T>) -> Result<T, Failure> {
     within(SILENCE, work).await
 }
@@ -172,7 +174,7 @@ async fn within<T>(limit: Duration, work: impl Future<Output = T>) -> Result<T, 
     timeout(limit, work).await.map_err(|_| Fault::from(FaultClass::TimedOut).into())
 }
 
-/// A connection as protected as it has to be.
+/// A connection with the protection that the settings require.
 pub(crate) async fn dial(egress: &Egress, account: &Account) -> Result<Wire, Failure> {
     let mut stream = egress.dial(&account.host, account.port).await?;
     let asked = timeout(SIGN_IN, async {
@@ -203,8 +205,8 @@ pub(crate) async fn dial(egress: &Egress, account: &Account) -> Result<Wire, Fai
     Ok(Wire { stream, left: ANSWERS_MAX })
 }
 
-/// Whether an address is in a network of one's own. Such a one is dialled only
-/// where the operator allows it, and it is the operator's word that counts there.
+/// Whether an address is in a private network. Such an address is dialled only if the
+/// operator allows it, so the operator's decision about TLS applies.
 fn is_inner(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(address) => address.is_loopback() || address.is_private(),
@@ -212,7 +214,7 @@ fn is_inner(address: IpAddr) -> bool {
     }
 }
 
-/// A connection from which no more is read than a server has to say.
+/// A connection that limits the bytes that are read.
 pub(crate) struct Wire {
     stream: Stream,
     left: usize,
@@ -273,7 +275,7 @@ impl AsyncWrite for Wire {
 fn failure(error: &Error) -> Failure {
     match error.code() {
         Some(code) => of_code(code.code()),
-        // Whatever else goes wrong: the line broke, or it is not understood.
+        // Other errors: the connection broke, or the answer is not valid.
         None => {
             tracing::info!(%error, "the session with a database ended");
             Fault::from(FaultClass::Broken).into()
@@ -281,7 +283,7 @@ fn failure(error: &Error) -> Failure {
     }
 }
 
-/// The meaning of an SQLSTATE (EXP-29).
+/// The failure for an SQLSTATE (EXP-29).
 fn of_code(code: &str) -> Failure {
     let (class, message) = match (code.get(..2).unwrap_or_default(), code) {
         ("28", _) => (
@@ -334,7 +336,7 @@ fn busy(message: &str) -> Failure {
     Failure::retryable("DatabaseUnavailable", message)
 }
 
-/// An SQLSTATE for people, if it looks like one.
+/// An SQLSTATE for users, if it has the form of one.
 fn told(code: &str) -> String {
     let is_code = code.len() == 5 && code.bytes().all(|byte| byte.is_ascii_alphanumeric());
     if is_code { format!(" (SQLSTATE {code}).") } else { ".".to_owned() }

@@ -1,7 +1,8 @@
-//! The table at the destination: what is there, and how its names are written.
+//! The table at the destination: its present columns and keys, and how names are written
+//! in SQL.
 //!
-//! What belongs here: looking. What does not: making a table, which types differ
-//! for (`postgres.rs`, `redshift.rs`).
+//! What belongs here: reading. What does not: creating a table, because types differ
+//! (`postgres.rs`, `redshift.rs`).
 
 use weir_model::exports::ExportModel;
 
@@ -18,61 +19,62 @@ pub(crate) struct Table {
     pub(crate) name: String,
 }
 
-/// A column that is there.
+/// A column of the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Found {
     pub(crate) name: String,
-    /// Its type with its bounds, as it is written in SQL.
+    /// Its type with its bounds, in SQL.
     pub(crate) sql: String,
     pub(crate) target: Target,
 }
 
-/// What a column takes.
+/// The values that a column accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// Text, of at most so many.
+    /// Text, of at most this length.
     Text(Option<usize>),
     /// JSON.
     Json,
-    /// A whole number of so many bits.
+    /// An integer of this many bits.
     Integer(u32),
-    /// A number of 32 bits.
+    /// A floating-point number of 32 bits.
     SmallFloat,
-    /// A number of 64 bits, or without bounds.
+    /// A floating-point number of 64 bits, or a number without bounds.
     Float,
-    /// A number with so many digits, `whole` of them before the point.
+    /// A number with this many digits, `whole` of them before the point.
     Decimal { digits: usize, whole: i64 },
     /// True or false.
     Boolean,
-    /// A point in time.
+    /// An instant.
     Timestamp,
-    /// A day.
+    /// A date.
     Date,
     /// A uuid.
     Uuid,
-    /// An address; of a network, or of a host in one.
+    /// An address of a network, or of a host.
     Address { is_network: bool },
-    /// A type that is written as text, whether that fits or not.
+    /// Another type. Values are written as text, whether they fit or not.
     Other,
 }
 
 /// A column of the export that the table has.
 #[derive(Debug, Clone)]
 pub(crate) struct Matched {
-    /// Its cell in a row of the export.
+    /// The index of its cell in a row of the export.
     pub(crate) cell: usize,
     pub(crate) found: Found,
 }
 
 impl Table {
-    /// In SQL.
+    /// The name in SQL.
     pub(crate) fn sql(&self) -> String {
         format!("{}.{}", name(&self.schema), name(&self.name))
     }
 
-    /// The columns of an export that the table has, which is made if it is missing.
+    /// The columns of an export that the table has. Creates the table if it does not
+    /// exist.
     ///
-    /// `spelled` says how the database spells a name.
+    /// `spelled` returns the spelling of a name in the database.
     pub(crate) async fn matched_or_made(
         &self,
         session: &mut Session,
@@ -88,7 +90,7 @@ impl Table {
         matched(columns, &found, spelled)
     }
 
-    /// The columns of the table, which is made if it is missing.
+    /// The columns of the table. Creates the table if it does not exist.
     async fn columns_or_make(
         &self,
         session: &mut Session,
@@ -102,13 +104,13 @@ impl Table {
         let made = session.run(create).await;
         match (self.columns(session).await, made) {
             (found, Ok(())) => found,
-            // Another run was faster.
+            // Another run has created the table first.
             (Ok(found), Err(_)) if !found.is_empty() => Ok(found),
             (_, Err(failure)) => Err(failure),
         }
     }
 
-    /// Fails if there is no such schema.
+    /// Fails if the schema does not exist.
     pub(crate) async fn check_schema(&self, session: &mut Session) -> Result<(), Failure> {
         let schema = literal(&self.schema);
         let sql = format!("SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = {schema}");
@@ -119,7 +121,7 @@ impl Table {
         Ok(())
     }
 
-    /// The columns of the table; none: there is no such table.
+    /// The columns of the table. Empty if the table does not exist.
     async fn columns(&self, session: &mut Session) -> Result<Vec<Found>, Failure> {
         let sql = format!(
             "SELECT a.attname, t.typname, a.atttypmod, \
@@ -136,7 +138,7 @@ impl Table {
         Ok(session.rows(&sql).await?.into_iter().filter_map(found).collect())
     }
 
-    /// The names in each unique key of the table that is always in force.
+    /// The names in each unique key of the table that always applies.
     pub(crate) async fn unique_keys(
         &self,
         session: &mut Session,
@@ -169,7 +171,7 @@ impl Table {
 fn found(row: Vec<Option<String>>) -> Option<Found> {
     let mut row = row.into_iter().flatten();
     let (name, kind, bound, sql) = (row.next()?, row.next()?, row.next()?, row.next()?);
-    // The length is stored with that of a header of four bytes.
+    // The stored length includes a header of four bytes.
     let bound = bound.parse().ok().and_then(|bound: usize| bound.checked_sub(4));
     let target = match kind.as_str() {
         "varchar" | "bpchar" => Target::Text(bound),
@@ -192,16 +194,16 @@ fn found(row: Vec<Option<String>>) -> Option<Found> {
     Some(Found { name, sql, target })
 }
 
-/// The bounds of `numeric(precision, scale)`: the scale is in eleven bits, the first
-/// of which is its sign; the precision before them.
+/// The bounds of `numeric(precision, scale)`. The scale is in the lower eleven bits, as a
+/// signed number. The precision is in the bits above.
 fn decimal(bound: usize) -> Target {
     let (digits, scale) = (bound >> 16, (bound & 0x7ff) as i64);
     let scale = if scale < 0x400 { scale } else { scale - 0x800 };
     Target::Decimal { digits, whole: digits as i64 - scale }
 }
 
-/// A failure with the columns that are likely to be its cause, where the server
-/// found a value that does not fit.
+/// Adds the columns that are the likely cause to a failure about a value that does not
+/// fit.
 pub(crate) fn explained(failure: Failure, columns: &[Matched]) -> Failure {
     let others = columns.iter().filter(|column| column.found.target == Target::Other);
     let others: Vec<String> = others.map(|column| format!("{:?}", column.found.name)).collect();
@@ -216,8 +218,7 @@ pub(crate) fn explained(failure: Failure, columns: &[Matched]) -> Failure {
     Failure { message, ..failure }
 }
 
-/// The columns of an export that a table has: those that it does not know are
-/// left out (EXP-12).
+/// The columns of an export that a table has. Other columns are skipped (EXP-12).
 fn matched(
     columns: &Columns,
     found: &[Found],
@@ -240,22 +241,22 @@ fn matched(
     Ok(all)
 }
 
-/// A name in SQL.
+/// A quoted name in SQL.
 pub(crate) fn name(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// Names in SQL.
+/// Quoted names in SQL, separated by commas.
 pub(crate) fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
     names.map(name).collect::<Vec<_>>().join(", ")
 }
 
-/// A text in SQL. Only for names from settings, which have no backslash.
+/// A quoted text in SQL. Only for names from settings, which contain no backslash.
 fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// A name with at most so many bytes, as databases cut them.
+/// A name with at most this many bytes, as databases cut it.
 pub(crate) fn shortened(name: &str, bytes: usize) -> &str {
     name.get(..name.floor_char_boundary(bytes)).unwrap_or(name)
 }

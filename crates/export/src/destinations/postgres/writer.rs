@@ -1,12 +1,12 @@
-//! The rows of a run on their way into the table.
+//! Writes the rows of a run into the table.
 //!
-//! What belongs here: sending them, and when which statement comes. What does not:
-//! the statements (`Plan`), the line (`session`).
+//! What belongs here: sending rows, and the order of the statements. What does not: the
+//! statements (`Plan`), the connection (`session`).
 //!
-//! Events go straight into the table, part by part, each behind a savepoint: that
-//! is half the work of a temporary table. A part that breaks a unique key, because
-//! an earlier run brought the same events, is taken back; it and all after it go
-//! into the temporary table, from which they replace what is there.
+//! Events are copied directly into the table, part by part, each after a savepoint: that
+//! is half the work of a temporary table. If a part violates a unique key, because an
+//! earlier run wrote the same events, it is rolled back. This part and all later ones go
+//! into the temporary table, from which they replace the present rows.
 
 use std::pin::Pin;
 
@@ -23,18 +23,18 @@ use super::{BOUNDS, Plan, STAGE, altered, of};
 use crate::destination::{Altered, Failure, Writer};
 use crate::rows::Batch;
 
-/// Bytes that are sent at once.
+/// Bytes that are sent at a time.
 const CHUNK: usize = 256 << 10;
-/// Bytes of a part. They are kept until the server has taken all of it.
+/// Bytes of a part. They are kept until the server has accepted the whole part.
 const PART: usize = 8 << 20;
 
-/// A run that is under way.
+/// The writer of one run.
 pub(super) struct PostgresWriter {
     session: Session,
     plan: Plan,
     copy: Option<Pin<Box<CopyInSink<Bytes>>>>,
-    /// What was sent of a part straight into the table; none: the temporary table
-    /// takes all that is to come.
+    /// The bytes of the present part that were sent directly into the table. `None`: all
+    /// further rows go into the temporary table.
     part: Option<Vec<Bytes>>,
     next: BytesMut,
     altered: Vec<Altered>,
@@ -43,7 +43,7 @@ pub(super) struct PostgresWriter {
 impl PostgresWriter {
     /// Begins the transaction.
     pub(super) async fn begin(session: Session, plan: Plan) -> Result<Self, Failure> {
-        // A person may be there twice in a run, and replaces only what is older.
+        // A distinct id can occur twice in a run, and only newer rows replace others.
         let part = match plan.model {
             ExportModel::Events => Some(Vec::new()),
             ExportModel::Persons => None,
@@ -70,7 +70,7 @@ impl PostgresWriter {
         Ok(())
     }
 
-    /// Sends what is written down.
+    /// Sends the encoded rows.
     async fn send(&mut self) -> Result<(), Failure> {
         let bytes = self.next.split().freeze();
         let sent = match &mut self.part {
@@ -94,12 +94,12 @@ impl PostgresWriter {
         Ok(())
     }
 
-    /// `false`: a part has rows that are there already.
+    /// Sends bytes. Returns `false` if a row of the part is in the table already.
     async fn feed(&mut self, bytes: Bytes) -> Result<bool, Failure> {
         let Some(copy) = &mut self.copy else { return Err(ended()) };
         match answered(copy.feed(bytes)).await? {
             Ok(()) => Ok(true),
-            // Why is the answer to the whole COPY.
+            // The answer to the whole COPY has the reason.
             Err(error) => match self.end_copy().await? {
                 true => Err(self.session.failure(error).await),
                 false => Ok(false),
@@ -107,7 +107,7 @@ impl PostgresWriter {
         }
     }
 
-    /// `false`: a part has rows that are there already.
+    /// Ends the COPY. Returns `false` if a row of the part is in the table already.
     async fn end_copy(&mut self) -> Result<bool, Failure> {
         let Some(mut copy) = self.copy.take() else { return Err(ended()) };
         let Err(error) = answered(copy.as_mut().finish()).await? else { return Ok(true) };
@@ -118,7 +118,7 @@ impl PostgresWriter {
         }
     }
 
-    /// Takes a part back, and has the temporary table take it.
+    /// Rolls a part back and sends it to the temporary table.
     async fn turn(&mut self) -> Result<(), Failure> {
         let part = self.part.take().unwrap_or_default();
         let sql = format!("ROLLBACK TO SAVEPOINT part; {}", self.plan.stage());
@@ -182,7 +182,7 @@ impl Writer for PostgresWriter {
     }
 }
 
-/// Appends a value in the text form of COPY.
+/// Appends a value in the text format of COPY.
 fn push_copied(out: &mut BytesMut, text: &str) {
     let mut from = 0;
     let bytes = text.as_bytes();

@@ -1,18 +1,18 @@
-//! The mode COPY: the bucket that files wait in, and the statement by which
-//! Redshift reads them there.
+//! The mode COPY: the bucket with the staged files, and the statement with which Redshift
+//! reads them.
 //!
-//! What belongs here: settings, names, the statement's text, what its faults mean.
-//! What does not: rows and their files (`staged`).
+//! What belongs here: settings, names, the text of the statement, the meaning of its
+//! errors. What does not: rows and their files (`staged`).
 //!
-//! Files are JSON Lines and not Parquet. From Parquet, COPY takes only what has the
-//! very type of its column, knows no REGION, and nests JSON only with
-//! SERIALIZETOJSON. From JSON it takes every value as text, as a statement does, so
-//! both types of JSON and tables that were there before are written the same way.
-//! Their JSON waits as text and is read by the statement that brings it into the
-//! table (`Plan::merge`).
+//! Files are JSON Lines instead of Parquet. From Parquet, COPY accepts only values of
+//! exactly the type of their column, does not support REGION, and nests JSON only with
+//! SERIALIZETOJSON. From JSON it reads every value as text, as a statement does, so both
+//! types of JSON and existing tables are written in the same way. JSON is text in the
+//! temporary table, and the statement that copies it into the table parses it
+//! (`Plan::merge`).
 //!
-//! Invariant: the statement may hold a secret. It is not logged, and neither is what
-//! the server says about it.
+//! Invariant: the statement may contain a secret. Neither the statement nor the server's
+//! text about it is logged.
 
 use bytes::Bytes;
 use serde::Deserialize;
@@ -26,7 +26,7 @@ use crate::destinations::files::store::Store;
 use crate::destinations::postgres::STAGE;
 use crate::destinations::{Surroundings, s3};
 
-/// The file that a test writes and removes.
+/// The name of the file that a test writes and removes.
 const PROBE: &str = "weir-connection-test.txt";
 
 /// The settings of this mode.
@@ -40,7 +40,7 @@ pub(super) struct Inputs {
     bucket_credentials: Keys,
 }
 
-/// On whose behalf Redshift reads: that of a role, or of who has these keys.
+/// The credentials with which Redshift reads: a role, or keys.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Authorization {
@@ -54,20 +54,20 @@ struct Keys {
     aws_secret_access_key: String,
 }
 
-/// The bucket, for us and for Redshift.
+/// The bucket, for the service and for Redshift.
 pub(super) struct Staging {
-    /// The bucket, as we reach it.
+    /// The bucket, for the service.
     pub(super) store: Store,
     bucket: String,
     region: String,
-    /// What all names begin with; empty: nothing.
+    /// The prefix of all names. Empty: no prefix.
     directory: String,
-    /// The clause that says on whose behalf Redshift reads.
+    /// The clause with the credentials for Redshift.
     authorization: String,
 }
 
 impl Staging {
-    /// With these settings.
+    /// The bucket of these settings.
     pub(super) fn new(inputs: Inputs, surroundings: &Surroundings) -> Result<Self, Failure> {
         let Inputs { s3_bucket: bucket, region_name: region, .. } = inputs;
         let Keys { aws_access_key_id: key_id, aws_secret_access_key: secret } =
@@ -83,20 +83,20 @@ impl Staging {
         })
     }
 
-    /// Where the files of a run are: the same in each of its tries.
+    /// The directory of a run's files. It is the same in all attempts.
     pub(super) fn directory_of(&self, job: &Job) -> String {
         join(&self.directory, &format!("{}/{}", job.export, job.run))
     }
 
-    /// The list of the files that are to be read, for Redshift.
+    /// The manifest of the files to load.
     pub(super) fn manifest(&self, files: &[String]) -> Bytes {
         let entry = |file: &String| json!({"url": self.url(file), "mandatory": true});
         let entries: Vec<Value> = files.iter().map(entry).collect();
         json!({"entries": entries}).to_string().into()
     }
 
-    /// The statement that brings the rows of the listed files into the temporary
-    /// table. `names` are its columns, in SQL.
+    /// The statement that copies the rows of the listed files into the temporary table.
+    /// `names` are its columns, in SQL.
     pub(super) fn statement(&self, names: &str, manifest: &str) -> String {
         let mut sql = format!("COPY {STAGE} ({names}) FROM ");
         push_literal(&mut sql, &self.url(manifest));
@@ -104,17 +104,17 @@ impl Staging {
         sql.push_str(&self.authorization);
         sql.push_str(" REGION ");
         push_literal(&mut sql, &self.region);
-        // The table is gone afterwards: nobody gains from values packed well.
+        // The temporary table is dropped soon, so compressing its values brings no gain.
         sql.push_str(" MANIFEST FORMAT AS JSON 'auto' GZIP TIMEFORMAT 'auto' COMPUPDATE OFF");
         sql
     }
 
-    /// Whether the bucket answers.
+    /// Checks that the bucket answers.
     pub(super) async fn test_reaching(&self) -> Result<(), Failure> {
         self.store.reach(&self.probe()).await
     }
 
-    /// Writes a file and takes it away.
+    /// Writes a file and removes it.
     pub(super) async fn test_writing(&self) -> Result<(), Failure> {
         let name = self.probe();
         self.store.put(&name, vec![Bytes::from_static(b"This file may be removed.\n")]).await?;
@@ -154,10 +154,11 @@ fn clause(authorization: &Authorization) -> Result<String, Failure> {
     Ok(sql)
 }
 
-/// What a failed COPY means. Whatever is wrong with the bucket, it has the code of
-/// an inner fault, which would be tried again for hours; the server's words tell.
+/// The failure for an error of COPY. Every fault of the bucket has the code of an
+/// internal error, which would be retried for hours. The text of the server shows the
+/// cause.
 pub(super) fn meaning(code: &str, words: &str) -> Option<Failure> {
-    // These codes tell, and the words may be of a row.
+    // These codes are specific, and their texts may contain values of a row.
     if matches!(code.get(..2), Some("22" | "23" | "42")) {
         return None;
     }

@@ -1,7 +1,7 @@
 //! The mode INSERT: rows as statements, in one transaction.
 //!
-//! What belongs here: when a statement is full, and which comes when. What does
-//! not: the text of statements (`Plan`).
+//! What belongs here: when a statement is full, and the order of the statements. What
+//! does not: the text of statements (`Plan`).
 
 use async_trait::async_trait;
 
@@ -10,14 +10,14 @@ use crate::destination::{Altered, Failure, Writer};
 use crate::destinations::postgres::{Session, explained};
 use crate::rows::Batch;
 
-/// Bytes of a statement: a quarter of what is taken, because a row may take much.
+/// Bytes of a statement: a quarter of the limit, because one row can be large.
 const STATEMENT: usize = 4 << 20;
 
-/// A run that is under way.
+/// The writer of one run.
 pub(super) struct InsertWriter {
     session: Session,
     plan: Plan,
-    /// The statement that is being made.
+    /// The statement that is being built.
     next: String,
     altered: Vec<Altered>,
 }

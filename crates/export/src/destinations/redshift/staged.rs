@@ -1,17 +1,16 @@
-//! The rows of a run in the mode COPY: in files first, then in the table.
+//! The rows of a run in the mode COPY: first in files, then in the table.
 //!
 //! ```text
-//! rows -> texts -> files -> bucket, a few at a time -> list of the files
+//! rows -> texts -> files -> bucket, a few at a time -> manifest
 //!      -> BEGIN, temporary table, COPY, DELETE and INSERT … SELECT, COMMIT -> bucket cleared
 //! ```
 //!
-//! What belongs here: that order, which values fit into a line, what stays in the
-//! bucket. What does not: statements (`Plan`, `copy`), when a file is full and
-//! what comes after what (`warehouse`).
+//! What belongs here: that order, which values fit into a line, which files stay in the
+//! bucket. What does not: statements (`Plan`, `copy`), when a file is full and the order
+//! of uploads (`warehouse`).
 //!
-//! A run that is cut short leaves nothing in the table. Files that it left in the
-//! bucket are overwritten by its next try, which also removes those that it has no
-//! use for.
+//! An interrupted run leaves nothing in the table. Its next attempt overwrites the files
+//! in the bucket and removes those that it does not need.
 
 use std::sync::Arc;
 
@@ -33,30 +32,30 @@ use crate::destinations::warehouse::staged::{Stage, StagedWriter};
 use crate::encode::Format;
 use crate::rows::{Cell, Column, Kind};
 
-/// Bytes of a line: what COPY takes of one object, without the braces around it.
+/// Upper bound of bytes in a line: the limit of COPY for one object, without its braces.
 const LINE_MAX: usize = 4_000_000;
 const LONG_LINE: &str = "it would make the row larger than 4 MB and was left out";
-/// Files that are removed at a time.
+/// Files that are removed concurrently.
 const AT_ONCE: usize = 8;
 
-/// Where the files of a run wait.
+/// The staged files of a run.
 pub(super) struct Waiting {
     pub(super) egress: Egress,
     pub(super) account: Arc<Account>,
     pub(super) staging: Arc<Staging>,
     pub(super) plan: Plan,
-    /// Where the files of the run are.
+    /// The directory of the files.
     pub(super) directory: String,
 }
 
 impl Waiting {
-    /// The writer of a run. The bucket hears of it with the first file.
+    /// The writer of a run. The bucket is first contacted with the first file.
     pub(super) fn writer(self) -> Result<StagedWriter<Self, Texts>, Failure> {
         let files = Files::new(Format::JsonLines, Texts::of(&self.plan))?;
         Ok(StagedWriter::new(self, files, false))
     }
 
-    /// From the bucket to the table.
+    /// Copies the rows from the bucket into the table.
     async fn load(&self, manifest: &str) -> Result<(), Failure> {
         let mut session = Session::open(&self.egress, &self.account).await?;
         session.run(&format!("BEGIN; {}", self.plan.stage())).await?;
@@ -96,8 +95,8 @@ impl Stage for Waiting {
         Ok(())
     }
 
-    /// Also what an earlier try had more. What stays is of no use to anybody, so that
-    /// is no failure of the run.
+    /// Also removes files that only an earlier attempt had. Remaining files do no harm,
+    /// so this never fails the run.
     async fn clear(&self, files: u32) {
         let store = &self.staging.store;
         let names = (0..files).map(|number| self.file(number)).chain([self.manifest()]);
@@ -115,7 +114,7 @@ impl Stage for Waiting {
                 Err(failure) => Err(failure),
             };
             if let Err(failure) = removed {
-                // Who may only write and remove cannot look.
+                // Credentials that may only write and remove cannot look for files.
                 tracing::debug!(%failure, name, "cannot look for files of an earlier try");
                 break;
             }
@@ -123,8 +122,8 @@ impl Stage for Waiting {
     }
 }
 
-/// Makes every cell a text, or null: that is what COPY reads any type from, and
-/// numbers keep their digits.
+/// Makes every cell a text or null. COPY reads every type from text, and numbers keep
+/// their digits.
 pub(super) struct Texts {
     columns: Vec<Column>,
     matched: Vec<Matched>,
@@ -156,7 +155,7 @@ impl Fitting for Texts {
         for column in &self.matched {
             let fitted = fit(of(&row, column), column.found.target, BOUNDS);
             let mut what = fitted.altered;
-            // The name, quotation marks and what stands between.
+            // The name, its quotation marks, and the separators.
             line += column.found.name.len() + 6;
             let cell = match fitted.text {
                 None => Cell::Null,
@@ -188,7 +187,7 @@ impl Fitting for Texts {
     }
 }
 
-/// Bytes of a text within quotation marks of JSON.
+/// Bytes of a text as a JSON string, without its quotation marks.
 fn written(text: &str) -> usize {
     let size = |byte: u8| match byte {
         b'"' | b'\\' => 2,

@@ -1,16 +1,16 @@
-//! Snowflake: Parquet files to the table's own stage, and one `COPY INTO` that
-//! brings all of them in (EXP-38).
+//! Snowflake: Parquet files in the stage of the table, and one `COPY INTO` that loads all
+//! of them (EXP-38).
 //!
-//! What belongs here: statements, columns, what a run that was cut short left.
-//! What does not: the protocol (`session`), the storage behind a stage (`stage`).
+//! What belongs here: statements, columns, the remains of an interrupted run. What does
+//! not: the protocol (`session`), the storage behind a stage (`stage`).
 //!
-//! The one statement is the run: before it the table holds nothing of it, after
-//! it everything. Files of a run are in a directory that carries the run's id, so
-//! that the history of loads tells whether it has been in already. While that
-//! statement of an earlier try is at work, which may be without us, a run waits.
+//! That statement makes the run atomic: before it the table has no row of the run, after
+//! it all of them. The files of a run are in a directory with the id of the run, so the
+//! load history shows whether they have been loaded. The statement of an earlier attempt
+//! may still be running after its process ended. The run waits for it.
 //!
-//! Persons are copied into a table beside the table, and one `MERGE` brings them in
-//! from there. It may be done again: it takes only what is newer.
+//! Persons are copied into a staging table, and one `MERGE` takes them from there. It can
+//! be repeated: it takes only newer rows.
 
 mod session;
 mod sign;
@@ -65,7 +65,7 @@ fn events() -> String {
 }
 
 impl Config {
-    /// The address of the account.
+    /// The base URL of the account.
     fn base(&self, surroundings: &Surroundings) -> Result<String, Failure> {
         let fits = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         if !self.account.chars().all(fits) || self.account.is_empty() {
@@ -74,7 +74,7 @@ impl Config {
                 "The account is the part of its address before .snowflakecomputing.com.",
             ));
         }
-        // Host names have no underscore; such accounts have both addresses.
+        // Host names have no underscores. Accounts with underscores have both URLs.
         let account = self.account.replace('_', "-");
         Ok(surroundings.hosts.snowflake.replace("{account}", &account))
     }
@@ -85,12 +85,12 @@ impl Config {
         name.to_uppercase()
     }
 
-    /// The table's full name.
+    /// The full name of the table.
     fn table(&self) -> String {
         self.named(&self.table_name)
     }
 
-    /// The directory of a run in a table's stage.
+    /// The directory of a run in the stage of a table.
     fn stage(&self, table: &str, run: &str) -> String {
         format!("@{}/weir/{run}", self.named(&format!("%{table}")))
     }
@@ -100,24 +100,24 @@ impl Config {
     }
 }
 
-/// A name, told apart by case.
+/// A quoted name, which is case-sensitive.
 fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// A text in a statement.
+/// A quoted text in a statement.
 fn text(text: &str) -> String {
     format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
 }
 
-/// An account.
+/// A table in Snowflake.
 pub(crate) struct Snowflake {
     config: Config,
     surroundings: Surroundings,
 }
 
 impl Snowflake {
-    /// The destination.
+    /// Opens the destination.
     pub(crate) fn new(
         config: &Map<String, Value>,
         surroundings: &Surroundings,
@@ -131,8 +131,8 @@ impl Snowflake {
         Session::open(&self.config, &self.surroundings).await
     }
 
-    /// Begins a run of persons: with a table beside the table, in place of what an
-    /// earlier try left.
+    /// Begins a run of persons with a new staging table, which replaces the one of an
+    /// earlier attempt.
     async fn begin_persons(
         &self,
         session: Session,
@@ -180,7 +180,7 @@ impl Destination for Snowflake {
         let columns = &job.columns.columns;
         let look = format!("SELECT * FROM {} LIMIT 0", self.config.table());
         let table = match session.run(&look).await {
-            // A table that is there needs no leave to make one.
+            // Writing to an existing table needs no privilege to create one.
             Err(failure) if failure.class == session::NOT_FOUND => {
                 session.run(&created(&self.config.table(), columns)).await?;
                 session.run(&look).await?
@@ -197,7 +197,8 @@ impl Destination for Snowflake {
             return self.begin_persons(session, files, columns, job.run.0.simple()).await;
         }
         let table = &self.config.table_name;
-        // First this: a statement that ends in between is in the history of loads.
+        // This check comes first: a statement that ends in between is in the load
+        // history.
         if is_loading(&session, &self.config, &run).await {
             session.close().await;
             return Err(Failure::retryable(
@@ -208,8 +209,8 @@ impl Destination for Snowflake {
         let is_in = session.run(&loaded(&self.config, &run)).await?;
         let is_in = is_in.get("total").and_then(Value::as_u64).is_some_and(|rows| rows > 0);
         if !is_in {
-            // What an earlier try left. Where it cannot be removed it stays aside:
-            // each try has a directory of its own.
+            // Files of an earlier attempt. If they cannot be removed they are not loaded:
+            // each attempt has its own directory.
             let _ = session.run(&format!("REMOVE {}/", self.config.stage(table, &run))).await;
         }
         let directory = self.config.stage(table, &format!("{run}/{}", clock::unused_id().simple()));
@@ -252,8 +253,7 @@ impl Destination for Snowflake {
     }
 }
 
-/// A name as it stands in the settings of drivers: in quotes already, or without
-/// regard to case.
+/// A name as in the settings of Snowflake's drivers: quoted already, or case-insensitive.
 fn identifier(name: &str) -> String {
     match name.strip_prefix('"').and_then(|name| name.strip_suffix('"')) {
         Some(name) => quoted(name),
@@ -261,7 +261,7 @@ fn identifier(name: &str) -> String {
     }
 }
 
-/// The statement that makes the table.
+/// The statement that creates the table.
 fn created(table: &str, columns: &[Column]) -> String {
     let kind = |kind| match kind {
         Kind::Text | Kind::Uuid => "VARCHAR",
@@ -278,16 +278,16 @@ fn created(table: &str, columns: &[Column]) -> String {
     format!("CREATE TABLE IF NOT EXISTS {table} ({})", columns.join(", "))
 }
 
-/// Whether Snowflake brings files of a run in at this moment: for a try whose
-/// process ended, for statements go on for some minutes. Where it does not say, the
-/// history of loads alone decides.
+/// Whether Snowflake is loading files of a run now. Statements of an attempt whose
+/// process ended continue for some minutes. If Snowflake does not answer this, only the
+/// load history decides.
 async fn is_loading(session: &Session, config: &Config, run: &str) -> bool {
     let found = session.run(&loading(config, run)).await;
     found.is_ok_and(|data| data.get("total").and_then(Value::as_u64).is_some_and(|rows| rows > 0))
 }
 
-/// The statement that asks which statements bring in files of a run. The kind of one
-/// that is at work need not be known there yet, so its text tells.
+/// The query for statements that load files of a run. Snowflake may not know the type of
+/// a running statement yet, so its text is compared.
 fn loading(config: &Config, run: &str) -> String {
     format!(
         "SELECT QUERY_ID FROM TABLE({}.INFORMATION_SCHEMA.QUERY_HISTORY_BY_USER(\
@@ -299,7 +299,7 @@ fn loading(config: &Config, run: &str) -> String {
     )
 }
 
-/// The statement that asks whether files of a run have been loaded.
+/// The query whether files of a run have been loaded.
 fn loaded(config: &Config, run: &str) -> String {
     format!(
         "SELECT FILE_NAME FROM {}.INFORMATION_SCHEMA.LOAD_HISTORY WHERE SCHEMA_NAME = {} \
@@ -311,7 +311,7 @@ fn loaded(config: &Config, run: &str) -> String {
     )
 }
 
-/// The statement that brings the files in.
+/// The statement that loads the files.
 fn copied(table: &str, all: &[Column], sent: &[Column], stage: &str) -> String {
     let is_json =
         |name: &str| all.iter().any(|column| column.name == name && column.kind == Kind::Json);
@@ -332,26 +332,25 @@ fn copied(table: &str, all: &[Column], sent: &[Column], stage: &str) -> String {
     )
 }
 
-/// The columns of an answer.
+/// Names of the columns of a result.
 fn names(data: &Value) -> Vec<String> {
     let columns = data.get("rowtype").and_then(Value::as_array);
     let name = |column: &Value| column.get("name")?.as_str().map(str::to_owned);
     columns.into_iter().flatten().filter_map(name).collect()
 }
 
-/// A directory in a table's stage.
+/// The directory of a run in the stage of a table.
 struct SnowflakeStage {
     session: Session,
     directory: String,
-    /// What brings the files in.
+    /// The statements that load the files.
     statements: Vec<String>,
-    /// The table beside the table, if there is one.
+    /// The staging table, if there is one.
     aside: Option<String>,
 }
 
 impl SnowflakeStage {
-    /// Removes the table beside the table. One that stays holds nothing that is
-    /// needed.
+    /// Removes the staging table. A remaining one has nothing that is needed.
     async fn drop_aside(&self) {
         if let Some(aside) = &self.aside {
             let _ = self.session.run(&format!("DROP TABLE IF EXISTS {aside}")).await;

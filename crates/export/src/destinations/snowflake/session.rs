@@ -1,7 +1,7 @@
-//! The protocol of Snowflake's own drivers: sign in, run statements.
+//! The protocol of Snowflake's own drivers: signing in, running statements.
 //!
-//! What belongs here: sessions, statements that take long, what codes mean. What
-//! does not: which statements there are.
+//! What belongs here: sessions, statements that take long, the meaning of codes. What
+//! does not: the statements of a run (`snowflake`).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -17,18 +17,18 @@ use crate::destinations::warehouse::rest::{Answer, Pause, Service};
 use crate::destinations::warehouse::rsa::{Key, KeyFault};
 use crate::destinations::{Surroundings, clock};
 
-/// How long the answer to a statement may take. The server answers after 45
-/// seconds in any case, and is asked again then.
+/// The timeout for the answer to a statement. The server answers after 45 seconds in any
+/// case, and is polled then.
 const ANSWER: Duration = Duration::from_secs(120);
-/// How long a statement may take.
+/// The timeout for a statement.
 const STATEMENT: Duration = Duration::from_secs(3600);
-/// How long a signed token is valid, in seconds.
+/// Lifetime of a signed token in seconds.
 const TOKEN: i64 = 60;
-/// The session is over.
+/// Codes of an expired session.
 const EXPIRED: &[&str] = &["390110", "390111", "390112", "390114", "390115"];
-/// What a statement names is not there: a class of failure.
+/// The class of a failure for a statement that names something that does not exist.
 pub(super) const NOT_FOUND: &str = "NotFound";
-/// The statement goes on.
+/// Codes of a statement that is still running.
 const RUNNING: &[&str] = &["333333", "333334"];
 
 /// A session.
@@ -65,8 +65,8 @@ impl Session {
             "CLIENT_APP_ID": "Weir",
             "CLIENT_APP_VERSION": env!("CARGO_PKG_VERSION"),
             "CLIENT_ENVIRONMENT": { "APPLICATION": "Weir" },
-            // The storage behind stages may be Google's, whose tokens then come
-            // with the answer. A statement that we lost sight of must not go on.
+            // The storage behind stages may be Google's, and its tokens then come with
+            // the answer. A statement whose connection is lost must not continue.
             "SESSION_PARAMETERS": {
                 "GCS_USE_DOWNSCOPED_CREDENTIAL": true,
                 "ABORT_DETACHED_QUERY": true,
@@ -106,7 +106,7 @@ impl Session {
         Ok(())
     }
 
-    /// The token that stands for the key pair.
+    /// The token that proves the possession of the key.
     fn proof(&self) -> Result<String, Failure> {
         let wrong = |fault: KeyFault| Failure::last("InvalidPrivateKey", fault.to_string());
         let config = &self.config;
@@ -124,7 +124,7 @@ impl Session {
         key.token(None, &claims).map_err(wrong)
     }
 
-    /// Runs a statement to its end; gives the `data` of the answer.
+    /// Runs a statement, waits for its end, and returns the `data` of the answer.
     pub(super) async fn run(&self, statement: &str) -> Result<Value, Failure> {
         let mut is_new = false;
         loop {
@@ -156,8 +156,8 @@ impl Session {
         answer
     }
 
-    /// Stops a statement that may go on without us: what it does later would not
-    /// be known to the next try.
+    /// Cancels a statement that may still be running: the next attempt could not know its
+    /// later effects.
     async fn stop(&self, statement: &str, id: Uuid) {
         let url =
             format!("{}/queries/v1/abort-request?requestId={}", self.base, clock::unused_id());
@@ -179,7 +179,7 @@ impl Session {
             }
             pause.wait().await;
             let path = answer.body.pointer("/data/getResultUrl").and_then(Value::as_str);
-            // A path of the same host: nothing else gets the token.
+            // Only a path of the same host: no other host gets the token.
             let path = path.filter(|path| path.starts_with('/'));
             let path = path.ok_or_else(|| unexpected("statement"))?;
             let request = self.service.request(Method::GET, &format!("{}{path}", self.base))?;
@@ -195,7 +195,7 @@ impl Session {
             .timeout(ANSWER)
     }
 
-    /// Ends the session. It would end by itself.
+    /// Ends the session. It would also expire on the server.
     pub(super) async fn close(&self) {
         let url = format!("{}/session?delete=true", self.base);
         if let Ok(request) = self.service.request(Method::POST, &url) {
@@ -221,15 +221,15 @@ fn unexpected(what: &str) -> Failure {
     )
 }
 
-/// The code of an answer that says that something is not as it should be.
+/// The error code of an answer, if it has one.
 fn code(answer: &Answer) -> Option<&str> {
     let is_success = answer.body.get("success").and_then(Value::as_bool);
     answer.body.get("code").and_then(Value::as_str).filter(|_| is_success == Some(false))
 }
 
-/// What a code of Snowflake means (EXP-29).
+/// The failure for a code of Snowflake (EXP-29).
 fn of_code(code: &str) -> Failure {
-    // What is not a number is nothing that people look up.
+    // Only a numeric code helps users to look it up.
     let shown =
         if code.bytes().all(|b| b.is_ascii_digit()) && code.len() <= 8 { code } else { "?" };
     let last = |class, why: &str| Failure::last(class, format!("Snowflake {why} (code {shown})."));

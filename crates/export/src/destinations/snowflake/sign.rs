@@ -1,25 +1,25 @@
-//! Signatures of requests to S3 (AWS Signature Version 4), for the one kind of
-//! request that is made here: writing an object.
+//! Signatures of requests to S3 (AWS Signature Version 4), for the only kind of request
+//! that is made here: writing an object.
 //!
-//! What belongs here: the signature. What does not: where the object goes.
+//! What belongs here: the signature. What does not: the address of the object (`stage`).
 
 use chrono::{DateTime, Utc};
 use ring::hmac;
 use sha2::{Digest as _, Sha256};
 
-/// Who signs.
+/// The credentials of a signature.
 pub(super) struct Signer<'a> {
     /// Id of the access key.
     pub(super) key_id: &'a str,
-    /// Its secret.
+    /// Secret of the access key.
     pub(super) secret: &'a str,
     /// Region of the bucket.
     pub(super) region: &'a str,
 }
 
 impl Signer<'_> {
-    /// The value of `authorization` for a `PUT` with these headers, which must hold
-    /// `host`, `x-amz-content-sha256` and `x-amz-date`; names in lower case, sorted.
+    /// The value of `authorization` for a `PUT` with these headers. They must contain
+    /// `host`, `x-amz-content-sha256` and `x-amz-date`, with names in lower case, sorted.
     pub(super) fn put(
         &self,
         path: &str,
@@ -51,7 +51,7 @@ impl Signer<'_> {
     }
 }
 
-/// A time as `x-amz-date` has it.
+/// A time in the format of `x-amz-date`.
 pub(super) fn time(now: DateTime<Utc>) -> String {
     now.format("%Y%m%dT%H%M%SZ").to_string()
 }

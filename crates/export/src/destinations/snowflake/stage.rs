@@ -1,8 +1,8 @@
-//! Files to the storage behind a table's stage, which the answer to `PUT` names:
-//! S3, Azure or Google, encrypted where the answer brings a key.
+//! Writes files to the storage behind a table's stage: S3, Azure or Google. The answer to
+//! `PUT` names it. Files are encrypted if the answer contains a key.
 //!
-//! What belongs here: one request of that storage. What does not: the protocol
-//! that the answer came with (`session`).
+//! What belongs here: one request to that storage. What does not: the protocol of that
+//! answer (`session`).
 
 use aes::cipher::{Block, BlockEncrypt, BlockEncryptMut, BlockSizeUser, KeyInit, KeyIvInit};
 use aes::{Aes128, Aes256};
@@ -22,12 +22,12 @@ use crate::destination::Failure;
 use crate::destinations::clock;
 use crate::destinations::warehouse::rest::Service;
 
-/// How long the upload of one file may take.
+/// The timeout for the upload of one file.
 const UPLOAD: Duration = Duration::from_secs(600);
-/// What stands in paths as it is.
+/// Characters that paths contain without an escape.
 const PATH: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
-/// What S3 is told instead of a hash of the body, which TLS protects.
+/// The value that replaces the hash of the body. TLS protects the body.
 const UNSIGNED: &str = "UNSIGNED-PAYLOAD";
 
 /// Writes a file. `put` is the answer to `PUT`.
@@ -68,7 +68,7 @@ fn unknown() -> Failure {
     Failure::last("UnknownStage", "The table's stage is kept in a way that is not known here.")
 }
 
-/// Address and headers of the request that writes an object.
+/// URL and headers of the request that writes an object.
 fn target(
     put: &Value,
     name: &str,
@@ -148,20 +148,20 @@ fn target(
     Some((url, headers))
 }
 
-/// The key that files of a stage are encrypted under.
+/// The key with which files of a stage are encrypted.
 struct Material<'a> {
     master: Zeroizing<Vec<u8>>,
     query: &'a str,
     id: String,
 }
 
-/// How a file was encrypted: what its headers say.
+/// How a file was encrypted, for its headers.
 struct Seal {
-    /// Its own key, under the stage's.
+    /// The key of the file, encrypted with the key of the stage.
     key: String,
-    /// What the first block was mixed with.
+    /// The initialization vector.
     start: String,
-    /// Which key of the stage.
+    /// Id of the stage's key.
     material: String,
 }
 
@@ -171,14 +171,14 @@ impl<'a> Material<'a> {
         let master = material.get("queryStageMasterKey")?.as_str()?;
         let id = material.get("smkId")?;
         Some(Self {
-            // Not a key: `seal` says so, by its length.
+            // An invalid key has a wrong length. `seal` returns `None` for it.
             master: Zeroizing::new(BASE64_STANDARD.decode(master).unwrap_or_default()),
             query: material.get("queryId")?.as_str()?,
             id: id.as_str().map_or_else(|| id.to_string(), str::to_owned),
         })
     }
 
-    /// The file under a key of its own, and that key under the stage's.
+    /// Encrypts the file with a new key, and that key with the key of the stage.
     fn seal(&self, file: &[u8]) -> Option<(Vec<u8>, Seal)> {
         let random = SystemRandom::new();
         let mut key = Zeroizing::new(vec![0; self.master.len()]);
@@ -227,7 +227,7 @@ impl Seal {
 
 const BLOCK: usize = 16;
 
-/// Full blocks: so many bytes more, each of that value.
+/// Pads to full blocks: each added byte has the number of added bytes as its value.
 fn padded(data: &[u8]) -> Vec<u8> {
     let missing = BLOCK - data.len() % BLOCK;
     let mut padded = Vec::with_capacity(data.len() + missing);
@@ -249,7 +249,7 @@ fn chained<C: BlockEncryptMut + BlockSizeUser + KeyIvInit>(
     Some(data)
 }
 
-/// Every block by itself: for keys, which are random.
+/// Encrypts every block separately (ECB). Only for keys, which are random.
 fn alone<C: BlockEncrypt + BlockSizeUser + KeyInit>(key: &[u8], data: &[u8]) -> Option<Vec<u8>> {
     let cipher = C::new_from_slice(key).ok()?;
     let mut data = padded(data);

@@ -1,21 +1,21 @@
-//! Work on its way while the run goes on.
+//! Uploads that run concurrently with the run.
 //!
-//! What belongs here: how much at a time, and the first failure. What does not:
-//! what the work is.
+//! What belongs here: the number of uploads, and the first failure. What does not: the
+//! uploads themselves (`staged`).
 
 use tokio::task::JoinSet;
 
 use crate::destination::Failure;
 
-/// Uploads on their way at a time: each holds its file in memory.
+/// Upper bound of concurrent uploads. Each has its file in memory.
 const MOST: usize = 2;
 
-/// Uploads on their way. Dropped, all of them end.
+/// Concurrent uploads. Dropping it ends all of them.
 #[derive(Default)]
 pub(super) struct Beside(JoinSet<Result<(), Failure>>);
 
 impl Beside {
-    /// Begins a work, after waiting while too many are on their way.
+    /// Starts an upload. Waits first while there are too many.
     pub(super) async fn begin(
         &mut self,
         work: impl Future<Output = Result<(), Failure>> + Send + 'static,
@@ -27,7 +27,7 @@ impl Beside {
         Ok(())
     }
 
-    /// Waits for all of them.
+    /// Waits for all uploads.
     pub(super) async fn all(&mut self) -> Result<(), Failure> {
         while !self.0.is_empty() {
             self.next().await?;
@@ -35,7 +35,7 @@ impl Beside {
         Ok(())
     }
 
-    /// Ends all of them, and waits until they have.
+    /// Cancels all uploads, and waits until they have ended.
     pub(super) async fn end(&mut self) {
         self.0.shutdown().await;
     }

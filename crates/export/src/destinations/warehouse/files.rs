@@ -1,7 +1,7 @@
-//! Rows as the files that wait to be loaded.
+//! Rows as files that are staged.
 //!
-//! What belongs here: when a file is full. What does not: its format (`encode`),
-//! which values fit (`shape`, or another [`Fitting`]).
+//! What belongs here: when a file is full. What does not: its format (`encode`), which
+//! values fit (`shape`, or another [`Fitting`]).
 
 use bytes::Bytes;
 
@@ -10,16 +10,16 @@ use crate::destination::{Altered, Failure};
 use crate::encode::{Codec, Encoder, FileKind, Format};
 use crate::rows::{Cell, Column};
 
-/// Bytes at which a file is full: enough for a warehouse to load well, and little
-/// enough for the few that are in memory at a time.
+/// Bytes at which a file is full: large enough for a warehouse to load efficiently, and
+/// small enough to keep a few files in memory.
 const FULL: u64 = 24 << 20;
 
-/// What makes rows fit before they are written.
+/// Adapts rows to the destination before they are written.
 pub(in crate::destinations) trait Fitting: Send + 'static {
     /// The columns of the files.
     fn columns(&self) -> &[Column];
 
-    /// A row as it is written: a cell for each of the columns.
+    /// A row as it is written, with a cell for each of the columns.
     fn row(&mut self, row: Vec<Cell>) -> Vec<Cell>;
 
     /// The rows that were altered since the last call.
@@ -40,9 +40,9 @@ impl Fitting for Shape {
     }
 }
 
-/// The file that is being written.
+/// The writer of the files.
 pub(in crate::destinations) struct Files<S = Shape> {
-    /// Away while it works, and for good once that failed.
+    /// `None` during an operation, and permanently after a failed one.
     work: Option<Work<S>>,
 }
 
@@ -54,7 +54,7 @@ struct Work<S> {
 }
 
 impl<S: Fitting> Files<S> {
-    /// The first file, of this format.
+    /// Begins the first file, in this format.
     pub(in crate::destinations) fn new(format: Format, shape: S) -> Result<Self, Failure> {
         let codec = match format {
             Format::JsonLines => Codec::Gzip,
@@ -69,7 +69,7 @@ impl<S: Fitting> Files<S> {
         self.work.as_ref().map_or(&[], |work| work.shape.columns())
     }
 
-    /// Adds rows; gives the file if it is full with them.
+    /// Adds rows. Returns the file if it is full.
     pub(in crate::destinations) async fn add(
         &mut self,
         rows: Vec<Vec<Cell>>,
@@ -77,7 +77,7 @@ impl<S: Fitting> Files<S> {
         self.apart(move |work| work.add(rows)).await
     }
 
-    /// The file as far as it is written; none: it has no rows.
+    /// The rest of the rows as a file. `None` if there are no rows.
     pub(in crate::destinations) async fn rest(&mut self) -> Result<Option<Bytes>, Failure> {
         self.apart(Work::rest).await
     }
@@ -87,7 +87,7 @@ impl<S: Fitting> Files<S> {
         self.work.as_mut().map(|work| work.shape.altered()).unwrap_or_default()
     }
 
-    /// Works on a thread that may be kept busy.
+    /// Runs an operation on a thread for blocking work.
     async fn apart(
         &mut self,
         what: impl FnOnce(&mut Work<S>) -> Result<Option<Bytes>, Failure> + Send + 'static,

@@ -1,15 +1,15 @@
-//! What the destinations share that are warehouses behind an HTTP interface:
-//! BigQuery, Databricks and Snowflake. Files and uploads serve Redshift too.
+//! The common part of the destinations that are warehouses with an HTTP interface:
+//! BigQuery, Databricks and Snowflake. Redshift uses files and uploads too.
 //!
 //! ```text
 //! rows -> shape -> parts (files) -> uploads, a few at a time -> one statement
 //! ```
 //!
-//! What belongs here: what all of them do. What does not: what one of them is
-//! told, which is its own module's.
+//! What belongs here: what all of them do. What does not: statements and requests of one
+//! warehouse (its own module).
 //!
-//! Invariant: files wait beside the table, and one statement at the end brings
-//! all of them in: a run that is cut short leaves nothing in the table.
+//! Invariant: files are staged, and one statement at the end loads all of them. An
+//! interrupted run leaves nothing in the table.
 
 mod beside;
 pub(super) mod files;

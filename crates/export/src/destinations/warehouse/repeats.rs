@@ -1,7 +1,7 @@
-//! JSON in which every name stands once in its object: warehouses refuse others.
+//! JSON in which every name occurs once in its object: warehouses refuse other JSON.
 //!
-//! What belongs here: leaving out what is repeated. What does not: anything else
-//! that warehouses refuse (`shape`).
+//! What belongs here: removing repeated names. What does not: other values that
+//! warehouses refuse (`shape`).
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -10,13 +10,12 @@ use std::ops::Range;
 struct Member<'a> {
     name: Cow<'a, str>,
     start: usize,
-    /// Where the one behind it begins; for the last one, itself.
+    /// The begin of the next member. For the last member, its own begin.
     next: usize,
 }
 
-/// JSON without the members whose name comes again behind them in the same
-/// object: the last one counts, as for most readers. None: there are no such
-/// members.
+/// JSON without the members whose name occurs again later in the same object. The last
+/// one counts, as for most readers. `None` if there are no such members.
 pub(super) fn without_repeats(json: &str) -> Option<String> {
     let mut cuts = repeats(json);
     if cuts.is_empty() {
@@ -25,7 +24,7 @@ pub(super) fn without_repeats(json: &str) -> Option<String> {
     cuts.sort_unstable_by_key(|cut| cut.start);
     let (mut out, mut kept) = (String::with_capacity(json.len()), 0);
     for cut in cuts {
-        // One may be within another.
+        // A removed member may be within another one.
         if cut.start >= kept {
             out.push_str(json.get(kept..cut.start).unwrap_or_default());
             kept = cut.end;
@@ -35,12 +34,12 @@ pub(super) fn without_repeats(json: &str) -> Option<String> {
     Some(out)
 }
 
-/// Where the members are that come again, each with the comma behind it.
+/// The ranges of the repeated members, each with the comma after it.
 fn repeats(json: &str) -> Vec<Range<usize>> {
     let bytes = json.as_bytes();
     let mut cuts = Vec::new();
     let mut members: Vec<Member<'_>> = Vec::new();
-    // Of each open bracket: where its own members begin; none: it is an array.
+    // For each open bracket: the index of its first member, or `None` for an array.
     let mut open: Vec<Option<usize>> = Vec::new();
     let (mut at, mut is_name) = (0, false);
     while let Some(byte) = bytes.get(at) {
@@ -82,7 +81,7 @@ fn repeats(json: &str) -> Vec<Range<usize>> {
     cuts
 }
 
-/// The members of an object that come again.
+/// The repeated members of an object.
 fn repeated(own: &mut [Member<'_>]) -> impl Iterator<Item = Range<usize>> {
     own.sort_unstable_by(|a, b| (&a.name, a.start).cmp(&(&b.name, b.start)));
     own.windows(2).filter_map(|pair| match pair {
@@ -91,7 +90,7 @@ fn repeated(own: &mut [Member<'_>]) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// Where a text ends that begins here, behind its quotation mark.
+/// The end of a text that begins here, after its quotation mark.
 fn end_of_text(bytes: &[u8], begin: usize) -> usize {
     let mut at = begin + 1;
     while let Some(byte) = bytes.get(at) {
@@ -142,7 +141,7 @@ mod tests {
             r#"{"a":"a","b":["a","a",{"a":1}],"A":{"a":{"a":null}}}"#,
             r#"{"\\":1,"\\\\":2,"\"":3}"#,
             r#"[["a","b"],["a","b"]]"#,
-            // No JSON.
+            // Not valid JSON.
             r#"{"a":1,"a"#,
             r#"}]{"\"#,
         ] {

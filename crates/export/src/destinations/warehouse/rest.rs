@@ -1,6 +1,6 @@
-//! Requests to JSON interfaces, and what their failures mean.
+//! Requests to JSON interfaces, and the meaning of their failures.
 //!
-//! What belongs here: what HTTP says. What does not: codes of one service.
+//! What belongs here: HTTP. What does not: error codes of one service (its own module).
 
 use std::time::Duration;
 
@@ -9,27 +9,28 @@ use weir_egress::{Egress, Fault, Method, RequestBuilder, header};
 
 use crate::destination::Failure;
 
-/// Bytes of an answer that are read: lists of columns and states, never rows.
+/// Upper bound of bytes that are read of an answer. Answers are lists of columns and
+/// states, never rows.
 const ANSWER_MAX: usize = 4 << 20;
-/// How long a service may ask us to wait.
+/// Upper bound of the wait that a service can ask for.
 const WAIT_MAX: Duration = Duration::from_secs(3600);
 
-/// An answer, whatever its status.
+/// An answer with any status.
 pub(in crate::destinations) struct Answer {
     /// Status code.
     pub(in crate::destinations) status: u16,
-    /// How long the service asks us to wait.
+    /// The wait that the service asked for.
     pub(in crate::destinations) wait: Option<Duration>,
-    /// The body; null if it is no JSON.
+    /// The body, or null if it is not JSON.
     pub(in crate::destinations) body: Value,
 }
 
-/// A service by the name that people know.
+/// A service, under the name that users know.
 #[derive(Clone)]
 pub(in crate::destinations) struct Service {
-    /// Such as `Snowflake`.
+    /// The name, such as `Snowflake`.
     pub(in crate::destinations) name: &'static str,
-    /// The way there.
+    /// Outgoing connections.
     pub(in crate::destinations) egress: Egress,
 }
 
@@ -43,7 +44,7 @@ impl Service {
         Ok(self.egress.request(method, url)?)
     }
 
-    /// Sends a request and reads what comes back.
+    /// Sends a request and reads its answer.
     pub(in crate::destinations) async fn send(
         &self,
         request: RequestBuilder,
@@ -59,7 +60,7 @@ impl Service {
         Ok(Answer { status, wait, body: serde_json::from_slice(&body).unwrap_or_default() })
     }
 
-    /// The same with a JSON body.
+    /// Sends a request with a JSON body and reads its answer.
     pub(in crate::destinations) async fn send_json(
         &self,
         request: RequestBuilder,
@@ -69,7 +70,7 @@ impl Service {
         self.send(request.body(body.to_string())).await
     }
 
-    /// The body of an answer that says yes.
+    /// The body of a successful answer.
     pub(in crate::destinations) fn good(&self, answer: Answer) -> Result<Value, Failure> {
         if (200..=299).contains(&answer.status) {
             return Ok(answer.body);
@@ -77,13 +78,13 @@ impl Service {
         Err(self.refused(&answer))
     }
 
-    /// That an answer lacks what it should have.
+    /// The failure for an answer that lacks an expected value.
     pub(in crate::destinations) fn unexpected(&self) -> Failure {
         let message = format!("An answer of {} is not known.", self.name);
         Failure::retryable("UnexpectedAnswer", message)
     }
 
-    /// What an answer means that says no more than its status.
+    /// The failure for an answer of which only the status is significant.
     pub(in crate::destinations) fn refused(&self, answer: &Answer) -> Failure {
         let (name, status) = (self.name, answer.status);
         let last =
@@ -104,16 +105,16 @@ impl Service {
     }
 }
 
-/// Waits between two looks at work that goes on elsewhere: longer each time.
+/// Waits between two polls of a remote operation. Each one is longer than the one before.
 pub(in crate::destinations) struct Pause(Duration);
 
 impl Pause {
-    /// Begins with a short one.
+    /// Begins with a short wait.
     pub(in crate::destinations) fn short() -> Self {
         Self(Duration::from_millis(100))
     }
 
-    /// Waits.
+    /// Waits, and makes the next wait longer.
     pub(in crate::destinations) async fn wait(&mut self) {
         tokio::time::sleep(self.0).await;
         self.0 = (self.0 * 2).min(Duration::from_secs(5));

@@ -1,8 +1,8 @@
-//! Keys that members enter as text, and tokens signed with them (RFC 7519,
+//! Private keys that members enter as text, and tokens signed with them (RFC 7519,
 //! RS256).
 //!
-//! What belongs here: PEM and its encryption (PKCS#1, PKCS#8 with PBES2), the
-//! signature. What does not: what a token claims.
+//! What belongs here: PEM and its encryption (PKCS#1, PKCS#8 with PBES2), the signature.
+//! What does not: the claims of a token (`snowflake`, `bigquery`).
 
 use aes::cipher::{Block, BlockDecryptMut, BlockSizeUser, KeyIvInit};
 use base64::Engine as _;
@@ -14,37 +14,39 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use zeroize::Zeroizing;
 
-/// Rounds of a passphrase at most: a key from elsewhere must not keep us busy.
+/// Upper bound of key derivation rounds: the key of a member must not occupy the
+/// processor for long.
 const ROUNDS_MAX: u32 = 2_000_000;
 
-/// An RSA key that signs.
+/// An RSA key for signing.
 pub(in crate::destinations) struct Key(RsaKeyPair);
 
 /// Why a key cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(in crate::destinations) enum KeyFault {
-    /// It is not text of the form.
+    /// The text is not a valid key.
     #[error("The private key is not in PEM form.")]
     Form,
     /// It is encrypted, and there is no passphrase.
     #[error("The private key is encrypted: enter its passphrase too.")]
     Passphrase,
-    /// The passphrase is another one.
+    /// The passphrase is wrong.
     #[error("The passphrase of the private key is wrong.")]
     WrongPassphrase,
-    /// It is encrypted in a way that is not known here.
+    /// It is encrypted with an unsupported method.
     #[error("The encryption of the private key is not supported: use PKCS#8 with AES or 3DES.")]
     Encryption,
-    /// It is no RSA key of 2048 to 4096 bits.
+    /// It is not an RSA key of 2048 to 4096 bits.
     #[error("The private key is not an RSA key of 2048 to 4096 bits.")]
     Kind,
-    /// It did not sign.
+    /// Signing failed.
     #[error("The private key cannot sign.")]
     Signature,
 }
 
 impl Key {
-    /// The key in a PEM text, which may also be the lines between its marks alone.
+    /// Reads the key in a PEM text. The text may also consist of only the lines between
+    /// the PEM markers.
     pub(in crate::destinations) fn read(
         text: &str,
         passphrase: Option<&str>,
@@ -56,14 +58,14 @@ impl Key {
             Label::Encrypted => {
                 let passphrase = passphrase.ok_or(KeyFault::Passphrase)?;
                 let der = decrypted(&der, passphrase)?;
-                // What comes out with another passphrase is noise.
+                // With a wrong passphrase, the decrypted bytes are random.
                 RsaKeyPair::from_pkcs8(&der).map_err(|_| KeyFault::WrongPassphrase)
             }
         }?;
         Ok(Self(pair))
     }
 
-    /// A signed token with these claims; `id` names the key.
+    /// A signed token with these claims. `id` names the key.
     pub(in crate::destinations) fn token(
         &self,
         id: Option<&str>,
@@ -87,9 +89,10 @@ impl Key {
         Ok(format!("{signed}.{}", BASE64_URL_SAFE_NO_PAD.encode(signature)))
     }
 
-    /// SHA-256 of the public key, as Snowflake shows it: `SHA256:…`.
+    /// SHA-256 of the public key in Snowflake's form: `SHA256:…`.
     pub(in crate::destinations) fn fingerprint(&self) -> String {
-        // SubjectPublicKeyInfo around what ring gives: algorithm rsaEncryption.
+        // The prefix of a SubjectPublicKeyInfo around ring's public key, with the
+        // algorithm rsaEncryption.
         const ALGORITHM: &[u8] = &[
             0x30, 0x0d, 0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01, 0x05,
             0x00,
@@ -103,7 +106,7 @@ impl Key {
     }
 }
 
-/// What a PEM text says that it holds.
+/// The type of the key in a PEM text.
 enum Label {
     /// PKCS#8.
     Plain,
@@ -114,7 +117,7 @@ enum Label {
 }
 
 fn unwrapped(text: &str) -> Result<(Label, Zeroizing<Vec<u8>>), KeyFault> {
-    // Copied out of a JSON file, line ends are often still two characters.
+    // A key copied from a JSON file often has escaped line breaks.
     let text = Zeroizing::new(text.replace("\\n", "\n"));
     let (label, body) = match text.split_once("-----BEGIN ") {
         None => (Label::Plain, text.as_str()),
@@ -124,7 +127,7 @@ fn unwrapped(text: &str) -> Result<(Label, Zeroizing<Vec<u8>>), KeyFault> {
             let label = match label {
                 "PRIVATE KEY" => Label::Plain,
                 "ENCRYPTED PRIVATE KEY" => Label::Encrypted,
-                // Its own kind of encryption is older than PKCS#8.
+                // This type has its own encryption, which is older than PKCS#8.
                 "RSA PRIVATE KEY" if body.contains("ENCRYPTED") => {
                     return Err(KeyFault::Encryption);
                 }
@@ -149,7 +152,7 @@ const AES_128: &[u8] = &[0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x01, 0x02];
 const AES_256: &[u8] = &[0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x01, 0x2a];
 const DES_3: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x03, 0x07];
 
-/// An `EncryptedPrivateKeyInfo` opened (RFC 8018, PBES2).
+/// Decrypts an `EncryptedPrivateKeyInfo` (RFC 8018, PBES2).
 fn decrypted(der: &[u8], passphrase: &str) -> Result<Zeroizing<Vec<u8>>, KeyFault> {
     let plan = Plan::read(der).ok_or(KeyFault::Encryption)?;
     let rounds = plan
@@ -160,7 +163,7 @@ fn decrypted(der: &[u8], passphrase: &str) -> Result<Zeroizing<Vec<u8>>, KeyFaul
         .and_then(std::num::NonZeroU32::new)
         .ok_or(KeyFault::Encryption)?;
     let hash = match plan.hash {
-        // The default, which is left out.
+        // The default is omitted in the encoding.
         None => pbkdf2::PBKDF2_HMAC_SHA1,
         Some(HMAC_SHA256) => pbkdf2::PBKDF2_HMAC_SHA256,
         Some(HMAC_SHA384) => pbkdf2::PBKDF2_HMAC_SHA384,
@@ -182,7 +185,7 @@ fn decrypted(der: &[u8], passphrase: &str) -> Result<Zeroizing<Vec<u8>>, KeyFaul
         _ => unlock::<cbc::Decryptor<aes::Aes256>>(&key, plan.start, &mut data),
     }
     .ok_or(KeyFault::Encryption)?;
-    // Padding: so many bytes of that value.
+    // Padding: each added byte has the number of added bytes as its value.
     let padding = usize::from(data.last().copied().unwrap_or_default());
     let length = data.len().checked_sub(padding).filter(|_| padding != 0);
     data.truncate(length.ok_or(KeyFault::WrongPassphrase)?);
@@ -232,7 +235,7 @@ impl<'a> Plan<'a> {
         let (salt, rounds) = (numbers.expect(0x04)?, numbers.expect(0x02)?);
         let mut hash = None;
         while let Some((tag, content)) = numbers.next() {
-            // A whole number here is the length of the key, which the cipher tells.
+            // An integer here is the length of the key, which the cipher determines.
             if tag == 0x30 {
                 hash = Some(Der(content).expect(0x06)?);
             }
@@ -242,7 +245,7 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// What is left to read of a row of DER values.
+/// The unread rest of a sequence of DER values.
 struct Der<'a>(&'a [u8]);
 
 impl<'a> Der<'a> {
@@ -269,7 +272,7 @@ impl<'a> Der<'a> {
     }
 }
 
-/// A DER value.
+/// Encodes a DER value.
 fn wrapped(tag: u8, content: &[u8]) -> Vec<u8> {
     let digits: Vec<u8> =
         content.len().to_be_bytes().into_iter().skip_while(|digit| *digit == 0).collect();
@@ -296,7 +299,7 @@ mod tests {
     const TRADITIONAL: &str = include_str!("../../../tests/keys/traditional.pem");
     const DES: &str = include_str!("../../../tests/keys/des3.pem");
     const AES: &str = include_str!("../../../tests/keys/aes256.pem");
-    /// What `openssl` says about the same key.
+    /// The fingerprint of the same key by `openssl`.
     const FINGERPRINT: &str = "SHA256:I8hqIjWoUFJbiifdc+EReD0PZJO8CjIw04SEj5nwhO0=";
 
     fn fault(text: &str, passphrase: Option<&str>) -> KeyFault {

@@ -1,8 +1,8 @@
-//! Cells as warehouses take them: texts without NUL, numbers and times within
-//! what they know, and few types.
+//! Cells in the form that warehouses accept: texts without NUL, numbers and times within
+//! their range, and few types.
 //!
-//! What belongs here: what happens to a value that does not fit, and the note of
-//! it. What does not: files, statements.
+//! What belongs here: altering values that do not fit, and the notes about them. What
+//! does not: files, statements.
 
 use chrono::{DateTime, Datelike as _, SecondsFormat};
 use uuid::Uuid;
@@ -11,8 +11,8 @@ use super::repeats::without_repeats;
 use crate::destination::{Altered, Failure};
 use crate::rows::{Cell, Column, Kind};
 
-/// Notes that wait to be taken at most; one export of nothing but bad events
-/// must not fill memory.
+/// Upper bound of notes in memory: an export of only invalid values must not fill the
+/// memory.
 const NOTES_MAX: usize = 1000;
 
 const NUL_LEFT_OUT: &str = "a NUL character was left out";
@@ -22,30 +22,29 @@ const NUMBER_AS_NULL: &str = "a number out of range became null";
 const NAME_TWICE: &str = "of values with the same name the last one was kept";
 const TIME_AS_NULL: &str = "a time out of range became null";
 
-/// What JSON is sent as.
+/// The form in which JSON is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::destinations) enum Json {
-    /// As a value within the row.
+    /// As a nested value.
     Value,
     /// As text.
     Text,
 }
 
-/// Which columns of a row are sent, and as what.
+/// The columns of a row that are sent, and their types.
 pub(in crate::destinations) struct Shape {
-    /// The columns that are sent, with the kinds of what is sent.
+    /// The columns that are sent, with the kinds of the sent values.
     pub(in crate::destinations) columns: Vec<Column>,
-    /// Where each stands in a row.
+    /// The index of each of them in a row.
     positions: Vec<usize>,
-    /// Where the event's id stands in a row.
+    /// The index of the event's id in a row.
     uuid: Option<usize>,
     notes: Vec<Altered>,
 }
 
 impl Shape {
-    /// The columns of `all` that `sent` says something about: whether their JSON
-    /// stays JSON or becomes text. Times and ids become text. Fails if there is no
-    /// such column.
+    /// The columns of `all` that `sent` has an entry for. The entry says whether JSON
+    /// stays JSON or becomes text. Times and ids become text. Fails if no column is left.
     pub(in crate::destinations) fn new(
         all: &[Column],
         sent: impl Fn(&str) -> Option<Json>,
@@ -93,7 +92,7 @@ impl Shape {
         shaped
     }
 
-    /// What was altered since the last call.
+    /// The alterations since the last call.
     pub(in crate::destinations) fn altered(&mut self) -> Vec<Altered> {
         std::mem::take(&mut self.notes)
     }
@@ -124,11 +123,11 @@ fn fit(cell: Cell, kind: Kind) -> (Cell, Option<&'static str>) {
     }
 }
 
-/// Characters of a number that is certainly within range and exact.
+/// A number with at most this many characters is certainly in range and exact.
 const HARMLESS: usize = 15;
 
-/// JSON without what warehouses refuse: NUL and halves of characters in texts, and
-/// numbers that are no 64 bits long whole number and no double.
+/// JSON without values that warehouses refuse: NUL and unpaired surrogates in texts, and
+/// numbers that are neither integers of 64 bits nor doubles.
 fn tame(json: String) -> (String, Option<&'static str>) {
     let bytes = json.as_bytes();
     let (mut out, mut kept, mut at) = (String::new(), 0, 0);
@@ -175,8 +174,8 @@ fn tame(json: String) -> (String, Option<&'static str>) {
     (out, what)
 }
 
-/// How long an escape at the beginning of `rest` is, and what stands for it with
-/// the reason; none: the escape itself.
+/// The length of the escape at the beginning of `rest`, and its replacement with the
+/// reason. `None`: the escape stays.
 fn escape(rest: &[u8]) -> (usize, Option<(&'static str, &'static str)>) {
     let code = |from: usize| {
         let escape = rest.get(from..from + 6)?.strip_prefix(b"\\u")?;
@@ -191,7 +190,7 @@ fn escape(rest: &[u8]) -> (usize, Option<(&'static str, &'static str)>) {
     }
 }
 
-/// What stands for a number; none: the number itself.
+/// The replacement of a number. `None`: the number stays.
 fn tame_number(number: &str) -> Option<String> {
     let is_whole = !number.contains(['.', 'e', 'E']);
     if number.len() <= HARMLESS && !number.contains(['e', 'E']) {
@@ -202,7 +201,7 @@ fn tame_number(number: &str) -> Option<String> {
         return (!fits).then(|| format!("\"{number}\""));
     }
     match number.parse::<f64>() {
-        // As any reader takes it, in the form that leads back to the same.
+        // The value that every reader gets, in a form that parses to the same value.
         Ok(value) if value.is_finite() => Some(format!("{value:e}")),
         _ => Some(format!("\"{number}\"")),
     }

@@ -1,8 +1,7 @@
-//! The writer of a run: its files wait beside the table, and are brought in at the
-//! end.
+//! The writer of a run whose files are staged and loaded at the end.
 //!
-//! What belongs here: what comes after what. What does not: where files wait, and
-//! what brings them in (`Stage`).
+//! What belongs here: the order of the operations. What does not: where files are staged,
+//! and how they are loaded (`Stage`).
 
 use std::sync::Arc;
 
@@ -15,21 +14,21 @@ use super::shape::Shape;
 use crate::destination::{Altered, Failure, Writer};
 use crate::rows::Batch;
 
-/// Where the files of a run wait.
+/// The storage of the staged files of a run.
 #[async_trait]
 pub(in crate::destinations) trait Stage: Send + Sync + 'static {
-    /// Takes a file; `number` counts those of this try from 0.
+    /// Uploads a file. `number` counts the files of this attempt from 0.
     async fn upload(&self, number: u32, file: Bytes) -> Result<(), Failure>;
 
-    /// Brings all files into the table, and removes what is beside it then. This
-    /// try has uploaded so many.
+    /// Loads all files into the table, and removes them afterwards. This attempt has
+    /// uploaded `files` of them.
     async fn bring_in(&self, files: u32) -> Result<(), Failure>;
 
-    /// Removes what is half there. This try has begun to upload so many.
+    /// Removes incomplete data. This attempt has begun to upload `files` files.
     async fn clear(&self, files: u32);
 }
 
-/// A run that is under way.
+/// The writer of one run.
 pub(in crate::destinations) struct StagedWriter<S, F = Shape> {
     stage: Arc<S>,
     files: Files<F>,
@@ -39,8 +38,8 @@ pub(in crate::destinations) struct StagedWriter<S, F = Shape> {
 }
 
 impl<S: Stage, F: Fitting> StagedWriter<S, F> {
-    /// Begins with the first file. `has_all`: an earlier try of this run uploaded
-    /// everything, so that rows are not needed again.
+    /// The writer before its first file. `has_all`: an earlier attempt of this run
+    /// uploaded all files, so that rows are not needed again.
     pub(in crate::destinations) fn new(stage: S, files: Files<F>, has_all: bool) -> Self {
         Self { stage: Arc::new(stage), files, uploads: Beside::default(), count: 0, has_all }
     }

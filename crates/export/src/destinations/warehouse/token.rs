@@ -1,7 +1,6 @@
-//! The token that a service gives for credentials, as OAuth 2 has it.
+//! The token that a service issues for credentials (OAuth 2).
 //!
-//! What belongs here: keeping it as long as it is valid. What does not: the
-//! credentials.
+//! What belongs here: caching it while it is valid. What does not: the credentials.
 
 use std::time::Duration;
 
@@ -13,18 +12,18 @@ use weir_egress::RequestBuilder;
 use super::rest::Service;
 use crate::destination::Failure;
 
-/// A token is not used in its last minutes.
+/// A token is not used in this last part of its lifetime.
 const RESERVE: Duration = Duration::from_secs(300);
-/// How long a token is used at most.
+/// Upper bound of the time in seconds for which a token is used.
 const LONGEST: u64 = 86_400;
 
-/// A token, and when it is no longer used; none: none has been asked for.
+/// A token, and when to stop using it. `None`: no token was requested yet.
 #[derive(Default)]
 pub(in crate::destinations) struct Token(Mutex<Option<(String, Instant)>>);
 
 impl Token {
-    /// A token that is valid for a while. `ask` makes the request for a new one;
-    /// `refused` says that the service does not accept its credentials.
+    /// A valid token. `ask` creates the request for a new one. `refused` is the failure
+    /// if the service does not accept the credentials.
     pub(in crate::destinations) async fn get(
         &self,
         service: &Service,

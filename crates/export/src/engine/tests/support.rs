@@ -396,7 +396,7 @@ impl Fixture {
         let received_at = self.host.now().micros();
         let first = self.next.fetch_add(count, Ordering::AcqRel);
         let all: Vec<u64> = (first..first + count).collect();
-        // Three partitions take turns, so that their arrival numbers alternate.
+        // The partitions alternate, so that their arrival numbers do too.
         for partition in 0..3_u16 {
             let own = all.iter().filter(|n| *n % 3 == u64::from(partition));
             let event = |arrival: &u64| StoredEvent {

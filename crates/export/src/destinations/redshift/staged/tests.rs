@@ -62,7 +62,7 @@ fn what_is_too_long_for_its_column_or_for_a_line_is_left_out() {
     assert_eq!(one.row(vec![Cell::Json(json)]), [Cell::Null]);
     assert_eq!(one.altered().first().map(|altered| altered.what), Some(LONG_JSON));
 
-    // As it is written, each of them has six times the bytes.
+    // Written as JSON, each value takes six times its bytes.
     let names: Vec<String> = (0..11).map(|number| format!("c{number}")).collect();
     let columns: Vec<(&str, Target)> =
         names.iter().map(|name| (name.as_str(), Target::Text(Some(TEXT_MAX)))).collect();
