@@ -1,6 +1,5 @@
-//! BigQuery: a stand-in that keeps tables and jobs as the public reference of its
-//! REST interface says, and checks everything it is asked. There is no server to
-//! run at home.
+//! BigQuery: a stand-in that keeps tables and jobs as the public reference of its REST
+//! interface describes, and checks every request. There is no local server for it.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -32,7 +31,7 @@ struct Table {
 #[derive(Default)]
 struct Google {
     tables: BTreeMap<String, Table>,
-    /// How a job ended, and how often it is still running when asked.
+    /// The outcome of each job, and how many polls still find it running.
     jobs: BTreeMap<String, (Option<&'static str>, u32)>,
     calls: Vec<String>,
     merges: Vec<String>,
@@ -50,7 +49,7 @@ impl Google {
                 self.act(asked, None);
                 None
             }
-            // The job that is asked for.
+            // The requested job fails.
             Some(Act::Fail(reason)) => Some(self.act(asked, Some(reason))),
         }
     }
@@ -119,7 +118,8 @@ impl Google {
         }
     }
 
-    /// A new job. What it does is done at once, however long it says it runs.
+    /// A new job. It takes effect immediately, however long it reports that it is
+    /// running.
     fn begin(&mut self, what: &Value, file: Vec<u8>, failing: Option<&'static str>) -> Said {
         let reference = &what["jobReference"];
         assert_eq!(
@@ -171,7 +171,7 @@ impl Google {
         }
     }
 
-    /// `INSERT INTO ... SELECT` and `SELECT 1`; a `MERGE` is noted only.
+    /// Runs `INSERT INTO ... SELECT` and `SELECT 1`. A `MERGE` is only recorded.
     fn query(&mut self, query: &str) {
         if let Some(merge) = query.strip_prefix("MERGE INTO ") {
             return self.merges.push(merge.to_owned());
@@ -189,7 +189,7 @@ impl Google {
     }
 }
 
-/// Checks what asks for a token, and gives one.
+/// Checks the request for a token, and issues one.
 fn token(asked: &Asked) -> Said {
     let form = String::from_utf8(asked.body.clone()).unwrap();
     let grant = "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion=";
@@ -299,7 +299,7 @@ async fn persons_are_merged_into_a_table_of_their_own() {
     let job = job_of_persons(destination.as_ref(), 1);
     let people = vec![person("ada", 1, 5), person("anon", 2, 0)];
     run(destination.as_ref(), job.clone(), people.clone()).await.unwrap();
-    // What was done and could not say so is not done again.
+    // A job whose answer was lost is not repeated.
     run(destination.as_ref(), job, people).await.unwrap();
     assert_eq!(place.tables(), ["events"]);
     let google = place.google.lock();
@@ -341,8 +341,8 @@ async fn properties_are_json_where_the_table_says_so() {
         let row = &google.tables["events"].rows[0];
         assert_eq!(row["properties"], json!({ "n": 9_007_199_254_740_993_i64, "far": "1e999" }));
     }
-    // The table keeps its types, whatever the setting says afterwards; and what it
-    // has no column for is left out.
+    // The table keeps its types after the setting changes, and columns that it does not
+    // have are skipped.
     {
         let mut google = place.google.lock();
         let fields =
@@ -420,7 +420,7 @@ async fn a_run_that_was_done_and_could_not_say_so_is_not_done_again() {
     let destination = place.destination(false);
     let job = job(destination.as_ref(), 1);
     let events = rows(&job, 1..=30);
-    // The statement is done, its answer is lost.
+    // The statement succeeds, and its answer is lost.
     place.then("POST /bigquery/v2/projects/my%2Dproject/jobs", Act::DoAndClose);
     let failure = run(destination.as_ref(), job.clone(), events.clone()).await.unwrap_err();
     assert!(failure.is_retryable, "{failure}");

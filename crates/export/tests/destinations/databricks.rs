@@ -1,6 +1,6 @@
 //! Databricks: a stand-in that keeps tables, volumes and statements as the public
-//! reference of its REST interface says, and checks everything it is asked. There
-//! is no server to run at home.
+//! reference of its REST interface describes, and checks every request. There is no local
+//! server for it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,12 +23,12 @@ struct Lake {
     /// Names and types of the table's columns.
     columns: Vec<(String, String)>,
     rows: Vec<BTreeMap<String, Value>>,
-    /// What `COPY INTO` has loaded.
+    /// The files that `COPY INTO` has loaded.
     loaded: BTreeSet<String>,
     volumes: BTreeSet<String>,
     files: BTreeMap<String, Vec<u8>>,
     statements: Vec<String>,
-    /// Statements that are asked for: what they answer, and how often not yet.
+    /// Running statements: their results, and how many polls still find them running.
     waiting: BTreeMap<String, (Value, u32)>,
     acts: Acts,
 }
@@ -106,7 +106,7 @@ impl Lake {
         }
     }
 
-    /// Runs a statement; gives the columns of what it answers.
+    /// Runs a statement and returns the columns of its result.
     fn run(&mut self, statement: &str) -> Vec<(String, String)> {
         self.statements.push(statement.to_owned());
         let path = |name: &str| format!("/Volumes/{}", name.replace('`', "").replace('.', "/"));

@@ -1,4 +1,5 @@
-//! Events over HTTP, to receivers that fail, hang, throttle and close at will.
+//! Events over HTTP, to receivers that fail, hang, throttle and close connections on
+//! request.
 
 use std::collections::HashMap;
 use std::io;
@@ -22,7 +23,7 @@ use weir_testkit::servers::{Receiver, Reception};
 
 /// 2026-07-01T10:00:00.123456Z
 const TIME: i64 = 1_782_900_000_123_456;
-/// Rows that come together.
+/// Rows in a batch.
 const TOGETHER: usize = 700;
 
 fn rules(allow: &[&str]) -> Rules {
@@ -72,7 +73,7 @@ fn row(n: u64, properties: &str, chain: &str) -> Vec<Cell> {
     ]
 }
 
-/// Events with the arrival numbers from 1 on that are behind `after`.
+/// Events with the arrival numbers from `after` + 1 to `up_to`.
 fn rows(after: u64, up_to: u64) -> Vec<(u64, Vec<Cell>)> {
     (after + 1..=up_to).map(|n| (n, row(n, &format!("{{\"n\":{n}}}"), ""))).collect()
 }
@@ -91,7 +92,7 @@ struct Outcome {
     altered: Vec<Altered>,
 }
 
-/// A run, or one try of it.
+/// A run, or one attempt of it.
 async fn run(
     destination: &dyn Destination,
     cursor: Option<String>,
@@ -110,7 +111,7 @@ fn delivered(rows: u64, arrival: u64) -> Option<Delivered> {
     Some(Delivered { rows, arrival, cursor: rows.to_string() })
 }
 
-/// The numbers of kept events in the order of their arrival.
+/// The numbers of the stored events in the order of their arrival.
 fn numbers(receiver: &Receiver) -> Vec<u64> {
     let number = |event: &Value| event["properties"]["n"].as_u64().unwrap();
     receiver.seen().events.iter().map(number).collect()
@@ -202,11 +203,12 @@ async fn what_is_closed_or_hangs_is_tried_again() {
         assert_eq!((failure.class, failure.is_retryable), (class, true), "{act:?}");
         assert_eq!(cut.delivered, None);
 
-        // Without haste: other tests keep the machine busy.
+        // With a long timeout, because other tests keep the machine busy.
         let patient = destination(&receiver);
         let done = run(patient.as_ref(), None, rows(0, 6_000)).await;
         assert_eq!((done.result, done.delivered), (Ok(()), delivered(6_000, 6_000)));
-        // Whatever was taken in silence comes again with the same uuids.
+        // Events that the receiver accepted without an answer come again with the same
+        // uuids.
         let kept: HashMap<String, usize> = receiver.seen().by_uuid();
         assert_eq!(kept.len(), 6_000);
         let again = kept.values().filter(|times| **times == 2).count();
@@ -218,7 +220,7 @@ async fn what_is_closed_or_hangs_is_tried_again() {
     let failed = async {
         loop {
             let outcome = run(over(local(), &url, "t").as_ref(), None, rows(0, 1)).await;
-            // The listener may outlive its owner for a moment.
+            // The listener may live a moment longer than its owner.
             match outcome.result.unwrap_err() {
                 failure if failure.class == "ConnectionRefused" => return failure,
                 failure => assert_eq!(failure.class, "ConnectionBroken"),
@@ -245,7 +247,7 @@ async fn refusals_are_final_and_faults_of_the_receiver_are_not() {
         let failure = outcome.result.unwrap_err();
         assert_eq!((failure.class, failure.is_retryable), (class, is_retryable), "{status}");
         assert_eq!(failure.wait, (status == 503).then(|| Duration::from_secs(3)));
-        // Nothing of what the receiver wrote.
+        // The message has no text of the receiver.
         assert!(!failure.message.contains("127.0.0.2") && !failure.message.contains('{'));
         assert_eq!((outcome.delivered, receiver.requests()), (None, 1), "{status}");
     }
@@ -272,14 +274,14 @@ async fn a_receiver_of_small_requests_gets_small_ones() {
     all.push((8_000, row(8_000, &format!("{{\"n\":8000,\"t\":\"{long}\"}}"), "")));
     all.extend(rows(8_000, 9_000));
     let done = run(destination(&receiver).as_ref(), None, all).await;
-    // One of them is not there.
+    // One event is missing at the receiver.
     assert_eq!((done.result, done.delivered), (Ok(()), delivered(8_999, 9_000)));
     let expected: Vec<u64> = (1..=9_000).filter(|n| *n != 8_000).collect();
     assert_eq!(numbers(&receiver), expected);
     let [altered] = &done.altered[..] else { panic!("{:?}", done.altered) };
     assert_eq!(altered.uuid, Some(uuid(8_000)));
     assert!(altered.what.contains("left out"), "{}", altered.what);
-    // What is learnt holds for the rest of the run.
+    // The learned limit holds for the rest of the run.
     let is_refused = |body: &Value| body.to_string().len() > 100_000;
     let refused = receiver.seen().requests.iter().filter(|(_, body)| is_refused(body)).count();
     assert!(refused < 20, "{refused} requests were too large");
@@ -299,7 +301,7 @@ async fn a_run_that_is_dropped_sends_nothing_more() {
     assert_eq!((again.result, receiver.requests()), (Ok(()), 1));
 }
 
-/// A name that leads to a public address once and to this machine afterwards.
+/// A name that resolves to a public address first and to this machine afterwards.
 struct Rebinding(AtomicUsize);
 
 #[async_trait]
@@ -350,7 +352,7 @@ async fn a_test_leaves_nothing_and_says_what_is_wrong() {
         (working.test(0, ExportModel::Events).await, working.test(1, ExportModel::Events).await),
         (Ok(()), Ok(()))
     );
-    // Many receivers find a batch without events wrong.
+    // Some receivers answer a batch without events with an error.
     assert_eq!(working.test(1, ExportModel::Events).await, Ok(()));
     for (status, class) in [(401, "TokenRefused"), (404, "NoReceiver"), (502, "HttpStatus")] {
         receiver.then(&[answer(status)]);
@@ -382,7 +384,7 @@ async fn another_instance_gets_the_same_events() {
         (1, row(1, r#"{"big":9007199254740993,"text":"ünï \u0000","list":[null,{"a":1.5}]}"#, "")),
         (2, row(2, r#"{"$geoip_disable":false}"#, r#"a:href="/"text="Go""#)),
     ];
-    // A second time changes nothing.
+    // The second call changes nothing.
     for _ in 0..2 {
         let done = run(destination.as_ref(), None, rows.clone()).await;
         assert_eq!((done.result, done.delivered), (Ok(()), delivered(2, 2)));

@@ -1,9 +1,9 @@
-//! Destinations against servers: real ones where there is one to run at home,
-//! stand-ins that check what they are asked where there is none.
+//! Destinations against servers: real servers where they run locally, and otherwise
+//! stand-ins that check the requests.
 //!
-//! What belongs here: a module for each destination, and what several of them
-//! share (`warehouse`, `files::support`). What does not: servers themselves, which
-//! each test starts for itself (`weir_testkit::servers`).
+//! What belongs here: a module for each destination, and what several of them use
+//! (`warehouse`, `files::support`). What does not: the servers, which each test starts
+//! itself (`weir_testkit::servers`).
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by a panic")]
 

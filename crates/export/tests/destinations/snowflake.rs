@@ -1,6 +1,6 @@
-//! Snowflake: runs against fakesnow, which speaks the protocol of Snowflake's
-//! drivers and keeps tables, stages and the history of loads; signing in, codes
-//! and statements that take long against a stand-in.
+//! Snowflake: runs against fakesnow, which speaks the protocol of Snowflake's drivers and
+//! keeps tables, stages and the load history. A stand-in tests signing in, codes and
+//! statements that take long.
 
 use std::sync::{Arc, Mutex};
 
@@ -17,7 +17,7 @@ use crate::warehouse::{
     self, KEY, LOCKED_KEY, ids, job, job_of_persons, noise, person, row, rows, run, uuid, write,
 };
 
-/// Asks as one of Snowflake's own drivers.
+/// Sends a statement with Snowflake's own Python driver.
 const ASK: &str = r#"
 import json, sys, snowflake.connector
 given = json.load(sys.stdin)
@@ -82,7 +82,7 @@ impl Place {
         rows.as_array().unwrap().iter().map(|row| row[0].as_str().unwrap().to_owned()).collect()
     }
 
-    /// How many files wait in the table's stage.
+    /// The number of files in the stage of the table.
     async fn staged(&self) -> usize {
         self.ask(&[r#"LIST @"DB"."PUBLIC"."%events""#]).await.as_array().unwrap().len()
     }
@@ -201,7 +201,7 @@ async fn a_run_that_was_done_and_could_not_say_so_is_not_done_again() {
     run(destination.as_ref(), first.clone(), events.clone()).await.unwrap();
     run(destination.as_ref(), first, events).await.unwrap();
     assert_eq!(place.events().await, ids(1..=30));
-    // Another run of the same export is another.
+    // Another run of the same export is independent.
     let second = job(destination.as_ref(), 2);
     let events = rows(&second, 31..=40);
     run(destination.as_ref(), second, events).await.unwrap();
@@ -229,7 +229,7 @@ async fn a_run_waits_while_an_earlier_try_is_brought_in() {
     let destination = at(stub.url(), json!({}));
     let failure = destination.begin(job(destination.as_ref(), 1)).await.err().unwrap();
     assert_eq!((failure.class, failure.is_retryable), ("StillLoading", true));
-    // What that try reads stays where it is.
+    // The files that the statement reads stay in place.
     let statements = asked_for.lock().unwrap();
     assert!(statements.iter().all(|said| said.starts_with("SELECT ")), "{statements:?}");
 }

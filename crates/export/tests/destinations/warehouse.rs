@@ -1,5 +1,5 @@
-//! What the tests of warehouses share: rows, runs, settings, and what stand-ins are
-//! told to do.
+//! What the tests of warehouses use in common: rows, runs, settings, and the prepared
+//! behaviour of stand-ins.
 
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
@@ -19,12 +19,12 @@ use weir_testkit::servers::Said;
 
 /// 2026-07-01T10:00:00.123456Z
 const TIME: i64 = 1_782_900_000_123_456;
-/// A key that signs, for tests alone.
+/// A key for signing, only for tests.
 pub(crate) const KEY: &str = include_str!("../keys/rsa.pem");
-/// The same, encrypted with `correct`.
+/// The same key, encrypted with the passphrase `correct`.
 pub(crate) const LOCKED_KEY: &str = include_str!("../keys/des3.pem");
 
-/// A destination whose public services are at these addresses.
+/// A destination that uses these hosts as public services.
 pub(crate) fn destination(kind: &str, config: &Value, hosts: Hosts) -> Box<dyn Destination> {
     let rules = Rules { allow: vec!["127.0.0.1/32".parse().unwrap()], own: Vec::new() };
     let surroundings =
@@ -32,18 +32,19 @@ pub(crate) fn destination(kind: &str, config: &Value, hosts: Hosts) -> Box<dyn D
     open(kind, config.as_object().unwrap(), &surroundings).unwrap()
 }
 
-/// What a stand-in does once instead of answering.
+/// What a stand-in does once instead of its normal answer.
 #[derive(Clone)]
 pub(crate) enum Act {
-    /// Answers so and does nothing.
+    /// Sends this answer and has no other effect.
     Say(Said),
-    /// Does it, and closes the connection.
+    /// Executes the call, and closes the connection without an answer.
     DoAndClose,
-    /// Lets it fail for this reason.
+    /// Fails the job or statement for this reason.
     Fail(&'static str),
 }
 
-/// What a stand-in is told to do, in order: each when a call has this part.
+/// The prepared acts of a stand-in, in order. Each one applies to the next call that
+/// contains its text.
 #[derive(Default)]
 pub(crate) struct Acts(VecDeque<(&'static str, Act)>);
 
@@ -52,7 +53,7 @@ impl Acts {
         self.0.push_back((part, act));
     }
 
-    /// What it does instead of answering this call.
+    /// The act for this call, if there is one.
     pub(crate) fn take(&mut self, call: &str) -> Option<Act> {
         let (part, _) = self.0.front()?;
         if !call.contains(part) {
@@ -62,7 +63,7 @@ impl Acts {
     }
 }
 
-/// A run of this number.
+/// The job of the run with this number.
 pub(crate) fn job(destination: &dyn Destination, run: u128) -> Job {
     Job {
         export: BatchExportId(Uuid::from_u128(1)),
@@ -87,7 +88,7 @@ pub(crate) fn ids(numbers: RangeInclusive<u64>) -> Vec<String> {
     numbers.map(|n| uuid(n).to_string()).collect()
 }
 
-/// A row of the columns of `job`: the event of this number, with these properties.
+/// A row with the columns of `job`: the event with this number and these properties.
 pub(crate) fn row(job: &Job, n: u64, properties: &str) -> Vec<Cell> {
     let text = |text: &str, kind| match kind {
         Kind::Json => Cell::Json(text.to_owned()),
@@ -116,13 +117,13 @@ pub(crate) fn rows(job: &Job, numbers: RangeInclusive<u64>) -> Vec<Vec<Cell>> {
     numbers.map(|n| row(job, n, &format!("{{\"n\":{n}}}"))).collect()
 }
 
-/// A run of persons of this number.
+/// The job of a run of persons with this number.
 pub(crate) fn job_of_persons(destination: &dyn Destination, run: u128) -> Job {
     let columns = Arc::new(persons::columns());
     Job { model: ExportModel::Persons, columns, ..job(destination, run) }
 }
 
-/// A row of it: a distinct id, whom it leads to, and the version of that.
+/// A row of that run: a distinct id, the person that it leads to, and the version.
 pub(crate) fn person(distinct_id: &str, person: u128, version: i64) -> Vec<Cell> {
     let person = PersonRef {
         id: PersonId(Uuid::from_u128(person)),
@@ -144,7 +145,7 @@ pub(crate) async fn write(writer: &mut dyn Writer, rows: Vec<Vec<Cell>>) -> Resu
     Ok(())
 }
 
-/// A whole run, or one try of it.
+/// A complete run, or one attempt of it.
 pub(crate) async fn run(
     destination: &dyn Destination,
     job: Job,
@@ -162,7 +163,7 @@ pub(crate) async fn run(
     Ok(writer.altered())
 }
 
-/// Text that cannot be packed, of so many bytes and always the same for a number.
+/// Text of this many bytes that does not compress. It depends only on the number.
 pub(crate) fn noise(number: u64, bytes: usize) -> String {
     let mut state = number.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let next = || {
@@ -171,6 +172,6 @@ pub(crate) fn noise(number: u64, bytes: usize) -> String {
         state ^= state << 17;
         char::from(b'0' + u8::try_from(state % 75).unwrap())
     };
-    // Without what JSON escapes.
+    // Skips the character that JSON escapes.
     std::iter::repeat_with(next).filter(|c| *c != '\\').take(bytes).collect()
 }

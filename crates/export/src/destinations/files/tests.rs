@@ -231,7 +231,7 @@ async fn the_list_of_files_comes_last_and_goes_first() {
             format!("put {manifest}"),
         ]
     );
-    // A file with few rows has a number too. Without rows there is only the manifest.
+    // A file with few rows has a number too, and no file is written without rows.
     assert_eq!(memory.files().into_keys().collect::<Vec<_>>(), [name(0), manifest]);
 }
 

@@ -10,7 +10,7 @@ use super::support::{
     KINDS, STEM, destination, export, job, many, odd, opened, surroundings, test, with, write,
 };
 
-/// azurite, seen with the client of Azure.
+/// A container of azurite, checked with the client of Azure.
 struct Container {
     azurite: Azurite,
     directory: TempDir,

@@ -1,4 +1,4 @@
-//! The bucket of tests, at moto.
+//! The bucket of tests, on moto.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use weir_testkit::servers::{Moto, python};
 
 use super::support::with;
 
-/// moto, seen with the client of Amazon.
+/// A bucket of moto, checked with the client of Amazon.
 pub(crate) struct Bucket {
     moto: Moto,
     directory: TempDir,
@@ -36,13 +36,14 @@ print('{}')",
         bucket
     }
 
-    /// What a script prints; `s3` is the client, `given` what it is told.
+    /// The output of a script. In the script, `s3` is the client and `given` is the
+    /// argument.
     pub(crate) async fn boto(&self, script: &str, given: Value) -> Value {
         let given = with(given, json!({"url": self.moto.url()}));
         python(&format!("{PRELUDE}{script}"), &given).await
     }
 
-    /// Settings of the destination S3, with others in their places.
+    /// Settings of the destination S3. `others` replace some of them.
     pub(crate) fn config(&self, others: Value) -> Value {
         let config = json!({
             "bucket_name": "events", "region": "eu-west-1", "prefix": "out",
@@ -54,12 +55,12 @@ print('{}')",
         with(config, others)
     }
 
-    /// Where the server is.
+    /// The URL of the server.
     pub(crate) fn url(&self) -> String {
         self.moto.url()
     }
 
-    /// What is in the bucket.
+    /// The keys in the bucket.
     pub(crate) async fn keys(&self) -> Vec<String> {
         let keys = self
             .boto(
@@ -71,13 +72,13 @@ print('{}')",
         keys.as_array().unwrap().iter().map(|key| key.as_str().unwrap().to_owned()).collect()
     }
 
-    /// How many uploads are neither complete nor taken back.
+    /// The number of uploads that are neither complete nor aborted.
     pub(crate) async fn uploads(&self) -> Value {
         let script = "print(len(s3.list_multipart_uploads(Bucket='events').get('Uploads', [])))";
         self.boto(script, json!({})).await
     }
 
-    /// A file of the bucket, on this machine.
+    /// Downloads a file of the bucket.
     pub(crate) async fn fetch(&self, key: &str) -> PathBuf {
         let path = self.directory.path().join(Path::new(key).file_name().unwrap());
         let given = json!({"key": key, "path": path.to_str().unwrap()});

@@ -1,4 +1,4 @@
-//! Against moto: Google's XML interface is that of S3 as far as exports use it.
+//! Against moto: the XML interface of Google is the one of S3, as far as exports use it.
 
 use std::path::PathBuf;
 
@@ -122,7 +122,8 @@ async fn a_key_signs_and_is_never_repeated() {
     assert_eq!((failure.class, failure.is_retryable), ("AccessDenied", false));
     assert!(!failure.to_string().contains("root:x"), "{failure}");
     let head = server.heads().pop().unwrap();
-    // Signed here: nobody was asked for a token, least of all whom the key names.
+    // The token is signed here. No server was asked for one, least of all the server that
+    // the key names.
     assert!(head.to_lowercase().contains("authorization: bearer ey"), "{head}");
     assert!(head.starts_with("PUT /events/out%2F2026"), "{head}");
 

@@ -92,7 +92,7 @@ async fn duckdb_reads_a_directory_of_cut_files() {
     let directory = local(root.path(), config);
     export(directory.as_ref(), &many(20_000)).await.unwrap();
     assert!(listed(root.path()).len() > 3);
-    // What is not whole has a name that nobody asks for.
+    // The names of incomplete files do not match the patterns of readers.
     let later = json!({"path": "events/date=2026-08-22", "file_format": "Parquet"});
     let half = local(root.path(), later);
     let mut writer = half.begin(job(half.as_ref())).await.unwrap();
@@ -124,7 +124,7 @@ async fn a_file_is_there_when_it_is_whole_and_not_before() {
     let directory = local(root.path(), json!({"path": "a/b"}));
     let whole = format!("a/b/{STEM}.jsonl");
     let half = format!("a/b/.{STEM}_jsonl.part");
-    // What an earlier process left.
+    // A remainder of an earlier process.
     fs::create_dir_all(root.path().join("a/b")).unwrap();
     fs::write(root.path().join(&half), "half").unwrap();
 
@@ -152,7 +152,8 @@ async fn links_lead_nowhere() {
         (failure.class, failure.is_retryable)
     };
 
-    // A directory on the way, at its end, over a link to a link, and a relative one.
+    // Links to a directory on the path, at its end, through a link to a link, and a
+    // relative one.
     let root = TempDir::new().unwrap();
     let at = |name: &str| root.path().join(name);
     symlink(outside.path(), at("direct")).unwrap();
@@ -166,7 +167,8 @@ async fn links_lead_nowhere() {
     }
     assert_eq!(listed(outside.path()), ["precious"]);
 
-    // Where the file and its half belong, links are replaced and not followed.
+    // Links at the names of the file and of its incomplete form are replaced and not
+    // followed.
     fs::create_dir(at("out")).unwrap();
     for name in [format!("out/{STEM}.jsonl"), format!("out/.{STEM}_jsonl.part")] {
         symlink(outside.path().join("precious"), at(&name)).unwrap();
@@ -240,7 +242,7 @@ async fn the_test_tells_the_step_and_leaves_nothing() {
         assert_eq!(test(local(root.path(), config).as_ref()).await, [Ok(()), Ok(()), Ok(())]);
         assert_eq!(fs::read_dir(root.path()).unwrap().count(), 0);
     }
-    // What holds something stays.
+    // A directory that is not empty stays.
     fs::create_dir_all(root.path().join("a/c")).unwrap();
     let config = json!({"path": "a/b/{year}"});
     assert_eq!(test(local(root.path(), config).as_ref()).await, [Ok(()), Ok(()), Ok(())]);

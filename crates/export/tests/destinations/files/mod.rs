@@ -1,5 +1,4 @@
-//! Files at real servers and in a directory, read back with other people's
-//! readers.
+//! Files on real servers and in a directory, read back with readers of other projects.
 
 mod azure_blob;
 mod bucket;

@@ -42,12 +42,12 @@ print(json.dumps({
 }))
 "#;
 
-/// What pyarrow and DuckDB find in a file.
+/// The content of a file according to pyarrow and DuckDB.
 async fn parquet(path: &Path) -> Value {
     python(SCRIPT, &json!(path.to_str().unwrap())).await
 }
 
-/// The lines of a file by the codec that its name says.
+/// The lines of a file, decompressed by the codec in its name.
 #[expect(clippy::disallowed_methods, reason = "the tests packed it themselves")]
 pub(crate) fn lines(path: &Path) -> Vec<String> {
     let packed = fs::read(path).unwrap();
@@ -81,7 +81,7 @@ pub(crate) fn listed(root: &Path) -> Vec<String> {
     names
 }
 
-/// How many events a file of one of the formats has.
+/// The number of events in a file of one of the formats.
 pub(crate) async fn events(path: &Path) -> usize {
     if path.to_string_lossy().contains(".jsonl") {
         return lines(path).len();
@@ -89,7 +89,7 @@ pub(crate) async fn events(path: &Path) -> usize {
     parquet(path).await["duckdb"]["rows"].as_array().unwrap().len()
 }
 
-/// What the odd events are as a row.
+/// The events of `odd` as rows.
 fn expected() -> [Value; 2] {
     let hard = json!({
         "uuid": "00000000-0000-0000-0000-000000000001",
@@ -118,7 +118,7 @@ fn expected() -> [Value; 2] {
     [hard, empty]
 }
 
-/// Asserts that a file holds the odd events, every value and every type.
+/// Asserts that a file holds the events of `odd`, with every value and every type.
 pub(crate) async fn assert_odd(path: &Path) {
     let name = path.display();
     if path.to_string_lossy().contains(".jsonl") {
@@ -147,7 +147,7 @@ fn types(time: &str, text: &str) -> Value {
 
 fn assert_odd_lines(lines: &[String]) {
     assert_eq!(lines.len(), 2);
-    // As text, so that no reader of ours rounds a number.
+    // Compared as text, so that no reader rounds a number.
     let flat = PROPERTIES.replace('\n', " ");
     assert!(lines[0].contains(&format!("\"properties\":{flat},")), "{}", lines[0]);
     assert!(lines[0].contains(&format!("\"person_properties\":{PERSON},")), "{}", lines[0]);

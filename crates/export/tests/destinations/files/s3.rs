@@ -1,4 +1,4 @@
-//! S3, as moto plays it, and servers that answer as a test wants.
+//! S3 on moto, and servers with prepared answers.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -43,7 +43,7 @@ async fn a_large_file_goes_in_parts_and_a_further_try_replaces_it() {
     let head = "print(json.dumps(s3.head_object(Bucket='events', Key=given['key'])['ETag']))";
     let tag = bucket.boto(head, json!({"key": key})).await;
     let path = bucket.fetch(&key).await;
-    // Parts of 8 MiB; the tag of such an object says how many.
+    // The parts have 8 MiB. The tag of such an object contains their number.
     let parts = path.metadata().unwrap().len().div_ceil(8 << 20).to_string();
     let counted = tag.as_str().unwrap().trim_matches('"').rsplit('-').next();
     assert_eq!(counted, Some(parts.as_str()), "{tag}");
@@ -80,7 +80,7 @@ async fn large_runs_are_cut_and_the_list_says_into_what() {
         }
         assert_eq!(count, 30_000, "{format}");
 
-        // A further try with fewer rows leaves nothing of the one before.
+        // A retry with fewer rows leaves no file of the earlier attempt.
         export(s3.as_ref(), &odd()).await.unwrap();
         let keys = bucket.keys().await;
         let left = keys.iter().filter(|key| key.starts_with(&prefix)).count();
@@ -105,7 +105,7 @@ print(json.dumps([h.get('ServerSideEncryption'), h.get('SSEKMSKeyId')]))";
             let s3 = destination("S3", &bucket.config(config));
             export(s3.as_ref(), &records).await.unwrap();
             let found = bucket.boto(head, json!({"key": format!("out/{STEM}.jsonl")})).await;
-            // Buckets have a default nowadays.
+            // Buckets have a default encryption today.
             let found = match (&found[0], &encryption) {
                 (Value::String(default), Value::Null) if default == "AES256" => json!([null, null]),
                 _ => found,
@@ -174,7 +174,7 @@ async fn failures_are_classes_and_say_whether_to_try_again() {
         assert_eq!(failed(json!({"endpoint_url": server.url()})).await, expected, "{status}");
         assert!(!server.heads().is_empty());
     }
-    // What is tried again is not tried for ever.
+    // The number of retries is bounded.
     let server = Server::start(503, "").await;
     failed(json!({"endpoint_url": server.url()})).await;
     assert_eq!(server.heads().len(), 4);
@@ -196,7 +196,7 @@ async fn addresses_of_this_network_are_not_dialled() {
     assert_eq!(server.heads(), Vec::<String>::new());
 }
 
-/// Every name is this machine.
+/// Resolves every name to this machine.
 struct Here;
 
 #[async_trait]
@@ -225,7 +225,8 @@ async fn the_bucket_is_part_of_the_path_or_of_the_host() {
         let head = server.heads().pop().unwrap();
         assert!(head.starts_with(&format!("PUT {path}/out/{name}.jsonl HTTP/1.1\r\n")), "{head}");
         assert!(head.contains(&format!("host: {host}:{port}\r\n")), "{head}");
-        // Without keys nobody signs, least of all the server itself.
+        // Without keys, requests are not signed, in particular not with keys of the
+        // server itself.
         assert!(!head.to_lowercase().contains("authorization"), "{head}");
     }
 }
@@ -246,7 +247,7 @@ fn settings_that_reach_elsewhere_are_final() {
     }
 }
 
-/// Settings that were stored before they were judged.
+/// Settings that were stored before they were validated.
 #[test]
 fn addresses_that_cannot_be_used_end_in_a_fault() {
     let s3 = json!({"bucket_name": "b", "region": "r", "prefix": "p"});
@@ -275,7 +276,7 @@ fn addresses_that_cannot_be_used_end_in_a_fault() {
         json!({"endpoint_url": "http://127.0.0.1:9000", "use_virtual_style_addressing": true}),
     );
     assert_eq!(opened("S3", &named, &surroundings(None)).err().unwrap().class, "InvalidAddress");
-    // What stands in headers.
+    // Settings that become headers.
     for others in [
         json!({"aws_access_key_id": "ä", "aws_secret_access_key": "s"}),
         json!({"aws_access_key_id": "a\nb", "aws_secret_access_key": "s"}),

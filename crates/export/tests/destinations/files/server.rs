@@ -1,4 +1,4 @@
-//! A server that answers every request alike and keeps what it was asked.
+//! A server that gives the same answer to every request and records the requests.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-/// The server. Ends when dropped.
+/// The server. It ends when dropped.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     heads: Arc<Mutex<Vec<String>>>,
@@ -15,7 +15,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Answers with a status and this body.
+    /// Starts a server that answers with this status and body.
     pub(crate) async fn start(status: u16, body: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -31,7 +31,7 @@ impl Server {
                 tokio::spawn(async move {
                     let Some(head) = read(&mut stream).await else { return };
                     kept.lock().unwrap_or_else(PoisonError::into_inner).push(head);
-                    // Whoever asked may be gone.
+                    // The client may be gone.
                     let _ = stream.write_all(answer.as_bytes()).await;
                 });
             }
@@ -43,13 +43,13 @@ impl Server {
         format!("http://{}", self.address)
     }
 
-    /// The heads of the requests.
+    /// The heads of all requests.
     pub(crate) fn heads(&self) -> Vec<String> {
         self.heads.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-/// The head of a request, when all of it came.
+/// The head of a request, after reading all of it.
 async fn read(stream: &mut TcpStream) -> Option<String> {
     let mut request = Vec::new();
     loop {
@@ -60,7 +60,7 @@ async fn read(stream: &mut TcpStream) -> Option<String> {
                 let is_length = name.eq_ignore_ascii_case("content-length");
                 is_length.then(|| value.trim().parse::<usize>().ok())?
             });
-            // Closed with something unread, the answer may get lost.
+            // If the connection is closed with unread bytes, the answer may get lost.
             if request.len() >= end + 4 + length.unwrap_or(0) {
                 return Some(head);
             }

@@ -1,4 +1,4 @@
-//! Events that are hard to write down, and runs that export them.
+//! Events with difficult values, and runs that export them.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use weir_store::events::StoredEvent;
 
 /// The names of the run's files, without prefix and extension.
 pub(crate) const STEM: &str = "2026-08-21T14:00:00+00:00-2026-08-21T15:00:00+00:00";
-/// Every format with every codec, and what names end with.
+/// Every format with every codec, and the extension of the files.
 pub(crate) const KINDS: [(&str, Option<&str>, &str); 9] = [
     ("JSONLines", None, "jsonl"),
     ("JSONLines", Some("gzip"), "jsonl.gz"),
@@ -29,13 +29,13 @@ pub(crate) const KINDS: [(&str, Option<&str>, &str); 9] = [
 ];
 /// 2026-08-21T14:05:00.000001Z
 const TIME: i64 = 1_787_321_100_000_001;
-/// Properties as they were sent: their numbers and blanks are not to change.
+/// Properties as they were sent. Their numbers and blanks must not change.
 pub(crate) const PROPERTIES: &str = "{\"big\": 9007199254740993,\n \"tiny\":1.10e-7,\
      \"deep\":{\"a\":[1,{\"b\":null}]},\"text\":\"naïve 🦀 \\u0000 \\\"q\\\"\",\"none\":null}";
 /// Properties of a person.
 pub(crate) const PERSON: &str = r#"{"email":"ada@example.com","n":9223372036854775808}"#;
 
-/// A way out to this machine.
+/// Dependencies that may dial this machine.
 pub(crate) fn surroundings(local_root: Option<PathBuf>) -> Surroundings {
     let rules = Rules { allow: vec!["127.0.0.1/32".parse().unwrap()], own: Vec::new() };
     Surroundings::new(Egress::new(rules).unwrap(), local_root)
@@ -53,7 +53,7 @@ pub(crate) fn opened(
     open(kind, config.as_object().unwrap(), surroundings)
 }
 
-/// Settings with others in their places.
+/// Settings, some of which `others` replace.
 pub(crate) fn with(mut config: Value, others: Value) -> Value {
     for (name, value) in others.as_object().unwrap() {
         config[name] = value.clone();
@@ -90,7 +90,7 @@ fn event(number: u64) -> StoredEvent {
     }
 }
 
-/// One with everything that is hard, one with nothing.
+/// One event with all difficult values, and one with none.
 pub(crate) fn odd() -> Vec<Record> {
     let person = Person { id: PersonId(Uuid::from_u128(9)), properties: PERSON.to_owned() };
     let hard = StoredEvent {
@@ -107,7 +107,7 @@ pub(crate) fn odd() -> Vec<Record> {
     ]
 }
 
-/// Events of a kilobyte that cannot be packed well.
+/// Events of one kilobyte that do not compress well.
 pub(crate) fn many(count: u64) -> Vec<Record> {
     let mut state = 1_u64;
     let mut noise = move || {
@@ -122,7 +122,7 @@ pub(crate) fn many(count: u64) -> Vec<Record> {
     (0..count).map(large).collect()
 }
 
-/// Hands all records on.
+/// Writes all records.
 pub(crate) async fn write(
     destination: &dyn Destination,
     writer: &mut dyn Writer,
@@ -140,7 +140,7 @@ pub(crate) async fn write(
     Ok(())
 }
 
-/// A run.
+/// Exports the records in one run.
 pub(crate) async fn export(
     destination: &dyn Destination,
     records: &[Record],
@@ -156,7 +156,7 @@ pub(crate) async fn export(
     ended
 }
 
-/// Does all steps of the test.
+/// Runs all steps of the test.
 pub(crate) async fn test(destination: &dyn Destination) -> Vec<Result<(), &'static str>> {
     let mut outcomes = Vec::new();
     for step in 0..destination.steps().len() {

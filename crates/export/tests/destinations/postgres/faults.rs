@@ -1,4 +1,4 @@
-//! What goes wrong, at servers that refuse, end, cannot be trusted and lie.
+//! Faults: servers that refuse, end, have untrusted certificates or send invalid data.
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -48,7 +48,7 @@ async fn each_fault_has_its_class() {
     let refused = opened("Postgres", config.as_object().unwrap(), &[]).unwrap();
     assert_eq!(failing(refused.as_ref()).await.class, "ForbiddenAddress");
 
-    // The server goes in the middle, and comes back.
+    // The server ends during the run, and starts again.
     let destination = at("Postgres", &server, json!({}));
     let columns = destination.columns();
     let mut writer = destination.begin(job(&columns)).await.unwrap();
@@ -126,7 +126,7 @@ async fn a_test_tells_the_step_and_leaves_nothing() {
     assert_eq!(rows(&client, "SELECT count(*) FROM events").await, ["0"]);
 }
 
-/// A server that answers the question about TLS, then says something.
+/// A server that answers the request for TLS, and then sends `then`.
 async fn impostor(first: &'static [u8], then: Vec<u8>, repeats: bool) -> Box<dyn Destination> {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -140,7 +140,7 @@ async fn impostor(first: &'static [u8], then: Vec<u8>, repeats: bool) -> Box<dyn
                 while said.is_ok() {
                     said = stream.write_all(&then).await;
                     if !repeats {
-                        // Until the other side has read it.
+                        // Waits until the other side has read it.
                         let _ = stream.read_to_end(&mut Vec::new()).await;
                         return;
                     }
@@ -154,7 +154,7 @@ async fn impostor(first: &'static [u8], then: Vec<u8>, repeats: bool) -> Box<dyn
     opened("Postgres", config.as_object().unwrap(), &["127.0.0.1/32"]).unwrap()
 }
 
-/// A message of the protocol.
+/// Encodes a message of the protocol.
 fn message(kind: u8, body: &[u8]) -> Vec<u8> {
     let length = u32::try_from(body.len() + 4).unwrap().to_be_bytes();
     [&[kind], &length[..], body].concat()
@@ -174,7 +174,7 @@ async fn a_server_that_lies_gets_nowhere() {
     let failure = failing(impostor(b"N", error, false).await.as_ref()).await;
     assert_eq!(failure.to_string(), "Refused: The server refused a statement.");
 
-    // A message of a gigabyte that does not end.
+    // A message of one gigabyte that does not end.
     let chatter = [&[b'R', 0x40, 0, 0, 0], &[b'x'; 1 << 20][..]].concat();
     let failure = failing(impostor(b"N", chatter, true).await.as_ref()).await;
     assert_eq!((failure.class, failure.is_retryable), ("ConnectionBroken", true));

@@ -1,5 +1,4 @@
-//! PostgreSQL 15 as a destination: what is in the table afterwards, and what goes
-//! wrong.
+//! PostgreSQL 15 as a destination: the content of the table afterwards, and faults.
 
 mod faults;
 mod people;
@@ -26,10 +25,10 @@ use weir_testkit::servers::Postgres;
 const PROJECT: ProjectId = ProjectId(3);
 /// 2026-06-01T10:00:05.25Z
 pub(crate) const TIME: i64 = 1_780_308_005_250_000;
-/// Rows that come together.
+/// Rows in a batch.
 const TOGETHER: usize = 500;
 
-/// A destination of this kind at a server, with settings of its own.
+/// A destination of this kind at a server. `more` has additional settings.
 pub(crate) fn at(kind: &str, server: &Postgres, more: Value) -> Box<dyn Destination> {
     let mut config = json!({
         "host": "127.0.0.1", "port": server.address().port(), "database": "postgres",
@@ -51,7 +50,7 @@ pub(crate) fn opened(
     open(kind, config, &Surroundings::new(egress, None))
 }
 
-/// A run with these columns.
+/// The job of a run with these columns.
 pub(crate) fn job(columns: &Columns) -> Job {
     Job {
         export: BatchExportId(Uuid::from_u128(1)),
@@ -93,7 +92,7 @@ pub(crate) fn records(count: u64) -> Vec<Record> {
     (1..=count).map(|n| record(n, &format!("{{\"n\":{n}}}"))).collect()
 }
 
-/// Hands all records on.
+/// Writes all records.
 pub(crate) async fn write(
     writer: &mut dyn Writer,
     columns: &Columns,
@@ -109,7 +108,7 @@ pub(crate) async fn write(
     Ok(())
 }
 
-/// A run with these columns, or one try of it.
+/// A run with these columns, or one attempt of it.
 pub(crate) async fn try_run(
     destination: &dyn Destination,
     columns: &Columns,
@@ -121,7 +120,7 @@ pub(crate) async fn try_run(
     Ok(writer.altered())
 }
 
-/// A run.
+/// A complete run.
 pub(crate) async fn run(destination: &dyn Destination, records: &[Record]) -> Vec<Altered> {
     try_run(destination, &destination.columns(), records).await.unwrap()
 }
@@ -136,7 +135,7 @@ pub(crate) async fn client(server: &Postgres) -> Client {
     client
 }
 
-/// The rows of an answer, columns with `|` between them.
+/// The rows of a result, with `|` between the columns.
 pub(crate) async fn rows(client: &Client, sql: &str) -> Vec<String> {
     let mut rows = Vec::new();
     for message in client.simple_query(sql).await.unwrap() {
@@ -148,7 +147,7 @@ pub(crate) async fn rows(client: &Client, sql: &str) -> Vec<String> {
     rows
 }
 
-/// The columns of a table and their types, with `|` between.
+/// The columns of a table and their types, with `|` between them.
 pub(crate) async fn types(client: &Client, table: &str) -> Vec<String> {
     let sql = format!(
         "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute \
@@ -157,7 +156,7 @@ pub(crate) async fn types(client: &Client, table: &str) -> Vec<String> {
     rows(client, &sql).await
 }
 
-/// What was altered: number of the event, column, and how.
+/// The alterations: number of the event, column, and text.
 pub(crate) fn told(altered: &[Altered]) -> Vec<(Option<u128>, &str, &str)> {
     altered
         .iter()
@@ -165,7 +164,7 @@ pub(crate) fn told(altered: &[Altered]) -> Vec<(Option<u128>, &str, &str)> {
         .collect()
 }
 
-/// Why a run fails.
+/// The failure of a run.
 pub(crate) async fn failing(destination: &dyn Destination) -> Failure {
     try_run(destination, &destination.columns(), &records(1)).await.unwrap_err()
 }

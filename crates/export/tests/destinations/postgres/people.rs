@@ -13,7 +13,7 @@ use weir_testkit::servers::Postgres;
 
 use super::{PROJECT, TIME, at, client, job, records, rows, run, told, types};
 
-/// A run of persons: distinct ids, whom they lead to, and the version of that.
+/// A run of persons: distinct ids, the persons that they lead to, and the versions.
 async fn run_persons(
     destination: &dyn Destination,
     people: &[(&str, u128, i64)],
@@ -41,7 +41,7 @@ async fn run_persons(
     Ok(writer.altered())
 }
 
-/// Two runs, of which the second also brings what is older than what is there.
+/// Two runs. The second one also has rows that are older than the present ones.
 pub(crate) async fn two_runs_of_persons(
     destination: &dyn Destination,
     client: &Client,
@@ -51,7 +51,7 @@ pub(crate) async fn two_runs_of_persons(
         let first = [("ada", 1, 5), ("anon", 2, 0)];
         assert_eq!(run_persons(destination, &first).await, Ok(Vec::new()));
     }
-    // The anonymous one became Ada while the run read.
+    // The anonymous person was merged into Ada while the run was reading.
     let second = [("ada", 1, 4), ("anon", 2, 3), ("anon", 1, 6), ("n\0ew", 1, 6)];
     let altered = run_persons(destination, &second).await.unwrap();
     let expected = [(None, "distinct_id", "a NUL character was left out")];

@@ -1,4 +1,4 @@
-//! What is in the table after a run: values, types, each event once.
+//! The content of the table after a run: values, types, each event once.
 
 use std::sync::Arc;
 
@@ -134,7 +134,7 @@ async fn a_run_that_is_done_twice_has_each_event_once() {
     let counted = "SELECT count(*), count(DISTINCT uuid), count(properties->'again') FROM events";
     assert_eq!(rows(&client, counted).await, ["2001|2001|2001"]);
 
-    // The ids of another project are its own.
+    // The ids of another project are independent.
     let columns = destination.columns();
     let mut writer = destination.begin(job(&columns)).await.unwrap();
     let row = columns.row_if_taken(ProjectId(4), TIME, &record(1, "{}")).unwrap().unwrap().cells;
@@ -143,7 +143,7 @@ async fn a_run_that_is_done_twice_has_each_event_once() {
     assert_eq!(rows(&client, counted).await, ["2002|2001|2001"]);
 }
 
-/// Parts of it are there before the first that is in the table already.
+/// Some parts are in the table before the first event that the table already has.
 #[tokio::test]
 async fn a_run_that_meets_an_earlier_one_halfway_replaces_it() {
     let server = Postgres::start().await;
@@ -174,7 +174,7 @@ async fn a_run_that_is_cut_short_leaves_nothing() {
             writer.abort().await;
         }
         drop(writer);
-        // The other half of the table waits for nobody.
+        // The table has no row of the run, and is not locked.
         assert_eq!(rows(&client, "SELECT count(*) FROM events").await, ["0"]);
     }
     let begun = std::time::Instant::now();
@@ -230,7 +230,7 @@ async fn one_value_does_not_stop_a_run_into_columns_of_ones_own() {
         ]
     );
 
-    // Of other types it is said where to look.
+    // For other types, the message names the columns to check.
     let failure = failing(at("Postgres", &server, json!({"table_name": "odd"})).as_ref()).await;
     assert_eq!((failure.class, failure.is_retryable), ("WrongType", false));
     assert!(failure.message.contains("\"event\""), "{failure}");
@@ -259,7 +259,7 @@ async fn an_existing_table_keeps_its_columns() {
     let all = "SELECT * FROM mine.facts";
     let row = "00000000-0000-0000-0000-000000000001|{\"n\":1}|2026-06-01|NULL";
     assert_eq!(rows(&client, all).await, [format!("1|pa|3|{row}")]);
-    // Without a unique key nothing tells that it is the same.
+    // Without a unique key, a repeated event cannot be detected.
     run(destination.as_ref(), &records(1)).await;
     assert_eq!(rows(&client, "SELECT count(*) FROM mine.facts").await, ["2"]);
 

@@ -1,5 +1,5 @@
-//! The mode COPY: files in a bucket, and a statement that brings them in, against
-//! moto and [`RedshiftCopy`].
+//! The mode COPY: files in a bucket, and a statement that loads them, against moto and
+//! [`RedshiftCopy`].
 
 use serde_json::{Value, json};
 use tokio_postgres::Client;
@@ -15,12 +15,12 @@ use crate::postgres::{
 };
 use crate::warehouse;
 
-/// Where the files of the run are.
+/// The directory of the run's files.
 const DIRECTORY: &str = "in/it's/00000000-0000-0000-0000-000000000001/\
                          00000000-0000-0000-0000-000000000002";
 const COUNTS: &str = "SELECT count(*), count(DISTINCT uuid) FROM events";
 
-/// A database that reads from a bucket.
+/// A database that loads from a bucket.
 struct Setting {
     bucket: Bucket,
     client: Client,
@@ -36,7 +36,7 @@ impl Setting {
         Self { bucket, client, reader, _server: server }
     }
 
-    /// The destination, with settings of its own.
+    /// The destination. `more` has additional settings.
     fn at(&self, more: Value, more_inputs: Value) -> Box<dyn Destination> {
         let mut config = config(more_inputs);
         config["port"] = json!(self.reader.address().port());
@@ -46,7 +46,7 @@ impl Setting {
     }
 }
 
-/// Settings of the mode, with some of `copy_inputs` in their places.
+/// Settings of the mode. `more_inputs` replace some of `copy_inputs`.
 fn config(more_inputs: Value) -> Value {
     let mut inputs = json!({
         "s3_bucket": "events", "region_name": "eu-west-1", "s3_key_prefix": "/in/it's/",
@@ -60,7 +60,7 @@ fn config(more_inputs: Value) -> Value {
     })
 }
 
-/// A try of a run, and what is done after one that failed.
+/// An attempt of a run, and the clean-up if it fails.
 async fn attempt(
     destination: &dyn Destination,
     records: &[Record],
@@ -157,7 +157,7 @@ async fn a_run_that_is_cut_before_its_copy_is_done_again() {
     assert_eq!(setting.bucket.keys().await, left);
     assert_eq!(rows(&setting.client, COUNTS).await, ["0|0"]);
 
-    // The try before had two files more.
+    // The earlier attempt had two more files.
     for number in [1, 2] {
         let script = "s3.put_object(Bucket='events', Key=given['key'], Body=b'old')\nprint('{}')";
         setting.bucket.boto(script, json!({"key": file(number)})).await;
@@ -186,7 +186,7 @@ async fn who_may_not_read_the_bucket_is_told_once_and_for_all() {
         assert_eq!(rows(&setting.client, COUNTS).await, ["0|0"]);
         assert_eq!(setting.bucket.keys().await, Vec::<String>::new());
     }
-    // Keys that may, one of which is more than letters.
+    // Valid keys, one of which contains special characters.
     let [id, secret] = RedshiftCopy::KEYS;
     let destination = setting.at(json!({}), keys(id, secret));
     assert_eq!(attempt(destination.as_ref(), &records(10)).await, Ok(Vec::new()));

@@ -1,5 +1,5 @@
-//! Redshift's SQL, as far as PostgreSQL takes it: there is no server to run at
-//! home.
+//! Redshift's SQL, as far as PostgreSQL accepts it. There is no local server for
+//! Redshift.
 
 mod copy;
 
@@ -67,7 +67,7 @@ async fn redshift_gets_its_rows_as_statements() {
         ]
     );
 
-    // Cut short, it leaves nothing.
+    // An interrupted run leaves nothing.
     let columns = destination.columns();
     let mut writer = destination.begin(job(&columns)).await.unwrap();
     let more: Vec<Record> = (6_000..8_000).map(|n| record(n, "{}")).collect();
