@@ -77,7 +77,7 @@ pub enum ServeError {
     /// The ingest log cannot be used.
     #[error(transparent)]
     Ingest(#[from] weir_ingest::StartError),
-    /// The GeoIP database cannot be used.
+    /// The location database cannot be used.
     #[error(transparent)]
     Locations(#[from] LocationError),
     /// The mail settings cannot be used.

@@ -2,7 +2,8 @@
 //! refused request also becomes a row of the live list.
 //!
 //! What belongs here: finding the project of a request, also when it fails before its key
-//! was read. What does not: counting events, which happens where they are applied.
+//! was read. What does not: counting events, which happens where they are applied
+//! (`weir-ingest`).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;

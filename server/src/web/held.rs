@@ -23,7 +23,7 @@ use super::memory::Memory;
 pub(super) const CONFIRM: &str = "/_fn/sign_in_again";
 /// The field of its form with the name of the held form.
 pub(super) const HELD: &str = "held";
-/// The value of `held` for a form with a file, which is not held.
+/// Parameter of the sign-in page: the form was not held, because it contained a file.
 pub(super) const UNSENT: &str = "unsent";
 /// The message when the confirmation came too late.
 pub(super) const TOO_LATE: &str = "Your password is confirmed, but nothing was changed: the form \

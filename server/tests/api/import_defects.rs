@@ -102,8 +102,8 @@ async fn every_defect_is_named_with_its_line_and_nobody_is_spoken_to() {
     let host = TcpListener::bind("127.0.0.1:0").unwrap();
     host.set_nonblocking(true).unwrap();
 
-    // A line without a time gets the time of the import here, which is not a defect. A
-    // line that links no ids is one of Mixpanel.
+    // These lines never get the time of the import, and only a line of Mixpanel can fail
+    // to join ids.
     let mut wanted: HashMap<Defect, (String, usize)> = HashMap::new();
     for (number, (defect, _)) in (1..).zip(&cases) {
         wanted.extend(defect.map(|defect| (defect, ("events".to_owned(), number))));

@@ -226,7 +226,7 @@ async fn a_shape_leads_to_its_run_however_old_it_is() {
     let cookie = session(&app).await;
     let list = text(&page(&app, &pages(&app), &cookie).await);
     let ways = links(&list, "#run-");
-    // The form of the last run, and three others.
+    // A link to the last run, and one from the shape of each of the three runs.
     assert_eq!(ways.len(), 4, "{ways:?}");
     for way in ways {
         let (address, run) = way.split_once('#').unwrap();

@@ -18,7 +18,7 @@ async fn start() -> (Instance, Npm) {
     (instance, npm)
 }
 
-/// A GeoIP database with invented locations for documentation addresses.
+/// A location database with invented locations for documentation addresses.
 fn places() -> std::path::PathBuf {
     std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../crates/ingest/tests/places.mmdb")
 }
@@ -153,7 +153,7 @@ async fn addresses_are_located() {
     assert_eq!(first, "WR", "{found}");
 }
 
-/// The plugin also sets unknown person properties. Weir omits them.
+/// For an unknown address the plugin sets empty person properties. Weir sets none.
 fn is_by_plugin(event: &Value) -> bool {
     event["properties"]["$set"].as_object().is_some_and(|set| set.contains_key("$geoip_city_name"))
 }

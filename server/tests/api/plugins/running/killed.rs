@@ -18,7 +18,7 @@ pub(super) const SLOW: &str = "export function processEvent(e) {
     e.properties.seen = sum > 0
     return e
 }";
-/// Events per request. A part has the same number of requests.
+/// Events per request, and requests per part.
 const TOGETHER: usize = 50;
 const REQUESTS: usize = 20;
 
