@@ -1,4 +1,4 @@
-//! The management API and the metrics page, as far as checks need them.
+//! The management API and the metrics page, as checks use them.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::client::Connection;
 use crate::weir::Instance;
 
-/// Pause between two looks for an event that is not there yet.
+/// Pause between two requests for an event that is not readable yet.
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
 
 /// A client of the management API with one connection.
@@ -32,16 +32,16 @@ pub struct EventPage {
     pub results: Vec<EventRow>,
 }
 
-/// An event as the API shows it, what checks need of it.
+/// The fields of an event that checks use.
 #[derive(Debug, Deserialize)]
 pub struct EventRow {
-    /// Its identity.
+    /// The uuid of the event.
     pub uuid: Uuid,
-    /// Its name.
+    /// The event name.
     pub event: String,
-    /// Whom it is about.
+    /// The distinct id.
     pub distinct_id: String,
-    /// Its properties.
+    /// The properties as JSON.
     pub properties: Box<RawValue>,
 }
 
@@ -49,41 +49,41 @@ impl Api {
     /// Connects.
     ///
     /// # Errors
-    /// When nobody listens.
+    /// If the connection is refused.
     pub async fn open(address: SocketAddr, instance: &Instance) -> Result<Self> {
         let connection = Connection::open(address).await.context("cannot connect to the API")?;
         Ok(Self { connection, instance: instance.clone() })
     }
 
-    /// The text of a request, to be sent many times.
+    /// The bytes of a request, which can be sent repeatedly.
     #[must_use]
     pub fn request(&self, method: &str, path: &str, body: &str) -> Vec<u8> {
         request(&self.instance, method, path, body)
     }
 
-    /// Asks for a path; gives status and body.
+    /// Sends a request; returns status and body.
     ///
     /// # Errors
-    /// When the connection breaks.
+    /// If the connection breaks.
     pub async fn call(&mut self, method: &str, path: &str, body: &str) -> Result<(u16, Vec<u8>)> {
         let request = self.request(method, path, body);
         let answer = self.connection.send(&request).await?;
         Ok((answer.status, answer.body.to_vec()))
     }
 
-    /// A page of events; `path` begins after the events of the project, or is
-    /// the address of a next page.
+    /// A page of events; `path` begins after the events of the project, or is the URL of
+    /// a next page.
     ///
     /// # Errors
-    /// When the answer is not a page.
+    /// If the answer is not a page.
     pub async fn events(&mut self, query: &str) -> Result<EventPage> {
         self.of_project("events/", query).await
     }
 
-    /// Everything in a list of the project, such as `persons/`, page by page.
+    /// All items of a list of the project, such as `persons/`, page by page.
     ///
     /// # Errors
-    /// When an answer is not a page.
+    /// If an answer is not a page.
     pub async fn all<T: DeserializeOwned>(&mut self, list: &str) -> Result<Vec<T>> {
         #[derive(Deserialize)]
         struct Page<T> {
@@ -100,13 +100,12 @@ impl Api {
         Ok(all)
     }
 
-    /// What is at a path below the project; `query` may also be the address of a
-    /// next page.
+    /// Gets a path below the project; `query` may also be the URL of a next page.
     ///
     /// # Errors
-    /// When the answer is something else.
+    /// If the answer has another type.
     pub async fn of_project<T: DeserializeOwned>(&mut self, path: &str, query: &str) -> Result<T> {
-        // `next` is absolute; the connection is known.
+        // `next` is an absolute URL; the connection is open.
         let path = match query
             .strip_prefix("http://")
             .and_then(|rest| rest.find('/').map(|at| &rest[at..]))
@@ -122,7 +121,7 @@ impl Api {
     /// Whether an event can be read.
     ///
     /// # Errors
-    /// When the question fails.
+    /// If the request fails.
     pub async fn is_readable(&mut self, uuid: Uuid) -> Result<bool> {
         let page = self.events(&format!("?uuid={uuid}")).await?;
         Ok(page.results.iter().any(|event| event.uuid == uuid))
@@ -131,7 +130,7 @@ impl Api {
     /// Waits until all these events can be read.
     ///
     /// # Errors
-    /// When they cannot within `patience`.
+    /// If that takes longer than `patience`.
     pub async fn wait_readable(&mut self, uuids: &[Uuid], patience: Duration) -> Result<()> {
         let deadline = Instant::now() + patience;
         for uuid in uuids {
@@ -146,14 +145,14 @@ impl Api {
     }
 }
 
-/// The text of a request to the management API.
+/// The bytes of a request to the management API.
 #[must_use]
 pub fn request(instance: &Instance, method: &str, path: &str, body: &str) -> Vec<u8> {
     let key = format!("Authorization: Bearer {}\r\n", instance.personal_api_key);
     with_headers(method, path, &key, body)
 }
 
-/// The text of a request without a key.
+/// The bytes of a request without a key.
 #[must_use]
 pub fn anonymous(method: &str, path: &str, body: &str) -> Vec<u8> {
     with_headers(method, path, "", body)
@@ -180,10 +179,10 @@ pub fn organization_path(instance: &Instance) -> String {
     format!("/api/organizations/{}/", instance.organization_id)
 }
 
-/// A number from the metrics page.
+/// A value of the metrics page.
 ///
 /// # Errors
-/// When the page cannot be read or does not have it.
+/// If the page cannot be read or has no such value.
 pub async fn metric(address: SocketAddr, name: &str) -> Result<f64> {
     let mut connection = Connection::open(address).await?;
     let answer = connection.send(b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n").await?;

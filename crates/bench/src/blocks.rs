@@ -13,21 +13,21 @@ use weir_store::{Error, Location, Result, Settings, Store};
 
 use crate::events::{People, Source, properties};
 
-/// The project that all events belong to.
+/// The project of all events.
 pub const PROJECT: ProjectId = ProjectId(1);
 /// 2026-06-01, the time of the first event.
 const BEGIN: i64 = 1_780_308_000_000_000;
 /// Microseconds from one event to the next.
 pub const STEP: i64 = 10_000;
-/// Visitors that are active at a time, and how many events each sends.
+/// Number of active visitors, and of events that each sends.
 const ACTIVE: u64 = 50;
 const VISIT: u64 = 10;
 
-/// Opens a store that this process, or one that was killed, had open before.
-/// The engine lets go of its files a moment after it was closed.
+/// Opens a store that this process, or a killed one, had open before. The engine releases
+/// its files shortly after it was closed, so this retries.
 ///
 /// # Errors
-/// When it cannot be opened.
+/// If it cannot be opened.
 pub async fn open_again(directory: &Path) -> Result<Store> {
     let place = Location::Directory(directory.to_owned());
     let deadline = Instant::now() + Duration::from_secs(10);
@@ -41,8 +41,8 @@ pub async fn open_again(directory: &Path) -> Result<Store> {
     }
 }
 
-/// A population of visitors who come, send ten events each, mixed with those
-/// of others, and come again some other time.
+/// Visitors who send ten events per visit, interleaved with those of others, and come
+/// back later.
 #[derive(Debug)]
 pub struct Visits {
     source: Source,
@@ -50,7 +50,7 @@ pub struct Visits {
 }
 
 impl Visits {
-    /// So many people.
+    /// A population of this size.
     #[must_use]
     pub fn new(people: u64) -> Self {
         Self { source: Source::new(17, People::Known(people)), people }
@@ -63,7 +63,7 @@ impl Visits {
         format!("user-{:016x}", crate::random::mix(visit) % self.people)
     }
 
-    /// Time of event `number`, microseconds.
+    /// Time of event `number`, in microseconds.
     #[must_use]
     pub fn time(number: u64) -> i64 {
         BEGIN + i64::try_from(number).unwrap_or(0) * STEP
@@ -75,7 +75,7 @@ impl Visits {
         self.source.uuid(number)
     }
 
-    /// Event `number`; numbers are arrivals, from 1.
+    /// Event `number`; numbers are arrival numbers, from 1.
     #[must_use]
     pub fn event(&self, number: u64) -> StoredEvent {
         let names = ["order completed", "invoice issued", "report exported", "member invited"];
@@ -105,10 +105,10 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Goes on where the store is.
+    /// Continues after the events in the store.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// If the store cannot be read.
     pub async fn open(store: &Store, partition: u16) -> Result<Self> {
         let position = events::position(store, partition).await?.offset;
         let (head, open) = match events::head(store, PROJECT, partition).await? {
@@ -127,7 +127,7 @@ impl Writer {
         self.partition
     }
 
-    /// How many events this partition has taken.
+    /// Number of events that this partition contains.
     #[must_use]
     pub fn position(&self) -> u64 {
         self.position
@@ -136,7 +136,7 @@ impl Writer {
     /// Writes events in one synced transaction.
     ///
     /// # Errors
-    /// When nothing of them was written.
+    /// If none of them was written.
     pub async fn write(&mut self, new: &[StoredEvent]) -> Result<()> {
         let is_first = self.head.count == 0;
         let (mut uuids, mut blocks) = (Vec::with_capacity(new.len()), Vec::new());

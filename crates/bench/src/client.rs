@@ -1,5 +1,5 @@
-//! An HTTP/1.1 client that keeps one connection and costs little: on a small
-//! machine a load generator takes from the service what it uses itself.
+//! An HTTP/1.1 client with one connection and little overhead: on a small machine the
+//! load generator takes processor time from the service.
 
 use std::io;
 use std::net::SocketAddr;
@@ -14,7 +14,7 @@ pub struct Connection {
     buffer: Vec<u8>,
 }
 
-/// An answer; its body lives in the connection's buffer.
+/// An answer; its body is in the buffer of the connection.
 #[derive(Debug, Clone, Copy)]
 pub struct Answer<'a> {
     /// Status code.
@@ -23,10 +23,10 @@ pub struct Answer<'a> {
     pub body: &'a [u8],
 }
 
-/// What the head of an answer says.
+/// The parsed header of an answer.
 struct Head {
     status: u16,
-    /// Where the body begins in the buffer.
+    /// Start of the body in the buffer.
     body: usize,
     length: Length,
 }
@@ -40,7 +40,7 @@ impl Connection {
     /// Connects.
     ///
     /// # Errors
-    /// When nobody listens.
+    /// If the connection is refused.
     pub async fn open(address: SocketAddr) -> io::Result<Self> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
@@ -50,7 +50,8 @@ impl Connection {
     /// Sends a complete request and reads the answer.
     ///
     /// # Errors
-    /// When the connection ends before the answer does. It is of no use then.
+    /// If the connection ends before the answer. The connection cannot be used
+    /// afterwards.
     pub async fn send(&mut self, request: &[u8]) -> io::Result<Answer<'_>> {
         self.stream.write_all(request).await?;
         self.buffer.clear();
@@ -79,7 +80,7 @@ impl Connection {
         }
     }
 
-    /// Makes one piece of the chunks that begin at `start`; gives its end.
+    /// Joins the chunks that begin at `start`; returns the end of the body.
     async fn join_chunks(&mut self, start: usize) -> io::Result<usize> {
         let (mut written, mut at) = (start, start);
         loop {
@@ -107,7 +108,7 @@ impl Connection {
     }
 }
 
-/// The head of an answer, when it is complete.
+/// The header of an answer, if it is complete.
 fn head(buffer: &[u8]) -> io::Result<Option<Head>> {
     let Some(end) = find(buffer, b"\r\n\r\n") else { return Ok(None) };
     let mut lines = buffer[..end].split(|byte| *byte == b'\n');
@@ -128,7 +129,7 @@ fn head(buffer: &[u8]) -> io::Result<Option<Head>> {
     Ok(Some(Head { status, body: end + 4, length }))
 }
 
-/// The value, if the line is the header of this name.
+/// The value, if the line is the header with this name.
 fn value_of<'a>(line: &'a [u8], name: &str) -> Option<&'a str> {
     let (found, value) = line.split_at_checked(name.len())?;
     if !found.eq_ignore_ascii_case(name.as_bytes()) || value.first() != Some(&b':') {

@@ -1,4 +1,4 @@
-//! The wall clock, as event times and dates need it.
+//! The wall clock, for event times and dates.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -41,7 +41,7 @@ pub fn today() -> String {
     String::from_utf8_lossy(&text[..10]).into_owned()
 }
 
-/// A number in decimal, as wide as the place.
+/// A decimal number, padded to the length of `place`.
 pub(crate) fn digits(value: i64, place: &mut [u8]) {
     let mut rest = value;
     for digit in place.iter_mut().rev() {
@@ -50,8 +50,8 @@ pub(crate) fn digits(value: i64, place: &mut [u8]) {
     }
 }
 
-/// Year, month and day of a number of days since 1970 (proleptic Gregorian;
-/// years that begin in March make the leap day the last one).
+/// Year, month and day of a number of days since 1970 (proleptic Gregorian; the
+/// computation begins years in March, so that the leap day is the last one).
 fn civil(days: i64) -> (i64, i64, i64) {
     let shifted = days + 719_468;
     let era = shifted.div_euclid(146_097);

@@ -1,8 +1,7 @@
-//! Requests with events of about 1 kB in the shape that client libraries send.
+//! Requests with events of about 1 kB in the form of client libraries.
 //!
-//! A request is built once. Before each use its uuids, ids and times are
-//! overwritten in place, so that every event is one of its own and making it
-//! costs next to nothing.
+//! A request is built once. Before each use its uuids, ids and times are overwritten in
+//! place, so that every event is new at almost no cost.
 
 use std::io::Write as _;
 use std::ops::Range;
@@ -16,28 +15,27 @@ use uuid::{Builder, Uuid};
 use crate::clock::{self, TIME};
 use crate::random::mix;
 
-/// What kind of event is sent.
+/// The kind of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
-    /// A business event of a server library: a person is kept for its id.
+    /// A business event of a server library: it creates a person.
     Server,
-    /// The same, and it sets properties of the person.
+    /// The same, and it sets person properties.
     Setting,
-    /// A page view of an anonymous visitor in a browser: no person is kept.
+    /// A page view of an anonymous visitor in a browser: it creates no person.
     Browser,
 }
 
-/// Whom events are about.
+/// The distinct ids of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum People {
-    /// Each event is about somebody who was never heard of.
+    /// Each event has a new distinct id.
     New,
-    /// So many people, again and again.
+    /// This many distinct ids, repeatedly.
     Known(u64),
 }
 
-/// Where events come from: gives each its number, and with it everything that
-/// tells it from others.
+/// Numbers events, and derives uuid and distinct id from the number.
 #[derive(Debug)]
 pub struct Source {
     seed: u64,
@@ -46,26 +44,26 @@ pub struct Source {
 }
 
 impl Source {
-    /// A source; sources of different seeds share no event.
+    /// A source; sources with different seeds have no event in common.
     #[must_use]
     pub fn new(seed: u64, people: People) -> Self {
         Self { seed, people, next: AtomicU64::new(0) }
     }
 
-    /// Takes numbers.
+    /// Allocates numbers.
     pub fn take(&self, count: u64) -> Range<u64> {
         let first = self.next.fetch_add(count, Ordering::Relaxed);
         first..first + count
     }
 
-    /// How many numbers were taken.
+    /// Number of allocated numbers.
     #[must_use]
     pub fn taken(&self) -> u64 {
         self.next.load(Ordering::Relaxed)
     }
 
-    /// The uuid of an event. Random ones, as most libraries make them: the
-    /// least pleasant kind for a store.
+    /// The uuid of an event. It is random, like those of most libraries: the worst case
+    /// for a store.
     #[must_use]
     pub fn uuid(&self, number: u64) -> Uuid {
         let high = mix(self.seed ^ mix(number));
@@ -88,14 +86,14 @@ impl Source {
     }
 }
 
-/// A place in a text that differs from event to event.
+/// A part of a text that differs between events.
 #[derive(Debug, Clone, Copy)]
 enum Field {
     /// The event's uuid.
     Uuid,
     /// Sixteen digits of the person.
     Who,
-    /// Another uuid, the same for some neighbours.
+    /// Another uuid, the same for some consecutive events.
     Session,
     /// Twelve digits.
     Number,
@@ -137,16 +135,16 @@ fn write_uuid(uuid: Uuid, place: &mut [u8]) {
     }
 }
 
-/// A request with places to overwrite.
+/// A request with parts to overwrite.
 #[derive(Debug, Clone)]
 pub struct Template {
-    /// Head and body.
+    /// Header and body.
     bytes: Vec<u8>,
-    /// Where the body begins.
+    /// Start of the body.
     body: usize,
-    /// For each event the places in `bytes`.
+    /// For each event the ranges in `bytes`.
     events: Vec<Vec<(Field, Range<usize>)>>,
-    /// Bytes of the events themselves, without what is around them.
+    /// Bytes of the events without the text around them.
     raw: usize,
 }
 
@@ -182,7 +180,7 @@ impl Template {
         text.into_request("/batch/", raw)
     }
 
-    /// Makes every event a new one; gives their numbers.
+    /// Makes every event a new one; returns their numbers.
     pub fn stamp(&mut self, source: &Source) -> Range<u64> {
         let count = self.events.len() as u64;
         let numbers = source.take(count);
@@ -197,13 +195,13 @@ impl Template {
         numbers
     }
 
-    /// The request as it stands.
+    /// The current request.
     #[must_use]
     pub fn request(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The request with its body compressed, as libraries send it.
+    /// The request with a compressed body, as libraries send it.
     ///
     /// # Errors
     /// Never in practice: the body is in memory.
@@ -222,14 +220,14 @@ impl Template {
         self.raw
     }
 
-    /// How many events the request has.
+    /// Number of events in the request.
     #[must_use]
     pub fn count(&self) -> usize {
         self.events.len()
     }
 }
 
-/// The properties of an event alone, for what writes to the store itself.
+/// Only the properties of an event, for code that writes to the store directly.
 #[must_use]
 pub fn properties(source: &Source, number: u64, time: i64) -> String {
     let mut text = Text::default();
@@ -241,7 +239,7 @@ pub fn properties(source: &Source, number: u64, time: i64) -> String {
     String::from_utf8(text.bytes).unwrap_or_default()
 }
 
-/// A text under construction: `<name>` in what is pushed marks a place.
+/// A text under construction: `<name>` in a pushed text marks a field.
 #[derive(Default)]
 struct Text {
     bytes: Vec<u8>,
@@ -287,7 +285,7 @@ fn head(path: &str, length: usize, more: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-/// Event `index` of a request: a few kinds take turns.
+/// Event `index` of a request: a few kinds alternate.
 fn event(shape: Shape, index: usize) -> String {
     let names = ["order completed", "invoice issued", "report exported", "member invited"];
     let name = names[index % names.len()];

@@ -1,8 +1,8 @@
-//! What the benchmark and the crash harness share: a load generator that costs
-//! little, the processes under test, and what the machine says about them.
+//! Code that the benchmark and the crash harness share: a load generator with little
+//! overhead, the processes under test, and facts about the machine.
 //!
-//! What belongs here: anything that two of the programs need. What does not:
-//! what is measured, which stands in the programs themselves.
+//! What belongs here: code that several of the programs need. What does not: the
+//! measurements (`bin/`).
 
 pub mod api;
 pub mod blocks;
@@ -20,15 +20,15 @@ pub mod weir;
 use anyhow::{Result, bail};
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Stack of a thread that runs the store in this process: statements recurse
-/// deeply, most of all without optimisation.
+/// Stack of a thread that runs the store in this process: statements recurse deeply,
+/// especially in a debug build.
 pub const STACK: usize = 16 << 20;
 
-/// Runs `work` until it ends or somebody asks the program to stop. In both
-/// cases everything it owns is dropped, so no process that it started stays.
+/// Runs `work` until it ends or a signal asks the program to stop. In both cases
+/// everything it owns is dropped, so no process that it started remains.
 ///
 /// # Errors
-/// Those of `work`, and when the program was told to stop.
+/// Those of `work`, and if the program was asked to stop.
 pub async fn until_told<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;

@@ -1,5 +1,4 @@
-//! Sending requests on several connections, as fast as they are answered or at
-//! a fixed rate.
+//! Sending requests on several connections, under full load or at a fixed rate.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -15,10 +14,10 @@ use crate::client::Connection;
 use crate::events::{Source, Template};
 use crate::stats::Latencies;
 
-/// Pause after a refusal, so that a full service is not asked in a tight loop.
+/// Pause after a refusal, so that an overloaded service is not called in a tight loop.
 const AFTER_REFUSAL: Duration = Duration::from_millis(20);
 
-/// Requests made beforehand, for bodies that cannot be changed in place.
+/// Prepared requests, for bodies that cannot be changed in place.
 #[derive(Debug)]
 pub struct Pool {
     requests: Arc<[Vec<u8>]>,
@@ -28,7 +27,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// These requests; answers count as one event each.
+    /// These requests; each answer counts as one event.
     #[must_use]
     pub fn of(requests: Vec<Vec<u8>>) -> Self {
         Self { requests: requests.into(), events: 1, raw: 0, next: AtomicUsize::new(0) }
@@ -48,7 +47,7 @@ impl Pool {
         Ok(Self { requests: made.into(), events, raw, next: AtomicUsize::new(0) })
     }
 
-    /// The same requests, none of them taken.
+    /// The same requests, with none of them used.
     #[must_use]
     pub fn untouched(&self) -> Self {
         let requests = Arc::clone(&self.requests);
@@ -69,49 +68,49 @@ pub enum Work {
     Fresh(Template, Arc<Source>),
     /// The requests of a pool, each once; the load ends with them.
     Once(Arc<Pool>),
-    /// The requests of a pool, over and over.
+    /// The requests of a pool, repeatedly.
     Again(Arc<Pool>),
 }
 
-/// A load.
+/// A description of a load.
 #[derive(Debug, Clone)]
 pub struct Load {
-    /// Whom to send to.
+    /// The address of the service.
     pub address: SocketAddr,
-    /// Connections; each waits for an answer before it sends again.
+    /// Number of connections; each waits for an answer before it sends again.
     pub connections: usize,
-    /// For how long.
+    /// Duration of the load.
     pub time: Duration,
-    /// Requests per second in all; `None`: as fast as they are answered.
+    /// Total requests per second; `None`: as fast as they are answered.
     pub rate: Option<f64>,
-    /// Ends the load when the source has given so many events.
+    /// Ends the load when the source has allocated this many events.
     pub most: u64,
-    /// What is sent.
+    /// The requests to send.
     pub work: Work,
 }
 
 impl Load {
-    /// As fast as it is answered, for some time.
+    /// A load as fast as it is answered, for some time.
     #[must_use]
     pub fn closed(address: SocketAddr, connections: usize, time: Duration, work: Work) -> Self {
         Self { address, connections, time, rate: None, most: u64::MAX, work }
     }
 }
 
-/// What came of it.
+/// The results of a load.
 #[derive(Debug, Clone, Default)]
 pub struct Outcome {
     /// Events in requests that were answered with 200.
     pub events: u64,
-    /// Their bytes as JSON.
+    /// Bytes of these events as JSON.
     pub raw_bytes: u64,
-    /// From the first request to the last answer.
+    /// Time from the first request to the last answer.
     pub took: Duration,
-    /// Of requests that were answered with 200.
+    /// Latencies of requests that were answered with 200.
     pub latencies: Latencies,
-    /// Requests that were answered with anything else.
+    /// Number of requests with another status.
     pub refused: u64,
-    /// The last such answer.
+    /// The last other status.
     pub refusal: Option<u16>,
 }
 
@@ -135,7 +134,7 @@ impl Outcome {
 /// Sends a load.
 ///
 /// # Errors
-/// When a connection breaks: a service that answers never does that.
+/// If a connection breaks: a running service never closes one.
 pub async fn send(load: Load) -> Result<Outcome> {
     let ready = Arc::new(Barrier::new(load.connections));
     let mut senders = JoinSet::new();
@@ -158,7 +157,7 @@ async fn sender(mut load: Load, ready: Arc<Barrier>) -> Result<Outcome> {
         pace
     });
     let mut outcome = Outcome::default();
-    // Nobody begins before all are connected.
+    // All connections are open before the first request.
     ready.wait().await;
     let began = Instant::now();
     let mut now = began;

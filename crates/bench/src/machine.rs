@@ -1,9 +1,9 @@
-//! Facts about the machine that a reader needs to judge figures.
+//! Facts about the machine, for judging the figures.
 
 use std::fs;
 use std::path::Path;
 
-/// What the figures were measured on.
+/// The machine of the measurement.
 #[derive(Debug, Clone)]
 pub struct Machine {
     /// Processors that this process may use.
@@ -14,12 +14,12 @@ pub struct Machine {
     pub memory: u64,
     /// Version of the kernel.
     pub kernel: String,
-    /// File system of the directory that was written to.
+    /// File system of the working directory.
     pub file_system: String,
 }
 
 impl Machine {
-    /// Looks at this machine and at the file system of `directory`.
+    /// Reads the facts of this machine and the file system of `directory`.
     #[must_use]
     pub fn look(directory: &Path) -> Self {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
@@ -29,7 +29,8 @@ impl Machine {
         };
         let kilobytes = after_colon(&read("/proc/meminfo"), "MemTotal")
             .and_then(|text| text.split(' ').next()?.parse::<u64>().ok());
-        // The number only: what follows can name a machine or its owner.
+        // Only the version number: the rest can contain the name of a machine or its
+        // owner.
         let kernel = read("/proc/sys/kernel/osrelease");
         let kernel = kernel.split(|c: char| c != '.' && !c.is_ascii_digit()).next();
         Self {

@@ -6,20 +6,20 @@ use serde_json::{Value, json};
 use crate::api::Api;
 use crate::weir::Instance;
 
-/// What changes events.
+/// A transformation to enable.
 #[derive(Debug, Clone, Copy)]
 pub enum Transformation<'a> {
     /// JavaScript.
     Script(&'a str),
-    /// A step of the catalogue, by its id, and its config as JSON text.
+    /// A step of the catalogue: its id, and its config as JSON text.
     Native(&'a str, &'a str),
 }
 
-/// Enables transformations in a project, in this order; gives the ids of the
-/// configs. They work within a second.
+/// Enables transformations in a project, in this order; returns the ids of the configs.
+/// They take effect within a second.
 ///
 /// # Errors
-/// When the service refuses.
+/// If the service refuses.
 pub async fn enable(
     api: &mut Api,
     instance: &Instance,
@@ -43,10 +43,10 @@ pub async fn enable(
     Ok(enabled)
 }
 
-/// Switches configs off.
+/// Disables configs.
 ///
 /// # Errors
-/// When the service refuses.
+/// If the service refuses.
 pub async fn disable(api: &mut Api, project: i64, configs: &[i64]) -> Result<()> {
     for config in configs {
         let path = format!("{}{config}/", configs_path(project));
@@ -55,7 +55,7 @@ pub async fn disable(api: &mut Api, project: i64, configs: &[i64]) -> Result<()>
     Ok(())
 }
 
-/// A plugin of one file; gives its id.
+/// Creates a plugin with one file; returns its id.
 async fn scripted(api: &mut Api, instance: &Instance, source: &str) -> Result<i64> {
     let plugins = plugins_path(instance);
     let body = json!({ "plugin_type": "source", "name": "Bench" });

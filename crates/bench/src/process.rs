@@ -1,5 +1,4 @@
-//! Processes under test: started, watched, and ended by their id whatever
-//! happens.
+//! Processes under test: started, observed, and ended by their id in all cases.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,7 +23,7 @@ impl Process {
     /// Starts it.
     ///
     /// # Errors
-    /// When it cannot be started.
+    /// If it cannot be started.
     pub fn start(command: &mut Command) -> Result<Self> {
         let child = command
             .spawn()
@@ -38,15 +37,15 @@ impl Process {
         self.child.id()
     }
 
-    /// Its standard output, if it was asked for and not taken yet.
+    /// Its standard output, if it was piped and not taken yet.
     pub fn take_output(&mut self) -> Option<std::process::ChildStdout> {
         self.child.stdout.take()
     }
 
-    /// Ends it without warning and waits until it is gone.
+    /// Kills it and waits until it has ended.
     ///
     /// # Errors
-    /// When the system refuses.
+    /// If the system refuses.
     pub fn kill(&mut self) -> Result<()> {
         self.child.kill()?;
         self.child.wait()?;
@@ -56,7 +55,7 @@ impl Process {
     /// Asks it to stop, and waits.
     ///
     /// # Errors
-    /// When it does not stop in time.
+    /// If it does not stop in time.
     pub async fn stop(&mut self, patience: Duration) -> Result<ExitStatus> {
         let id = i32::try_from(self.id()).ok().and_then(Pid::from_raw).context("no process id")?;
         kill_process(id, Signal::TERM)?;
@@ -72,10 +71,10 @@ impl Process {
         }
     }
 
-    /// How it ended, if it has.
+    /// The exit status, if it has ended.
     ///
     /// # Errors
-    /// When the system refuses.
+    /// If the system refuses.
     pub fn ended(&mut self) -> Result<Option<ExitStatus>> {
         Ok(self.child.try_wait()?)
     }
@@ -83,29 +82,29 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Both fail when it has ended already.
+        // Both fail if it has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Processor time that a process has used; `"self"` is this one.
+/// Processor time of a process; `"self"` is this one.
 ///
 /// # Errors
-/// When there is no such process.
+/// If there is no such process.
 pub fn cpu(process: &str) -> Result<Duration> {
     ticks(Path::new(&format!("/proc/{process}/stat"))).map(|(_, time)| time)
 }
 
-/// Processor time of a process by the names of its threads, digits at the end
-/// of a name left out. Threads that have ended are missing.
+/// Processor time of a process by names of threads, without trailing digits. Threads that
+/// have ended are missing.
 ///
 /// # Errors
-/// When there is no such process.
+/// If there is no such process.
 pub fn cpu_by_thread(process: u32) -> Result<BTreeMap<String, Duration>> {
     let mut threads: BTreeMap<String, Duration> = BTreeMap::new();
     for entry in fs::read_dir(format!("/proc/{process}/task"))? {
-        // A thread may end meanwhile.
+        // A thread may have ended.
         if let Ok((name, time)) = ticks(&entry?.path().join("stat")) {
             let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || "-:_ ".contains(c));
             *threads.entry(name.to_owned()).or_default() += time;
@@ -116,7 +115,7 @@ pub fn cpu_by_thread(process: u32) -> Result<BTreeMap<String, Duration>> {
 
 /// Name and processor time of a process or thread.
 fn ticks(stat: &Path) -> Result<(String, Duration)> {
-    // Linux counts in hundredths of a second here, on every architecture.
+    // Linux reports hundredths of a second here, on every architecture.
     const TICK: Duration = Duration::from_millis(10);
     let text = fs::read_to_string(stat)?;
     let (before, after) = text.rsplit_once(')').context("unexpected form of stat")?;
@@ -131,11 +130,10 @@ fn ticks(stat: &Path) -> Result<(String, Duration)> {
     Ok((name.to_owned(), TICK * times))
 }
 
-/// Memory of a process in bytes, pages shared with others counted by their
-/// share (PSS).
+/// Memory of a process in bytes, with shared pages divided among their processes (PSS).
 ///
 /// # Errors
-/// When there is no such process or it belongs to somebody else.
+/// If there is no such process or it belongs to another user.
 pub fn memory(process: u32) -> Result<u64> {
     let text = fs::read_to_string(format!("/proc/{process}/smaps_rollup"))?;
     let line = text.lines().find_map(|line| line.strip_prefix("Pss:")).context("no Pss line")?;
@@ -143,14 +141,14 @@ pub fn memory(process: u32) -> Result<u64> {
     Ok(kibibytes << 10)
 }
 
-/// The processes that a process has started and that have not ended.
+/// The child processes of a process that have not ended.
 ///
 /// # Errors
-/// When there is no such process.
+/// If there is no such process.
 pub fn children(process: u32) -> Result<Vec<u32>> {
     let mut children = Vec::new();
     for entry in fs::read_dir(format!("/proc/{process}/task"))? {
-        // A thread may end meanwhile.
+        // A thread may have ended.
         let Ok(list) = fs::read_to_string(entry?.path().join("children")) else { continue };
         children.extend(list.split_ascii_whitespace().filter_map(|id| id.parse::<u32>().ok()));
     }
@@ -160,26 +158,26 @@ pub fn children(process: u32) -> Result<Vec<u32>> {
 /// Bytes that the files below a directory occupy.
 ///
 /// # Errors
-/// When the directory cannot be read.
+/// If the directory cannot be read.
 pub fn disk_usage(directory: &Path) -> Result<u64> {
     use std::os::unix::fs::MetadataExt as _;
     let mut sum = 0;
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
-        // Files of a running store come and go.
+        // A running store creates and deletes files.
         let Ok(meta) = entry.metadata() else { continue };
         sum += if meta.is_dir() { disk_usage(&entry.path())? } else { meta.blocks() * 512 };
     }
     Ok(sum)
 }
 
-/// An address on this host that nobody listens on.
+/// A free address on this host.
 ///
-/// Below the ports that the system gives to clients: whoever keeps knocking at
-/// one of those before the service listens may be given it as his own port.
+/// Its port is below those that the system assigns to clients: a client that repeatedly
+/// connects to such a port before the service listens may get it as its local port.
 ///
 /// # Errors
-/// When none was found.
+/// If none was found.
 pub fn free_address() -> Result<SocketAddr> {
     const TRIES: usize = 200;
     let mut random = Random::new(clock::micros().unsigned_abs() ^ u64::from(std::process::id()));

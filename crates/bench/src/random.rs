@@ -1,4 +1,4 @@
-//! Numbers that look random and can be had again from a seed.
+//! Pseudo-random numbers that can be reproduced from a seed.
 
 use std::time::Duration;
 

@@ -2,31 +2,31 @@
 
 use std::time::Duration;
 
-/// Times of many requests.
+/// Latencies of many requests.
 #[derive(Debug, Clone, Default)]
 pub struct Latencies {
     micros: Vec<u32>,
 }
 
 impl Latencies {
-    /// Adds one.
+    /// Adds one latency.
     pub fn add(&mut self, took: Duration) {
         self.micros.push(u32::try_from(took.as_micros()).unwrap_or(u32::MAX));
     }
 
-    /// Adds all of another collection.
+    /// Adds all latencies of another collection.
     pub fn merge(&mut self, other: &Self) {
         self.micros.extend_from_slice(&other.micros);
     }
 
-    /// How many there are.
+    /// Number of latencies.
     #[must_use]
     pub fn count(&self) -> usize {
         self.micros.len()
     }
 
-    /// The time that the given share of requests (0 to 1) did not exceed, in
-    /// milliseconds; zero when there are none.
+    /// The latency in milliseconds that the given fraction of requests (0 to 1) did not
+    /// exceed; zero if there are none.
     #[must_use]
     pub fn percentile(&self, share: f64) -> f64 {
         let mut sorted = self.micros.clone();
@@ -37,7 +37,7 @@ impl Latencies {
     }
 }
 
-/// The median; zero when there are no values.
+/// The median; zero if there are no values.
 #[must_use]
 pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();

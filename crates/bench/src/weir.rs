@@ -1,5 +1,5 @@
-//! A Weir service as its users run it: the binary, a data directory, settings
-//! from the environment.
+//! A Weir service as operators run it: the binary, a data directory, settings from the
+//! environment.
 
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
@@ -15,30 +15,30 @@ use tokio::time::{Instant, sleep};
 use crate::client::Connection;
 use crate::process::{Process, free_address};
 
-/// Pause between two questions whether it is ready.
+/// Pause between two checks whether it is ready.
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
-/// What `weir setup --json` prints.
+/// The output of `weir setup --json`.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Instance {
-    /// The organization.
+    /// The id of the organization.
     pub organization_id: String,
-    /// The project.
+    /// The id of the project.
     pub project_id: i64,
-    /// Key that events are sent with.
+    /// The project key, for sending events.
     pub project_api_key: String,
-    /// Key with all scopes.
+    /// A personal API key with all scopes.
     pub personal_api_key: String,
 }
 
-/// A data directory, and how the binary runs on it.
+/// A data directory, and the settings of the binary.
 #[derive(Debug, Clone)]
 pub struct Weir {
     binary: PathBuf,
     directory: PathBuf,
-    /// Where it listens, over all restarts.
+    /// The address of the service, the same after all restarts.
     pub address: SocketAddr,
-    /// Where its metrics are.
+    /// The address of its metrics.
     pub metrics: SocketAddr,
     /// Further settings: names of environment variables and values.
     pub settings: Vec<(&'static str, String)>,
@@ -48,7 +48,7 @@ impl Weir {
     /// A service with its data and its log below `directory`.
     ///
     /// # Errors
-    /// When there is no such binary or no free port.
+    /// If there is no such binary or no free port.
     pub fn new(binary: &Path, directory: &Path) -> Result<Self> {
         let binary = fs::canonicalize(binary)
             .with_context(|| format!("there is no program {}", binary.display()))?;
@@ -77,8 +77,8 @@ impl Weir {
     fn command(&self, arguments: &[&str]) -> Result<Command> {
         let log = File::options().create(true).append(true).open(self.log())?;
         let mut command = Command::new(&self.binary);
-        // Settings of whoever runs this must not reach the service; the site of
-        // a development build is no setting.
+        // Settings in the environment of this process must not reach the service; the
+        // site of a development build is not a setting.
         for (name, _) in std::env::vars_os() {
             let text = name.to_string_lossy();
             if text.starts_with("WEIR_") && text != "WEIR_SITE" {
@@ -105,7 +105,7 @@ impl Weir {
     /// Creates owner, organization, project and key.
     ///
     /// # Errors
-    /// When the set-up refuses or prints something else.
+    /// If the set-up fails or prints other output.
     pub fn set_up(&self) -> Result<Instance> {
         let mut command = self.command(&[
             "setup",
@@ -128,15 +128,15 @@ impl Weir {
     /// Starts the service without waiting for it.
     ///
     /// # Errors
-    /// When it cannot be started.
+    /// If it cannot be started.
     pub fn start(&self) -> Result<Process> {
         Process::start(&mut self.command(&["serve"])?)
     }
 
-    /// Waits until the service says that it is ready.
+    /// Waits until the service reports that it is ready.
     ///
     /// # Errors
-    /// When it ends instead, or takes longer than `patience`.
+    /// If it ends instead, or takes longer than `patience`.
     pub async fn wait_ready(&self, process: &mut Process, patience: Duration) -> Result<()> {
         let deadline = Instant::now() + patience;
         while !self.is_ready().await {
@@ -151,10 +151,10 @@ impl Weir {
         Ok(())
     }
 
-    /// Starts the service and waits until it is ready; tells how long it took.
+    /// Starts the service and waits until it is ready; returns the time that it took.
     ///
     /// # Errors
-    /// When it does not start.
+    /// If it does not start.
     pub async fn start_ready(&self, patience: Duration) -> Result<(Process, Duration)> {
         let began = Instant::now();
         let mut process = self.start()?;
@@ -168,7 +168,7 @@ impl Weir {
         asked.is_ok_and(|answer| answer.status == 200)
     }
 
-    /// The end of the service's log, for messages.
+    /// The end of the log of the service, for messages.
     #[must_use]
     pub fn last_lines(&self) -> String {
         let mut text = String::new();

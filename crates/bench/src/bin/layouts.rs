@@ -1,8 +1,8 @@
 //! Two layouts of events in the store, measured at two sizes.
 //!
-//! `layouts [--events N]` prints the table of `docs/adr/0003-event-layout.md`.
-//! Both layouts get the same events: visitors who send ten events each, mixed
-//! with those of fifty others, a hundred events per second.
+//! `layouts [--events N]` prints the table of `docs/adr/0003-event-layout.md`. Both
+//! layouts get the same events: visitors who send ten events each, interleaved with those
+//! of fifty others, a hundred events per second.
 
 use std::fs;
 use std::io::Write as _;
@@ -24,13 +24,13 @@ use weir_store::{Store, measure};
 
 /// Events of one transaction of the layout with a record per event.
 const RECORDS: usize = 1_000;
-/// Events of one transaction of the layout with blocks, and how many of them
-/// are made at a time before the clock runs.
+/// Events of one transaction of the layout with blocks, and how many are created at a
+/// time before the time is measured.
 const STRETCH: usize = 1_000;
 const PORTION: u64 = 20_000;
 /// Events of a page.
 const PAGE: usize = 100;
-/// People; at 5,000,000 events each has sent about a hundred.
+/// Number of distinct ids; at 5,000,000 events each has about a hundred.
 const PEOPLE: u64 = 50_000;
 
 /// Measures event layouts.
@@ -56,7 +56,7 @@ enum Layout {
     Blocks,
 }
 
-/// What one layout gave at one size.
+/// Results of one layout at one size.
 struct Row {
     layout: Layout,
     events: u64,
@@ -77,7 +77,7 @@ fn main() -> Result<()> {
         .thread_stack_size(STACK)
         .build()?;
     let path = directory.path().to_owned();
-    // On a thread of the runtime: the first thread has a small stack.
+    // On a thread of the runtime, because the first thread has a small stack.
     let rows = runtime.block_on(until_told(async move {
         tokio::spawn(async move {
             let mut rows = Vec::new();
@@ -98,14 +98,14 @@ async fn run(directory: &Path, layout: Layout, events: u64, pages: u64) -> Resul
     let directory = directory.join(format!("{layout:?}-{events}"));
     say(&format!("{layout:?}, {events} events"));
     let store = open_again(&directory).await?;
-    // The engine allocates its own log ahead, at any size.
+    // The engine allocates its log in advance, at any size.
     let empty = disk_usage(&directory)?;
     let visits = Arc::new(Visits::new(PEOPLE));
     let took = match layout {
         Layout::Records => write_records(&store, &visits, events).await?,
         Layout::Blocks => write_blocks(&store, &visits, events).await?,
     };
-    // Closed and opened again: what was written is in files, not in memory.
+    // Closed and opened again, so that the data is in files, not in memory.
     store.close().await?;
     drop(store);
     let store = open_again(&directory).await?;
@@ -120,7 +120,7 @@ async fn run(directory: &Path, layout: Layout, events: u64, pages: u64) -> Resul
         raw: visits.event(events / 2).properties.len() as f64,
     };
     for page in 0..pages {
-        // Places spread over the middle half.
+        // Positions within the middle half.
         let at = events / 4 + page * (events / 2) / pages.max(1);
         let whom = visits.distinct_id(at);
         let time = Visits::time(at);
@@ -166,8 +166,7 @@ async fn page_of(store: &Store, before: Option<i64>, whom: Option<String>) -> Re
     Ok(events::page(store, PROJECT, &query).await?.0.len())
 }
 
-/// Four writers at a time, as with blocks, so that neither layout is alone with
-/// the syncs.
+/// Four concurrent writers, as with blocks, so that both layouts have concurrent syncs.
 async fn write_records(store: &Store, visits: &Arc<Visits>, events: u64) -> Result<Duration> {
     let mut took = Duration::ZERO;
     for first in (1..=events).step_by(usize::try_from(PORTION)?) {
@@ -198,7 +197,7 @@ async fn write_records(store: &Store, visits: &Arc<Visits>, events: u64) -> Resu
     Ok(took)
 }
 
-/// As the pipeline does: four partitions, each with its own writer.
+/// As in the pipeline: four partitions with one writer each.
 async fn write_blocks(store: &Store, visits: &Arc<Visits>, events: u64) -> Result<Duration> {
     let mut took = Duration::ZERO;
     let mut writers = Vec::new();
@@ -227,7 +226,7 @@ async fn write_blocks(store: &Store, visits: &Arc<Visits>, events: u64) -> Resul
             writers.push(done??);
         }
         took += began.elapsed();
-        // They end in any order; parts are by partition.
+        // They end in any order; parts are sorted by partition.
         writers.sort_by_key(Writer::partition);
         tell(last, events);
     }
@@ -241,7 +240,7 @@ fn tell(done: u64, of: u64) {
 }
 
 fn say(line: &str) {
-    // Nobody may be listening.
+    // Standard error may be closed.
     let _ = writeln!(std::io::stderr(), "layouts: {line}");
 }
 

@@ -1,8 +1,8 @@
-//! Batch exports: how fast events reach destinations on the same machine, what
-//! memory that takes, and what those notice who send events meanwhile.
+//! Batch exports: the rate of events to destinations on the same machine, their memory,
+//! and their effect on capture.
 //!
-//! What belongs here: an instance full of events, a backfill of all of them to one
-//! destination after the other. What does not: whether they arrive whole (tests).
+//! What belongs here: an instance with many events, and a backfill of all of them to each
+//! destination. What does not: correctness of the exported data (tests).
 
 use std::path::Path;
 use std::sync::Arc;
@@ -28,31 +28,31 @@ use crate::rounds::wait_readable;
 use crate::service::{MemoryWatch, Service};
 use crate::sustained::{BATCH, PEOPLE, freshness};
 
-/// Longest time of an export.
+/// Timeout of an export.
 const LONGEST: Duration = Duration::from_secs(1_800);
-/// Everything happened within so many hours.
+/// All events are within this many hours.
 const HOURS: i64 = 20;
-/// Events that are sent before they are waited for.
+/// Events that are sent before waiting until they are readable.
 const PART: u64 = 1_000_000;
-/// Pause between two looks whether it is through.
+/// Pause between two checks whether an export is complete.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
-/// Times that events are sent with and without an export beside them.
+/// Number of measurements with and without a concurrent export.
 const TURNS: usize = 3;
-/// Events per second of the steady load beside an export.
+/// Events per second of the steady load during an export.
 const STEADY: f64 = 3_000.0;
 
-/// Files that are exported to: name, aim, format and compression.
+/// File exports: name, aim, format and compression.
 const PARQUET: (&str, Option<f64>, &str, &str) =
     ("Parquet with zstd, on the disk", Some(100_000.0), "Parquet", "zstd");
 const LINES: (&str, Option<f64>, &str, &str) =
     ("JSON lines with gzip, on the disk", None, "JSONLines", "gzip");
 
-/// How much is measured.
+/// The size of the measurement.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Effort {
-    /// Events of the instance.
+    /// Events in the instance.
     pub(crate) events: u64,
-    /// How long events are sent beside an export, and without one, at a time.
+    /// Duration of one measurement with an export, and of one without.
     pub(crate) time: Duration,
 }
 
@@ -65,53 +65,53 @@ impl Effort {
     }
 }
 
-/// What came of it.
+/// The results.
 #[derive(Debug)]
 pub(crate) struct Exports {
-    /// Events of each export.
+    /// Events per export.
     pub(crate) events: u64,
-    /// Memory in bytes before the first one, after a start.
+    /// Memory in bytes before the first export, after a start.
     pub(crate) idle: u64,
     pub(crate) exports: Vec<Export>,
     pub(crate) beside: Beside,
 }
 
-/// All events, exported to one destination.
+/// The export of all events to one destination.
 #[derive(Debug)]
 pub(crate) struct Export {
     pub(crate) name: &'static str,
-    /// Events per second that are wanted.
+    /// The aim in events per second.
     pub(crate) aim: Option<f64>,
-    /// Events per second, from the request until the run was completed.
+    /// Events per second, from the request until the run was complete.
     pub(crate) rate: f64,
     /// Processor milliseconds of the service per 1,000 events.
     pub(crate) cpu: f64,
-    /// The most memory that was seen, in bytes.
+    /// Peak memory in bytes.
     pub(crate) memory: u64,
 }
 
-/// What senders notice of an export.
+/// The effect of an export on capture.
 #[derive(Debug)]
 pub(crate) struct Beside {
     pub(crate) alone: Sending,
     pub(crate) exporting: Sending,
 }
 
-/// How events were taken in.
+/// How fast events are accepted.
 #[derive(Debug)]
 pub(crate) struct Sending {
-    /// Acknowledged events per second, as fast as they are answered.
+    /// Acknowledged events per second under full load.
     pub(crate) acknowledged: f64,
-    /// Of a steady load: milliseconds from the answer until an event is readable.
+    /// Under a steady load: milliseconds from the answer until an event is readable.
     pub(crate) p50: f64,
     pub(crate) p95: f64,
 }
 
-/// A destination, and what is wanted of it.
+/// A destination and its aim.
 struct Destination {
     name: &'static str,
     aim: Option<f64>,
-    /// `destination` of the API.
+    /// The `destination` field of the API.
     value: Value,
 }
 
@@ -126,7 +126,7 @@ pub(crate) async fn run(binary: &Path, directory: &Path, effort: Effort) -> Resu
     ];
     let mut service = Service::of(weir, 55).await?;
     let events = fill(&service, effort.events).await?;
-    // What filling left behind is not the exports' memory.
+    // A restart, so that memory from filling is not counted.
     service.stop().await?;
     service.start().await?;
     let idle = process::memory(service.id())?;
@@ -142,8 +142,8 @@ pub(crate) async fn run(binary: &Path, directory: &Path, effort: Effort) -> Resu
     Ok(Exports { events, idle, exports, beside })
 }
 
-// What each export delivers goes before the next one begins: together that of ten
-// million events is more than the disk of many a machine has.
+// The files of each export are deleted before the next one begins: the files of ten
+// million events do not fit on many disks together.
 
 async fn to_files(
     service: &Service,
@@ -178,15 +178,15 @@ async fn to_http(service: &Service, received: &Path, events: u64) -> Result<Expo
     Ok(exported)
 }
 
-/// Files on the machine of the service.
+/// A directory on the machine of the service.
 fn local_directory(path: &str, format: &str, compression: &str) -> Value {
     json!({ "type": "LocalDirectory", "config": {
         "path": path, "file_format": format, "compression": compression,
     } })
 }
 
-/// Sends so many events, and waits until they are readable; how many there are then.
-/// A part at a time: the log of all of them would be larger than what comes of it.
+/// Sends events, and waits until they are readable; returns their number. They are sent
+/// in parts, because the log of all of them would be larger than the store.
 async fn fill(service: &Service, events: u64) -> Result<u64> {
     crate::say(&format!("storing {events} events to export"));
     let source = Arc::new(Source::new(4_000, People::Known(PEOPLE)));
@@ -195,17 +195,17 @@ async fn fill(service: &Service, events: u64) -> Result<u64> {
         let template = Template::batch(&service.instance.project_api_key, Shape::Server, 1_000);
         let most = events.min(taken + PART);
         let work = Work::Fresh(template, Arc::clone(&source));
-        // The source counts on.
+        // The source continues counting.
         let load = Load { most, ..Load::closed(service.address(), 1, LONGEST, work) };
         taken += send(load).await?.events;
         ensure!(taken == most, "{taken} of {most} events were taken");
         wait_readable(service).await?;
     }
-    // The last ones, by which that was seen, are events too.
+    // The last events, which show that all are readable, count too.
     Ok(taken + service.source.taken())
 }
 
-/// A run as far as it is looked at.
+/// The fields of a run that are used.
 #[derive(Debug, Deserialize)]
 struct Run {
     status: String,
@@ -213,15 +213,15 @@ struct Run {
     latest_error: Option<String>,
 }
 
-/// An export of everything that is there, begun.
+/// A started export of all events.
 struct Begun {
-    /// Below the project.
+    /// The path below the project.
     path: String,
     api: Api,
 }
 
 impl Begun {
-    /// Creates the export, paused, and has it export all that there is.
+    /// Creates a paused export, and starts a backfill of all events.
     async fn create(service: &Service, destination: &Destination) -> Result<Self> {
         let mut api = service.api().await?;
         let exports = format!("/api/projects/{}/batch_exports/", service.instance.project_id);
@@ -234,7 +234,7 @@ impl Begun {
         ensure!(status == 201, "creating an export was answered with {status}: {told}");
         let export: Value = serde_json::from_slice(&answer)?;
         let path = format!("batch_exports/{}/", export["id"].as_str().unwrap_or_default());
-        // One run: everything happened within the last hours.
+        // One run: all events are within the last hours.
         let now = clock::micros();
         let time = |micros| Timestamp::from_micros(micros).to_string();
         let bounds = json!({
@@ -247,7 +247,7 @@ impl Begun {
         Ok(Self { path, api })
     }
 
-    /// The newest run; none: it has not begun.
+    /// The newest run; `None`: it has not begun.
     async fn run(&mut self) -> Result<Option<Run>> {
         #[derive(Deserialize)]
         struct Page {
@@ -257,7 +257,7 @@ impl Begun {
         Ok(page.results.into_iter().next())
     }
 
-    /// Waits until the run is through; how many events it has.
+    /// Waits until the run is complete; returns its number of events.
     async fn completed(&mut self) -> Result<u64> {
         let begun = Instant::now();
         while begun.elapsed() < LONGEST {
@@ -290,12 +290,12 @@ async fn export(service: &Service, destination: Destination, events: u64) -> Res
         cpu: used.as_secs_f64() * 1e6 / events as f64,
         memory: watch.highest(),
     };
-    // Not lost when a later one fails.
+    // Printed, so that it is not lost if a later export fails.
     crate::say(&format!("{:.0} events/s, at most {} MB", export.rate, export.memory / 1_000_000));
     Ok(export)
 }
 
-/// Takes events in, with an export beside them and without one, in turns.
+/// Measures capture with and without a concurrent export, alternating.
 async fn beside(service: &Service, files: &Path, effort: Effort) -> Result<Beside> {
     let (mut alone, mut exporting) = (Turns::default(), Turns::default());
     for turn in 0..TURNS {
@@ -314,8 +314,8 @@ async fn beside(service: &Service, files: &Path, effort: Effort) -> Result<Besid
     Ok(Beside { alone: alone.median(), exporting: exporting.median() })
 }
 
-/// Exports everything again and again, and is done with an export that is through:
-/// none goes on beside what is measured next.
+/// Runs exports until `is_over`, and completes the last one, so that none runs during the
+/// next measurement.
 async fn export_until(service: &Service, is_over: &AtomicBool) -> Result<()> {
     let value = local_directory("beside", "Parquet", "zstd");
     let destination = Destination { name: "Beside", aim: None, value };
@@ -325,7 +325,7 @@ async fn export_until(service: &Service, is_over: &AtomicBool) -> Result<()> {
     Ok(())
 }
 
-/// Figures of each turn.
+/// Figures of each measurement.
 #[derive(Debug, Default)]
 struct Turns {
     acknowledged: Vec<f64>,

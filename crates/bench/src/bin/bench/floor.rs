@@ -1,9 +1,9 @@
-//! The floor: the least that a server can do and still answer "stored".
+//! The floor: the minimum that a server must do to answer "stored".
 //!
-//! It parses the same events with raw properties, appends them to one file and
-//! answers after a group `fdatasync`. It checks no key, drops nothing, makes
-//! nothing readable. What acknowledges durably on the same machine cannot be
-//! much faster, so ratios to it say more than figures of one machine.
+//! It parses the same events with raw properties, appends them to one file and answers
+//! after a group `fdatasync`. It checks no key, drops nothing, makes nothing readable. A
+//! durable server on the same machine cannot be much faster, so ratios to the floor are
+//! more meaningful than absolute figures.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -24,7 +24,7 @@ use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
 use weir_bench::process::Process;
 
-/// Most bytes written with one sync.
+/// Maximum bytes written with one sync.
 const GROUP: usize = 8 << 20;
 
 #[derive(Deserialize)]
@@ -47,7 +47,7 @@ struct Batch<'a> {
     batch: Vec<Event<'a>>,
 }
 
-/// Bytes on their way to the file, and who waits for them.
+/// Bytes for the file, and the requests that wait for them.
 enum Waiting {
     Append(Vec<u8>, oneshot::Sender<()>),
     Empty(oneshot::Sender<()>),
@@ -55,10 +55,10 @@ enum Waiting {
 
 type Queue = mpsc::UnboundedSender<Waiting>;
 
-/// Starts the floor as a process of its own.
+/// Starts the floor as a separate process.
 ///
 /// # Errors
-/// When it does not start.
+/// If it does not start.
 pub(crate) fn start(file: &Path) -> Result<(Process, SocketAddr)> {
     use std::io::BufRead as _;
     let mut command = Command::new(std::env::current_exe()?);
@@ -71,12 +71,12 @@ pub(crate) fn start(file: &Path) -> Result<(Process, SocketAddr)> {
     Ok((process, address))
 }
 
-/// The floor's process: serves until it is killed.
+/// The process of the floor: serves until it is killed.
 ///
 /// # Errors
-/// When the file or the port cannot be had.
+/// If the file cannot be created or the port cannot be opened.
 pub(crate) fn run(file: &Path) -> Result<()> {
-    // It must not outlive whoever measures it, however that ends.
+    // It must end together with the benchmark, even if that is killed.
     let end = rustix::process::Signal::TERM;
     rustix::process::set_parent_process_death_signal(Some(end))?;
     let file = File::options().create(true).append(true).open(file)?;
@@ -98,7 +98,7 @@ async fn serve(file: File) -> Result<()> {
     writeln!(std::io::stdout(), "{}", tcp.local_addr()?)?;
     axum::serve(
         axum::serve::ListenerExt::tap_io(tcp, |stream| {
-            // Answers are small; waiting to fill a packet only delays them.
+            // Answers are small; waiting for a full packet only delays them.
             let _ = stream.set_nodelay(true);
         }),
         router,
@@ -133,7 +133,7 @@ async fn batch(State(queue): State<Queue>, body: Bytes) -> StatusCode {
     }
 }
 
-/// Forgets what was written, so that rounds do not fill the disk.
+/// Empties the file, so that rounds do not fill the disk.
 async fn empty(State(queue): State<Queue>) -> StatusCode {
     let (done, wait) = oneshot::channel();
     answer(queue.send(Waiting::Empty(done)).is_ok(), wait).await
@@ -162,7 +162,7 @@ async fn answer(sent: bool, wait: oneshot::Receiver<()>) -> StatusCode {
     if sent && wait.await.is_ok() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }
 }
 
-/// Writes what is waiting, syncs once, answers all. Ends at the first error.
+/// Writes all waiting bytes, syncs once, answers all requests. Ends at the first error.
 fn write(mut file: File, mut queue: mpsc::UnboundedReceiver<Waiting>) {
     let mut buffer = Vec::with_capacity(GROUP);
     while let Some(first) = queue.blocking_recv() {
@@ -190,7 +190,7 @@ fn write(mut file: File, mut queue: mpsc::UnboundedReceiver<Waiting>) {
             return;
         }
         for answer in done {
-            // The client may have gone.
+            // The client may have disconnected.
             let _ = answer.send(());
         }
     }

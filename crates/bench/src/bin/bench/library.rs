@@ -1,4 +1,4 @@
-//! The store without log, persons and HTTP.
+//! Benchmark of the store without log, persons and HTTP.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,19 +12,19 @@ use weir_model::events::EventQuery;
 use weir_store::events::page;
 use weir_store::{Location, Settings, Store};
 
-/// Events of one transaction: as many as a stretch of the log may have.
+/// Events of one transaction: the maximum of a batch of the log.
 const STRETCH: u64 = 4_000;
 
 /// Events or pages per second.
 #[derive(Debug)]
 pub(crate) struct Library {
-    /// One partition written.
+    /// Writing one partition.
     pub(crate) insert_one: f64,
-    /// Four partitions written at the same time.
+    /// Writing four partitions concurrently.
     pub(crate) insert_four: f64,
-    /// Pages of the newest 100 events, one after the other.
+    /// Pages of the newest 100 events, sequentially.
     pub(crate) pages: f64,
-    /// Single events by uuid, one after the other.
+    /// Single events by uuid, sequentially.
     pub(crate) by_uuid: f64,
 }
 
@@ -36,7 +36,7 @@ pub(crate) fn run(directory: &Path, events: u64) -> Result<Library> {
         .thread_stack_size(STACK)
         .build()?;
     let directory = directory.to_owned();
-    // On a thread of the runtime: the first thread has a small stack.
+    // On a thread of the runtime, because the first thread has a small stack.
     runtime.block_on(async move { tokio::spawn(measure(directory, events)).await? })
 }
 
@@ -62,7 +62,7 @@ async fn measure(directory: std::path::PathBuf, events: u64) -> Result<Library> 
     Ok(Library { insert_one, insert_four, pages, by_uuid })
 }
 
-/// Writes `events` events after `from`, shared by so many partitions.
+/// Writes `events` events after `from`, divided among the partitions.
 async fn insert(
     store: &Store,
     visits: &Arc<Visits>,
@@ -72,7 +72,7 @@ async fn insert(
 ) -> Result<f64> {
     let mut parts = Vec::new();
     for partition in 0..partitions {
-        // The events are made before the clock runs.
+        // The events are created before the time is measured.
         let numbers = (from + 1..=from + events).skip(usize::from(partition));
         let events: Vec<_> =
             numbers.step_by(usize::from(partitions)).map(|number| visits.event(number)).collect();

@@ -1,8 +1,8 @@
-//! Lists of an organization that has a thousand of everything.
+//! Lists of an organization with a thousand items each.
 //!
-//! What belongs here: filling the organization, through the API alone, and
-//! reading the first and the last page of each list in turns. What does not:
-//! requests whose cost does not grow with the organization (`management`).
+//! What belongs here: filling the organization through the API, and reading the first and
+//! the last page of each list alternately. What does not: requests whose cost does not
+//! depend on the size of the organization (`management`).
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -23,27 +23,27 @@ use weir_bench::stats::Latencies;
 
 use crate::service::Service;
 
-/// Pages that a list has.
+/// Pages of a list.
 const PAGES: usize = 10;
-/// Clients that read at a time.
+/// Concurrent readers.
 const TOGETHER: usize = 4;
-/// Clients that create projects at a time.
+/// Concurrent clients that create projects.
 const CREATORS: usize = 8;
-/// Invites of one request.
+/// Invites in one request.
 const BULK: usize = 20;
-/// People who sign up at a time: the service works out two passwords at once.
+/// Concurrent sign-ups: the service computes two password hashes at a time.
 const SIGNING_UP: usize = 2;
 
-/// How much is measured.
+/// The size of the measurement.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Effort {
     /// Length of each list.
     pub(crate) length: usize,
-    /// How often the pages of a list take turns.
+    /// Number of rounds, which alternate between the pages of a list.
     pub(crate) rounds: usize,
-    /// For how long a page is read in a round.
+    /// Duration of reading a page in a round.
     pub(crate) time: Duration,
-    /// Projects that each of those creates who do so at once.
+    /// Projects that each concurrent client creates.
     pub(crate) creations: usize,
 }
 
@@ -58,7 +58,7 @@ impl Effort {
     }
 }
 
-/// What came of it.
+/// The results.
 #[derive(Debug)]
 pub(crate) struct Lists {
     /// Length of each list.
@@ -67,7 +67,7 @@ pub(crate) struct Lists {
     pub(crate) creators: Creators,
 }
 
-/// One list, read by a number of clients.
+/// One list, read by several clients.
 #[derive(Debug)]
 pub(crate) struct List {
     pub(crate) name: &'static str,
@@ -77,42 +77,43 @@ pub(crate) struct List {
 }
 
 impl List {
-    /// Median of the last page to that of the first.
+    /// Ratio of the median of the last page to that of the first.
     pub(crate) fn ratio(&self) -> f64 {
         self.last.took.percentile(0.5) / self.first.took.percentile(0.5).max(1e-9)
     }
 
-    /// Of the page that takes longer, in milliseconds.
+    /// Of the slower page, in milliseconds.
     pub(crate) fn p99(&self) -> f64 {
         self.first.took.percentile(0.99).max(self.last.took.percentile(0.99))
     }
 }
 
-/// One page, read again and again.
+/// One page, read repeatedly.
 #[derive(Debug, Default)]
 pub(crate) struct Page {
     pub(crate) took: Latencies,
-    /// Processor time of the service in all.
+    /// Total processor time of the service.
     cpu: Duration,
 }
 
 impl Page {
-    /// Processor time of the service per answer, in milliseconds: on a machine
-    /// that does other things too it says more than the time of an answer.
+    /// Processor time of the service per answer, in milliseconds. On a busy machine it is
+    /// more meaningful than the latency.
     pub(crate) fn cpu(&self) -> f64 {
         self.cpu.as_secs_f64() * 1e3 / self.took.count().max(1) as f64
     }
 }
 
-/// Clients that write one organization at a time: each has to wait for the others.
+/// Concurrent clients that write to one organization, so that each must wait for the
+/// others.
 #[derive(Debug, Default)]
 pub(crate) struct Creators {
     pub(crate) clients: usize,
-    /// Answered with 201, and after how long.
+    /// Latencies of answers with status 201.
     pub(crate) created: Latencies,
-    /// Answered with 503.
+    /// Answers with status 503.
     pub(crate) busy: usize,
-    /// Answered with anything else.
+    /// All other answers.
     pub(crate) others: usize,
 }
 
@@ -131,7 +132,7 @@ pub(crate) async fn run(binary: &Path, directory: &Path, effort: Effort) -> Resu
     Ok(Lists { length: effort.length, lists, creators })
 }
 
-/// Makes each list so long. Gives their names, and their paths below the
+/// Fills each list to this length. Returns their names, and their paths below the
 /// organization.
 async fn fill(service: &Service, length: usize) -> Result<[(&'static str, &'static str); 5]> {
     #[derive(Deserialize)]
@@ -147,7 +148,7 @@ async fn fill(service: &Service, length: usize) -> Result<[(&'static str, &'stat
     ];
     crate::say(&format!("{length} members"));
     let mut people = Vec::new();
-    // The owner is one.
+    // The owner is one member.
     for answer in all_well(post(service, "invites/bulk/", invites("member", length - 1))).await? {
         let sent: Vec<Invite> = serde_json::from_slice(&answer).context("no list of invites")?;
         people.extend(sent.into_iter().map(|invite| {
@@ -163,12 +164,12 @@ async fn fill(service: &Service, length: usize) -> Result<[(&'static str, &'stat
     let domain = |number| json!({ "domain": format!("shop-{number:04}.example.com") });
     all_well(post(service, "domains/", (0..length).map(domain))).await?;
     let project = |number| json!({ "name": format!("Shop {number}") });
-    // The set-up made one.
+    // The set-up created one project.
     all_well(post(service, "projects/", (1..length).map(project))).await?;
     Ok(lists)
 }
 
-/// Lists of invites to so many people, as long as one request may have.
+/// Bulk requests with invites to this many people.
 fn invites(name: &'static str, people: usize) -> impl Iterator<Item = Value> {
     let invite = move |number: usize| {
         let address = format!("{name}-{number}@mail.example");
@@ -179,8 +180,7 @@ fn invites(name: &'static str, people: usize) -> impl Iterator<Item = Value> {
         .map(move |first| (first..people.min(first + BULK)).map(invite).collect())
 }
 
-/// An export with everything that can be shown of one. Paused: nobody listens at
-/// its destination.
+/// An export with all optional fields. Paused, because its destination does not exist.
 fn export(number: usize) -> Value {
     json!({
         "name": format!("Export {number}"),
@@ -194,8 +194,8 @@ fn export(number: usize) -> Value {
     })
 }
 
-/// Reads the first and the last page in turns, so that what disturbs the machine
-/// disturbs both.
+/// Reads the first and the last page alternately, so that other load on the machine
+/// affects both.
 async fn read(
     service: &Service,
     name: &'static str,
@@ -228,7 +228,7 @@ async fn read(
     Ok(List { name, clients, first, last })
 }
 
-/// Figures of a list that is not as long as it should be would mean nothing.
+/// Checks the length of a list: figures of a list of another length would be meaningless.
 async fn check(service: &Service, path: &str, limit: usize, length: usize) -> Result<()> {
     #[derive(Deserialize)]
     struct Answer {
@@ -244,7 +244,7 @@ async fn check(service: &Service, path: &str, limit: usize, length: usize) -> Re
     Ok(())
 }
 
-/// Lets several clients create projects of the one organization.
+/// Has several clients create projects of one organization.
 async fn create_projects(service: &Service, each: usize) -> Result<Creators> {
     crate::say(&format!("{CREATORS} clients that create projects"));
     let bodies = (0..CREATORS * each).map(|number| json!({ "name": format!("New {number}") }));
@@ -260,7 +260,7 @@ async fn create_projects(service: &Service, each: usize) -> Result<Creators> {
     Ok(creators)
 }
 
-/// Requests that are sent once each.
+/// Requests that are each sent once.
 struct Sending {
     requests: Vec<Vec<u8>>,
     clients: usize,
@@ -273,7 +273,7 @@ struct Answered {
     took: Duration,
 }
 
-/// By one client, because writers of one organization only wait for each other.
+/// Sends with one client, because writers of one organization wait for each other anyway.
 fn post(service: &Service, path: &str, bodies: impl IntoIterator<Item = Value>) -> Sending {
     let path = organization_path(&service.instance) + path;
     let post = |body: Value| request(&service.instance, "POST", &path, &body.to_string());
@@ -307,7 +307,7 @@ async fn one_client(address: SocketAddr, requests: Vec<Vec<u8>>) -> Result<Vec<A
     Ok(answers)
 }
 
-/// The bodies of the answers, each of which must tell of success.
+/// The bodies of the answers, which must all be successful.
 async fn all_well(sending: Sending) -> Result<Vec<Vec<u8>>> {
     let mut bodies = Vec::new();
     for Answered { status, body, .. } in sending.run().await? {

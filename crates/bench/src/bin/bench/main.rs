@@ -1,8 +1,8 @@
-//! The benchmark: a release binary beside a floor, in the same run.
+//! The benchmark: a release binary and a floor, measured in the same run.
 //!
-//! `bench --weir PATH` prints a Markdown report; `--write FILE` keeps it.
-//! Progress goes to standard error. Everything it starts listens on 127.0.0.1
-//! only and is ended with it.
+//! `bench --weir PATH` prints a Markdown report; `--write FILE` stores it. Progress goes
+//! to standard error. All processes that it starts listen only on 127.0.0.1 and end with
+//! it.
 
 mod exports;
 mod floor;
@@ -33,7 +33,7 @@ use crate::report::Figures;
 use crate::rounds::{BATCH, Effort};
 use crate::service::{MemoryWatch, Service};
 
-/// The floor allocates as Weir does.
+/// The floor uses the same allocator as Weir.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
@@ -97,7 +97,7 @@ fn main() -> Result<()> {
     let place = cli.run.directory.clone().unwrap_or_else(std::env::temp_dir);
     let directory = tempfile::Builder::new().prefix("weir-bench-").tempdir_in(place)?;
 
-    // One thread: the load generator takes no more than it needs.
+    // One thread, so that the load generator uses as little as possible.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     if cli.run.lists {
         let measuring = lists::run(&binary, directory.path(), lists::Effort::new(cli.run.quick));
@@ -197,7 +197,7 @@ async fn measure(run: &Run, binary: &Path, directory: &Path) -> Result<Figures> 
     })
 }
 
-/// Replaces what is between the marks of a file, or all of it when it has none.
+/// Replaces the part between the marks of a file, or the whole file if it has none.
 fn write_into(path: &Path, report: &str) -> Result<()> {
     const BEGIN: &str = "<!-- bench:begin -->\n";
     const END: &str = "<!-- bench:end -->";
@@ -209,7 +209,7 @@ fn write_into(path: &Path, report: &str) -> Result<()> {
     Ok(fs::write(path, text)?)
 }
 
-/// The command as somebody else would type it: without the paths of this machine.
+/// The command without paths of this machine, for the report.
 fn command_line(run: &Run) -> String {
     let mut text = "cargo run --release -p weir-bench --bin bench -- --weir PATH".to_owned();
     if run.quick {
@@ -224,8 +224,8 @@ fn command_line(run: &Run) -> String {
     text
 }
 
-/// A line of progress.
+/// Prints a line of progress.
 pub(crate) fn say(line: &str) {
-    // Nobody may be listening.
+    // Standard error may be closed.
     let _ = writeln!(std::io::stderr(), "bench: {line}");
 }

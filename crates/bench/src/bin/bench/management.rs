@@ -1,4 +1,4 @@
-//! Management and read requests against a running instance.
+//! Requests to the management API of a running instance.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,11 +17,11 @@ pub(crate) struct Call {
     pub(crate) p50: f64,
     pub(crate) p99: f64,
     pub(crate) alone: f64,
-    /// Requests per second with eight connections, where that makes sense.
+    /// Requests per second with eight connections, where meaningful.
     pub(crate) together: Option<f64>,
 }
 
-/// Place of the request that the aims speak of.
+/// Index of the request that the aims refer to.
 pub(crate) const GET: usize = 0;
 
 /// Measures each kind of request.
@@ -37,7 +37,8 @@ pub(crate) async fn run(service: &Service, time: Duration) -> Result<Vec<Call>> 
     let some = (0..200).map(|n| service.source.uuid(n * taken / 200));
     let by_uuid =
         some.map(|uuid| request(instance, "GET", &format!("{events}?uuid={uuid}"), "")).collect();
-    // Writers of one record wait for each other: together says nothing.
+    // Writers of one record wait for each other, so concurrent requests are not
+    // meaningful.
     let kinds = [
         ("get an organization", get(organization.clone()), true),
         ("list organizations", get("/api/organizations/".to_owned()), true),

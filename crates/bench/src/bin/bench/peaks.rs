@@ -1,5 +1,4 @@
-//! Traffic that does not come evenly: a burst, and a distinct id that sends more
-//! than everybody else.
+//! Uneven traffic: a burst, and a distinct id that sends more than all others.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,14 +15,14 @@ use crate::rounds::wait_readable;
 use crate::service::Service;
 use crate::sustained::{BATCH, PEOPLE, probe};
 
-/// Longest time to send a burst.
+/// Maximum time for sending a burst.
 const LONGEST: Duration = Duration::from_secs(120);
-/// Shares of the sustainable rate: below it in all, as much as in the steady
-/// load that it is to be compared with.
+/// Fractions of the sustainable rate: less than it in total, as much as in the steady
+/// load for comparison.
 const HOT: f64 = 0.5;
 const OTHERS: f64 = 0.25;
 
-/// What a burst gave.
+/// Results of a burst.
 #[derive(Debug)]
 pub(crate) struct Burst {
     pub(crate) events: u64,
@@ -33,20 +32,20 @@ pub(crate) struct Burst {
     pub(crate) lag: f64,
 }
 
-/// What others noticed of a hot distinct id.
+/// The effect of a hot distinct id on others.
 #[derive(Debug)]
 pub(crate) struct HotId {
     /// Events per second of the hot id, and of all others.
     pub(crate) hot: f64,
     pub(crate) others: f64,
-    /// Times from an answer until the event could be read: of ids in the
-    /// partition of the hot one, and of ids in the other partitions.
+    /// Times from an answer until the event is readable: of ids in the partition of the
+    /// hot one, and of ids in other partitions.
     pub(crate) beside: Latencies,
     pub(crate) apart: Latencies,
 }
 
 impl HotId {
-    /// Of all ids but the hot one.
+    /// Of all ids except the hot one.
     pub(crate) fn all(&self) -> Latencies {
         let mut all = self.beside.clone();
         all.merge(&self.apart);
@@ -54,8 +53,8 @@ impl HotId {
     }
 }
 
-/// Sends bursts of so many events as fast as they are acknowledged, and waits
-/// each time until there is no lag any more.
+/// Sends bursts of events as fast as they are acknowledged; after each one, waits until
+/// everything is readable.
 pub(crate) async fn burst(service: &Service, rounds: usize, events: u64) -> Result<Burst> {
     let source = Arc::new(Source::new(2_000, People::Known(PEOPLE)));
     let (mut sizes, mut acknowledged, mut lags) = (Vec::new(), Vec::new(), Vec::new());
@@ -82,8 +81,8 @@ pub(crate) async fn burst(service: &Service, rounds: usize, events: u64) -> Resu
     })
 }
 
-/// One client sends events of one distinct id only; others send beside it, and
-/// single events of theirs are looked for until they are readable.
+/// One client sends only events of one distinct id. Others send at the same time, and the
+/// time until their events are readable is measured.
 pub(crate) async fn hot_id(service: &Service, sustainable: f64, time: Duration) -> Result<HotId> {
     crate::say("time to readable beside a hot distinct id");
     let hot_source = Arc::new(Source::new(3_000, People::Known(1)));

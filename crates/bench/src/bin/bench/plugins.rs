@@ -1,8 +1,8 @@
-//! Plugins: what transformations cost, and what those notice who have a neighbour
-//! with a harmful one.
+//! Plugins: the cost of transformations, and the effect of a harmful plugin on other
+//! projects.
 //!
-//! What belongs here: the sandbox by itself, and the real service with
-//! transformations. What does not: whether they do what they should (tests).
+//! What belongs here: the sandbox alone, and the real service with transformations. What
+//! does not: correctness of plugins (tests).
 
 use std::path::Path;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use crate::rounds::send_until_readable;
 use crate::service::Service;
 use crate::sustained::{BATCH, PEOPLE, freshness};
 
-/// What one transformation does: a scan for crawlers, a path without its query, two
+/// A typical transformation: a search for crawlers, a path without its query, two
 /// properties.
 const SIMPLE: &str =
     "const CRAWLERS = ['bot', 'crawler', 'spider', 'preview', 'headless', 'monitor']
@@ -43,8 +43,8 @@ export function processEvent(event) {
     delete properties.request_id
     return event
 }";
-/// One event in ten keeps its processor until it is stopped. All of them would
-/// have it switched off at once.
+/// One event in ten loops until it is stopped. If all of them did, the plugin would be
+/// disabled immediately.
 const LOOPS: &str = "export function processEvent(event) {
     if (Math.random() < 0.1) { for (;;) {} }
     return event
@@ -52,39 +52,39 @@ const LOOPS: &str = "export function processEvent(event) {
 /// Adds some properties to each event.
 const NATIVE: Transformation<'static> = Transformation::Native("timestamp-parts", "{}");
 
-/// A change works within a second.
+/// Time until a change has taken effect; at most a second is promised.
 const WORKS: Duration = Duration::from_millis(1_500);
 /// Events of a request to the sandbox.
 const TOGETHER: u64 = 200;
-/// Events per second of the load beside which single events are looked for.
+/// Events per second of the load during which single events are timed.
 const STEADY: f64 = 3_000.0;
 /// Events per second of the project with the harmful plugin.
 const HOSTILE: f64 = 500.0;
-/// Times that everything of a comparison is done.
+/// Repetitions of a comparison.
 const TURNS: usize = 3;
 
-/// What came of it.
+/// The results.
 #[derive(Debug)]
 pub(crate) struct Plugins {
-    /// Of one child and of two.
+    /// With one child process and with two.
     pub(crate) sandbox: [f64; 2],
     pub(crate) kinds: Vec<Kind>,
     pub(crate) neighbours: Neighbours,
 }
 
-/// Events that went through transformations.
+/// Events that passed through transformations.
 #[derive(Debug)]
 pub(crate) struct Kind {
     pub(crate) name: &'static str,
-    /// Events per second, as fast as they are answered.
+    /// Acknowledged events per second under full load.
     pub(crate) acknowledged: f64,
     pub(crate) stored: f64,
-    /// Processor milliseconds of service and children per 1,000 events.
+    /// Processor milliseconds of the service and its child processes per 1,000 events.
     pub(crate) cpu: f64,
-    /// Of a steady load: milliseconds from the answer until an event is readable.
+    /// Under a steady load: milliseconds from the answer until an event is readable.
     pub(crate) p50: f64,
     pub(crate) p99: f64,
-    /// How many children there were, and bytes of memory of the largest.
+    /// Number of child processes, and memory of the largest in bytes.
     pub(crate) children: usize,
     pub(crate) memory: u64,
 }
@@ -92,14 +92,14 @@ pub(crate) struct Kind {
 /// Stored events per second of a project with a simple transformation.
 #[derive(Debug)]
 pub(crate) struct Neighbours {
-    /// Beside a project that sends and has no plugin.
+    /// While another project sends events without a plugin.
     pub(crate) peaceful: f64,
-    /// Beside one that sends the same and whose plugin loops.
+    /// While another project sends the same events with a plugin that loops.
     pub(crate) hostile: f64,
 }
 
 impl Neighbours {
-    /// What the neighbour's plugin costs: 0 nothing, 1 everything.
+    /// The fraction of events that the harmful plugin costs: 0 none, 1 all.
     pub(crate) fn cost(&self) -> f64 {
         1.0 - self.hostile / self.peaceful.max(1e-9)
     }
@@ -117,7 +117,7 @@ pub(crate) async fn run(binary: &Path, directory: &Path, quick: bool) -> Result<
         ("one in JavaScript", &[simple][..]),
         ("five in JavaScript", &[simple; 5][..]),
         ("one of the catalogue, in Rust", &[NATIVE][..]),
-        // What was stored meanwhile makes storing dearer.
+        // Measured again, because storing becomes slower with stored data.
         ("none, once more", &[][..]),
     ]) {
         crate::say(&format!("transformations: {name}"));
@@ -128,7 +128,7 @@ pub(crate) async fn run(binary: &Path, directory: &Path, quick: bool) -> Result<
     Ok(Plugins { sandbox, kinds, neighbours })
 }
 
-/// Events per second through the sandbox alone, with so many children.
+/// Events per second through the sandbox alone, with this many child processes.
 async fn sandbox(binary: &Path, children: usize, time: Duration) -> Result<f64> {
     crate::say(&format!("the sandbox alone, children: {children}"));
     let pool = Arc::new(Pool::new(PoolSettings {
@@ -150,7 +150,7 @@ async fn sandbox(binary: &Path, children: usize, time: Duration) -> Result<f64> 
     };
     let steps = [Step { program: Arc::new(program), allowances: Vec::new() }];
     let events: Arc<[Box<RawValue>]> = (0..TOGETHER).map(event).collect::<Result<Vec<_>>>()?.into();
-    // Children start when they are needed.
+    // Starts the child processes, which otherwise start when they are needed.
     for lane in 0..children {
         pool.transform(lane, &steps, &events, &NoHost).await?;
     }
@@ -179,7 +179,7 @@ async fn sandbox(binary: &Path, children: usize, time: Duration) -> Result<f64> 
     Ok(done as f64 / took.as_secs_f64())
 }
 
-/// An event as transformations get it.
+/// An event in the form of transformations.
 fn event(number: u64) -> Result<Box<RawValue>> {
     let source = Source::new(7_000, People::Known(PEOPLE));
     let properties = properties(&source, number, clock::micros());
@@ -190,8 +190,7 @@ fn event(number: u64) -> Result<Box<RawValue>> {
     Ok(RawValue::from_string(text)?)
 }
 
-/// Sends events through transformations, as fast as they are answered and then
-/// steadily.
+/// Sends events through transformations, first under full load and then steadily.
 async fn kind(
     service: &Service,
     name: &'static str,
@@ -233,7 +232,8 @@ fn children(service: &Service) -> Result<Vec<u32>> {
     process::children(service.id())
 }
 
-/// Processor time of the service and its children. One that has ended is missing.
+/// Processor time of the service and its child processes. Processes that have ended are
+/// missing.
 fn used(service: &Service) -> Result<Duration> {
     let mut used = process::cpu(&service.id().to_string())?;
     for child in children(service)? {
@@ -242,8 +242,8 @@ fn used(service: &Service) -> Result<Duration> {
     Ok(used)
 }
 
-/// Stores events of one project while another one sends, with and without a plugin
-/// that loops, in turns.
+/// Stores events of one project while another one sends, alternately with and without a
+/// plugin that loops.
 async fn neighbours(service: &Service, time: Duration) -> Result<Neighbours> {
     let mut api = service.api().await?;
     let simple = [Transformation::Script(SIMPLE)];
@@ -262,7 +262,7 @@ async fn neighbours(service: &Service, time: Duration) -> Result<Neighbours> {
     Ok(Neighbours { peaceful: median(&peaceful), hostile: median(&hostile) })
 }
 
-/// Another project; gives its id and the key that its events are sent with.
+/// Creates a project; returns its id and its project key.
 async fn project(api: &mut Api, service: &Service) -> Result<(i64, String)> {
     let path = format!("{}projects/", organization_path(&service.instance));
     let (status, answer) = api.call("POST", &path, &json!({ "name": "Other" }).to_string()).await?;

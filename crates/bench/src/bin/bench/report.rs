@@ -17,23 +17,24 @@ use crate::sustained::{Freshness, KNOWN, Kind};
 use crate::table::{Table, grouped, megabytes, short, yes};
 use crate::volume::{Starts, Volume};
 
-/// Bytes of memory that an export is to stay below.
+/// Maximum bytes of memory for an export.
 const EXPORTING: f64 = 300e6;
-/// Events per second that one simple transformation is to let through on two cores.
+/// Minimum events per second through one simple transformation on two cores.
 const TRANSFORMED: f64 = 30_000.0;
-/// Share of its events that a neighbour with a harmful plugin may cost a project.
+/// Maximum fraction of its events that a project may lose to a harmful plugin of another
+/// project.
 const NEIGHBOUR: f64 = 0.2;
-/// Events per second that are to be stored, once their distinct ids are known.
+/// Minimum stored events per second with known distinct ids.
 const STORED: f64 = 20_000.0;
 
-/// Everything that was measured.
+/// All results.
 #[derive(Debug)]
 pub(crate) struct Figures {
     pub(crate) machine: Machine,
     pub(crate) date: String,
     pub(crate) command: String,
     pub(crate) quick: bool,
-    /// Bytes of the binary.
+    /// Size of the binary in bytes.
     pub(crate) binary: u64,
     pub(crate) rounds: Rounds,
     pub(crate) kinds: Vec<Kind>,
@@ -51,7 +52,7 @@ pub(crate) struct Figures {
     pub(crate) lists: Lists,
     pub(crate) exports: Exports,
     pub(crate) plugins: Plugins,
-    /// Processor time of the load generator in all.
+    /// Total processor time of the load generator.
     pub(crate) client: Duration,
     pub(crate) library: Option<Library>,
 }
@@ -155,7 +156,7 @@ fn aims(figures: &Figures) -> String {
     most("lag of others beside a hot id, p95", 500.0, "ms", figures.hot_id.all().percentile(0.95));
     let burst = &figures.burst;
     let name = format!("lag back to zero after a burst of {} events", grouped(burst.events as f64));
-    // What the aim for the rate of storing comes to.
+    // The maximum that follows from the aim for the rate of storing.
     most(&name, burst.events as f64 / STORED, "s", burst.lag);
     most("memory, idle", 150.0, "MB", megabytes(figures.idle));
     most("memory, loaded", 512.0, "MB", megabytes(figures.loaded));
@@ -292,7 +293,7 @@ fn storing(figures: &Figures) -> String {
     table.end() + &kinds.end() + &fresh.end()
 }
 
-/// What does not come evenly.
+/// Uneven traffic.
 fn peaks(burst: &Burst, hot: &HotId) -> String {
     let mut bursts = Table::new(
         "A burst, in batches of 100 with 5,000 distinct ids, as fast as it is acknowledged:\n\n",
@@ -322,7 +323,7 @@ fn peaks(burst: &Burst, hot: &HotId) -> String {
     bursts.end() + &others.end()
 }
 
-/// Where the time goes, as far as the names of threads tell.
+/// Processor time by name of thread.
 fn threads(rounds: &Rounds) -> String {
     let mut table = Table::new(
         "## Where the time goes\n\nProcessor time of Weir's threads while it took and stored batches of 100.\n\n",

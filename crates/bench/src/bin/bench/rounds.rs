@@ -1,5 +1,5 @@
-//! Interleaved rounds: floor and Weir take turns, so that what disturbs the
-//! machine disturbs both.
+//! Interleaved rounds: floor and Weir alternate, so that other load on the machine
+//! affects both.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -17,10 +17,10 @@ use weir_bench::stats::median;
 
 use crate::service::Service;
 
-/// Events that tell, when they are readable, that all before them are: enough
-/// to be in every partition.
+/// Events that are sent last, to detect that all before them are readable: enough to be
+/// in every partition.
 const LAST: usize = 64;
-/// For everything acknowledged to become readable.
+/// Timeout until everything acknowledged is readable.
 const DRAIN: Duration = Duration::from_secs(600);
 
 /// A kind of load.
@@ -43,7 +43,7 @@ pub(crate) const SCENARIOS: [Scenario; 7] = [
     Scenario { name: "batches of 1000, gzip", connections: 4, batch: Some(1000), gzip: true },
 ];
 
-/// Places in [`SCENARIOS`] that the aims speak of.
+/// Index in [`SCENARIOS`] that the aims refer to.
 pub(crate) const ONE: usize = 0;
 pub(crate) const MANY: [usize; 2] = [1, 2];
 pub(crate) const BATCH: usize = 3;
@@ -71,7 +71,7 @@ impl Side {
     }
 }
 
-/// What the rounds of one scenario gave.
+/// Results of one scenario.
 #[derive(Debug, Clone)]
 pub(crate) struct Row {
     pub(crate) scenario: Scenario,
@@ -99,26 +99,26 @@ impl Row {
     }
 }
 
-/// What all rounds gave.
+/// Results of all rounds.
 #[derive(Debug)]
 pub(crate) struct Rounds {
     pub(crate) rows: Vec<Row>,
-    /// Processor time of Weir's threads while it took and stored batches of 100.
+    /// Processor time of Weir's threads while it accepted and stored batches of 100.
     pub(crate) threads: BTreeMap<String, Duration>,
     pub(crate) count: usize,
     pub(crate) time: Duration,
 }
 
-/// How long and how often.
+/// Duration and number of rounds.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Effort {
     pub(crate) rounds: usize,
     pub(crate) time: Duration,
-    /// Events of the compressed requests that are made for one run.
+    /// Events of the compressed requests that are created for one run.
     pub(crate) pool: usize,
 }
 
-/// Runs all scenarios in turns.
+/// Runs all scenarios alternately.
 pub(crate) async fn run(
     service: &Service,
     floor: (SocketAddr, u32),
@@ -142,7 +142,8 @@ pub(crate) async fn run(
             let (for_floor, for_weir) = work(service, row.scenario, effort)?;
             let client = process::cpu("self")?;
             let mut events = 0;
-            // The first of a pair finds another machine than the second: take turns.
+            // The second of a pair runs under other conditions than the first, so the
+            // order alternates.
             for weir in [round % 2 == 0, round % 2 != 0] {
                 if weir {
                     let before = process::cpu_by_thread(service.id())?;
@@ -165,8 +166,8 @@ pub(crate) async fn run(
     Ok(Rounds { rows, threads, count: effort.rounds, time: effort.time })
 }
 
-/// What the two servers get: the same. Compressed requests are made before the
-/// run; the floor may see one twice, Weir would not store it twice.
+/// The load, which is the same for both servers. Compressed requests are created before
+/// the run. The floor may get one twice; Weir would not store it twice.
 fn work(service: &Service, scenario: Scenario, effort: Effort) -> Result<(Work, Work)> {
     let token = &service.instance.project_api_key;
     let template = match scenario.batch {
@@ -210,7 +211,7 @@ async fn of_weir(service: &Service, row: &mut Row, work: Work, time: Duration) -
     Ok(events)
 }
 
-/// Sends a load and waits until all of it is readable; tells how long both took.
+/// Sends a load and waits until all of it is readable; returns the duration of both.
 pub(crate) async fn send_until_readable(
     service: &Service,
     load: Load,
@@ -221,8 +222,8 @@ pub(crate) async fn send_until_readable(
     Ok((outcome, began.elapsed()))
 }
 
-/// Waits until everything acknowledged before is readable: events of a request
-/// that was logged after all others are.
+/// Waits until everything acknowledged before is readable: the events of a request that
+/// was logged after all others.
 pub(crate) async fn wait_readable(service: &Service) -> Result<()> {
     let mut last = Template::batch(&service.instance.project_api_key, Shape::Server, LAST);
     let numbers = last.stamp(&service.source);

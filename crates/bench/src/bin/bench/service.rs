@@ -1,4 +1,4 @@
-//! The service under test, while it runs.
+//! The service under test.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -14,7 +14,7 @@ use weir_bench::events::{People, Source};
 use weir_bench::process::{self, Process};
 use weir_bench::weir::{Instance, Weir};
 
-/// For a start on a machine that does other things too.
+/// Timeout of a start, also on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A running service.
@@ -26,12 +26,12 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// A new instance below `directory`, running.
+    /// Creates and starts an instance below `directory`.
     pub(crate) async fn create(binary: &Path, directory: &Path, seed: u64) -> Result<Self> {
         Self::of(Weir::new(binary, directory)?, seed).await
     }
 
-    /// A new instance with these settings, running.
+    /// Creates and starts an instance with these settings.
     pub(crate) async fn of(weir: Weir, seed: u64) -> Result<Self> {
         let instance = weir.set_up()?;
         let (process, _) = weir.start_ready(PATIENCE).await?;
@@ -47,25 +47,25 @@ impl Service {
         self.weir.address
     }
 
-    /// The management API. The service closes a connection that is idle for a while:
-    /// whoever has waited opens another one.
+    /// Opens a connection to the management API. The service closes idle connections, so
+    /// open a new one after waiting.
     pub(crate) async fn api(&self) -> Result<Api> {
         Api::open(self.address(), &self.instance).await
     }
 
-    /// Stops as an operator does; tells how long it took.
+    /// Stops it like an operator; returns the duration.
     pub(crate) async fn stop(&mut self) -> Result<Duration> {
         let began = tokio::time::Instant::now();
         self.process.stop(PATIENCE).await?;
         Ok(began.elapsed())
     }
 
-    /// Ends it like a power cut does for a process.
+    /// Kills it without warning, as in a power cut.
     pub(crate) fn kill(&mut self) -> Result<()> {
         self.process.kill()
     }
 
-    /// Starts it again; tells how long it took to be ready.
+    /// Starts it again; returns the time until it was ready.
     pub(crate) async fn start(&mut self) -> Result<Duration> {
         let (process, took) = self.weir.start_ready(PATIENCE).await?;
         self.process = process;
@@ -73,14 +73,14 @@ impl Service {
     }
 }
 
-/// Watches the memory of a process; stops when dropped.
+/// Records the peak memory of a process; stops when dropped.
 pub(crate) struct MemoryWatch {
     highest: Arc<AtomicU64>,
     task: JoinHandle<()>,
 }
 
 impl MemoryWatch {
-    /// Looks once a second: looking costs the process some time itself.
+    /// Reads the memory once a second: reading it costs the process time.
     pub(crate) fn start(process: u32) -> Self {
         let highest = Arc::new(AtomicU64::new(0));
         let shared = Arc::clone(&highest);
@@ -95,7 +95,7 @@ impl MemoryWatch {
         Self { highest, task }
     }
 
-    /// The most that was seen, in bytes.
+    /// The peak, in bytes.
     pub(crate) fn highest(&self) -> u64 {
         self.highest.load(Ordering::Relaxed)
     }

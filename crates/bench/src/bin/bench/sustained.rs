@@ -1,5 +1,5 @@
-//! What the service stores as fast as it can, by kind of event, and how soon
-//! an event is readable below that rate.
+//! The maximum rate of stored events by kind of traffic, and the time until an event is
+//! readable below that rate.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,10 +18,10 @@ use crate::service::Service;
 
 /// Events of a request.
 pub(crate) const BATCH: usize = 100;
-/// Longest wait for one event.
+/// Timeout for one event.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A population that is known after a moment.
+/// Number of distinct ids, which are all known after a short time.
 pub(crate) const PEOPLE: u64 = 5_000;
 
 /// Kinds of traffic.
@@ -32,7 +32,7 @@ const KINDS: [(&str, Shape, People); 4] = [
     ("browser page views, unidentified", Shape::Browser, People::New),
 ];
 
-/// Place in the kinds that an aim speaks of.
+/// Index of the kind that an aim refers to.
 pub(crate) const KNOWN: usize = 1;
 
 /// Stored events per second of one kind of traffic.
@@ -45,12 +45,12 @@ pub(crate) struct Kind {
     pub(crate) cpu: f64,
 }
 
-/// Times from an answer until the event could be read.
+/// Times from an answer until the event is readable.
 #[derive(Debug)]
 pub(crate) struct Freshness {
-    /// Share of the sustainable rate.
+    /// Fraction of the sustainable rate.
     pub(crate) share: f64,
-    /// Events per second that were sent meanwhile.
+    /// Events per second that were sent at the same time.
     pub(crate) rate: f64,
     pub(crate) p50: f64,
     pub(crate) p95: f64,
@@ -58,7 +58,7 @@ pub(crate) struct Freshness {
     pub(crate) probes: usize,
 }
 
-/// Stores each kind of traffic in turns.
+/// Stores each kind of traffic alternately.
 pub(crate) async fn kinds(service: &Service, rounds: usize, time: Duration) -> Result<Vec<Kind>> {
     let process = service.id().to_string();
     let mut rates = [const { (Vec::new(), Vec::new(), Vec::new()) }; KINDS.len()];
@@ -87,8 +87,8 @@ pub(crate) async fn kinds(service: &Service, rounds: usize, time: Duration) -> R
     Ok(kinds.collect())
 }
 
-/// Sends a share of the sustainable rate, and single events beside it that are
-/// looked for until they are readable.
+/// Sends a fraction of the sustainable rate, and measures the time until single events
+/// are readable.
 pub(crate) async fn freshness(
     service: &Service,
     sustainable: f64,
@@ -117,8 +117,8 @@ pub(crate) async fn freshness(
     })
 }
 
-/// Sends single events of a source for some time, one after the other; tells of
-/// each its number and how long after the answer it could be read.
+/// Sends single events of a source for some time, one after the other; returns for each
+/// its number and the time from the answer until it was readable.
 pub(crate) async fn probe(
     service: &Service,
     source: &Source,
@@ -137,7 +137,7 @@ pub(crate) async fn probe(
         let answered = Instant::now();
         api.wait_readable(&[source.uuid(number)], PATIENCE).await?;
         readable(number, answered.elapsed());
-        // At random, or the probes would march in step with the commits.
+        // Random pauses, so that the probes are not synchronized with commits.
         sleep(random.between(Duration::from_millis(10), Duration::from_millis(120))).await;
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Markdown tables, and how figures are written in them.
+//! Markdown tables, and formatting of numbers.
 
 use std::fmt::Write as _;
 
@@ -23,7 +23,7 @@ impl Table {
     }
 }
 
-/// Whether an aim is kept.
+/// Whether an aim is reached.
 pub(crate) fn yes(kept: bool) -> String {
     if kept { "yes" } else { "**no**" }.to_owned()
 }
@@ -33,7 +33,7 @@ pub(crate) fn megabytes(bytes: u64) -> f64 {
     bytes as f64 / 1e6
 }
 
-/// Two or three digits that count.
+/// Two or three significant digits.
 pub(crate) fn short(value: f64) -> String {
     if value >= 100.0 {
         grouped(value)
@@ -44,7 +44,7 @@ pub(crate) fn short(value: f64) -> String {
     }
 }
 
-/// A whole number with a comma every three digits.
+/// An integer with thousands separators.
 pub(crate) fn grouped(value: f64) -> String {
     let digits = format!("{value:.0}");
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! An instance with many events: bytes on disk, time to start, memory.
+//! An instance with many events: disk usage, start time, memory.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use weir_bench::stats::median;
 use crate::rounds::wait_readable;
 use crate::service::{MemoryWatch, Service};
 
-/// Longest time to fill.
+/// Maximum time for filling.
 const LONGEST: Duration = Duration::from_secs(1800);
 
-/// How long an idle service is watched.
+/// How long an idle service is observed.
 const SETTLED: Duration = Duration::from_secs(3);
 
 /// Start times in milliseconds.
@@ -28,7 +28,7 @@ pub(crate) struct Starts {
     pub(crate) killed: f64,
 }
 
-/// What an instance with many events gave.
+/// Results of an instance with many events.
 #[derive(Debug)]
 pub(crate) struct Volume {
     pub(crate) events: u64,
@@ -36,7 +36,7 @@ pub(crate) struct Volume {
     pub(crate) rate: f64,
     /// Bytes of the events as JSON.
     pub(crate) raw: u64,
-    /// Bytes on disk right after the load, before anything was compacted.
+    /// Bytes on disk right after the load, before compaction.
     pub(crate) store_loaded: u64,
     /// Bytes on disk after a stop and a start.
     pub(crate) store: u64,
@@ -46,8 +46,8 @@ pub(crate) struct Volume {
     pub(crate) starts: Starts,
 }
 
-/// Start times of an instance without events, and its memory in bytes after
-/// the last start.
+/// Start times of an instance without events, and its memory in bytes after the last
+/// start.
 pub(crate) async fn empty(service: &mut Service, starts: usize) -> Result<(Starts, u64)> {
     crate::say("starting, empty");
     let stopped = stop_and_start(service, starts).await?;
@@ -56,7 +56,7 @@ pub(crate) async fn empty(service: &mut Service, starts: usize) -> Result<(Start
         service.kill()?;
         killed.push(millis(service.start().await?));
     }
-    // What a service holds that nobody uses, after its start has settled.
+    // Memory of an idle service, some time after its start.
     let watch = MemoryWatch::start(service.id());
     tokio::time::sleep(SETTLED).await;
     let memory = watch.highest();
@@ -114,8 +114,8 @@ fn load(service: &Service, more: u64) -> Load {
     Load { most, ..Load::closed(service.address(), 4, LONGEST, work) }
 }
 
-/// Starts after a kill right behind the last of 20,000 answers, so that there
-/// is something left to apply.
+/// Starts after a kill directly after the last of 20,000 answers, so that some events are
+/// not applied yet.
 async fn after_kill(service: &mut Service, starts: usize) -> Result<f64> {
     let mut took = Vec::new();
     for _ in 0..starts {

@@ -1,4 +1,4 @@
-//! Comparing what was acknowledged with what the service shows.
+//! Comparing acknowledged data with the data of the service.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -19,25 +19,23 @@ use crate::people::Beings;
 use crate::sending::{Shared, capture, lock, setting};
 use crate::stories;
 
-/// For everything acknowledged to become readable, also in a build without
-/// optimisation.
+/// Timeout until everything acknowledged is readable, also in a debug build.
 const DRAIN: Duration = Duration::from_secs(600);
-/// Events that tell when all before them are readable: enough to be in every
-/// partition.
+/// Events that show that all before them are readable: enough to be in every partition.
 const LAST: u64 = 64;
-/// Events that are also looked for one by one.
+/// Events that are also read individually.
 const SPOT_CHECKS: u64 = 50;
 
-/// What must hold for the events.
+/// The checks of events.
 #[derive(Debug)]
 pub(crate) struct Checks {
     pub(crate) missing: Check,
     pub(crate) twice: Check,
     pub(crate) content: Check,
     pub(crate) settings: Check,
-    /// What the events make.
+    /// The checks of persons and groups.
     pub(crate) beings: Beings,
-    /// How many events were readable at the last comparison.
+    /// Number of readable events at the last comparison.
     pub(crate) readable: usize,
 }
 
@@ -131,7 +129,7 @@ impl Checks {
         Ok(())
     }
 
-    /// Compares an event with what was sent. `types`: names of the group types.
+    /// Compares an event with the sent one. `types`: names of the group types.
     fn look_at(&mut self, event: &EventRow, types: &[String], ledger: &Shared) {
         let (number, told) = {
             let ledger = lock(ledger);
@@ -147,7 +145,7 @@ impl Checks {
         let is_transformed = stories::untransformed(&mut found);
         let same = match told {
             Some(told) => {
-                // The address that it came from is added.
+                // The service adds the IP address of the sender.
                 found.remove("$ip");
                 let expected = stories::processed(told.properties, types);
                 event.event == told.event
@@ -169,9 +167,8 @@ impl Checks {
     }
 }
 
-/// Waits until everything acknowledged so far is readable. Events that are sent
-/// now come after all others in the log; live and imported ones go separate
-/// ways.
+/// Waits until everything acknowledged so far is readable. Events that are sent now come
+/// after all others in the log; live and historical events are in separate partitions.
 async fn drained(weir: &Weir, instance: &Instance, ledger: &Shared) -> Result<()> {
     for historical in [false, true] {
         let (numbers, body, uuids) = {
@@ -188,7 +185,7 @@ async fn drained(weir: &Weir, instance: &Instance, ledger: &Shared) -> Result<()
         let mut api = Api::open(weir.address, instance).await?;
         api.wait_readable(&uuids, DRAIN).await.context("the log is not applied")?;
     }
-    // The gauge is set once a second.
+    // The gauge is updated once a second.
     let deadline = Instant::now() + Duration::from_secs(30);
     while metric(weir.metrics, "weir_ingest_apply_lag_bytes").await? != 0.0 {
         ensure!(Instant::now() < deadline, "everything is readable, and the lag is not zero");

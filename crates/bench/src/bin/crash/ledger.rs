@@ -1,4 +1,4 @@
-//! What was sent and what was acknowledged.
+//! Sent and acknowledged events.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -13,21 +13,21 @@ use crate::stories::{self, Story, Told};
 /// What the sender knows about an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
-    /// No answer came, or a refusal: it may be stored or not.
+    /// There was no answer, or a refusal: it may be stored or not.
     Unsure,
-    /// The service said that it is on stable storage.
+    /// The service acknowledged that it is on stable storage.
     Acknowledged,
 }
 
-/// What an event is.
+/// The kind of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// One of many about one of some people.
+    /// An independent event of one of many distinct ids.
     Plain,
-    /// So many-eth of a story.
+    /// An event of a story, by its index.
     Story(Story, usize),
-    /// Told when the counter reached a number; one of two. Sent once only: after
-    /// a later one it would count back.
+    /// One of two events for a number of the counter. It is sent only once: after a later
+    /// one it would reset the counter.
     Count(u64, usize),
 }
 
@@ -39,14 +39,14 @@ pub(crate) struct Ledger {
     never: Source,
     states: Vec<State>,
     kinds: Vec<Kind>,
-    /// First events of the stories, by their number.
+    /// The first events of the stories, by number of the story.
     stories: Vec<u64>,
     by_uuid: HashMap<Uuid, u64>,
-    /// Requests whose outcome is not known; clients send them again.
+    /// Requests with an unknown outcome; clients send them again.
     unsure: Vec<Vec<u64>>,
-    /// Repeated or odd answers that no client should see.
+    /// Unexpected answers that no client should get.
     pub(crate) surprises: Vec<String>,
-    /// Highest number of the setting that was tried and that was acknowledged.
+    /// The highest setting that was sent, and the highest that was acknowledged.
     pub(crate) setting_tried: u64,
     pub(crate) setting_kept: u64,
     /// The same for the counter.
@@ -72,12 +72,12 @@ impl Ledger {
         }
     }
 
-    /// Numbers of new events.
+    /// Allocates numbers for new events.
     pub(crate) fn take(&mut self, count: u64) -> Vec<u64> {
         (0..count).filter_map(|_| self.add(Kind::Plain)).collect()
     }
 
-    /// Numbers of the events of a new story.
+    /// Allocates numbers for the events of a new story.
     pub(crate) fn take_story(&mut self) -> Vec<u64> {
         let story = Story(self.stories.len() as u64);
         self.stories.push(self.len());
@@ -85,7 +85,8 @@ impl Ledger {
         parts.filter_map(|part| self.add(Kind::Story(story, part))).collect()
     }
 
-    /// Counts up: the number that is reached, and those of the events that tell.
+    /// Increments the counter: returns its value, and the numbers of the two events for
+    /// it.
     pub(crate) fn take_count(&mut self) -> (u64, Vec<u64>) {
         self.count_tried += 1;
         let count = self.count_tried;
@@ -101,18 +102,18 @@ impl Ledger {
         Some(number)
     }
 
-    /// What an event is.
+    /// The kind of an event.
     pub(crate) fn kind(&self, number: u64) -> Kind {
         let index = usize::try_from(number).unwrap_or(usize::MAX);
         self.kinds.get(index).copied().unwrap_or(Kind::Plain)
     }
 
-    /// Whether an event may be sent once more at any time.
+    /// Whether an event may be sent again at any time.
     pub(crate) fn is_repeatable(&self, number: u64) -> bool {
         !matches!(self.kind(number), Kind::Count(..))
     }
 
-    /// All stories, each with whether all of it was acknowledged.
+    /// All stories, each with whether it was acknowledged completely.
     pub(crate) fn stories(&self) -> impl Iterator<Item = (Story, bool)> + '_ {
         (0..).zip(&self.stories).map(|(number, first)| {
             let story = Story(number);
@@ -125,7 +126,7 @@ impl Ledger {
         })
     }
 
-    /// How many events there are.
+    /// Number of events.
     pub(crate) fn len(&self) -> u64 {
         self.states.len() as u64
     }
@@ -149,12 +150,12 @@ impl Ledger {
         }
     }
 
-    /// Remembers a request without an answer.
+    /// Records a request without an answer.
     pub(crate) fn leave_unsure(&mut self, numbers: Vec<u64>) {
         self.unsure.push(numbers);
     }
 
-    /// A request to send again, if there is one.
+    /// Returns a request to send again, if there is one.
     pub(crate) fn take_unsure(&mut self) -> Option<Vec<u64>> {
         self.unsure.pop()
     }
@@ -164,8 +165,8 @@ impl Ledger {
         (0..).zip(&self.states).filter(|(_, state)| **state == State::Acknowledged).map(|(n, _)| n)
     }
 
-    /// The body of a request to `/batch/`: these events, and after them some
-    /// that must never be stored.
+    /// The body of a request to `/batch/`: these events, followed by some that must never
+    /// be stored.
     pub(crate) fn batch(&self, key: &str, numbers: &[u64], historical: bool, drops: u64) -> String {
         let mut body =
             format!(r#"{{"api_key":"{key}","historical_migration":{historical},"batch":["#);
@@ -175,7 +176,7 @@ impl Ledger {
         }
         for index in 0..drops {
             let comma = if index > 0 || !numbers.is_empty() { "," } else { "" };
-            // Nobody it is about: counted and shown, not stored.
+            // Without a distinct id: it is counted and shown, but not stored.
             let uuid = self.never.uuid(index);
             let _ = write!(body, r#"{comma}{{"event":"dropped","uuid":"{uuid}"}}"#);
         }
@@ -188,8 +189,8 @@ impl Ledger {
         format!(r#"{{"api_key":"{key}",{}"#, &self.event(number)[1..])
     }
 
-    /// An event as JSON. Its time is the present one: a client that sends it
-    /// again sends another time, and it must still be the same event.
+    /// An event as JSON, with the current time: a client sends another time in a retry,
+    /// and it must still be the same event.
     fn event(&self, number: u64) -> String {
         let mut time = [0; TIME];
         clock::write_time(clock::micros(), &mut time);
@@ -217,7 +218,7 @@ impl Ledger {
         )
     }
 
-    /// An event that is part of something; `None`: a plain one.
+    /// The data of an event of a story or the counter; `None`: an independent one.
     pub(crate) fn told(&self, number: u64) -> Option<Told> {
         match self.kind(number) {
             Kind::Plain => None,
@@ -227,10 +228,10 @@ impl Ledger {
     }
 }
 
-/// How the distinct ids of plain events begin.
+/// Prefix of the distinct ids of independent events.
 pub(crate) const PEOPLE: &str = "user-";
 
-/// Whom plain event `number` is about.
+/// The distinct id of the independent event `number`.
 pub(crate) fn distinct_id(number: u64) -> String {
     format!("{PEOPLE}{}", number % 700)
 }

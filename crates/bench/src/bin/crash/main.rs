@@ -1,9 +1,9 @@
-//! The crash harness: ends a process without warning while it works, starts it
-//! again, and compares what was acknowledged with what is there.
+//! The crash harness: kills a process while it works, starts it again, and compares
+//! acknowledged data with stored data.
 //!
-//! `crash --weir PATH` does it to the service, through its own interfaces;
-//! `crash --store` to the store alone. The last line is `N passed, N failed`;
-//! the exit code tells the same.
+//! `crash --weir PATH` tests the service through its interfaces; `crash --store` tests
+//! only the store. The last line is `N passed, N failed`; the exit code is non-zero after
+//! a failure.
 
 mod compare;
 mod ledger;
@@ -69,11 +69,11 @@ enum Command {
     },
 }
 
-/// One thing that must hold.
+/// One check.
 #[derive(Debug)]
 pub(crate) struct Check {
     pub(crate) name: &'static str,
-    /// What was found instead.
+    /// The faults that were found.
     pub(crate) faults: Vec<String>,
 }
 
@@ -115,9 +115,9 @@ fn main() -> Result<ExitCode> {
     Ok(tell(&checks))
 }
 
-/// Prints every check and the sum.
+/// Prints every check and the totals.
 fn tell(checks: &[Check]) -> ExitCode {
-    /// Enough to see what kind of fault it is.
+    /// Maximum faults that are printed: enough to recognize the kind of fault.
     const SHOWN: usize = 8;
     for check in checks {
         let mark = if check.faults.is_empty() { "ok" } else { "FAILED" };
@@ -134,8 +134,8 @@ fn tell(checks: &[Check]) -> ExitCode {
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// A line on standard output.
+/// Prints a line to standard output.
 pub(crate) fn say(line: &str) {
-    // Nobody may be listening.
+    // Standard output may be closed.
     let _ = writeln!(std::io::stdout(), "{line}");
 }

@@ -1,7 +1,7 @@
-//! Comparing what events make: persons, groups and group types.
+//! Comparing persons, groups and group types with the sent events.
 //!
-//! What was acknowledged must be there completely. What was not may have come
-//! about as far as its events are there, but nothing may be there twice.
+//! Acknowledged events must have their full effect. Unacknowledged events may have any
+//! part of their effect, but nothing may exist twice.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -16,17 +16,17 @@ use crate::ledger::{Kind, PEOPLE, distinct_id};
 use crate::sending::{Shared, lock};
 use crate::stories::{COUNTER, Properties, Story};
 
-/// Of so many stories one is also looked up by all its distinct ids.
+/// One story in this many is also read by all its distinct ids.
 const SPOT_CHECK: u64 = 40;
 
-/// What must hold for persons and groups.
+/// The checks of persons and groups.
 #[derive(Debug)]
 pub(crate) struct Beings {
     persons: Check,
     groups: Check,
     once: Check,
     counts: Check,
-    /// At the last comparison.
+    /// The counts of the last comparison.
     tally: Tally,
 }
 
@@ -78,8 +78,8 @@ impl Beings {
         [self.persons, self.groups, self.once, self.counts]
     }
 
-    /// Compares all persons and groups; gives the names of the group types by
-    /// index. Everything acknowledged must be applied.
+    /// Compares all persons and groups; returns the names of the group types by index.
+    /// Everything acknowledged must be applied.
     pub(crate) async fn compare(&mut self, api: &mut Api, ledger: &Shared) -> Result<Vec<String>> {
         let rows: Vec<PersonRow> = api.all("persons/").await?;
         let groups: Vec<GroupRow> = api.all("groups/").await?;
@@ -109,8 +109,8 @@ impl Beings {
         Ok(types)
     }
 
-    /// Every distinct id has one person, and no person has those of others.
-    /// `told`: how many stories there are.
+    /// Every distinct id has one person, and no person has distinct ids of another one.
+    /// `told`: number of stories.
     fn persons_once<'a>(&mut self, rows: &'a [PersonRow], told: usize) -> Persons<'a> {
         let mut persons = Persons::new();
         for row in rows {
@@ -134,7 +134,8 @@ impl Beings {
         persons
     }
 
-    /// The people of plain events: there if an event of theirs was acknowledged.
+    /// The persons of independent events: they exist if one of their events was
+    /// acknowledged.
     fn plain_persons(&mut self, persons: &Persons<'_>, ledger: &Shared) {
         let ledger = lock(ledger);
         let plain = ledger.acknowledged().filter(|number| ledger.kind(*number) == Kind::Plain);
@@ -144,7 +145,8 @@ impl Beings {
         }
         for (id, person) in persons {
             let last = person.properties.get("last").and_then(Value::as_u64);
-            // The latest cannot be told: senders are many, and repeat themselves.
+            // The latest event is unknown: there are several senders, and they send
+            // events again.
             let is_told = last.is_none_or(|number| {
                 number < ledger.len()
                     && ledger.kind(number) == Kind::Plain
@@ -211,7 +213,8 @@ impl Beings {
         }
     }
 
-    /// Changes of one person and of one group, told in order, end with the last.
+    /// Changes of one person and of one group that were sent in order end with the last
+    /// one.
     fn counted(&mut self, persons: &Persons<'_>, groups: &Groups<'_>, ledger: &Shared) {
         let (tried, kept) = {
             let ledger = lock(ledger);
@@ -257,7 +260,7 @@ impl Beings {
     }
 }
 
-/// Whether events may have told of a distinct id.
+/// Whether events may have contained a distinct id.
 fn is_told(id: &str, stories: usize) -> bool {
     match Story::of_id(id) {
         Some(Story(number)) => usize::try_from(number).is_ok_and(|number| number < stories),
@@ -266,7 +269,7 @@ fn is_told(id: &str, stories: usize) -> bool {
 }
 
 fn spot_checked(Story(number): Story) -> bool {
-    // Of every kind of story.
+    // Some of every kind of story.
     number / 4 % SPOT_CHECK == 0
 }
 

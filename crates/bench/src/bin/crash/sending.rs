@@ -1,4 +1,4 @@
-//! Clients of the service: they send until it goes away, or while it comes back.
+//! Clients of the service: they send until it is killed, or while it restarts.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,19 +20,19 @@ const SENDERS: u64 = 6;
 const BATCH: u64 = 60;
 /// Longest pause of a sender between two requests.
 const PAUSE: Duration = Duration::from_millis(30);
-/// Pause of a sender that found nobody listening.
+/// Pause after a refused connection.
 const KNOCK: Duration = Duration::from_millis(5);
-/// An answer takes no longer while the service lives.
+/// Timeout of an answer while the service runs.
 const ANSWER: Duration = Duration::from_secs(30);
 
-/// The ledger, shared by all clients. Locked for single changes only.
+/// The ledger of all clients. It is locked only for single changes.
 pub(crate) type Shared = Arc<Mutex<Ledger>>;
 
-/// Clients at work.
+/// Running clients.
 pub(crate) struct Clients(JoinSet<()>);
 
 impl Clients {
-    /// Starts them, to send some `events` new events.
+    /// Starts clients that send about `events` new events.
     pub(crate) fn start(
         weir: &Weir,
         instance: &Instance,
@@ -49,21 +49,21 @@ impl Clients {
         Self(clients)
     }
 
-    /// Waits until all have noticed that the service is gone.
+    /// Waits until all have noticed that the service was killed.
     pub(crate) async fn gone(mut self) {
         while self.0.join_next().await.is_some() {}
     }
 }
 
-/// Senders that do not wait until the service is ready again: they connect as
-/// soon as it listens, also when it goes away once more.
+/// Senders that do not wait until the service is ready: they connect as soon as it
+/// listens, also if it is killed again.
 pub(crate) struct Impatient {
     clients: JoinSet<()>,
     leave: watch::Sender<bool>,
 }
 
 impl Impatient {
-    /// Starts them, to send some `events` new events.
+    /// Starts senders that send about `events` new events.
     pub(crate) fn start(
         weir: &Weir,
         instance: &Instance,
@@ -79,7 +79,7 @@ impl Impatient {
         Self { clients, leave }
     }
 
-    /// Waits until all have left.
+    /// Waits until all have ended.
     pub(crate) async fn leave(mut self) {
         self.leave.send_replace(true);
         while self.clients.join_next().await.is_some() {}
@@ -104,7 +104,7 @@ fn senders(
     })
 }
 
-/// The ledger behind its lock; a client that panicked leaves it sound.
+/// Locks the ledger; it is valid even after a client panicked.
 pub(crate) fn lock(ledger: &Shared) -> std::sync::MutexGuard<'_, Ledger> {
     ledger.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -115,26 +115,26 @@ struct Sender {
     ledger: Shared,
     random: Random,
     most: u64,
-    /// What is left to be told of a story, request by request.
+    /// The remaining requests of a story.
     story: VecDeque<Vec<u64>>,
 }
 
-/// What came of a request, and what is odd about it.
+/// The outcome of a request, and unexpected details.
 enum Told {
     Kept,
     Refused(Option<String>),
-    /// No answer: the service is gone.
+    /// No answer: the service was killed.
     Nothing(Option<String>),
 }
 
 impl Sender {
-    /// Sends until the service goes away.
+    /// Sends until the service is killed.
     async fn run(mut self) {
         let Ok(mut connection) = Connection::open(self.weir.address).await else { return };
         self.send(&mut connection, || false).await;
     }
 
-    /// Connects and sends until it is to leave.
+    /// Connects and sends until it is asked to end.
     async fn knock(mut self, leave: watch::Receiver<bool>) {
         while !*leave.borrow() {
             match Connection::open(self.weir.address).await {
@@ -144,7 +144,7 @@ impl Sender {
         }
     }
 
-    /// Sends until the connection ends or it is to leave.
+    /// Sends until the connection ends or it is asked to end.
     async fn send(&mut self, connection: &mut Connection, is_leaving: impl Fn() -> bool) {
         while !is_leaving() {
             let (numbers, path, body) = self.next();
@@ -168,7 +168,7 @@ impl Sender {
         self.story.drain(..).for_each(|numbers| ledger.leave_unsure(numbers));
     }
 
-    /// Writes down what came of a request; tells whether to go on.
+    /// Records the outcome of a request; returns whether to continue.
     fn note(&mut self, numbers: Vec<u64>, told: Told) -> bool {
         let mut ledger = lock(&self.ledger);
         match told {
@@ -207,7 +207,7 @@ impl Sender {
             let body = ledger.batch(&self.key, &numbers, historical, 0);
             return (numbers, "/batch/", body);
         }
-        // What had no answer is sent again, mostly.
+        // Unanswered requests are usually sent again.
         if self.random.one_in(2)
             && let Some(numbers) = ledger.take_unsure()
         {
@@ -216,7 +216,7 @@ impl Sender {
         }
         if self.random.one_in(10) && !spent {
             let mut numbers = ledger.take(BATCH);
-            // Some that were sent before, one twice in the same request.
+            // Some that were sent before, one of them twice in the same request.
             for _ in 0..self.random.below(8) {
                 let number = self.random.below(known.max(1));
                 numbers.extend(Some(number).filter(|number| ledger.is_repeatable(*number)));
@@ -239,8 +239,7 @@ impl Sender {
     }
 }
 
-/// Counts up a property of a person and one of a group, one request after the
-/// other.
+/// Increments a property of a person and one of a group, one request after the other.
 async fn count_up(weir: Weir, instance: Instance, ledger: Shared) {
     let Ok(mut connection) = Connection::open(weir.address).await else { return };
     loop {
@@ -267,7 +266,7 @@ async fn count_up(weir: Weir, instance: Instance, ledger: Shared) {
     }
 }
 
-/// The text of a request with events.
+/// The bytes of a request with events.
 pub(crate) fn capture(path: &str, body: &str) -> Vec<u8> {
     format!(
         "POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n\
@@ -277,7 +276,7 @@ pub(crate) fn capture(path: &str, body: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-/// Renames the organization, counting up.
+/// Renames the organization repeatedly, with increasing numbers.
 async fn change_setting(weir: Weir, instance: Instance, ledger: Shared) {
     let Ok(mut connection) = Connection::open(weir.address).await else { return };
     let path = organization_path(&instance);
@@ -301,7 +300,7 @@ async fn change_setting(weir: Weir, instance: Instance, ledger: Shared) {
     }
 }
 
-/// The setting's value for a count.
+/// The value of the setting for a number.
 pub(crate) fn setting(number: u64) -> String {
     format!("Crash {number}")
 }

@@ -22,22 +22,23 @@ use crate::ledger::Ledger;
 use crate::sending::{Clients, Impatient, Shared, lock};
 use crate::{Check, say, stories};
 
-/// For a start; a longer one is a failure of its own.
+/// Timeout of a start; a longer one is a failure.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// The promise for a restart, under load too: libraries give up soon after (ING-5).
+/// The maximum time of a restart, also under load: client libraries stop retrying soon
+/// after (ING-5).
 const PROMISED: Duration = Duration::from_secs(5);
-/// How long the service works before it is killed.
+/// How long the service runs before it is killed.
 const WORKS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(1_800));
-/// Until a transformation that was enabled works; a second is promised.
+/// Time until an enabled transformation has taken effect; at most a second is promised.
 const ENABLED: Duration = Duration::from_secs(3);
-/// All events are compared after so many cycles.
+/// All events are compared after this many cycles.
 const COMPARE_EVERY: u32 = 5;
 
-/// How much is done.
+/// The size of the test.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Load {
     pub(crate) cycles: u32,
-    /// New events of a cycle, about.
+    /// Approximate number of new events of a cycle.
     pub(crate) events: u64,
     pub(crate) seed: u64,
 }
@@ -48,7 +49,7 @@ pub(crate) fn run(binary: &Path, directory: &Path, load: Load) -> Result<Vec<Che
     runtime.block_on(until_told(kill_cycles(binary, directory, load)))
 }
 
-/// The service between its kills.
+/// The service under test.
 struct Patient {
     weir: Weir,
     instance: Instance,
@@ -57,7 +58,7 @@ struct Patient {
     log_read: u64,
     restarts: Vec<Duration>,
     faults: Check,
-    /// Errors and warnings in the service's log that are no fault, counted.
+    /// Number of errors and warnings in the log of the service that are not faults.
     notes: BTreeMap<String, u32>,
     checks: Checks,
 }
@@ -96,7 +97,7 @@ async fn kill_cycles(binary: &Path, directory: &Path, load: Load) -> Result<Vec<
         clients.gone().await;
         let now = lock(&patient.ledger).acknowledged().count();
 
-        // Clients do not stop sending because nobody is there.
+        // Clients continue to send while the service is down.
         let impatient = Impatient::start(
             &patient.weir,
             &patient.instance,
@@ -132,8 +133,8 @@ async fn kill_cycles(binary: &Path, directory: &Path, load: Load) -> Result<Vec<
     Ok(patient.sum_up(cycles, early))
 }
 
-/// Has every event go through a script and through a step of the catalogue; what
-/// they add is looked for in each.
+/// Enables a script and a catalogue step for every event; the properties that they add
+/// are checked in each event.
 async fn transform(weir: &Weir, instance: &Instance) -> Result<()> {
     let mut api = Api::open(weir.address, instance).await?;
     let transformations =
@@ -144,7 +145,7 @@ async fn transform(weir: &Weir, instance: &Instance) -> Result<()> {
 }
 
 impl Patient {
-    /// Starts the service, and reads what it says about its recovery.
+    /// Starts the service, and reads what it logs about recovery.
     async fn start(&mut self) -> Result<Process> {
         let (process, took) = self.weir.start_ready(PATIENCE).await?;
         self.restarts.push(took);
@@ -152,7 +153,7 @@ impl Patient {
         Ok(process)
     }
 
-    /// Starts the service and kills it during its recovery or right after.
+    /// Starts the service and kills it during recovery or directly after.
     async fn kill_early(&mut self) -> Result<Duration> {
         let last = self.restarts.last().copied().unwrap_or_default();
         let after = self.random.between(Duration::ZERO, last.mul_f64(1.3));
@@ -164,7 +165,7 @@ impl Patient {
         Ok(after)
     }
 
-    /// An orderly stop must not lose anything either.
+    /// An orderly stop must not lose data either.
     async fn stop_and_look_again(&mut self, mut process: Process) -> Result<()> {
         let status = process.stop(PATIENCE).await?;
         if !status.success() {
@@ -178,7 +179,7 @@ impl Patient {
         self.read_log()
     }
 
-    /// Prints repairs and collects complaints from the new lines of the service's log.
+    /// Prints repairs and collects errors from the new lines of the log of the service.
     fn read_log(&mut self) -> Result<()> {
         #[derive(Deserialize)]
         struct Line {
@@ -200,7 +201,7 @@ impl Patient {
         file.read_to_string(&mut text)?;
         self.log_read += text.len() as u64;
         for line in text.lines() {
-            // The kill may have cut the last line.
+            // The last line may be truncated by the kill.
             let Ok(told) = serde_json::from_str::<Line>(line) else { continue };
             if told.torn_bytes > 0 {
                 say(&format!("repair: {} bytes of a torn tail cut off the log", told.torn_bytes));
@@ -209,8 +210,9 @@ impl Patient {
             let engine = told.target.starts_with("surrealdb");
             match told.level.as_str() {
                 _ if told.damaged > 0 => self.faults.fail(format!("the service says: {line}")),
-                // The engine complains about being stopped, and what is tried
-                // again is looked for in the end: worth a line, no fault.
+                // The engine logs errors when it is killed, and operations that are
+                // retried are checked at the end: these lines are printed but are not
+                // faults.
                 "ERROR" if !repeats && !engine => {
                     self.faults.fail(format!("the service says: {line}"));
                 }

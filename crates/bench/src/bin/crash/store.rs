@@ -16,13 +16,13 @@ use weir_store::{Store, events};
 
 use crate::{Check, say};
 
-/// Partitions that are written at the same time.
+/// Partitions that are written concurrently.
 const PARTITIONS: u16 = 2;
-/// Most events of one write.
+/// Maximum events of one write.
 const LARGEST: u64 = 400;
-/// How long the writer lives, its start included.
+/// How long the writer runs, including its start.
 const LIVES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(2_500));
-/// The store is looked at after so many cycles.
+/// The store is compared after this many cycles.
 const COMPARE_EVERY: u32 = 4;
 
 fn runtime() -> Result<tokio::runtime::Runtime> {
@@ -31,15 +31,15 @@ fn runtime() -> Result<tokio::runtime::Runtime> {
     Ok(built?)
 }
 
-/// The writer's process: writes until it is killed, and tells each write that
-/// was acknowledged: partition and position.
+/// The process of the writer: writes until it is killed, and prints partition and
+/// position of each acknowledged write.
 pub(crate) fn write(directory: &Path, seed: u64) -> Result<()> {
-    // It must not outlive the harness, however that ends.
+    // It must end together with the harness, even if that is killed.
     let end = rustix::process::Signal::TERM;
     rustix::process::set_parent_process_death_signal(Some(end))?;
     let directory = directory.to_owned();
     runtime()?.block_on(async move {
-        // On a thread of the runtime: the first thread has a small stack.
+        // On a thread of the runtime, because the first thread has a small stack.
         tokio::spawn(async move {
             let store = open_again(&directory).await?;
             let mut writers = tokio::task::JoinSet::new();
@@ -72,7 +72,7 @@ async fn write_partition(store: Store, partition: u16, mut random: Random) -> Re
     }
 }
 
-/// The partitions share the arrival numbers: each takes every second one.
+/// Arrival numbers alternate between the partitions.
 fn arrival(partition: u16, position: u64) -> u64 {
     1 + position * u64::from(PARTITIONS) + u64::from(partition)
 }
@@ -114,7 +114,7 @@ async fn kill_cycles(directory: &Path, cycles: u32, seed: u64) -> Result<Vec<Che
     Ok(vec![missing, once])
 }
 
-/// One life of the writer.
+/// One run of the writer.
 async fn live_and_die(
     directory: &Path,
     lives: Duration,
@@ -125,7 +125,8 @@ async fn live_and_die(
     command.arg("writer").arg(directory).arg(seed.to_string());
     let mut process = Process::start(command.stdin(Stdio::null()).stdout(Stdio::piped()))?;
     let output = process.take_output().context("the writer has no output")?;
-    // Reads to the end of the pipe: also what was told just before the kill.
+    // Reads to the end of the pipe, including lines that were printed just before the
+    // kill.
     let reading = tokio::task::spawn_blocking(move || {
         BufReader::new(output).lines().map_while(Result::ok).collect::<Vec<_>>()
     });
@@ -133,8 +134,8 @@ async fn live_and_die(
     ensure!(process.ended()?.is_none(), "the writer ended by itself");
     process.kill()?;
     for line in reading.await? {
-        // The last line may be cut: a cut number would be too small, and
-        // without its partition it is none.
+        // The last line may be truncated: a truncated number would be too small, and
+        // without the partition there is none.
         if let Some((partition, position)) = line.split_once(' ')
             && let (Ok(partition), Ok(position)) = (partition.parse(), position.parse::<u64>())
         {
@@ -145,7 +146,7 @@ async fn live_and_die(
     Ok(())
 }
 
-/// Opens the store and reads all of it; tells how long opening took.
+/// Opens the store and reads all of it; returns how long opening took.
 async fn compare(
     directory: &Path,
     acknowledged: &BTreeMap<u16, u64>,
@@ -178,7 +179,8 @@ async fn compare(
             missing
                 .fail(format!("partition {partition} is at {position}, {told} was acknowledged"));
         }
-        // Events and position are one transaction: all up to it, none after.
+        // Events and position are one transaction: all events up to the position, none
+        // after it.
         for number in 0..told.max(position) {
             match seen.remove(&arrival(partition, number)) {
                 Some(1) => {}

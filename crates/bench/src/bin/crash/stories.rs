@@ -1,32 +1,31 @@
-//! Stories: several events that together make one person or one group.
+//! Stories: several events that together result in one person or one group.
 //!
-//! Their events may arrive in any order, some more than once, and the end is the
-//! same. So every name of a property is told by one event only.
+//! Their events may be received in any order and repeatedly, with the same result. So
+//! each property is set by only one event.
 //!
-//! What belongs here: what is told, and what must come of it. What does not:
-//! when it is sent, how it is looked up.
+//! What belongs here: the events of a story, and their result. What does not: sending
+//! (`sending`) and comparing (`people`).
 
 use serde_json::{Map, Value, json};
 
-/// Types of the groups of stories; an instance numbers them as they come.
+/// Group types of the stories; an instance numbers them in order of arrival.
 const GROUP_TYPES: [&str; 3] = ["company", "team", "site"];
-/// Distinct id, group type and group key of what is counted up.
+/// Distinct id, group type and group key of the counter.
 pub(crate) const COUNTER: (&str, &str, &str) = ("counter", "counter", "all");
 
-/// Transformations that all events go through: one in JavaScript, one of the
-/// catalogue.
+/// Transformations of all events: one in JavaScript, one of the catalogue.
 pub(crate) const SCRIPT: &str = "export function processEvent(event) {
     event.properties.scripted = true
     return event
 }";
 pub(crate) const NATIVE: &str = "timestamp-parts";
-/// What the second one adds.
+/// The properties that the second one adds.
 const PARTS: [&str; 6] = ["year", "month", "day", "day_of_the_week", "hour", "minute"];
 
 /// Properties of an event, a person or a group.
 pub(crate) type Properties = Map<String, Value>;
 
-/// An event to be sent.
+/// An event to send.
 #[derive(Debug, Clone)]
 pub(crate) struct Told {
     pub(crate) event: &'static str,
@@ -34,21 +33,21 @@ pub(crate) struct Told {
     pub(crate) properties: Properties,
 }
 
-/// A story, told by its number.
+/// A story, identified by its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Story(pub(crate) u64);
 
-/// A person that must be there when all of a story was acknowledged.
+/// The person that must exist if all events of a story were acknowledged.
 #[derive(Debug)]
 pub(crate) struct Person {
-    /// Sorted.
+    /// The distinct ids, sorted.
     pub(crate) distinct_ids: Vec<String>,
     pub(crate) is_identified: bool,
-    /// Beside those that the service makes.
+    /// Without the properties that the service adds.
     pub(crate) properties: Properties,
 }
 
-/// A group that must be there when all of a story was acknowledged.
+/// The group that must exist if all events of a story were acknowledged.
 #[derive(Debug)]
 pub(crate) struct Group {
     pub(crate) kind: &'static str,
@@ -57,7 +56,7 @@ pub(crate) struct Group {
 }
 
 impl Story {
-    /// All that is told, in the order in which it happened.
+    /// Its events, in the order in which they happened.
     pub(crate) fn told(self) -> Vec<Told> {
         let [user, anonymous, other, other_anonymous] = self.ids();
         let step = |id: &str, properties| told("step", id, properties);
@@ -104,19 +103,19 @@ impl Story {
         }
     }
 
-    /// All distinct ids that it may tell of.
+    /// All distinct ids that it may contain.
     pub(crate) fn ids(self) -> [String; 4] {
         ["user", "anonymous", "other", "other-anonymous"]
             .map(|who| format!("story-{}-{who}", self.0))
     }
 
-    /// The story that tells of a distinct id.
+    /// The story of a distinct id.
     pub(crate) fn of_id(distinct_id: &str) -> Option<Self> {
         let (number, _) = distinct_id.strip_prefix("story-")?.split_once('-')?;
         number.parse().ok().map(Self)
     }
 
-    /// The one person of all its distinct ids.
+    /// The person of all its distinct ids.
     pub(crate) fn person(self) -> Person {
         let number = self.0;
         let (ids, properties) = match number % 4 {
@@ -134,7 +133,7 @@ impl Story {
         Person { distinct_ids, is_identified: ids > 1, properties: object(properties) }
     }
 
-    /// Its group, if it tells of one.
+    /// Its group, if it has one.
     pub(crate) fn group(self) -> Option<Group> {
         (self.0 % 4 == 3).then(|| Group {
             kind: self.group_type(),
@@ -153,8 +152,8 @@ impl Story {
     }
 }
 
-/// What is sent when the counter reaches a number: one event about the person,
-/// one about the group. Of these the last one counts.
+/// The events for a number of the counter: one for the person, one for the group. The
+/// last ones determine the result.
 pub(crate) fn count(number: u64) -> [Told; 2] {
     let (distinct_id, kind, key) = COUNTER;
     [
@@ -167,8 +166,8 @@ pub(crate) fn count(number: u64) -> [Told; 2] {
     ]
 }
 
-/// The properties of an event as processing leaves them: what only spoke to it
-/// goes, indexes of groups come. `types`: names of the group types by index.
+/// The properties of an event after processing: properties that only control processing
+/// are removed, indexes of groups are added. `types`: names of the group types by index.
 pub(crate) fn processed(mut properties: Properties, types: &[String]) -> Properties {
     if properties.get("$process_person_profile") == Some(&Value::Bool(false)) {
         for name in ["$set", "$set_once", "$unset"] {
@@ -187,10 +186,11 @@ pub(crate) fn processed(mut properties: Properties, types: &[String]) -> Propert
     properties
 }
 
-/// Takes away what the transformations added; whether both have.
+/// Removes the properties that the transformations added; returns whether both were
+/// there.
 pub(crate) fn untransformed(properties: &mut Properties) -> bool {
     let is_scripted = properties.remove("scripted") == Some(Value::Bool(true));
-    // All of them: none may be left.
+    // A filter, because `all` would stop at the first missing part and leave the rest.
     let parts = PARTS.iter().filter(|name| properties.remove(**name).is_some()).count();
     is_scripted && parts == PARTS.len()
 }
