@@ -15,7 +15,7 @@ pub(crate) enum Number {
     Float(f64),
 }
 
-/// Beyond this limit, `f64` and `i128` cannot be compared exactly.
+/// Floats beyond this limit are not converted to `i128`, whose maximum is 1.701e38.
 const BEYOND_WHOLE: f64 = 1.7e38;
 
 impl Number {
