@@ -1,4 +1,7 @@
 //! Which certificates TLS trusts.
+//!
+//! What belongs here: the settings of TLS. What does not: connections (`lib`), addresses
+//! (`rules`).
 
 use std::sync::Arc;
 

@@ -1,4 +1,7 @@
 //! A record as the query evaluator sees it.
+//!
+//! What belongs here: reading values of a record. What does not: the query language
+//! (`weir-query`), columns (`columns`).
 
 use std::cell::OnceCell;
 

@@ -29,8 +29,8 @@ use weir_capture::AcceptedEvent;
 /// Bytes of the records that are read at a time.
 const STRETCH: usize = 8 << 20;
 
-/// Why a replay stopped. The next start applies the events appended so far, and another
-/// replay counts them as waiting or stored.
+/// Why a replay stopped. The next start applies the events that were appended so far, and
+/// another replay continues with the rest.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
     /// The log cannot be read or repaired.

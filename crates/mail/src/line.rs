@@ -3,6 +3,9 @@
 //!
 //! TLS is set up here with the same crates as in the rest of the service, so that the
 //! binary has one implementation of TLS.
+//!
+//! What belongs here: connecting, STARTTLS and TLS. What does not: the session that sends
+//! a mail (`courier`).
 
 use std::fmt;
 use std::io;

@@ -1,5 +1,8 @@
 //! The setting that names the mail server: `smtp://[user:password@]host[:port]` or
 //! `smtps://…`, with `?from=address` and `?tls=required` or `?tls=none`.
+//!
+//! What belongs here: parsing and showing the setting. What does not: connecting to the
+//! server (`line`).
 
 use std::fmt;
 use std::str::FromStr;

@@ -228,7 +228,7 @@ struct Said {
     remark: &'static str,
 }
 
-/// The parts of a mail to a user about their own sign-in.
+/// The parts of a mail to one user about that user, with an optional one-time link.
 fn to_account(link: Option<&OneTimeLink>, kind: LinkKind, site: &Site, said: Said) -> Vec<Part> {
     let name = link.map_or("", |link| link.first_name.as_str());
     let mut parts = vec![Part::Text(greeting(name)), Part::Text(said.what)];

@@ -1,4 +1,6 @@
 //! Azure Blob Storage, configured with a connection string.
+//!
+//! What belongs here: settings and the client. What does not: writing files (`files`).
 
 use object_store::azure::{MicrosoftAzureBuilder, split_sas};
 use serde::Deserialize;

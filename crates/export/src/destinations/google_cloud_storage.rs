@@ -1,4 +1,6 @@
 //! Google Cloud Storage, through its XML interface.
+//!
+//! What belongs here: settings and the client. What does not: writing files (`files`).
 
 use object_store::gcp::GoogleCloudStorageBuilder;
 use serde::Deserialize;

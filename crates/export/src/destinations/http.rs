@@ -39,7 +39,6 @@ pub(crate) const STEPS: &[&str] = &["Check the address", "Reach the receiver wit
 /// The path of the endpoint.
 const PATH: &str = "/batch/";
 
-/// The settings.
 #[derive(Deserialize)]
 struct Config {
     url: String,

@@ -56,7 +56,6 @@ pub(super) const STEPS: &[&str] = &[
     "Write in a transaction that is taken back",
 ];
 
-/// The settings.
 #[derive(Deserialize)]
 struct Config {
     host: String,

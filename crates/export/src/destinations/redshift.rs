@@ -56,7 +56,6 @@ pub(crate) const STEPS: &[&str] = &[
     "Write a file there and remove it (mode COPY)",
 ];
 
-/// The settings.
 #[derive(Deserialize)]
 struct Config {
     host: String,

@@ -1,4 +1,7 @@
 //! S3, and storages with the same protocol.
+//!
+//! What belongs here: settings and the client. What does not: writing files (`files`),
+//! and the statements that load them (`redshift`).
 
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use serde::Deserialize;

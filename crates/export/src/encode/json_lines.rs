@@ -1,5 +1,8 @@
 //! JSON Lines: one JSON object per row. JSON columns are nested in their stored form, so
 //! that no number changes.
+//!
+//! What belongs here: the format and its compression. What does not: where a file ends
+//! (`destinations::files`).
 
 use std::io::Write as _;
 

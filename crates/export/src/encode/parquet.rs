@@ -2,6 +2,9 @@
 //!
 //! Columns are written one by one with the writer of the `parquet` crate, without Arrow
 //! arrays: those would double the number of crates.
+//!
+//! What belongs here: the format, groups of rows and the estimated size. What does not:
+//! where a file ends (`destinations::files`).
 
 use std::sync::Arc;
 

@@ -1,4 +1,7 @@
 //! Backfills, divided into intervals that run one after another (EXP-10).
+//!
+//! What belongs here: the plan of a backfill and its next run. What does not: boundaries
+//! of intervals (`weir-schedule`), regular runs (`schedule`).
 
 use weir_model::Timestamp;
 use weir_model::exports::Status;

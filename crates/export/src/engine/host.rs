@@ -1,4 +1,6 @@
 //! What the engine requires of the service around it.
+//!
+//! What belongs here: the trait. What does not: its implementation (`weir-server`).
 
 use std::time::Duration;
 

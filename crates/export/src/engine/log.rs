@@ -1,4 +1,7 @@
 //! Log lines of a run, as members see them.
+//!
+//! What belongs here: numbering and storing lines. What does not: their texts (`attempt`,
+//! `run`).
 
 use weir_model::exports::{LogLevel, LogLine};
 use weir_model::{BatchExportId, RunId, Timestamp};

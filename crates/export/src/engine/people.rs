@@ -1,4 +1,7 @@
 //! The persons of events, read in batches and cached.
+//!
+//! What belongs here: the persons of exported events. What does not: exports of persons
+//! (`persons`).
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -9,8 +12,8 @@ use weir_store::{Result, Store, persons};
 
 use crate::rows::{Person, Record};
 
-/// Bytes of persons in each of the two generations of the cache. Both together have at
-/// most twice this number: the persons of one lookup come on top.
+/// Bytes of persons after which a new generation of the cache begins. Each of the two
+/// generations has at most twice this number: the persons of one lookup come on top.
 const KEPT: usize = 8 << 20;
 /// Distinct ids whose persons are read at a time. Each person may have a megabyte, and
 /// eight runs may be active.

@@ -1,4 +1,7 @@
 //! Limits of the engine.
+//!
+//! What belongs here: limits, waits and time limits. What does not: assigning slots
+//! (`places`).
 
 use std::time::Duration;
 

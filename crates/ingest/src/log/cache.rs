@@ -1,4 +1,7 @@
 //! Decoded records in memory, so that all consumers read the same copy.
+//!
+//! What belongs here: which records stay in memory. What does not: reading them from disk
+//! (`local`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -15,6 +15,9 @@
 //!
 //! The offset in the header makes a record recognizable after damage. The synced offset
 //! shows, after a crash, whether a broken record before this one was ever acknowledged.
+//!
+//! What belongs here: encoding and decoding one record. What does not: the encoding of
+//! its payload (`batch`), files (`segment`).
 
 /// Length of the header in bytes.
 pub(super) const HEADER: usize = 56;

@@ -1,4 +1,8 @@
 //! The log in segment files on this machine.
+//!
+//! What belongs here: opening, appending, reading, and removing old segments. What does
+//! not: the bytes of a record (`frame`), single files (`segment`), writing (`writer`),
+//! repairs (`recovery`).
 
 use std::collections::HashMap;
 use std::fs::File;

@@ -1,5 +1,8 @@
 //! `applying`: a file that exists while the log is applied. If a start finds it, the
 //! process ended unexpectedly, and a record of the log may be the cause.
+//!
+//! What belongs here: the file. What does not: applying carefully after such a start
+//! (`pipeline::consumer`).
 
 use std::fs::File;
 use std::io::ErrorKind;

@@ -5,6 +5,9 @@
 //! It is copied to `quarantine` and always reported (DUR-5). If a later record says that
 //! the break had been synced, it was acknowledged. Otherwise only the write in progress
 //! can be broken.
+//!
+//! What belongs here: scanning segments and repairing them. What does not: inspecting
+//! without changes (`inspect`), the copies (`aside`).
 
 use std::ops::Range;
 use std::os::unix::fs::FileExt;

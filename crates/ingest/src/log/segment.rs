@@ -1,5 +1,8 @@
 //! Segment files: `<20 digits of the first offset>.log`, allocated in advance,
 //! zero after the last record.
+//!
+//! What belongs here: creating, opening and reading one file. What does not: the records
+//! in it (`frame`, `recovery`), writing them (`writer`).
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};

@@ -1,6 +1,9 @@
 //! The single writer: takes all waiting batches, writes them with one call, syncs once
 //! and answers all senders (group commit). It never retries a failed write or sync: the
 //! failure poisons the log.
+//!
+//! What belongs here: groups, syncing and new segments. What does not: admitting batches
+//! and reading records (`local`).
 
 use std::collections::HashMap;
 use std::fs::File;

@@ -3,6 +3,9 @@
 //! A person can have distinct ids in several partitions, so the consumers must see each
 //! other's changes. A consumer that has committed a change puts it here. The store
 //! refuses a change of an older state; then the entries are removed and read again.
+//!
+//! What belongs here: which persons are in memory. What does not: changing them
+//! (`people`).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -2,6 +2,8 @@
 //!
 //! There is one table for all consumers. Names come from outside, so the number of names
 //! recorded per project is bounded, and so is the memory for all projects.
+//!
+//! What belongs here: finding new names. What does not: storing them (`weir-store`).
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher as _, RandomState};
@@ -30,7 +32,7 @@ const OVERHEAD: u64 = 100;
 const SHAPES: usize = 10_000;
 /// Upper bound of bytes in a name. Longer names are not recorded.
 const NAME: usize = 400;
-/// How often at most the last use of an event is recorded, in microseconds.
+/// Shortest time between two records of the last use of an event, in microseconds.
 const SEEN_EVERY: i64 = 3_600_000_000;
 
 /// The names of a project.

@@ -280,7 +280,7 @@ impl Stretch {
         }
     }
 
-    /// Turns all events into skips with the reason `not_processed`.
+    /// Replaces all events by skips with the reason `not_processed`.
     pub(crate) fn give_up(&mut self) {
         for part in self.parts.values_mut() {
             for item in std::mem::take(&mut part.items) {

@@ -1,4 +1,7 @@
 //! The skipped and altered events of a batch: counts with samples, and the events.
+//!
+//! What belongs here: counting. What does not: deciding which events are skipped
+//! (`stretch`) or altered (`process`).
 
 use std::collections::BTreeMap;
 

@@ -35,7 +35,6 @@ const ASIDE_LIVES: chrono::TimeDelta = chrono::TimeDelta::days(1);
 /// Upper bound of failed jobs for the statement of one run.
 const TRIES_MAX: u32 = 100;
 
-/// The settings.
 #[derive(Clone, Deserialize)]
 struct Config {
     project_id: String,

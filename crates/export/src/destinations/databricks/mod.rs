@@ -34,7 +34,6 @@ pub(crate) const STEPS: &[&str] =
 /// Name of the marker file, which says that all files of a run are complete.
 const MARK: &str = "complete";
 
-/// The settings.
 #[derive(Clone, Deserialize)]
 struct Config {
     server_hostname: String,

@@ -1,5 +1,8 @@
 //! From rows to pieces of files. It blocks on the processor and on the receiver of the
 //! pieces.
+//!
+//! What belongs here: where a file ends. What does not: the bytes of a file (`encode`),
+//! sending the pieces (`upload`).
 
 use bytes::Bytes;
 use tokio::sync::mpsc;

@@ -1,4 +1,7 @@
 //! From pieces to files at their storage.
+//!
+//! What belongs here: parts, the manifest, and files of earlier attempts. What does not:
+//! where a file ends (`encoding`), requests to a storage (`store`).
 
 use std::sync::Arc;
 

@@ -1,4 +1,7 @@
 //! The meaning of a receiver's answer for a run (EXP-28, EXP-29).
+//!
+//! What belongs here: status, `Retry-After` and known bodies. What does not: sending
+//! (`http`), retries (`engine`).
 
 use std::time::Duration;
 

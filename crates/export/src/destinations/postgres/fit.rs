@@ -1,5 +1,8 @@
 //! Fits a cell into a column of a table: a value is cut, stripped of NUL, or replaced by
 //! null. One event must not fail a run.
+//!
+//! What belongs here: values of single cells. What does not: JSON (`json`), the columns
+//! of a table (`table`).
 
 use std::borrow::Cow;
 use std::cmp::Ordering;

@@ -1,5 +1,8 @@
 //! JSON that databases accept: without NUL and unpaired surrogates, and with numbers in
 //! the range of the database.
+//!
+//! What belongs here: the text of JSON. What does not: whether it fits into its column
+//! (`fit`).
 
 use std::borrow::Cow;
 

@@ -174,7 +174,7 @@ async fn within<T>(limit: Duration, work: impl Future<Output = T>) -> Result<T, 
     timeout(limit, work).await.map_err(|_| Fault::from(FaultClass::TimedOut).into())
 }
 
-/// A connection with the protection that the settings require.
+/// A connection with TLS. A server without TLS is accepted only in a private network.
 pub(crate) async fn dial(egress: &Egress, account: &Account) -> Result<Wire, Failure> {
     let mut stream = egress.dial(&account.host, account.port).await?;
     let asked = timeout(SIGN_IN, async {
@@ -206,7 +206,7 @@ pub(crate) async fn dial(egress: &Egress, account: &Account) -> Result<Wire, Fai
 }
 
 /// Whether an address is in a private network. Such an address is dialled only if the
-/// operator allows it, so the operator's decision about TLS applies.
+/// operator allows it, so a connection without TLS is acceptable there.
 fn is_inner(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(address) => address.is_loopback() || address.is_private(),

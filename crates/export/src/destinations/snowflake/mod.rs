@@ -38,7 +38,6 @@ use session::Session;
 pub(crate) const STEPS: &[&str] =
     &["Sign in", "Use the warehouse", "Find the database and its schema", "Create a table"];
 
-/// The settings.
 #[derive(Clone, Deserialize)]
 struct Config {
     account: String,
