@@ -10,7 +10,7 @@ use crate::error::ImportError;
 use crate::format::Format;
 use crate::host;
 
-/// What to import, whereto and how.
+/// Arguments of `weir import`: files, target and options.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Import")]
 pub struct Arguments {

@@ -14,8 +14,9 @@ use crate::time::Timestamp;
 /// A mail to one recipient.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mail {
-    /// The address of the recipient. For a mail to the user of a changed sign-in, the
-    /// current address of the user is read when the mail is sent.
+    /// The address of the recipient. It is empty in the outbox for a mail that confirms an
+    /// address or resets a password: the service reads the address from the user when it
+    /// sends the mail.
     pub to: String,
     /// The content.
     pub news: News,

@@ -30,7 +30,7 @@ pub(crate) const ENTRY: Entry = Entry {
     code: Code::Native(Native(make)),
 };
 
-/// The field name that also stands for the distinct id of the event.
+/// The field name that also selects the distinct id of the event.
 const DISTINCT_ID: &str = "distinct_id";
 /// Other properties with distinct ids. They are hashed in the same way, otherwise persons
 /// would not be merged.

@@ -1,4 +1,4 @@
-//! Gives URLs that differ only in ids the same form.
+//! Replaces ids in URLs, so that URLs that differ only in ids become equal.
 
 use regex::Regex;
 

@@ -3,8 +3,8 @@
 //!
 //! ```text
 //! follower: newest arrivals, then until all of it is applied -> marks
-//! every second: configs with something up to their mark -> a turn each
-//! turn: read -> call -> send -> position, for a few seconds at most
+//! every second: configs with something up to their mark -> a delivery each
+//! delivery: read -> call -> send -> position, for a few seconds at most
 //! ```
 //!
 //! What belongs here: which config delivers next. What does not: one delivery ([`turn`]).

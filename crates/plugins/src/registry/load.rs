@@ -83,7 +83,7 @@ pub(crate) fn stored(compiled: &Compiled) -> Option<String> {
 }
 
 impl Sources {
-    /// Removes the sources of plugins that are not used, except the most recent ones.
+    /// Removes the sources of unused plugins if there are more than [`SPARE`] of them.
     pub(super) fn keep(&self, used: &HashSet<PluginId>) {
         let mut all = self.0.lock();
         if all.len() > used.len() + SPARE {

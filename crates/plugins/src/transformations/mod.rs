@@ -47,7 +47,7 @@ pub(crate) enum Verdict {
     Failed(String),
     /// The step was not called because its allowance is used up.
     PassedOver,
-    /// The step could not run, without a fault of its own, with the reason.
+    /// The step could not run for another reason than its own fault, with that reason.
     NotRun(String),
     /// The event did not reach the step.
     Absent,

@@ -169,8 +169,7 @@ impl Crossing<'_> {
             }
             Outcome::Kept(made) => {
                 if let Err(invalid) = passing.change(made.get()) {
-                    // Of the scripts that ran it, the last one decided, or let the event
-                    // pass.
+                    // The last successful script made the invalid event, or passed it on.
                     let last = rulings
                         .iter_mut()
                         .rev()

@@ -82,7 +82,7 @@ impl Clock {
         processor + self.0.waited.get()
     }
 
-    /// Begins a request: time since the last one is charged to no program.
+    /// Begins a request: time since the previous request is not charged.
     pub(super) fn begin(&self) {
         self.0.said.set(None);
     }
