@@ -1,5 +1,5 @@
-//! Times: microseconds since 1970, UTC, within the years 1 to 9999. Dates are days since
-//! 1970.
+//! Times: microseconds since 1970, UTC, within the years 1 to 9999. A date is a number of
+//! days since 1970.
 
 use chrono::{DateTime, Datelike as _, NaiveDate, NaiveTime, Utc};
 use weir_model::Timestamp;
