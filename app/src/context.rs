@@ -505,12 +505,13 @@ fn lead_to(sign_in: &str) {
     if visit.wants_page
         && let Some(parts) = use_context::<http::request::Parts>()
     {
-        let asked = match visit.is_call {
-            true => parts.headers.get(header::REFERER).and_then(|value| value.to_str().ok()),
-            false => parts.uri.path_and_query().map(http::uri::PathAndQuery::as_str),
+        let back = if visit.is_call {
+            let referer = parts.headers.get(header::REFERER).and_then(|value| value.to_str().ok());
+            local_path::without_outcome(referer.map(path_of).unwrap_or_default())
+        } else {
+            let asked = parts.uri.path_and_query().map(http::uri::PathAndQuery::as_str);
+            local_path::to_open_later(asked.unwrap_or_default())
         };
-        let back = asked.map(path_of).unwrap_or_default();
-        let back = local_path::without_outcome(back);
         go(&format!("{sign_in}?next={}", local_path::encode(&back)));
     }
 }

@@ -38,17 +38,25 @@ pub fn encode(text: &str) -> String {
 /// A path and query without the outcome that a form added to it.
 #[must_use]
 pub fn without_outcome(path: &str) -> String {
+    without(path, &["__path=", "__err=", "__done=", "__kept="])
+}
+
+/// The same for a page that is opened later: it still shows what was entered.
+#[must_use]
+pub fn to_open_later(path: &str) -> String {
+    without(path, &["__path=", "__err=", "__done="])
+}
+
+fn without(path: &str, names: &[&str]) -> String {
     let Some((path, query)) = path.split_once('?') else { return path.to_owned() };
-    let of_outcome = |pair: &&str| {
-        ["__path=", "__err=", "__done=", "__kept="].iter().any(|name| pair.starts_with(name))
-    };
-    let kept: Vec<&str> = query.split('&').filter(|pair| !of_outcome(pair)).collect();
+    let is_one = |pair: &&str| names.iter().any(|name| pair.starts_with(name));
+    let kept: Vec<&str> = query.split('&').filter(|pair| !is_one(pair)).collect();
     if kept.is_empty() { path.to_owned() } else { format!("{path}?{}", kept.join("&")) }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{encode, safe, without_outcome};
+    use super::{encode, safe, to_open_later, without_outcome};
 
     #[test]
     fn only_paths_of_this_site_are_safe() {
@@ -76,5 +84,6 @@ mod tests {
         assert_eq!(without_outcome("/a?b=1&__path=x&c=2&__err=y"), "/a?b=1&c=2");
         assert_eq!(without_outcome("/a?__done=/_fn/f&b=1"), "/a?b=1");
         assert_eq!(without_outcome("/a?b=1&__kept=1"), "/a?b=1");
+        assert_eq!(to_open_later("/a?b=1&__kept=1&__err=y"), "/a?b=1&__kept=1");
     }
 }

@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use uuid::Uuid;
-use weir_model::ProjectId;
 use weir_model::events::EventQuery;
 use weir_model::outcomes::DropReason;
+use weir_model::{ProjectId, Timestamp};
 use weir_store::events::StoredEvent;
 use weir_store::{Location, Room, Settings, Store, groups, persons, warnings};
 
@@ -64,8 +64,14 @@ fn dropped(reason: DropReason) -> DroppedEvent {
 }
 
 async fn all(store: &Store) -> Vec<StoredEvent> {
-    let query = EventQuery { limit: 100_000, ..EventQuery::default() };
-    events::page(store, PROJECT, &query).await.unwrap().0
+    let (mut all, mut query) = (Vec::new(), EventQuery { limit: 100_000, ..EventQuery::default() });
+    loop {
+        let (found, more) = events::page(store, PROJECT, &query).await.unwrap();
+        all.extend(found);
+        let Some(last) = all.last().filter(|_| more) else { return all };
+        query.before = Some(Timestamp::from_micros(last.timestamp));
+        query.before_uuid = Some(last.uuid);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

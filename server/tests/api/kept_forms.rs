@@ -158,6 +158,28 @@ async fn a_form_that_waits_is_of_its_sender_and_fails_at_its_page() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_page_that_asks_for_the_password_itself_keeps_what_was_typed() {
+    let (clock, app) = at().await;
+    let mut browser = Browser::signed_in(&app).await;
+    clock.advance(16 * MINUTES);
+    let new = "/account/keys/new";
+    let fields = [("label", "Rooibos"), ("preset", "read"), ("days", "30"), ("back", new)];
+    browser.send("create_key", &fields).await;
+    // Going back instead of confirming leads to the same question, now of the page.
+    let back = format!("{new}?__kept=1");
+    let call = app.anonymous().call(Method::GET, &back).header("cookie", &browser.cookie());
+    let door = call.send().await.header("location").unwrap().to_owned();
+    assert_eq!(parameter(&door, "next"), back);
+    let confirm = [("password", PASSWORD), ("next", back.as_str()), ("back", door.as_str())];
+    assert_eq!(browser.send("sign_in_again", &confirm).await, back);
+    let page = browser.open(&back).await;
+    assert!(page.contains("This was not saved") && page.contains("value=\"Rooibos\""), "{page}");
+    // The same without a session: another tab may have signed out.
+    let answer = app.anonymous().call(Method::GET, &back).send().await;
+    assert_eq!(parameter(answer.header("location").unwrap(), "next"), back);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_session_that_ended_keeps_what_was_typed() {
     let (clock, app) = at().await;
     let project = app.project().to_string();
