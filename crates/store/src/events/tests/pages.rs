@@ -294,7 +294,7 @@ async fn pages_of_an_import_that_is_not_sorted_are_complete_and_in_order() {
             assert_eq!(skipped, expected, "{offset}");
         }
     }
-    let (after, before) = (sent[900].0, sent[400].0);
+    let (after, before) = (sent[200].0, sent[90].0);
     let between = EventQuery {
         after: Some(Timestamp::from_micros(after)),
         before: Some(Timestamp::from_micros(before)),
