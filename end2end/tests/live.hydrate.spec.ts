@@ -254,7 +254,7 @@ test("a long gap is filled as far as the list reaches, which it says", async ({ 
       body: JSON.stringify({ api_key: key, batch }),
     });
     expect(answer.status).toBe(200);
-    await expect.poll(() => stored(page, name)).toBe(Math.min(count, 1_000));
+    await expect.poll(() => stored(page, name), { timeout: 40_000 }).toBe(Math.min(count, 1_000));
     await page.unroute("**/_live/**");
     // It may try by itself just then.
     const again = page.getByRole("button", { name: "Try now" });
