@@ -35,6 +35,9 @@ pub use listed::{Listed, Verdict};
 /// The message for inviting with a level above one's own.
 pub const LEVEL_ABOVE: &str =
     "You cannot invite a user with a higher permission level than your own.";
+/// The message for an address that has an invite with a level above one's own.
+pub const INVITED_ABOVE: &str =
+    "This address is invited already, with a higher permission level than your own.";
 /// The message for inviting a member.
 pub const MEMBER_ALREADY: &str =
     "A user with this email address already belongs to the organization.";
@@ -128,6 +131,14 @@ impl Invites {
             }
             let email_key = emails::normalise(&input.target_email);
             self.refuse_members(org, &email_key).await?;
+            // A new invite replaces that of the same address.
+            let earlier = rows::of_address(store, org.organization, &email_key).await?;
+            let is_above = |row: &InviteRow| {
+                row.level > org.level && model::expires_at(row.created_at) >= org.ctx.now
+            };
+            if earlier.as_ref().is_some_and(is_above) {
+                return Err(FieldError::body("invalid_input", INVITED_ABOVE).into());
+            }
             let token = secrets::token()?;
             let draft = draft(org, input, email_key, token.hash());
             tokens.insert(draft.0.id, token);

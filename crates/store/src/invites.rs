@@ -200,6 +200,28 @@ pub async fn rows(
     found.filter(|row| row.organization == organization.0).map(InviteRow::try_from).collect()
 }
 
+const OF_ADDRESS: Statement = Statement::read(
+    "invites of an address",
+    "LET $invite = (SELECT VALUE invite
+                    FROM ONLY type::record('invite_email', [$organization, $email_key]));
+     RETURN IF $invite = NONE { [] } ELSE { (SELECT * FROM type::record('invite', $invite)) };",
+);
+
+/// The invite of an address to an organization, also when it has expired. `email_key` is
+/// the form of the address that must be unique.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn of_address(
+    store: &Store,
+    organization: OrganizationId,
+    email_key: &str,
+) -> Result<Option<InviteRow>> {
+    let vars = bind! { organization: organization.0, email_key: email_key };
+    let found = store.db.run(OF_ADDRESS, vars).await?.row::<Stored>(1)?;
+    found.map(InviteRow::try_from).transpose()
+}
+
 // It writes the organization's record for the reason given at `projects::CREATE`. A retry
 // after a lost answer finds its last invite and writes nothing, so that no mail is sent
 // twice.

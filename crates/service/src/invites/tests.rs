@@ -116,6 +116,10 @@ async fn an_invite_is_renewed_and_deleted_by_members_who_could_make_it() {
     assert!(matches!(&refused, Error::Forbidden(why) if why == LEVEL_ABOVE), "{refused}");
     let refused = services.invites.delete(&plain, &id).await.unwrap_err();
     assert!(matches!(refused, Error::NotFound(_)), "{refused}");
+    // Nor is it replaced by an invite of a lower level.
+    let refused = services.invites.create(&plain, input("Grace@mail.example")).await.unwrap_err();
+    let why = matches!(&refused, Error::Invalid(field) if field.detail == INVITED_ABOVE);
+    assert!(why, "{refused}");
     let again = services.invites.renew(&org, &id).await.unwrap();
     assert_ne!((again.id, again.token), (made.id, made.token));
     assert_eq!((again.target_email, again.level), (made.target_email, made.level));
