@@ -75,7 +75,7 @@ const LAYERS: &[Layer] = &[
     Layer {
         of: "weir-sandbox",
         uses: &["weir-transpile"],
-        why: "whoever runs or compiles foreign code has nothing that is worth being reached",
+        why: "a process that runs or compiles foreign code has no access to data",
     },
     Layer {
         of: "weir-transpile",
@@ -104,11 +104,6 @@ const LAYERS: &[Layer] = &[
             "weir-transpile",
         ],
         why: "what is called when is decided in one place, outside of the wall and above it",
-    },
-    Layer {
-        of: "weir-sandbox",
-        uses: &[],
-        why: "the wall around foreign code knows neither what is behind nor before it",
     },
     Layer {
         of: "weir-mail",
@@ -213,12 +208,6 @@ const RESERVED: &[Reserved] = &[
         to: &["weir-export"],
         why: "keys of other people's services sign and encrypt where those are spoken to; our own \
               secrets are sealed by the service",
-    },
-    Reserved {
-        names: &["rquickjs*", "landlock", "seccompiler"],
-        // The tests of `weir-catalogue` run its scripts.
-        to: &["weir-catalogue", "weir-sandbox"],
-        why: "foreign code runs in one place, behind all of its walls",
     },
     Reserved {
         names: &["oxc*"],
