@@ -64,8 +64,8 @@ impl BodyFault {
     }
 }
 
-/// Reads a body to its end. A refused body is read further and discarded, up to one more
-/// limit. Otherwise a client that is still sending would see a reset connection instead
+/// Reads a body to its end. A refused body is read further and discarded, up to two more
+/// limits. Otherwise a client that is still sending would see a reset connection instead
 /// of the answer (ING-20).
 ///
 /// # Errors
@@ -175,7 +175,7 @@ impl Reader {
         }
     }
 
-    /// Discards up to one more limit of bytes.
+    /// Discards up to two more limits of bytes.
     async fn swallow(&mut self) {
         // Long enough for a regular upload, and too short to be useful for an attack.
         const AT_MOST: Duration = Duration::from_secs(20);
@@ -183,7 +183,7 @@ impl Reader {
             let mut seen = 0;
             while let Ok(Some(chunk)) = self.next().await {
                 seen += chunk.len();
-                if seen > self.limits.size {
+                if seen > 2 * self.limits.size {
                     break;
                 }
             }
