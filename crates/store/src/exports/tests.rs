@@ -491,10 +491,9 @@ async fn busy_runs_do_not_hold_up_who_ends_them() {
     let plan = Plan { start: at(0), total_runs: 2, each: Some(1), after: 0, up_to: 50 };
     assert!(backfills::begin(&store, export.id, id, plan, at(1)).await.unwrap());
     let mut busy = tokio::task::JoinSet::new();
-    let (begun, done) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
+    let begun = Arc::new(AtomicU32::new(0));
     for n in 0..8 {
-        let (store, row) = (store.clone(), run(&export, n));
-        let (begun, done) = (Arc::clone(&begun), Arc::clone(&done));
+        let (store, row, begun) = (store.clone(), run(&export, n), Arc::clone(&begun));
         create_run(&store, &row).await;
         busy.spawn(async move {
             let id = row.run.id;
@@ -509,8 +508,8 @@ async fn busy_runs_do_not_hold_up_who_ends_them() {
                     begun.fetch_add(1, Ordering::Relaxed);
                 }
                 steps += 1;
-                done.fetch_add(1, Ordering::Relaxed);
             }
+            steps
         });
     }
     let own = run(&export, 3_600);
@@ -519,14 +518,13 @@ async fn busy_runs_do_not_hold_up_who_ends_them() {
     while begun.load(Ordering::Relaxed) < 8 {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    // Measured in steps of the runs and not in time: a busy machine slows down both.
-    let steps = || done.load(Ordering::Relaxed);
-    let before = steps();
+    let second = Duration::from_secs(1);
+    let begun = std::time::Instant::now();
     assert!(backfills::cancel(&store, PROJECT, export.id, id, at(5), &[]).await.unwrap());
-    let cancelled = steps();
+    assert!(begun.elapsed() < second, "cancelled after {:?}", begun.elapsed());
+    let begun = std::time::Instant::now();
     delete(&store, export.organization, export.id, &[]).await.unwrap();
-    let deleted = steps();
-    let waits = [cancelled - before, deleted - cancelled];
-    assert!(waits.iter().all(|steps| *steps < 200), "cancelled and deleted after {waits:?} steps");
-    busy.join_all().await;
+    assert!(begun.elapsed() < second, "deleted after {:?}", begun.elapsed());
+    let steps: u32 = busy.join_all().await.into_iter().sum();
+    assert!(steps > 8, "they were busy");
 }
