@@ -3,7 +3,7 @@
 
 import type { Page } from "@playwright/test";
 import { withClock } from "../clock";
-import { alive, enter, expect, person, save } from "./helpers";
+import { alive, enter, expect, person, save, signInAfterEnd } from "./helpers";
 
 const test = withClock();
 test.describe.configure({ mode: "serial" });
@@ -73,12 +73,7 @@ test("a long source is kept when the session has ended", async ({ page, server, 
   await page.getByLabel("Text of the file").fill(code);
   await clock.advance(13 * HOURS);
   await page.getByRole("button", { name: "Save file" }).click();
-  await page.waitForURL("**/login?next=**");
-  await expect(page.getByText("Your session has ended, so nothing was changed.")).toBeVisible();
-  await alive(page, scripts);
-  await page.getByLabel("E-mail address").fill(person.email);
-  await page.getByLabel("Password", { exact: true }).fill(person.password);
-  await page.getByRole("button", { name: "Sign in" }).click();
+  await signInAfterEnd(page, scripts);
   await page.waitForURL("**/source**");
   await expect(page.getByText("This was not saved")).toBeVisible();
   await expect(page.getByLabel("Text of the file")).toHaveValue(code);

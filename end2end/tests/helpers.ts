@@ -113,6 +113,16 @@ export async function signIn(page: Page, scripts: boolean): Promise<void> {
   await page.waitForURL("**/projects/*/start");
 }
 
+/** Signs in on the page that a form of an ended session leads to. */
+export async function signInAfterEnd(page: Page, scripts: boolean): Promise<void> {
+  await page.waitForURL("**/login?next=**");
+  await expect(page.getByText("Your session has ended, so nothing was changed.")).toBeVisible();
+  await alive(page, scripts);
+  await page.getByLabel("E-mail address").fill(person.email);
+  await page.getByLabel("Password", { exact: true }).fill(person.password);
+  await page.getByRole("button", { name: "Sign in" }).click();
+}
+
 export async function signOut(page: Page, scripts: boolean): Promise<void> {
   await page.goto("/account");
   await alive(page, scripts);

@@ -2,7 +2,7 @@
 // changed is told. Every form that writes several fields is here.
 
 import type { Page } from "@playwright/test";
-import { alive, call, enter, expect, newKey, person, save, test } from "./helpers";
+import { alive, call, enter, expect, newKey, person, save, signInAfterEnd, test } from "./helpers";
 
 test.describe.configure({ mode: "serial" });
 
@@ -186,12 +186,7 @@ test("an ended session keeps what was typed", async ({ page, server, scripts }) 
   await page.getByLabel("Leave client addresses out of events").check();
   await page.context().clearCookies({ name: "session" });
   await page.getByRole("button", { name: "Save settings" }).click();
-  await page.waitForURL("**/login?next=**");
-  await expect(page.getByText("Your session has ended, so nothing was changed.")).toBeVisible();
-  await alive(page, scripts);
-  await page.getByLabel("E-mail address").fill(person.email);
-  await page.getByLabel("Password", { exact: true }).fill(person.password);
-  await page.getByRole("button", { name: "Sign in" }).click();
+  await signInAfterEnd(page, scripts);
   await page.waitForURL("**/projects/1/settings**");
   await expect(page.getByText("This was not saved")).toBeVisible();
   await expect(page.getByLabel("Name", { exact: true })).toHaveValue("Written in vain");

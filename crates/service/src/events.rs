@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use uuid::Uuid;
 use weir_model::PersonId;
-use weir_model::errors::FieldError;
 use weir_model::events::{Event, EventQuery};
 use weir_model::live::{LiveRow, SAMPLE_LIMIT};
 use weir_model::persons::PersonRef;
@@ -20,6 +19,7 @@ use weir_store::{events, live, persons, traffic, warnings};
 
 use crate::ctx::ProjectCtx;
 use crate::error::Error;
+use crate::looking::too_deep_or;
 use crate::{Core, Result};
 
 /// Bytes of properties, of events and their persons, after which a page ends early:
@@ -194,12 +194,7 @@ impl Events {
 /// The error when the events at an offset cannot be found in time.
 #[must_use]
 pub fn too_deep() -> Error {
-    Error::Invalid(FieldError::new(
-        "offset",
-        "invalid_input",
-        "This page takes too long to find. Leave out `offset` and follow the link in `next` of \
-         each page, or ask for a shorter time with `after` and `before`.",
-    ))
+    too_deep_or(", or ask for a shorter time with `after` and `before`")
 }
 
 fn shown(event: StoredEvent, person: Option<Arc<PersonRef>>) -> Event {

@@ -32,13 +32,18 @@ pub(crate) fn look(offset: u64, within: Duration) -> Look {
     Look { records, until: Instant::now().checked_add(within) }
 }
 
-/// The error when the results at an offset cannot be found in time.
+/// The error when the results at an offset cannot be found in time. `hint` continues the
+/// sentence that says what to do.
+pub(crate) fn too_deep_or(hint: &str) -> Error {
+    let detail = format!(
+        "This page takes too long to find. Leave out `offset` and follow the link in `next` of \
+         each page{hint}."
+    );
+    Error::Invalid(FieldError::new("offset", "invalid_input", detail))
+}
+
+/// The error when the results of a list without time bounds cannot be found in time.
 #[must_use]
 pub fn too_deep() -> Error {
-    Error::Invalid(FieldError::new(
-        "offset",
-        "invalid_input",
-        "This page takes too long to find. Leave out `offset` and follow the link in `next` of \
-         each page.",
-    ))
+    too_deep_or("")
 }

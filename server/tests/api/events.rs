@@ -88,6 +88,49 @@ async fn pages_follow_the_link_without_gap_or_double() {
 async fn pages_by_offset_are_full_at_any_depth() {
     let app = TestApp::with_owner().await;
     let caller = app.owner().key(&["query:read"]).await;
+    let event = |n: usize| {
+        let time = format!("2026-06-{:02}T10:00:{:02}Z", n % 20 + 1, n % 60);
+        json!({"event": format!("e{}", n % 3), "distinct_id": format!("u{}", n % 40), "timestamp": time,
+               "properties": {"n": n}})
+    };
+    for part in 0..6 {
+        let batch: Vec<Value> = (part * 500..part * 500 + 500).map(event).collect();
+        send(&app, json!(batch)).await;
+    }
+    let uuids = |list: &Value| -> Vec<String> {
+        let results = list["results"].as_array().unwrap();
+        results.iter().map(|event| event["uuid"].as_str().unwrap().to_owned()).collect()
+    };
+    for (filter, count) in [("", 3_000), ("&event=e1", 1_000), ("&distinct_id=u7", 75)] {
+        let whole = list(&app, &caller, &format!("?limit=10000{filter}")).await;
+        assert_eq!((uuids(&whole).len(), &whole["next"]), (count, &Value::Null), "{filter}");
+        for limit in [40, 1_400] {
+            let mut all = Vec::new();
+            loop {
+                let offset = all.len();
+                let page =
+                    list(&app, &caller, &format!("?limit={limit}&offset={offset}{filter}")).await;
+                all.extend(uuids(&page));
+                if all.len() - offset < limit {
+                    break;
+                }
+            }
+            assert_eq!(all, uuids(&whole), "{filter} {limit}");
+        }
+    }
+    // A link continues after the page, wherever the page begins.
+    let page = list(&app, &caller, "?limit=10&offset=5").await;
+    let next = page["next"].as_str().unwrap();
+    let next = caller.get(next.strip_prefix(&format!("http://{}", app.address())).unwrap()).await;
+    let expected = uuids(&list(&app, &caller, "?limit=20").await);
+    assert_eq!([uuids(&page), uuids(&next.json())[..5].to_vec()].concat(), expected[5..]);
+    assert_eq!(names(&list(&app, &caller, "?offset=3000").await), Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_of_an_unsorted_import_are_full_by_offsets_and_by_links() {
+    let app = TestApp::with_owner().await;
+    let caller = app.owner().key(&["query:read"]).await;
     // In no order, over three years, some at the same time.
     let time = |n: usize| {
         let second = n as i64 / 2 * 1_103_515_245 % 94_608_000;
@@ -137,13 +180,6 @@ async fn pages_by_offset_are_full_at_any_depth() {
         }
         assert_eq!(all, uuids(&whole), "{filter} by links");
     }
-    // A link continues after the page, wherever the page begins.
-    let page = list(&app, &caller, "?limit=10&offset=5").await;
-    let next = page["next"].as_str().unwrap();
-    let next = caller.get(next.strip_prefix(&format!("http://{}", app.address())).unwrap()).await;
-    let expected = uuids(&list(&app, &caller, "?limit=20").await);
-    assert_eq!([uuids(&page), uuids(&next.json())[..5].to_vec()].concat(), expected[5..]);
-    assert_eq!(names(&list(&app, &caller, "?offset=900").await), Vec::<String>::new());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -57,7 +57,7 @@ impl LiveStream {
 
 /// Waits until the condition holds.
 pub(crate) async fn until(mut holds: impl AsyncFnMut() -> bool) {
-    let end = tokio::time::Instant::now() + Duration::from_secs(120);
+    let end = tokio::time::Instant::now() + Duration::from_secs(20);
     while !holds().await {
         assert!(tokio::time::Instant::now() < end, "it does not happen");
         tokio::time::sleep(Duration::from_millis(20)).await;

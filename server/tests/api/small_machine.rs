@@ -56,6 +56,9 @@ fn status(process: &str, field: &str) -> Option<String> {
     Some(value.trim().to_owned())
 }
 
+/// MiB that the program may touch under most attacks.
+pub(crate) const SMALL: u64 = 680;
+
 /// Measures the memory of a limited process.
 pub(crate) struct Watch {
     process: u32,
@@ -91,13 +94,20 @@ impl Watch {
         Self { process, most, watching }
     }
 
-    /// Asserts that the process lives, and prints the memory that an attack took
-    /// (docs/benchmarks.md).
+    /// MiB that the process touches now.
+    pub(crate) fn touched(&self) -> u64 {
+        let now = status(&self.process.to_string(), "RssAnon:").unwrap();
+        now.strip_suffix(" kB").unwrap().parse::<u64>().unwrap() >> 10
+    }
+
+    /// Asserts that the process lives, and that it touched no more memory than this, in
+    /// MiB. Prints the memory that an attack took (docs/benchmarks.md).
     #[expect(clippy::print_stdout, reason = "shown with --nocapture")]
-    pub(crate) fn survived(&self, attack: &str) {
+    pub(crate) fn survived(&self, attack: &str, bound: u64) {
         let lives = status(&self.process.to_string(), "VmData:").is_some();
         let [counted, touched] = [0, 1].map(|n| self.most[n].load(Ordering::Relaxed) / MIB);
         println!("{attack}: {touched} MiB of memory, {counted} MiB with what is not touched");
         assert!(lives, "it has ended after {touched} and {counted} MiB: {attack}");
+        assert!(touched < bound, "{touched} MiB, at most {bound}: {attack}");
     }
 }

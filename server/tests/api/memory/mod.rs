@@ -22,7 +22,7 @@ use weir_testkit::Caller;
 
 use crate::capture::gzip;
 use crate::process::{Serving, set_up};
-use crate::small_machine::{self, Watch};
+use crate::small_machine::{self, SMALL, Watch};
 
 const MIB: u64 = 1 << 20;
 
@@ -102,7 +102,7 @@ async fn a_bomb_is_refused_in_little_memory() {
         assert_eq!(answer.error().2, "payload_too_large", "{path}");
         assert_eq!(answer.status, 413, "{path}");
     }
-    watch.survived("gzip bombs");
+    watch.survived("gzip bombs", SMALL);
     let grown = memory(serving.id()).1.saturating_sub(before);
     assert!(grown < 80 * MIB, "{} MiB more for a bomb", grown / MIB);
     assert_eq!(send("/e/", event).await.status, 200);
@@ -158,7 +158,7 @@ async fn a_flood_of_large_bodies_stays_within_its_budget() {
     let sound = clients.join_all().await;
     assert!(sound.iter().all(|status| [200, 503].contains(status)), "{sound:?}");
 
-    watch.survived("100 large bodies");
+    watch.survived("100 large bodies", SMALL);
 
     // As docs/guide/running.md says: the bodies and the data made of them, the records
     // that the log keeps for its readers, and the caches and buffers of the engine.
@@ -214,5 +214,5 @@ async fn a_flood_of_batches_fits_into_a_gigabyte() {
     let taken = flood.join_all().await.into_iter().filter(|taken| *taken).count();
     assert!(taken > 0, "some are taken");
     assert_eq!(serving.caller.get("/_livez").await.status, 200, "it has survived");
-    watch.survived(&format!("60 batches of 19 MB, {taken} of them taken"));
+    watch.survived(&format!("60 batches of 19 MB, {taken} of them taken"), SMALL);
 }

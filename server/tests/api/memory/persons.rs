@@ -100,7 +100,7 @@ async fn large_persons_and_groups_are_worked_on_in_a_gigabyte() {
     let last = json!({"last": 1});
     send(&serving, &made, (0..FAT).flat_map(|n| set(n, &last)).collect()).await;
     until(async || delivered(&receiver) > 0 || has(&serving, "last").await).await;
-    watch.survived("events of 250 large persons and groups");
+    watch.survived("events of 250 large persons and groups", SMALL);
     // The next start applies the acknowledged events.
     serving.signal(Signal::KILL);
     assert_eq!(serving.ended().await, None);
@@ -108,7 +108,7 @@ async fn large_persons_and_groups_are_worked_on_in_a_gigabyte() {
     let watch = Watch::on(&serving);
     until(async || has(&serving, "last").await).await;
     until(async || delivered(&receiver) == FAT).await;
-    watch.survived("the same after a kill, with deliveries");
+    watch.survived("the same after a kill, with deliveries", SMALL);
 
     let watch = Watch::on(&serving);
     let reader = serving.caller.with_key(key);
@@ -116,7 +116,7 @@ async fn large_persons_and_groups_are_worked_on_in_a_gigabyte() {
     let (first, second) = tokio::join!(reader.get(&list), reader.get(&list));
     assert_eq!((first.status, second.status), (200, 200));
     assert!(first.body.len() > FAT * 500_000 || first.json()["next"].is_string());
-    watch.survived("two lists of large persons");
+    watch.survived("two lists of large persons", SMALL);
 
     let watch = Watch::on(&serving);
     let export = json!({"name": "People", "interval": "day", "paused": true, "model": "persons",
@@ -133,5 +133,5 @@ async fn large_persons_and_groups_are_worked_on_in_a_gigabyte() {
         run["status"] == "Completed" && run["records_completed"] == FAT
     })
     .await;
-    watch.survived("an export of large persons");
+    watch.survived("an export of large persons", SMALL);
 }

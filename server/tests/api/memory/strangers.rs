@@ -70,7 +70,7 @@ async fn bodies_of_strangers_fit_into_a_gigabyte() {
             assert!(answer.starts_with(b"HTTP/1.1 4"), "{answer:?}");
         }
     }
-    watch.survived("40 forms of 30,000 fields");
+    watch.survived("40 forms of 30,000 fields", SMALL);
 
     // Together more than any budget. Most of them are never complete.
     let mut slow = JoinSet::new();
@@ -85,6 +85,6 @@ async fn bodies_of_strangers_fit_into_a_gigabyte() {
     }
     let open = slow.join_all().await;
     assert_serves_others(&serving, &made).await;
-    watch.survived("200 large or slow bodies");
+    watch.survived("200 large or slow bodies", SMALL);
     drop(open);
 }

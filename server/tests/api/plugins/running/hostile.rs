@@ -10,10 +10,12 @@ use tokio::process::Command;
 
 use super::killed::{Program, SLOW};
 use super::*;
-use crate::small_machine::{self, Watch};
+use crate::small_machine::{self, SMALL, Watch};
 
 /// Number of plugins with such a source.
 const PLUGINS: usize = 12;
+/// MiB that the service itself may grow by for sources and for archives.
+const GROWN: u64 = 96;
 /// Number of events of 180 kB.
 const COSTLY: usize = 900;
 
@@ -74,6 +76,7 @@ async fn sources_archives_and_costly_events_fit_into_a_gigabyte() {
     let group = format!("/api/organizations/{group}/pipeline_destinations/");
 
     let watch = Watch::on(program.serving());
+    let small = watch.touched() + GROWN;
     let deep = format!("export const scene = {}b", "<a>".repeat(40_000));
     let files = json!({"index.js": aliases(), "frontend.tsx": deep});
     let plugins = (0..PLUGINS).map(|n| {
@@ -87,9 +90,10 @@ async fn sources_archives_and_costly_events_fit_into_a_gigabyte() {
         }
     });
     let plugins = futures::future::join_all(plugins).await;
-    watch.survived("12 sources that take much to compile, at once");
+    watch.survived("12 sources that take much to compile, at once", small);
 
     let watch = Watch::on(program.serving());
+    let small = watch.touched() + GROWN;
     let mut body = b"--b\r\ncontent-disposition: form-data; name=\"archive\"; ".to_vec();
     body.extend(b"filename=\"t.tgz\"\r\ncontent-type: application/gzip\r\n\r\n");
     body.extend(long_name());
@@ -106,7 +110,7 @@ async fn sources_archives_and_costly_events_fit_into_a_gigabyte() {
         assert_eq!((status, attr.as_deref()), (400, Some("archive")), "{detail}");
         assert!(detail.contains("64 KiB"), "{detail}");
     }
-    watch.survived("6 archives with a long name, at once");
+    watch.survived("6 archives with a long name, at once", small);
 
     // A start does not compile these sources, and enabled plugins still work.
     for (order, plugin) in (2..).zip(&plugins) {
@@ -116,7 +120,7 @@ async fn sources_archives_and_costly_events_fit_into_a_gigabyte() {
     program.restart().await;
     let watch = Watch::on(program.serving());
     assert!(seen_from(&program, 1).await);
-    watch.survived("a start with 13 plugins");
+    watch.survived("a start with 13 plugins", SMALL);
 
     let watch = Watch::on(program.serving());
     let costly = "export function processEvent(e) {
@@ -136,5 +140,5 @@ async fn sources_archives_and_costly_events_fit_into_a_gigabyte() {
         (found == COSTLY).then_some(())
     };
     until(all).await;
-    watch.survived("900 costly events");
+    watch.survived("900 costly events", SMALL);
 }
