@@ -348,19 +348,19 @@ pub(crate) fn forget_session() {
 }
 
 /// Shows a notice on the next page, once.
-pub(crate) fn tell(text: &str) {
+pub(crate) fn notice(text: &str) {
     keep_notice(&Notice::new(text));
 }
 
 /// Shows a notice with an undo button on the next page. `function` is the path of the
 /// server function that undoes the change, `fields` are its arguments.
-pub(crate) fn tell_with_undo(text: &str, function: &str, fields: &[(&str, &str)]) {
+pub(crate) fn notice_with_undo(text: &str, function: &str, fields: &[(&str, &str)]) {
     keep_notice(&Notice::new(text).with_undo(function, fields));
 }
 
 /// Redirects to another page of this site, and shows a notice there.
 pub(crate) fn done(path: &str, text: &str) {
-    tell(text);
+    notice(text);
     go(path);
 }
 

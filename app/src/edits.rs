@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn two_changes_of_one_field_are_told_unless_they_are_the_same() {
+    fn two_changes_of_one_field_are_reported_unless_they_are_the_same() {
         let mut edits = Edits::of(&seen(&[("name", "Shop"), ("ips", "on")]));
         assert_eq!(edits.text("name", "Name", "Store", "Store"), Patch::Keep);
         assert_eq!(edits.tick("ips", "Addresses", true, false), Patch::Keep);

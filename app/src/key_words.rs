@@ -31,7 +31,7 @@ fn capital(word: &str) -> String {
 }
 
 /// Scopes that are usually combined, by name of their preset.
-const TOGETHER: [(&str, &[(ScopeObject, ScopeAction)]); 3] = [
+const GRANTED_TOGETHER: [(&str, &[(ScopeObject, ScopeAction)]); 3] = [
     (
         "exports",
         &[
@@ -63,7 +63,7 @@ pub(crate) fn choices_of(preset: &str) -> Option<Vec<Choice>> {
     if preset == "read" {
         return Some(vec![Some(ScopeAction::Read); ScopeObject::OFFERED.len()]);
     }
-    let (_, scopes) = TOGETHER.iter().find(|(word, _)| *word == preset)?;
+    let (_, scopes) = GRANTED_TOGETHER.iter().find(|(word, _)| *word == preset)?;
     let choice = |object: &ScopeObject| {
         scopes.iter().find(|(named, _)| named == object).map(|(_, action)| *action)
     };
@@ -124,7 +124,7 @@ fn all_with(chosen: &[Choice], action: ScopeAction) -> Option<String> {
 mod tests {
     use weir_model::scopes::{ScopeAction, ScopeObject};
 
-    use super::{Choice, TOGETHER, choices_of, day, sentence, things};
+    use super::{Choice, GRANTED_TOGETHER, choices_of, day, sentence, things};
 
     #[test]
     fn sentences() {
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn presets_offer_what_there_is() {
-        for (word, scopes) in TOGETHER {
+        for (word, scopes) in GRANTED_TOGETHER {
             let chosen = choices_of(word).unwrap();
             assert_eq!(chosen.iter().flatten().count(), scopes.len(), "{word}");
         }

@@ -53,7 +53,7 @@ mod tests {
     use super::{modules, otpauth};
 
     #[test]
-    fn addresses_do_not_get_out_of_their_place() {
+    fn addresses_are_escaped() {
         assert_eq!(
             otpauth("AB", "a/b?c&d@mail.example"),
             "otpauth://totp/Weir:a%2Fb%3Fc%26d%40mail.example?secret=AB&issuer=Weir"

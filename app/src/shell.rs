@@ -83,7 +83,7 @@ mod tests {
     use super::is_reloaded;
 
     #[test]
-    fn pages_that_show_arrivals_load_anew_unless_a_row_is_read() {
+    fn pages_with_arrivals_reload_unless_a_row_is_open() {
         for (address, expected) in [
             ("/projects/1/start", true),
             ("/projects/1/live?q=a", true),

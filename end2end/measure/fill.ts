@@ -3,7 +3,7 @@
 import { type Browser } from "@playwright/test";
 import { startServer, type Server } from "../server";
 import { alive, call, enter, newKey, projectKey } from "../tests/helpers";
-import { ask, cookieOf } from "./asks";
+import { ask, cookieOf } from "./requests";
 import { EFFORT, pause, say } from "./effort";
 import type { State } from "./phone";
 

@@ -1,7 +1,7 @@
 // Pages as they load on the phone: first byte, largest paint, shifts, console.
 
 import type { Browser } from "@playwright/test";
-import { ask } from "./asks";
+import { ask } from "./requests";
 import { p75 } from "./budgets";
 import { EFFORT, pause, say } from "./effort";
 import type { Instance } from "./fill";

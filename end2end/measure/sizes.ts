@@ -1,6 +1,6 @@
 // What is loaded: the files of the browser side, and the largest page.
 
-import { ask } from "./asks";
+import { ask } from "./requests";
 import { BUDGETS, type Budget } from "./budgets";
 
 export interface Size {

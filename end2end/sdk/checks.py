@@ -5,7 +5,7 @@ Each check is a method; its first line says what it is about."""
 import uuid
 from collections import Counter
 
-import story
+import scenario_steps
 from compare import LATE, WAY, equal, near, once_each, recent, same
 from ledger import Ledger
 
@@ -22,7 +22,7 @@ class Stored:
         self.report = report
         # Of a story in which the service has failed.
         self.ledger = Ledger(library, gateway) if gateway else None
-        self.queued = story.QUEUED_IN_TROUBLE if gateway else story.QUEUED
+        self.queued = scenario_steps.QUEUED_IN_TROUBLE if gateway else scenario_steps.QUEUED
         self.way = LATE if gateway and library.keeps_sent_at else WAY
         self.events = [event for event in project.events() if event["event"] != OURS]
 
@@ -103,7 +103,7 @@ class Stored:
 
 
 class ServerChecks(Stored):
-    """After `story.server`."""
+    """After `scenario_steps.server`."""
 
     CHECKS = [
         "delivered", "capture", "identify", "alias", "groups", "without_a_person", "batch",
@@ -113,20 +113,20 @@ class ServerChecks(Stored):
     def delivered(self):
         """the library has given nothing up"""
         found = [one for one in self.report["failures"]
-                 if one["client"] != story.CLIENT_WITH_WRONG_KEY]
+                 if one["client"] != scenario_steps.CLIENT_WITH_WRONG_KEY]
         assert not found, found
 
     def capture(self):
         """an event with all kinds of values"""
         event = self.one("invoice issued")
         self.sent_by_library(event)
-        sent = story.EVERYTHING | (story.BEYOND if self.library.counts_exactly else {})
+        sent = scenario_steps.EVERYTHING | (scenario_steps.BEYOND if self.library.counts_exactly else {})
         same("properties", event["properties"], sent)
         same("event", event, {
-            "uuid": story.stable("invoice"), "distinct_id": "user-1", "elements_chain": "",
+            "uuid": scenario_steps.stable("invoice"), "distinct_id": "user-1", "elements_chain": "",
             "historical": False,
         })
-        near("timestamp", event["timestamp"], story.WHEN, self.way)
+        near("timestamp", event["timestamp"], scenario_steps.WHEN, self.way)
         now = self.one("order placed")
         recent("timestamp", now["timestamp"])
         same("properties", now["properties"], {"total": 19.5})
@@ -196,7 +196,7 @@ class ServerChecks(Stored):
     def batch(self):
         """several requests of one client"""
         found = [one["properties"]["n"] for one in self.named("step", "walker-1")]
-        once_each("n", found, story.STEPS)
+        once_each("n", found, scenario_steps.STEPS)
         times = [one["timestamp"] for one in self.events]
         assert times == sorted(times, reverse=True), "not the newest first"
 
@@ -213,14 +213,14 @@ class ServerChecks(Stored):
         """an import that is run twice is there once"""
         found = self.named("imported")
         equal("uuids", sorted(one["uuid"] for one in found),
-              sorted(story.stable(f"import/{n}") for n in range(story.IMPORTED)))
+              sorted(scenario_steps.stable(f"import/{n}") for n in range(scenario_steps.IMPORTED)))
         for n, one in enumerate(found):
             same("event", one, {
-                "uuid": story.stable(f"import/{n}"), "historical": True,
+                "uuid": scenario_steps.stable(f"import/{n}"), "historical": True,
                 "distinct_id": f"past-{n % 3}",
             })
             same("properties", one["properties"], {"n": n})
-            near("timestamp", one["timestamp"], story.import_time(n), self.way)
+            near("timestamp", one["timestamp"], scenario_steps.import_time(n), self.way)
             recent("created_at", one["created_at"])
         live = [one["event"] for one in self.events if one["historical"]]
         equal("historical", sorted(set(live)), ["imported"])
@@ -232,7 +232,7 @@ class ServerChecks(Stored):
     def wrong_key(self):
         """a wrong key is told to the library, and nothing is stored"""
         found = [one for one in self.report["failures"]
-                 if one["client"] == story.CLIENT_WITH_WRONG_KEY]
+                 if one["client"] == scenario_steps.CLIENT_WITH_WRONG_KEY]
         equal("failures", [one["status"] for one in found], [401])
         equal("lost", self.named("lost"), [])
 
@@ -240,17 +240,17 @@ class ServerChecks(Stored):
         """nothing else is stored"""
         self.count(Counter({
             "visited": 1, "$create_alias": 1, "$groupidentify": 2, "order placed": 1,
-            "invoice issued": 1, "heartbeat": 1, "step": story.STEPS, "queued": self.queued,
-            "imported": story.IMPORTED, "last words": 1, self.library.identify: 3,
+            "invoice issued": 1, "heartbeat": 1, "step": scenario_steps.STEPS, "queued": self.queued,
+            "imported": scenario_steps.IMPORTED, "last words": 1, self.library.identify: 3,
         }) + Counter({self.library.set_once: 2}) + Counter(["ping"] * self.library.makes_ids))
 
     def warnings(self):
         """nothing was dropped or altered but the second import"""
-        self.warned(repeats=story.IMPORTED)
+        self.warned(repeats=scenario_steps.IMPORTED)
 
 
 class BrowserChecks(Stored):
-    """After `story.browser`."""
+    """After `scenario_steps.browser`."""
 
     CHECKS = [
         "delivered", "settings", "encodings", "page", "capture", "identify", "alias", "groups",
@@ -303,11 +303,11 @@ class BrowserChecks(Stored):
         """an event with all kinds of values"""
         event = self.one("invoice issued")
         self.sent_by_library(event)
-        same("properties", event["properties"], story.EVERYTHING)
+        same("properties", event["properties"], scenario_steps.EVERYTHING)
         same("event", event, {
             "distinct_id": "user-1", "elements_chain": "", "historical": False,
         })
-        near("timestamp", event["timestamp"], story.WHEN, self.way)
+        near("timestamp", event["timestamp"], scenario_steps.WHEN, self.way)
         now = self.one("order placed")
         recent("timestamp", now["timestamp"])
         same("properties", now["properties"], {"total": 19.5})
@@ -364,7 +364,7 @@ class BrowserChecks(Stored):
 
     def batch(self):
         """everything that was captured at once"""
-        for name, count in (("step", story.PAGE_STEPS), ("queued", story.PAGE_QUEUED)):
+        for name, count in (("step", scenario_steps.PAGE_STEPS), ("queued", scenario_steps.PAGE_QUEUED)):
             found = self.named(name, "user-1")
             once_each(name, [one["properties"]["n"] for one in found], count)
 
@@ -387,7 +387,7 @@ class BrowserChecks(Stored):
         self.count({
             "visited": 1, "$identify": 1, "$create_alias": 1, "$groupidentify": 2,
             "order placed": 1, "invoice issued": 1, "$autocapture": 1, "$pageview": 2,
-            "$pageleave": 2, "step": story.PAGE_STEPS, "queued": story.PAGE_QUEUED,
+            "$pageleave": 2, "step": scenario_steps.PAGE_STEPS, "queued": scenario_steps.PAGE_QUEUED,
             "after reload": 1, "leaving": 1,
         })
 

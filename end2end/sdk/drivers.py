@@ -4,7 +4,7 @@ A driver reads one line of JSON from its standard input,
 
     {"url": "http://…", "key": "phc_…", "calls": [{"call": "client", …}, …]}
 
-makes the calls one after another (`story.py` has them all), and then writes one
+makes the calls one after another (`scenario_steps.py` has them all), and then writes one
 line of JSON to its standard output:
 
     {"captured": 17, "failures": [{"client": 0, "status": 401, "text": "…"}]}

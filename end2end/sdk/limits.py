@@ -3,10 +3,10 @@ library's own choice: exactly the events that were never acknowledged, of the pa
 of the story that is told then. `libraries.py` says how long each one tries, and
 where its source says so."""
 
-import story
+import scenario_steps
 from compare import equal
 from scenarios import until
-from telling import Told
+from reporting import Told
 
 FOR_EVER = 3600
 
@@ -17,7 +17,7 @@ def tell(weir, library, what, calls, refuses):
     with Told(weir, library, what, calls) as told:
         gateway = told.gateway
         while why := told.next():
-            well = why == story.WELL["why"]
+            well = why == scenario_steps.WELL["why"]
             if refuses:
                 gateway.refuse(0 if well else FOR_EVER)
             elif well:
@@ -43,7 +43,7 @@ def kept(events, *parts):
         (one["event"], one["properties"]["n"]) for one in events
         if one["event"] in ("before", "during", "after")
     )
-    equal("events", found, sorted((part, n) for part in parts for n in range(story.FEW)))
+    equal("events", found, sorted((part, n) for part in parts for n in range(scenario_steps.FEW)))
 
 
 def given_up(told, *statuses):
@@ -53,7 +53,7 @@ def given_up(told, *statuses):
 
 def refused(weir, library):
     """503 all the time: the library makes its tries, and says that it gives up."""
-    told, ledger, events = tell(weir, library, "503 for long", story.given_up(), True)
+    told, ledger, events = tell(weir, library, "503 for long", scenario_steps.given_up(), True)
     kept(events, "before", "after")
     given_up(told, 503)
     equal("tries", sorted(set(ledger.refused.values())), [library.tries])
@@ -61,38 +61,38 @@ def refused(weir, library):
 
 def unconnected(weir, library):
     """No connection all the time; some keep the events for the next batch."""
-    told, _, events = tell(weir, library, "away for long", story.given_up(), False)
+    told, _, events = tell(weir, library, "away for long", scenario_steps.given_up(), False)
     kept(events, "before", "after", *(["during"] if library.keeps_unconnected else []))
     given_up(told, None)
 
 
 def unconnected_at_the_end(weir, library):
     """No connection when the library is shut down, and nowhere to keep events."""
-    told, _, events = tell(weir, library, "away at the end", story.ended(), False)
+    told, _, events = tell(weir, library, "away at the end", scenario_steps.ended(), False)
     kept(events, "before", "after")
     given_up(told, *([None] if library.waits_at_shutdown else []))
 
 
 def left_refused(weir, library):
     """503 when a page is left: there is one beacon, and no other try."""
-    told, ledger, events = tell(weir, library, "503 on leaving", story.left(), True)
+    told, ledger, events = tell(weir, library, "503 on leaving", scenario_steps.left(), True)
     kept(events, "before")
     given_up(told)
     tries = [ledger.refused[name] for name, event in ledger.sent.items()
              if event["event"] == "during"]
-    equal("tries", tries, [1] * story.FEW)
+    equal("tries", tries, [1] * scenario_steps.FEW)
 
 
 def left_unconnected(weir, library):
     """No connection when a page is left."""
-    told, _, events = tell(weir, library, "away on leaving", story.left(), False)
+    told, _, events = tell(weir, library, "away on leaving", scenario_steps.left(), False)
     kept(events, "before")
     given_up(told)
 
 
 def page_unconnected(weir, library):
     """No connection for longer than a page tries that stays open."""
-    calls = story.page_given_up(library.tries_to_connect)
+    calls = scenario_steps.page_given_up(library.tries_to_connect)
     told, _, events = tell(weir, library, "away for long", calls, False)
     kept(events, "before", "after")
     given_up(told)

@@ -1,9 +1,9 @@
 """What is done with each library: a story in peace, and events without end, with
-503 for some seconds or a service that ends and comes back (`troubles.py`)."""
+503 for some seconds or a service that ends and comes back (`faults.py`)."""
 
 import time
 
-import story
+import scenario_steps
 from checks import BrowserChecks, ServerChecks
 from compare import equal, once_each
 from drivers import Driver, tell
@@ -23,7 +23,7 @@ def peace(weir, library):
     if library.browser:
         # To see what the page asks for.
         with Gateway(weir.url) as gateway:
-            with Driver(library, gateway.url, project.key, story.browser()) as driver:
+            with Driver(library, gateway.url, project.key, scenario_steps.browser()) as driver:
                 report = driver.report()
                 until(lambda: project.newest(event="leaving"))
                 driver.close()
@@ -32,7 +32,7 @@ def peace(weir, library):
         # A page that is loaded again or left while it waits for an answer sends
         # those events once more; the gateway knows which.
         return BrowserChecks(library, project, report, gateway)
-    calls = story.server(library)
+    calls = scenario_steps.server(library)
     report = tell(library, weir.url, project.key, calls)
     told = {call["distinct_id"] for call in calls if call.get("distinct_id")}
     project.settle(sorted(told | {"$company_acme"}))
@@ -58,7 +58,7 @@ def transformed(weir, library):
     """What a transformation of the project makes of what the library sends."""
     project = weir.new_project(f"{library}: transformed")
     config = project.transform(CHANGES)
-    with Driver(library, weir.url, project.key, story.changed(library)) as driver:
+    with Driver(library, weir.url, project.key, scenario_steps.changed(library)) as driver:
         driver.report()
         until(lambda: project.newest(event="ordered"))
         driver.close()
@@ -69,7 +69,7 @@ def transformed(weir, library):
     stored = found[0]["properties"]
     equal("total in cents", (stored.get("cents"), stored.get("total")), (1950, None))
     # What it does not touch is as it was sent.
-    for name, value in story.EVERYTHING.items():
+    for name, value in scenario_steps.EVERYTHING.items():
         equal(name, stored.get(name), value)
     equal("distinct id", found[0]["distinct_id"], "user-1")
     if not library.browser:
@@ -84,7 +84,7 @@ def features(weir, library):
     is refused or asked for again, and the library has nothing to say about it."""
     project = weir.new_project(f"{library}: features")
     with Gateway(weir.url) as gateway:
-        report = tell(library, gateway.url, project.key, story.features(library))
+        report = tell(library, gateway.url, project.key, scenario_steps.features(library))
     equal("failures", report["failures"], [])
     for name in ("said", "blocked"):
         equal(name, report.get(name, []), [])
@@ -106,8 +106,8 @@ class Stream:
         self.library = library
         self.project = weir.new_project(f"{library}: {what}")
         # A page has one visitor, and a time of its own between two batches.
-        options |= {"distinct_id": story.TICKERS[0]} if library.browser else {"flush_at": 10}
-        calls = story.stream(library.pause, **options)
+        options |= {"distinct_id": scenario_steps.TICKERS[0]} if library.browser else {"flush_at": 10}
+        calls = scenario_steps.stream(library.pause, **options)
         self.driver = Driver(library, url or weir.url, self.project.key, calls)
 
     def __enter__(self):
@@ -132,7 +132,7 @@ class Stream:
             # It does not say when it has sent everything.
             until(lambda: len(self.project.events(event="tick")) >= captured)
         self.driver.close()
-        self.project.settle(story.TICKERS)
+        self.project.settle(scenario_steps.TICKERS)
         equal("given up by the library", report["failures"], [])
         found = self.project.events(event="tick")
         once_each("ticks", [one["properties"]["n"] for one in found], captured)

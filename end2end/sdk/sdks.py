@@ -4,8 +4,8 @@ field by field.
     WEIR_BIN=… WEIR_TOOLS=… CARGO_TARGET_DIR=… python sdks.py [part of a name …]
 
 With arguments, only the libraries with such a name and version. The last line is
-`N passed, M failed`. See `libraries.py` and `story.py`; `scenarios.py`,
-`troubles.py` and `limits.py`; `checks.py` and `ledger.py`."""
+`N passed, M failed`. See `libraries.py` and `scenario_steps.py`; `scenarios.py`,
+`faults.py` and `limits.py`; `checks.py` and `ledger.py`."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ from contextlib import ExitStack
 
 import limits
 import scenarios
-import troubles
+import faults
 from drivers import Chromium
 from libraries import all_libraries, older_pages
 from weir import Weir
@@ -113,7 +113,7 @@ class Scenarios:
     def troubled(self, weir, library):
         stored = self.results.check(
             library, "503 for some seconds: the story is told",
-            lambda: troubles.outage(weir, library),
+            lambda: faults.outage(weir, library),
         )
         self.results.stored(library, "503", stored)
 
@@ -128,7 +128,7 @@ class Scenarios:
         ]
 
     def restarts(self, weir, signal, what):
-        told = troubles.Restarts(weir, self.libraries, signal, what)
+        told = faults.Restarts(weir, self.libraries, signal, what)
         for library, stored in told.run(self.results.check):
             self.results.stored(library, what, stored)
 

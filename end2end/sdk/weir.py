@@ -54,7 +54,7 @@ class Weir:
 
     def start(self):
         self.process = subprocess.Popen(
-            [self.binary, "serve"], **self.surroundings(), stdin=subprocess.DEVNULL,
+            [self.binary, "serve"], **self.environment(), stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
         )
         self.wait_ready()
@@ -64,7 +64,7 @@ class Weir:
         self.process.send_signal(signal)
         self.process.wait(PATIENCE)
 
-    def surroundings(self):
+    def environment(self):
         # Settings of whoever runs the test must not reach the service; the site
         # of a development build is no setting.
         env = {k: v for k, v in os.environ.items() if not k.startswith("WEIR_") or k == "WEIR_SITE"}
@@ -84,7 +84,7 @@ class Weir:
                 self.binary, "setup", "--email=owner@weir.example", "--name=Owner",
                 "--organization=SDK", "--project=SDK", "--password-stdin", "--json",
             ],
-            **self.surroundings(), input=b"correct horse battery staple 17\n",
+            **self.environment(), input=b"correct horse battery staple 17\n",
             stdout=subprocess.PIPE, timeout=PATIENCE,
         )
         if done.returncode != 0:

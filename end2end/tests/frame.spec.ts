@@ -25,9 +25,9 @@ test("the rail leads around in the organization and project of the page", async 
   await expect(page.locator(".switch-project")).toHaveText(person.project);
 
   const key = await newKey(page, scripts, "frame");
-  const other = await call(server, key, "POST", "/api/organizations/", { name: "Second House" });
+  const other = await call(server, key, "POST", "/api/organizations/", { name: "Second Shop" });
   await page.goto(`/organizations/${other.id}`);
-  await expect(page.locator(".switch-organization")).toHaveText("Second House");
+  await expect(page.locator(".switch-organization")).toHaveText("Second Shop");
   await expect(main.getByRole("link", { name: "Exports" })).toHaveAttribute("href", `/organizations/${other.id}/exports`);
   await expect(main.getByRole("link", { name: "Live" })).toHaveAttribute("href", `/projects/${other.teams[0].id}/live`);
   await page.goto("/projects/1/health");

@@ -24,7 +24,7 @@ export const person = {
 };
 
 interface Worker {
-  house: House;
+  instance: Instance;
 }
 
 interface Each {
@@ -36,7 +36,7 @@ interface Each {
 }
 
 /** The server of the file whose tests run: files know nothing of each other. */
-class House {
+class Instance {
   private file = "";
   private server?: Server;
 
@@ -58,15 +58,15 @@ class House {
 // Tests of a file build on each other, so each file says
 // `test.describe.configure({ mode: "serial" })`: they share a worker, and a server.
 export const test = base.extend<Each, Worker>({
-  house: [
+  instance: [
     async ({}, use) => {
-      const house = new House();
-      await use(house);
-      await house.close();
+      const instance = new Instance();
+      await use(instance);
+      await instance.close();
     },
     { scope: "worker" },
   ],
-  server: async ({ house }, use, { file }) => use(await house.serverFor(file)),
+  server: async ({ instance }, use, { file }) => use(await instance.serverFor(file)),
   scripts: async ({ javaScriptEnabled }, use) => use(javaScriptEnabled !== false),
   baseURL: async ({ server }, use) => use(server.url),
   // Nothing may be written to the console, apart from the browser's own note

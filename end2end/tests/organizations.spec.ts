@@ -12,14 +12,14 @@ test("create", async ({ page, server, scripts }) => {
   await alive(page, scripts);
   await expect(page.getByRole("link", { name: person.organization })).toBeVisible();
   await page.getByRole("main").getByRole("link", { name: "New organization" }).click();
-  await page.getByLabel("Name").fill("</title><b>Second House");
+  await page.getByLabel("Name").fill("</title><b>Second Shop");
   await page.getByRole("button", { name: "Create organization" }).click();
   await page.waitForURL("**/projects/*/start");
   // Its key works at once.
   key = await projectKey(page);
   await send(server, key, { event: "first", distinct_id: "ada" });
   await page.goto("/organizations");
-  await expect(page.getByRole("main").getByRole("link", { name: "</title><b>Second House" })).toBeVisible();
+  await expect(page.getByRole("main").getByRole("link", { name: "</title><b>Second Shop" })).toBeVisible();
 });
 
 test("a blank name is refused at the field", async ({ page, server, scripts }) => {
@@ -36,23 +36,23 @@ test("rename", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   await page.goto("/organizations");
   await alive(page, scripts);
-  await page.getByRole("main").getByRole("link", { name: "</title><b>Second House" }).click();
-  await expect(page).toHaveTitle("Organization settings - </title><b>Second House - Weir");
-  await page.getByLabel("Name", { exact: true }).fill("Second House");
+  await page.getByRole("main").getByRole("link", { name: "</title><b>Second Shop" }).click();
+  await expect(page).toHaveTitle("Organization settings - </title><b>Second Shop - Weir");
+  await page.getByLabel("Name", { exact: true }).fill("Second Shop");
   await save(page, "Save name");
   await page.goto("/organizations");
-  await expect(page.getByRole("main").getByRole("link", { name: "Second House" })).toBeVisible();
+  await expect(page.getByRole("main").getByRole("link", { name: "Second Shop" })).toBeVisible();
 });
 
 test("delete by typing the name", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   await page.goto("/organizations");
   await alive(page, scripts);
-  await page.getByRole("main").getByRole("link", { name: "Second House" }).click();
+  await page.getByRole("main").getByRole("link", { name: "Second Shop" }).click();
   await expect(page.getByText("Project keys stop working at once.")).toBeVisible();
   const typed = page.getByLabel("Name of the organization");
   const button = page.getByRole("button", { name: "Delete organization" });
-  await typed.fill("second house");
+  await typed.fill("second instance");
   if (scripts) {
     await expect(button).toBeDisabled();
     await expect(page.getByText("Type the name to be able to go on.")).toBeVisible();
@@ -60,12 +60,12 @@ test("delete by typing the name", async ({ page, server, scripts }) => {
     await button.click();
     await expect(typed).toHaveAccessibleDescription(/Type the name exactly/);
   }
-  await typed.fill("Second House");
+  await typed.fill("Second Shop");
   await button.click();
   await page.waitForURL("**/organizations");
   // As was promised.
   expect((await post(server, key, { event: "too late", distinct_id: "ada" })).status).toBe(401);
-  await expect(page.getByRole("main").getByRole("link", { name: "Second House" })).toHaveCount(0);
+  await expect(page.getByRole("main").getByRole("link", { name: "Second Shop" })).toHaveCount(0);
   await expect(page.getByRole("main").getByRole("link", { name: person.organization })).toBeVisible();
 });
 

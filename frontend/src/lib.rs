@@ -13,7 +13,7 @@ use wasm_bindgen::prelude::wasm_bindgen;
 #[wasm_bindgen]
 pub fn hydrate() {
     #[cfg(debug_assertions)]
-    tell_panics();
+    report_panics();
     leptos::mount::hydrate_islands();
     weir_app::start_behaviours();
 }
@@ -23,13 +23,13 @@ pub fn hydrate() {
 #[wasm_bindgen(start)]
 pub fn start() {
     #[cfg(debug_assertions)]
-    tell_panics();
+    report_panics();
     weir_app::start_behaviours();
     leptos::mount::mount_to_body(weir_app::Gallery);
 }
 
 /// Without this, a panic is reported as "unreachable executed".
 #[cfg(all(debug_assertions, any(feature = "hydrate", feature = "csr")))]
-fn tell_panics() {
+fn report_panics() {
     std::panic::set_hook(Box::new(|panic| leptos::logging::error!("{panic}")));
 }

@@ -6,16 +6,16 @@ use std::time::Instant;
 
 use tokio::sync::watch;
 use weir_egress::Egress;
-use weir_export::destinations::{Hosts, Surroundings};
+use weir_export::destinations::{Dependencies, Hosts};
 use weir_ingest::Ingest;
 use weir_service::Services;
 use weir_store::Store;
 use weir_store::disk::DiskState;
-use weir_store::traffic::Board;
+use weir_store::traffic::TrafficCounters;
 
 use crate::capture::BrowserLibrary;
 use crate::config::Config;
-use crate::limits::{Limits, Shares};
+use crate::limits::{Limits, Permits};
 use crate::listener::Terms;
 use crate::metrics::Metrics;
 use crate::site_apps::SiteApps;
@@ -36,11 +36,11 @@ pub struct App {
     /// Limits on what clients may use.
     pub limits: Arc<Limits>,
     /// The semaphores and budgets that enforce the limits.
-    pub shares: Shares,
+    pub permits: Permits,
     /// Metrics of the process.
     pub metrics: Metrics,
     /// Traffic counts that are not written yet.
-    pub traffic: Arc<Board>,
+    pub traffic: Arc<TrafficCounters>,
     /// Free disk space.
     pub disk: Arc<DiskState>,
     /// Connections to addresses that members enter.
@@ -62,11 +62,11 @@ pub struct App {
 impl App {
     /// The dependencies of export destinations.
     #[must_use]
-    pub fn surroundings(&self) -> Surroundings {
+    pub fn dependencies(&self) -> Dependencies {
         let root = &self.config.local_exports;
         let local_root = (!root.as_os_str().is_empty()).then(|| root.clone());
         let hosts = Hosts::clone(&self.export_hosts);
-        Surroundings { hosts, ..Surroundings::new(self.egress.clone(), local_root) }
+        Dependencies { hosts, ..Dependencies::new(self.egress.clone(), local_root) }
     }
 }
 
@@ -101,7 +101,7 @@ impl AppBuilder {
             services,
             ingest,
             throttle: Arc::new(Throttle::new(rates)),
-            shares: Shares::new(&limits),
+            permits: Permits::new(&limits),
             limits: Arc::new(limits),
             metrics,
             traffic: Arc::clone(store.traffic()),

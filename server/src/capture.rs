@@ -4,18 +4,18 @@
 //! What belongs here: the table of all paths, their methods, and the answer to a
 //! preflight. What does not: what a request to one of them means (the modules below),
 //! what a body means (`weir_capture`), and the headers that every answer carries
-//! (`front`).
+//! (`dispatcher`).
 //!
 //! No path is ever answered with a redirect. Libraries follow a redirect with a GET and
 //! take the 200 for success, and the events are lost.
 
 mod absent;
-mod account;
 mod browser_library;
 mod events;
 mod history;
 mod intake;
 mod not_kept;
+mod request_tally;
 mod settings;
 mod site_app;
 mod v1;
@@ -26,7 +26,7 @@ use http::{HeaderName, HeaderValue, Method, header};
 use weir_capture::CapturePath;
 
 use crate::app::App;
-use crate::front::RoutePattern;
+use crate::dispatcher::RoutePattern;
 use crate::http::error::{ApiError, ApiResult, ErrorForm};
 
 pub use absent::Absent;

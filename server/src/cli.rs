@@ -155,7 +155,7 @@ impl Cli {
                 let json = arguments.json;
                 let input = arguments.with_password(read_password()?);
                 let summary = setup::set_up(&config, input).await?;
-                print(&told(&summary, json))?;
+                print(&reason(&summary, json))?;
             }
         }
         Ok(())
@@ -181,7 +181,7 @@ fn read_password() -> std::io::Result<String> {
     Ok(line.trim_end_matches(['\r', '\n']).to_owned())
 }
 
-fn told(summary: &Summary, json: bool) -> String {
+fn reason(summary: &Summary, json: bool) -> String {
     if json {
         // Ids and keys are texts and numbers, so this cannot fail.
         return serde_json::to_string(summary).unwrap_or_default();

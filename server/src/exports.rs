@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use weir_app::context::{StepOutcome, TriedStep};
 use weir_egress::Egress;
 use weir_export::destination::{Destination, Failure};
-use weir_export::destinations::{self, Surroundings};
+use weir_export::destinations::{self, Dependencies};
 use weir_export::engine::Host;
 use weir_model::exports::Run;
 use weir_model::exports::addresses::Address;
@@ -30,9 +30,9 @@ pub(crate) const STEP_TIME: Duration = Duration::from_secs(20);
 const STEPS_TIME: Duration = Duration::from_secs(25);
 
 /// The egress rules, as exports check them when an address is entered.
-pub struct WayOut(pub Egress);
+pub struct EgressHosts(pub Egress);
 
-impl Hosts for WayOut {
+impl Hosts for EgressHosts {
     fn refuses(&self, host: &str) -> bool {
         self.0.never_dials(host)
     }
@@ -49,15 +49,15 @@ impl Hosts for WayOut {
 /// The service, as the engine of exports uses it.
 pub struct ExportHost {
     app: App,
-    surroundings: Surroundings,
+    dependencies: Dependencies,
 }
 
 impl ExportHost {
     /// Creates the host of this application.
     #[must_use]
     pub fn new(app: App) -> Self {
-        let surroundings = app.surroundings();
-        Self { app, surroundings }
+        let dependencies = app.dependencies();
+        Self { app, dependencies }
     }
 }
 
@@ -97,12 +97,12 @@ impl Host for ExportHost {
         kind: &str,
         config: &Map<String, Value>,
     ) -> Result<Box<dyn Destination>, Failure> {
-        destinations::open(kind, config, &self.surroundings)
+        destinations::open(kind, config, &self.dependencies)
     }
 
     async fn failed(&self, export: &ExportRow, run: &Run) {
-        if let Err(error) = self.app.services.exports.tell_failed(export, run).await {
-            tracing::error!(run = %run.id, %error, "nobody was told of a failed run");
+        if let Err(error) = self.app.services.exports.notify_failed(export, run).await {
+            tracing::error!(run = %run.id, %error, "no mail was stored for a failed run");
         }
     }
 
@@ -147,7 +147,7 @@ pub(crate) async fn try_step(
     time: Duration,
 ) -> Result<(), Failure> {
     own_directory(app, trial.organization, None, trial.kind, &trial.config.0).await?;
-    let destination = destinations::open(trial.kind.name, &trial.config.0, &app.surroundings())?;
+    let destination = destinations::open(trial.kind.name, &trial.config.0, &app.dependencies())?;
     match timeout(time, destination.test(step, trial.model)).await {
         Ok(outcome) => outcome,
         Err(_elapsed) => {

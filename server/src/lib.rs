@@ -1,7 +1,7 @@
 //! The weir server: configuration, wiring, HTTP, capture endpoints, command line.
 //!
 //! What belongs here: code that knows HTTP or the process. Requests arrive through
-//! [`listener`] and [`front`]. [`router`] has the routes of [`api`]; [`capture`],
+//! [`listener`] and [`dispatcher`]. [`router`] has the routes of [`api`]; [`capture`],
 //! [`probes`] and [`web`] answer the others.
 //! What does not: rules of management data (`weir-service`), what a captured event means
 //! (`weir-capture`), statements (`weir-store`).
@@ -12,9 +12,9 @@ pub mod background;
 pub mod capture;
 pub mod cli;
 pub mod config;
+pub mod dispatcher;
 pub mod domains;
 pub mod exports;
-pub mod front;
 pub mod http;
 pub mod limits;
 pub mod listener;

@@ -17,7 +17,9 @@ use tokio::sync::Semaphore;
 use weir_service::looking::LOOK_WITHIN;
 
 pub use self::budget::{BodyRoom, Budget, HeldBytes};
-pub use self::parts::{Exhausted, NetworkPart, NetworkParts, Part, Parts, Place, Places};
+pub use self::parts::{
+    Exhausted, NetworkPart, NetworkParts, Part, Parts, StreamPermit, StreamPermits,
+};
 use crate::config::Config;
 
 const KIB: usize = 1 << 10;
@@ -240,7 +242,7 @@ impl Limits {
 
 /// The semaphores and budgets in use. Cheap to clone; all requests share them.
 #[derive(Debug, Clone)]
-pub struct Shares {
+pub struct Permits {
     /// Bytes of capture bodies as they were sent.
     pub capture_bytes: Budget,
     /// Bytes of the data made of them.
@@ -255,28 +257,28 @@ pub struct Shares {
     /// Permits for management requests.
     pub api: Arc<Semaphore>,
     /// Permits for long lists of the management API.
-    pub api_streams: Places,
+    pub api_streams: StreamPermits,
     /// Permits for web app requests.
     pub web: Arc<Semaphore>,
     /// Permits for decoding large bodies: one per processor.
     pub heavy: Arc<Semaphore>,
 }
 
-impl Shares {
+impl Permits {
     /// Unused semaphores and budgets of the sizes in `limits`.
     #[must_use]
     pub fn new(limits: &Limits) -> Self {
-        let share = |size: usize| Arc::new(Semaphore::new(size));
+        let semaphore = |size: usize| Arc::new(Semaphore::new(size));
         Self {
             capture_bytes: Budget::new(&limits.capture_bytes),
-            decoding_bytes: share(limits.decoding_bytes),
+            decoding_bytes: semaphore(limits.decoding_bytes),
             management_bytes: Budget::new(&limits.management_bytes),
             early_bytes: Budget::new(&limits.early_bytes),
-            capture: share(limits.capture_requests),
-            api: share(limits.api_requests),
-            api_streams: Places::new(limits.api_streams, limits.api_streams_per_person),
-            web: share(limits.web_requests),
-            heavy: share(std::thread::available_parallelism().map_or(1, usize::from)),
+            capture: semaphore(limits.capture_requests),
+            api: semaphore(limits.api_requests),
+            api_streams: StreamPermits::new(limits.api_streams, limits.api_streams_per_person),
+            web: semaphore(limits.web_requests),
+            heavy: semaphore(std::thread::available_parallelism().map_or(1, usize::from)),
         }
     }
 }

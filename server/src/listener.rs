@@ -3,7 +3,7 @@
 //!
 //! What belongs here: connections. The loop exists because `axum::serve` installs no
 //! timer, so its header timeout would never fire. What does not: requests, which are
-//! answered by the [`Front`].
+//! answered by the [`Dispatcher`].
 
 use std::future::Future;
 use std::io;
@@ -31,7 +31,7 @@ use tokio::time::{Instant, Sleep};
 
 use crate::app::Stopping;
 use crate::config::Config;
-use crate::front::Front;
+use crate::dispatcher::Dispatcher;
 use crate::http::peer::networks_of;
 use crate::limits::{ConnectionLimits, NetworkPart, NetworkParts};
 use crate::metrics::Metrics;
@@ -54,7 +54,7 @@ pub struct Terms {
 }
 
 /// Answers the requests of a listener.
-pub trait Answers: Clone + Send + Sync + 'static {
+pub trait RequestHandler: Clone + Send + Sync + 'static {
     /// Answers a request of the client or proxy at `peer`.
     fn answer(
         &self,
@@ -63,7 +63,7 @@ pub trait Answers: Clone + Send + Sync + 'static {
     ) -> impl Future<Output = Response> + Send;
 }
 
-impl Answers for Front {
+impl RequestHandler for Dispatcher {
     async fn answer(&self, peer: SocketAddr, request: Request<Incoming>) -> Response {
         Self::answer(self, peer, request).await
     }
@@ -71,7 +71,7 @@ impl Answers for Front {
 
 /// Serves connections until the application stops, then waits a limited time for requests
 /// in flight.
-pub async fn serve(tcp: TcpListener, terms: Terms, front: impl Answers) {
+pub async fn serve(tcp: TcpListener, terms: Terms, dispatcher: impl RequestHandler) {
     let limits = terms.limits;
     let builder = Arc::new(protocols(&limits));
     let table = Table::new(terms.clone());
@@ -93,9 +93,10 @@ pub async fn serve(tcp: TcpListener, terms: Terms, front: impl Answers) {
             terms.metrics.connections_refused.inc();
             continue;
         };
-        let (builder, terms, front) = (Arc::clone(&builder), terms.clone(), front.clone());
+        let (builder, terms, dispatcher) =
+            (Arc::clone(&builder), terms.clone(), dispatcher.clone());
         connections.spawn(async move {
-            connection(&builder, &terms, front, stream, peer).await;
+            connection(&builder, &terms, dispatcher, stream, peer).await;
             drop(place);
         });
     }
@@ -145,7 +146,7 @@ fn protocols(limits: &ConnectionLimits) -> Builder<TokioExecutor> {
 async fn connection(
     builder: &Builder<TokioExecutor>,
     terms: &Terms,
-    front: impl Answers,
+    dispatcher: impl RequestHandler,
     stream: TcpStream,
     peer: SocketAddr,
 ) {
@@ -156,9 +157,10 @@ async fn connection(
     let service = service_fn({
         let activity = Arc::clone(&activity);
         move |request| {
-            let (front, open, busy) = (front.clone(), Open::new(&activity), Busy::new(&activity));
+            let (dispatcher, open, busy) =
+                (dispatcher.clone(), Open::new(&activity), Busy::new(&activity));
             async move {
-                let response = front.answer(peer, request).await;
+                let response = dispatcher.answer(peer, request).await;
                 drop(busy);
                 let sending = response.map(|body| Sending { body, _open: open });
                 Ok::<_, std::convert::Infallible>(sending)
@@ -311,7 +313,7 @@ struct Table {
 }
 
 /// A connection's entry in the table, removed when dropped.
-struct Place {
+struct ConnectionGuard {
     metrics: Metrics,
     _one: OwnedSemaphorePermit,
     _of_networks: Option<NetworkPart>,
@@ -325,7 +327,7 @@ impl Table {
         Self { all, networks: NetworkParts::new(of_networks), terms }
     }
 
-    fn enter(&self, peer: IpAddr) -> Option<Place> {
+    fn enter(&self, peer: IpAddr) -> Option<ConnectionGuard> {
         let one = Arc::clone(&self.all).try_acquire_owned().ok()?;
         // A proxy has the clients of many networks behind it.
         let is_proxy = self.terms.config.trusted_proxies.contain(peer);
@@ -335,11 +337,11 @@ impl Table {
         }
         let metrics = self.terms.metrics.clone();
         metrics.connections.inc();
-        Some(Place { metrics, _one: one, _of_networks: of_networks })
+        Some(ConnectionGuard { metrics, _one: one, _of_networks: of_networks })
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionGuard {
     fn drop(&mut self) {
         self.metrics.connections.dec();
     }

@@ -228,12 +228,12 @@ async fn replay_from(
         return Err(LogToolError::NoRecord(from.0));
     }
     if records == 0 && copied.is_empty() {
-        return tell("The log holds no records.");
+        return print("The log holds no records.");
     }
     if !copied.is_empty() {
-        tell(&format!("Looks at {} records in `quarantine` that can be read.", copied.len()))?;
+        print(&format!("Looks at {} records in `quarantine` that can be read.", copied.len()))?;
     }
-    tell(&format!(
+    print(&format!(
         "Looks at {records} records with {events} events, from offset {} to {}.\n\
          Events that are stored stay as they are, and so do their persons.\n\
          Events that were applied and are not stored are appended to the log again; the next \
@@ -242,9 +242,9 @@ async fn replay_from(
         end.0
     ))?;
     if !arguments.yes && !agreed()? {
-        return tell("Nothing was changed.");
+        return print("Nothing was changed.");
     }
-    tell(&summary(&replay(directory, LogSettings::default(), store, from).await?))
+    print(&summary(&replay(directory, LogSettings::default(), store, from).await?))
 }
 
 fn summary(found: &Replayed) -> String {
@@ -273,7 +273,7 @@ fn agreed() -> Result<bool, LogToolError> {
     Ok(matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
 }
 
-fn tell(text: &str) -> Result<(), LogToolError> {
+fn print(text: &str) -> Result<(), LogToolError> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{text}")?;
     Ok(out.flush()?)

@@ -5,24 +5,24 @@
 
 use std::time::Duration;
 
-use weir_mail::{Courier, Failure, SetUpError, Site, letter};
+use weir_mail::{Failure, MailSender, SetUpError, Site, message};
 use weir_service::Error as ServiceError;
 use weir_service::mail::{Mails, Setback};
 
 use crate::config::Config;
 
 /// Time between two checks for mails whose next attempt is due.
-const LOOK: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Wait after the outbox could not be read or written.
 const PAUSE: Duration = Duration::from_secs(10);
 
 /// Sends mail through the configured mail server.
-pub struct Post {
-    courier: Courier,
+pub struct MailWorker {
+    sender: MailSender,
     site: Site,
 }
 
-impl Post {
+impl MailWorker {
     /// The sender of mails for these settings; `None` when no mail server is configured.
     ///
     /// # Errors
@@ -34,8 +34,8 @@ impl Post {
             return Ok(None);
         };
         let site = Site { origin };
-        let courier = Courier::new(server, &site)?;
-        Ok(Some(Self { courier, site }))
+        let sender = MailSender::new(server, &site)?;
+        Ok(Some(Self { sender, site }))
     }
 
     /// Sends waiting mails as they arrive, forever.
@@ -46,7 +46,7 @@ impl Post {
                 Ok(true) => {}
                 Ok(false) => {
                     // Waits for the first of both.
-                    let _ = tokio::time::timeout(LOOK, mails.arrived()).await;
+                    let _ = tokio::time::timeout(POLL_INTERVAL, mails.arrived()).await;
                 }
                 Err(error) => {
                     tracing::error!(%error, "mails are not sent for now");
@@ -66,8 +66,8 @@ impl Post {
             let outcome = match &unreachable {
                 Some(failure) => Err(Failure::clone(failure)),
                 None => {
-                    let letter = letter(&row.mail, &self.site);
-                    self.courier.deliver(row.id, &letter, row.created_at).await
+                    let message = message(&row.mail, &self.site);
+                    self.sender.deliver(row.id, &message, row.created_at).await
                 }
             };
             match outcome {

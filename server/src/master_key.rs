@@ -12,7 +12,7 @@ use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use weir_service::sealing::{
-    KeyError, KeySource, MasterKey, PassingKey, RotationError, check_present, rotate as rotate_to,
+    EphemeralKey, KeyError, KeySource, MasterKey, RotationError, check_present, rotate as rotate_to,
 };
 use zeroize::Zeroizing;
 
@@ -38,7 +38,7 @@ pub fn source(config: &Config) -> Result<Box<dyn KeySource>, KeyError> {
         (Some(written), _) => Box::new(KeyVariable::read(&written)?),
         (None, file) => match file? {
             Some(file) => Box::new(file),
-            None => Box::new(PassingKey),
+            None => Box::new(EphemeralKey),
         },
     })
 }
@@ -62,7 +62,7 @@ impl KeySource for KeyVariable {
         Ok(self.0.clone())
     }
 
-    fn told(&self) -> String {
+    fn location(&self) -> String {
         VARIABLE.to_owned()
     }
 }
@@ -95,8 +95,8 @@ impl KeyFile {
         }
     }
 
-    fn fault(&self, told: impl std::fmt::Display) -> KeyError {
-        KeyError::Source(format!("the master key file `{}` {told}", self.path.display()))
+    fn fault(&self, location: impl std::fmt::Display) -> KeyError {
+        KeyError::Source(format!("the master key file `{}` {location}", self.path.display()))
     }
 
     /// Refuses a key in the data directory, because every copy of the directory would
@@ -131,9 +131,9 @@ impl KeyFile {
             return Err(self.fault("is a directory"));
         }
         if about.permissions().mode() & 0o077 != 0 {
-            let told =
+            let location =
                 format_args!("can be read by others; run: chmod 600 {}", self.path.display());
-            return Err(self.fault(told));
+            return Err(self.fault(location));
         }
         let mut written = Zeroizing::new(Vec::new());
         file.take(LONGEST).read_to_end(&mut written).map_err(unreadable)?;
@@ -199,7 +199,7 @@ impl KeySource for KeyFile {
         Ok(key)
     }
 
-    fn told(&self) -> String {
+    fn location(&self) -> String {
         format!("`{}`", self.path.display())
     }
 }
@@ -230,7 +230,7 @@ pub enum RotateError {
     InMemory,
     /// No file for the new key is named.
     #[error("the present key is in {VARIABLE}: name a file for the new one with --new-key-file")]
-    NoPlace,
+    InvalidCursor,
     /// The old and the new key are equal.
     #[error("the new key is the present one")]
     Same,
@@ -276,14 +276,14 @@ pub async fn rotate(config: &Config, new: Option<PathBuf>) -> Result<String, Rot
             let file = KeyFile { path, data: config.data.clone(), may_be_made: true };
             go_over(&store, present.as_ref(), &file).await.map(|count| {
                 format!(
-                    "Sealed {count} secrets anew. From now on the key is in `{}`: set \
+                    "Re-encrypted {count} secrets. From now on the key is in `{}`: set \
                      master_key_file to it.",
                     file.path.display()
                 )
             })
         }
         (None, Some(file)) if !in_variable => replace(&store, present.as_ref(), &file).await,
-        (None, _) => Err(RotateError::NoPlace),
+        (None, _) => Err(RotateError::InvalidCursor),
     };
     store.close_at_end().await?;
     outcome
@@ -298,14 +298,14 @@ async fn go_over(
     let to = match file.read()? {
         Some(key) => key,
         None => {
-            check_present(store, from.as_ref(), present.told()).await?;
+            check_present(store, from.as_ref(), present.location()).await?;
             file.read_or_make()?
         }
     };
     if from.as_ref().is_some_and(|from| from.id() == to.id()) {
         return Err(RotateError::Same);
     }
-    Ok(rotate_to(store, from, present.told(), to).await?)
+    Ok(rotate_to(store, from, present.location(), to).await?)
 }
 
 /// Seals with a key in a file next to the present one, and then moves that file to the
@@ -334,7 +334,7 @@ async fn replace(
     std::fs::rename(&new.path, &file.path).map_err(unmoved)?;
     sync_directory(&file.path).map_err(unmoved)?;
     Ok(format!(
-        "Sealed {count} secrets anew. From now on the key is in `{}`.{kept}",
+        "Re-encrypted {count} secrets. From now on the key is in `{}`.{kept}",
         file.path.display()
     ))
 }

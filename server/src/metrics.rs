@@ -25,8 +25,8 @@ use weir_model::exports::Status;
 use weir_model::outcomes::{DropReason, Warning};
 use weir_plugins::{Children, Effect, Ending};
 
-use crate::front::Surface;
-use crate::listener::Answers;
+use crate::dispatcher::Surface;
+use crate::listener::RequestHandler;
 
 /// Media type of the text format.
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -258,7 +258,7 @@ impl Metrics {
         registry.register("http_connections", "Open connections", connections.clone());
         registry.register(
             "http_connections_refused",
-            "Connections closed at once because there were too many",
+            "Connections closed immediately because there were too many",
             connections_refused.clone(),
         );
         registry.register(
@@ -390,7 +390,7 @@ impl Default for Metrics {
 #[derive(Clone)]
 pub struct MetricsPage(pub Metrics);
 
-impl Answers for MetricsPage {
+impl RequestHandler for MetricsPage {
     async fn answer(&self, _peer: SocketAddr, request: Request<Incoming>) -> Response {
         if request.uri().path() != "/metrics" {
             return (StatusCode::NOT_FOUND, "The page is at /metrics.").into_response();
@@ -416,7 +416,7 @@ mod tests {
     use weir_model::outcomes::{DropReason, Warning};
 
     use super::Metrics;
-    use crate::front::Surface;
+    use crate::dispatcher::Surface;
 
     #[test]
     fn the_page_names_everything() {

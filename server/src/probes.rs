@@ -12,7 +12,7 @@ use serde_json::json;
 use weir_store::disk::DiskLevel;
 
 use crate::app::App;
-use crate::front::RoutePattern;
+use crate::dispatcher::RoutePattern;
 use crate::http::error::{ApiError, ApiResult};
 
 /// The kinds of probes.

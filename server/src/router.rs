@@ -25,12 +25,12 @@ use http::{HeaderValue, Method, header};
 use weir_model::scopes::Scope;
 
 use crate::api::{
-    accounts, activity, definitions, domains, events, exports, groups, invites, members,
-    organizations, personal_api_keys, persons, plugin_configs, plugins, projects, roles, schema,
-    sessions, signup, users, warnings,
+    activity, definitions, domains, events, exports, groups, invites, members, organizations,
+    personal_api_keys, persons, plugin_configs, plugins, projects, roles, schema, sessions, signup,
+    user_links, users, warnings,
 };
 use crate::app::App;
-use crate::front::RoutePattern;
+use crate::dispatcher::RoutePattern;
 use crate::http::error::{ApiError, ApiResult};
 use crate::http::extract::{self, Authorized, Within};
 use crate::http::guards::{
@@ -259,11 +259,11 @@ pub fn public_routes() -> Vec<PublicRoute> {
         POST "/api/login/"              signup::login, "address and password are the credential";
         POST "/api/login/token/"        signup::login_token, "the sign-in that waits, and the code, are the credential";
         POST "/api/login/precheck/"     signup::precheck_login, "asked before signing in; says nothing of accounts";
-        POST "/api/reset/"                            accounts::request_password_reset, "who forgot the password; says nothing of accounts";
-        GET  "/api/reset/{user_id}/"                  accounts::check_password_reset, "the token of the link is the credential";
-        POST "/api/reset/{user_id}/"                  accounts::reset_password, "the token of the link is the credential";
-        POST "/api/users/verify_email/"               accounts::confirm_email, "the token of the link is the credential";
-        POST "/api/users/request_email_verification/" accounts::request_email_confirmation, "who cannot sign in yet; says nothing of accounts";
+        POST "/api/reset/"                            user_links::request_password_reset, "who forgot the password; says nothing of accounts";
+        GET  "/api/reset/{user_id}/"                  user_links::check_password_reset, "the token of the link is the credential";
+        POST "/api/reset/{user_id}/"                  user_links::reset_password, "the token of the link is the credential";
+        POST "/api/users/verify_email/"               user_links::confirm_email, "the token of the link is the credential";
+        POST "/api/users/request_email_verification/" user_links::request_email_confirmation, "who cannot sign in yet; says nothing of accounts";
 
         GET "/api/schema/" schema::get_schema, "describes every instance alike and shows no data";
         GET "/api/docs/"   schema::get_docs,   "the same for people";
@@ -429,7 +429,7 @@ fn public_path_router(
     }
     router
         .fallback(async |method: Method| ApiError::MethodNotAllowed(method))
-        .layer(from_fn_with_state(app.clone(), take_share))
+        .layer(from_fn_with_state(app.clone(), take_permit))
         .layer(from_fn_with_state(app.clone(), credential::read_first))
         .layer(map_response(move |mut response: Response| {
             let allow = allow.clone();
@@ -489,7 +489,7 @@ fn path_router(app: &App, path: &'static str, routes: Vec<Route>) -> MethodRoute
         // The outermost layer is last: the permit, finding the key, recording its use,
         // the media types that the caller accepts, and the headers of every answer of the
         // path.
-        .layer(from_fn_with_state(app.clone(), take_share))
+        .layer(from_fn_with_state(app.clone(), take_permit))
         .layer(from_fn_with_state(app.clone(), credential::find))
         .layer(from_fn_with_state(NoteUse { app: app.clone(), pattern: path }, key_use::note))
         .layer(from_fn_with_state(media, check_accept))
@@ -524,8 +524,8 @@ async fn answer_other_method(app: &App, info: &PathInfo, request: Request) -> Ap
 }
 
 /// A request without a permit is refused immediately and never waits.
-async fn take_share(State(app): State<App>, request: Request, next: Next) -> ApiResult<Response> {
-    let _share = app.shares.api.try_acquire().map_err(|_| ApiError::Busy)?;
+async fn take_permit(State(app): State<App>, request: Request, next: Next) -> ApiResult<Response> {
+    let _permit = app.permits.api.try_acquire().map_err(|_| ApiError::Busy)?;
     Ok(next.run(request).await)
 }
 

@@ -2,7 +2,7 @@
 //!
 //! What belongs here: the order of the steps. The address is bound first, so that a wrong
 //! one is noticed before anything is opened, and connections are accepted from then on
-//! (`starting`). The store is closed last. What does not: answers to requests (`front`),
+//! (`starting`). The store is closed last. What does not: answers to requests (`dispatcher`),
 //! and work at intervals (`periodic`).
 
 mod periodic;
@@ -24,9 +24,9 @@ use weir_export::destinations::Hosts;
 use weir_export::engine::{self, Engine};
 use weir_ingest::location::{LocationError, Locations};
 use weir_ingest::log::LogSettings;
-use weir_ingest::{Ingest, Surroundings};
+use weir_ingest::{Dependencies, Ingest};
 use weir_plugins::{
-    Plugins, PluginsHost, Settings as PluginSettings, Surroundings as PluginSurroundings,
+    Dependencies as PluginDependencies, Plugins, PluginsHost, Settings as PluginSettings,
 };
 use weir_service::identity::{HashParameters, SetupToken};
 use weir_service::plugins::code::PluginCode;
@@ -37,11 +37,11 @@ use weir_store::{Location, Settings as StoreSettings, Store};
 use crate::app::{App, AppBuilder, Stopping};
 use crate::background::{Background, Work};
 use crate::config::{Config, StoreKind};
-use crate::exports::{ExportHost, WayOut};
-use crate::front::Front;
+use crate::dispatcher::Dispatcher;
+use crate::exports::{EgressHosts, ExportHost};
 use crate::limits::Limits;
 use crate::listener::{self, Terms};
-use crate::mail::Post;
+use crate::mail::MailWorker;
 use crate::master_key;
 use crate::metrics::{Metrics, MetricsPage};
 use crate::plugins::PluginHost;
@@ -49,13 +49,13 @@ use crate::setup;
 use crate::starting::Starting;
 
 /// Time between two checks whether the set-up link was used.
-const LOOK: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Time for applying accepted events when the service stops. The others wait in the log
 /// for the next start.
-const FLUSH: Duration = Duration::from_secs(20);
+const APPLY_TIMEOUT: Duration = Duration::from_secs(20);
 /// Time for interrupting exports and plugins when the service stops. The next start
 /// continues them.
-const CUT: Duration = Duration::from_secs(10);
+const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Why the service did not start, or why it ended without a stop signal.
 #[derive(Debug, thiserror::Error)]
@@ -194,17 +194,17 @@ impl Server {
             }
         };
         let resolver = Resolver::new(config.dns_servers.0.clone());
-        services.domains.ask(Arc::new(resolver));
+        services.domains.set_lookup(Arc::new(resolver));
         let egress = Egress::new(Rules {
             allow: config.egress_allow.all().to_vec(),
             own: iter::once(address).chain(metrics_address).collect(),
         })?;
-        services.exports.ask(Arc::new(WayOut(egress.clone())));
+        services.exports.ask(Arc::new(EgressHosts(egress.clone())));
         let background = Background::start(Work::Applying)?;
         let applying = options.applying.unwrap_or_else(|| background.handle().clone());
         let locations = open_locations(&config)?.map(Arc::new);
         let plugin_host = Arc::new(PluginHost::new(services.clone(), store.clone()));
-        let plugins = Plugins::new(PluginSurroundings {
+        let plugins = Plugins::new(PluginDependencies {
             store: store.clone(),
             egress: egress.clone(),
             host: Arc::clone(&plugin_host) as Arc<dyn PluginsHost>,
@@ -216,15 +216,15 @@ impl Server {
         services.plugins.ask(&plugin_code);
         // Plugins must run before the first event is applied.
         plugins.start(&applying).await?;
-        let surroundings = Surroundings {
+        let dependencies = Dependencies {
             store: store.clone(),
             applying,
             locations,
             transform: Some(Arc::new(plugins.clone())),
         };
-        let ingest = Ingest::start(&log, options.log, surroundings).await?;
+        let ingest = Ingest::start(&log, options.log, dependencies).await?;
         plugin_host.send_to(ingest.clone());
-        let post = Post::of(&config)?;
+        let mail_worker = MailWorker::of(&config)?;
         let app = AppBuilder {
             terms,
             store: store.clone(),
@@ -244,14 +244,14 @@ impl Server {
         let running = Background::start(Work::Plugins)?;
         plugins.begin(running.handle());
         periodic::begin(&mut watching, &app, &store, &exports, &plugins);
-        if let Some(post) = post {
+        if let Some(mail_worker) = mail_worker {
             // The outbox must be open before the first request, so that its mails are
             // sent.
             app.services.mails.open();
-            watching.spawn(post.send(app.services.mails.clone()));
+            watching.spawn(mail_worker.send(app.services.mails.clone()));
         }
         let counting = tokio::spawn(periodic::write_counts(app.clone()));
-        starting.open(Front::new(app.clone()));
+        starting.open(Dispatcher::new(app.clone()));
         tracing::info!(%address, "serving");
         Ok(Self {
             app,
@@ -294,10 +294,10 @@ impl Server {
                 tracing::error!(%error, "the accept loop had failed");
             }
         }
-        tokio::join!(self.exports.close(CUT), self.plugins.close(CUT));
+        tokio::join!(self.exports.close(INTERRUPT_TIMEOUT), self.plugins.close(INTERRUPT_TIMEOUT));
         self.watching.shutdown().await;
         periodic::write_notes_now(&self.app).await;
-        self.app.ingest.close(FLUSH).await;
+        self.app.ingest.close(APPLY_TIMEOUT).await;
         // Not earlier, because applied events are counted.
         if let Err(error) = self.counting.await {
             tracing::error!(%error, "what was counted was not written");
@@ -351,10 +351,10 @@ fn open_locations(config: &Config) -> Result<Option<Locations>, LocationError> {
 /// # Errors
 /// [`ServeError`] with the reason.
 pub async fn run(config: Config) -> Result<(), ServeError> {
-    let mut told = Told::new()?;
+    let mut signals = StopSignals::new()?;
     let server = tokio::select! {
         started = Server::start(config, Options::default()) => started?,
-        () = told.stop() => return Ok(()),
+        () = signals.stop() => return Ok(()),
     };
     if server.app.config.public_url.origin().is_none() && !server.address.ip().is_loopback() {
         tracing::warn!("public_url is not set: people can sign in on this machine only");
@@ -364,7 +364,7 @@ pub async fn run(config: Config) -> Result<(), ServeError> {
     }
     let announcing = tokio::spawn(announce_setup(server.app.clone(), server.address));
     let failed = tokio::select! {
-        () = told.stop() => false,
+        () = signals.stop() => false,
         () = server.failed() => true,
     };
     announcing.abort();
@@ -374,20 +374,20 @@ pub async fn run(config: Config) -> Result<(), ServeError> {
     }
     tokio::select! {
         stopped = server.stop() => stopped,
-        () = told.stop() => {
-            tracing::warn!("told to stop again: leaving at once");
+        () = signals.stop() => {
+            tracing::warn!("second stop signal: exiting without waiting");
             Ok(())
         }
     }
 }
 
 /// The stop signals SIGTERM and SIGINT.
-struct Told {
+struct StopSignals {
     terminate: Signal,
     interrupt: Signal,
 }
 
-impl Told {
+impl StopSignals {
     fn new() -> std::io::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
@@ -425,7 +425,7 @@ async fn announce_setup(app: App, address: SocketAddr) {
             }
         };
         while app.services.clock.now() < expires_at {
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
             if app.services.identity.is_set_up().await.unwrap_or(false) {
                 break;
             }

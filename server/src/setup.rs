@@ -102,7 +102,7 @@ async fn create(services: &Services, input: SetupInput) -> Result<Summary, Setup
     let made = services.identity.setup_with_key(input, first_key()).await;
     let (outcome, key) = made.map_err(|error| match error {
         ServiceError::NotFound(_) => SetupError::AlreadySetUp,
-        error => told(error),
+        error => reason(error),
     })?;
     Ok(Summary {
         organization_id: outcome.organization,
@@ -124,7 +124,7 @@ fn first_key() -> PersonalKeyInput {
     }
 }
 
-fn told(error: ServiceError) -> SetupError {
+fn reason(error: ServiceError) -> SetupError {
     match error {
         ServiceError::Invalid(fault) => SetupError::Invalid {
             attr: fault.attr.unwrap_or_else(|| "input".to_owned()),
@@ -154,7 +154,7 @@ pub async fn new_link(config: &Config) -> Result<String, SetupError> {
     let services = Services::new(store.clone(), weir_service::Clock::default());
     let issued = services.identity.issue_setup_token().await;
     store.close_at_end().await?;
-    let token = issued.map_err(told)?.ok_or(SetupError::AlreadySetUp)?;
+    let token = issued.map_err(reason)?.ok_or(SetupError::AlreadySetUp)?;
     let link = link(&origin(config, None), &token.token);
     keep_link(&file, &link).map_err(|source| SetupError::Unkept { file, source })?;
     Ok(link)

@@ -3,7 +3,7 @@
 //! Connections are accepted from the first moment on. Probes report that the process
 //! lives and is not ready. All other requests wait until the store is open, so that
 //! clients of a restarting service wait instead of failing. What does not belong here:
-//! answers after the start ([`Front`]).
+//! answers after the start ([`Dispatcher`]).
 
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
@@ -14,9 +14,9 @@ use http::{Request, StatusCode, header};
 use hyper::body::Incoming;
 use tokio::sync::watch;
 
-use crate::front::Front;
+use crate::dispatcher::Dispatcher;
 use crate::http::headers;
-use crate::listener::Answers;
+use crate::listener::RequestHandler;
 use crate::probes::{self, Probe};
 
 /// The dispatcher of a service that may not have started yet. Clones share it.
@@ -24,7 +24,7 @@ use crate::probes::{self, Probe};
 pub struct Starting(Arc<Shared>);
 
 struct Shared {
-    front: OnceLock<Front>,
+    dispatcher: OnceLock<Dispatcher>,
     opened: watch::Sender<bool>,
     /// Longest wait of a request.
     patience: Duration,
@@ -35,14 +35,14 @@ impl Starting {
     /// A dispatcher that is not set yet.
     #[must_use]
     pub fn new(patience: Duration, is_https: bool) -> Self {
-        let (front, opened) = (OnceLock::new(), watch::Sender::new(false));
-        Self(Arc::new(Shared { front, opened, patience, is_https }))
+        let (dispatcher, opened) = (OnceLock::new(), watch::Sender::new(false));
+        Self(Arc::new(Shared { dispatcher, opened, patience, is_https }))
     }
 
     /// Sets the dispatcher: waiting and later requests are answered.
-    pub fn open(&self, front: Front) {
+    pub fn open(&self, dispatcher: Dispatcher) {
         // Only the first call has an effect.
-        let _ = self.0.front.set(front);
+        let _ = self.0.dispatcher.set(dispatcher);
         self.0.opened.send_replace(true);
     }
 
@@ -58,9 +58,9 @@ impl Starting {
     }
 }
 
-impl Answers for Starting {
+impl RequestHandler for Starting {
     async fn answer(&self, peer: SocketAddr, request: Request<Incoming>) -> Response {
-        if self.0.front.get().is_none() {
+        if self.0.dispatcher.get().is_none() {
             if let Some(response) = self.early(&request) {
                 return self.secured(response);
             }
@@ -68,8 +68,8 @@ impl Answers for Starting {
             // The result is checked below.
             let _ = tokio::time::timeout(self.0.patience, opened.wait_for(|opened| *opened)).await;
         }
-        match self.0.front.get() {
-            Some(front) => front.answer(peer, request).await,
+        match self.0.dispatcher.get() {
+            Some(dispatcher) => dispatcher.answer(peer, request).await,
             None => {
                 let later = [(header::RETRY_AFTER, "1")];
                 let refused =

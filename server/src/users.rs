@@ -5,7 +5,7 @@ use clap::Subcommand;
 use weir_service::{Clock, Error as ServiceError, Services};
 
 use crate::config::{Config, StoreKind};
-use crate::mail::Post;
+use crate::mail::MailWorker;
 use crate::serve::open_store;
 
 /// Commands on users.
@@ -27,16 +27,16 @@ pub enum UserError {
     #[error("a store in memory cannot be worked on from outside")]
     InMemory,
     /// No user has this address.
-    #[error("no account has the address `{0}`")]
+    #[error("no user has the address `{0}`")]
     Unknown(String),
     /// The user has no second factor.
-    #[error("the account `{0}` has no second factor")]
+    #[error("the user `{0}` has no second factor")]
     NoSecondFactor(String),
     /// The store cannot be used.
     #[error(transparent)]
     Store(#[from] weir_store::Error),
     /// The service failed.
-    #[error("the account was not changed")]
+    #[error("the user was not changed")]
     Service(#[source] ServiceError),
 }
 
@@ -50,14 +50,14 @@ pub async fn run(config: &Config, command: UserCommand) -> Result<String, UserEr
     }
     let UserCommand::DisableSecondFactor { email } = command;
     // A mail that cannot be sent must not keep the user locked out.
-    let (is_told, told) = match Post::of(config) {
+    let (is_notified, reason) = match MailWorker::of(config) {
         Ok(Some(_)) => (true, "A mail tells of it once the server runs again.".to_owned()),
         Ok(None) => (false, "No mail tells of it: these settings send none.".to_owned()),
         Err(error) => (false, format!("No mail tells of it: {error}.")),
     };
     let store = open_store(config).await?;
     let services = Services::new(store.clone(), Clock::default());
-    if is_told {
+    if is_notified {
         // The server sends it when it runs again.
         services.mails.open();
     }
@@ -65,7 +65,7 @@ pub async fn run(config: &Config, command: UserCommand) -> Result<String, UserEr
     store.close_at_end().await?;
     match removed.map_err(UserError::Service)? {
         Some(true) => {
-            Ok(format!("{email} signs in with the password alone; all sessions ended. {told}"))
+            Ok(format!("{email} signs in with the password alone; all sessions ended. {reason}"))
         }
         Some(false) => Err(UserError::NoSecondFactor(email)),
         None => Err(UserError::Unknown(email)),

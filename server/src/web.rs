@@ -5,22 +5,22 @@
 //! function is reached. What does not: pages (`weir-app`) and rules (`weir-service`).
 
 mod activity_csv;
+pub(crate) mod admission;
 mod assets;
 pub(crate) mod cookies;
 pub(crate) mod cross_site;
 mod files;
 pub(crate) mod forms;
 mod functions;
-pub(crate) mod gate;
-mod held;
+mod held_forms;
 mod help;
 mod instance;
+mod kept_input;
 mod live;
 mod memory;
 mod pages;
 mod refused;
 mod test_event;
-mod typed;
 mod visit;
 
 use std::sync::Arc;
@@ -32,16 +32,16 @@ use weir_app::context::{Assets, ProjectsChanged, TryDestination, WebContext};
 
 use crate::app::App;
 use crate::exports;
-use crate::limits::Places;
+use crate::limits::StreamPermits;
 
 /// The parts of the application that the web app needs.
 #[derive(Clone)]
 struct Web {
     app: App,
     context: WebContext,
-    streams: Places,
-    drafts: Arc<typed::Drafts>,
-    held: Arc<held::Held>,
+    streams: StreamPermits,
+    drafts: Arc<kept_input::Drafts>,
+    held: Arc<held_forms::Held>,
 }
 
 impl Web {
@@ -81,7 +81,7 @@ pub fn router(app: &App) -> Router {
             try_destination,
             send_event,
         },
-        streams: Places::new(app.limits.streams, app.limits.streams_per_person),
+        streams: StreamPermits::new(app.limits.streams, app.limits.streams_per_person),
         drafts: Arc::default(),
         held: Arc::default(),
         app: app.clone(),

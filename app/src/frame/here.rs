@@ -1,6 +1,6 @@
 //! The organization and project that the navigation links to.
 
-use crate::server_fns::account::Place;
+use crate::server_fns::account::OrganizationNav;
 
 /// The organization and project of a page.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -14,13 +14,14 @@ pub(super) struct Here {
 impl Here {
     /// The organization and project in the address, else the last visited ones. There are
     /// no links for objects that do not exist or that the user has no access to.
-    pub(super) fn of(places: &[Place], last: Option<i64>, path: &str) -> Self {
+    pub(super) fn of(organizations: &[OrganizationNav], last: Option<i64>, path: &str) -> Self {
         let within = |wanted: i64| {
-            places.iter().find(|place| place.projects.iter().any(|(id, _)| *id == wanted))
+            organizations.iter().find(|place| place.projects.iter().any(|(id, _)| *id == wanted))
         };
-        let named = organization_in(path).and_then(|id| places.iter().find(|place| place.id == id));
+        let named =
+            organization_in(path).and_then(|id| organizations.iter().find(|place| place.id == id));
         let project = project_in(path).filter(|id| within(*id).is_some()).or(last);
-        let place = named.or_else(|| project.and_then(within)).or_else(|| places.first());
+        let place = named.or_else(|| project.and_then(within)).or_else(|| organizations.first());
         let Some(place) = place else { return Self::default() };
         let known = place.projects.iter().find(|(id, _)| Some(*id) == project);
         Self {
@@ -40,16 +41,17 @@ fn organization_in(path: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Here, Place};
+    use super::{Here, OrganizationNav};
 
-    fn place(id: &str, projects: &[i64]) -> Place {
+    fn organization(id: &str, projects: &[i64]) -> OrganizationNav {
         let projects = projects.iter().map(|id| (*id, format!("P{id}"))).collect();
-        Place { id: id.to_owned(), name: id.to_uppercase(), projects }
+        OrganizationNav { id: id.to_owned(), name: id.to_uppercase(), projects }
     }
 
     #[test]
     fn the_address_counts_before_what_was_looked_at_last() {
-        let places = [place("a", &[1, 2]), place("b", &[3]), place("c", &[])];
+        let organizations =
+            [organization("a", &[1, 2]), organization("b", &[3]), organization("c", &[])];
         for (path, last, organization, project) in [
             ("/projects/3/live", Some(1), Some("b"), Some(3)),
             ("/projects/9/live", Some(2), Some("a"), Some(2)),
@@ -61,7 +63,7 @@ mod tests {
             ("/account", None, Some("a"), Some(1)),
             ("/account", Some(9), Some("a"), Some(1)),
         ] {
-            let here = Here::of(&places, last, path);
+            let here = Here::of(&organizations, last, path);
             assert_eq!(
                 here.organization.as_ref().map(|(id, _)| id.as_str()),
                 organization,

@@ -2,21 +2,21 @@
 
 use leptos::prelude::*;
 
-use crate::server_fns::account::{Place, SwitchProject};
+use crate::server_fns::account::{OrganizationNav, SwitchProject};
 
 /// Each project is a button that leads to the project.
 #[component]
 pub(super) fn Switcher(
     /// The organizations with their projects.
-    organizations: Vec<Place>,
+    organizations: Vec<OrganizationNav>,
     /// The project of the page.
     project: Option<i64>,
 ) -> impl IntoView {
     let switch = ServerAction::<SwitchProject>::new();
     let groups = organizations
         .into_iter()
-        .map(|place| {
-            let projects = place
+        .map(|organization| {
+            let projects = organization
                 .projects
                 .into_iter()
                 .map(|(id, name)| {
@@ -33,7 +33,7 @@ pub(super) fn Switcher(
                 .collect_view();
             view! {
                 <p class="menu-title">
-                    <a href=format!("/organizations/{}", place.id)>{place.name}</a>
+                    <a href=format!("/organizations/{}", organization.id)>{organization.name}</a>
                 </p>
                 <ul>{projects}</ul>
             }

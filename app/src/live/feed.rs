@@ -323,9 +323,9 @@ impl Feed {
     fn draw_again(self) {
         // Rows that are already counted as waiting, because the list is paused, need no
         // redraw.
-        let told = self.waiting.try_get_untracked().unwrap_or(0);
+        let reported = self.waiting.try_get_untracked().unwrap_or(0);
         let is_due = self.inner.try_update_value(|inner| {
-            inner.draw_planned = inner.held.len() > told;
+            inner.draw_planned = inner.held.len() > reported;
             inner.draw_planned
         });
         // A hidden tab is drawn when it becomes visible.

@@ -8,9 +8,9 @@ mod fields;
 mod form;
 pub(crate) mod logs;
 pub(crate) mod new;
+mod range;
 pub(crate) mod runs;
 pub(crate) mod settings;
-mod stretch;
 mod words;
 
 pub(crate) use form::all_labels;
@@ -64,8 +64,8 @@ pub(crate) fn Exports() -> impl IntoView {
         let Asked { name, state, destination } = asked.clone();
         let Slice { limit, offset } = slice;
         let found = list_exports(organization, name, state, destination, limit, offset).await?;
-        let base = list_path(&found.house.id);
-        let within = found.house.name.clone();
+        let base = list_path(&found.organization.id);
+        let within = found.organization.name.clone();
         let failure = view! { <FormFailure sent=paused /> <FormFailure sent=unpaused /> };
         let content = match (found.all, found.count) {
             (0, _) => nothing(&base),
@@ -154,8 +154,8 @@ fn nothing(base: &str) -> AnyView {
 }
 
 fn listed(found: ExportList, slice: Slice) -> AnyView {
-    let ExportList { house, count, lines, .. } = found;
-    let several = house.projects.len() > 1;
+    let ExportList { organization, count, lines, .. } = found;
+    let several = organization.projects.len() > 1;
     let mut columns = vec![
         Column::text("Export"),
         Column::text("State"),
@@ -170,8 +170,8 @@ fn listed(found: ExportList, slice: Slice) -> AnyView {
     let lines = lines
         .into_iter()
         .map(|line| {
-            let project = several.then(|| house.project(line.export.team_id.0));
-            entry(line, &house.id, project)
+            let project = several.then(|| organization.project(line.export.team_id.0));
+            entry(line, &organization.id, project)
         })
         .collect();
     view! {
@@ -273,7 +273,7 @@ fn strip(recent: &[Run], path: &str) -> AnyView {
         let rows = if rows.is_empty() { rows } else { format!(", {rows} delivered") };
         Mark {
             tone,
-            title: format!("{label}: {}{rows}", stretch::text(run)),
+            title: format!("{label}: {}{rows}", range::text(run)),
             href: Some(run_path(path, run)),
         }
     };
@@ -359,7 +359,7 @@ fn export_in_path() -> String {
 /// The head of every page of one export.
 fn head(found: &ExportHead, title: &'static str) -> AnyView {
     let export = &found.export;
-    let path = export_path(&found.house.id, &export.id.to_string());
+    let path = export_path(&found.organization.id, &export.id.to_string());
     let (tone, state) = words::condition(&found.condition, export.paused);
     let next = match &found.next_run {
         Some(next) => view! { <span>"Next run " <Time iso=next.clone() /></span> }.into_any(),
@@ -377,17 +377,17 @@ fn head(found: &ExportHead, title: &'static str) -> AnyView {
         tab("/settings", "Settings"),
         tab("/logs", "Logs"),
     ];
-    let project = (found.house.projects.len() > 1).then(|| {
-        view! { <Chip label=found.house.project(export.team_id.0) /> }
+    let project = (found.organization.projects.len() > 1).then(|| {
+        view! { <Chip label=found.organization.project(export.team_id.0) /> }
     });
-    let form = switch(export, &found.house.id, &found.condition);
+    let form = switch(export, &found.organization.id, &found.condition);
     let trouble = trouble(export, &export.latest_runs)
         .map(|trouble| view! { <p class="export-facts" id="trouble">{trouble}</p> });
     let paused = sent(ServerAction::<PauseExport>::new());
     let unpaused = sent(ServerAction::<UnpauseExport>::new());
     view! {
-        <p class="crumb"><a href=list_path(&found.house.id)>"Exports"</a></p>
-        <PageHead title=export.name.clone() within=format!("{title} - {}", found.house.name)>
+        <p class="crumb"><a href=list_path(&found.organization.id)>"Exports"</a></p>
+        <PageHead title=export.name.clone() within=format!("{title} - {}", found.organization.name)>
             {form}
         </PageHead>
         <p class="export-facts">

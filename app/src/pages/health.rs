@@ -3,12 +3,12 @@
 
 pub(crate) mod affected;
 mod reasons;
-mod strangers;
+mod unknown_senders;
 
 use leptos::prelude::*;
 
 use self::reasons::reasons;
-use self::strangers::{refusals, strangers};
+use self::unknown_senders::{refusals, unknown_senders};
 use super::project_in_path;
 use crate::server_fns::projects::get_project;
 use crate::server_fns::traffic::{Totals, TrafficView, between, get_traffic};
@@ -56,7 +56,7 @@ pub(crate) fn Health() -> impl IntoView {
         let (name, zone) = (project.name.clone(), project.timezone.clone());
         let why = reasons(&project, found, &traffic.trends);
         let refused = refusals(&traffic.total.refusals);
-        let strangers = strangers(traffic.strangers.clone());
+        let unknown_senders = unknown_senders(traffic.unknown_senders.clone());
         Ok(view! {
             <PageHead title=TITLE within=name>
                 <a class="button" href=format!("/projects/{id}/health/events")>
@@ -80,7 +80,7 @@ pub(crate) fn Health() -> impl IntoView {
                 {why}
             </Section>
             {refused}
-            {strangers}
+            {unknown_senders}
         }
         .into_any())
     })

@@ -27,7 +27,7 @@ pub(crate) fn Login() -> impl IntoView {
         let content = if door.is_set_up {
             view! { <LoginForm next=next door=door is_reset=is_reset is_late=is_late unsent=unsent /> }.into_any()
         } else {
-            nobody().into_any()
+            no_user_yet().into_any()
         };
         Ok(view! {
             <PageHead title="Sign in" />
@@ -38,7 +38,7 @@ pub(crate) fn Login() -> impl IntoView {
     view! { <Entrance>{content}</Entrance> }.into_any()
 }
 
-fn nobody() -> impl IntoView {
+fn no_user_yet() -> impl IntoView {
     view! {
         <Alert kind="note">
             <p>

@@ -47,7 +47,7 @@ pub(crate) fn Search() -> impl IntoView {
 /// The results. Scripts also insert this part into the dialog.
 fn results(groups: Vec<FoundGroup>, q: &str) -> AnyView {
     let count = groups.iter().map(|group| group.found.len() as u64).sum();
-    let told = counted(count, "result", "results");
+    let message = counted(count, "result", "results");
     if groups.is_empty() {
         let none = format!("Nothing that you may see has a name with \u{201c}{q}\u{201d}.");
         return view! {
@@ -62,8 +62,8 @@ fn results(groups: Vec<FoundGroup>, q: &str) -> AnyView {
     }
     let shown = groups.into_iter().map(group).collect_view();
     view! {
-        <div class="found" data-found="" data-count=told>
-            <p class="faint">{told.clone()}</p>
+        <div class="found" data-found="" data-count=message>
+            <p class="faint">{message.clone()}</p>
             {shown}
         </div>
     }

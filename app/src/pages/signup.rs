@@ -37,13 +37,13 @@ pub(crate) fn SignUpPage() -> impl IntoView {
                     .into_any(),
                 };
                 view! {
-                    {told(says)}
+                    {message(says)}
                     {form}
                 }
                 .into_any()
             }
             Invitation::SignIn(says) => view! {
-                {told(says)}
+                {message(says)}
                 {sign_in(&id)}
             }
             .into_any(),
@@ -80,7 +80,7 @@ fn invited(inviter: &str) -> String {
 }
 
 /// The content of the invite.
-fn told(says: Says) -> AnyView {
+fn message(says: Says) -> AnyView {
     let Says { inviter, organization, level, message } = says;
     let message = (!message.is_empty()).then(|| {
         view! {

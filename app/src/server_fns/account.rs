@@ -21,12 +21,12 @@ pub(crate) struct Viewer {
     /// Number of the project that the user visited last.
     pub(crate) project: Option<i64>,
     /// The user's organizations with their projects.
-    pub(crate) organizations: Vec<Place>,
+    pub(crate) organizations: Vec<OrganizationNav>,
 }
 
 /// An organization in the navigation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Place {
+pub(crate) struct OrganizationNav {
     /// Id of the organization.
     pub(crate) id: String,
     /// Name of the organization.
@@ -44,7 +44,7 @@ pub(crate) async fn get_viewer() -> Result<Viewer, UiError> {
     let me = services.users.me(&ctx).await.map_err(ui_error)?;
     let page = Page { limit: MAX_LIMIT, offset: 0 };
     let organizations = services.organizations.list(&ctx, page).await.map_err(ui_error)?;
-    let place = |organization: weir_model::organizations::Organization| Place {
+    let place = |organization: weir_model::organizations::Organization| OrganizationNav {
         id: organization.id.to_string(),
         name: organization.name,
         projects: organization.teams.into_iter().map(|team| (team.id.0, team.name)).collect(),

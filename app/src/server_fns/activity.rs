@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
-use weir_model::activity::{ActivityFilter, Deed, Subject};
+use weir_model::activity::{ActivityFilter, AuditAction, Subject};
 
 use crate::context::{enter_organization, ui_error};
 use crate::error::UiError;
@@ -34,7 +34,7 @@ pub(crate) struct EntryView {
     /// Label of the personal API key that was used.
     pub(crate) key: Option<String>,
     /// The audit action.
-    pub(crate) deed: Deed,
+    pub(crate) action: AuditAction,
     /// The kind of the changed object.
     pub(crate) subject: Subject,
     /// Id of the object.
@@ -78,7 +78,7 @@ pub(crate) async fn list_activity(
         who: entry.user.map(|user| (user.uuid.to_string(), user.first_name, user.email)),
         by_service: entry.is_system,
         key: entry.personal_api_key.map(|key| key.label),
-        deed: entry.activity,
+        action: entry.activity,
         subject: entry.scope,
         item: entry.item_id,
         name: entry.detail.name,

@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 use server_fn::ServerFn;
 use weir_model::exports::{BatchExport, Run};
 
-use crate::context::{done, enter_organization, tell, tell_with_undo, ui_error};
+use crate::context::{done, enter_organization, notice, notice_with_undo, ui_error};
 use crate::error::UiError;
 
 /// An organization with the names that pages about exports show.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct House {
+pub(crate) struct OrganizationView {
     /// Id of the organization.
     pub(crate) id: String,
     /// Name of the organization.
@@ -25,7 +25,7 @@ pub(crate) struct House {
     pub(crate) projects: Vec<(i64, String)>,
 }
 
-impl House {
+impl OrganizationView {
     /// The name of a project.
     pub(crate) fn project(&self, id: i64) -> String {
         let found = self.projects.iter().find(|(project, _)| *project == id);
@@ -33,7 +33,7 @@ impl House {
     }
 }
 
-impl From<weir_model::organizations::Organization> for House {
+impl From<weir_model::organizations::Organization> for OrganizationView {
     fn from(organization: weir_model::organizations::Organization) -> Self {
         let projects = organization.teams.into_iter();
         Self {
@@ -60,7 +60,7 @@ pub(crate) struct ExportLine {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ExportList {
     /// The organization.
-    pub(crate) house: House,
+    pub(crate) organization: OrganizationView,
     /// Total number of exports, without the filter.
     pub(crate) all: u64,
     /// Number of exports that match the filter.
@@ -73,7 +73,7 @@ pub(crate) struct ExportList {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ExportHead {
     /// The organization.
-    pub(crate) house: House,
+    pub(crate) organization: OrganizationView,
     pub(crate) export: BatchExport,
     /// The condition: `failing`, `active` or `paused`.
     pub(crate) condition: String,
@@ -105,7 +105,7 @@ pub(crate) async fn list_exports(
     };
     let page = Page { limit: limit.min(1000).into(), offset: offset.into() };
     let found = services.exports.overview((&org).into(), &query, page).await.map_err(ui_error)?;
-    let house = services.organizations.get(&org).await.map_err(ui_error)?.into();
+    let organization = services.organizations.get(&org).await.map_err(ui_error)?.into();
     let line = |one: weir_service::exports::ExportOverview| ExportLine {
         export: one.export,
         condition: one.condition.text().to_owned(),
@@ -113,7 +113,7 @@ pub(crate) async fn list_exports(
         next_run: one.next_run.map(|next| next.to_string()),
     };
     Ok(ExportList {
-        house,
+        organization,
         all: found.all,
         count: found.found.count,
         lines: found.found.results.into_iter().map(line).collect(),
@@ -131,9 +131,9 @@ pub(crate) async fn get_export(
 
     let (services, org) = enter_organization(&organization).await?;
     let found = services.exports.get((&org).into(), &export).await.map_err(ui_error)?;
-    let house = services.organizations.get(&org).await.map_err(ui_error)?.into();
+    let organization = services.organizations.get(&org).await.map_err(ui_error)?.into();
     Ok(ExportHead {
-        house,
+        organization,
         condition: Condition::of_export(&found).text().to_owned(),
         next_run: weir_service::exports::next_run(&found, org.ctx.now).map(|next| next.to_string()),
         recent_sign_in: policy::recent_if_person(&org.ctx).is_ok(),
@@ -147,7 +147,7 @@ pub(crate) async fn pause_export(organization: String, export: String) -> Result
     let paused = services.exports.pause((&org).into(), &export).await.map_err(ui_error)?;
     let text = format!("Paused {}. Its schedule starts no runs.", paused.name);
     let fields = [("organization", organization.as_str()), ("export", export.as_str())];
-    tell_with_undo(&text, UnpauseExport::PATH, &fields);
+    notice_with_undo(&text, UnpauseExport::PATH, &fields);
     Ok(())
 }
 
@@ -164,12 +164,12 @@ pub(crate) async fn unpause_export(
     let found =
         services.exports.unpause((&org).into(), &export, backfill).await.map_err(ui_error)?;
     if found.backfill_id.is_some() {
-        tell(&format!("{} goes on, and a backfill exports what was missed.", found.name));
+        notice(&format!("{} goes on, and a backfill exports what was missed.", found.name));
         return Ok(());
     }
     let text = format!("{} goes on.", found.name);
     let fields = [("organization", organization.as_str()), ("export", export.as_str())];
-    tell_with_undo(&text, PauseExport::PATH, &fields);
+    notice_with_undo(&text, PauseExport::PATH, &fields);
     Ok(())
 }
 

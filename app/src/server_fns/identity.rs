@@ -51,7 +51,7 @@ pub(crate) async fn sign_in(
     };
     let session = match signed_in {
         Err(weir_service::Error::NotConfirmed { user }) => {
-            go(&weir_model::accounts::LinkKind::Confirm.page(user));
+            go(&weir_model::user_links::LinkKind::Confirm.page(user));
             return Ok(());
         }
         Err(weir_service::Error::SecondFactor(pending)) => {

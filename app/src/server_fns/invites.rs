@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::members::{Choosable, level_of};
-use crate::context::{anyone, done, enter_organization, enter_with_token, tell, ui_error};
+use crate::context::{anyone, done, enter_organization, enter_with_token, notice, ui_error};
 use crate::error::UiError;
 
 /// A page of invites.
@@ -201,7 +201,7 @@ pub(crate) async fn resend_invite(id: String, invite: String) -> Result<(), UiEr
     let (services, org) = enter_organization(&id).await?;
     let made = services.invites.renew(&org, &invite).await.map_err(ui_error)?;
     keep_links(&id, std::slice::from_ref(&made)).await?;
-    tell(&format!("{} has a new link. The earlier one has ended.", made.target_email));
+    notice(&format!("{} has a new link. The earlier one has ended.", made.target_email));
     Ok(())
 }
 
@@ -209,6 +209,6 @@ pub(crate) async fn resend_invite(id: String, invite: String) -> Result<(), UiEr
 pub(crate) async fn revoke_invite(id: String, invite: String) -> Result<(), UiError> {
     let (services, org) = enter_organization(&id).await?;
     services.invites.delete(&org, &invite).await.map_err(ui_error)?;
-    tell("The invite is revoked. Its link has ended.");
+    notice("The invite is revoked. Its link has ended.");
     Ok(())
 }

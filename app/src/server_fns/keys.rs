@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use weir_model::keys::PersonalKey;
 use weir_service::{Ctx, Services};
 
-use crate::context::{anyone, enter, enter_with_token, go, tell, ui_error};
+use crate::context::{anyone, enter, enter_with_token, go, notice, ui_error};
 use crate::error::UiError;
 
 /// The key under which a new value is kept for the page that shows it.
@@ -225,7 +225,7 @@ pub(super) async fn reveal(
 pub(crate) async fn end_old_value(id: String) -> Result<(), UiError> {
     let (services, ctx) = enter()?;
     services.keys.end_previous(&ctx, &weir_model::KeyId(id)).await.map_err(ui_error)?;
-    tell("The old value no longer works.");
+    notice("The old value no longer works.");
     Ok(())
 }
 
@@ -238,7 +238,7 @@ pub(crate) async fn add_key_scope(id: String, scope: String) -> Result<(), UiErr
         .map_err(|detail| UiError::field("scope", "invalid_input", &detail))?;
     let id = weir_model::KeyId(id);
     services.keys.add_scope(&ctx, &id, wanted).await.map_err(ui_error)?;
-    tell(&format!("The key has the scope {scope} now."));
+    notice(&format!("The key has the scope {scope} now."));
     Ok(())
 }
 
@@ -261,7 +261,7 @@ pub(crate) async fn reveal_key() -> Result<Revealed, UiError> {
 pub(crate) async fn revoke_key(id: String) -> Result<(), UiError> {
     let (services, ctx) = enter()?;
     services.keys.delete(&ctx, &weir_model::KeyId(id)).await.map_err(ui_error)?;
-    tell("The key is revoked.");
+    notice("The key is revoked.");
     go("/account/keys");
     Ok(())
 }

@@ -33,17 +33,17 @@ pub(crate) enum Link {
 /// Checks the link that confirms an address.
 #[server(prefix = "/_fn", endpoint = "check_confirmation")]
 pub(crate) async fn check_confirmation(id: String, token: String) -> Result<Link, UiError> {
-    check(weir_model::accounts::LinkKind::Confirm, &id, &token).await
+    check(weir_model::user_links::LinkKind::Confirm, &id, &token).await
 }
 
 /// Checks the link that resets a password.
 #[server(prefix = "/_fn", endpoint = "check_reset")]
 pub(crate) async fn check_reset(id: String, token: String) -> Result<Link, UiError> {
-    check(weir_model::accounts::LinkKind::Reset, &id, &token).await
+    check(weir_model::user_links::LinkKind::Reset, &id, &token).await
 }
 
 async fn check(
-    kind: weir_model::accounts::LinkKind,
+    kind: weir_model::user_links::LinkKind,
     id: &str,
     token: &str,
 ) -> Result<Link, UiError> {

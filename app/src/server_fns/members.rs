@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::context::{done, enter_organization, tell, tell_with_undo, ui_error};
+use crate::context::{done, enter_organization, notice, notice_with_undo, ui_error};
 use crate::error::UiError;
 
 /// Limit of members on one page, because the consequences of a removal are computed for
@@ -170,7 +170,7 @@ pub(crate) async fn change_level(id: String, user: String, level: i64) -> Result
         let text = format!("{name} is {} now.", with_article(new));
         let before = i64::from(before).to_string();
         let fields = [("id", id.as_str()), ("user", user.as_str()), ("level", before.as_str())];
-        tell_with_undo(&text, <ChangeLevel as server_fn::ServerFn>::PATH, &fields);
+        notice_with_undo(&text, <ChangeLevel as server_fn::ServerFn>::PATH, &fields);
     }
     Ok(())
 }
@@ -192,7 +192,7 @@ pub(crate) async fn remove_member(id: String, user: String) -> Result<(), UiErro
     let member = services.members.changeable(&org, &user).await.map_err(ui_error)?;
     let text = format!("{} does not belong to the organization any more.", member.name());
     services.members.remove(&org, member).await.map_err(ui_error)?;
-    tell(&text);
+    notice(&text);
     Ok(())
 }
 

@@ -12,7 +12,7 @@ use weir_model::plugin_configs::{PluginConfigPatch, SentConfig};
 use weir_service::plugin_configs::Stage;
 use weir_service::{ProjectCtx, Services};
 
-use crate::context::{done, enter_project, go, tell, tell_with_undo, ui_error};
+use crate::context::{done, enter_project, go, notice, notice_with_undo, ui_error};
 use crate::error::UiError;
 use crate::plugin_settings::{SentSetting, field, field_at, parts, shown, values, with_fields};
 use views::{ConfigDetail, ConfigLine, LogView, OfferedPlugin, PipelineView};
@@ -112,7 +112,7 @@ pub(crate) async fn create_plugin_config(
     let configs = &services.plugin_configs;
     let input = PluginConfigInput {
         plugin: PluginId(plugin),
-        order: configs.last_place(&ctx).await.map_err(ui_error)?,
+        order: configs.last_order(&ctx).await.map_err(ui_error)?,
         rest: PluginConfigPatch {
             enabled: Patch::Set(enabled.is_some()),
             config: Some(SentConfig(values(&form, &settings, serde_json::Map::new()))),
@@ -230,7 +230,7 @@ pub(crate) async fn switch_plugin_config(
         false => (format!("Switched {name} off."), "on"),
     };
     let fields = [("project", project.as_str()), ("config", config.as_str()), ("enabled", back)];
-    tell_with_undo(&text, SwitchPluginConfig::PATH, &fields);
+    notice_with_undo(&text, SwitchPluginConfig::PATH, &fields);
     Ok(())
 }
 
@@ -245,7 +245,7 @@ pub(crate) async fn hide_plugin_config(project: i64, config: String) -> Result<(
     let line = ConfigLine::from(stage);
     let (was, number) = (if line.enabled { "on" } else { "off" }, project.to_string());
     let fields = [("project", number.as_str()), ("config", config.as_str()), ("enabled", was)];
-    tell_with_undo(&format!("Deleted {}.", line.name), RestorePluginConfig::PATH, &fields);
+    notice_with_undo(&format!("Deleted {}.", line.name), RestorePluginConfig::PATH, &fields);
     if line.transforms {
         go(&format!("/projects/{project}/{TRANSFORMATIONS}"));
     }
@@ -268,7 +268,7 @@ pub(crate) async fn restore_plugin_config(
         ..PluginConfigPatch::default()
     };
     services.plugin_configs.update(&ctx, &config, shown).await.map_err(ui_error)?;
-    tell(&format!("{} is back.", ConfigLine::from(stage).name));
+    notice(&format!("{} is back.", ConfigLine::from(stage).name));
     Ok(())
 }
 
@@ -314,7 +314,7 @@ pub(crate) async fn reorder_transformations(
     let fields =
         [("project", project.as_str()), ("seen", wanted.as_str()), ("wanted", seen.as_str())];
     let text = "Put the transformations in another order.";
-    tell_with_undo(text, ReorderTransformations::PATH, &fields);
+    notice_with_undo(text, ReorderTransformations::PATH, &fields);
     Ok(())
 }
 
@@ -341,7 +341,7 @@ pub(crate) async fn run_plugin_job(
             other => other,
         },
     )?;
-    tell(&format!("The job {job} is to run now. The log tells how it went."));
+    notice(&format!("The job {job} is to run now. The log tells how it went."));
     Ok(())
 }
 
@@ -372,7 +372,7 @@ pub(crate) async fn remove_plugin_attachment(
     let patch =
         PluginConfigPatch { remove_attachments: vec![key.clone()], ..PluginConfigPatch::default() };
     services.plugin_configs.update(&ctx, &config, patch).await.map_err(ui_error)?;
-    tell(&format!("Removed the file of {key}."));
+    notice(&format!("Removed the file of {key}."));
     Ok(())
 }
 

@@ -7,20 +7,20 @@ pub(crate) mod source;
 pub(crate) mod views;
 
 use leptos::prelude::*;
-use weir_model::plugins::Shelf;
+use weir_model::plugins::PluginList;
 use weir_service::OrgCtx;
-use weir_service::plugins::Shelved;
+use weir_service::plugins::ListedPlugin;
 
-use crate::context::{done, enter_organization, go, tell, ui_error};
+use crate::context::{done, enter_organization, go, notice, ui_error};
 use crate::error::UiError;
-use views::{CatalogueView, DeedView, PluginDetail, PluginLine, ShelfView, UseView};
+use views::{AuditEntryView, CatalogueView, PluginDetail, PluginLine, ShelfView, UseView};
 
 /// Limit of audit entries on a plugin's page.
-const DEEDS: u64 = 20;
+const RECENT_ENTRIES: u64 = 20;
 
 /// The list with this name in addresses.
-pub(crate) fn shelf_of(word: &str) -> Result<Shelf, UiError> {
-    Shelf::of(word)
+pub(crate) fn shelf_of(word: &str) -> Result<PluginList, UiError> {
+    PluginList::of(word)
         .ok_or_else(|| ui_error(weir_service::Error::NotFound(weir_service::error::NOT_FOUND)))
 }
 
@@ -33,7 +33,7 @@ pub(crate) fn plugin_path(organization: &str, shelf: &str, plugin: &str) -> Stri
 pub(super) async fn enter_plugin(
     organization: &str,
     plugin: &str,
-) -> Result<(weir_service::Services, OrgCtx, Shelved), UiError> {
+) -> Result<(weir_service::Services, OrgCtx, ListedPlugin), UiError> {
     let (services, org) = enter_organization(organization).await?;
     let found = services.plugins.shelved(&org, plugin).await.map_err(ui_error)?;
     Ok((services, org, found))
@@ -81,7 +81,7 @@ pub(crate) async fn get_plugin(
     let refusal = plugins.why_not_change(&org, &found).await.map_err(ui_error)?;
     let offers = found.is_own && plugins.offers(&org).await.map_err(ui_error)?;
     let uses = plugins.uses(&org, &plugin).await.map_err(ui_error)?;
-    let page = Page { limit: DEEDS, offset: 0 };
+    let page = Page { limit: RECENT_ENTRIES, offset: 0 };
     let history = plugins.history(&org, &plugin, page).await.map_err(ui_error)?;
     let (files, faults) = match plugins.source(&org, found.group, &plugin).await {
         Ok(source) => (source.files.into_keys().collect(), source.faults.into_iter().collect()),
@@ -99,7 +99,7 @@ pub(crate) async fn get_plugin(
         offers,
         uses,
         elsewhere,
-        history: history.results.into_iter().map(DeedView::from).collect(),
+        history: history.results.into_iter().map(AuditEntryView::from).collect(),
         files,
         faults,
         projects,
@@ -124,7 +124,7 @@ pub(crate) async fn list_catalogue(
     let catalogue = services.plugins.repository(&org, shelf.group(), all).await;
     let entries = catalogue.map_err(ui_error)?.1.results;
     let mut installed = Vec::new();
-    for shelf in Shelf::ALL {
+    for shelf in PluginList::ALL {
         installed.extend(services.plugins.shelf(&org, shelf).await.map_err(ui_error)?);
     }
     let refusal = services.plugins.why_not_install(&org).await.map_err(ui_error)?;
@@ -140,7 +140,7 @@ pub(crate) async fn install_plugin(
     #[server(default)] token: String,
 ) -> Result<(), UiError> {
     use weir_model::plugins::PluginInput;
-    use weir_model::plugins::address::Place;
+    use weir_model::plugins::address::CodeSource;
 
     let shelf = shelf_of(&shelf)?;
     let (services, org) = enter_organization(&organization).await?;
@@ -150,7 +150,7 @@ pub(crate) async fn install_plugin(
         true => url.to_owned(),
         false => format!("{url}{sign}private_token={token}"),
     };
-    let place = Place::read(&address).map_err(UiError::Field)?;
+    let place = CodeSource::read(&address).map_err(UiError::Field)?;
     let input = PluginInput { url: Some(place), ..PluginInput::default() };
     let made = services.plugins.install(&org, shelf.group(), input).await.map_err(ui_error)?;
     let found = services.plugins.shelved(&org, &made.id.to_string()).await.map_err(ui_error)?;
@@ -206,8 +206,8 @@ pub(crate) async fn check_plugin(organization: String, plugin: String) -> Result
     }
     let fields = &checked.plugin.fields;
     match views::newer(fields) {
-        Some(latest) => tell(&format!("{name} can be upgraded to {latest}.")),
-        None => tell(&format!("{name} is at its newest version.")),
+        Some(latest) => notice(&format!("{name} can be upgraded to {latest}.")),
+        None => notice(&format!("{name} is at its newest version.")),
     }
     Ok(())
 }
@@ -231,9 +231,9 @@ pub(crate) async fn upgrade_plugin(organization: String, plugin: String) -> Resu
     })?;
     let name = views::name_of(&after);
     match after.fields.tag {
-        tag if tag == before => tell(&format!("{name} has the newest code already.")),
-        Some(tag) => tell(&format!("Upgraded {name} to {tag}.")),
-        None => tell(&format!("Upgraded {name}.")),
+        tag if tag == before => notice(&format!("{name} has the newest code already.")),
+        Some(tag) => notice(&format!("Upgraded {name} to {tag}.")),
+        None => notice(&format!("Upgraded {name}.")),
     }
     Ok(())
 }

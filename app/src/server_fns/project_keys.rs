@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::context::{enter_project, projects_changed, tell, ui_error};
+use crate::context::{enter_project, notice, projects_changed, ui_error};
 use crate::error::UiError;
 
 /// The keys of a project as pages show them.
@@ -81,7 +81,7 @@ pub(crate) async fn rotate_project_key(id: i64, overlap: String) -> Result<(), U
     let overlap = Overlap::parse(&overlap).map_err(UiError::Field)?;
     services.projects.rotate_token(&project, overlap).await.map_err(ui_error)?;
     projects_changed().await;
-    tell(match overlap {
+    notice(match overlap {
         Overlap::None => "The project has a new key. The old one no longer works.",
         Overlap::Hour | Overlap::Day | Overlap::Week => {
             "The project has a new key. Both keys work for now."
@@ -96,7 +96,7 @@ pub(crate) async fn end_old_project_key(id: i64) -> Result<(), UiError> {
     let (services, project) = enter_project(id).await?;
     services.projects.end_previous_token(&project).await.map_err(ui_error)?;
     projects_changed().await;
-    tell("The old key no longer works.");
+    notice("The old key no longer works.");
     Ok(())
 }
 
@@ -106,7 +106,7 @@ pub(crate) async fn end_old_project_key(id: i64) -> Result<(), UiError> {
 pub(crate) async fn rotate_secret_key(id: i64) -> Result<(), UiError> {
     let (services, project) = enter_project(id).await?;
     services.projects.rotate_secret_token(&project).await.map_err(ui_error)?;
-    tell("The project has a new secret key.");
+    notice("The project has a new secret key.");
     Ok(())
 }
 
@@ -115,6 +115,6 @@ pub(crate) async fn rotate_secret_key(id: i64) -> Result<(), UiError> {
 pub(crate) async fn delete_secret_backup(id: i64) -> Result<(), UiError> {
     let (services, project) = enter_project(id).await?;
     services.projects.delete_secret_backup(&project).await.map_err(ui_error)?;
-    tell("The secret key before the present one no longer works.");
+    notice("The secret key before the present one no longer works.");
     Ok(())
 }

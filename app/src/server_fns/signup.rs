@@ -113,7 +113,7 @@ pub(crate) async fn sign_up(
             keep_session(&session);
             go("/");
         }
-        None => go(&weir_model::accounts::LinkKind::Confirm.page(user.uuid)),
+        None => go(&weir_model::user_links::LinkKind::Confirm.page(user.uuid)),
     }
     Ok(())
 }

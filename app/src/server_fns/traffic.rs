@@ -43,7 +43,7 @@ pub(crate) struct TrafficView {
     /// Counts over time by reason code.
     pub(crate) trends: Vec<(String, Vec<u64>)>,
     /// Requests without a known project, for staff only.
-    pub(crate) strangers: Option<StrangersView>,
+    pub(crate) unknown_senders: Option<UnknownSendersView>,
 }
 
 /// Totals of a range.
@@ -71,7 +71,7 @@ pub(crate) struct Totals {
 
 /// Requests without a known project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct StrangersView {
+pub(crate) struct UnknownSendersView {
     /// Refused requests by code.
     pub(crate) refusals: Vec<(String, u64)>,
     /// Requests with keys of no project.
@@ -135,7 +135,8 @@ pub(crate) async fn get_traffic(
     };
     let report = services.traffic.report(&project, window, compare).await.map_err(ui_error)?;
     let last = services.traffic.last_event(&project).await.map_err(ui_error)?;
-    let strangers = services.traffic.strangers(&project, window).await.map_err(ui_error)?;
+    let unknown_senders =
+        services.traffic.unknown_senders(&project, window).await.map_err(ui_error)?;
     let steps = &report.steps;
     let of = |value: fn(&weir_model::traffic::Counts) -> u64| {
         steps.iter().map(|(_, counts)| value(counts)).collect::<Vec<u64>>()
@@ -153,7 +154,7 @@ pub(crate) async fn get_traffic(
     let within = |hundredths| {
         steps.iter().map(|(_, counts)| counts.within(hundredths)).collect::<Vec<Option<u64>>>()
     };
-    let strangers = strangers.map(|found| StrangersView {
+    let unknown_senders = unknown_senders.map(|found| UnknownSendersView {
         refusals: refusals(found.refused),
         keys: found
             .keys
@@ -188,7 +189,7 @@ pub(crate) async fn get_traffic(
         total: Totals::from(report.total.clone()),
         before: report.before.clone().map(Totals::from),
         last_event: last.map(|time| time.to_string()),
-        strangers,
+        unknown_senders,
     })
 }
 

@@ -93,11 +93,11 @@ pub(crate) async fn list_affected(
         ..AffectedQuery::default()
     };
     let page = services.events.affected(&project, &query).await.map_err(ui_error)?;
-    let older = page.found.last().filter(|_| page.more).map(|(place, _)| place.to_string());
-    let events = page.found.into_iter().map(|(place, event)| AffectedView {
+    let older = page.found.last().filter(|_| page.more).map(|(cursor, _)| cursor.to_string());
+    let events = page.found.into_iter().map(|(cursor, event)| AffectedView {
         codes: event.codes,
         event: SampleView {
-            received_at: place.received_at.to_string(),
+            received_at: cursor.received_at.to_string(),
             detail: event.detail,
             event: event.event,
             distinct_id: event.distinct_id,

@@ -19,12 +19,12 @@ pub(crate) fn with_query(changes: &[(&str, Option<&str>)]) -> String {
 }
 
 fn changed(path: &str, query: &str, changes: &[(&str, Option<&str>)]) -> String {
-    let begins_anew = changes.iter().any(|(name, _)| *name != "offset");
+    let restarts = changes.iter().any(|(name, _)| *name != "offset");
     let is_kept = |pair: &&str| {
         let name = pair.split('=').next().unwrap_or_default();
         let of_outcome = name.starts_with("__");
         let replaced = changes.iter().any(|(changed, _)| *changed == name);
-        !(name.is_empty() || of_outcome || replaced || (begins_anew && name == "offset"))
+        !(name.is_empty() || of_outcome || replaced || (restarts && name == "offset"))
     };
     let kept = query.split('&').filter(is_kept).map(str::to_owned);
     let set = changes.iter().filter_map(|(name, value)| {
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_begins_anew_unless_only_its_place_changes() {
+    fn a_list_starts_at_its_beginning_unless_only_the_page_changes() {
         assert_eq!(changed("/a", "q=x&offset=50", &[("q", Some("y"))]), "/a?q=y");
         assert_eq!(changed("/a", "q=x&offset=50", &[("offset", Some("100"))]), "/a?q=x&offset=100");
         assert_eq!(changed("/a", "offset=50&limit=9", &[("offset", None)]), "/a?limit=9");

@@ -29,7 +29,7 @@ pub const STACK: usize = 16 << 20;
 ///
 /// # Errors
 /// Those of `work`, and if the program was asked to stop.
-pub async fn until_told<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+pub async fn until_stopped<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     tokio::select! {

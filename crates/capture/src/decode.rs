@@ -14,7 +14,7 @@ use chrono::{DateTime, Datelike, Utc};
 
 use super::error::CaptureError;
 use super::form::{Fields, looks_like_form};
-use super::{lz64, unpack};
+use super::{decompress, lz64};
 
 /// Maximum bytes of a body, both as sent and decompressed (ING-19).
 pub const BODY_LIMIT: usize = 20_000_000;
@@ -155,7 +155,7 @@ pub fn decode(request: CaptureRequest<'_>) -> Result<Payload, CaptureError> {
     let sent_at = query.sent_at.as_deref().or(form.sent_at.as_deref()).and_then(read_sent_at);
     let hides_address = query.ip.as_deref().or(form.ip.as_deref()) == Some(b"0");
 
-    let packed = match form.data {
+    let compressed = match form.data {
         Some(data) => {
             let data = restore_plus(data).into_owned();
             if hint == Some(Hint::Lz64) { data } else { without_base64(data, Alignment::Any) }
@@ -165,7 +165,7 @@ pub fn decode(request: CaptureRequest<'_>) -> Result<Payload, CaptureError> {
         }
         None => source,
     };
-    let bytes = unpacked(packed, hint)?;
+    let bytes = decompressed(compressed, hint)?;
     let bytes = if request.path.takes_inner_base64() || hint == Some(Hint::Base64) {
         without_base64(bytes, Alignment::Any)
     } else {
@@ -219,16 +219,16 @@ pub(super) fn is_gzip(bytes: &[u8]) -> bool {
     bytes.starts_with(&[0x1f, 0x8b])
 }
 
-fn unpacked(bytes: Vec<u8>, hint: Option<Hint>) -> Result<Vec<u8>, CaptureError> {
+fn decompressed(bytes: Vec<u8>, hint: Option<Hint>) -> Result<Vec<u8>, CaptureError> {
     const TOO_LARGE: CaptureError = CaptureError::PayloadTooLarge { limit: BODY_LIMIT };
     if is_gzip(&bytes) || hint == Some(Hint::Gzip) {
-        return unpack::gzip(&bytes, BODY_LIMIT).map_err(|fault| match fault {
-            unpack::Fault::TooLarge => TOO_LARGE,
-            unpack::Fault::Malformed => CaptureError::invalid("The payload is not valid gzip."),
+        return decompress::gzip(&bytes, BODY_LIMIT).map_err(|fault| match fault {
+            decompress::Fault::TooLarge => TOO_LARGE,
+            decompress::Fault::Malformed => CaptureError::invalid("The payload is not valid gzip."),
         });
     }
     if hint == Some(Hint::Lz64) {
-        return match lz64::unpack(&bytes, BODY_LIMIT) {
+        return match lz64::decompress(&bytes, BODY_LIMIT) {
             Ok(text) => Ok(text.into_bytes()),
             Err(lz64::Fault::TooLarge) => Err(TOO_LARGE),
             Err(lz64::Fault::Malformed) => {

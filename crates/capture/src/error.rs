@@ -67,7 +67,7 @@ impl CaptureError {
         match self {
             Self::InvalidPayload { detail } => Cow::Borrowed(detail),
             Self::PayloadTooLarge { limit } => {
-                format!("The body is larger than {limit} bytes, as sent or unpacked.").into()
+                format!("The body is larger than {limit} bytes, as sent or decompressed.").into()
             }
             Self::MissingApiKey => "The request carries no project API key.".into(),
             Self::InvalidApiKey => "No project has this API key.".into(),
@@ -90,7 +90,7 @@ mod tests {
                 CaptureError::PayloadTooLarge { limit: 7 },
                 "payload_too_large",
                 "validation_error",
-                "The body is larger than 7 bytes, as sent or unpacked.",
+                "The body is larger than 7 bytes, as sent or decompressed.",
             ),
             (
                 CaptureError::MissingApiKey,

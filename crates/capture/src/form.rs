@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn telling_forms() {
+    fn form_detection() {
         for form in ["data=x", "ver=1&data=x", "_=1", "ip=1&x", "compression=gzip"] {
             assert!(looks_like_form(form.as_bytes()), "{form}");
         }

@@ -14,6 +14,7 @@
 
 mod decide;
 mod decode;
+mod decompress;
 mod elements;
 mod error;
 mod form;
@@ -23,7 +24,6 @@ mod lz64;
 mod properties;
 mod shape;
 mod time;
-mod unpack;
 pub mod v1;
 
 pub use decide::{

@@ -27,8 +27,8 @@ pub(super) enum Fault {
 
 /// Decompresses base64 of lz-string to a text of at most `limit` bytes. Single
 /// surrogates, which JavaScript allows in texts, become U+FFFD.
-pub(super) fn unpack(packed: &[u8], limit: usize) -> Result<String, Fault> {
-    let units = unpack_units(&mut Bits::new(packed.trim_ascii()), limit)?;
+pub(super) fn decompress(compressed: &[u8], limit: usize) -> Result<String, Fault> {
+    let units = decompress_units(&mut Bits::new(compressed.trim_ascii()), limit)?;
     let mut text = String::with_capacity(units.len());
     for character in char::decode_utf16(units) {
         text.push(character.unwrap_or(char::REPLACEMENT_CHARACTER));
@@ -48,7 +48,7 @@ struct Phrase {
 
 /// The UTF-16 units of the result. A unit takes at least one byte of UTF-8, so the limit
 /// of bytes is also a limit of units.
-fn unpack_units(bits: &mut Bits<'_>, limit: usize) -> Result<Vec<u16>, Fault> {
+fn decompress_units(bits: &mut Bits<'_>, limit: usize) -> Result<Vec<u16>, Fault> {
     let mut units: Vec<u16> = Vec::new();
     let mut phrases: Vec<Phrase> = Vec::new();
     let mut width = Width { bits: 3, left: 4 };
@@ -171,47 +171,47 @@ fn symbol_value(symbol: u8) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Fault, unpack};
+    use super::{Fault, decompress};
 
     #[test]
-    fn unpacks_what_the_library_packs() {
+    fn text_compressed_by_the_library_is_decompressed() {
         let long = "{\"event\":\"ñandú 🦆\",\"n\":[1,2,3]},".repeat(500);
         let many: String = (0..60_000_u32).filter_map(char::from_u32).collect();
         for text in ["", "a", "aaaaaaaaaaaa", "{\"a\":1}", "Ünï©ode 🦆🦆", &long, &many] {
-            let packed = lz_str::compress_to_base64(text);
-            assert_eq!(unpack(packed.as_bytes(), 1 << 20).as_deref(), Ok(text));
+            let compressed = lz_str::compress_to_base64(text);
+            assert_eq!(decompress(compressed.as_bytes(), 1 << 20).as_deref(), Ok(text));
         }
     }
 
     #[test]
     fn stops_at_the_limit() {
-        let packed = lz_str::compress_to_base64(&"a".repeat(1000));
-        assert!(unpack(packed.as_bytes(), 1000).is_ok());
-        assert_eq!(unpack(packed.as_bytes(), 999), Err(Fault::TooLarge));
+        let compressed = lz_str::compress_to_base64(&"a".repeat(1000));
+        assert!(decompress(compressed.as_bytes(), 1000).is_ok());
+        assert_eq!(decompress(compressed.as_bytes(), 999), Err(Fault::TooLarge));
         let wide = lz_str::compress_to_base64(&"ñ".repeat(500));
-        assert!(unpack(wide.as_bytes(), 1000).is_ok());
-        assert_eq!(unpack(wide.as_bytes(), 999), Err(Fault::TooLarge));
+        assert!(decompress(wide.as_bytes(), 1000).is_ok());
+        assert_eq!(decompress(wide.as_bytes(), 999), Err(Fault::TooLarge));
     }
 
     #[test]
     fn halves_of_pairs_are_replaced() {
-        let packed = lz_str::compress_to_base64([0x61_u16, 0xD83E, 0x62].as_slice());
-        assert_eq!(unpack(packed.as_bytes(), 100).as_deref(), Ok("a\u{FFFD}b"));
+        let compressed = lz_str::compress_to_base64([0x61_u16, 0xD83E, 0x62].as_slice());
+        assert_eq!(decompress(compressed.as_bytes(), 100).as_deref(), Ok("a\u{FFFD}b"));
     }
 
     #[test]
     fn a_bomb_costs_no_more_than_the_limit() {
         // Every code refers to the phrase that is being added, each one longer than the
         // last: the result grows with the square of the input.
-        let packed = lz_str::compress_to_base64(&"a".repeat(1 << 16));
-        assert!(packed.len() < 1 << 10, "{}", packed.len());
-        assert_eq!(unpack(packed.as_bytes(), 1 << 15), Err(Fault::TooLarge));
+        let compressed = lz_str::compress_to_base64(&"a".repeat(1 << 16));
+        assert!(compressed.len() < 1 << 10, "{}", compressed.len());
+        assert_eq!(decompress(compressed.as_bytes(), 1 << 15), Err(Fault::TooLarge));
     }
 
     #[test]
     fn nonsense_is_an_error() {
         for text in ["A", "{\"a\":1}", "////", "=", "N4Ig LgrgT"] {
-            assert_eq!(unpack(text.as_bytes(), 1000), Err(Fault::Malformed), "{text}");
+            assert_eq!(decompress(text.as_bytes(), 1000), Err(Fault::Malformed), "{text}");
         }
     }
 }

@@ -252,15 +252,15 @@ pub(super) fn present(field: Option<&RawValue>) -> Option<&str> {
 /// Checks that a list, which is valid JSON, contains only objects.
 pub(super) fn list_of_events(text: &str) -> Result<Events<'_>, CaptureError> {
     let mut count = 0;
-    let mut stranger = None;
+    let mut outsider = None;
     let walked = Cursor::new(text, Limits::NONE).list(|cursor| {
         if !cursor.at_object() {
-            stranger = stranger.or(Some(count));
+            outsider = outsider.or(Some(count));
         }
         count += 1;
         cursor.range().map(drop)
     });
-    match (walked, stranger) {
+    match (walked, outsider) {
         (Ok(()), None) if count > 0 => Ok(Events { text, count }),
         (Ok(()), None) => Err(CaptureError::invalid("The request holds no event.")),
         (_, Some(index)) => {

@@ -42,7 +42,7 @@ fn form(text: &str) -> Vec<u8> {
 }
 
 impl Wire {
-    fn pack(self, body: &str) -> Bytes {
+    fn compress(self, body: &str) -> Bytes {
         match self {
             Self::Plain => body.as_bytes().to_vec(),
             Self::Gzip => gzip(body),
@@ -106,7 +106,7 @@ fn send(call: &Call<'_>) -> Result<Outcome, CaptureError> {
         query: (!call.query.is_empty()).then_some(call.query),
         content_type: Some(call.content_type),
         content_encoding: call.content_encoding,
-        body: call.wire.pack(call.body),
+        body: call.wire.compress(call.body),
     })?;
     let batch = shape(&payload)?;
     assert_eq!(batch.token, KEY);
@@ -417,9 +417,9 @@ proptest! {
     #[test]
     fn damaged_bodies_do_no_harm(
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
-        packed in any::<bool>(),
+        compressed in any::<bool>(),
     ) {
-        let mut body = if packed { gzip(BROWSER) } else { BROWSER.as_bytes().to_vec() };
+        let mut body = if compressed { gzip(BROWSER) } else { BROWSER.as_bytes().to_vec() };
         for (index, byte) in changes {
             let place = index.index(body.len());
             body[place] = byte;

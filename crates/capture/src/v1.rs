@@ -29,7 +29,7 @@ use super::decide::{Context, Decision, EVENT_LIMIT, decide as decide_common, dro
 use super::decode::{BODY_LIMIT, Payload, is_gzip};
 use super::json::{self, Cursor, Limits};
 use super::shape::{Events, RawEvent, list_of_events, present};
-use super::{identity, properties, time, unpack};
+use super::{decompress, identity, properties, time};
 
 pub use fault::Fault;
 pub use headers::{Encoding, Headers, Library};
@@ -50,25 +50,25 @@ pub struct Batch<'a> {
 /// [`Fault::EmptyBody`], [`Fault::Undecodable`], and
 /// [`PayloadTooLarge`](super::CaptureError::PayloadTooLarge) above [`BODY_LIMIT`] before
 /// or after decompression. Decompression stops at the limit.
-pub fn unpack(encoding: Encoding, body: Bytes) -> Result<Payload, Fault> {
+pub fn decompress(encoding: Encoding, body: Bytes) -> Result<Payload, Fault> {
     if body.is_empty() {
         return Err(Fault::EmptyBody);
     }
     if body.len() > BODY_LIMIT {
         return Err(Fault::too_large());
     }
-    let unpacked = match encoding {
+    let decompressed = match encoding {
         // Browsers do not let a page set the header for the encoding.
-        Encoding::Identity if is_gzip(&body) => unpack::gzip(&body, BODY_LIMIT),
+        Encoding::Identity if is_gzip(&body) => decompress::gzip(&body, BODY_LIMIT),
         Encoding::Identity => Ok(Vec::from(body)),
-        Encoding::Gzip => unpack::gzip(&body, BODY_LIMIT),
-        Encoding::Deflate => unpack::zlib(&body, BODY_LIMIT),
-        Encoding::Brotli => unpack::brotli(&body, BODY_LIMIT),
-        Encoding::Zstd => unpack::zstd(&body, BODY_LIMIT),
+        Encoding::Gzip => decompress::gzip(&body, BODY_LIMIT),
+        Encoding::Deflate => decompress::zlib(&body, BODY_LIMIT),
+        Encoding::Brotli => decompress::brotli(&body, BODY_LIMIT),
+        Encoding::Zstd => decompress::zstd(&body, BODY_LIMIT),
     };
-    let bytes = unpacked.map_err(|fault| match fault {
-        unpack::Fault::TooLarge => Fault::too_large(),
-        unpack::Fault::Malformed => Fault::Undecodable,
+    let bytes = decompressed.map_err(|fault| match fault {
+        decompress::Fault::TooLarge => Fault::too_large(),
+        decompress::Fault::Malformed => Fault::Undecodable,
     })?;
     String::from_utf8(bytes).map(Payload::from_text).map_err(|_| Fault::Undecodable)
 }

@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_are_told_with_their_number() {
+    fn faults_name_their_position() {
         for bad in [
             json!({}),
             json!([{"property": "a", "operator": "is", "value": 1}, 7]),

@@ -34,17 +34,17 @@ impl Resolver {
     }
 
     async fn look_up(&self, name: &str) -> Result<Vec<TxtRecord>, LookupError> {
-        let told = |error: &dyn std::fmt::Display| LookupError(error.to_string());
-        let mut name = Name::from_ascii(name).map_err(|error| told(&error))?;
+        let reason = |error: &dyn std::fmt::Display| LookupError(error.to_string());
+        let mut name = Name::from_ascii(name).map_err(|error| reason(&error))?;
         // The name is fully qualified: search domains of the system are not appended.
         name.set_fqdn(true);
-        let mut builder = self.builder().map_err(|error| told(&error))?;
+        let mut builder = self.builder().map_err(|error| reason(&error))?;
         set(builder.options_mut());
-        let resolver = builder.build().map_err(|error| told(&error))?;
+        let resolver = builder.build().map_err(|error| reason(&error))?;
         match resolver.lookup(name, RecordType::TXT).await {
             Ok(found) => Ok(found.answers().iter().filter_map(|it| strings(&it.data)).collect()),
             Err(error) if error.is_no_records_found() || error.is_nx_domain() => Ok(Vec::new()),
-            Err(error) => Err(told(&error)),
+            Err(error) => Err(reason(&error)),
         }
     }
 

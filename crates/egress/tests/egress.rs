@@ -442,7 +442,7 @@ async fn a_hanging_one_is_given_up() {
 }
 
 #[tokio::test]
-async fn faults_are_told_apart() {
+async fn faults_are_classified() {
     let egress = egress(&["127.0.0.1/32"]);
     let closed = {
         let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -459,9 +459,9 @@ async fn faults_are_told_apart() {
     let half = Listener::new(Act::Say(half)).await;
     assert_eq!(fault(get(&egress, &half.url()).await), Some(FaultClass::Broken));
 
-    let nobody = with_names(&[], Changing::of(&[]));
+    let unreachable = with_names(&[], Changing::of(&[]));
     let empty = with_names(&[], Changing::of(&[&[]]));
-    for names in [nobody, empty] {
+    for names in [unreachable, empty] {
         let outcome = get(&names, "https://a.example/").await;
         assert_eq!(fault(outcome), Some(FaultClass::NotFound));
         assert_eq!(fault(names.dial("a.example", 5432).await), Some(FaultClass::NotFound));
@@ -483,7 +483,7 @@ async fn the_next_address_of_a_name_is_tried() {
 }
 
 #[tokio::test]
-async fn tls_trusts_whom_it_is_told_to() {
+async fn tls_trusts_the_configured_certificates() {
     let listener = Listener::new(Act::Tls).await;
     let egress = egress(&["127.0.0.1/32"]);
     let dial = || egress.dial("127.0.0.1", listener.port());

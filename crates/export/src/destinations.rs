@@ -27,7 +27,7 @@ use crate::destination::{Destination, Failure};
 
 /// The dependencies of destinations.
 #[derive(Clone)]
-pub struct Surroundings {
+pub struct Dependencies {
     /// Outgoing connections.
     pub egress: Egress,
     /// The directory below which local exports may write. `None`: local exports are not
@@ -37,7 +37,7 @@ pub struct Surroundings {
     pub hosts: Hosts,
 }
 
-impl Surroundings {
+impl Dependencies {
     /// Dependencies with the real public services.
     #[must_use]
     pub fn new(egress: Egress, local_root: Option<PathBuf>) -> Self {
@@ -79,20 +79,20 @@ impl Default for Hosts {
 pub fn open(
     kind: &str,
     config: &Map<String, Value>,
-    surroundings: &Surroundings,
+    dependencies: &Dependencies,
 ) -> Result<Box<dyn Destination>, Failure> {
     match kind {
-        "AzureBlob" => Ok(Box::new(azure_blob::open(config, surroundings)?)),
-        "GoogleCloudStorage" => Ok(Box::new(google_cloud_storage::open(config, surroundings)?)),
-        "HTTP" => Ok(Box::new(http::Http::new(config, surroundings)?)),
-        "LocalDirectory" => Ok(Box::new(local_directory::open(config, surroundings)?)),
-        "NoOp" => Ok(Box::new(noop::NoOp::new(config, surroundings)?)),
-        "Postgres" => Ok(Box::new(postgres::Postgres::new(config, surroundings)?)),
-        "Redshift" => Ok(Box::new(redshift::Redshift::new(config, surroundings)?)),
-        "BigQuery" => Ok(Box::new(bigquery::BigQuery::new(config, surroundings)?)),
-        "Databricks" => Ok(Box::new(databricks::Databricks::new(config, surroundings)?)),
-        "Snowflake" => Ok(Box::new(snowflake::Snowflake::new(config, surroundings)?)),
-        "S3" => Ok(Box::new(s3::open(config, surroundings)?)),
+        "AzureBlob" => Ok(Box::new(azure_blob::open(config, dependencies)?)),
+        "GoogleCloudStorage" => Ok(Box::new(google_cloud_storage::open(config, dependencies)?)),
+        "HTTP" => Ok(Box::new(http::Http::new(config, dependencies)?)),
+        "LocalDirectory" => Ok(Box::new(local_directory::open(config, dependencies)?)),
+        "NoOp" => Ok(Box::new(noop::NoOp::new(config, dependencies)?)),
+        "Postgres" => Ok(Box::new(postgres::Postgres::new(config, dependencies)?)),
+        "Redshift" => Ok(Box::new(redshift::Redshift::new(config, dependencies)?)),
+        "BigQuery" => Ok(Box::new(bigquery::BigQuery::new(config, dependencies)?)),
+        "Databricks" => Ok(Box::new(databricks::Databricks::new(config, dependencies)?)),
+        "Snowflake" => Ok(Box::new(snowflake::Snowflake::new(config, dependencies)?)),
+        "S3" => Ok(Box::new(s3::open(config, dependencies)?)),
         _ => Err(Failure::last("UnknownDestination", format!("There is no destination `{kind}`."))),
     }
 }

@@ -96,7 +96,7 @@ pub(crate) enum EncodeError {
     #[error(transparent)]
     Parquet(#[from] ::parquet::errors::ParquetError),
     #[error(transparent)]
-    Packing(#[from] std::io::Error),
+    Compressing(#[from] std::io::Error),
 }
 
 impl From<EncodeError> for Failure {

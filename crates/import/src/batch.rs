@@ -67,7 +67,7 @@ pub(crate) struct Batch {
 #[derive(Debug, Clone)]
 pub(crate) struct Body {
     /// The compressed bytes (gzip).
-    pub(crate) packed: Vec<u8>,
+    pub(crate) compressed: Vec<u8>,
     /// Bytes before compression.
     pub(crate) size: usize,
 }
@@ -93,7 +93,7 @@ pub(crate) fn fill(
     let Some(position) = walk.position().filter(|_| !events.is_empty()) else {
         return Ok(None);
     };
-    let body = body(&events, key).map_err(ImportError::Pack)?;
+    let body = body(&events, key).map_err(ImportError::Compress)?;
     Ok(Some(Batch { events, body, position }))
 }
 
@@ -115,5 +115,5 @@ pub(crate) fn body(events: &[Queued], key: &str) -> io::Result<Body> {
         put(&event.text)?;
     }
     put("]}")?;
-    Ok(Body { packed: out.finish()?, size })
+    Ok(Body { compressed: out.finish()?, size })
 }

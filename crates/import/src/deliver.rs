@@ -18,7 +18,7 @@ use crate::cursor::Cursor;
 use crate::error::ImportError;
 use crate::host::{Host, Reply};
 use crate::progress::Progress;
-use crate::report::Place;
+use crate::report::LineRef;
 use crate::stop::Stop;
 
 /// How long and how often to retry.
@@ -74,7 +74,7 @@ pub(crate) struct Delivery<'a> {
     /// Requests, including retries.
     pub(crate) requests: u64,
     /// Lines that are too large for the host.
-    pub(crate) refused: Vec<Place>,
+    pub(crate) refused: Vec<LineRef>,
     /// Whether the host has ever answered.
     pub(crate) answered: bool,
 }
@@ -122,7 +122,7 @@ impl Delivery<'_> {
             let body = if events.len() == batch.events.len() {
                 batch.body.clone()
             } else {
-                batch::body(events, self.key).map_err(ImportError::Pack)?
+                batch::body(events, self.key).map_err(ImportError::Compress)?
             };
             let size = body.size;
             match self.send_part(body, events.len()).await {
@@ -164,7 +164,7 @@ impl Delivery<'_> {
             self.began.get_or_insert_with(Instant::now);
             self.requests += 1;
             let reply = tokio::select! {
-                reply = self.host.send(body.packed.clone()) => reply,
+                reply = self.host.send(body.compressed.clone()) => reply,
                 () = self.stop.insisted() => return Part::Ended(Ended::Interrupted),
             };
             let (why, after) = match reply {
@@ -202,9 +202,9 @@ impl Delivery<'_> {
         }
     }
 
-    fn place(&self, file: usize, line: u64, size: usize) -> Place {
+    fn place(&self, file: usize, line: u64, size: usize) -> LineRef {
         let file = self.files.get(file).cloned().unwrap_or_default();
-        Place { file, line, detail: Some(format!("a request of {size} bytes")) }
+        LineRef { file, line, detail: Some(format!("a request of {size} bytes")) }
     }
 }
 

@@ -24,8 +24,8 @@ pub enum ImportError {
         path: PathBuf,
     },
     /// A file has an unsupported compression.
-    #[error("`{path}` is {kind}; unpack it first ({hint})")]
-    Packed {
+    #[error("`{path}` is {kind}; decompress it first ({hint})")]
+    Compressed {
         /// The file.
         path: PathBuf,
         /// The compression.
@@ -79,7 +79,7 @@ pub enum ImportError {
     Client(#[source] reqwest::Error),
     /// The body of a request cannot be compressed.
     #[error("cannot pack a request")]
-    Pack(#[source] io::Error),
+    Compress(#[source] io::Error),
     /// Signal handlers cannot be installed.
     #[error("cannot listen for signals")]
     Signals(#[source] io::Error),

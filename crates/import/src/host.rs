@@ -98,13 +98,13 @@ impl Host {
     }
 
     /// Sends a body, compressed with gzip.
-    pub(crate) async fn send(&self, packed: Vec<u8>) -> Reply {
+    pub(crate) async fn send(&self, compressed: Vec<u8>) -> Reply {
         let request = self
             .client
             .post(self.url.clone())
             .header(CONTENT_TYPE, "application/json")
             .header(CONTENT_ENCODING, "gzip")
-            .body(packed);
+            .body(compressed);
         let mut response = match request.send().await {
             Ok(response) => response,
             Err(error) => return unreachable_host(&error, false),

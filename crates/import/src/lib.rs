@@ -46,7 +46,7 @@ pub use defect::{Defect, Effect};
 pub use deliver::Patience;
 pub use error::ImportError;
 pub use format::Format;
-pub use report::{Finding, Place, Report};
+pub use report::{Finding, LineRef, Report};
 pub use summary::{Outcome, Summary, SummaryFile};
 
 use cursor::Cursor;

@@ -14,7 +14,7 @@ const FIRST: usize = 10;
 
 /// A line of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Place {
+pub struct LineRef {
     /// The file, as named on the command line.
     #[serde(serialize_with = "as_text")]
     pub file: Arc<str>,
@@ -37,7 +37,7 @@ pub struct Finding {
     /// Lines with the defect, each counted once.
     pub count: u64,
     /// The first ten lines.
-    pub first: Vec<Place>,
+    pub first: Vec<LineRef>,
 }
 
 /// The findings of all files.
@@ -71,12 +71,12 @@ impl Report {
         for Flaw { defect, detail } in flaws {
             if defect.effect() == effect && !noted.contains(&defect) {
                 noted.push(defect);
-                self.note(defect, Place { file: file.clone(), line, detail });
+                self.note(defect, LineRef { file: file.clone(), line, detail });
             }
         }
     }
 
-    fn note(&mut self, defect: Defect, place: Place) {
+    fn note(&mut self, defect: Defect, place: LineRef) {
         match self.findings.binary_search_by_key(&defect, |finding| finding.defect) {
             Ok(at) => {
                 if let Some(finding) = self.findings.get_mut(at) {

@@ -53,8 +53,8 @@ impl Input {
         let size = metadata.len();
         let mut sample = Vec::new();
         (&file).take(SAMPLE).read_to_end(&mut sample).map_err(unreadable)?;
-        if let Some((kind, hint)) = packed(&sample) {
-            return Err(ImportError::Packed { path: path.to_owned(), kind, hint });
+        if let Some((kind, hint)) = compressed(&sample) {
+            return Err(ImportError::Compressed { path: path.to_owned(), kind, hint });
         }
         file.seek(SeekFrom::Start(size.saturating_sub(SAMPLE))).map_err(unreadable)?;
         file.take(SAMPLE).read_to_end(&mut sample).map_err(unreadable)?;
@@ -71,8 +71,8 @@ impl Input {
         let is_gzip = file.fill_buf().map_err(unreadable)?.starts_with(&GZIP);
         let reader: Box<dyn BufRead + Send> = if is_gzip {
             #[expect(clippy::disallowed_methods, reason = "read in pieces; lines have a limit")]
-            let unpacked = MultiGzDecoder::new(file);
-            Box::new(BufReader::with_capacity(BUFFER, unpacked))
+            let decompressed = MultiGzDecoder::new(file);
+            Box::new(BufReader::with_capacity(BUFFER, decompressed))
         } else {
             Box::new(file)
         };
@@ -90,12 +90,12 @@ impl Input {
 }
 
 /// Detects an unsupported compression by the first bytes.
-fn packed(start: &[u8]) -> Option<(&'static str, &'static str)> {
+fn compressed(start: &[u8]) -> Option<(&'static str, &'static str)> {
     [
         (&b"PK\x03\x04"[..], "a zip archive", "unzip"),
-        (b"\x28\xb5\x2f\xfd", "packed with zstd", "zstd -d"),
-        (b"BZh", "packed with bzip2", "bunzip2"),
-        (b"\xfd7zXZ", "packed with xz", "unxz"),
+        (b"\x28\xb5\x2f\xfd", "compressed with zstd", "zstd -d"),
+        (b"BZh", "compressed with bzip2", "bunzip2"),
+        (b"\xfd7zXZ", "compressed with xz", "unxz"),
         (b"PAR1", "a Parquet file", "write JSON Lines instead"),
     ]
     .into_iter()

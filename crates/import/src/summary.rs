@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::defect::Effect;
 use crate::format::Format;
 use crate::progress::{duration, grouped, per_second};
-use crate::report::{Finding, Place, Report};
+use crate::report::{Finding, LineRef, Report};
 
 /// How an import ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,7 +57,7 @@ pub struct Summary {
     /// Lines that are too large for the host, including earlier runs.
     pub refused: u64,
     /// The positions of those that this run has met.
-    pub refused_at: Vec<Place>,
+    pub refused_at: Vec<LineRef>,
     /// Requests of this run.
     pub requests: u64,
     /// Duration of this run, from its first request.
@@ -130,12 +130,12 @@ impl Summary {
             let effect = defect.effect().word();
             writeln!(out, "\n{defect}: {}, {effect}", lines(*count))?;
             writeln!(out, "  {} {}", defect.sentence(), defect.fix())?;
-            write_places(out, first, *count)?;
+            write_lines(out, first, *count)?;
         }
         if self.refused > 0 {
             writeln!(out, "\nrefused by the host: {}, skipped", lines(self.refused))?;
             writeln!(out, "  The event is larger than the host takes. Shorten long values.")?;
-            write_places(out, &self.refused_at, self.refused)?;
+            write_lines(out, &self.refused_at, self.refused)?;
         }
         Ok(())
     }
@@ -184,8 +184,8 @@ impl fmt::Display for Summary {
 }
 
 /// `file:line` of the first positions, and the number of further ones.
-fn write_places(out: &mut String, places: &[Place], count: u64) -> fmt::Result {
-    for Place { file, line, detail } in places {
+fn write_lines(out: &mut String, places: &[LineRef], count: u64) -> fmt::Result {
+    for LineRef { file, line, detail } in places {
         write!(out, "  {file}:{line}")?;
         if let Some(detail) = detail {
             write!(out, "  {detail}")?;

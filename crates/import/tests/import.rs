@@ -70,7 +70,7 @@ async fn large_events_make_small_batches() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn passing_faults_are_outlasted() {
+async fn transient_faults_are_retried() {
     let folder = tempfile::tempdir().unwrap();
     let path = file(folder.path(), &lines(0..2500));
     let faults = [

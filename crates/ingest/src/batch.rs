@@ -88,7 +88,7 @@ impl Sealed {
     /// The batch without its decoded form. The parts of a large request wait for each
     /// other, and only their encoded form stays in memory.
     #[must_use]
-    pub fn packed(self) -> Self {
+    pub fn compressed(self) -> Self {
         Self { batch: None, ..self }
     }
 

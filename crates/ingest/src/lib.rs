@@ -38,7 +38,7 @@ use crate::log::{
     AppendError, Applied, Damage, IngestLog, LocalLog, LogError, LogSettings, Mark, Offset,
 };
 pub use crate::pipeline::Outcome;
-use crate::pipeline::{Blocks, Care, Consumer, Outcomes, Progress, Spikes, Together};
+use crate::pipeline::{BatchSizing, Blocks, Consumer, Outcomes, Progress, SharedState, Spikes};
 use crate::transform::Transform;
 
 /// Why ingestion could not start.
@@ -68,7 +68,7 @@ pub struct Ingest {
 }
 
 /// The dependencies of ingestion.
-pub struct Surroundings {
+pub struct Dependencies {
     /// The store for the events.
     pub store: Store,
     /// The runtime that the consumers run on.
@@ -95,9 +95,9 @@ impl Ingest {
     pub async fn start(
         directory: &Path,
         settings: LogSettings,
-        surroundings: Surroundings,
+        dependencies: Dependencies,
     ) -> Result<Self, StartError> {
-        let Surroundings { store, applying, locations, transform } = surroundings;
+        let Dependencies { store, applying, locations, transform } = dependencies;
         let positions = events::positions(&store).await?;
         let next_arrivals = events::next_arrivals(&store).await?;
         let offsets: Vec<u64> = positions.iter().map(|position| position.offset).collect();
@@ -108,7 +108,7 @@ impl Ingest {
         log.retain(applied.lowest);
         let (mark, has_crashed) = Mark::set(directory);
         let end = log.end().borrow().0;
-        let careful_until = if has_crashed { end } else { 0 };
+        let cautious_until = if has_crashed { end } else { 0 };
         if has_crashed && end > applied.lowest.0 {
             tracing::warn!("the last process did not stop in order: applying in small steps");
         }
@@ -116,7 +116,7 @@ impl Ingest {
         let outcomes = Arc::<Outcomes>::default();
         // Only the consumers keep `transform`: it may hold an `Ingest`, and a reference
         // from here would be a cycle.
-        let together = Arc::new(Together::new(locations, transform, Arc::clone(&outcomes)));
+        let shared_state = Arc::new(SharedState::new(locations, transform, Arc::clone(&outcomes)));
         let stop = watch::channel(false).0;
         let mut consumers = JoinSet::new();
         for (partition, position) in (0..events::PARTITIONS).zip(positions) {
@@ -129,13 +129,13 @@ impl Ingest {
                 store: store.clone(),
                 live: live.clone(),
                 progress: Arc::clone(&progress),
-                together: Arc::clone(&together),
+                shared: Arc::clone(&shared_state),
                 blocks: Blocks::default(),
-                care: Care::default(),
+                sizing: BatchSizing::default(),
                 spikes: Spikes::default(),
                 noted: position,
                 unsaid: BTreeMap::new(),
-                careful_until,
+                cautious_until,
             };
             consumers.spawn_on(consumer.run(stop.subscribe()), &applying);
         }

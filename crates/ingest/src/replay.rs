@@ -22,12 +22,12 @@ use weir_store::{Store, events, projects};
 use crate::batch::Batch;
 use crate::log::{
     AppendError, Applied, IngestLog as _, Intact, LocalLog, LogError, LogSettings, Offset, Record,
-    list_aside,
+    list_quarantine,
 };
 use weir_capture::AcceptedEvent;
 
 /// Bytes of the records that are read at a time.
-const STRETCH: usize = 8 << 20;
+const READ_BYTES: usize = 8 << 20;
 
 /// Why a replay stopped. The next start applies the events that were appended so far, and
 /// another replay continues with the rest.
@@ -85,10 +85,10 @@ pub async fn replay(
         found: Replayed::default(),
     };
     let mut at = from;
-    let mut copies = list_aside(directory)?;
+    let mut copies = list_quarantine(directory)?;
     copies.retain(|copy| copy.offset.is_some_and(|offset| offset >= from.0));
     while at < end {
-        let records = log.read(at, STRETCH)?;
+        let records = log.read(at, READ_BYTES)?;
         let Some(last) = records.last() else { break };
         at = last.next;
         let sound = |record: &&Arc<Record>| record.offset < end && !record.is_damaged();

@@ -8,7 +8,7 @@ use weir_model::events::EventQuery;
 use weir_model::outcomes::DropReason;
 use weir_model::{ProjectId, Timestamp};
 use weir_store::events::StoredEvent;
-use weir_store::{Location, Room, Settings, Store, groups, persons, warnings};
+use weir_store::{ByteBudget, Location, Settings, Store, groups, persons, warnings};
 
 use super::*;
 use crate::batch::Batch;
@@ -39,7 +39,7 @@ pub(crate) async fn start_with(
     locations: Option<Locations>,
 ) -> Ingest {
     let locations = locations.map(Arc::new);
-    start_in(directory, Surroundings { locations, ..surroundings(store) }).await
+    start_in(directory, Dependencies { locations, ..dependencies(store) }).await
 }
 
 pub(crate) async fn start_transforming(
@@ -47,16 +47,16 @@ pub(crate) async fn start_transforming(
     store: &Store,
     transform: Arc<dyn Transform>,
 ) -> Ingest {
-    start_in(directory, Surroundings { transform: Some(transform), ..surroundings(store) }).await
+    start_in(directory, Dependencies { transform: Some(transform), ..dependencies(store) }).await
 }
 
-fn surroundings(store: &Store) -> Surroundings {
+fn dependencies(store: &Store) -> Dependencies {
     let (store, applying) = (store.clone(), Handle::current());
-    Surroundings { store, applying, locations: None, transform: None }
+    Dependencies { store, applying, locations: None, transform: None }
 }
 
-async fn start_in(directory: &Path, surroundings: Surroundings) -> Ingest {
-    Ingest::start(directory, LogSettings::default(), surroundings).await.unwrap()
+async fn start_in(directory: &Path, dependencies: Dependencies) -> Ingest {
+    Ingest::start(directory, LogSettings::default(), dependencies).await.unwrap()
 }
 
 fn dropped(reason: DropReason) -> DroppedEvent {
@@ -270,7 +270,7 @@ async fn events_without_a_profile_make_no_person() {
 /// Skipped events belong to the step with the first event of their request, also when a
 /// batch is full just before it.
 #[tokio::test(flavor = "multi_thread")]
-async fn skipped_events_are_counted_once_at_the_end_of_a_stretch() {
+async fn skipped_events_are_counted_once_per_batch() {
     let (place, store) = (tempfile::tempdir().unwrap(), store().await);
     let log = place.path();
     // One request fills a batch of 4,000 exactly. The partition that counts skips takes
@@ -310,7 +310,7 @@ fn fat(event: &str, distinct_id: &str, more: &str) -> weir_capture::AcceptedEven
 
 /// More persons and groups than a batch may change at a time, from one small request.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stretch_of_large_persons_and_groups_is_applied_in_pieces() {
+async fn a_batch_of_large_persons_and_groups_is_applied_in_parts() {
     const FAT: usize = 40;
     let (place, store) = (tempfile::tempdir().unwrap(), store().await);
     let ingest = start(place.path(), &store).await;
@@ -340,7 +340,7 @@ async fn a_stretch_of_large_persons_and_groups_is_applied_in_pieces() {
         let found = persons::resolve(&store, PROJECT, [first]).await.unwrap();
         assert!(found[&first].properties.contains(r#""last":1"#), "{id}");
         let key = [(0, id.as_str())];
-        let found = groups::by_keys(&store, PROJECT, &key, &mut Room::of(1)).await.unwrap();
+        let found = groups::by_keys(&store, PROJECT, &key, &mut ByteBudget::of(1)).await.unwrap();
         assert!(found[0].group.properties.contains(r#""last":1"#), "{id}");
     }
     let heads = events::heads(&store, PROJECT).await.unwrap();

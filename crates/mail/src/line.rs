@@ -5,7 +5,7 @@
 //! binary has one implementation of TLS.
 //!
 //! What belongs here: connecting, STARTTLS and TLS. What does not: the session that sends
-//! a mail (`courier`).
+//! a mail (`sender`).
 
 use std::fmt;
 use std::io;

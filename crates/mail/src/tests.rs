@@ -6,25 +6,25 @@ use std::path::Path;
 use rustls::RootCertStore;
 use uuid::Uuid;
 use weir_model::invites::LinkToken;
-use weir_model::mail::{AccountChange, ExportNamed, Mail, News, OneTimeLink};
+use weir_model::mail::{ExportNamed, Mail, News, OneTimeLink, UserChange};
 use weir_model::{InviteId, MailId, Timestamp, UserId};
 
-use crate::{Courier, Failure, Letter, Site, SmtpUrl, letter};
+use crate::{Failure, MailSender, Message, Site, SmtpUrl, message};
 
 fn site() -> Site {
     Site { origin: "https://weir.example".to_owned() }
 }
 
-fn courier() -> Courier {
+fn sender() -> MailSender {
     let url: SmtpUrl = "smtp://mail.example".parse().unwrap();
-    Courier::trusting(url.0.unwrap(), &site(), RootCertStore::empty()).unwrap()
+    MailSender::trusting(url.0.unwrap(), &site(), RootCertStore::empty()).unwrap()
 }
 
 fn at() -> Timestamp {
     Timestamp::parse("2026-11-21T10:00:00Z").unwrap()
 }
 
-fn invited(change: impl FnOnce(&mut Mail)) -> Letter {
+fn invited(change: impl FnOnce(&mut Mail)) -> Message {
     let mut mail = Mail {
         to: "grace@mail.example".to_owned(),
         news: News::Invited {
@@ -39,29 +39,29 @@ fn invited(change: impl FnOnce(&mut Mail)) -> Letter {
         },
     };
     change(&mut mail);
-    letter(&mail, &site())
+    message(&mail, &site())
 }
 
-fn joined() -> Letter {
+fn joined() -> Message {
     let news = News::Joined {
         member_name: "Grace".to_owned(),
         member_email: "grace@mail.example".to_owned(),
         organization: "Acme Tea & Co".to_owned(),
     };
-    letter(&Mail { to: "ada@mail.example".to_owned(), news }, &site())
+    message(&Mail { to: "ada@mail.example".to_owned(), news }, &site())
 }
 
-fn about_export(news: impl FnOnce(ExportNamed) -> News) -> Letter {
+fn about_export(news: impl FnOnce(ExportNamed) -> News) -> Message {
     let export = ExportNamed {
         name: "Nightly <warehouse>".to_owned(),
         destination: "PostgreSQL".to_owned(),
         project: "Shop".to_owned(),
         organization: "Acme Tea & Co".to_owned(),
     };
-    letter(&Mail { to: "ada@mail.example".to_owned(), news: news(export) }, &site())
+    message(&Mail { to: "ada@mail.example".to_owned(), news: news(export) }, &site())
 }
 
-fn export_failed() -> Letter {
+fn export_failed() -> Message {
     about_export(|export| News::ExportFailed {
         export,
         start: Some(at().plus_seconds(-24 * 60 * 60)),
@@ -70,29 +70,29 @@ fn export_failed() -> Letter {
     })
 }
 
-fn export_failed_early() -> Letter {
+fn export_failed_early() -> Message {
     about_export(|export| News::ExportFailed { export, start: None, end: at(), error: None })
 }
 
-fn export_paused() -> Letter {
+fn export_paused() -> Message {
     let error = Some("AccessDenied: The user may not write into the table.".to_owned());
     about_export(|export| News::ExportPaused { export, failed: 10, of: 12, error })
 }
 
-fn plugin_disabled() -> Letter {
+fn plugin_disabled() -> Message {
     let news = News::PluginDisabled {
         plugin: "Hash <names>".to_owned(),
         project: "Shop".to_owned(),
         organization: "Acme Tea & Co".to_owned(),
         error: "index.js:3:7: TypeError: name is not a function".to_owned(),
     };
-    letter(&Mail { to: "ada@mail.example".to_owned(), news }, &site())
+    message(&Mail { to: "ada@mail.example".to_owned(), news }, &site())
 }
 
 fn to_account(
     must_confirm: bool,
     news: impl FnOnce(UserId, Option<OneTimeLink>) -> News,
-) -> Letter {
+) -> Message {
     let user = UserId(Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0003));
     let link = OneTimeLink {
         user,
@@ -102,27 +102,27 @@ fn to_account(
         expires_at: at().plus_seconds(24 * 60 * 60),
     };
     assert!(!format!("{link:?}").contains("8mSe"));
-    letter(&Mail { to: "grace@mail.example".to_owned(), news: news(user, Some(link)) }, &site())
+    message(&Mail { to: "grace@mail.example".to_owned(), news: news(user, Some(link)) }, &site())
 }
 
-fn confirm(must_confirm: bool) -> Letter {
+fn confirm(must_confirm: bool) -> Message {
     to_account(must_confirm, |user, link| News::ConfirmAddress { user, link })
 }
 
-fn reset() -> Letter {
+fn reset() -> Message {
     let account = "grace@mail.example".to_owned();
     to_account(true, |_, link| News::ResetPassword { account, link })
 }
 
-fn changed(change: AccountChange) -> Letter {
-    let news = News::AccountChanged { first_name: "Grace".to_owned(), change, at: at() };
-    letter(&Mail { to: "grace@mail.example".to_owned(), news }, &site())
+fn changed(change: UserChange) -> Message {
+    let news = News::UserChanged { first_name: "Grace".to_owned(), change, at: at() };
+    message(&Mail { to: "grace@mail.example".to_owned(), news }, &site())
 }
 
-fn headers(letter: &Letter) -> String {
+fn headers(message: &Message) -> String {
     let id = MailId(Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0002));
-    let message = courier().message(id, letter, at()).unwrap();
-    let text = String::from_utf8(message.formatted()).unwrap();
+    let smtp_message = sender().smtp_message(id, message, at()).unwrap();
+    let text = String::from_utf8(smtp_message.formatted()).unwrap();
     let (headers, _) = text.split_once("\r\n\r\n").unwrap();
     // The boundary between the parts is random.
     let kept = headers.lines().filter(|line| !line.contains("boundary="));
@@ -147,31 +147,31 @@ fn mails_look_like_their_files() {
             *message = None;
         }
     });
-    for (name, letter) in [
+    for (name, message) in [
         ("invited", invited(|_| {})),
         ("invited_short", short),
         ("joined", joined()),
         ("confirm", confirm(false)),
         ("confirm_new", confirm(true)),
         ("reset", reset()),
-        ("changed_address", changed(AccountChange::Address)),
-        ("changed_password", changed(AccountChange::Password)),
-        ("changed_second_factor", changed(AccountChange::SecondFactorOff)),
-        ("changed_second_factor_by_operator", changed(AccountChange::SecondFactorTakenAway)),
+        ("changed_address", changed(UserChange::Address)),
+        ("changed_password", changed(UserChange::Password)),
+        ("changed_second_factor", changed(UserChange::SecondFactorOff)),
+        ("changed_second_factor_by_operator", changed(UserChange::SecondFactorTakenAway)),
         ("export_failed", export_failed()),
         ("export_failed_early", export_failed_early()),
         ("export_paused", export_paused()),
         ("plugin_disabled", plugin_disabled()),
     ] {
-        let text = format!("{}\n{}", headers(&letter), letter.plain());
+        let text = format!("{}\n{}", headers(&message), message.plain());
         assert_snapshot(&format!("{name}.txt"), &text);
-        assert_snapshot(&format!("{name}.html"), &letter.html());
+        assert_snapshot(&format!("{name}.html"), &message.html());
     }
 }
 
 #[test]
 fn names_do_not_get_out_of_their_header() {
-    let letter = invited(|mail| {
+    let message = invited(|mail| {
         if let News::Invited { inviter_name, organization, first_name, .. } = &mut mail.news {
             *inviter_name = "Ada\r\nBcc: evil@mail.example\r\n\r\n<p>".to_owned();
             *organization = "Acme\nX-Evil: 1".to_owned();
@@ -179,22 +179,22 @@ fn names_do_not_get_out_of_their_header() {
         }
     });
     assert_eq!(
-        letter.subject,
+        message.subject,
         "Ada Bcc: evil@mail.example <p> invited you to join Acme X-Evil: 1 on Weir"
     );
-    let headers = headers(&letter);
+    let headers = headers(&message);
     for line in headers.lines() {
         let name = line.split(':').next().unwrap_or_default();
         let known = ["Message-ID", "From", "To", "Subject", "Date", "Reply-To", "MIME-Version"];
         let folds = line.starts_with(' ') || line.starts_with('\t');
         assert!(folds || known.contains(&name) || name == "Content-Type", "{line}");
     }
-    let html = letter.html();
+    let html = message.html();
     assert!(!html.contains("<p> invited") && html.contains("&lt;p&gt;"), "{html}");
 }
 
 #[test]
-fn a_letter_has_exactly_one_address() {
+fn a_message_has_exactly_one_address() {
     for bad in [
         "",
         "grace",
@@ -204,18 +204,18 @@ fn a_letter_has_exactly_one_address() {
         "a@b.example\nc@d.example",
         "Grace <grace@mail.example>",
     ] {
-        let letter = invited(|mail| mail.to = bad.to_owned());
-        let failure = courier().message(MailId(Uuid::nil()), &letter, at()).unwrap_err();
+        let message = invited(|mail| mail.to = bad.to_owned());
+        let failure = sender().smtp_message(MailId(Uuid::nil()), &message, at()).unwrap_err();
         assert!(matches!(failure, Failure::Hopeless(_)), "{bad}: {failure}");
-        let letter = invited(|mail| {
+        let message = invited(|mail| {
             if let News::Invited { inviter_email, .. } = &mut mail.news {
                 *inviter_email = bad.to_owned();
             }
         });
-        assert!(courier().message(MailId(Uuid::nil()), &letter, at()).is_err(), "{bad}");
+        assert!(sender().smtp_message(MailId(Uuid::nil()), &message, at()).is_err(), "{bad}");
     }
-    let message = courier().message(MailId(Uuid::nil()), &joined(), at()).unwrap();
-    assert_eq!(message.envelope().to().len(), 1);
+    let smtp_message = sender().smtp_message(MailId(Uuid::nil()), &joined(), at()).unwrap();
+    assert_eq!(smtp_message.envelope().to().len(), 1);
 }
 
 #[test]
@@ -223,9 +223,9 @@ fn the_sender_has_an_address() {
     let from = |origin: &str, url: &str| {
         let url: SmtpUrl = url.parse().unwrap();
         let site = Site { origin: origin.to_owned() };
-        let courier = Courier::trusting(url.0.unwrap(), &site, RootCertStore::empty()).unwrap();
-        let message = courier.message(MailId(Uuid::nil()), &joined(), at()).unwrap();
-        message.envelope().from().unwrap().to_string()
+        let sender = MailSender::trusting(url.0.unwrap(), &site, RootCertStore::empty()).unwrap();
+        let smtp_message = sender.smtp_message(MailId(Uuid::nil()), &joined(), at()).unwrap();
+        smtp_message.envelope().from().unwrap().to_string()
     };
     assert_eq!(from("https://weir.example:8443", "smtp://h"), "weir@weir.example");
     assert_eq!(from("http://127.0.0.1:8000", "smtp://h"), "weir@localhost");

@@ -81,7 +81,7 @@ words! {
 
 words! {
     /// The action that was done.
-    Deed {
+    AuditAction {
         /// The object was created.
         Created => "created",
         /// Fields of the object changed.
@@ -173,7 +173,7 @@ pub struct Entry {
     /// The personal API key of the request; null: the web app.
     pub personal_api_key: Option<UsedKey>,
     /// The action.
-    pub activity: Deed,
+    pub activity: AuditAction,
     /// The kind of object.
     pub scope: Subject,
     /// Id of the object.
@@ -218,7 +218,7 @@ pub struct Activity {
     /// The personal API key of the request; null: the web app.
     pub personal_api_key: Option<UsedKey>,
     /// The action.
-    pub activity: Deed,
+    pub activity: AuditAction,
     /// The kind of object.
     pub scope: Subject,
     /// Id of the object.

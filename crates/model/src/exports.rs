@@ -7,12 +7,12 @@ pub mod addresses;
 mod backfill;
 pub mod config;
 pub mod destinations;
+mod failing;
 pub mod interval;
 pub mod lists;
 mod log;
 pub mod prefix;
 mod table;
-mod trouble;
 
 use std::fmt;
 
@@ -23,10 +23,10 @@ use crate::ids::{BackfillId, BatchExportId, ProjectId, RunId};
 use crate::patch::Patch;
 use crate::time::Timestamp;
 pub use backfill::{Backfill, BackfillProgress};
+pub use failing::Failing;
 pub use interval::Interval;
 pub use log::{LOG_PAGE, LOG_PAGE_MAX, LogLevel, LogLine};
 pub use table::ExportModel;
-pub use trouble::Trouble;
 
 /// Longest name, in characters.
 pub const NAME_MAX: usize = 200;

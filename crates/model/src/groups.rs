@@ -22,14 +22,14 @@ pub struct Group {
 
 /// A cursor in the list of groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GroupPlace {
+pub struct GroupCursor {
     /// Index of the group type.
     pub index: u8,
     /// Position among the groups of the type.
     pub hash: Uuid,
 }
 
-impl fmt::Display for GroupPlace {
+impl fmt::Display for GroupCursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.index, self.hash)
     }
@@ -37,15 +37,15 @@ impl fmt::Display for GroupPlace {
 
 /// The text is not a valid cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NoPlace;
+pub struct InvalidCursor;
 
-impl FromStr for GroupPlace {
-    type Err = NoPlace;
+impl FromStr for GroupCursor {
+    type Err = InvalidCursor;
 
-    fn from_str(text: &str) -> Result<Self, NoPlace> {
-        let (index, hash) = text.split_once(':').ok_or(NoPlace)?;
-        let index = index.parse().map_err(|_| NoPlace)?;
-        Ok(Self { index, hash: hash.parse().map_err(|_| NoPlace)? })
+    fn from_str(text: &str) -> Result<Self, InvalidCursor> {
+        let (index, hash) = text.split_once(':').ok_or(InvalidCursor)?;
+        let index = index.parse().map_err(|_| InvalidCursor)?;
+        Ok(Self { index, hash: hash.parse().map_err(|_| InvalidCursor)? })
     }
 }
 
@@ -57,7 +57,7 @@ pub struct GroupQuery {
     /// Number of groups to skip.
     pub offset: u64,
     /// Start after this cursor.
-    pub after: Option<GroupPlace>,
+    pub after: Option<GroupCursor>,
     /// Only groups of this type.
     pub group_type: Option<String>,
     /// Only groups with this text in the key or the properties.

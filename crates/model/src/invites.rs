@@ -16,7 +16,7 @@ pub const FIRST_NAME_MAX: usize = 30;
 /// Longest message, in characters.
 pub const MESSAGE_MAX: usize = 5000;
 /// Longest first name of a user, in characters.
-pub const ACCOUNT_FIRST_NAME_MAX: usize = 128;
+pub const USER_FIRST_NAME_MAX: usize = 128;
 /// Maximum invites in one request.
 pub const BULK_MAX: usize = 20;
 /// How long an invite can be accepted, in seconds: three days.

@@ -6,7 +6,6 @@
 //! builds for the browser, so it depends only on `serde`, `serde_json`, `uuid` and
 //! `chrono`.
 
-pub mod accounts;
 pub mod activity;
 pub mod definitions;
 pub mod domains;
@@ -39,6 +38,7 @@ pub mod scopes;
 pub mod sessions;
 pub mod time;
 pub mod traffic;
+pub mod user_links;
 pub mod users;
 pub mod validate;
 pub mod warnings;

@@ -106,11 +106,11 @@ pub enum News {
         link: Option<OneTimeLink>,
     },
     /// Sign-in data of a user was changed.
-    AccountChanged {
+    UserChanged {
         /// First name of the user.
         first_name: String,
         /// The change.
-        change: AccountChange,
+        change: UserChange,
         /// Time of the change.
         at: Timestamp,
     },
@@ -119,7 +119,7 @@ pub enum News {
 /// A change of sign-in data that the user is notified of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum AccountChange {
+pub enum UserChange {
     /// The mail address changed. The mail goes to the previous address.
     Address,
     /// The password changed.
@@ -178,7 +178,7 @@ impl News {
             | Self::PluginDisabled { .. }
             | Self::ConfirmAddress { .. }
             | Self::ResetPassword { .. }
-            | Self::AccountChanged { .. } => None,
+            | Self::UserChanged { .. } => None,
         }
     }
 }

@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_tells_what_became_of_the_event() {
+    fn a_code_names_the_outcome_of_the_event() {
         let outcome = |code: &str| Meaning::of(code).map(|meaning| meaning.outcome);
         assert_eq!(outcome("missing_event_name"), Some(Outcome::Dropped));
         assert_eq!(outcome("event_name_cut"), Some(Outcome::Accepted));

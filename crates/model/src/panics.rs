@@ -20,7 +20,7 @@ mod tests {
     use super::message;
 
     #[test]
-    fn both_kinds_of_text_are_told() {
+    fn both_kinds_of_panic_text_are_read() {
         assert_eq!(message(&"fixed"), "fixed");
         assert_eq!(message(&"made".to_owned()), "made");
         assert_eq!(message(&7), "");

@@ -140,7 +140,7 @@ impl Group {
 /// A list of plugins in the app: those of a group, or transformations. The API has no
 /// group for transformations: it shows them in the group through which they were created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Shelf {
+pub enum PluginList {
     /// Plugins that deliver events.
     Destinations,
     /// Plugins with pages in the app, or with code for visited pages.
@@ -151,7 +151,7 @@ pub enum Shelf {
     Transformations,
 }
 
-impl Shelf {
+impl PluginList {
     /// All values.
     pub const ALL: [Self; 4] =
         [Self::Destinations, Self::FrontendApps, Self::ImportApps, Self::Transformations];
@@ -348,7 +348,7 @@ pub struct PluginPatch {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PluginInput {
     /// Where its code comes from, unless it is edited in Weir.
-    pub url: Option<address::Place>,
+    pub url: Option<address::CodeSource>,
     /// An archive with its code.
     pub archive: Option<SentArchive>,
     /// Its other fields.
@@ -387,7 +387,7 @@ pub fn object(attr: &str, object: Map<String, Value>) -> Result<Map<String, Valu
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{Group, PluginType, Shelf};
+    use super::{Group, PluginList, PluginType};
 
     #[test]
     fn groups_follow_what_a_plugin_can_do() {
@@ -421,8 +421,8 @@ mod tests {
     fn what_changes_events_has_a_list_of_its_own() {
         let shelves = |capabilities: Value| -> Vec<&str> {
             let capabilities = capabilities.as_object();
-            let showing = Shelf::ALL.into_iter().filter(|shelf| shelf.shows(capabilities));
-            showing.map(Shelf::text).collect()
+            let showing = PluginList::ALL.into_iter().filter(|shelf| shelf.shows(capabilities));
+            showing.map(PluginList::text).collect()
         };
         assert_eq!(shelves(json!({"methods": ["processEvent"]})), ["transformations"]);
         assert_eq!(
@@ -431,10 +431,10 @@ mod tests {
         );
         // A plugin without capabilities is shown in the group where it was created.
         assert_eq!(shelves(json!({})), ["destinations", "frontend-apps", "import-apps"]);
-        for shelf in Shelf::ALL {
-            assert_eq!(Shelf::of(shelf.text()), Some(shelf));
+        for shelf in PluginList::ALL {
+            assert_eq!(PluginList::of(shelf.text()), Some(shelf));
         }
-        assert_eq!(Shelf::of("exports"), None);
+        assert_eq!(PluginList::of("exports"), None);
     }
 
     #[test]

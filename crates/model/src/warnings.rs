@@ -7,7 +7,7 @@ use crate::time::Timestamp;
 
 /// A cursor in the list of dropped and altered events, latest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct AffectedCursor {
     /// Time of receipt.
     pub received_at: Timestamp,
     /// Distinguishes events of the same time, together with the number.
@@ -16,7 +16,7 @@ pub struct Place {
     pub number: i64,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for AffectedCursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:{}", self.received_at.micros(), self.partition, self.number)
     }
@@ -24,20 +24,20 @@ impl fmt::Display for Place {
 
 /// The text is not a valid cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NoPlace;
+pub struct InvalidCursor;
 
-impl FromStr for Place {
-    type Err = NoPlace;
+impl FromStr for AffectedCursor {
+    type Err = InvalidCursor;
 
-    fn from_str(text: &str) -> Result<Self, NoPlace> {
+    fn from_str(text: &str) -> Result<Self, InvalidCursor> {
         let mut parts = text.splitn(3, ':');
-        let mut part = || parts.next().ok_or(NoPlace);
-        let place = Self {
-            received_at: Timestamp::from_micros(part()?.parse().map_err(|_| NoPlace)?),
-            partition: part()?.parse().map_err(|_| NoPlace)?,
-            number: part()?.parse().map_err(|_| NoPlace)?,
+        let mut part = || parts.next().ok_or(InvalidCursor);
+        let cursor = Self {
+            received_at: Timestamp::from_micros(part()?.parse().map_err(|_| InvalidCursor)?),
+            partition: part()?.parse().map_err(|_| InvalidCursor)?,
+            number: part()?.parse().map_err(|_| InvalidCursor)?,
         };
-        Ok(place)
+        Ok(cursor)
     }
 }
 
@@ -51,7 +51,7 @@ pub struct AffectedQuery {
     /// Only events received before this time.
     pub before: Option<Timestamp>,
     /// Only events after this cursor.
-    pub behind: Option<Place>,
+    pub behind: Option<AffectedCursor>,
     /// Only dropped events.
     pub is_dropped: bool,
     /// Number of events to skip.
@@ -62,16 +62,16 @@ pub struct AffectedQuery {
 
 #[cfg(test)]
 mod tests {
-    use super::{NoPlace, Place};
+    use super::{AffectedCursor, InvalidCursor};
     use crate::time::Timestamp;
 
     #[test]
-    fn places_are_read_back() {
+    fn cursors_are_read_back() {
         let received_at = Timestamp::from_micros(1_700_000_000_000_001);
-        let place = Place { received_at, partition: 5, number: 42 };
-        assert_eq!(place.to_string().parse(), Ok(place));
+        let cursor = AffectedCursor { received_at, partition: 5, number: 42 };
+        assert_eq!(cursor.to_string().parse(), Ok(cursor));
         for text in ["", "1", "1:2", "1:2:x", "1:2:3:4", "x:2:3", "1:99999:3"] {
-            assert_eq!(text.parse::<Place>(), Err(NoPlace), "{text}");
+            assert_eq!(text.parse::<AffectedCursor>(), Err(InvalidCursor), "{text}");
         }
     }
 }

@@ -38,7 +38,7 @@ const WAITING: Rate =
 /// The most slow senders that are remembered.
 const SENDERS: usize = 2_000;
 /// Time between two log lines about skipped events.
-const TOLD: Duration = Duration::from_secs(60);
+const REPORT_EVERY: Duration = Duration::from_secs(60);
 
 /// How fast an allowance refills, and its bounds.
 struct Rate {
@@ -158,7 +158,7 @@ pub(crate) struct Allowance {
     lent: Duration,
     lent_to: HashMap<u64, Duration>,
     waiting: Left,
-    told: Option<Duration>,
+    reported_at: Option<Duration>,
 }
 
 impl Allowance {
@@ -170,7 +170,7 @@ impl Allowance {
             lent: Duration::ZERO,
             lent_to: HashMap::new(),
             waiting: Left::new(&WAITING, now),
-            told: None,
+            reported_at: None,
         }
     }
 
@@ -261,12 +261,14 @@ impl Allowance {
     }
 
     /// Whether it is time to log again that the config is skipped.
-    pub(crate) fn tells(&mut self, now: Duration) -> bool {
-        let tells = self.told.is_none_or(|told| now.saturating_sub(told) >= TOLD);
-        if tells {
-            self.told = Some(now);
+    pub(crate) fn should_report(&mut self, now: Duration) -> bool {
+        let should_report = self
+            .reported_at
+            .is_none_or(|reported_at| now.saturating_sub(reported_at) >= REPORT_EVERY);
+        if should_report {
+            self.reported_at = Some(now);
         }
-        tells
+        should_report
     }
 }
 
@@ -423,9 +425,10 @@ mod tests {
     }
 
     #[test]
-    fn it_is_told_once_a_minute() {
+    fn it_is_reported_once_a_minute() {
         let mut allowance = Allowance::new(SECOND);
-        let told = (1..=180).filter(|second| allowance.tells(SECOND * *second)).count();
-        assert_eq!(told, 3);
+        let reported_at =
+            (1..=180).filter(|second| allowance.should_report(SECOND * *second)).count();
+        assert_eq!(reported_at, 3);
     }
 }

@@ -25,7 +25,7 @@ use weir_store::plugin_runtime::storage;
 
 use crate::allowance::Payers;
 use crate::registry::load::{entry, step_program};
-use crate::transformations::passing::Passing;
+use crate::transformations::in_progress::EventInProgress;
 use crate::transformations::{Ruling, Verdict, native, scripts};
 use crate::{Shared, shape};
 
@@ -37,13 +37,13 @@ impl Shared {
     pub(crate) async fn try_steps(&self, trial: DryTrial) -> Vec<DryStep> {
         let DryTrial { project, configs, event } = trial;
         let given = Given::single(sample(&event, self.host.now()), self.host.now().micros());
-        let mut passing = Passing::new(given);
+        let mut current = EventInProgress::new(given);
         let mut steps = Vec::with_capacity(configs.len());
         for enabled in configs {
-            if passing.event().is_none() {
+            if current.event().is_none() {
                 break;
             }
-            steps.push(self.try_step(project, &enabled, &mut passing).await);
+            steps.push(self.try_step(project, &enabled, &mut current).await);
         }
         steps
     }
@@ -52,19 +52,19 @@ impl Shared {
         &self,
         project: ProjectId,
         enabled: &Enabled,
-        passing: &mut Passing,
+        current: &mut EventInProgress,
     ) -> DryStep {
-        let before = passing.event().and_then(shown);
+        let before = current.event().and_then(shown);
         let config = enabled.config.id;
         let name = enabled.config.name.clone().or_else(|| enabled.plugin.name.clone());
         let name = name.unwrap_or_default();
         let logs = Trying { shared: self, config, lines: Mutex::default() };
-        let ruled = self.rule(project, enabled, &name, passing, &logs).await;
+        let ruled = self.rule(project, enabled, &name, current, &logs).await;
         let (verdict, took) = match ruled {
             Ok(Ruling { verdict, took, .. }) => (verdict, took),
             Err(fault) => (Verdict::Failed(fault), Duration::ZERO),
         };
-        let event = passing.event().and_then(shown);
+        let event = current.event().and_then(shown);
         let (outcome, error) = match verdict {
             Verdict::Dropped => (DryOutcome::Dropped, None),
             Verdict::Failed(message) | Verdict::NotRun(message) => {
@@ -88,32 +88,33 @@ impl Shared {
         project: ProjectId,
         enabled: &Enabled,
         name: &str,
-        passing: &mut Passing,
+        current: &mut EventInProgress,
         logs: &Trying<'_>,
     ) -> Result<Ruling, String> {
         let Enabled { config, plugin, files } = enabled;
         let opened = self.host.open(config, plugin).await?;
         if let Some(step) = self.native(plugin, &opened.config)? {
-            let events = std::slice::from_mut(passing);
+            let events = std::slice::from_mut(current);
             let ruled = native::run(&*step, config.id, name, events).into_iter().next();
             return ruled.ok_or_else(|| "The step was not run.".to_owned());
         }
-        let look = self.looking.look(config.organization).await;
-        let look = look.ok_or_else(|| "The service stops.".to_owned())?;
-        let compiled = self.compile(look.lane, files).await.map_err(|fault| fault.to_string())?;
+        let inspect = self.inspections.acquire(config.organization).await;
+        let inspect = inspect.ok_or_else(|| "The service stops.".to_owned())?;
+        let compiled =
+            self.compile(inspect.lane, files).await.map_err(|fault| fault.to_string())?;
         let script = compiled?;
         let file = entry(files).map_or("index.ts", |(name, _)| name);
         let program = Arc::new(step_program(config, plugin, &script, file, opened)?);
         let crossing = scripts::Crossing {
             pool: &self.work,
-            lane: look.lane,
+            lane: inspect.lane,
             host: logs,
             project,
             site_url: &self.site_url,
         };
         let step = scripts::Script { id: config.id, name, program: &program, script: &script };
         let payers = Payers::default();
-        let ruled = crossing.run(&[step], &payers, vec![Vec::new()], &mut [passing]).await;
+        let ruled = crossing.run(&[step], &payers, vec![Vec::new()], &mut [current]).await;
         // The program is not needed again.
         if let Err(error) = self.work.teardown(crossing.lane, &program, logs).await {
             tracing::warn!(%error, "what was tried is still loaded");

@@ -18,18 +18,18 @@
 //! for those no longer than their limits.
 
 mod allowance;
-mod clockwork;
 mod code;
 mod deliveries;
 mod dry_run;
 mod host;
 mod host_calls;
-mod looking;
+mod inspection_slots;
+mod locations;
 mod metrics;
-mod places;
 mod registry;
 mod report;
 mod schedule;
+mod scheduler;
 mod shape;
 mod transformations;
 
@@ -51,7 +51,7 @@ use weir_sandbox::{Pool, PoolSettings};
 use weir_store::Store;
 use weir_store::plugin_runtime::registry::enabled_projects;
 
-use looking::{LOOKERS, Looking};
+use inspection_slots::{INSPECTORS, InspectionSlots};
 
 pub use code::Origins;
 pub use host::{Attachment, Captured, OpenedConfig, PluginsHost};
@@ -66,7 +66,7 @@ pub(crate) const WORKERS: usize = 4;
 const TIDYING: u32 = 60;
 
 /// The dependencies of plugins.
-pub struct Surroundings {
+pub struct Dependencies {
     /// The store with configs, sources and events.
     pub store: Store,
     /// Outgoing connections to addresses that members enter.
@@ -149,7 +149,7 @@ pub(crate) struct Shared {
     steps: Pool,
     /// Child processes for everything else.
     work: Pool,
-    looking: Looking,
+    inspections: InspectionSlots,
     stop: watch::Sender<bool>,
 }
 
@@ -186,7 +186,7 @@ impl Shared {
             tick.tick().await;
             ticks = ticks.wrapping_add(1);
             if ticks.is_multiple_of(TIDYING) {
-                self.report.tell_metrics(self.host.now());
+                self.report.update_metrics(self.host.now());
                 self.forget_belongings();
                 self.lanes.lock().retain(|config, _| self.registry.config(*config).is_some());
             }
@@ -198,8 +198,8 @@ impl Shared {
 impl Plugins {
     /// Creates the plugins; nothing runs yet.
     #[must_use]
-    pub fn new(surroundings: Surroundings) -> Self {
-        let Surroundings { store, egress, host, locations, site_url, settings } = surroundings;
+    pub fn new(dependencies: Dependencies) -> Self {
+        let Dependencies { store, egress, host, locations, site_url, settings } = dependencies;
         let pool = |children| {
             Pool::new(PoolSettings {
                 program: settings.program.clone(),
@@ -209,15 +209,15 @@ impl Plugins {
             })
         };
         let shared = Shared {
-            means: places::means(locations.as_ref()),
+            means: locations::means(locations.as_ref()),
             registry: registry::Registry::default(),
             report: report::Report::default(),
             metrics: Metrics::default(),
             belongings: Mutex::default(),
             lanes: Mutex::default(),
             steps: pool(settings.step_children),
-            work: pool(WORKERS + LOOKERS),
-            looking: Looking::default(),
+            work: pool(WORKERS + INSPECTORS),
+            inspections: InspectionSlots::default(),
             stop: watch::Sender::new(false),
             store,
             egress,

@@ -138,7 +138,7 @@ impl Report {
     }
 
     /// Adds a log line for each config with its metrics since the last call.
-    pub(crate) fn tell_metrics(&self, now: Timestamp) {
+    pub(crate) fn update_metrics(&self, now: Timestamp) {
         let metrics = std::mem::take(&mut *self.metrics.lock());
         for (config, values) in metrics {
             let values: Vec<String> =
@@ -225,7 +225,7 @@ mod tests {
             report.metric(config, &format!("n{number}"), Joined::Sum, 1.0);
         }
         assert_eq!(report.metrics.lock()[&config].len(), METRICS);
-        report.tell_metrics(Timestamp::from_micros(0));
+        report.update_metrics(Timestamp::from_micros(0));
         assert!(report.metrics.lock().is_empty());
         assert_eq!(report.waiting.lock().lines[&config].lines.len(), 1);
     }

@@ -1,7 +1,7 @@
 //! When scheduled tasks of a plugin are due (PLG-26).
 //!
 //! What belongs here: boundaries of minutes, hours and days (UTC). What does not: clocks
-//! and running (`clockwork`).
+//! and running (`scheduler`).
 
 use weir_model::Timestamp;
 use weir_sandbox::Task;
@@ -81,7 +81,7 @@ mod tests {
     fn a_clock_that_is_set_back_runs_nothing_twice() {
         let last = time("21T14:00");
         assert_eq!(due(Task::EveryHour, Some(last), time("21T13:10")), Due::Nothing);
-        let anew = Due::Begin(time("20T13:00"));
-        assert_eq!(due(Task::EveryHour, Some(last), time("20T13:10")), anew);
+        let restarted = Due::Begin(time("20T13:00"));
+        assert_eq!(due(Task::EveryHour, Some(last), time("20T13:10")), restarted);
     }
 }

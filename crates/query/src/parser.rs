@@ -176,8 +176,8 @@ impl Parser<'_> {
             ("settings", "SETTINGS are not supported"),
             ("union", "UNION is not supported"),
         ];
-        if let Some((_, told)) = UNSUPPORTED.into_iter().find(|(word, _)| self.at_word(word)) {
-            return Err(self.here(told));
+        if let Some((_, message)) = UNSUPPORTED.into_iter().find(|(word, _)| self.at_word(word)) {
+            return Err(self.here(message));
         }
         self.take_sign(";");
         match self.token().kind {

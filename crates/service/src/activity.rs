@@ -10,7 +10,8 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::Value;
 use weir_model::activity::{
-    Activity, ActivityQuery, ActivityUser, Deed, Detail, Entry, FieldChange, Subject, UsedKey,
+    Activity, ActivityQuery, ActivityUser, AuditAction, Detail, Entry, FieldChange, Subject,
+    UsedKey,
 };
 use weir_model::pagination::{Page, Paged};
 use weir_model::plugin_configs::SECRET;
@@ -44,7 +45,7 @@ pub(crate) fn entry(
     ctx: &Ctx,
     organization: OrganizationId,
     about: About<'_>,
-    deed: Deed,
+    deed: AuditAction,
     changes: Changes,
 ) -> Entry {
     let key = match &ctx.actor {
@@ -75,7 +76,7 @@ pub(crate) fn own_entry(
     now: Timestamp,
     organization: OrganizationId,
     about: About<'_>,
-    deed: Deed,
+    deed: AuditAction,
     changes: Changes,
 ) -> Entry {
     Entry {
@@ -157,7 +158,7 @@ pub(crate) fn is_long(value: &Value) -> bool {
 
 /// A part of the activity log.
 #[derive(Debug, Clone)]
-pub struct Stretch {
+pub struct ActivityPage {
     /// The entries, newest first.
     pub entries: Vec<Activity>,
     /// The number before which the next batch lies; `None`: there is none.
@@ -210,17 +211,17 @@ impl ActivityLog {
     ///
     /// # Errors
     /// [`Error::MissingScope`](crate::Error::MissingScope).
-    pub async fn stretch(
+    pub async fn batch(
         &self,
         org: &OrgCtx,
         query: &ActivityQuery,
         before: Option<i64>,
-    ) -> Result<Stretch> {
+    ) -> Result<ActivityPage> {
         org.ctx.require(Scope::read(ScopeObject::ActivityLog))?;
         let of = Of::Organization(org.organization);
         let wanted = |entry: &Entry| query.wants(entry);
-        let (entries, next) = rows::stretch(&self.core.store, of, before, wanted).await?;
-        Ok(Stretch { entries: shown(&self.core, entries).await?, next })
+        let (entries, next) = rows::batch(&self.core.store, of, before, wanted).await?;
+        Ok(ActivityPage { entries: shown(&self.core, entries).await?, next })
     }
 
     async fn list(&self, of: Of, query: &ActivityQuery, page: Page) -> Result<Paged<Activity>> {

@@ -14,7 +14,7 @@ use std::sync::{Arc, OnceLock};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use weir_model::activity::{Deed, Entry, Subject};
+use weir_model::activity::{AuditAction, Entry, Subject};
 use weir_model::domains::{
     self as model, Domain, DomainDetails, DomainInput, DomainPatch, DomainWarning, SamlPatch,
     SsoEnforcement,
@@ -66,7 +66,7 @@ impl Domains {
 
     /// Sets the interface to name servers. Only the first call counts. Before it every
     /// lookup fails, which leaves domains as they are.
-    pub fn ask(&self, lookup: Arc<dyn TxtLookup>) {
+    pub fn set_lookup(&self, lookup: Arc<dyn TxtLookup>) {
         let _ = self.lookup.set(lookup);
     }
 
@@ -133,8 +133,8 @@ impl Domains {
         };
         fill_in(&mut row, input.saml);
         let changes = Changes::none().field("domain", &None, &Some(&row.domain));
-        let told = entry(org, &row, Deed::Created, changes);
-        match rows::create(&self.core.store, &row, &[told]).await? {
+        let audit_entry = entry(org, &row, AuditAction::Created, changes);
+        match rows::create(&self.core.store, &row, &[audit_entry]).await? {
             Written::Yes => Ok(self.detail(row).await?.domain),
             Written::Taken => Err(taken()),
             Written::Changed | Written::Gone => Err(Error::NotFound(NOT_FOUND)),
@@ -178,8 +178,8 @@ impl Domains {
             }
             row.revision = ids::time_ordered(org.ctx.now);
             row.updated_at = org.ctx.now;
-            let told = entry(org, &row, Deed::Updated, changes(&before, &row));
-            match rows::save(&self.core.store, before.revision, &row, &[told]).await? {
+            let audit_entry = entry(org, &row, AuditAction::Updated, changes(&before, &row));
+            match rows::save(&self.core.store, before.revision, &row, &[audit_entry]).await? {
                 Written::Yes => return Ok(self.detail(row).await?.domain),
                 Written::Taken => return Err(taken()),
                 Written::Gone => return Err(Error::NotFound(NOT_FOUND)),
@@ -219,15 +219,15 @@ impl Domains {
             row.revision = ids::time_ordered(now);
             row.checked_at = Some(now);
             row.last_answer = Some(lookup::answer(&proved));
-            let mut told = Vec::new();
+            let mut audit_entry = Vec::new();
             if proved.is_ok() {
                 row.verified_at = Some(now);
                 row.updated_at = now;
                 row.due_at = Some(checks::next(row.id, now));
                 let changes = Changes::none().field("is_verified", &false, &true);
-                told.push(entry(org, &row, Deed::Verified, changes));
+                audit_entry.push(entry(org, &row, AuditAction::Verified, changes));
             }
-            match rows::save(&self.core.store, before.revision, &row, &told).await? {
+            match rows::save(&self.core.store, before.revision, &row, &audit_entry).await? {
                 Written::Yes => return Ok(self.detail(row).await?.domain),
                 Written::Taken => return Err(verified_elsewhere()),
                 Written::Gone => return Err(Error::NotFound(NOT_FOUND)),
@@ -244,8 +244,8 @@ impl Domains {
     pub async fn delete(&self, org: &OrgCtx, changeable: Changeable) -> Result<()> {
         let Changeable(row) = changeable;
         let changes = Changes::none().field("domain", &Some(&row.domain), &None);
-        let told = entry(org, &row, Deed::Deleted, changes);
-        Ok(rows::delete(&self.core.store, org.organization, row.id, &[told]).await?)
+        let audit_entry = entry(org, &row, AuditAction::Deleted, changes);
+        Ok(rows::delete(&self.core.store, org.organization, row.id, &[audit_entry]).await?)
     }
 
     async fn detail(&self, row: DomainRow) -> Result<DomainDetails> {
@@ -368,7 +368,7 @@ fn enforceable(text: &str) -> Result<SsoEnforcement, FieldError> {
         return Ok(chosen);
     }
     let detail = format!(
-        "Signing in through {text} is not possible on this instance yet, so nobody could sign in."
+        "Signing in through {text} is not possible on this instance yet, so no member could sign in."
     );
     Err(FieldError::new("sso_enforcement", "provider_unavailable", detail))
 }
@@ -396,8 +396,8 @@ fn taken() -> Error {
 }
 
 /// The audit entry about a domain.
-fn entry(org: &OrgCtx, row: &DomainRow, deed: Deed, changes: Changes) -> Entry {
-    activity::entry(&org.ctx, row.organization, about(row), deed, changes)
+fn entry(org: &OrgCtx, row: &DomainRow, action: AuditAction, changes: Changes) -> Entry {
+    activity::entry(&org.ctx, row.organization, about(row), action, changes)
 }
 
 fn about(row: &DomainRow) -> About<'_> {

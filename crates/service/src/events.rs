@@ -30,7 +30,7 @@ const PAGE_BYTES: usize = 1 << 20;
 /// megabyte.
 const FIRST_TOGETHER: usize = 2;
 /// The maximum number of events per read, while events and persons are small.
-const TOGETHER: usize = 32;
+const EVENTS_PER_READ: usize = 32;
 
 /// The service for reading stored events.
 #[derive(Clone)]
@@ -69,9 +69,9 @@ impl Events {
         let mut page = EventPage { events: Vec::with_capacity(found.len()), next };
         let mut people: HashMap<PersonId, Option<Arc<PersonRef>>> = HashMap::new();
         let (mut found, mut bytes, mut last) = (found.into_iter().peekable(), 0, None);
-        let mut at_once = FIRST_TOGETHER;
+        let mut concurrently = FIRST_TOGETHER;
         while found.peek().is_some() {
-            let together: Vec<StoredEvent> = found.by_ref().take(at_once).collect();
+            let together: Vec<StoredEvent> = found.by_ref().take(concurrently).collect();
             self.read_persons(id, &together, &mut people).await?;
             for event in together {
                 if bytes > PAGE_BYTES {
@@ -86,7 +86,8 @@ impl Events {
                 page.events.push(shown(event, person));
             }
             let are_small = bytes < PAGE_BYTES / 8;
-            at_once = if are_small { (at_once * 4).min(TOGETHER) } else { FIRST_TOGETHER };
+            concurrently =
+                if are_small { (concurrently * 4).min(EVENTS_PER_READ) } else { FIRST_TOGETHER };
         }
         Ok(page)
     }

@@ -20,13 +20,13 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
-use weir_model::activity::Deed;
+use weir_model::activity::AuditAction;
 use weir_model::errors::FieldError;
 use weir_model::exports::addresses::{Address, addresses};
 use weir_model::exports::destinations::DestinationType;
 use weir_model::exports::{
     BackfillInput, BatchExport, BatchExportInput, BatchExportPatch, Destination, ExportModel,
-    LATEST_RUNS, NAME_MAX, Run, Trouble,
+    Failing, LATEST_RUNS, NAME_MAX, Run,
 };
 use weir_model::pagination::{Page, Paged};
 use weir_model::{BatchExportId, Patch, ProjectId, Timestamp, validate};
@@ -34,7 +34,7 @@ use weir_schedule::{Cadence, UTC};
 use weir_store::exports::{self as rows, ExportRow, Of};
 use weir_store::{ids, projects};
 
-use self::change::{Wish, changes, check, check_paused, set_query, told};
+use self::change::{Wish, audit_entry, changes, check, check_paused, set_query};
 use crate::activity::Changes;
 use crate::ctx::{OrgCtx, ProjectCtx};
 use crate::error::{Error, NOT_FOUND};
@@ -168,7 +168,7 @@ impl Exports {
         let mut found = rows::rows(store, within.org.organization, &ids).await?;
         found.retain(|row| !row.paused);
         let latest = rows::latest_runs(store, &found, LATEST_RUNS).await?;
-        Ok(latest.iter().filter(|runs| Trouble::of(runs).is_some()).count() as u64)
+        Ok(latest.iter().filter(|runs| Failing::of(runs).is_some()).count() as u64)
     }
 
     /// One export.
@@ -227,7 +227,7 @@ impl Exports {
         set_query(&mut row, input.hogql_query.as_deref())?;
         check(&row)?;
         let changes = changes(None, &row, secrets)?;
-        let created = told(within, &row, Deed::Created, changes);
+        let created = audit_entry(within, &row, AuditAction::Created, changes);
         if !rows::create(&self.core.store, &row, &[created]).await? {
             return Err(Error::NotFound(NOT_FOUND));
         }
@@ -261,7 +261,7 @@ impl Exports {
         policy::check(within.org, Action::WriteExports)?;
         let row = self.find(within, export).await?;
         let changes = Changes::none().field("name", &Some(&row.name), &None);
-        let deleted = told(within, &row, Deed::Deleted, changes);
+        let deleted = audit_entry(within, &row, AuditAction::Deleted, changes);
         Ok(rows::delete(&self.core.store, row.organization, row.id, &[deleted]).await?)
     }
 
@@ -387,7 +387,7 @@ fn parse_id(text: &str) -> Option<BatchExportId> {
 fn shown(row: ExportRow, latest_runs: Vec<Run>) -> Result<BatchExport> {
     let config = config::shown(&row)?;
     let schema = row.schema.as_deref().map(config::read_json).transpose()?;
-    let trouble = Trouble::of(&latest_runs);
+    let trouble = Failing::of(&latest_runs);
     Ok(BatchExport {
         model: model(&row)?,
         interval: cadence(&row)?.interval(),

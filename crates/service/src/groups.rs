@@ -8,8 +8,8 @@ mod seen;
 use std::sync::Arc;
 use std::time::Duration;
 
-use weir_model::groups::{Group, GroupPlace, GroupQuery};
-use weir_store::{Room, groups as rows};
+use weir_model::groups::{Group, GroupCursor, GroupQuery};
+use weir_store::{ByteBudget, groups as rows};
 
 use crate::ctx::ProjectCtx;
 use crate::error::{Error, NOT_FOUND};
@@ -47,7 +47,7 @@ impl Groups {
         let index = index.ok_or(Error::NotFound(NOT_FOUND))?;
         let keys = [(index, key)];
         let found =
-            rows::by_keys(&self.core.store, project.project, &keys, &mut Room::of(1)).await?;
+            rows::by_keys(&self.core.store, project.project, &keys, &mut ByteBudget::of(1)).await?;
         let found = found.into_iter().next().ok_or(Error::NotFound(NOT_FOUND))?;
         Ok(found.group)
     }
@@ -62,7 +62,7 @@ impl Groups {
         project: &ProjectCtx,
         query: &GroupQuery,
         within: Duration,
-    ) -> Result<Step<(String, Group), GroupPlace>> {
+    ) -> Result<Step<(String, Group), GroupCursor>> {
         let limit = usize::try_from(query.limit).unwrap_or(usize::MAX);
         let look = look(query.offset, within);
         let search = query.search.as_ref().map(|search| search.to_lowercase());
@@ -79,7 +79,7 @@ impl Groups {
             passed > query.offset
         };
         let (begin, mut from) = match query.after {
-            Some(GroupPlace { index, hash }) => (index, Some(hash)),
+            Some(GroupCursor { index, hash }) => (index, Some(hash)),
             None => (0, None),
         };
         let mut found = Vec::new();
@@ -96,7 +96,7 @@ impl Groups {
             found.extend(page.groups.into_iter().map(|group| (kind.clone(), group)));
             if let Some(hash) = page.next {
                 let rest = query.offset.saturating_sub(passed);
-                return Ok(Step { found, next: Some((GroupPlace { index, hash }, rest)) });
+                return Ok(Step { found, next: Some((GroupCursor { index, hash }, rest)) });
             }
         }
         Ok(Step { found, next: None })

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use uuid::Uuid;
-use weir_model::activity::{Deed, Entry, Subject};
+use weir_model::activity::{AuditAction, Entry, Subject};
 use weir_model::errors::FieldError;
 use weir_model::imports::{ImportPlan, ImportSource};
 use weir_store::{ids, imports as rows, projects};
@@ -130,7 +130,7 @@ impl Imports {
             finished: None,
         };
         let changes = Changes::none().field("migration", &None, &Some(&plan.source));
-        let started = self.told(project, changes).await?;
+        let started = self.audit_entry(project, changes).await?;
         rows::put_plan(store, project.project, &plan, &[started]).await?;
         Ok(plan)
     }
@@ -149,14 +149,14 @@ impl Imports {
             let sent = historical(&self.sources(project).await?).saturating_sub(plan.baseline);
             plan.finished = Some((project.org.ctx.now, sent));
             let changes = Changes::none().field("migration", &Some(&plan.source), &None);
-            let finished = self.told(project, changes).await?;
+            let finished = self.audit_entry(project, changes).await?;
             rows::put_plan(store, project.project, &plan, &[finished]).await?;
         }
         Ok(())
     }
 
     /// The audit entry of the project.
-    async fn told(&self, project: &ProjectCtx, changes: Changes) -> Result<Entry> {
+    async fn audit_entry(&self, project: &ProjectCtx, changes: Changes) -> Result<Entry> {
         let org = &project.org;
         let row = projects::find(&self.core.store, project.project).await?;
         let row = row.filter(|row| row.brief.organization == org.organization);
@@ -167,7 +167,7 @@ impl Imports {
             name: Some(&row.brief.name),
             project: Some(row.brief.id),
         };
-        Ok(activity::entry(&org.ctx, org.organization, about, Deed::Updated, changes))
+        Ok(activity::entry(&org.ctx, org.organization, about, AuditAction::Updated, changes))
     }
 }
 
@@ -260,9 +260,9 @@ mod tests {
         let services = test_support::set_up().await;
         let ctx = ada(&services).await;
         let project = services.projects.enter(&ctx, "1").await.unwrap();
-        let board = services.organizations.store().traffic();
+        let counters = services.organizations.store().traffic();
         let now = ctx.now.micros();
-        board.imported(project.project, source(now, 40));
+        counters.imported(project.project, source(now, 40));
 
         let input = PlanInput {
             source: " Old tool ".to_owned(),
@@ -273,14 +273,14 @@ mod tests {
         assert_eq!((plan.source.as_str(), plan.total, plan.baseline), ("Old tool", Some(1000), 40));
 
         services.traffic.write().await.unwrap();
-        board.imported(project.project, source(now, 100));
+        counters.imported(project.project, source(now, 100));
         let found = services.imports.plans(&project).await.unwrap();
         assert_eq!(found[0].sent, 100);
         // 900 are left, at 140 a minute.
         assert_eq!(found[0].seconds_left, Some(386));
 
         services.imports.finish(&project, &plan.id.to_string()).await.unwrap();
-        board.imported(project.project, source(now, 5));
+        counters.imported(project.project, source(now, 5));
         let found = services.imports.plans(&project).await.unwrap();
         assert_eq!((found[0].sent, found[0].seconds_left), (100, None));
 

@@ -57,7 +57,7 @@ impl Instance {
 #[cfg(test)]
 mod tests {
     use crate::Error;
-    use crate::test_support::{ada, key, key_input, organization, set_up, stranger};
+    use crate::test_support::{ada, key, key_input, organization, outsider, set_up};
 
     #[tokio::test]
     async fn staff_sees_how_much_there_is() {
@@ -68,7 +68,7 @@ mod tests {
         assert_eq!((counts.users, counts.organizations, counts.projects), (1, 2, 2));
         assert_eq!(counts.events, 0);
 
-        let eve = stranger(&services, "eve").await;
+        let eve = outsider(&services, "eve").await;
         let key = key(&services, &ada, key_input()).await;
         for nobody in [eve, key] {
             let refused = services.instance.counts(&nobody).await;

@@ -10,13 +10,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use uuid::Uuid;
-use weir_model::accounts::TOKEN_MAX;
-use weir_model::activity::{Deed, Entry, Subject};
+use weir_model::activity::{AuditAction, Entry, Subject};
 use weir_model::errors::FieldError;
 use weir_model::invites::{self as model, BULK_MAX, Invite, InviteInput, LinkToken};
 use weir_model::mail::News;
 use weir_model::organizations::Level;
 use weir_model::pagination::{Page, Paged};
+use weir_model::user_links::TOKEN_MAX;
 use weir_model::users::User;
 use weir_model::{InviteId, OrganizationId, Timestamp, UserId};
 use weir_store::invites::{self as rows, InviteRow};
@@ -150,11 +150,11 @@ impl Invites {
             .collect::<BTreeMap<_, _>>()
             .into_values()
             .collect();
-        let told = drafts
+        let audit_entries = drafts
             .iter()
             .filter(|(row, send_email)| *send_email && lasting.contains(&row.id))
             .map(|(row, _)| mail::to(&row.target_email, news(row, &inviter, &home.name)));
-        let mails = self.core.mailing.rows(org.ctx.now, told);
+        let mails = self.core.mailing.rows(org.ctx.now, audit_entries);
         let rows: Vec<InviteRow> = drafts.into_iter().map(|(row, _)| row).collect();
         let kept: Vec<InviteRow> =
             rows.iter().filter(|row| lasting.contains(&row.id)).cloned().collect();
@@ -216,7 +216,7 @@ impl Invites {
         let row = rows::get(store, org.organization, invite).await?;
         // Members do not learn the id of an invite above their level.
         let row = row.filter(|row| row.level <= org.level).ok_or_else(missing)?;
-        let activities = [entry(&org.ctx, &row, Deed::Deleted, Changes::none())];
+        let activities = [entry(&org.ctx, &row, AuditAction::Deleted, Changes::none())];
         Ok(rows::delete(store, org.organization, invite, &activities).await?)
     }
 
@@ -271,19 +271,19 @@ fn created(org: &OrgCtx, row: &InviteRow) -> Entry {
         &None,
         &Some(row.level),
     );
-    entry(&org.ctx, row, Deed::Created, changes)
+    entry(&org.ctx, row, AuditAction::Created, changes)
 }
 
 /// The audit entry about an invite. It names the address, because more people read the
 /// log than may know the id.
-pub(crate) fn entry(ctx: &Ctx, row: &InviteRow, deed: Deed, changes: Changes) -> Entry {
+pub(crate) fn entry(ctx: &Ctx, row: &InviteRow, action: AuditAction, changes: Changes) -> Entry {
     let about = About {
         subject: Subject::Invite,
         id: row.target_email.clone(),
         name: Some(&row.target_email),
         project: None,
     };
-    activity::entry(ctx, row.organization, about, deed, changes)
+    activity::entry(ctx, row.organization, about, action, changes)
 }
 
 /// The replacement for the id of an invite that is hidden from the caller. It is always

@@ -16,7 +16,7 @@ mod uses;
 
 use std::sync::Arc;
 
-use weir_model::activity::{Deed, Entry, Subject};
+use weir_model::activity::{AuditAction, Entry, Subject};
 use weir_model::errors::FieldError;
 use weir_model::keys::{LABEL_MAX, PER_USER, PREFIX, PersonalKey, PersonalKeyInput};
 use weir_model::scopes::Scope;
@@ -134,8 +134,8 @@ impl PersonalKeys {
         let store = &self.core.store;
         let row = rows::get(store, ctx.user(), id).await?.ok_or(Error::NotFound(NOT_FOUND))?;
         let changes = Changes::none().field("label", &Some(&row.key.label), &None);
-        let told = self.told(ctx, &row.key, Deed::Deleted, changes).await?;
-        Ok(rows::delete(store, row.user, id, &told).await?)
+        let audit_entry = self.audit_entry(ctx, &row.key, AuditAction::Deleted, changes).await?;
+        Ok(rows::delete(store, row.user, id, &audit_entry).await?)
     }
 
     /// The key of the request.
@@ -176,8 +176,8 @@ impl PersonalKeys {
             &None,
             &Some(&row.key.scopes),
         );
-        let told = self.told(ctx, &row.key, Deed::Created, changes).await?;
-        match rows::create(store, &row, PER_USER, &told).await? {
+        let audit_entry = self.audit_entry(ctx, &row.key, AuditAction::Created, changes).await?;
+        match rows::create(store, &row, PER_USER, &audit_entry).await? {
             Created::Yes => Ok(PersonalKey { value: Some(secret.reveal()), ..row.key }),
             Created::TooMany => Err(too_many().into()),
         }
@@ -185,11 +185,11 @@ impl PersonalKeys {
 
     /// An audit entry for every organization of the owner that the key reaches. It does
     /// not name the limits, so that one organization does not learn of another.
-    async fn told(
+    async fn audit_entry(
         &self,
         ctx: &Ctx,
         key: &PersonalKey,
-        deed: Deed,
+        action: AuditAction,
         changes: Changes,
     ) -> Result<Vec<Entry>> {
         let entry = |organization: OrganizationId| {
@@ -199,7 +199,7 @@ impl PersonalKeys {
                 name: Some(&key.label),
                 project: None,
             };
-            activity::entry(ctx, organization, about, deed, changes.clone())
+            activity::entry(ctx, organization, about, action, changes.clone())
         };
         Ok(self.reached(ctx.user(), key).await?.into_iter().map(entry).collect())
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::Notify;
-use weir_model::mail::{AccountChange, Mail, News};
+use weir_model::mail::{Mail, News, UserChange};
 use weir_model::{MailId, Timestamp};
 use weir_store::ids;
 use weir_store::mail::{self as rows, MailRow};
@@ -204,9 +204,9 @@ pub(crate) fn to(address: &str, news: News) -> Mail {
 }
 
 /// The mail that notifies a user of a change, at the address before the change.
-pub(crate) fn of_change(user: &UserRow, change: AccountChange, at: Timestamp) -> Mail {
+pub(crate) fn of_change(user: &UserRow, change: UserChange, at: Timestamp) -> Mail {
     let first_name = user.first_name.clone();
-    to(&user.email, News::AccountChanged { first_name, change, at })
+    to(&user.email, News::UserChanged { first_name, change, at })
 }
 
 #[cfg(test)]

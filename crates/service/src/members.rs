@@ -7,7 +7,7 @@ mod preview;
 
 use std::sync::Arc;
 
-use weir_model::activity::{Deed, Entry, Subject};
+use weir_model::activity::{AuditAction, Entry, Subject};
 use weir_model::errors::FieldError;
 use weir_model::members::{
     BOT_ADDRESSES, Member, MemberKey, MemberKeys, MemberOrder, MemberPatch, MemberQuery,
@@ -152,7 +152,7 @@ impl Members {
                 return Ok(shown(&row));
             }
             let changes = Changes::none().field("level", &row.level, &level);
-            let activities = [entry(&org, &row, Deed::Updated, changes)];
+            let activities = [entry(&org, &row, AuditAction::Updated, changes)];
             let decision = decision(&org, &row, &activities);
             let now = org.ctx.now;
             let outcome = rows::set_level(&self.core.store, decision, level, now).await?;
@@ -178,7 +178,7 @@ impl Members {
             if row.level == Level::Owner {
                 return Err(FieldError::body("invalid_input", OWNER_STAYS).into());
             }
-            let activities = [entry(&org, &row, Deed::Deleted, Changes::none())];
+            let activities = [entry(&org, &row, AuditAction::Deleted, Changes::none())];
             let decision = decision(&org, &row, &activities);
             if rows::remove(&self.core.store, decision).await? == Changed::Yes {
                 return Ok(());
@@ -299,14 +299,14 @@ fn parse_id(text: &str) -> Option<UserId> {
     text.eq_ignore_ascii_case(&id.to_string()).then_some(id)
 }
 
-fn entry(org: &OrgCtx, row: &MemberRow, deed: Deed, changes: Changes) -> Entry {
+fn entry(org: &OrgCtx, row: &MemberRow, action: AuditAction, changes: Changes) -> Entry {
     let about = About {
         subject: Subject::Member,
         id: row.id.to_string(),
         name: Some(&row.user.email),
         project: None,
     };
-    activity::entry(&org.ctx, org.organization, about, deed, changes)
+    activity::entry(&org.ctx, org.organization, about, action, changes)
 }
 
 /// A member as the API shows it.

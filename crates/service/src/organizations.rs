@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use unicode_normalization::UnicodeNormalization as _;
-use weir_model::activity::{Deed, Entry, Subject};
+use weir_model::activity::{AuditAction, Entry, Subject};
 use weir_model::errors::FieldError;
 use weir_model::organizations::{
     self as model, FEATURES, Level, NAME_MAX, Organization, OrganizationInput, OrganizationPatch,
@@ -125,11 +125,11 @@ impl Organizations {
             membership: MembershipId(ids::time_ordered(ctx.now)),
             project,
         };
-        let created = told(
+        let created = audit_entry(
             ctx,
             new.row.id,
             &new.row.name,
-            Deed::Created,
+            AuditAction::Created,
             Changes::none().field("name", &None, &Some(&new.row.name)),
         );
         for _ in 0..=SLUG_TRIES {
@@ -206,7 +206,7 @@ impl Organizations {
             name: Some(&row.name),
             project: None,
         };
-        let entry = activity::own_entry(now, organization, about, Deed::Updated, changes);
+        let entry = activity::own_entry(now, organization, about, AuditAction::Updated, changes);
         Ok(rows::set_plugins_access(store, organization, access, now, &[entry]).await?)
     }
 
@@ -252,7 +252,9 @@ impl Organizations {
         }
         let changes = changes(&before, &change);
         let entries: Vec<Entry> = (!changes.is_empty())
-            .then(|| told(&org.ctx, org.organization, &before.name, Deed::Updated, changes))
+            .then(|| {
+                audit_entry(&org.ctx, org.organization, &before.name, AuditAction::Updated, changes)
+            })
             .into_iter()
             .collect();
         let now = org.ctx.now;
@@ -286,7 +288,7 @@ impl Organizations {
         let store = &self.core.store;
         let Some(row) = rows::get(store, org.organization).await? else { return Ok(()) };
         let changes = Changes::none().field("name", &Some(&row.name), &None);
-        let deleted = told(&org.ctx, row.id, &row.name, Deed::Deleted, changes);
+        let deleted = audit_entry(&org.ctx, row.id, &row.name, AuditAction::Deleted, changes);
         let mut entries = plugin_configs::gone_elsewhere(&self.core, org).await?;
         entries.push(deleted);
         rows::delete(store, org.organization, org.ctx.user(), org.ctx.now, &entries).await?;
@@ -365,11 +367,11 @@ pub(crate) fn new_row(input: OrganizationInput, slug: String, now: Timestamp) ->
 }
 
 /// The audit entry about the organization.
-pub(crate) fn told(
+pub(crate) fn audit_entry(
     ctx: &Ctx,
     organization: OrganizationId,
     name: &str,
-    deed: Deed,
+    action: AuditAction,
     changes: Changes,
 ) -> Entry {
     let about = About {
@@ -378,7 +380,7 @@ pub(crate) fn told(
         name: Some(name),
         project: None,
     };
-    activity::entry(ctx, organization, about, deed, changes)
+    activity::entry(ctx, organization, about, action, changes)
 }
 
 /// The changed fields for the audit entry.

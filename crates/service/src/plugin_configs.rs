@@ -21,7 +21,7 @@ mod values;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use weir_model::activity::{Deed, Entry, Subject};
+use weir_model::activity::{AuditAction, Entry, Subject};
 use weir_model::errors::FieldError;
 use weir_model::pagination::{Page, Paged};
 use weir_model::plugin_configs::{
@@ -215,14 +215,14 @@ impl PluginConfigs {
         for _ in 0..TRIES {
             let row = self.writable(project, config).await?;
             let plugin = self.plugin(&row).await?;
-            let tell = |deed, changes| told(project, &row, &plugin, deed, changes);
+            let tell = |action, changes| audit_entry(project, &row, &plugin, action, changes);
             let mut entries = Vec::new();
             if row.enabled {
                 let changes = Changes::none().field("enabled", &true, &false);
-                entries.push(tell(Deed::Disabled, changes));
+                entries.push(tell(AuditAction::Disabled, changes));
             }
             let name = name(&row, &plugin);
-            entries.push(tell(Deed::Deleted, Changes::none().field("name", &name, &None)));
+            entries.push(tell(AuditAction::Deleted, Changes::none().field("name", &name, &None)));
             let (store, before) = (&self.core.store, row.revision);
             if rows::delete(store, project.project, row.id, before, &entries).await? {
                 return Ok(());
@@ -358,11 +358,11 @@ fn name<'a>(row: &'a ConfigRow, plugin: &'a PluginRow) -> Option<&'a str> {
 }
 
 /// The audit entry about a config.
-fn told(
+fn audit_entry(
     project: &ProjectCtx,
     row: &ConfigRow,
     plugin: &PluginRow,
-    deed: Deed,
+    action: AuditAction,
     changes: Changes,
 ) -> Entry {
     let about = About {
@@ -371,7 +371,7 @@ fn told(
         name: name(row, plugin),
         project: Some(row.project),
     };
-    activity::entry(&project.org.ctx, row.organization, about, deed, changes)
+    activity::entry(&project.org.ctx, row.organization, about, action, changes)
 }
 
 fn no_plugin(id: PluginId) -> FieldError {

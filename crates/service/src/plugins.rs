@@ -11,8 +11,8 @@
 pub(crate) mod catalogue;
 pub mod code;
 mod install;
+mod listing;
 mod overview;
-mod shelves;
 mod source;
 mod upgrade;
 
@@ -20,10 +20,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::Serialize;
-use weir_model::activity::{Deed, Entry, Subject};
+use weir_model::activity::{AuditAction, Entry, Subject};
 use weir_model::errors::FieldError;
 use weir_model::pagination::{Page, Paged};
-use weir_model::plugins::address::Place;
+use weir_model::plugins::address::CodeSource;
 use weir_model::plugins::{
     Group, Plugin, PluginFields, PluginInput, PluginPatch, PluginType, PluginsAccess,
 };
@@ -41,7 +41,7 @@ use crate::sealing::{self, SealedField};
 use crate::{Core, Result, plugin_configs};
 
 use code::PluginCode;
-pub use shelves::{PluginUse, PluginUses, Shelved};
+pub use listing::{ListedPlugin, PluginUse, PluginUses};
 pub use source::Source;
 pub use upgrade::Checked;
 
@@ -154,12 +154,14 @@ impl Plugins {
             policy::recent_if_person(&org.ctx)?;
         }
         let given_token = match &url {
-            Some(Place::Elsewhere(address)) => address.private_token.as_deref(),
-            Some(Place::Inline(_)) | None => None,
+            Some(CodeSource::Elsewhere(address)) => address.private_token.as_deref(),
+            Some(CodeSource::Inline(_)) | None => None,
         };
         let brought = match (archive, &url) {
             (Some(archive), _) => Some(install::from_archive(&self.core, archive).await?),
-            (None, Some(place)) => Some(install::from_place(&self.core, place, given_token).await?),
+            (None, Some(place)) => {
+                Some(install::from_source(&self.core, place, given_token).await?)
+            }
             (None, None) => None,
         };
         let (store, now) = (&self.core.store, org.ctx.now);
@@ -167,13 +169,14 @@ impl Plugins {
         let private_token = match given_token {
             None => None,
             Some(token) => {
-                let place = sealing::Place::new(SealedField::PluginToken, id, org.organization);
+                let place =
+                    sealing::SealedLocation::new(SealedField::PluginToken, id, org.organization);
                 Some(self.core.sealer.seal(&place, token.as_bytes()).await?)
             }
         };
         let named = match &url {
-            Some(Place::Elsewhere(address)) => address.tag.clone(),
-            Some(Place::Inline(_)) | None => None,
+            Some(CodeSource::Elsewhere(address)) => address.tag.clone(),
+            Some(CodeSource::Inline(_)) | None => None,
         };
         let kind = brought.as_ref().map_or(PluginType::Source, |brought| brought.kind);
         let empty = || Some(serde_json::Map::new());
@@ -185,7 +188,7 @@ impl Plugins {
             plugin_type: Some(kind),
             name: None,
             description: None,
-            url: url.as_ref().map(Place::url),
+            url: url.as_ref().map(CodeSource::url),
             private_token,
             icon: None,
             config_schema: empty(),
@@ -221,7 +224,7 @@ impl Plugins {
         if row.private_token.is_some() {
             changes = changes.secret(TOKEN);
         }
-        let installed = told(org, &row, Deed::Installed, changes);
+        let installed = audit_entry(org, &row, AuditAction::Installed, changes);
         match rows::create(store, &row, &source, &[installed]).await? {
             Created::Yes => self.show(row).await,
             Created::UrlTaken => Err(FieldError::body("invalid_input", SAME_URL).into()),
@@ -284,7 +287,7 @@ impl Plugins {
             }
             source::stays_in(group, &before, &after, "capabilities")?;
             let after = touched(org, after);
-            let updated = told(org, &after, Deed::Updated, changes);
+            let updated = audit_entry(org, &after, AuditAction::Updated, changes);
             let store = &self.core.store;
             let none = NewSource::default();
             if rows::save(store, before.revision, &after, &none, &[updated]).await? {
@@ -307,7 +310,7 @@ impl Plugins {
             let configs = config_rows::rows_of_plugin(store, row.id).await?;
             let mut entries = plugin_configs::gone_with(org, &row, &configs);
             let gone = Changes::none().field("name", &row.name.as_ref(), &None);
-            entries.push(told(org, &row, Deed::Uninstalled, gone));
+            entries.push(audit_entry(org, &row, AuditAction::Uninstalled, gone));
             match rows::delete(store, org.organization, row.id, &configs, &entries).await? {
                 Deleted::Yes => return Ok(()),
                 Deleted::IsGlobal => {
@@ -484,7 +487,7 @@ fn changes(before: Option<&PluginRow>, after: &PluginRow) -> Changes {
     note(changes, "public_jobs", rows, |row| &row.public_jobs)
 }
 
-fn told(org: &OrgCtx, row: &PluginRow, deed: Deed, changes: Changes) -> Entry {
+fn audit_entry(org: &OrgCtx, row: &PluginRow, deed: AuditAction, changes: Changes) -> Entry {
     let about = About {
         subject: Subject::Plugin,
         id: row.id.to_string(),

@@ -68,7 +68,7 @@ mod tests {
 
     use super::check;
     use crate::Error;
-    use crate::test_support::{ada, key, key_input, set_up, stranger};
+    use crate::test_support::{ada, key, key_input, outsider, set_up};
 
     #[test]
     fn what_may_be_chosen() {
@@ -86,9 +86,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn everybody_has_their_own() {
+    async fn each_user_has_own_preferences() {
         let services = set_up().await;
-        let (ada, eve) = (ada(&services).await, stranger(&services, "eve").await);
+        let (ada, eve) = (ada(&services).await, outsider(&services, "eve").await);
         let chosen = check("UTC", "space", false).unwrap();
         services.preferences.set(&ada, &chosen).await.unwrap();
         assert_eq!(services.preferences.get(&ada).await.unwrap(), chosen);

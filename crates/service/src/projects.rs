@@ -7,14 +7,14 @@
 
 mod checklist;
 mod facts;
+mod misdirected;
 mod moving;
-mod strays;
 mod tokens;
 mod traffic;
 
 use std::sync::Arc;
 
-use weir_model::activity::{Deed, Entry, Subject};
+use weir_model::activity::{AuditAction, Entry, Subject};
 use weir_model::errors::FieldError;
 use weir_model::pagination::{Page, Paged};
 use weir_model::projects::{
@@ -35,7 +35,7 @@ use crate::{Core, Result, current, organizations, secrets};
 
 pub use checklist::Checklist;
 pub use facts::ProjectFacts;
-pub use strays::{Likeness, StrayRequest};
+pub use misdirected::{Likeness, StrayRequest};
 pub use tokens::{PreviousKey, ProjectKeys};
 pub use traffic::KeyTraffic;
 
@@ -161,7 +161,7 @@ impl Projects {
         let mut row = ProjectRow::new(number, org.organization, name, token, org.ctx.now);
         settings.apply_to(&mut row);
         let changes = Changes::none().field("name", &None, &Some(&row.brief.name));
-        let created = told(org, &row, Deed::Created, changes);
+        let created = audit_entry(org, &row, AuditAction::Created, changes);
         if !rows::create(store, &row, org.ctx.user(), &[created]).await? {
             return Err(Error::NotFound(NOT_FOUND));
         }
@@ -194,7 +194,7 @@ impl Projects {
         }
         let changes = changes(&before, &change);
         let entries: Vec<Entry> = (!changes.is_empty())
-            .then(|| told(org, &before, Deed::Updated, changes))
+            .then(|| audit_entry(org, &before, AuditAction::Updated, changes))
             .into_iter()
             .collect();
         let (home, now) = (org.organization, org.ctx.now);
@@ -212,7 +212,7 @@ impl Projects {
         policy::check(org, Action::DeleteProject)?;
         let row = self.row(project).await?;
         let changes = Changes::none().field("name", &Some(&row.brief.name), &None);
-        let deleted = told(org, &row, Deed::Deleted, changes);
+        let deleted = audit_entry(org, &row, AuditAction::Deleted, changes);
         let (home, now) = (org.organization, org.ctx.now);
         rows::delete(&self.core.store, home, project.project, now, &[deleted]).await?;
         tracing::info!(
@@ -321,14 +321,14 @@ pub fn timezone(name: String) -> Result<String, FieldError> {
 }
 
 /// The audit entry about a project.
-fn told(org: &OrgCtx, row: &ProjectRow, deed: Deed, changes: Changes) -> Entry {
+fn audit_entry(org: &OrgCtx, row: &ProjectRow, action: AuditAction, changes: Changes) -> Entry {
     let about = About {
         subject: Subject::Project,
         id: row.brief.id.to_string(),
         name: Some(&row.brief.name),
         project: Some(row.brief.id),
     };
-    activity::entry(&org.ctx, org.organization, about, deed, changes)
+    activity::entry(&org.ctx, org.organization, about, action, changes)
 }
 
 /// The changed fields for the audit entry.

@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use weir_model::activity::{Deed, Entry, Subject};
+use weir_model::activity::{AuditAction, Entry, Subject};
 use weir_model::errors::FieldError;
 use weir_model::pagination::{Page, Paged};
 use weir_model::roles::{
@@ -95,8 +95,8 @@ impl Roles {
             members: Vec::new(),
         };
         let changes = Changes::none().field("name", &None, &Some(&row.name));
-        let told = entry(org, &row, Deed::Created, changes);
-        written(rows::create(&self.core.store, &row, &[told]).await?)?;
+        let audit_entry = entry(org, &row, AuditAction::Created, changes);
+        written(rows::create(&self.core.store, &row, &[audit_entry]).await?)?;
         self.show(org, row).await
     }
 
@@ -137,8 +137,8 @@ impl Roles {
     pub async fn delete(&self, org: &OrgCtx, changeable: Changeable) -> Result<()> {
         let Changeable(row) = changeable;
         let changes = Changes::none().field("name", &Some(&row.name), &None);
-        let told = entry(org, &row, Deed::Deleted, changes);
-        Ok(rows::delete(&self.core.store, org.organization, row.id, &[told]).await?)
+        let audit_entry = entry(org, &row, AuditAction::Deleted, changes);
+        Ok(rows::delete(&self.core.store, org.organization, row.id, &[audit_entry]).await?)
     }
 
     /// The members with a role, in the order in which they got it.
@@ -230,8 +230,8 @@ impl Roles {
                 return Ok(row);
             }
             row.revision = ids::time_ordered(org.ctx.now);
-            let told = entry(org, &row, Deed::Updated, changes(&before, &row));
-            match rows::save(&self.core.store, before.revision, &row, &[told]).await? {
+            let audit_entry = entry(org, &row, AuditAction::Updated, changes(&before, &row));
+            match rows::save(&self.core.store, before.revision, &row, &[audit_entry]).await? {
                 Written::Changed => before = self.find(org, &before.id.to_string()).await?,
                 outcome => return written(outcome).map(|()| row),
             }
@@ -331,12 +331,12 @@ fn changes(before: &RoleRow, after: &RoleRow) -> Changes {
     )
 }
 
-fn entry(org: &OrgCtx, row: &RoleRow, deed: Deed, changes: Changes) -> Entry {
+fn entry(org: &OrgCtx, row: &RoleRow, action: AuditAction, changes: Changes) -> Entry {
     let about = About {
         subject: Subject::Role,
         id: row.id.to_string(),
         name: Some(&row.name),
         project: None,
     };
-    activity::entry(&org.ctx, org.organization, about, deed, changes)
+    activity::entry(&org.ctx, org.organization, about, action, changes)
 }

@@ -5,7 +5,7 @@
 //! What does not: where the operator keeps the key (the binary), and which values are
 //! secret (each resource).
 //!
-//! A sealed text opens only at the [`Place`] that it was sealed for. A copy in another
+//! A sealed text opens only at the [`SealedLocation`] that it was sealed for. A copy in another
 //! record, field or organization is refused.
 
 mod cipher;
@@ -42,13 +42,13 @@ impl Plain {
 
 /// Where a sealed text is stored: its field, its record and its organization.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct SealedLocation {
     field: SealedField,
     record: String,
     organization: OrganizationId,
 }
 
-impl Place {
+impl SealedLocation {
     /// A field of a record. `record` is the record's id within its table, as text.
     #[must_use]
     pub fn new(
@@ -75,14 +75,14 @@ pub trait KeySource: Send + Sync {
     fn make(&self) -> Result<MasterKey, KeyError>;
 
     /// A description of the source for the operator, such as a path.
-    fn told(&self) -> String;
+    fn location(&self) -> String;
 }
 
 /// A key that is not stored: for a store in memory.
 #[derive(Debug)]
-pub struct PassingKey;
+pub struct EphemeralKey;
 
-impl KeySource for PassingKey {
+impl KeySource for EphemeralKey {
     fn find(&self) -> Result<Option<MasterKey>, KeyError> {
         Ok(None)
     }
@@ -91,7 +91,7 @@ impl KeySource for PassingKey {
         MasterKey::random().map_err(|error| KeyError::Source(error.to_string()))
     }
 
-    fn told(&self) -> String {
+    fn location(&self) -> String {
         "nowhere".to_owned()
     }
 }
@@ -101,18 +101,18 @@ impl KeySource for PassingKey {
 pub enum KeyError {
     /// Secrets are stored, and the key is not there.
     #[error(
-        "the stored secrets are sealed with the master key {expected}, which is not in {place}; \
+        "the stored secrets are sealed with the master key {expected}, which is not in {location}; \
          put it back, or run `weir rotate-key` again if that was cut short; nothing was changed"
     )]
     Missing {
         /// Id of the key.
         expected: String,
         /// Where it was looked for.
-        place: String,
+        location: String,
     },
     /// Secrets are stored, and the key is another one.
     #[error(
-        "the stored secrets are sealed with the master key {expected}, but in {place} is the key \
+        "the stored secrets are sealed with the master key {expected}, but in {location} is the key \
          {found}; put the right one there, or run `weir rotate-key` again if that was cut short; \
          nothing was changed"
     )]
@@ -122,7 +122,7 @@ pub enum KeyError {
         /// Id of the key that was found.
         found: String,
         /// Where it was found.
-        place: String,
+        location: String,
     },
     /// Some secrets are sealed with one key and some with another.
     #[error("a change of the master key was cut short; run `weir rotate-key` again to end it")]
@@ -158,11 +158,11 @@ impl Sealer {
             None => None,
             Some(in_use) if in_use.next.is_some() => return Err(KeyError::Unfinished),
             Some(in_use) => {
-                let (expected, place) = (in_use.key, source.told());
-                let Some(key) = found else { return Err(KeyError::Missing { expected, place }) };
+                let (expected, location) = (in_use.key, source.location());
+                let Some(key) = found else { return Err(KeyError::Missing { expected, location }) };
                 let found = key.id();
                 if found != expected {
-                    return Err(KeyError::Wrong { expected, found, place });
+                    return Err(KeyError::Wrong { expected, found, location });
                 }
                 Some(Cipher::new(key))
             }
@@ -177,39 +177,39 @@ impl Sealer {
         Self(Arc::new(Inner { store, source: None, cipher: OnceCell::new() }))
     }
 
-    /// Seals a secret for this place only.
+    /// Seals a secret for this location only.
     ///
     /// # Errors
     /// [`Error::Internal`] when there is no key and none can be made; any failure of
     /// the store at the first use.
-    pub async fn seal(&self, place: &Place, plain: &[u8]) -> Result<String> {
+    pub async fn seal(&self, location: &SealedLocation, plain: &[u8]) -> Result<String> {
         let cipher = self.0.cipher.get_or_try_init(|| self.first_key()).await?;
-        cipher.seal(place, plain)
+        cipher.seal(location, plain)
     }
 
     /// Opens a sealed text.
     ///
     /// # Errors
-    /// [`Error::Internal`] when the text was not sealed for this place with the
+    /// [`Error::Internal`] when the text was not sealed for this location with the
     /// present key.
-    pub fn open(&self, place: &Place, sealed: &str) -> Result<Plain> {
+    pub fn open(&self, location: &SealedLocation, sealed: &str) -> Result<Plain> {
         let no_key = || Error::Internal("a secret was to be opened without a key".to_owned());
-        self.0.cipher.get().ok_or_else(no_key)?.open(place, sealed)
+        self.0.cipher.get().ok_or_else(no_key)?.open(location, sealed)
     }
 
     /// The key that is used from now on. It is recorded before anything is sealed with
     /// it.
     async fn first_key(&self) -> Result<Cipher> {
-        let told = |error: KeyError| match error {
+        let location = |error: KeyError| match error {
             KeyError::Store(error) => Error::Store(error),
             other => Error::Internal(other.to_string()),
         };
         let Some(source) = &self.0.source else {
             return Err(Error::Internal("a secret was to be sealed without a key".to_owned()));
         };
-        let key = match source.find().map_err(told)? {
+        let key = match source.find().map_err(location)? {
             Some(key) => key,
-            None => source.make().map_err(told)?,
+            None => source.make().map_err(location)?,
         };
         if !rows::use_key(&self.0.store, &key.id()).await? {
             let detail = "the master key changed while the service was running; start it again";

@@ -207,7 +207,7 @@ mod tests {
     use weir_model::organizations::Level;
 
     use super::{Ctx, Kind, MOST, Wanted};
-    use crate::test_support::{ada, join, organization, set_up, stranger};
+    use crate::test_support::{ada, join, organization, outsider, set_up};
 
     #[test]
     fn every_word_must_be_there() {
@@ -239,7 +239,7 @@ mod tests {
         // Once for each organization.
         assert!(found.len() == 2 && found.iter().all(|hit| hit.kind == Kind::Member));
 
-        let eve = stranger(&services, "eve").await;
+        let eve = outsider(&services, "eve").await;
         assert!(services.search.find(&eve, &Wanted::new("tea")).await.unwrap().is_empty());
         assert!(services.search.find(&ada, &Wanted::new(" ")).await.unwrap().is_empty());
     }
@@ -250,7 +250,7 @@ mod tests {
         let ada = ada(&services).await;
         for at in 0..12 {
             let home = organization(&services, &ada, &format!("House {at}")).await;
-            let guest = stranger(&services, &format!("guest-{at:02}")).await;
+            let guest = outsider(&services, &format!("guest-{at:02}")).await;
             join(&services, home, &guest, Level::Member).await;
         }
         let searched = async |text: &str| services.search.find(&ada, &Wanted::new(text)).await;

@@ -20,7 +20,7 @@ use weir_store::{Location, Settings, Store, organizations};
 use crate::ctx::{Actor, Ctx};
 use crate::identity::{HashParameters, Peer, SetupInput};
 use crate::plugins::code::{CodeFault, DryTrial, Fetched, Looked, PluginCode};
-use crate::sealing::{PassingKey, Sealer};
+use crate::sealing::{EphemeralKey, Sealer};
 use crate::{Clock, Services};
 
 /// The password of every user.
@@ -41,7 +41,7 @@ pub(crate) fn setup_input() -> SetupInput {
 pub(crate) async fn empty() -> Services {
     let store = Store::open(&Location::Memory, Settings::default()).await.unwrap();
     let clock = Clock::fixed(Timestamp::from_micros(1_760_000_000_123_456));
-    let sealer = Sealer::start(store.clone(), Box::new(PassingKey)).await.unwrap();
+    let sealer = Sealer::start(store.clone(), Box::new(EphemeralKey)).await.unwrap();
     let services = Services::with_sealer(store, clock, HashParameters::cheapest(), sealer);
     // It lives for the whole test run, because services hold only a weak reference.
     static CODE: LazyLock<Arc<dyn PluginCode>> = LazyLock::new(|| Arc::new(StandIn));
@@ -55,7 +55,7 @@ struct StandIn;
 
 #[async_trait]
 impl PluginCode for StandIn {
-    async fn look(&self, _: OrganizationId, files: &BTreeMap<String, String>) -> Looked {
+    async fn inspect(&self, _: OrganizationId, files: &BTreeMap<String, String>) -> Looked {
         let page = |name: &str| files.get(name).map(|text| format!("made of {text}"));
         let mut looked = Looked { frontend: page(FRONTEND), site: page(SITE), ..Looked::default() };
         for (name, text) in files {
@@ -99,7 +99,7 @@ impl PluginCode for StandIn {
         Ok(Some("2".to_owned()))
     }
 
-    async fn unpack(&self, archive: Bytes) -> Result<Fetched, CodeFault> {
+    async fn extract(&self, archive: Bytes) -> Result<Fetched, CodeFault> {
         let text = String::from_utf8_lossy(&archive);
         let files = text.split(';').filter_map(|file| file.split_once('='));
         let files = files.map(|(name, text)| (name.to_owned(), text.to_owned())).collect();
@@ -141,7 +141,7 @@ pub(crate) async fn ada(services: &Services) -> Ctx {
 }
 
 /// Another user, without an organization.
-pub(crate) async fn stranger(services: &Services, name: &str) -> Ctx {
+pub(crate) async fn outsider(services: &Services, name: &str) -> Ctx {
     let store = services.organizations.store();
     let now = services.clock.now();
     let row = UserRow {

@@ -158,7 +158,7 @@ pub struct Report {
 
 /// Counts of the instance that belong to no project.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Strangers {
+pub struct UnknownSenders {
     /// The number of refused requests without a known project, by code.
     pub refused: BTreeMap<String, u64>,
     /// Keys that no project has.
@@ -196,11 +196,11 @@ impl Traffic {
         let mut steps = Vec::new();
         let (mut total, mut waiting) = (Counts::default(), Vec::new());
         for from in (0..count).map(|step| begin + step * width) {
-            let sum = together(&of_project, from, from + width);
-            total.add(&sum);
-            waiting.push(together(&of_instance, from, from + width).waiting);
+            let counts = sum(&of_project, from, from + width);
+            total.add(&counts);
+            waiting.push(sum(&of_instance, from, from + width).waiting);
             let at = Timestamp::from_micros(from.saturating_mul(unit.seconds() * 1_000_000));
-            steps.push((at, sum));
+            steps.push((at, counts));
         }
         let before = if compare { self.before(project.project, shape, now).await? } else { None };
         Ok(Report { steps, step_seconds: unit.seconds() * width, total, before, waiting })
@@ -220,11 +220,11 @@ impl Traffic {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub async fn strangers(
+    pub async fn unknown_senders(
         &self,
         project: &ProjectCtx,
         window: impl Into<Window>,
-    ) -> Result<Option<Strangers>> {
+    ) -> Result<Option<UnknownSenders>> {
         let window: Window = window.into();
         let shape = window.steps(project.org.ctx.now);
         let store = &self.core.store;
@@ -233,10 +233,10 @@ impl Traffic {
             return Ok(None);
         }
         let counts = self.between(INSTANCE, shape.unit, shape.begin, shape.end()).await?;
-        let refused = together(&counts, i64::MIN, i64::MAX).reasons;
+        let refused = sum(&counts, i64::MIN, i64::MAX).reasons;
         let keys = rows::unknown_keys(store).await?;
         let keys = rows::unite(keys, &store.traffic().unknown_keys());
-        Ok(Some(Strangers { refused, keys }))
+        Ok(Some(UnknownSenders { refused, keys }))
     }
 
     /// Writes the counts since the last write: background work of the instance. Only
@@ -316,11 +316,11 @@ impl Traffic {
         } else {
             return Ok(None);
         };
-        Ok(Some(together(&found, i64::MIN, i64::MAX)))
+        Ok(Some(sum(&found, i64::MIN, i64::MAX)))
     }
 }
 
-fn together(counts: &BTreeMap<i64, Counts>, from: i64, to: i64) -> Counts {
+fn sum(counts: &BTreeMap<i64, Counts>, from: i64, to: i64) -> Counts {
     counts.range(from..to).fold(Counts::default(), |mut sum, (_, more)| {
         sum.add(more);
         sum
@@ -346,13 +346,13 @@ mod tests {
     #[tokio::test]
     async fn a_report_has_what_is_written_and_what_is_not() {
         let (services, project) = setting().await;
-        let board = services.organizations.store().traffic();
+        let counters = services.organizations.store().traffic();
         let now = project.org.ctx.now;
-        board.answered(project.project, now, 10, 4);
+        counters.answered(project.project, now, 10, 4);
         services.traffic.write().await.unwrap();
-        assert!(board.take().is_empty());
-        board.answered(project.project, now, 30, 4);
-        board.refused(Some(project.project), now.plus_seconds(-2 * 3600), 5, "not_accepted");
+        assert!(counters.take().is_empty());
+        counters.answered(project.project, now, 30, 4);
+        counters.refused(Some(project.project), now.plus_seconds(-2 * 3600), 5, "not_accepted");
         for (range, rejected) in [(Range::Hour, 0), (Range::Day, 1), (Range::Month, 1)] {
             let report = services.traffic.report(&project, range, true).await.unwrap();
             let total = &report.total;
@@ -440,10 +440,10 @@ mod tests {
     #[tokio::test]
     async fn a_window_has_what_is_in_it_and_nothing_else() {
         let (services, project) = setting().await;
-        let board = services.organizations.store().traffic();
+        let counters = services.organizations.store().traffic();
         let now = project.org.ctx.now;
         for hours in [1, 2, 3] {
-            board.answered(project.project, now.plus_seconds(-3600 * hours), 10, 4);
+            counters.answered(project.project, now.plus_seconds(-3600 * hours), 10, 4);
         }
         let window = Window::Between(now.plus_seconds(-9000), now.plus_seconds(-5400));
         let report = services.traffic.report(&project, window, true).await.unwrap();
@@ -478,14 +478,14 @@ mod tests {
     #[tokio::test]
     async fn senders_without_a_project_are_for_who_runs_the_instance() {
         let (services, project) = setting().await;
-        let board = services.organizations.store().traffic();
-        board.refused(None, project.org.ctx.now, 5, "invalid_api_key");
-        let found = services.traffic.strangers(&project, Range::Hour).await.unwrap().unwrap();
+        let counters = services.organizations.store().traffic();
+        counters.refused(None, project.org.ctx.now, 5, "invalid_api_key");
+        let found = services.traffic.unknown_senders(&project, Range::Hour).await.unwrap().unwrap();
         assert_eq!(found.refused.get("invalid_api_key"), Some(&1));
-        let grace = test_support::stranger(&services, "grace").await;
+        let grace = test_support::outsider(&services, "grace").await;
         let level = weir_model::organizations::Level::Administrator;
         test_support::join(&services, project.org.organization, &grace, level).await;
         let theirs = services.projects.enter(&grace, "1").await.unwrap();
-        assert_eq!(services.traffic.strangers(&theirs, Range::Hour).await.unwrap(), None);
+        assert_eq!(services.traffic.unknown_senders(&theirs, Range::Hour).await.unwrap(), None);
     }
 }

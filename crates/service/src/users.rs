@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use weir_model::activity::{Deed, Entry, Subject};
+use weir_model::activity::{AuditAction, Entry, Subject};
 use weir_model::errors::FieldError;
 use weir_model::organizations::Organization;
 use weir_model::projects::ProjectBrief;
@@ -156,8 +156,8 @@ impl Users {
         if change == UserChange::default() {
             return self.show(ctx, before).await;
         }
-        let told = told(&self.core, ctx, &before, named(&before, &change)).await?;
-        let user = rows::update(store, ctx.user(), change, ctx.now, &told).await?;
+        let audit_entry = audit_entry(&self.core, ctx, &before, named(&before, &change)).await?;
+        let user = rows::update(store, ctx.user(), change, ctx.now, &audit_entry).await?;
         self.show(ctx, user.ok_or(Error::NotAuthenticated)?).await
     }
 
@@ -173,7 +173,7 @@ impl Users {
         match rows::delete(store, user.id, &emails::normalise(&user.email)).await? {
             Deleted::Yes => {
                 let request = &ctx.request_id;
-                tracing::info!(user.id = %user.id, request.id = request, "account deleted");
+                tracing::info!(user.id = %user.id, request.id = request, "user deleted");
                 Ok(())
             }
             Deleted::HasMemberships => {
@@ -305,7 +305,7 @@ fn named(user: &UserRow, change: &UserChange) -> Changes {
 
 /// An audit entry about a user for every organization of the user, because members
 /// there know the user.
-pub(crate) async fn told(
+pub(crate) async fn audit_entry(
     core: &Core,
     ctx: &Ctx,
     user: &UserRow,
@@ -321,7 +321,7 @@ pub(crate) async fn told(
             name: Some(&user.email),
             project: None,
         };
-        activity::entry(ctx, belonging.row.id, about, Deed::Updated, changes.clone())
+        activity::entry(ctx, belonging.row.id, about, AuditAction::Updated, changes.clone())
     };
     let belongings = organization_rows::of_user(&core.store, user.id).await?;
     Ok(belongings.iter().map(entry).collect())

@@ -27,7 +27,7 @@ use crate::db::{Answer, Statement};
 use crate::{Error, Result, Store};
 
 /// The number of newest entries that a search reads.
-const LOOK: i64 = 10_000;
+const SEARCH_LIMIT: i64 = 10_000;
 /// The number of entries that a search reads at a time.
 const STEP: i64 = 500;
 
@@ -95,7 +95,7 @@ pub(crate) use write_activities;
 
 /// Runs a transaction that contains [`write_activities`], holding the keyed locks of the
 /// organizations of `entries`: all changes of one organization write the head of its log
-/// (`turns`).
+/// (`locks`).
 ///
 /// # Errors
 /// Any failure of the store.
@@ -122,8 +122,8 @@ pub(crate) async fn change_holding(
 ) -> Result<Answer> {
     let stored: Result<Vec<Stored>> = entries.iter().map(Stored::try_from).collect();
     vars.insert("activities", stored?);
-    let turns = store.turns.take(entries.iter().map(|entry| entry.organization_id.0)).await;
-    store.db.run_holding(statement, vars, (held, turns)).await
+    let locks = store.locks.take(entries.iter().map(|entry| entry.organization_id.0)).await;
+    store.db.run_holding(statement, vars, (held, locks)).await
 }
 
 /// Runs [`change`] for a change of these exports, whose runs write the same records. It
@@ -141,8 +141,8 @@ pub(crate) async fn change_exports(
 ) -> Result<Answer> {
     // Always before the locks of organizations, so that there is no deadlock: a holder of
     // one of those never waits for the lock of an export.
-    let turns = store.turns.take(exports.into_iter().map(|export| export.0)).await;
-    change_holding(store, statement, vars, entries, (held, turns)).await
+    let locks = store.locks.take(exports.into_iter().map(|export| export.0)).await;
+    change_holding(store, statement, vars, entries, (held, locks)).await
 }
 
 const WRITE: Statement =
@@ -248,7 +248,7 @@ pub async fn search(
 ) -> Result<(u64, Vec<Entry>)> {
     let end_of_page = page.offset.saturating_add(page.limit);
     let last = last(store, of).await?;
-    let end = (last - LOOK).max(0);
+    let end = (last - SEARCH_LIMIT).max(0);
     let mut to = last;
     let (mut count, mut found) = (0_u64, Vec::new());
     while to > end {
@@ -271,7 +271,7 @@ pub async fn search(
 ///
 /// # Errors
 /// Any failure of the store.
-pub async fn stretch(
+pub async fn batch(
     store: &Store,
     of: Of,
     before: Option<i64>,

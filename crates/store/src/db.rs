@@ -20,7 +20,7 @@ use crate::error::Error;
 
 /// Attempts of a transaction that conflicts with others. Callers that change one
 /// organization concurrently rarely need more than one, because they wait for its keyed
-/// lock (`turns`).
+/// lock (`keyed_lock`).
 const ATTEMPTS: u32 = 16;
 /// The wait before the second attempt. It doubles with every attempt.
 const FIRST_WAIT: Duration = Duration::from_millis(5);
@@ -286,10 +286,10 @@ fn classify(statement: &'static str, errors: Vec<surrealdb::types::Error>) -> Fa
         return Failure::Final(Error::Timeout { statement, seconds: QUERY_TIMEOUT.as_secs() });
     }
     // Statements before and after the failed one are reported as errors too.
-    let telling = |error: &&surrealdb::types::Error| {
+    let pending = |error: &&surrealdb::types::Error| {
         !matches!(error.query_details(), Some(QueryError::NotExecuted | QueryError::Cancelled))
     };
-    let chosen = errors.iter().find(telling).or_else(|| errors.first());
+    let chosen = errors.iter().find(pending).or_else(|| errors.first());
     let detail = chosen.map_or_else(String::new, |error| error.message().to_owned());
     Failure::Final(match chosen {
         Some(error) if error.is_thrown() => {
@@ -334,16 +334,16 @@ fn jitter(attempt: u32) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use surrealdb::types::{Error as Told, QueryError};
+    use surrealdb::types::{Error as Notifies, QueryError};
 
     use super::{Failure, classify};
     use crate::Error;
 
-    fn not_executed(message: &str) -> Told {
-        Told::query(message.to_owned(), Some(QueryError::NotExecuted))
+    fn not_executed(message: &str) -> Notifies {
+        Notifies::query(message.to_owned(), Some(QueryError::NotExecuted))
     }
 
-    fn outcome(errors: Vec<Told>) -> Error {
+    fn outcome(errors: Vec<Notifies>) -> Error {
         match classify("test", errors) {
             Failure::Final(error) => error,
             Failure::Conflict => Error::Conflict { statement: "test", attempts: 0 },
@@ -358,8 +358,8 @@ mod tests {
             vec![not_executed(generic), not_executed(&format!("Cannot COMMIT: {io}"))],
             vec![not_executed(&format!("{generic}. {io}"))],
             vec![not_executed(io)],
-            vec![Told::internal(format!("Something: {io}"))],
-            vec![Told::internal("Corruption: block checksum mismatch".to_owned())],
+            vec![Notifies::internal(format!("Something: {io}"))],
+            vec![Notifies::internal("Corruption: block checksum mismatch".to_owned())],
         ] {
             let told = format!("{errors:?}");
             assert!(matches!(outcome(errors), Error::Storage { .. }), "{told}");
@@ -369,19 +369,20 @@ mod tests {
     #[test]
     fn what_a_statement_says_itself_is_no_storage_failure() {
         let cancelled = not_executed("The query was not executed due to a failed transaction");
-        let thrown = Told::thrown("An error occurred: position".to_owned());
+        let thrown = Notifies::thrown("An error occurred: position".to_owned());
         assert!(matches!(
             outcome(vec![cancelled.clone(), thrown]),
             Error::Refused { reason, .. } if reason == "position"
         ));
-        let exists = Told::already_exists("Database record `a:1` already exists".to_owned(), None);
+        let exists =
+            Notifies::already_exists("Database record `a:1` already exists".to_owned(), None);
         assert!(matches!(outcome(vec![cancelled.clone(), exists]), Error::Exists { .. }));
         let late = not_executed("The query was not executed because it exceeded the timeout: 1m");
         let aborted =
             not_executed("Cannot COMMIT: the transaction was aborted due to a prior error");
         let outcome_of_late = outcome(vec![cancelled.clone(), late, aborted]);
         assert!(matches!(outcome_of_late, Error::Timeout { seconds: 60, .. }));
-        let conflict = Told::query(
+        let conflict = Notifies::query(
             "Cannot COMMIT: Transaction conflict: busy. This transaction can be retried".to_owned(),
             Some(QueryError::TransactionConflict),
         );

@@ -20,10 +20,10 @@ use tokio::sync::Semaphore;
 use crate::db::Db;
 use crate::disk::{self, DiskLevel, DiskMarks, DiskState};
 use crate::error::Error;
+use crate::keyed_lock::KeyedLocks;
 use crate::migrations;
-use crate::plugin_runtime::changes::Teller;
-use crate::traffic::Board;
-use crate::turns::Turns;
+use crate::plugin_runtime::changes::ChangeNotifier;
+use crate::traffic::TrafficCounters;
 
 const MIB: u64 = 1 << 20;
 /// Storage calls that may run on the threads of the runtime at the same time. Above this
@@ -83,12 +83,12 @@ impl Default for Settings {
 #[derive(Clone)]
 pub struct Store {
     pub(crate) db: Db,
-    pub(crate) turns: Turns,
-    pub(crate) plugin_changes: Teller,
+    pub(crate) locks: KeyedLocks,
+    pub(crate) plugin_changes: ChangeNotifier,
     pub(crate) large_reads: Arc<Semaphore>,
     pub(crate) arrival_reads: Arc<Semaphore>,
     pub(crate) kept_blocks: Arc<Semaphore>,
-    traffic: Arc<Board>,
+    traffic: Arc<TrafficCounters>,
     _lock: Arc<Option<File>>,
 }
 
@@ -140,10 +140,10 @@ impl Store {
                 tracing::warn!(%error, "the ballast file could not be written");
             }
         }
-        let plugin_changes = Teller::default();
+        let plugin_changes = ChangeNotifier::default();
         Ok(Self {
             db,
-            turns: Turns::default(),
+            locks: KeyedLocks::default(),
             plugin_changes,
             large_reads: Arc::new(Semaphore::new(LARGE_READS)),
             arrival_reads: Arc::new(Semaphore::new(ARRIVAL_READS)),
@@ -171,7 +171,7 @@ impl Store {
 
     /// The traffic counts that are not written yet.
     #[must_use]
-    pub fn traffic(&self) -> &Arc<Board> {
+    pub fn traffic(&self) -> &Arc<TrafficCounters> {
         &self.traffic
     }
 

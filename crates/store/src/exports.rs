@@ -14,10 +14,10 @@
 //! The export's record holds the ids of its newest runs, because the engine cannot read
 //! the end of a range without its beginning.
 
-mod back;
 pub mod backfills;
 mod forget;
 pub mod logs;
+mod newest_first;
 mod pause;
 mod removed;
 pub mod runs;
@@ -39,7 +39,7 @@ use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::{Answer, Statement};
 use crate::error::is_done;
-use crate::events::{Except, TimeStretch};
+use crate::events::{Except, TimeRange};
 use crate::organizations::touch_organization;
 use crate::{Error, Result, Store, lists};
 
@@ -227,7 +227,7 @@ struct StoredExcept {
 
 impl From<&Except> for StoredExcept {
     fn from(except: &Except) -> Self {
-        let TimeStretch { start, end } = except.time;
+        let TimeRange { start, end } = except.time;
         Self { up_to: int(except.up_to), start, end }
     }
 }
@@ -235,7 +235,7 @@ impl From<&Except> for StoredExcept {
 impl From<StoredExcept> for Except {
     fn from(stored: StoredExcept) -> Self {
         let StoredExcept { up_to, start, end } = stored;
-        Self { up_to: number(up_to), time: TimeStretch { start, end } }
+        Self { up_to: number(up_to), time: TimeRange { start, end } }
     }
 }
 
@@ -443,14 +443,14 @@ pub async fn update(
 /// Runs a write about an export while holding the keyed lock of the export. Runs, their
 /// log lines and changes by users write the same records. Without the lock they would
 /// conflict repeatedly, and a cancellation could use up its attempts.
-async fn in_turn(
+async fn locked(
     store: &Store,
     export: BatchExportId,
     statement: Statement,
     vars: Variables,
 ) -> Result<Answer> {
-    let turn = store.turns.take([export.0]).await;
-    store.db.run_holding(statement, vars, turn).await
+    let permit = store.locks.take([export.0]).await;
+    store.db.run_holding(statement, vars, permit).await
 }
 
 #[cfg(test)]

@@ -15,8 +15,8 @@ use weir_model::{ProjectId, Timestamp};
 
 use crate::bind::bind;
 use crate::db::Statement;
-use crate::room::{Room, TOGETHER, read_large};
-use crate::spread::{Look, Spread};
+use crate::hash_ranges::{Look, Spread};
+use crate::memory_budget::{ByteBudget, RECORDS_PER_STATEMENT, read_large};
 use crate::{Error, Result, Store};
 
 /// The largest number of group types of a project (ING-52).
@@ -103,10 +103,10 @@ pub async fn by_keys(
     store: &Store,
     project: ProjectId,
     keys: &[(u8, &str)],
-    room: &mut Room,
+    room: &mut ByteBudget,
 ) -> Result<Vec<Stored>> {
     let mut found = Vec::new();
-    for chunk in keys.chunks(TOGETHER) {
+    for chunk in keys.chunks(RECORDS_PER_STATEMENT) {
         if room.is_used_up() {
             break;
         }

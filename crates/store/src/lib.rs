@@ -13,13 +13,12 @@ mod bind;
 mod db;
 mod engine;
 mod error;
+mod keyed_lock;
 mod lists;
 mod migrations;
 #[cfg(test)]
 mod tests;
-mod turns;
 
-pub mod accounts;
 pub mod activity;
 pub mod definitions;
 pub mod disk;
@@ -27,6 +26,7 @@ pub mod domains;
 pub mod events;
 pub mod exports;
 pub mod groups;
+mod hash_ranges;
 pub mod ids;
 pub mod imports;
 pub mod instance;
@@ -38,6 +38,7 @@ pub mod mail;
 #[doc(hidden)]
 pub mod measure;
 pub mod members;
+mod memory_budget;
 pub mod organizations;
 pub mod persons;
 pub mod plugin_configs;
@@ -46,20 +47,19 @@ pub mod plugins;
 pub mod preferences;
 pub mod projects;
 pub mod roles;
-mod room;
 pub mod sealing;
 pub mod second_factor;
 pub mod sessions;
-mod spread;
 pub mod throttle;
 pub mod traffic;
+pub mod user_links;
 pub mod users;
 pub mod warnings;
 
 pub use engine::{Location, Settings, Store};
 pub use error::Error;
-pub use room::Room;
-pub use spread::Look;
+pub use hash_ranges::Look;
+pub use memory_budget::ByteBudget;
 
 /// The result of a store operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

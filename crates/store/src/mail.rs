@@ -17,7 +17,7 @@ use crate::db::Statement;
 use crate::{Error, Result, Store};
 
 /// Mails that are read at a time.
-const AT_ONCE: i64 = 20;
+const CONCURRENT: i64 = 20;
 /// Seconds for which a mail that was given up is kept: thirty days.
 const KEPT_SECONDS: i64 = 30 * 24 * 60 * 60;
 
@@ -117,7 +117,7 @@ const DUE: Statement =
 /// # Errors
 /// Any failure of the store.
 pub async fn due(store: &Store, now: Timestamp) -> Result<Vec<MailRow>> {
-    let mut answer = store.db.run(DUE, bind! { now: now.micros(), limit: AT_ONCE }).await?;
+    let mut answer = store.db.run(DUE, bind! { now: now.micros(), limit: CONCURRENT }).await?;
     answer.rows::<Stored>(0)?.into_iter().map(MailRow::try_from).collect()
 }
 

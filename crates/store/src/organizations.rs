@@ -515,7 +515,7 @@ pub async fn set_plugins_access(
     let vars = bind! { organization: id.0, level: i64::from(access), now: now.micros() };
     // Enabled configs run from now on, or stop.
     let projects = projects::ordered(store, id).await?.into_iter().map(PluginChange::Project);
-    let told = store.plugin_changes.telling(projects.collect());
+    let told = store.plugin_changes.pending(projects.collect());
     match activity::change_holding(store, SET_PLUGINS_ACCESS, vars, activities, told).await {
         Ok(_) => Ok(true),
         Err(Error::Refused { .. }) => Ok(false),
@@ -598,7 +598,7 @@ pub async fn delete(
     // have configs in other organizations.
     let projects = projects::ordered(store, id).await?.into_iter().map(PluginChange::Project);
     let plugins = plugins::own(store, id).await?.into_iter().map(PluginChange::Plugin);
-    let told = store.plugin_changes.telling(projects.chain(plugins).collect());
+    let told = store.plugin_changes.pending(projects.chain(plugins).collect());
     let vars = bind! { organization: id.0, actor: actor.0, now: now.micros() };
     let own = exports::ordered(store, exports::Of::Organization(id)).await?;
     activity::change_exports(store, DELETE, vars, activities, own, told).await.map(drop)

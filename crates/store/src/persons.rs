@@ -20,8 +20,8 @@ use weir_model::{PersonId, ProjectId, Timestamp};
 
 use crate::bind::bind;
 use crate::db::Statement;
-use crate::room::{Room, TOGETHER, read_large};
-use crate::spread::{Look, Spread};
+use crate::hash_ranges::{Look, Spread};
+use crate::memory_budget::{ByteBudget, RECORDS_PER_STATEMENT, read_large};
 use crate::{Error, Result, Store};
 
 /// Namespace of person ids (ING-43). It must never change, because stored ids depend on
@@ -167,10 +167,10 @@ pub async fn by_ids(
     store: &Store,
     project: ProjectId,
     ids: &[PersonId],
-    room: &mut Room,
+    room: &mut ByteBudget,
 ) -> Result<Vec<Stored>> {
     let mut found = Vec::new();
-    for chunk in ids.chunks(TOGETHER) {
+    for chunk in ids.chunks(RECORDS_PER_STATEMENT) {
         if room.is_used_up() {
             break;
         }
@@ -248,7 +248,7 @@ pub async fn whither(
         }
         let wanted: Vec<PersonId> = open.keys().copied().collect();
         let mut further: HashMap<PersonId, Vec<PersonId>> = HashMap::new();
-        for chunk in wanted.chunks(TOGETHER) {
+        for chunk in wanted.chunks(RECORDS_PER_STATEMENT) {
             let ids: Vec<_> = chunk.iter().map(|id| key(project, *id)).collect();
             // The engine reads whole records for this.
             let steps: Vec<Step> = read_large(store, WHITHER, bind! { ids: ids }).await?;
@@ -280,7 +280,7 @@ async fn follow<T>(
         }
         let wanted: Vec<PersonId> = open.keys().copied().collect();
         let mut further: HashMap<PersonId, Vec<PersonId>> = HashMap::new();
-        for some in wanted.chunks(TOGETHER) {
+        for some in wanted.chunks(RECORDS_PER_STATEMENT) {
             for record in some_by_ids(store, project, some).await? {
                 let asked = open.remove(&record.id).unwrap_or_default();
                 match record.state {

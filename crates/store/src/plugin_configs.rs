@@ -312,8 +312,8 @@ pub async fn create(
         room: number(room),
         most: number(most),
     };
-    let told = store.telling_of(row.project);
-    match activity::change_holding(store, CREATE, vars, activities, told).await {
+    let pending = store.notification_of(row.project);
+    match activity::change_holding(store, CREATE, vars, activities, pending).await {
         Ok(_) => Ok(Created::Yes),
         Err(Error::Refused { reason, .. }) => Ok(match reason.as_str() {
             "plugin" => Created::NoPlugin,
@@ -402,8 +402,8 @@ pub async fn update(
         dropped: dropped.to_vec(),
         most: number(most),
     };
-    let told = store.telling_of(row.project);
-    changed(activity::change_holding(store, UPDATE, vars, activities, told).await)
+    let pending = store.notification_of(row.project);
+    changed(activity::change_holding(store, UPDATE, vars, activities, pending).await)
 }
 
 #[derive(Debug, Clone, SurrealValue)]
@@ -461,8 +461,8 @@ pub async fn rearrange(
         })
         .collect();
     let vars = bind! { project: project.0, moves: moves, now: now.micros() };
-    let told = store.telling_of(project);
-    changed(activity::change_holding(store, REARRANGE, vars, activities, told).await)
+    let pending = store.notification_of(project);
+    changed(activity::change_holding(store, REARRANGE, vars, activities, pending).await)
 }
 
 /// Removes the config `$plugin_config` with its pointers, attachments, jobs and runtime
@@ -552,8 +552,8 @@ pub async fn delete(
     activities: &[Entry],
 ) -> Result<bool> {
     let vars = bind! { project: project.0, plugin_config: config.0, before: before };
-    let told = store.telling_of(project);
-    match activity::change_holding(store, DELETE, vars, activities, told).await {
+    let pending = store.notification_of(project);
+    match activity::change_holding(store, DELETE, vars, activities, pending).await {
         Ok(_) => Ok(true),
         Err(Error::Refused { .. }) => Ok(false),
         Err(error) => Err(error),

@@ -36,7 +36,7 @@ use crate::db::Statement;
 use crate::organizations::touch_organization;
 use crate::plugin_configs::{self, ConfigRow};
 use crate::plugin_runtime::PluginChange;
-use crate::plugin_runtime::changes::Telling;
+use crate::plugin_runtime::changes::PendingNotification;
 use crate::{Error, Result, Store, lists};
 
 const NEXT_NUMBER: Statement =
@@ -262,8 +262,8 @@ fn stored_build(source: &NewSource) -> Result<Option<build::Stored>> {
     source.build.as_ref().map(build::Stored::try_from).transpose()
 }
 
-fn telling(store: &Store, row: &PluginRow) -> Telling {
-    store.plugin_changes.telling(vec![PluginChange::Plugin(row.id)])
+fn pending(store: &Store, row: &PluginRow) -> PendingNotification {
+    store.plugin_changes.pending(vec![PluginChange::Plugin(row.id)])
 }
 
 fn changed_files(change: &SourceChange) -> Vec<ChangedFile> {
@@ -326,7 +326,7 @@ pub async fn create(
         files: changed_files(&source.change),
         build: stored_build(source)?,
     };
-    let told = telling(store, row);
+    let told = pending(store, row);
     match activity::change_holding(store, CREATE, vars, activities, told).await {
         Ok(_) => Ok(Created::Yes),
         Err(Error::Refused { reason, .. }) if reason == "url" => Ok(Created::UrlTaken),
@@ -374,7 +374,7 @@ pub async fn save(
         files: changed_files(&source.change),
         build: stored_build(source)?,
     };
-    let told = telling(store, row);
+    let told = pending(store, row);
     match activity::change_holding(store, SAVE, vars, activities, told).await {
         Ok(_) => Ok(true),
         Err(Error::Refused { .. }) => Ok(false),
@@ -489,7 +489,7 @@ pub async fn delete(
     let mut changes: Vec<PluginChange> =
         configs.iter().map(|row| PluginChange::Project(row.project)).collect();
     changes.push(PluginChange::Plugin(plugin));
-    let told = store.plugin_changes.telling(changes);
+    let told = store.plugin_changes.pending(changes);
     let configs: Vec<Uuid> = configs.iter().map(|row| row.revision).collect();
     let vars = bind! { organization: organization.0, plugin: plugin.0, configs: configs };
     match activity::change_holding(store, DELETE, vars, activities, told).await {

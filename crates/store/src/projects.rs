@@ -327,7 +327,7 @@ pub async fn delete(
     activities: &[Entry],
 ) -> Result<()> {
     let vars = bind! { organization: organization.0, project: project.0, now: now.micros() };
-    let told = store.telling_of(project);
+    let pending = store.notification_of(project);
     let own = exports::ordered(store, exports::Of::Project(project)).await?;
-    activity::change_exports(store, DELETE, vars, activities, own, told).await.map(drop)
+    activity::change_exports(store, DELETE, vars, activities, own, pending).await.map(drop)
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use surrealdb::types::{Value, Variables};
 use uuid::Uuid;
-use weir_model::activity::{Deed, Detail, Entry, Subject};
+use weir_model::activity::{AuditAction, Detail, Entry, Subject};
 use weir_model::keys::PersonalKey;
 use weir_model::organizations::Level;
 use weir_model::scopes::Scope;
@@ -283,14 +283,14 @@ async fn pointers_belong_to_the_first() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_address_one_user_among_many_at_once() {
+async fn one_of_many_concurrent_sign_ups_gets_the_address() {
     let (stores, _directory) = stores().await;
     for store in stores {
-        one_address_one_user_among_many_at_once_in(store).await;
+        one_of_many_concurrent_sign_ups_gets_the_address_in(store).await;
     }
 }
 
-async fn one_address_one_user_among_many_at_once_in(store: Store) {
+async fn one_of_many_concurrent_sign_ups_gets_the_address_in(store: Store) {
     let calls: Vec<_> = (1..=16)
         .map(|number| {
             let store = store.clone();
@@ -350,7 +350,7 @@ async fn conflicts_are_tried_again_in(store: Store) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_free_try_holds_nobody_up_who_began_earlier() {
+async fn a_free_attempt_delays_no_earlier_caller() {
     let (stores, _directory) = stores().await;
     for store in stores {
         let waits: &[u64] = &[0, 0, 900];
@@ -366,14 +366,14 @@ async fn a_free_try_holds_nobody_up_who_began_earlier() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_changes_of_one_organization_at_once_all_come_through() {
+async fn concurrent_changes_of_one_organization_all_succeed() {
     let (stores, _directory) = stores().await;
     for store in stores {
-        many_changes_of_one_organization_at_once_all_come_through_in(store).await;
+        concurrent_changes_of_one_organization_all_succeed_in(store).await;
     }
 }
 
-async fn many_changes_of_one_organization_at_once_all_come_through_in(store: Store) {
+async fn concurrent_changes_of_one_organization_all_succeed_in(store: Store) {
     let ada = user(1);
     users::create(&store, &ada, "a@b.example").await.unwrap();
     let new = organization(1, ada.id, "acme");
@@ -390,7 +390,7 @@ async fn many_changes_of_one_organization_at_once_all_come_through_in(store: Sto
                 team_id: Some(row.brief.id),
                 user: Some(ada),
                 personal_api_key: None,
-                activity: Deed::Created,
+                activity: AuditAction::Created,
                 scope: Subject::Project,
                 item_id: number.to_string(),
                 detail: Detail { name: None, changes: Vec::new() },

@@ -1,4 +1,4 @@
-//! Traffic of projects: counted in memory during a minute ([`Board`]), written once a
+//! Traffic of projects: counted in memory during a minute ([`TrafficCounters`]), written once a
 //! minute.
 //!
 //! | table | id | holds |
@@ -13,7 +13,7 @@
 //! writes the same. Counts since the last write are lost if the process does not stop in
 //! order.
 
-mod board;
+mod counters;
 mod refused;
 
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ use surrealdb::types::{Array, RecordId, RecordIdKey, SurrealValue, Value};
 use weir_model::traffic::{Counts, UnknownKey};
 use weir_model::{ProjectId, Timestamp};
 
-pub use self::board::{Applied, Board, Pending};
+pub use self::counters::{Applied, Pending, TrafficCounters};
 pub use self::refused::{Refusals, refused, write_refused};
 use crate::bind::bind;
 use crate::db::Statement;
@@ -38,7 +38,7 @@ pub const HOURS: i64 = 30 * 24;
 /// The number of senders of unknown keys that are kept.
 const UNKNOWN: usize = 50;
 /// Records that one transaction writes.
-const TOGETHER: usize = 100;
+const RECORDS_PER_STATEMENT: usize = 100;
 
 const READ: Statement = Statement::read("traffic by id", "SELECT * FROM $ids;");
 const RANGE: Statement = Statement::read("traffic in order", "SELECT * FROM $range;");
@@ -152,7 +152,7 @@ pub async fn write(store: &Store, counted: &BTreeMap<(ProjectId, i64), Counts>) 
         let id = key(Unit::Hour, project, hour);
         (id, counts)
     }));
-    for some in sums.chunks_mut(TOGETHER) {
+    for some in sums.chunks_mut(RECORDS_PER_STATEMENT) {
         let ids: Vec<RecordId> = some.iter().map(|(id, _)| id.clone()).collect();
         let present: Vec<Row> = store.db.run(READ, bind! { ids: ids }).await?.rows(0)?;
         for row in present {
@@ -354,8 +354,8 @@ mod tests {
         write_unknown(&store, &[seen("phc_a", 1), seen("phc_b", 2)]).await.unwrap();
         write_unknown(&store, &[seen("phc_a", 3)]).await.unwrap();
         let found = unknown_keys(&store).await.unwrap();
-        let told: Vec<(&str, u64)> =
+        let reported: Vec<(&str, u64)> =
             found.iter().map(|key| (key.mask.as_str(), key.count)).collect();
-        assert_eq!(told, [("phc_a", 4), ("phc_b", 2)]);
+        assert_eq!(reported, [("phc_a", 4), ("phc_b", 2)]);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! What belongs here: statements about `user` and `user_email`. What does not: the
 //! organizations of a user (`organizations`), signing in (`sessions`, `throttle`), links
-//! in mails and the changes that they allow (`accounts`), the second factor
+//! in mails and the changes that they allow (`user_links`), the second factor
 //! (`second_factor`).
 
 use std::fmt;

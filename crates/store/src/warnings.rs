@@ -8,7 +8,7 @@
 mod affected;
 
 use surrealdb::types::{RecordId, RecordIdKey, RecordIdKeyRange, SurrealValue, Value};
-use weir_model::warnings::{AffectedQuery, Place};
+use weir_model::warnings::{AffectedCursor, AffectedQuery};
 use weir_model::{ProjectId, Timestamp};
 
 use crate::bind::bind;
@@ -137,17 +137,17 @@ fn skipped(code: &str, kept: Kept) -> Skipped {
 pub async fn dropped(store: &Store, project: ProjectId, limit: usize) -> Result<Vec<Skipped>> {
     let query = AffectedQuery { is_dropped: true, limit, ..AffectedQuery::default() };
     let found = page(store, project, &query).await?.found;
-    Ok(found.into_iter().map(|(place, event)| Skipped::of(place, event)).collect())
+    Ok(found.into_iter().map(|(cursor, event)| Skipped::of(cursor, event)).collect())
 }
 
 impl Skipped {
     /// A dropped event as the live list shows it.
     #[must_use]
-    pub fn of(place: Place, event: Affected) -> Self {
+    pub fn of(cursor: AffectedCursor, event: Affected) -> Self {
         Self {
-            key: sample_key(place.partition.into(), place.number),
+            key: sample_key(cursor.partition.into(), cursor.number),
             code: event.codes.into_iter().next().unwrap_or_default(),
-            received_at: place.received_at,
+            received_at: cursor.received_at,
             detail: event.detail,
             event: event.event,
             distinct_id: event.distinct_id,

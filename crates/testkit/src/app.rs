@@ -176,19 +176,19 @@ impl TestApp {
     }
 
     /// Creates another user, who belongs to no organization.
-    pub async fn stranger(&self, name: &str) -> Person {
-        self.stranger_with_address(name, &format!("{name}@mail.example")).await
+    pub async fn outsider(&self, name: &str) -> Person {
+        self.outsider_with_address(name, &format!("{name}@mail.example")).await
     }
 
     /// Creates another user with the given address, who belongs to no organization.
-    pub async fn stranger_with_address(&self, name: &str, address: &str) -> Person {
+    pub async fn outsider_with_address(&self, name: &str, address: &str) -> Person {
         let user = people::create(&self.server.store, self.app(), name, address).await;
         Person::new(self.app().clone(), self.anonymous(), user)
     }
 
     /// Creates another user and makes the user a member of the owner's organization.
     pub async fn member(&self, name: &str, level: weir_model::organizations::Level) -> Person {
-        let person = self.stranger(name).await;
+        let person = self.outsider(name).await;
         self.join(&person, level).await;
         person
     }

@@ -42,7 +42,7 @@ pub struct Page {
 pub fn frontend(text: &str) -> Result<Page, SourceError> {
     depth::guarded("frontend.tsx", text, Grammar::Jsx, |text| {
         let plain = compile::strip(text, Language::Tsx, Style::Bare)?;
-        let (body, imports) = body(text, &plain, Surroundings::App)?;
+        let (body, imports) = body(text, &plain, Runtime::App)?;
         let code = format!(
             "export function getFrontendApp(require) {{\n\"use strict\";\n{body}\nreturn \
              module.exports;\n}}\n"
@@ -60,7 +60,7 @@ pub fn frontend(text: &str) -> Result<Page, SourceError> {
 pub fn site(text: &str) -> Result<Page, SourceError> {
     depth::guarded("site.ts", text, Grammar::Script, |text| {
         let plain = compile::strip(text, Language::TypeScript, Style::Bare)?;
-        let (body, imports) = body(text, &plain, Surroundings::Site)?;
+        let (body, imports) = body(text, &plain, Runtime::Site)?;
         let code = format!("(function () {{\n\"use strict\";\n{body}\nreturn module.exports;\n}})");
         let code = checked(&code, Style::Dense)?;
         let expression = code.trim_end().trim_end_matches(';').to_owned();
@@ -70,7 +70,7 @@ pub fn site(text: &str) -> Result<Page, SourceError> {
 
 /// The environment of the code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Surroundings {
+enum Runtime {
     /// A function `require` with the modules of the app.
     App,
     /// No modules.
@@ -90,11 +90,7 @@ fn checked(code: &str, style: Style) -> Result<String, Fault> {
 }
 
 /// The statements of the function.
-fn body(
-    text: &str,
-    plain: &Plain,
-    surroundings: Surroundings,
-) -> Result<(String, Vec<Import>), Fault> {
+fn body(text: &str, plain: &Plain, runtime: Runtime) -> Result<(String, Vec<Import>), Fault> {
     let code = plain.code.as_str();
     let allocator = Allocator::default();
     let parsed = compile::parse(&allocator, code, Language::JavaScript)?;
@@ -107,7 +103,7 @@ fn body(
     if let Some(line) = analysis.await_line {
         return refused("`await` stands outside of a function", plain.source_line(line));
     }
-    if surroundings == Surroundings::Site {
+    if runtime == Runtime::Site {
         if let Some(import) = analysis.imports.first() {
             return refused("a page has no modules to import", import.line);
         }
@@ -120,7 +116,7 @@ fn body(
     if analysis.is_module {
         writer.line("Object.defineProperty(exports,\"__esModule\",{value:true});");
     }
-    if analysis.free_react && surroundings == Surroundings::App {
+    if analysis.free_react && runtime == Runtime::App {
         let module = writer.require("react");
         let value = writer.default_of(&module);
         writer.line(&format!("const React={value};"));

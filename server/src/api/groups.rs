@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use weir_model::Timestamp;
 use weir_model::errors::FieldError;
-use weir_model::groups::{Group, GroupPlace, GroupQuery};
+use weir_model::groups::{Group, GroupCursor, GroupQuery};
 use weir_service::ProjectCtx;
 use weir_service::groups::Groups;
 use weir_service::looking::Step;
@@ -106,14 +106,14 @@ struct GroupSteps {
 
 impl Steps for GroupSteps {
     type Item = GroupAnswer;
-    type At = GroupPlace;
+    type At = GroupCursor;
     type Filters = GroupFilters;
 
     async fn step(
         &self,
-        part: Part<GroupPlace>,
+        part: Part<GroupCursor>,
         within: Duration,
-    ) -> ApiResult<Step<GroupAnswer, GroupPlace>> {
+    ) -> ApiResult<Step<GroupAnswer, GroupCursor>> {
         let Part { after, offset, limit } = part;
         let query = GroupQuery { after, offset, limit, ..self.query.clone() };
         let Step { found, next } = self.groups.list(&self.project, &query, within).await?;

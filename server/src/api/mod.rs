@@ -4,7 +4,6 @@
 //! extractors authorize the request; the handler calls a service and answers.
 //! What does not: rules (`weir-service`), paths and scopes (`router`).
 
-pub mod accounts;
 pub mod activity;
 pub mod definitions;
 pub mod domains;
@@ -24,6 +23,7 @@ pub mod schema;
 pub mod sessions;
 pub mod signup;
 pub mod streamed;
+pub mod user_links;
 pub mod users;
 mod walk;
 pub mod warnings;

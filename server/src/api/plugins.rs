@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use weir_model::errors::FieldError;
 use weir_model::pagination::Paged;
 use weir_model::plugin_configs::PluginConfig;
-use weir_model::plugins::address::{self, Place};
+use weir_model::plugins::address::{self, CodeSource};
 use weir_model::plugins::{
     self as model, ARCHIVE_MAX, DESCRIPTION_MAX, Group, ICON_MAX, NAME_MAX, Plugin, PluginInput,
     PluginPatch, PluginType, SentArchive, SourceChange, TAG_MAX, URL_MAX, schema,
@@ -227,7 +227,7 @@ impl Input for PluginInput {
     fn read(fields: &Fields) -> Result<Self, FieldError> {
         let (plugin_type, name, description) = head(fields)?;
         let url = match fields.nullable_text(address::FIELD, URL_MAX)? {
-            Patch::Set(text) if !text.is_empty() => Some(Place::read(&text)?),
+            Patch::Set(text) if !text.is_empty() => Some(CodeSource::read(&text)?),
             Patch::Set(_) | Patch::Keep | Patch::Clear => None,
         };
         let patch = PluginPatch { plugin_type, name, description, ..tail(fields)? };

@@ -5,10 +5,10 @@ use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
-use weir_model::accounts::LinkKind;
 use weir_model::domains::Precheck;
 use weir_model::errors::FieldError;
-use weir_model::invites::{ACCOUNT_FIRST_NAME_MAX, Invitation, SignUpInput, SignedUp};
+use weir_model::invites::{Invitation, SignUpInput, SignedUp, USER_FIRST_NAME_MAX};
+use weir_model::user_links::LinkKind;
 use weir_model::users::User;
 use weir_model::validate;
 
@@ -165,7 +165,7 @@ impl Input for SignUpInput {
 
     fn read(fields: &Fields) -> Result<Self, FieldError> {
         Ok(Self {
-            first_name: fields.required_text("first_name", ACCOUNT_FIRST_NAME_MAX)?,
+            first_name: fields.required_text("first_name", USER_FIRST_NAME_MAX)?,
             password: fields.secret("password", PASSWORD_MAX)?,
         })
     }

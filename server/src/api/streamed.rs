@@ -96,7 +96,7 @@ impl<T> Streamed<T> {
             Body::from(list.text)
         } else {
             let most = app.limits.api_streams_per_person;
-            let place = app.shares.api_streams.enter(reader);
+            let place = app.permits.api_streams.enter(reader);
             let place = place.map_err(|Exhausted| ApiError::TooManyLists(most))?;
             let parts = stream::try_unfold(list, |mut list| async move {
                 let text = list.take().await?;

@@ -160,19 +160,19 @@ pub async fn list_ingestion_warning_events(
     };
     let affected = app.services.events.affected(&auth.ctx, &query).await?;
     let AffectedPage { found, more, unreadable } = affected;
-    let next = found.last().filter(|_| more).map(|(place, _)| {
+    let next = found.last().filter(|_| more).map(|(cursor, _)| {
         listing.link(&[
             ("limit", Some(page.limit.to_string())),
             ("offset", None),
-            ("behind", Some(place.to_string())),
+            ("behind", Some(cursor.to_string())),
         ])
     });
-    let results = found.into_iter().map(|(place, event)| AffectedAnswer {
-        id: place.to_string(),
+    let results = found.into_iter().map(|(cursor, event)| AffectedAnswer {
+        id: cursor.to_string(),
         outcome: if event.is_stored { Outcome::Accepted } else { Outcome::Dropped },
         codes: event.codes,
         detail: event.detail,
-        received_at: place.received_at,
+        received_at: cursor.received_at,
         event: event.event,
         distinct_id: event.distinct_id,
         uuid: event.uuid,

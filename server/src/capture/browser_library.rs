@@ -144,7 +144,7 @@ pub(super) async fn answer(app: &App, request: Request) -> ApiResult<Response> {
         return Err(ApiError::NoBrowserLibrary);
     }
     let name = file_name(parts.uri.path()).ok_or(ApiError::UnknownPath)?.to_owned();
-    let _share = intake::share(app).map_err(|_| {
+    let _permit = intake::permit(app).map_err(|_| {
         ApiError::Service(ServiceError::Unavailable("too many capture requests at a time"))
     })?;
     let found = tokio::task::spawn_blocking(move || library.find(&name))
@@ -162,11 +162,12 @@ pub(super) async fn answer(app: &App, request: Request) -> ApiResult<Response> {
 }
 
 fn send(script: &Script, request: &HeaderMap) -> Response {
-    let packed = accepts_encoding(request, "gzip");
+    let compressed = accepts_encoding(request, "gzip");
     let mut response = if request.get(header::IF_NONE_MATCH) == Some(&script.tag) {
         StatusCode::NOT_MODIFIED.into_response()
     } else {
-        Body::from(if packed { script.gzip.clone() } else { script.plain.clone() }).into_response()
+        Body::from(if compressed { script.gzip.clone() } else { script.plain.clone() })
+            .into_response()
     };
     let headers = response.headers_mut();
     let javascript = HeaderValue::from_static("application/javascript");
@@ -174,7 +175,7 @@ fn send(script: &Script, request: &HeaderMap) -> Response {
     headers.insert(header::ETAG, script.tag.clone());
     headers.insert(header::CACHE_CONTROL, CACHING);
     headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
-    if packed {
+    if compressed {
         headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     }
     response

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn history_is_told_with_its_order() {
+    fn imports_are_reported_with_their_order() {
         let mut batch = batch(true, &[10, 30, 20, 40]);
         batch.push_dropped(DroppedEvent {
             reason: DropReason::MissingDistinctId,
@@ -151,10 +151,10 @@ mod tests {
     }
 
     #[test]
-    fn of_live_events_the_old_ones_are_told() {
+    fn old_live_events_are_reported() {
         assert_eq!(source("phc_a", &batch(false, &[NOW, NOW - OLD])), None);
-        let told = source("phc_a", &batch(false, &[NOW, NOW - OLD - 1])).unwrap();
-        assert_eq!((told.historical, told.counts.accepted), (false, 1));
+        let facts = source("phc_a", &batch(false, &[NOW, NOW - OLD - 1])).unwrap();
+        assert_eq!((facts.historical, facts.counts.accepted), (false, 1));
         assert_eq!(source("phc_a", &Batch::new(NOW, true)), None);
     }
 }

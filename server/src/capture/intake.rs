@@ -30,8 +30,8 @@ use weir_model::traffic::UnknownKey;
 use weir_model::{ProjectId, Timestamp};
 use weir_service::projects::ProjectRules;
 
-use super::account::Account;
 use super::history;
+use super::request_tally::RequestTally;
 
 use crate::app::App;
 use crate::http::body::{self, BodyFault, Collected};
@@ -42,7 +42,7 @@ use crate::tokens::Verdict;
 
 /// Bodies of at least this size that are not plain JSON may take long to decompress, to a
 /// thousand times their size.
-const HEAVY_PACKED: usize = 1 << 10;
+const HEAVY_COMPRESSED: usize = 1 << 10;
 
 /// Bytes of events that are encoded together. Of a large request, at most one part is
 /// decoded at a time, even if its events are small.
@@ -67,7 +67,7 @@ pub(super) struct Received {
     pub(super) received_at: Timestamp,
     /// Its bytes in the budgets.
     pub(super) room: Room,
-    _share: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 }
 
 /// Bytes held in the budgets for a body and the data made of it.
@@ -82,17 +82,17 @@ pub(super) struct Room {
 
 impl Room {
     /// Takes bytes for the text of this body, before its length is known.
-    pub(super) fn hold_text_of(&mut self, body: &[u8], packing: Packing) -> ApiResult<()> {
-        self.hold_more(match packing {
+    pub(super) fn hold_text_of(&mut self, body: &[u8], coding: ContentCoding) -> ApiResult<()> {
+        self.hold_more(match coding {
             _ if is_plain(body) => body.len(),
-            Packing::Gzip if body.len() < HEAVY_PACKED => body.len() * GZIP_RATIO,
-            Packing::Gzip | Packing::Any => capture::BODY_LIMIT,
+            ContentCoding::Gzip if body.len() < HEAVY_COMPRESSED => body.len() * GZIP_RATIO,
+            ContentCoding::Gzip | ContentCoding::Any => capture::BODY_LIMIT,
         })
     }
 
     /// Called when the body is decompressed: replaces the estimate with the length of its
     /// text.
-    pub(super) fn is_unpacked(&mut self, payload: &Payload) -> ApiResult<()> {
+    pub(super) fn is_decompressed(&mut self, payload: &Payload) -> ApiResult<()> {
         self.body = None;
         self.hold(payload.text().len())
     }
@@ -122,7 +122,7 @@ impl Room {
 
 /// The compressions that a body may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Packing {
+pub(super) enum ContentCoding {
     /// Those of the older paths.
     Gzip,
     /// All supported ones.
@@ -133,7 +133,7 @@ impl Received {
     /// Finds the payload in the formats of the older paths and decompresses it.
     pub(super) fn decode(&mut self, path: CapturePath) -> ApiResult<Payload> {
         let body = std::mem::take(&mut self.body);
-        self.room.hold_text_of(&body, Packing::Gzip)?;
+        self.room.hold_text_of(&body, ContentCoding::Gzip)?;
         let payload = capture::decode(CaptureRequest {
             path,
             query: self.parts.uri.query(),
@@ -141,7 +141,7 @@ impl Received {
             content_encoding: text(&self.parts.headers, header::CONTENT_ENCODING.as_str()),
             body,
         })?;
-        self.room.is_unpacked(&payload)?;
+        self.room.is_decompressed(&payload)?;
         Ok(payload)
     }
 
@@ -241,7 +241,7 @@ impl<'a> Gathering<'a> {
         let next = Batch { network, ..Batch::new(received_at, historical) };
         let whole = std::mem::replace(&mut self.batch, next);
         self.bytes = 0;
-        let part = self.events.seal(whole).packed();
+        let part = self.events.seal(whole).compressed();
         self.room.hold_more(part.memory())?;
         self.events.parts.push(part);
         Ok(())
@@ -251,7 +251,7 @@ impl<'a> Gathering<'a> {
     pub(super) fn end(mut self) -> ApiResult<Events> {
         let last = self.events.seal(self.batch);
         let is_only = self.events.parts.is_empty();
-        self.events.parts.push(if is_only { last } else { last.packed() });
+        self.events.parts.push(if is_only { last } else { last.compressed() });
         let memory: usize = self.events.parts.iter().map(Sealed::memory).sum();
         self.room.hold(self.room.kept + memory)?;
         Ok(self.events)
@@ -274,7 +274,7 @@ pub(super) async fn take<T: Send + 'static>(
     + Send
     + 'static,
 ) -> ApiResult<T> {
-    take_noting(app, request, work, &mut Account::default()).await
+    take_noting(app, request, work, &mut RequestTally::default()).await
 }
 
 /// As [`take`], for a request with events to `route`. The request is counted, whether it
@@ -288,9 +288,9 @@ pub(super) async fn take_events<T: Send + 'static>(
     + 'static,
 ) -> ApiResult<T> {
     let at = app.services.clock.now();
-    let mut account = Account::open(&request);
-    let outcome = take_noting(app, request, work, &mut account).await;
-    account.close(app, route, at, outcome.as_ref().err());
+    let mut tally = RequestTally::open(&request);
+    let outcome = take_noting(app, request, work, &mut tally).await;
+    tally.close(app, route, at, outcome.as_ref().err());
     outcome
 }
 
@@ -300,23 +300,23 @@ async fn take_noting<T: Send + 'static>(
     work: impl for<'a> FnOnce(&'a App, &'a mut Received) -> BoxFuture<'a, ApiResult<Worked<T>>>
     + Send
     + 'static,
-    account: &mut Account,
+    tally: &mut RequestTally,
 ) -> ApiResult<T> {
     let deadline = tokio::time::Instant::now() + app.limits.capture_time;
     let mut received = timeout_at(deadline, receive(app, request))
         .await
         .map_err(|_elapsed| ApiError::TooSlow)??;
-    account.body(&received.body);
+    tally.body(&received.body);
     let working = async {
         let worked = if is_heavy(app, &received.body) {
-            let turn = Arc::clone(&app.shares.heavy)
+            let permit = Arc::clone(&app.permits.heavy)
                 .acquire_owned()
                 .await
                 .map_err(|_| not_accepted("the service is stopping"))?;
             let app = app.clone();
             let decoding = move || {
                 // Held until the decoding ends, even if the sender has disconnected.
-                let _turn = turn;
+                let _guard = permit;
                 let worked = Handle::current().block_on(work(&app, &mut received))?;
                 Ok::<_, ApiError>((worked, received))
             };
@@ -329,7 +329,7 @@ async fn take_noting<T: Send + 'static>(
         };
         let (Worked { answer, events }, received) = worked;
         if let Some(events) = events {
-            account.project = Some(events.project);
+            tally.project = Some(events.project);
             append(app, events, received).await?;
         }
         Ok(answer)
@@ -344,25 +344,25 @@ async fn receive(app: &App, request: Request) -> ApiResult<Received> {
     let (parts, unread) = request.into_parts();
     let limits = &app.limits.capture_body;
     let Collected { bytes, held } =
-        body::collect(&parts, unread, limits, &app.shares.capture_bytes)
+        body::collect(&parts, unread, limits, &app.permits.capture_bytes)
             .await
             .map_err(refused_body)?;
-    let share = share(app)?;
-    let made = HeldBytes::none(Arc::clone(&app.shares.decoding_bytes));
+    let share = permit(app)?;
+    let made = HeldBytes::none(Arc::clone(&app.permits.decoding_bytes));
     let room = Room { body: Some(held), made, bytes: 0, kept: 0 };
-    Ok(Received { parts, body: bytes, received_at, room, _share: share })
+    Ok(Received { parts, body: bytes, received_at, room, _permit: share })
 }
 
 /// A permit to process a request.
-pub(super) fn share(app: &App) -> ApiResult<OwnedSemaphorePermit> {
-    Arc::clone(&app.shares.capture)
+pub(super) fn permit(app: &App) -> ApiResult<OwnedSemaphorePermit> {
+    Arc::clone(&app.permits.capture)
         .try_acquire_owned()
         .map_err(|_| not_accepted("too many capture requests at a time"))
 }
 
 /// Whether processing a body could block a thread that serves connections.
 fn is_heavy(app: &App, body: &[u8]) -> bool {
-    body.len() >= if is_plain(body) { app.limits.heavy_body } else { HEAVY_PACKED }
+    body.len() >= if is_plain(body) { app.limits.heavy_body } else { HEAVY_COMPRESSED }
 }
 
 /// Whether a body is uncompressed JSON.

@@ -109,7 +109,7 @@ pub(super) async fn flags(app: &App, request: Request) -> ApiResult<Response> {
 /// "There are no flags", in the format of today's libraries.
 fn no_flags(request: &Request) -> ApiResult<Map<String, Value>> {
     let id = request.extensions().get::<RequestId>();
-    let id = id.ok_or_else(|| ApiError::internal("the request passed by the front"))?;
+    let id = id.ok_or_else(|| ApiError::internal("the dispatcher did not see the request"))?;
     Ok(members(json!({
         "flags": {},
         "errorsWhileComputingFlags": false,
@@ -161,7 +161,7 @@ mod tests {
     use super::script;
 
     #[test]
-    fn a_key_cannot_leave_its_place_in_the_script() {
+    fn a_key_cannot_break_out_of_the_script() {
         let text = script("a\"];alert(1);//</script>", &json!({"b": 1}));
         assert!(text.contains(r#"["a\"];alert(1);//\u003c/script>"]={config:{"b":1},"#), "{text}");
         assert!(!text.contains('<'));

@@ -17,7 +17,7 @@ const SHORTLY: HeaderValue = HeaderValue::from_static("public, max-age=60");
 /// Answers a request below `/site_app/`.
 pub(super) async fn answer(app: &App, path: &str) -> ApiResult<Response> {
     let (config, token, hash) = parts(path).ok_or(ApiError::UnknownPath)?;
-    let _share = intake::share(app).map_err(|_| {
+    let _permit = intake::permit(app).map_err(|_| {
         ApiError::Service(ServiceError::Unavailable("too many capture requests at a time"))
     })?;
     let found = app.services.plugin_configs.site_script(config, token).await?;

@@ -10,7 +10,7 @@ use weir_capture::Context;
 use weir_capture::v1::{self, Headers, Results};
 
 use super::Endpoint;
-use super::intake::{self, Gathering, Packing, Received, Worked};
+use super::intake::{self, ContentCoding, Gathering, Received, Worked};
 use crate::app::App;
 use crate::http::error::ApiResult;
 
@@ -29,9 +29,9 @@ pub(super) async fn answer(app: &App, request: Request) -> ApiResult<Response> {
 async fn judge(app: &App, received: &mut Received) -> ApiResult<Worked<Results>> {
     let body = std::mem::take(&mut received.body);
     let headers = Headers::read(|name| intake::text(&received.parts.headers, name))?;
-    received.room.hold_text_of(&body, Packing::Any)?;
-    let payload = v1::unpack(headers.encoding, body)?;
-    received.room.is_unpacked(&payload)?;
+    received.room.hold_text_of(&body, ContentCoding::Any)?;
+    let payload = v1::decompress(headers.encoding, body)?;
+    received.room.is_decompressed(&payload)?;
     let batch = v1::shape(&payload)?;
     received.room.keep(batch.events.len().saturating_mul(RESULT_BYTES))?;
     received.room.hold_events(payload.text().len(), batch.events.len())?;

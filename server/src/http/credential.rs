@@ -89,7 +89,7 @@ fn from_header(headers: &HeaderMap) -> Option<Credential> {
 
 async fn read_early(app: &App, parts: &Parts, body: Body) -> EarlyBody {
     let limits = &app.limits.early_body;
-    EarlyBody(body::collect(parts, body, limits, &app.shares.early_bytes).await.map(Arc::new))
+    EarlyBody(body::collect(parts, body, limits, &app.permits.early_bytes).await.map(Arc::new))
 }
 
 /// A body that cannot be read contains no key. Its fault is reported to callers who have

@@ -455,7 +455,7 @@ async fn collect(
             if is_form(&parts) {
                 limits.size = limits.size.max(form_max);
             }
-            body::collect(&parts, body, &limits, &app.shares.management_bytes).await.map(Arc::new)
+            body::collect(&parts, body, &limits, &app.permits.management_bytes).await.map(Arc::new)
         }
     };
     let collected = collected.map_err(|fault| fault.into_api_error(limits.size))?;

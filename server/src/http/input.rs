@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn bodies_are_told_apart_by_their_type() {
+    fn bodies_are_read_by_their_type() {
         assert!(parse(None, "").unwrap().0.is_empty());
         assert!(parse(Some("text/plain"), "").unwrap().0.is_empty());
         let form = parse(Some("application/x-www-form-urlencoded"), "a=1+2&a=%C3%A9").unwrap();

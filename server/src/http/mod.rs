@@ -5,6 +5,7 @@
 
 pub mod accept;
 pub mod body;
+pub(crate) mod compress;
 pub mod credential;
 pub mod error;
 pub mod extract;
@@ -12,7 +13,6 @@ pub mod guards;
 pub mod headers;
 pub mod input;
 pub mod key_use;
-pub(crate) mod pack;
 pub mod pagination;
 pub mod peer;
 pub mod request_id;

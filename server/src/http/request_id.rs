@@ -46,7 +46,7 @@ impl<S: Sync> FromRequestParts<S> for RequestId {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, ApiError> {
-        let missing = || ApiError::internal("the request passed by the front");
+        let missing = || ApiError::internal("the dispatcher did not see the request");
         parts.extensions.get::<Self>().copied().ok_or_else(missing)
     }
 }

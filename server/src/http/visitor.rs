@@ -33,7 +33,7 @@ pub struct Visitor {
     pub peer: Peer,
     /// The request's id.
     pub request_id: String,
-    manner: cookies::Manner,
+    policy: cookies::CookiePolicy,
 }
 
 impl Visitor {
@@ -43,7 +43,7 @@ impl Visitor {
     /// # Errors
     /// [`ServiceError::Forbidden`] in that case.
     pub fn refuse_without_session(&self) -> ApiResult<()> {
-        if self.manner.keeps_sessions {
+        if self.policy.keeps_sessions {
             return Ok(());
         }
         Err(ServiceError::Forbidden(NO_SESSION.to_owned()).into())
@@ -61,7 +61,7 @@ impl Visitor {
 
     fn asked(&self, pending: &PendingSignIn) -> Option<HeaderValue> {
         // A token consists of letters, digits, dashes and a dot.
-        HeaderValue::from_str(&self.manner.cookies.pending(pending)).ok()
+        HeaderValue::from_str(&self.policy.cookies.pending(pending)).ok()
     }
 }
 
@@ -72,8 +72,8 @@ impl FromRequestParts<App> for Visitor {
         let request_id = RequestId::from_request_parts(parts, app).await?.to_string();
         let headers = &parts.headers;
         let origin = parts.extensions.get::<Origin>().map(|origin| origin.0.as_str());
-        let manner = cookies::of(&app.config, origin.unwrap_or_default(), headers);
-        let token = cookies::read(headers, manner.cookies.session_name());
+        let policy = cookies::of(&app.config, origin.unwrap_or_default(), headers);
+        let token = cookies::read(headers, policy.cookies.session_name());
         if !may_pass(&app.config, &parts.method, headers, token.is_some()) {
             return Err(ServiceError::Forbidden(OTHER_SITE.to_owned()).into());
         }
@@ -85,10 +85,10 @@ impl FromRequestParts<App> for Visitor {
         let peer = Peer {
             address: parts.extensions.get::<ClientAddress>().map(|address| address.0),
             agent: agent.map(str::to_owned),
-            browser: cookies::read(headers, manner.cookies.browser_name()).map(str::to_owned),
+            browser: cookies::read(headers, policy.cookies.browser_name()).map(str::to_owned),
         };
-        let pending = cookies::read(headers, manner.cookies.pending_name()).map(str::to_owned);
-        Ok(Self { ctx, pending, peer, request_id, manner })
+        let pending = cookies::read(headers, policy.cookies.pending_name()).map(str::to_owned);
+        Ok(Self { ctx, pending, peer, request_id, policy })
     }
 }
 
@@ -119,7 +119,7 @@ impl<T, const STATUS: u16> Opened<T, STATUS> {
     /// The same answer with the cookies of a new session.
     #[must_use]
     pub fn with(mut self, visitor: &Visitor, session: &NewSession) -> Self {
-        let cookies = visitor.manner.cookies;
+        let cookies = visitor.policy.cookies;
         for cookie in [cookies.session(session), cookies.browser(&session.browser)] {
             // A token consists of letters and digits.
             self.cookies.extend(HeaderValue::from_str(&cookie));
@@ -137,7 +137,7 @@ impl<T, const STATUS: u16> Opened<T, STATUS> {
     /// The same answer, which also removes the cookie of a waiting sign-in.
     #[must_use]
     pub fn asked(mut self, visitor: &Visitor) -> Self {
-        let cookies = visitor.manner.cookies;
+        let cookies = visitor.policy.cookies;
         let gone = cookies.hidden(cookies.pending_name(), "", 0);
         self.cookies.extend(HeaderValue::from_str(&gone));
         self

@@ -115,19 +115,19 @@ impl NetworkPart {
 
 /// Permits for answers that take long, of which one user gets only a few. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Places {
+pub struct StreamPermits {
     all: Arc<Semaphore>,
     people: Parts<UserId>,
 }
 
 /// A permit for such an answer, released when dropped.
 #[derive(Debug)]
-pub struct Place {
+pub struct StreamPermit {
     _one: OwnedSemaphorePermit,
     _of_person: Part<UserId>,
 }
 
-impl Places {
+impl StreamPermits {
     /// This many permits, all of them free.
     #[must_use]
     pub fn new(all: usize, per_person: usize) -> Self {
@@ -138,11 +138,11 @@ impl Places {
     ///
     /// # Errors
     /// [`Exhausted`] if no permit is free, or the user has too many.
-    pub fn enter(&self, user: UserId) -> Result<Place, Exhausted> {
+    pub fn enter(&self, user: UserId) -> Result<StreamPermit, Exhausted> {
         let mut of_person = self.people.of(user);
         of_person.grow_to(1)?;
         let one = Arc::clone(&self.all).try_acquire_owned().map_err(|_| Exhausted)?;
-        Ok(Place { _one: one, _of_person: of_person })
+        Ok(StreamPermit { _one: one, _of_person: of_person })
     }
 }
 
@@ -150,7 +150,7 @@ impl Places {
 mod tests {
     use weir_model::UserId;
 
-    use super::{Exhausted, Parts, Places};
+    use super::{Exhausted, Parts, StreamPermits};
 
     #[test]
     fn each_holder_has_its_part() {
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn a_person_has_a_few_places() {
-        let (places, user) = (Places::new(3, 2), |n| UserId(uuid::Uuid::from_u128(n)));
+        let (places, user) = (StreamPermits::new(3, 2), |n| UserId(uuid::Uuid::from_u128(n)));
         let mine = [places.enter(user(1)).unwrap(), places.enter(user(1)).unwrap()];
         assert!(places.enter(user(1)).is_err());
         let other = places.enter(user(2)).unwrap();

@@ -41,7 +41,7 @@ pub(super) fn record_line(record: &RecordSeen) -> String {
 }
 
 /// A line about a quarantined record.
-fn set_aside_line(record: &RecordSeen) -> String {
+fn quarantine_line(record: &RecordSeen) -> String {
     let (received, reason) = match &record.content {
         Ok(content) => (time(Some(content.received_at)), "`weir log replay` can bring it back"),
         Err(why) => (time(None), why.as_str()),
@@ -140,7 +140,7 @@ fn write_text(
             writeln!(text, "  no header of a record can be read")?;
         }
         for record in &file.records {
-            writeln!(text, "{}", set_aside_line(record))?;
+            writeln!(text, "{}", quarantine_line(record))?;
         }
     }
     match progress {

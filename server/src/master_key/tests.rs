@@ -6,12 +6,12 @@ use super::*;
 use crate::config::Settings;
 
 /// A temporary directory with a data directory in it.
-struct Place {
+struct Fixture {
     root: TempDir,
     config: Config,
 }
 
-impl Place {
+impl Fixture {
     fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
         let data = root.path().join("data");
@@ -38,14 +38,14 @@ impl Place {
 
 #[test]
 fn the_key_is_made_beside_the_data_for_its_owner_alone() {
-    let place = Place::new();
-    assert!(place.find().unwrap().is_none());
-    let file = KeyFile::of(&place.config).unwrap().unwrap();
+    let fixture = Fixture::new();
+    assert!(fixture.find().unwrap().is_none());
+    let file = KeyFile::of(&fixture.config).unwrap().unwrap();
     let made = file.make().unwrap();
-    let path = place.root.path().join("data.key");
+    let path = fixture.root.path().join("data.key");
     assert_eq!(file.path, path);
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-    assert_eq!(place.find().unwrap().unwrap().id(), made.id());
+    assert_eq!(fixture.find().unwrap().unwrap().id(), made.id());
     // The second call uses the existing key.
     assert_eq!(file.make().unwrap().id(), made.id());
 }
@@ -53,30 +53,33 @@ fn the_key_is_made_beside_the_data_for_its_owner_alone() {
 #[test]
 fn files_that_give_the_key_away_are_refused() {
     let key = "ab".repeat(32);
-    let place = Place::new().named("key");
-    place.write("key", &key, 0o640);
-    let told = place.find().unwrap_err();
-    assert!(told.contains("chmod 600") && !told.contains(&key), "{told}");
-    place.write("key", &key, 0o400);
-    assert!(place.find().unwrap().is_some());
+    let fixture = Fixture::new().named("key");
+    fixture.write("key", &key, 0o640);
+    let location = fixture.find().unwrap_err();
+    assert!(location.contains("chmod 600") && !location.contains(&key), "{location}");
+    fixture.write("key", &key, 0o400);
+    assert!(fixture.find().unwrap().is_some());
 
-    let place = Place::new().named("data/key");
-    place.write("data/key", &key, 0o600);
-    assert!(place.find().unwrap_err().contains("in the data directory"));
-    let place = Place::new().named("data/../data/key");
-    assert!(place.find().unwrap_err().contains("in the data directory"));
+    let fixture = Fixture::new().named("data/key");
+    fixture.write("data/key", &key, 0o600);
+    assert!(fixture.find().unwrap_err().contains("in the data directory"));
+    let fixture = Fixture::new().named("data/../data/key");
+    assert!(fixture.find().unwrap_err().contains("in the data directory"));
 }
 
 #[test]
 fn a_file_that_the_operator_named_must_be_there_and_be_a_key() {
-    let place = Place::new().named("key");
-    assert!(place.find().unwrap_err().contains("is not there"));
-    place.write("key", "hunter2", 0o600);
-    let told = place.find().unwrap_err();
-    assert!(told.contains("64 hexadecimal digits") && !told.contains("hunter2"), "{told}");
-    std::fs::remove_file(place.root.path().join("key")).unwrap();
-    std::fs::create_dir(place.root.path().join("key")).unwrap();
-    assert!(place.find().unwrap_err().contains("is a directory"));
+    let fixture = Fixture::new().named("key");
+    assert!(fixture.find().unwrap_err().contains("is not there"));
+    fixture.write("key", "hunter2", 0o600);
+    let location = fixture.find().unwrap_err();
+    assert!(
+        location.contains("64 hexadecimal digits") && !location.contains("hunter2"),
+        "{location}"
+    );
+    std::fs::remove_file(fixture.root.path().join("key")).unwrap();
+    std::fs::create_dir(fixture.root.path().join("key")).unwrap();
+    assert!(fixture.find().unwrap_err().contains("is a directory"));
 }
 
 #[test]
@@ -84,17 +87,17 @@ fn the_variable_holds_a_key() {
     let read = |text: &str| KeyVariable::read(OsStr::new(text)).map_err(|error| error.to_string());
     let key = read(&"ab".repeat(32)).unwrap().find().unwrap().unwrap();
     assert_eq!(key.id(), MasterKey::new([0xab; 32]).id());
-    let told = read("hunter2").err().unwrap();
-    assert!(told.starts_with(VARIABLE) && !told.contains("hunter2"), "{told}");
+    let location = read("hunter2").err().unwrap();
+    assert!(location.starts_with(VARIABLE) && !location.contains("hunter2"), "{location}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_key_takes_the_place_of_the_old_one() {
-    let place = Place::new();
-    let file = KeyFile::of(&place.config).unwrap().unwrap();
+async fn a_new_key_replaces_the_old_one() {
+    let fixture = Fixture::new();
+    let file = KeyFile::of(&fixture.config).unwrap().unwrap();
     let old = file.make().unwrap();
-    let told = rotate(&place.config, None).await.unwrap();
-    assert!(told.contains("data.key") && told.contains(&old.id()), "{told}");
+    let location = rotate(&fixture.config, None).await.unwrap();
+    assert!(location.contains("data.key") && location.contains(&old.id()), "{location}");
     let new = file.read().unwrap().unwrap();
     assert_ne!(new.id(), old.id());
     assert_eq!(file.with_suffix(&format!(".{}", old.id())).read().unwrap().unwrap().id(), old.id());
@@ -103,18 +106,18 @@ async fn a_new_key_takes_the_place_of_the_old_one() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_key_may_be_kept_elsewhere() {
-    let place = Place::new();
-    let elsewhere = place.root.path().join("elsewhere");
-    let told = rotate(&place.config, Some(elsewhere.clone())).await.unwrap();
-    assert!(told.contains("set master_key_file") && elsewhere.is_file(), "{told}");
+    let fixture = Fixture::new();
+    let elsewhere = fixture.root.path().join("elsewhere");
+    let location = rotate(&fixture.config, Some(elsewhere.clone())).await.unwrap();
+    assert!(location.contains("set master_key_file") && elsewhere.is_file(), "{location}");
 
-    let place = Place::new();
-    let file = KeyFile::of(&place.config).unwrap().unwrap();
+    let fixture = Fixture::new();
+    let file = KeyFile::of(&fixture.config).unwrap().unwrap();
     file.make().unwrap();
-    let same = rotate(&place.config, Some(file.path.clone())).await;
+    let same = rotate(&fixture.config, Some(file.path.clone())).await;
     assert!(matches!(same, Err(RotateError::Same)), "{same:?}");
 
-    let place = Place::new();
-    let inside = rotate(&place.config, Some(place.config.data.join("key"))).await;
+    let fixture = Fixture::new();
+    let inside = rotate(&fixture.config, Some(fixture.config.data.join("key"))).await;
     assert!(matches!(inside, Err(RotateError::Key(_))), "{inside:?}");
 }

@@ -19,13 +19,13 @@ use weir_service::OrgCtx;
 use weir_service::activity::ActivityLog;
 
 use super::{Web, visit};
-use crate::front::RoutePattern;
+use crate::dispatcher::RoutePattern;
 use crate::http::error::{ApiError, ApiResult};
 use crate::http::sending;
 use crate::limits::Exhausted;
 
 /// Most ranges of the log that one file covers, of five hundred entries each.
-const STRETCHES: usize = 200;
+const BATCHES: usize = 200;
 /// The header line.
 const HEAD: [&str; 14] = [
     "id",
@@ -71,7 +71,7 @@ async fn open(web: &Web, request: Request) -> ApiResult<Response> {
         org,
         query: filter.query(),
         before: None,
-        left: STRETCHES,
+        left: BATCHES,
         begun: false,
     };
     let lines = stream::unfold(walk, |mut walk| async move {
@@ -130,18 +130,18 @@ impl Walk {
         }
         while self.left > 0 {
             self.left -= 1;
-            let stretch = match self.log.stretch(&self.org, &self.query, self.before).await {
-                Ok(stretch) => stretch,
+            let batch = match self.log.batch(&self.org, &self.query, self.before).await {
+                Ok(batch) => batch,
                 Err(error) => {
                     tracing::error!(%error, "a file of the activity log was cut short");
                     self.left = 0;
                     return Some(Err(io::Error::other("the log cannot be read")));
                 }
             };
-            for entry in &stretch.entries {
+            for entry in &batch.entries {
                 lines(&mut text, entry);
             }
-            match stretch.next {
+            match batch.next {
                 Some(number) => self.before = Some(number),
                 None => self.left = 0,
             }

@@ -20,7 +20,7 @@ use crate::http::headers::accepts_encoding;
 struct Site;
 
 /// Compressed forms, best first: the name in headers, the extension of the file.
-const PACKED: [(&str, &str); 2] = [("br", ".br"), ("gzip", ".gz")];
+const COMPRESSED: [(&str, &str); 2] = [("br", ".br"), ("gzip", ".gz")];
 /// Least length of a hash between two dots of a name.
 const HASH_LENGTH: usize = 16;
 
@@ -37,11 +37,11 @@ pub(super) fn of_pages() -> Assets {
 /// The answer for an asset of the site, if one has this name.
 pub(super) fn answer(name: &str, request: &HeaderMap) -> Option<Response> {
     // The compressed forms are not addressable.
-    if name.is_empty() || PACKED.iter().any(|(_, ending)| name.ends_with(ending)) {
+    if name.is_empty() || COMPRESSED.iter().any(|(_, ending)| name.ends_with(ending)) {
         return None;
     }
     let plain = Site::get(name)?;
-    let packed = PACKED
+    let packed = COMPRESSED
         .iter()
         .filter(|(encoding, _)| accepts_encoding(request, encoding))
         .find_map(|(encoding, ending)| Some((*encoding, Site::get(&format!("{name}{ending}"))?)));

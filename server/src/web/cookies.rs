@@ -7,7 +7,7 @@ use crate::config::Config;
 
 /// The policy for the cookies of one answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Manner {
+pub(crate) struct CookiePolicy {
     pub(crate) cookies: Cookies,
     /// Whether a session can be opened.
     pub(crate) keeps_sessions: bool,
@@ -17,7 +17,7 @@ pub(crate) struct Manner {
 /// keep them. Without a public URL the request itself must show that it is on this
 /// machine, because behind a proxy the same cookie would cross networks unencrypted. A
 /// session can be opened only where its cookie is secure or stays on this machine.
-pub(crate) fn of(config: &Config, origin: &str, headers: &HeaderMap) -> Manner {
+pub(crate) fn of(config: &Config, origin: &str, headers: &HeaderMap) -> CookiePolicy {
     let plain = match config.public_url.authority() {
         Some(authority) => !config.public_url.is_https() && is_this_machine(authority),
         None => {
@@ -25,7 +25,7 @@ pub(crate) fn of(config: &Config, origin: &str, headers: &HeaderMap) -> Manner {
             host.is_some_and(is_this_machine) && !says_tls(headers)
         }
     };
-    Manner {
+    CookiePolicy {
         cookies: Cookies { secure: !plain },
         keeps_sessions: plain || config.public_url.is_https(),
     }
@@ -95,9 +95,9 @@ mod tests {
             ("http://localhost:8000", "http://localhost:8000", false, true),
             ("http://weir.example", "http://weir.example", true, false),
         ] {
-            let manner = of(&config(public), origin, &HeaderMap::new());
-            assert_eq!(manner.cookies.secure, secure, "{public} {origin}");
-            assert_eq!(manner.keeps_sessions, keeps, "{public} {origin}");
+            let policy = of(&config(public), origin, &HeaderMap::new());
+            assert_eq!(policy.cookies.secure, secure, "{public} {origin}");
+            assert_eq!(policy.keeps_sessions, keeps, "{public} {origin}");
         }
     }
 
@@ -112,11 +112,11 @@ mod tests {
         ] {
             let mut headers = HeaderMap::new();
             headers.insert(name, value.parse().unwrap());
-            let manner = of(&config(""), "http://127.0.0.1:8000", &headers);
-            assert_eq!(manner.keeps_sessions, keeps, "{name}: {value}");
-            assert_eq!(manner.cookies.secure, !keeps, "{name}: {value}");
-            let manner = of(&config("https://weir.example"), "http://127.0.0.1:8000", &headers);
-            assert!(manner.keeps_sessions && manner.cookies.secure, "{name}: {value}");
+            let policy = of(&config(""), "http://127.0.0.1:8000", &headers);
+            assert_eq!(policy.keeps_sessions, keeps, "{name}: {value}");
+            assert_eq!(policy.cookies.secure, !keeps, "{name}: {value}");
+            let policy = of(&config("https://weir.example"), "http://127.0.0.1:8000", &headers);
+            assert!(policy.keeps_sessions && policy.cookies.secure, "{name}: {value}");
         }
     }
 

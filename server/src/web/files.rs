@@ -11,7 +11,7 @@ use weir_model::imports::ImportSource;
 use weir_service::Error as ServiceError;
 
 use super::{Web, visit};
-use crate::front::RoutePattern;
+use crate::dispatcher::RoutePattern;
 use crate::http::error::ApiResult;
 
 /// The columns of the report on imports.

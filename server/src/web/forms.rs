@@ -16,13 +16,13 @@ use weir_app::error::UiError;
 use weir_app::local_path;
 use weir_model::errors::FieldError;
 use weir_model::plugin_configs::{ANY_MEDIA, ATTACHMENT_MAX, PluginConfigPatch, SentAttachment};
-use weir_model::plugins::{ARCHIVE_MAX, PluginInput, SentArchive, Shelf};
+use weir_model::plugins::{ARCHIVE_MAX, PluginInput, PluginList, SentArchive};
 use weir_service::error::NOT_FOUND;
 use weir_service::{Ctx, Error};
 
-use super::held::UNSENT;
+use super::held_forms::UNSENT;
 use super::{Web, visit};
-use crate::front::RoutePattern;
+use crate::dispatcher::RoutePattern;
 use crate::http::input::{Fields, Upload};
 use crate::limits::{BodyLimits, Limits};
 
@@ -68,7 +68,7 @@ pub(super) async fn plugin(State(web): State<Web>, request: Request) -> Response
 
 async fn install(web: &Web, form: &Form, ctx: &Ctx) -> Result<String, Error> {
     let services = &web.app.services;
-    let shelf = Shelf::of(form.text("shelf")).ok_or(Error::NotFound(NOT_FOUND))?;
+    let shelf = PluginList::of(form.text("shelf")).ok_or(Error::NotFound(NOT_FOUND))?;
     let org = services.organizations.enter(ctx, form.text("organization")).await?;
     // A user without the right gets this error before the archive is read.
     services.plugins.may_install(&org).await?;

@@ -2,7 +2,7 @@
 //!
 //! A form is answered with a redirect back to its page. The form itself contains that
 //! page, because the set-up page does not send its address. The outcome is in the address
-//! of the redirect, and the entered values of a failed form are kept as `typed`
+//! of the redirect, and the entered values of a failed form are kept as `kept_input`
 //! describes.
 
 use axum::body::{Body, to_bytes};
@@ -19,10 +19,10 @@ use weir_app::local_path;
 use weir_app::notice::Notice;
 use weir_service::Ctx;
 
-use super::gate::Sender;
-use super::held::{Door, HELD};
-use super::{Web, held, typed, visit};
-use crate::front::RoutePattern;
+use super::admission::Sender;
+use super::held_forms::{Door, HELD};
+use super::{Web, held_forms, kept_input, visit};
+use crate::dispatcher::RoutePattern;
 use crate::http::error::ApiError;
 
 /// Prefix of the addresses of server functions.
@@ -67,7 +67,7 @@ async fn answer(web: &Web, request: Request) -> Response {
     let user = visit.ctx.as_ref().map(Ctx::user);
     let returning = match parts.extensions.get::<Sender>() {
         Some(Sender::Returning(user)) => Some(*user),
-        Some(Sender::Member(_) | Sender::Stranger) | None => None,
+        Some(Sender::Member(_) | Sender::Unknown) | None => None,
     };
     let provide = move || context::provide(&context, &visit);
     let head = parts.clone();
@@ -79,18 +79,18 @@ async fn answer(web: &Web, request: Request) -> Response {
     let door = if failed { None } else { Door::of(&response) };
     let mut typed_by = user;
     let seconds = match (failed, door, &form.held, user) {
-        (true, ..) => typed::SECONDS,
+        (true, ..) => kept_input::SECONDS,
         (false, Some(Door::SignIn), ..) => {
             typed_by = user.or(returning);
-            lead_to(&mut response, &held::to_sign_in(&form.back));
-            held::SECONDS
+            lead_to(&mut response, &held_forms::to_sign_in(&form.back));
+            held_forms::SECONDS
         }
         (false, Some(Door::Confirm), _, Some(user)) => {
-            let name = web.held.keep(user, held::Sent { path: path.clone(), body: bytes });
-            lead_to(&mut response, &held::to_confirmation(&form.back, &name));
-            held::SECONDS
+            let name = web.held.keep(user, held_forms::Sent { path: path.clone(), body: bytes });
+            lead_to(&mut response, &held_forms::to_confirmation(&form.back, &name));
+            held_forms::SECONDS
         }
-        (false, None, Some(name), Some(user)) if path == held::CONFIRM => {
+        (false, None, Some(name), Some(user)) if path == held_forms::CONFIRM => {
             return match web.held.take(user, name) {
                 Some(form) => carry_out(web, head, cookies, form, response).await,
                 None => too_late(cookies, response),
@@ -109,7 +109,7 @@ fn carry_out(
     web: &Web,
     mut head: Parts,
     cookies: Cookies,
-    form: held::Sent,
+    form: held_forms::Sent,
     confirmed: Response,
 ) -> BoxFuture<'_, Response> {
     let set: Vec<HeaderValue> =
@@ -139,8 +139,8 @@ fn carry_out(
 
 /// The answer when the password was confirmed but the waiting form is gone.
 fn too_late(cookies: Cookies, mut confirmed: Response) -> Response {
-    let notice = Notice::new(held::TOO_LATE).text_in_cookie();
-    let cookie = cookies.hidden(cookies.notice_name(), &notice, typed::SECONDS);
+    let notice = Notice::new(held_forms::TOO_LATE).text_in_cookie();
+    let cookie = cookies.hidden(cookies.notice_name(), &notice, kept_input::SECONDS);
     set_cookie(&mut confirmed, &cookie);
     confirmed
 }
@@ -221,7 +221,7 @@ impl Form {
         Self {
             back: local_path::without_outcome(back),
             part: part.map(|(_, id)| id.to_string()),
-            kept: typed::of(&fields),
+            kept: kept_input::of(&fields),
             held: fields.iter().find(|(name, _)| name == HELD).map(|(_, name)| name.to_string()),
         }
     }

@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use weir_app::help;
 
 use super::assets::media_type;
-use crate::front::RoutePattern;
+use crate::dispatcher::RoutePattern;
 
 /// A picture. Pages put its version into the address, so an answer for the current
 /// version never changes.

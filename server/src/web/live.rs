@@ -22,9 +22,9 @@ use weir_service::{Ctx, Error as ServiceError, Services};
 
 use super::{Web, visit};
 use crate::app::{App, Stopping};
-use crate::front::RoutePattern;
+use crate::dispatcher::RoutePattern;
 use crate::http::error::{ApiError, ApiResult};
-use crate::limits::{Exhausted, Place};
+use crate::limits::{Exhausted, StreamPermit};
 
 /// Comments keep proxies from closing an idle stream.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -57,7 +57,7 @@ async fn open(web: &Web, project: &str, request: Request) -> ApiResult<Response>
         end: Instant::now() + LIFETIME,
         may_watch: MayWatch::begin(&web.app, ctx, project),
         state: Phase::Greeting,
-        _place: place,
+        _slot: place,
     };
     let events = stream::unfold(watch, |mut watch| async move {
         let event = watch.next().await?;
@@ -75,7 +75,7 @@ struct Watch {
     may_watch: MayWatch,
     state: Phase,
     /// The permit, released when the stream ends.
-    _place: Place,
+    _slot: StreamPermit,
 }
 
 /// Ends when the reader of a stream loses access to the project: signed out, removed, or

@@ -2,7 +2,7 @@
 //! unguessable name, for a limited time, within a bound of bytes.
 //!
 //! What belongs here: how much is kept, and for how long. What does not: the kind of
-//! value (`held`, `typed`).
+//! value (`held_forms`, `kept_input`).
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};

@@ -10,7 +10,7 @@ use weir_app::context::{self, Visit};
 use weir_app::local_path;
 
 use super::{Web, assets, visit};
-use crate::front::RoutePattern;
+use crate::dispatcher::RoutePattern;
 
 /// Paths whose pages require a session.
 const PRIVATE: [&str; 8] = [

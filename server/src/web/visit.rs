@@ -9,8 +9,8 @@ use weir_model::preferences::Preferences;
 use weir_service::Ctx;
 use weir_service::identity::Peer;
 
-use super::gate::Sender;
-use super::{Web, cookies, functions, typed};
+use super::admission::Sender;
+use super::{Web, cookies, functions, kept_input};
 use crate::http::error::ApiResult;
 use crate::http::peer::{ClientAddress, Origin};
 use crate::http::request_id::RequestId;
@@ -22,8 +22,8 @@ pub(super) async fn of(web: &Web, parts: &Parts) -> ApiResult<Visit> {
     let request_id = request_id.unwrap_or_default();
     let asked = parts.extensions.get::<Origin>().map(|origin| origin.0.clone());
     let asked = asked.unwrap_or_default();
-    let manner = cookies::of(&web.app.config, &asked, headers);
-    let cookies = manner.cookies;
+    let policy = cookies::of(&web.app.config, &asked, headers);
+    let cookies = policy.cookies;
     let token = cookies::read(headers, cookies.session_name()).map(str::to_owned);
     let pending = cookies::read(headers, cookies.pending_name()).map(str::to_owned);
     let ctx = match (parts.extensions.get::<Sender>(), &token) {
@@ -37,7 +37,7 @@ pub(super) async fn of(web: &Web, parts: &Parts) -> ApiResult<Visit> {
     };
     let host = asked.strip_prefix("http://");
     let typed = web.drafts.typed(ctx.as_ref().map(Ctx::user), cookies, parts);
-    let lost = typed.is_none().then(|| Notice::new(typed::LOST));
+    let lost = typed.is_none().then(|| Notice::new(kept_input::LOST));
     let is_call = parts.uri.path().starts_with(functions::ROOT);
     Ok(Visit {
         ctx,
@@ -50,10 +50,10 @@ pub(super) async fn of(web: &Web, parts: &Parts) -> ApiResult<Visit> {
         },
         request_id,
         cookies,
-        keeps_sessions: manner.keeps_sessions,
+        keeps_sessions: policy.keeps_sessions,
         preferences,
         theme: Theme::from_word(cookies::read(headers, theme::COOKIE).unwrap_or_default()),
-        insecure: !manner.keeps_sessions
+        insecure: !policy.keeps_sessions
             || cookies.secure && host.is_some_and(|host| !cookies::is_this_machine(host)),
         origin: web.app.config.public_url.origin().unwrap_or(asked),
         wants_page: !is_call || wants_page(headers),

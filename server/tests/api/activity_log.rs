@@ -27,7 +27,7 @@ async fn entries(caller: &Caller, path: &str) -> Vec<Value> {
 }
 
 /// The content of an entry, without values that differ between runs.
-fn told(entry: &Value) -> Value {
+fn audit_entries(entry: &Value) -> Value {
     json!([
         entry["activity"],
         entry["scope"],
@@ -131,7 +131,7 @@ async fn every_change_of_the_api_leaves_one_entry() {
         let all = entries(&caller, &of_organization(&app)).await;
         assert_eq!(all.len(), seen + 1, "{method} {path}");
         seen += 1;
-        assert_eq!(told(&all[0]), expected, "{method} {path}");
+        assert_eq!(audit_entries(&all[0]), expected, "{method} {path}");
         assert_eq!(all[0]["organization_id"], home);
         assert_eq!(all[0]["user"]["uuid"], me);
         assert_eq!(all[0]["is_system"], false);
@@ -157,7 +157,7 @@ async fn every_change_of_the_api_leaves_one_entry() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn keys_are_told_where_they_reach() {
+async fn keys_are_recorded_with_their_limits() {
     let app = TestApp::with_owner().await;
     let caller = app.owner().key(&["*"]).await;
     let beta = caller.post("/api/organizations/", &json!({"name": "Beta"})).await.json();
@@ -177,7 +177,7 @@ async fn keys_are_told_where_they_reach() {
     let newest = entries(&caller, &acme).await.remove(0);
     let own = of_project.get("/api/personal_api_keys/@current/").await.json();
     assert_eq!(
-        told(&newest),
+        audit_entries(&newest),
         json!([
             "created",
             "PersonalAPIKey",
@@ -199,12 +199,12 @@ async fn keys_are_told_where_they_reach() {
     keys.delete(&app.owner().ctx(), &id).await.unwrap();
     assert_eq!(lengths().await, (before + 1, 4));
     let log = entries(&caller, &beta_log).await;
-    let deeds: Vec<&Value> = log.iter().map(|entry| &entry["activity"]).collect();
-    assert_eq!(deeds, ["deleted", "rotated", "created", "created"]);
+    let actions: Vec<&Value> = log.iter().map(|entry| &entry["activity"]).collect();
+    assert_eq!(actions, ["deleted", "rotated", "created", "created"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_secret_is_told() {
+async fn no_secret_is_recorded() {
     let app = TestApp::with_owner().await;
     let caller = app.owner().key(&["*"]).await;
     let project = format!("/api/projects/{}/", app.project());
@@ -239,7 +239,7 @@ async fn the_oldest_entry_is_the_set_up() {
     let first = log.last().unwrap();
     let id = app.organization().to_string();
     assert_eq!(
-        told(first),
+        audit_entries(first),
         json!(["created", "Organization", id, null, "Acme Tea", [["name", null, "Acme Tea"]]])
     );
     assert_eq!(first["user"]["email"], "ada@mail.example");
@@ -308,7 +308,7 @@ async fn who_may_read() {
     let member = app.member("grace", Level::Member).await;
     let reader = member.key(&["activity_log:read"]).await;
     let other = member.key(&["organization:write", "project:write"]).await;
-    let outsider = app.stranger("mallory").await.key(&["*"]).await;
+    let outsider = app.outsider("mallory").await.key(&["*"]).await;
     let of_the_project = app.owner().limited_key(&["*"], &[], &[app.project()]).await;
     for path in [of_organization(&app), of_project(&app)] {
         assert_eq!(reader.get(&path).await.status, 200);
@@ -336,7 +336,7 @@ async fn nothing_changes_an_entry() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn writers_at_the_same_time_are_all_told_and_the_chain_holds() {
+async fn concurrent_writers_are_all_recorded_and_the_chain_holds() {
     let app = TestApp::with_owner().await;
     let caller = app.owner().key(&["*"]).await;
     let before = entries(&caller, &of_organization(&app)).await.len();

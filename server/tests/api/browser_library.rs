@@ -87,17 +87,17 @@ async fn nothing_but_the_scripts_of_the_folder() {
 
 #[expect(clippy::disallowed_methods, reason = "unpacks what the test itself has made")]
 #[tokio::test(flavor = "multi_thread")]
-async fn packed_and_asked_for_again() {
+async fn compressed_and_revalidated() {
     let folder = tempfile::tempdir().unwrap();
     let app = app_with(folder.path()).await;
-    let packed = get(&app, "/static/array.js", &[("accept-encoding", "br, gzip;q=0.8")]).await;
-    assert_eq!(packed.header("content-encoding"), Some("gzip"));
+    let compressed = get(&app, "/static/array.js", &[("accept-encoding", "br, gzip;q=0.8")]).await;
+    assert_eq!(compressed.header("content-encoding"), Some("gzip"));
     let mut text = String::new();
-    GzDecoder::new(packed.body.as_ref()).read_to_string(&mut text).unwrap();
+    GzDecoder::new(compressed.body.as_ref()).read_to_string(&mut text).unwrap();
     assert_eq!(text, SCRIPT.repeat(100));
-    assert!(packed.headers.get_all("vary").iter().any(|value| value == "Accept-Encoding"));
+    assert!(compressed.headers.get_all("vary").iter().any(|value| value == "Accept-Encoding"));
 
-    let tag = packed.header("etag").unwrap().to_owned();
+    let tag = compressed.header("etag").unwrap().to_owned();
     let again = get(&app, "/static/array.js", &[("if-none-match", &tag)]).await;
     assert_eq!((again.status, again.body.len()), (304, 0));
     assert!(again.header("access-control-allow-origin").is_some());

@@ -280,7 +280,7 @@ async fn other_paths() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sizes_as_sent_and_unpacked() {
+async fn sizes_as_sent_and_decompressed() {
     const LIMIT: usize = 20_000_000;
     let app = TestApp::with_owner().await;
     let filled = |size: usize| {
@@ -358,7 +358,7 @@ async fn addresses_are_kept_unless_the_request_or_the_project_says_no() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_key_works_at_once_and_known_keys_without_the_store() {
+async fn a_new_key_works_immediately_and_cached_keys_without_the_store() {
     let app = TestApp::with_owner().await;
     let owner = app.owner().key(&["*"]).await;
     let body = |key: &str| json!({"api_key": key, "event": "a", "distinct_id": "b"}).to_string();

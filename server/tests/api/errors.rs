@@ -25,7 +25,7 @@ async fn no_credential() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bad_credential_names_its_place() {
+async fn a_bad_credential_names_where_it_was_found() {
     let app = TestApp::with_owner().await;
     let nobody = app.anonymous();
     let detail = |place: &str| format!("Personal API key found in request {place} is invalid.");
@@ -90,7 +90,7 @@ async fn accept_comes_before_the_key() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn other_methods_are_told_after_authentication() {
+async fn other_methods_are_refused_after_authentication() {
     let app = TestApp::with_owner().await;
     let caller = app.owner().key(&["user:read"]).await;
     let list = "/api/organizations/";
@@ -204,7 +204,7 @@ async fn what_a_key_may_comes_before_the_body() {
 async fn what_is_missing_is_named_below_it() {
     let app = TestApp::with_owner().await;
     let caller = app.owner().key(&["*"]).await;
-    let theirs = app.stranger("mallory").await.key(&["*"]).await;
+    let theirs = app.outsider("mallory").await.key(&["*"]).await;
     let other = theirs.post("/api/organizations/", &json!({"name": "Beta"})).await.json();
     let foreign = other["id"].as_str().unwrap();
     let organizations = "/api/organizations/";

@@ -66,7 +66,7 @@ async fn preferences_are_kept_and_applied() {
 async fn people_find_what_they_may_see() {
     let app = TestApp::with_owner().await;
     let ada = session(&app).await;
-    let mallory = app.stranger("mallory").await.key(&["*"]).await;
+    let mallory = app.outsider("mallory").await.key(&["*"]).await;
     mallory.post("/api/organizations/", &json!({"name": "Acme Secrets"})).await;
 
     let search = async |q: &str| {
@@ -115,8 +115,8 @@ async fn the_instance_is_for_staff() {
 
     assert_eq!(page(&app, "/instance", &grace).await.status, 404);
     for asked in ["get_instance", "enter_instance"] {
-        let told = function(&app, asked, "", &grace).send().await;
-        assert_eq!(told.status, 404, "{asked}");
+        let reported = function(&app, asked, "", &grace).send().await;
+        assert_eq!(reported.status, 404, "{asked}");
     }
     // The gallery of components is hidden from other users.
     assert_eq!(page(&app, "/gallery", &ada).await.status, 200);
@@ -147,8 +147,8 @@ async fn the_guide_is_in_the_app() {
 async fn messages_are_those_of_the_session() {
     let app = TestApp::with_owner().await;
     let (ada, elsewhere) = (session(&app).await, session(&app).await);
-    let told = format!("{ada}; notice=text=Saved%20the%20%3Cmap%3E.");
-    let shown = text(&page(&app, "/help", &told).await);
+    let reported = format!("{ada}; notice=text=Saved%20the%20%3Cmap%3E.");
+    let shown = text(&page(&app, "/help", &reported).await);
     assert!(shown.contains("Saved the &lt;map&gt;."), "{shown}");
     let listed = text(&page(&app, "/account/messages", &ada).await);
     assert!(listed.contains("Saved the &lt;map&gt;."), "{listed}");

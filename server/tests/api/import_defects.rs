@@ -90,7 +90,7 @@ async fn import(folder: &Path, host: &TcpListener, more: &[&str]) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_defect_is_named_with_its_line_and_nobody_is_spoken_to() {
+async fn every_defect_is_named_with_its_line_and_no_host_is_called() {
     let folder = tempfile::tempdir().unwrap();
     let cases = cases();
     let lines: Vec<&[u8]> = cases.iter().map(|(_, line)| line.as_slice()).collect();

@@ -23,7 +23,7 @@ async fn a_project_is_not_found_below_another_organization() {
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_of_others_is_listed() {
     let app = TestApp::with_owner().await;
-    let outsider = app.stranger("mallory").await.key(&["*"]).await;
+    let outsider = app.outsider("mallory").await.key(&["*"]).await;
     for path in ["/api/organizations/", "/api/projects/"] {
         let list = outsider.get(path).await.json();
         assert_eq!(list, json!({"count": 0, "next": null, "previous": null, "results": []}));

@@ -229,10 +229,10 @@ async fn a_long_text_is_kept_for_who_signed_in_there_before() {
     // Another browser, and one with the cookie of another user, show that the values are
     // lost.
     let own = browser.cookies["browser"].clone();
-    let stranger = "a".repeat(43);
+    let outsider = "a".repeat(43);
     let (token, user) = own.split_once('.').unwrap();
     let nobody = uuid::Uuid::nil().simple().to_string();
-    for cookie in ["x", token, &format!("{stranger}.{user}"), &format!("{token}.{nobody}")] {
+    for cookie in ["x", token, &format!("{outsider}.{user}"), &format!("{token}.{nobody}")] {
         browser.cookies.insert("browser".to_owned(), cookie.to_owned());
         let door = browser.send("update_project", &fields).await;
         assert_eq!(door, "/login?next=/&unsent=1", "{cookie}");

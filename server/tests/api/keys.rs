@@ -70,7 +70,7 @@ async fn keys_manage_no_keys() {
 async fn keys_of_others_are_not_found() {
     let app = TestApp::with_owner().await;
     let caller = app.owner().key(&["*"]).await;
-    let theirs = app.stranger("mallory").await.key(&["*"]).await;
+    let theirs = app.outsider("mallory").await.key(&["*"]).await;
     let id = theirs.get("/api/personal_api_keys/@current/").await.json()["id"].clone();
     let found = caller.get(&format!("/api/personal_api_keys/{}/", id.as_str().unwrap())).await;
     let missing = caller.get("/api/personal_api_keys/nothing/").await;
@@ -109,7 +109,7 @@ async fn both_values_work_until_the_time_of_the_old_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refused_call_is_told_with_the_scope_it_lacked() {
+async fn a_refused_call_names_the_missing_scope() {
     let app = TestApp::with_owner().await;
     let cookie = session(&app).await;
     let (value, id) = new_key(&app, &cookie, "organization:read").await;
@@ -141,7 +141,7 @@ async fn a_refused_call_is_told_with_the_scope_it_lacked() {
 async fn only_its_owner_sees_and_changes_a_key_in_the_web_app() {
     let app = TestApp::with_owner().await;
     let cookie = session(&app).await;
-    let theirs = app.stranger("mallory").await.key(&["event:read"]).await;
+    let theirs = app.outsider("mallory").await.key(&["event:read"]).await;
     let id = theirs.get("/api/personal_api_keys/@current/").await.json()["id"].clone();
     let id = id.as_str().unwrap();
     for (name, more) in [

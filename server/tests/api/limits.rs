@@ -61,7 +61,7 @@ async fn headers_are_limited() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn silent_and_slow_clients_are_let_go() {
+async fn silent_and_slow_clients_are_disconnected() {
     let app = TestApp::start(
         |_| {},
         |limits| {
@@ -188,7 +188,7 @@ async fn session_from(app: &TestApp, client: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn slow_bodies_lock_nobody_else_out() {
+async fn slow_bodies_block_no_other_client() {
     let (slow, other) = ("198.51.100.1", "203.0.113.2");
     let app = behind_a_proxy(|limits| {
         limits.early_bytes = bytes(64 << 10, [32 << 10; 3]);
@@ -298,7 +298,7 @@ async fn slow_events_keep_no_other_network_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn strangers_send_little() {
+async fn unknown_senders_may_send_little() {
     let app = TestApp::with_owner().await;
     let key = app.owner().key(&["*"]).await;
     let (value, large) = (key.key().to_owned(), "x".repeat(100_000));

@@ -9,7 +9,7 @@ use weir_testkit::{Answer, Caller};
 use crate::process::{Serving, set_up, weir_showing};
 
 /// Puts a copy of a damaged record into quarantine, as a start or a reader does.
-fn set_aside(data: &Path) {
+fn quarantine(data: &Path) {
     let quarantine = data.join("data/log/quarantine");
     std::fs::create_dir_all(&quarantine).unwrap();
     std::fs::write(quarantine.join(format!("{:020}.bytes", 64)), [7; 100]).unwrap();
@@ -31,7 +31,7 @@ async fn damage_of_the_log_shows_until_it_is_dealt_with() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();
     assert!(set_up(data, "plum-otter-violin-93").await.ok);
-    set_aside(data);
+    quarantine(data);
     let metrics = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let serving = Serving::start_with(weir_showing(&[], data, &metrics.to_string())).await;
     let ready = async || -> (u16, Value) {

@@ -33,7 +33,7 @@ async fn one_person_does_not_take_the_places_of_others() {
     let path = format!("/api/projects/{}/events/", app.project());
     let (one, other) = (app.owner().key(&["*"]).await, app.owner().key(&["event:read"]).await);
     let grace = app.member("grace", Level::Member).await.key(&["*"]).await;
-    let places = &app.app().shares.api_streams;
+    let places = &app.app().permits.api_streams;
     // Two lists are being sent to the owner.
     let held = [(); 2].map(|()| places.enter(app.owner().id()).unwrap());
     for key in [&one, &other] {
@@ -72,7 +72,7 @@ async fn a_reader_that_does_not_read_gives_its_place_up() {
     let mut status = [0; 15];
     slow.read_exact(&mut status).await.unwrap();
     assert_eq!(&status, b"HTTP/1.1 200 OK");
-    assert!(app.app().shares.api_streams.enter(app.owner().id()).is_err(), "it has the place");
+    assert!(app.app().permits.api_streams.enter(app.owner().id()).is_err(), "it has the place");
     until(async || key.get(&path).await.status == 200).await;
     // The answer of the slow reader does not look complete.
     let mut rest = Vec::new();

@@ -35,7 +35,7 @@ fn every_operation_is_described_completely() {
             let answer = resolved(answer);
             if ["Without a body.", "The body is `null`."]
                 .iter()
-                .any(|told| answer["description"] == *told)
+                .any(|reported| answer["description"] == *reported)
             {
                 continue;
             }
@@ -174,7 +174,7 @@ fn generators_of_clients_understand_every_schema() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_document_is_for_everybody() {
+async fn the_document_is_public() {
     let app = TestApp::empty().await;
     let nobody = app.anonymous();
     for path in ["/api/schema/", "/api/schema"] {

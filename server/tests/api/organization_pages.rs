@@ -62,7 +62,7 @@ fn text(answer: &Answer) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn strangers_find_nothing() {
+async fn outsiders_find_nothing() {
     let app = TestApp::with_owner().await;
     let cookie = outsider(&app).await;
     let own = session(&app).await;
@@ -254,7 +254,7 @@ async fn a_level_is_changed_and_a_member_removed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_is_taken_out_of_the_last_organization_is_signed_out() {
+async fn removal_from_the_last_organization_signs_out() {
     let app = TestApp::with_owner().await;
     let owner = session(&app).await;
     let home = app.organization().to_string();
@@ -285,7 +285,7 @@ async fn who_is_taken_out_of_the_last_organization_is_signed_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_search_tells_nothing_of_who_asks_for_a_second_factor() {
+async fn a_search_does_not_reveal_enforced_second_factors() {
     let app = TestApp::with_owner().await;
     let cookie = session(&app).await;
     let found = call(&app, "search", &cookie, &[("q", "ada@")]).await;

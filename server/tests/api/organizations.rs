@@ -157,7 +157,7 @@ async fn levels_come_before_validation() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn deleting_ends_the_project_keys_at_once() {
+async fn deleting_ends_the_project_keys_immediately() {
     let app = TestApp::with_owner().await;
     let caller = app.owner().key(&["*"]).await;
     let event = json!({"api_key": app.project_key(), "event": "a", "distinct_id": "b"});

@@ -12,7 +12,7 @@ async fn switch(app: &TestApp, caller: &Caller, off: bool) {
 }
 
 /// An event with many person properties. `flag` is its `$process_person_profile`.
-fn telling(who: &str, flag: Option<bool>) -> Value {
+fn event_of(who: &str, flag: Option<bool>) -> Value {
     let mut event = json!({
         "event": "paid", "distinct_id": who,
         "$set": {"plan": "gold"},
@@ -40,7 +40,7 @@ async fn events_have_no_persons_while_the_project_opts_out() {
     let path = format!("/api/projects/{}/", app.project());
     assert_eq!(caller.get(&path).await.json()["person_processing_opt_out"], false);
 
-    send(&app, json!([telling("by-flag", Some(false))])).await;
+    send(&app, json!([event_of("by-flag", Some(false))])).await;
     let by_flag = stored(&app, &caller, "by-flag").await;
     let plain = json!({
         "price": 7, "$browser": "Chrome", "$ip": "192.0.2.7", "$process_person_profile": false,
@@ -51,9 +51,9 @@ async fn events_have_no_persons_while_the_project_opts_out() {
     send(
         &app,
         json!([
-            telling("silent", None),
-            telling("willing", Some(true)),
-            telling("refusing", Some(false)),
+            event_of("silent", None),
+            event_of("willing", Some(true)),
+            event_of("refusing", Some(false)),
             {"event": "$identify", "distinct_id": "ada",
              "properties": {"$anon_distinct_id": "silent", "$set": {"plan": "gold"}}},
         ]),
@@ -69,7 +69,7 @@ async fn events_have_no_persons_while_the_project_opts_out() {
 
     // Turned on again: events from the meantime stay without persons.
     switch(&app, &caller, false).await;
-    send(&app, json!([telling("later", None)])).await;
+    send(&app, json!([event_of("later", None)])).await;
     let (properties, person) = stored(&app, &caller, "later").await;
     assert_eq!(properties.get("$process_person_profile"), None);
     assert_eq!(person["properties"]["plan"], "gold");
@@ -82,7 +82,7 @@ async fn the_newer_protocol_and_imports_follow_the_setting_too() {
     let app = TestApp::with_owner().await;
     let caller = app.owner().key(&["project:write", "event:read", "person:read"]).await;
     switch(&app, &caller, true).await;
-    let mut event = telling("newer", Some(true));
+    let mut event = event_of("newer", Some(true));
     event["uuid"] = json!("0197c2f4-1c10-7d20-8e30-4f5061728394");
     event["timestamp"] = json!("2026-06-01T10:00:00Z");
     event["options"] = json!({"process_person_profile": true});
@@ -102,7 +102,7 @@ async fn the_newer_protocol_and_imports_follow_the_setting_too() {
     assert_eq!(answer.status, 200, "{:?}", answer.body);
     let import = json!({
         "api_key": app.project_key(), "historical_migration": true,
-        "batch": [telling("imported", None)],
+        "batch": [event_of("imported", None)],
     });
     assert_eq!(app.anonymous().post("/batch/", &import).await.status, 200);
     app.app().ingest.applied().await;

@@ -28,9 +28,9 @@ async fn a_role_is_made_renamed_given_taken_and_deleted() {
     assert_eq!(role["created_by"]["uuid"], json!(app.owner().id()));
 
     let one = format!("{}{id}/", path(&app));
-    let places = format!("{one}role_memberships/");
+    let collection = format!("{one}role_memberships/");
     let body = json!({"user_uuid": grace.id()});
-    let given = caller.post(&places, &body).await;
+    let given = caller.post(&collection, &body).await;
     assert_eq!(given.status, 201, "{:?}", given.body);
     let given = given.json();
     assert_eq!(
@@ -38,9 +38,9 @@ async fn a_role_is_made_renamed_given_taken_and_deleted() {
         (&role["id"], &json!(grace.id()), &json!(1))
     );
     assert_eq!(given["joined_at"], given["updated_at"]);
-    let place = format!("{places}{}/", given["id"].as_str().unwrap());
+    let place = format!("{collection}{}/", given["id"].as_str().unwrap());
     assert_eq!(caller.get(&place).await.json(), given);
-    assert_eq!(caller.get(&places).await.json()["results"], json!([given]));
+    assert_eq!(caller.get(&collection).await.json()["results"], json!([given]));
     assert_eq!(caller.get(&one).await.json()["members"], json!([given]));
 
     let renamed = caller.patch(&one, &json!({"name": "Help"})).await;
@@ -50,7 +50,7 @@ async fn a_role_is_made_renamed_given_taken_and_deleted() {
 
     assert_eq!(caller.delete(&place).await.status, 204);
     assert_eq!(caller.delete(&place).await.status, 404);
-    assert_eq!(caller.get(&places).await.json()["count"], 0);
+    assert_eq!(caller.get(&collection).await.json()["count"], 0);
     assert_eq!(caller.delete(&one).await.status, 204);
     let answer = caller.get(&one).await;
     answer.assert_error(404, "invalid_request", "not_found", "Not found.");
@@ -79,14 +79,14 @@ async fn faults() {
     {
         assert_eq!(caller.post(&path(&app), &body).await.error().2, code, "{body}");
     }
-    let stranger = app.stranger("mallory").await;
-    let places = format!("{}role_memberships/", one(&role));
-    let answer = caller.post(&places, &json!({"user_uuid": stranger.id()})).await;
+    let outsider = app.outsider("mallory").await;
+    let collection = format!("{}role_memberships/", one(&role));
+    let answer = caller.post(&collection, &json!({"user_uuid": outsider.id()})).await;
     let detail = "User does not exist.";
     answer.assert_field_error(400, "validation_error", "invalid_input", detail, None);
     let me = json!({"user_uuid": app.owner().id()});
-    assert_eq!(caller.post(&places, &me).await.status, 201);
-    let answer = caller.post(&places, &me).await;
+    assert_eq!(caller.post(&collection, &me).await.status, 201);
+    let answer = caller.post(&collection, &me).await;
     let detail = "User is already part of the role.";
     answer.assert_field_error(400, "validation_error", "invalid_input", detail, None);
 }
@@ -99,14 +99,14 @@ async fn a_role_ends_with_the_membership() {
     let grace = app.member("grace", Level::Member).await;
     let role = made(&app, &caller, "Support").await;
     let one = format!("{}{}/", path(&app), role["id"].as_str().unwrap());
-    let places = format!("{one}role_memberships/");
+    let collection = format!("{one}role_memberships/");
     let body = json!({"user_uuid": grace.id()});
-    assert_eq!(caller.post(&places, &body).await.status, 201);
+    assert_eq!(caller.post(&collection, &body).await.status, 201);
     let member = format!("/api/organizations/{}/members/{}/", app.organization(), grace.id());
     assert_eq!(caller.delete(&member).await.status, 204);
     assert_eq!(caller.get(&one).await.json()["members"], json!([]));
     app.join(&grace, Level::Member).await;
     assert_eq!(caller.get(&one).await.json()["members"], json!([]));
-    assert_eq!(caller.post(&places, &body).await.status, 201);
-    assert_eq!(caller.get(&places).await.json()["count"], 1);
+    assert_eq!(caller.post(&collection, &body).await.status, 201);
+    assert_eq!(caller.get(&collection).await.json()["count"], 1);
 }

@@ -143,13 +143,13 @@ fn assert_not_accepted(answer: &Answer) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn rule_04_refusal_for_the_time_being_is_503_with_retry_after() {
-    let no_share =
+    let no_permit =
         TestApp::start(|_| {}, |limits| limits.capture_requests = 0).await.set_up().await;
     let little = |limits: &mut Limits| {
         limits.capture_bytes = ByteLimits { total: 1, reserve: 0, ..limits.capture_bytes };
     };
     let no_bytes = TestApp::start(|_| {}, little).await.set_up().await;
-    for app in [no_share, no_bytes] {
+    for app in [no_permit, no_bytes] {
         for path in EVENT_PATHS {
             let body = event(app.project_key(), "a").to_string();
             assert_not_accepted(&post(&app.anonymous(), path, body).await);

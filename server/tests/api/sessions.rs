@@ -89,7 +89,7 @@ async fn the_sessions_of_a_person_across_its_distinct_ids() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_that_reaches_beyond_what_is_looked_at_is_not_told_by_half() {
+async fn a_session_longer_than_the_search_window_is_not_truncated() {
     let app = TestApp::with_owner().await;
     let caller = app.owner().key(&["query:read"]).await;
     let (old, new) = (session(0), session(60));

@@ -259,8 +259,8 @@ async fn what_is_no_event_is_answered_and_shown_as_not_kept() {
     for path in &paths {
         let answer = post(&app, path, "application/json", gzip("{}")).await;
         assert_eq!((answer.status, answer.json()["status"].as_u64()), (200, Some(1)), "{path}");
-        let told = answer.json()["partialSuccess"]["errorMessage"].take();
-        assert!(told.as_str().unwrap().starts_with("Not kept"), "{path}");
+        let reported = answer.json()["partialSuccess"]["errorMessage"].take();
+        assert!(reported.as_str().unwrap().starts_with("Not kept"), "{path}");
         let nobody = app.anonymous();
         let preflight = nobody.call(Method::OPTIONS, path).send().await;
         assert_eq!((preflight.status, preflight.json()), (200, json!({"status": 1})));
@@ -293,7 +293,7 @@ async fn what_is_no_event_is_answered_and_shown_as_not_kept() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_not_served_is_told_in_json() {
+async fn unserved_paths_answer_in_json() {
     let app = TestApp::with_owner().await;
     // A message to support: a page must be able to read that it was not sent.
     let path = "/api/conversations/v1/widget/message";

@@ -71,7 +71,7 @@ async fn read(app: &TestApp, caller: &Caller, list: &str) -> Vec<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_answered_with_200_and_not_stored_is_shown_in_every_place() {
+async fn dropped_events_are_shown_on_every_surface() {
     let app = with_metrics().await;
     let caller = app.owner().key(&["query:read", "project:read"]).await;
     assert_eq!(read(&app, &caller, "ingestion_warnings").await, Vec::<Value>::new());

@@ -7,7 +7,7 @@ use serde_json::json;
 use tokio::net::TcpListener;
 use weir_server::app::Stopping;
 use weir_server::config::Settings;
-use weir_server::front::Front;
+use weir_server::dispatcher::Dispatcher;
 use weir_server::limits::Limits;
 use weir_server::listener::{self, Terms};
 use weir_server::metrics::Metrics;
@@ -44,13 +44,13 @@ async fn probes_answer_and_the_rest_waits() {
     });
     let app = TestApp::empty().await;
     assert!(!waits.is_finished());
-    starting.open(Front::new(app.app().clone()));
+    starting.open(Dispatcher::new(app.app().clone()));
     assert_eq!(waits.await.unwrap().status, 200);
     assert_eq!(caller.get("/_readyz").await.status, 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_waits_for_ever() {
+async fn requests_do_not_wait_for_ever() {
     let (_starting, caller) = listen(Duration::from_millis(50)).await;
     let refused = caller.get("/login").await;
     assert_eq!((refused.status, refused.header("retry-after")), (503, Some("1")));

@@ -68,7 +68,7 @@ async fn events_and_requests_are_counted_once() {
 async fn refused_requests_are_rows_of_the_live_list() {
     let app = TestApp::with_owner().await;
     let cookie = session(&app).await;
-    let theirs = app.stranger("mallory").await.key(&["*"]).await;
+    let theirs = app.outsider("mallory").await.key(&["*"]).await;
     let other = theirs.post("/api/organizations/", &json!({"name": "Beta"})).await.json();
     let foreign = other["teams"][0]["api_token"].as_str().unwrap().to_owned();
     app.app().tokens.refresh().await;
@@ -234,8 +234,8 @@ async fn a_migration_is_started_followed_and_finished() {
     let found: Value = function(&app, &cookie, "get_imports", &read).await.json();
     assert!(found["plans"][0]["finished_at"].is_string());
     let log = app.owner().key(&["activity_log:read"]).await;
-    let told = log.get(&format!("/api/projects/{project}/activity_log/")).await.json();
-    let changes = told["results"].as_array().unwrap().iter();
+    let reported = log.get(&format!("/api/projects/{project}/activity_log/")).await.json();
+    let changes = reported["results"].as_array().unwrap().iter();
     let changes = changes.map(|entry| &entry["detail"]["changes"][0]);
     let changes: Vec<Value> = changes
         .filter(|change| change["field"] == "migration")
@@ -252,7 +252,7 @@ async fn a_migration_is_started_followed_and_finished() {
 async fn projects_of_others_show_nothing() {
     let app = TestApp::with_owner().await;
     let cookie = session(&app).await;
-    let theirs = app.stranger("mallory").await.key(&["*"]).await;
+    let theirs = app.outsider("mallory").await.key(&["*"]).await;
     let other = theirs.post("/api/organizations/", &json!({"name": "Beta"})).await.json();
     let foreign = other["teams"][0]["id"].to_string();
     for id in [foreign.as_str(), "4711"] {

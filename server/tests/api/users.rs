@@ -20,13 +20,13 @@ async fn me() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_reaches_anybody_else() {
+async fn users_cannot_reach_each_other() {
     let app = TestApp::with_owner().await;
     // The user who set the instance up is staff.
     let staff = app.owner().key(&["*"]).await;
-    let stranger = app.stranger("grace").await;
-    let other = stranger.key(&["*"]).await;
-    let (own, theirs) = (app.owner().id().to_string(), stranger.id().to_string());
+    let outsider = app.outsider("grace").await;
+    let other = outsider.key(&["*"]).await;
+    let (own, theirs) = (app.owner().id().to_string(), outsider.id().to_string());
     let missing = uuid::Uuid::from_u128(7).to_string();
     let path = |id: &str| format!("/api/users/{id}/");
 
@@ -79,7 +79,7 @@ async fn what_a_key_cannot_change_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_deletes_nobody() {
+async fn a_key_cannot_delete_a_user() {
     let app = TestApp::with_owner().await;
     let caller = app.owner().key(&["*"]).await;
     let detail = "This action does not support Personal API Key access";

@@ -64,7 +64,7 @@ const OPEN: [&str; 17] = [
 /// Also for functions that are added later: none answers without a session unless it is
 /// listed above.
 #[tokio::test(flavor = "multi_thread")]
-async fn functions_answer_nobody() {
+async fn functions_need_a_session() {
     let app = TestApp::with_owner().await;
     let (home, project) = (app.organization().to_string(), app.project().to_string());
     let words = "after backfill before code config cursor days destination domain email end \
@@ -204,7 +204,7 @@ async fn a_session_that_expired_opens_nothing() {
 async fn projects_of_others_are_not_there() {
     let app = TestApp::with_owner().await;
     let cookie = session(&app).await;
-    let theirs = app.stranger("mallory").await.key(&["*"]).await;
+    let theirs = app.outsider("mallory").await.key(&["*"]).await;
     let other = theirs.post("/api/organizations/", &json!({"name": "Beta"})).await.json();
     let foreign = other["teams"][0]["id"].to_string();
 
@@ -284,7 +284,7 @@ async fn a_set_up_that_could_keep_no_session_does_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tries_of_strangers_lock_no_owner_out() {
+async fn attempts_from_unknown_senders_lock_no_owner_out() {
     let app = TestApp::with_owner().await;
     let answer = sign_in(&app).send().await;
     let cookies: Vec<&str> = answer

@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use weir_model::exports::{Backfill, ExportModel};
 
 use super::calls::call;
-use super::{export_in_path, export_path, head, stretch, words};
+use super::{export_in_path, export_path, head, range, words};
 use crate::pages::id_in_path;
 use crate::server_fns::exports::backfills::{
     BackfillList, CancelBackfill, Preview, StartBackfill, list_backfills, preview_backfill,
@@ -58,11 +58,12 @@ pub(crate) fn ExportBackfill() -> impl IntoView {
 
 /// The fields for the bounds, and the preview.
 fn planning(found: &ExportHead, start: String, end: String, is_asked: bool, sent: Sent) -> AnyView {
-    let path = export_path(&found.house.id, &found.export.id.to_string());
+    let path = export_path(&found.organization.id, &found.export.id.to_string());
     let preview = is_asked.then(|| {
         let (found, start, end) = (found.clone(), start.clone(), end.clone());
         panel(async move {
-            let (organization, export) = (found.house.id.clone(), found.export.id.to_string());
+            let (organization, export) =
+                (found.organization.id.clone(), found.export.id.to_string());
             let preview =
                 preview_backfill(organization, export, start.clone(), end.clone()).await?;
             Ok(previewed(&found, &preview, start, end))
@@ -134,7 +135,7 @@ fn previewed(found: &ExportHead, preview: &Preview, start: String, end: String) 
         view! { <li>"The query of the export leaves some of these events out."</li> }
     });
     let start_backfill = ServerAction::<StartBackfill>::new();
-    let (house, id) = (found.house.id.clone(), export.id.to_string());
+    let (organization, id) = (found.organization.id.clone(), export.id.to_string());
     let verb = format!("Schedule {runs}");
     view! {
         <div class="export-preview" id="preview">
@@ -142,7 +143,7 @@ fn previewed(found: &ExportHead, preview: &Preview, start: String, end: String) 
             <p>"From " <Time iso=begin /> " up to " <Time iso=preview.end_at.clone() /> "."</p>
             <ul>{longer}{earlier}{repeated}{overlap}{fewer}</ul>
             <ActionForm action=start_backfill>
-                <input type="hidden" name="organization" value=house />
+                <input type="hidden" name="organization" value=organization />
                 <input type="hidden" name="export" value=id />
                 <input type="hidden" name="start" value=start />
                 <input type="hidden" name="end" value=end />
@@ -198,7 +199,7 @@ fn entry(backfill: &Backfill, found: &ExportHead) -> Line {
     let records = records.map_or_else(|| "-".to_owned(), grouped);
     let cancel = backfill.status.is_active().then(|| cancel(backfill, found));
     Line::new(vec![
-        stretch::of_backfill(backfill),
+        range::of_backfill(backfill),
         cell(view! { <Status tone=tone label=label /> {progress} }),
         cell(records),
         cell(view! { <Time iso=backfill.created_at.to_string() /> }),
@@ -208,14 +209,14 @@ fn entry(backfill: &Backfill, found: &ExportHead) -> Line {
 
 fn cancel(backfill: &Backfill, found: &ExportHead) -> AnyView {
     let cancel = ServerAction::<CancelBackfill>::new();
-    let (house, export) = (found.house.id.clone(), found.export.id.to_string());
+    let (organization, export) = (found.organization.id.clone(), found.export.id.to_string());
     let backfill = backfill.id.to_string();
     let call = call("POST", found, &format!("backfills/{backfill}/cancel/"));
     view! {
         <Confirm button="Cancel" of="backfill">
             <p>"The run that goes on ends now, and no further one follows. What was delivered stays at the destination."</p>
             <ActionForm action=cancel>
-                <input type="hidden" name="organization" value=house />
+                <input type="hidden" name="organization" value=organization />
                 <input type="hidden" name="export" value=export />
                 <input type="hidden" name="backfill" value=backfill />
                 <Back />

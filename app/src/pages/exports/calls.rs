@@ -10,7 +10,7 @@ use crate::ui::api_request::ApiCall;
 
 /// A request about the export. `rest` is the end of its path.
 pub(super) fn call(method: &'static str, found: &ExportHead, rest: &str) -> ApiCall {
-    below(method, &found.house.id, &format!("{}/{rest}", found.export.id))
+    below(method, &found.organization.id, &format!("{}/{rest}", found.export.id))
 }
 
 fn below(method: &'static str, organization: &str, rest: &str) -> ApiCall {
@@ -20,7 +20,7 @@ fn below(method: &'static str, organization: &str, rest: &str) -> ApiCall {
 
 /// The request that saves a form. Secrets are never printed.
 pub(super) fn saving(shape: &Shape) -> ApiCall {
-    let organization = &shape.house.id;
+    let organization = &shape.organization.id;
     let mut body = json!({
         "name": "{name}", "interval": "{interval}", "timezone": "{timezone:optional}",
         "offset_day": "{offset_day:optional}", "offset_hour": "{offset_hour:optional}",
@@ -34,7 +34,7 @@ pub(super) fn saving(shape: &Shape) -> ApiCall {
         body["model"] = Value::from("{model}");
         body["destination"]["type"] = Value::from(shape.kind.name);
         body["paused"] = Value::from("{paused}");
-        if shape.house.projects.len() > 1 {
+        if shape.organization.projects.len() > 1 {
             body["team_id"] = Value::from("{team_id}");
         }
         return below("POST", organization, "").with(body);
@@ -45,7 +45,7 @@ pub(super) fn saving(shape: &Shape) -> ApiCall {
 /// The request that runs the first step of the test of a destination.
 pub(super) fn testing(shape: &Shape) -> ApiCall {
     let config = config(shape);
-    let organization = &shape.house.id;
+    let organization = &shape.organization.id;
     match &shape.export {
         None => below("POST", organization, "run_test_step_new/").with(json!({
             "step": 0, "model": "{model}",

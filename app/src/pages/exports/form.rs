@@ -9,7 +9,7 @@ use super::fields::{Begin, fields, labels};
 use super::{causes, words};
 use crate::context::{StepOutcome, TriedStep};
 use crate::pages::project_settings::Zones;
-use crate::server_fns::exports::House;
+use crate::server_fns::exports::OrganizationView;
 use crate::server_fns::exports::config::asked;
 use crate::server_fns::exports::form::{CONNECTION, form_values, tried};
 use crate::ui::alert::Alert;
@@ -26,7 +26,7 @@ const ZONE: &str = "Time zone";
 /// What the form edits, and its initial values.
 pub(super) struct Shape {
     /// The organization and its projects.
-    pub(super) house: House,
+    pub(super) organization: OrganizationView,
     pub(super) kind: &'static DestinationType,
     /// The edited export. `None`: the form creates one.
     pub(super) export: Option<BatchExport>,
@@ -109,15 +109,15 @@ fn hidden(shape: &Shape, sent: Sent) -> AnyView {
     let export = shape.export.as_ref().map(|export| {
         view! { <input type="hidden" name="export" value=export.id.to_string() /> }
     });
-    let project = (shape.export.is_none() && shape.house.projects.len() == 1)
-        .then(|| shape.house.projects.first().map(|(id, _)| id.to_string()))
+    let project = (shape.export.is_none() && shape.organization.projects.len() == 1)
+        .then(|| shape.organization.projects.first().map(|(id, _)| id.to_string()))
         .flatten()
         .map(|id| view! { <input type="hidden" name="team_id" value=id /> });
     let shows = shape.export.as_ref().map(|export| {
         view! { <Shows sent=sent values=form_values(shape.kind, export) /> }
     });
     view! {
-        <input type="hidden" name="organization" value=shape.house.id.clone() />
+        <input type="hidden" name="organization" value=shape.organization.id.clone() />
         <input type="hidden" name="destination" value=shape.kind.name />
         {export}
         {shows}
@@ -156,9 +156,9 @@ fn schedule(shape: &Shape, sent: Sent) -> AnyView {
         .into_iter()
         .map(|interval| Choice::new(interval.text(), words::interval(interval)))
         .collect();
-    let project = (export.is_none() && shape.house.projects.len() > 1).then(|| {
+    let project = (export.is_none() && shape.organization.projects.len() > 1).then(|| {
         let projects: Vec<Choice> = shape
-            .house
+            .organization
             .projects
             .iter()
             .map(|(id, name)| Choice::new(id.to_string(), name.clone()))

@@ -61,7 +61,7 @@ pub(crate) fn ExportLogs() -> impl IntoView {
         let found = get_export(organization.clone(), export.clone()).await?;
         let Asked { run, level, text, before } = asked.clone();
         let list = list_export_logs(organization, export, run, level, text, before).await?;
-        let path = export_path(&found.house.id, &found.export.id.to_string());
+        let path = export_path(&found.organization.id, &found.export.id.to_string());
         let content = match (list.lines.is_empty(), asked.is_filter()) {
             (true, true) => {
                 view! { <NoMatch filter=asked.words() clear=format!("{path}/logs") /> }.into_any()
@@ -119,7 +119,7 @@ fn listed(list: LogList, found: &ExportHead, asked: &Asked) -> AnyView {
         Column::text("Message"),
     ];
     let older = list.lines.last().filter(|_| list.more).map(|line| line.timestamp.to_string());
-    let path = export_path(&found.house.id, &found.export.id.to_string());
+    let path = export_path(&found.organization.id, &found.export.id.to_string());
     let lines = list.lines.into_iter().map(|line| entry(line, &path)).collect();
     view! {
         <Table caption="Log lines, newest first" columns=columns lines=lines />

@@ -26,17 +26,17 @@ pub(crate) fn ExportNew() -> impl IntoView {
     let tested = sent(ServerAction::<TestExport>::new());
     page(TITLE, async move {
         let offer = get_export_offer(organization, destination.clone(), failed).await?;
-        let (house, within) = (offer.house.clone(), offer.house.name.clone());
-        let list = list_path(&house.id);
+        let (organization, within) = (offer.organization.clone(), offer.organization.name.clone());
+        let list = list_path(&organization.id);
         let content = match DestinationType::of(&destination) {
             None => view! {
                 <p class="lead">"Where to? Settings follow on the next page."</p>
-                {destinations(&house.id, created)}
+                {destinations(&organization.id, created)}
             }
             .into_any(),
             Some(kind) => {
                 let shape = Shape {
-                    house,
+                    organization,
                     kind,
                     export: None,
                     begin: Begin { values: None, set: offer.kept },

@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 
 use super::calls::call;
-use super::{causes, day, export_in_path, export_path, head, stretch, ways, words};
+use super::{causes, day, export_in_path, export_path, head, range, ways, words};
 use crate::pages::id_in_path;
 use crate::server_fns::exports::runs::{
     CancelExportRun, RetryExportRun, RunLine, RunList, list_export_runs,
@@ -135,7 +135,7 @@ fn filters(asked: &Asked, sent: Sent) -> AnyView {
 }
 
 fn nothing(found: &ExportHead) -> AnyView {
-    let path = export_path(&found.house.id, &found.export.id.to_string());
+    let path = export_path(&found.organization.id, &found.export.id.to_string());
     let often = words::rhythm(&found.export);
     let next = match &found.next_run {
         Some(next) => view! {
@@ -156,7 +156,7 @@ fn nothing(found: &ExportHead) -> AnyView {
 
 /// The export has runs, but none matches the filter.
 fn none_of_these(asked: &Asked, found: &ExportHead) -> AnyView {
-    let path = export_path(&found.house.id, &found.export.id.to_string());
+    let path = export_path(&found.organization.id, &found.export.id.to_string());
     let (filter, all) = (asked.words(), of_all_days(found));
     match (asked.is_of_last_days(), filter.is_empty()) {
         (false, _) => view! { <NoMatch filter=filter clear=path /> }.into_any(),
@@ -235,7 +235,7 @@ fn entry(line: RunLine, found: &ExportHead) -> Line {
     });
     let backfill = line.of_backfill.then(|| view! { <Chip label="Backfill" /> });
     let cells = vec![
-        cell(view! { <span>{stretch::of_run(run)}</span> {backfill} }),
+        cell(view! { <span>{range::of_run(run)}</span> {backfill} }),
         cell(view! { <Status tone=tone label=label /> {next_try} {error} {progress} }),
         cell(records),
         cell(duration(line.milliseconds)),
@@ -248,7 +248,7 @@ fn entry(line: RunLine, found: &ExportHead) -> Line {
 /// Details of a run, and the actions for it.
 fn more(line: &RunLine, found: &ExportHead) -> AnyView {
     let run = &line.run;
-    let path = export_path(&found.house.id, &found.export.id.to_string());
+    let path = export_path(&found.organization.id, &found.export.id.to_string());
     let error = run.latest_error.clone().map(|error| {
         let advice = causes::advice(&error);
         view! { <Code text=error what="error" /> {advice} }
@@ -263,7 +263,7 @@ fn more(line: &RunLine, found: &ExportHead) -> AnyView {
     // The refresh uses the id to open the details again.
     let details = format!("details-{id}");
     let logs = format!("{path}/logs?run={id}");
-    let of = stretch::of_run(run);
+    let of = range::of_run(run);
     let is_active = run.status.is_active();
     let form = if is_active { cancel(line, found) } else { again(line, found) };
     // The retry form is one button without space for its API request.
@@ -292,7 +292,7 @@ fn more(line: &RunLine, found: &ExportHead) -> AnyView {
 
 fn ids(line: &RunLine, found: &ExportHead) -> AnyView {
     view! {
-        <input type="hidden" name="organization" value=found.house.id.clone() />
+        <input type="hidden" name="organization" value=found.organization.id.clone() />
         <input type="hidden" name="export" value=found.export.id.to_string() />
         <input type="hidden" name="run" value=line.run.id.to_string() />
         <Back />
@@ -302,7 +302,7 @@ fn ids(line: &RunLine, found: &ExportHead) -> AnyView {
 
 fn again(line: &RunLine, found: &ExportHead) -> AnyView {
     let retry = ServerAction::<RetryExportRun>::new();
-    let (ids, of) = (ids(line, found), stretch::of_run(&line.run));
+    let (ids, of) = (ids(line, found), range::of_run(&line.run));
     view! {
         <ActionForm action=retry>
             {ids}
@@ -321,7 +321,7 @@ fn cancel(line: &RunLine, found: &ExportHead) -> AnyView {
     let ids = ids(line, found);
     let call = call("POST", found, &format!("runs/{}/cancel/", line.run.id));
     view! {
-        <Confirm button="Cancel" of=format!("run {}", stretch::text(&line.run))>
+        <Confirm button="Cancel" of=format!("run {}", range::text(&line.run))>
             <p>"The run ends now and is not tried again. What it delivered stays at the destination. If it belongs to a backfill, the backfill goes on with its other runs and ends as cancelled."</p>
             <ActionForm action=cancel>
                 {ids}

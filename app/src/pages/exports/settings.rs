@@ -46,7 +46,7 @@ pub(crate) fn ExportSettings() -> impl IntoView {
         })?;
         let values = Some(shown(kind, &found.export.destination.config));
         let shape = Shape {
-            house: found.house.clone(),
+            organization: found.organization.clone(),
             kind,
             export: Some(found.export.clone()),
             begin: Begin { values, set },
@@ -68,7 +68,7 @@ pub(crate) fn ExportSettings() -> impl IntoView {
 /// Asks for the password before the form. Otherwise a user with an old sign-in would lose
 /// the typed values when they send it.
 fn confirm_first(found: &ExportHead) -> AnyView {
-    let path = super::export_path(&found.house.id, &found.export.id.to_string());
+    let path = super::export_path(&found.organization.id, &found.export.id.to_string());
     let next = local_path::encode(&format!("{path}/settings"));
     view! {
         <Alert kind="note">
@@ -83,7 +83,7 @@ fn confirm_first(found: &ExportHead) -> AnyView {
 
 fn ids(found: &ExportHead) -> AnyView {
     view! {
-        <input type="hidden" name="organization" value=found.house.id.clone() />
+        <input type="hidden" name="organization" value=found.organization.id.clone() />
         <input type="hidden" name="export" value=found.export.id.to_string() />
         <Back />
     }
@@ -137,7 +137,8 @@ fn pausing(found: &ExportHead) -> AnyView {
 fn history(found: &ExportHead) -> AnyView {
     let export = &found.export;
     let id = export.id.to_string();
-    let activity = format!("/organizations/{}/activity?kind=BatchExport&item={id}", found.house.id);
+    let activity =
+        format!("/organizations/{}/activity?kind=BatchExport&item={id}", found.organization.id);
     let (created, changed) = (export.created_at.to_string(), export.last_updated_at.to_string());
     view! {
         <Section id="history" title="History">

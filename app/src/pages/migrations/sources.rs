@@ -35,14 +35,14 @@ pub(super) fn suspects(sources: &[SourceView]) -> Option<AnyView> {
         ),
         (missing, "event", "events", "had no distinct id and were not stored."),
     ];
-    let told = lines
+    let message = lines
         .into_iter()
         .filter(|(count, ..)| *count > 0)
         .map(|(count, one, many, what)| {
             view! { <p>{format!("{} {what}", counted(count, one, many))}</p> }.into_any()
         })
         .collect::<Vec<AnyView>>();
-    (!told.is_empty()).then(|| view! { <Alert kind="warning">{told}</Alert> }.into_any())
+    (!message.is_empty()).then(|| view! { <Alert kind="warning">{message}</Alert> }.into_any())
 }
 
 /// The table of sources.

@@ -2,10 +2,10 @@
 //! in the address; the same filter applies to the CSV file.
 
 use leptos::prelude::*;
-use weir_model::activity::{ActivityFilter, BY_SERVICE, Deed, Subject};
+use weir_model::activity::{ActivityFilter, AuditAction, BY_SERVICE, Subject};
 
 use super::Tabs;
-use super::activity_words::{deed, kind};
+use super::activity_words::{action, kind};
 use crate::local_path::encode;
 use crate::pages::id_in_path;
 use crate::server_fns::activity::{EntryView, list_activity};
@@ -135,10 +135,10 @@ fn words(filter: &ActivityFilter, actors: &[(String, String)]) -> String {
             .iter()
             .find(|one| one.text() == value)
             .map_or_else(|| value.to_owned(), |one| kind(*one).to_owned()),
-        "action" => Deed::ALL
+        "action" => AuditAction::ALL
             .iter()
             .find(|one| one.text() == value)
-            .map_or_else(|| value.to_owned(), |one| deed(*one).to_owned()),
+            .map_or_else(|| value.to_owned(), |one| action(*one).to_owned()),
         "entry" => "one change".to_owned(),
         other => format!("{other} {value}"),
     };
@@ -155,14 +155,15 @@ fn Filter(filter: ActivityFilter, actors: Vec<(String, String)>) -> impl IntoVie
     }
     let owned = |(value, label): (&str, &str)| (value.to_owned(), label.to_owned());
     let kinds: Vec<_> = Subject::ALL.iter().map(|one| owned((one.text(), kind(*one)))).collect();
-    let deeds: Vec<_> = Deed::ALL.iter().map(|one| owned((one.text(), deed(*one)))).collect();
+    let actions: Vec<_> =
+        AuditAction::ALL.iter().map(|one| owned((one.text(), action(*one)))).collect();
     let item = (!filter.item.is_empty())
         .then(|| view! { <input type="hidden" name="item" value=filter.item.clone() /> });
     view! {
         <FilterForm label="Activity">
             {choice("actor", "Who", people, filter.actor)}
             {choice("kind", "Kind", kinds, filter.kind)}
-            {choice("action", "Action", deeds, filter.action)}
+            {choice("action", "Action", actions, filter.action)}
             {day("from", "From (UTC)", filter.from)}
             {day("to", "To (UTC)", filter.to)}
             {item}
@@ -210,7 +211,7 @@ fn columns() -> Vec<Column> {
 }
 
 fn line(here: &str, entry: EntryView) -> Line {
-    let EntryView { id, who, by_service, key, deed: done, subject, item, name, changes, at } =
+    let EntryView { id, who, by_service, key, action: done, subject, item, name, changes, at } =
         entry;
     let link = format!("{here}?entry={id}#{id}");
     let when = view! { <a href=link title="Link to this change"><Time iso=at /></a> };
@@ -228,7 +229,7 @@ fn line(here: &str, entry: EntryView) -> Line {
     Line::new(vec![
         cell(when),
         actor(who, by_service),
-        cell(deed(done)),
+        cell(action(done)),
         cell(thing),
         difference(changes),
         through,

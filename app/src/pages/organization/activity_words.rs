@@ -1,6 +1,6 @@
 //! Labels for the activity log.
 
-use weir_model::activity::{Deed, Subject};
+use weir_model::activity::{AuditAction, Subject};
 
 /// Label of a kind of object.
 pub(super) fn kind(subject: Subject) -> &'static str {
@@ -20,24 +20,24 @@ pub(super) fn kind(subject: Subject) -> &'static str {
 }
 
 /// Label of an audit action.
-pub(super) fn deed(deed: Deed) -> &'static str {
-    match deed {
-        Deed::Created => "Created",
-        Deed::Updated => "Changed",
-        Deed::Deleted => "Deleted",
-        Deed::Rotated => "Replaced a secret",
-        Deed::Verified => "Verified",
-        Deed::Accepted => "Accepted",
-        Deed::Triggered => "Started by hand",
-        Deed::Installed => "Installed",
-        Deed::Uninstalled => "Uninstalled",
-        Deed::Enabled => "Enabled",
-        Deed::Disabled => "Disabled",
-        Deed::ConfigUpdated => "Changed settings",
-        Deed::OrderChanged => "Moved",
-        Deed::JobTriggered => "Started a job",
-        Deed::AttachmentCreated => "Attached a file",
-        Deed::AttachmentUpdated => "Replaced a file",
-        Deed::AttachmentDeleted => "Removed a file",
+pub(super) fn action(action: AuditAction) -> &'static str {
+    match action {
+        AuditAction::Created => "Created",
+        AuditAction::Updated => "Changed",
+        AuditAction::Deleted => "Deleted",
+        AuditAction::Rotated => "Replaced a secret",
+        AuditAction::Verified => "Verified",
+        AuditAction::Accepted => "Accepted",
+        AuditAction::Triggered => "Started by hand",
+        AuditAction::Installed => "Installed",
+        AuditAction::Uninstalled => "Uninstalled",
+        AuditAction::Enabled => "Enabled",
+        AuditAction::Disabled => "Disabled",
+        AuditAction::ConfigUpdated => "Changed settings",
+        AuditAction::OrderChanged => "Moved",
+        AuditAction::JobTriggered => "Started a job",
+        AuditAction::AttachmentCreated => "Attached a file",
+        AuditAction::AttachmentUpdated => "Replaced a file",
+        AuditAction::AttachmentDeleted => "Removed a file",
     }
 }

@@ -44,14 +44,14 @@ pub(super) fn InviteForm(
             <SendForm send=send sent=sent id=id people=people.clone() levels=levels sends_mail=sends_mail call=call />
         },
     );
-    let nobody = (is_entered && invited == 0).then(
+    let nothing_entered = (is_entered && invited == 0).then(
         || view! { <p>"Nobody in this list can be invited. Change it and check it again."</p> },
     );
     view! {
         <FormFailure sent=sent fields=&["people", "level", "message"] />
         <PeopleForm sent=sent people=people />
         {preview}
-        {nobody}
+        {nothing_entered}
         {sending}
     }
 }

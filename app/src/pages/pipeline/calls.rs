@@ -66,7 +66,7 @@ mod tests {
     use crate::server_fns::plugin_configs::views::{ConfigDetail, ConfigLine};
 
     #[test]
-    fn settings_are_blanks_and_secrets_are_not_told() {
+    fn examples_show_settings_as_blanks_and_no_secrets() {
         let schema = json!({
             "mode": {"type": "string", "order": 0},
             "token": {"type": "string", "secret": true, "order": 1},

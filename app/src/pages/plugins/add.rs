@@ -3,7 +3,7 @@
 
 use leptos::prelude::*;
 use serde_json::json;
-use weir_model::plugins::{ARCHIVE_MAX, NAME_MAX, Shelf, URL_MAX};
+use weir_model::plugins::{ARCHIVE_MAX, NAME_MAX, PluginList, URL_MAX};
 
 use super::words::Words;
 use crate::pages::{id_in_path, in_path};
@@ -21,7 +21,7 @@ use crate::ui::sections::Section;
 /// The API request that adds a plugin to this list.
 fn call(organization: &str, shelf: &str) -> ApiCall {
     // An unknown list has no page, so this default is never shown.
-    let group = Shelf::of(shelf).unwrap_or(Shelf::Destinations).group().text();
+    let group = PluginList::of(shelf).unwrap_or(PluginList::Destinations).group().text();
     ApiCall::new("POST", format!("/api/organizations/{organization}/{group}/"), "plugin:write")
 }
 

@@ -7,7 +7,7 @@ use super::{badges, call, check_form, metrics, upgrade_form};
 use crate::pages::{id_in_path, in_path};
 use crate::plugin_settings::{Part, Setting, settings};
 use crate::server_fns::plugin_configs::{SwitchPluginConfig, config_path};
-use crate::server_fns::plugins::views::{DeedView, PluginDetail as Detail, UseView};
+use crate::server_fns::plugins::views::{AuditEntryView, PluginDetail as Detail, UseView};
 use crate::server_fns::plugins::{
     CheckPlugin, OfferPlugin, RemovePlugin, UpgradePlugin, get_plugin, plugin_path,
 };
@@ -246,11 +246,11 @@ fn configurable(form: &[Part]) -> AnyView {
     view! { <Section id="settings" title="Settings">{content}</Section> }.into_any()
 }
 
-fn history(deeds: Vec<DeedView>) -> AnyView {
-    let content = if deeds.is_empty() {
+fn history(actions: Vec<AuditEntryView>) -> AnyView {
+    let content = if actions.is_empty() {
         view! { <p>"Nothing was done with it yet."</p> }.into_any()
     } else {
-        let line = |deed: DeedView| {
+        let line = |deed: AuditEntryView| {
             Line::new(vec![
                 cell(view! { <Time iso=deed.at /> }),
                 cell(deed.who),
@@ -260,7 +260,7 @@ fn history(deeds: Vec<DeedView>) -> AnyView {
         };
         let columns: Vec<Column> =
             ["When", "Who", "What", "Changed"].map(Column::text).into_iter().collect();
-        let lines: Vec<Line> = deeds.into_iter().map(line).collect();
+        let lines: Vec<Line> = actions.into_iter().map(line).collect();
         view! { <Table caption="What was done with it" columns=columns lines=lines /> }.into_any()
     };
     view! { <Section id="activity" title="Activity">{content}</Section> }.into_any()

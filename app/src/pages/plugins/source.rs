@@ -39,7 +39,7 @@ pub(crate) fn PluginSource() -> impl IntoView {
         let root = plugin_path(&organization, &line.shelf, &line.id);
         let may_change = refusal.is_none();
         let chosen = chosen(&files, &asked);
-        let told = (!faults.is_empty()).then(|| told(&faults, &root));
+        let message = (!faults.is_empty()).then(|| message(&faults, &root));
         let links =
             links(&files, chosen.as_ref().map(|(name, _)| name.as_str()), &root, may_change);
         let content = match (asked == NEW && may_change, chosen) {
@@ -80,7 +80,7 @@ pub(crate) fn PluginSource() -> impl IntoView {
             <p class="lead">"What " <a href=root>{line.name.clone()}</a> " is made of."</p>
             {refusal.map(|why| view! { <ReadOnly why=why /> })}
             <FormFailure sent=removed />
-            {told}
+            {message}
             {links}
             {content}
         }
@@ -96,7 +96,7 @@ fn chosen(files: &[(String, String)], asked: &str) -> Option<(String, String)> {
 }
 
 /// The errors, with links to their lines.
-fn told(faults: &[(String, String)], root: &str) -> AnyView {
+fn message(faults: &[(String, String)], root: &str) -> AnyView {
     let lines = faults
         .iter()
         .map(|(file, fault)| {

@@ -1,6 +1,6 @@
 //! Labels of the plugin lists.
 
-use weir_model::plugins::Shelf;
+use weir_model::plugins::PluginList;
 
 /// The labels of a list.
 #[derive(Clone, Copy)]
@@ -20,12 +20,12 @@ pub(super) struct Words {
 impl Words {
     /// The labels of the list in the address.
     pub(super) fn of(shelf: &str) -> Self {
-        Shelf::of(shelf).map_or(PLUGINS, words)
+        PluginList::of(shelf).map_or(PLUGINS, words)
     }
 
     /// All lists: name in the address, and labels.
     pub(super) fn all() -> [(&'static str, Self); 4] {
-        Shelf::ALL.map(|shelf| (shelf.text(), words(shelf)))
+        PluginList::ALL.map(|shelf| (shelf.text(), words(shelf)))
     }
 }
 
@@ -33,30 +33,30 @@ impl Words {
 const PLUGINS: Words =
     Words { title: "Plugins", lead: "", add: "Add plugin", none: "No plugin", example: "" };
 
-const fn words(shelf: Shelf) -> Words {
+const fn words(shelf: PluginList) -> Words {
     match shelf {
-        Shelf::Destinations => Words {
+        PluginList::Destinations => Words {
             title: "Destinations",
             lead: "Plugins that send events elsewhere, one by one, after they were stored.",
             add: "Add destination",
             none: "No destination yet",
             example: "A destination sends each event on as it is stored: to a webhook, a chat, or a service with an API. For files and databases, use exports.",
         },
-        Shelf::FrontendApps => Words {
+        PluginList::FrontendApps => Words {
             title: "Frontend apps",
             lead: "Plugins that run on the pages of visitors.",
             add: "Add frontend app",
             none: "No frontend app yet",
             example: "A frontend app runs on visited pages that load it, such as a bar with a message and a link.",
         },
-        Shelf::ImportApps => Words {
+        PluginList::ImportApps => Words {
             title: "Import apps",
             lead: "Plugins that fetch events from elsewhere by the clock.",
             add: "Add import app",
             none: "No import app yet",
             example: "An import app asks another service every hour for what is new, and sends each thing as an event.",
         },
-        Shelf::Transformations => Words {
+        PluginList::Transformations => Words {
             title: "Transformation plugins",
             lead: "Plugins that change or drop events before they are stored. Each project says which of them it uses, and in which order.",
             add: "Add transformation",

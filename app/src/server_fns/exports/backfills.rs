@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 use weir_model::exports::{Backfill, BackfillInput};
 
-use crate::context::{done, enter_organization, tell, ui_error};
+use crate::context::{done, enter_organization, notice, ui_error};
 use crate::error::UiError;
 use crate::ui::field::moment;
 
@@ -116,7 +116,7 @@ pub(crate) async fn cancel_backfill(
     let (services, org) = enter_organization(&organization).await?;
     let exports = &services.exports;
     exports.cancel_backfill((&org).into(), &export, &backfill).await.map_err(ui_error)?;
-    tell("Cancelled the backfill. What it delivered stays at the destination.");
+    notice("Cancelled the backfill. What it delivered stays at the destination.");
     Ok(())
 }
 

@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(whole["max_file_size_mb"], 64);
         assert_eq!(whole["use_virtual_style_addressing"], false);
         assert_eq!(whole["include_events"], json!(["paid", "signed up"]));
-        let (again, _) = config::apart(kind("S3"), whole);
+        let (again, _) = config::split_secrets(kind("S3"), whole);
         let again = shown(kind("S3"), &again);
         assert_eq!(again["include_events"], "paid\nsigned up");
         assert_eq!(again["max_file_size_mb"], "64");

@@ -15,10 +15,10 @@ use weir_model::{Patch, ProjectId, Timestamp};
 use weir_service::exports::{SentDestination, Trial};
 use weir_service::{Ctx, Services};
 
-use super::House;
+use super::OrganizationView;
 use super::config::{Asked, Values, asked, at_field, sent, shown};
 use crate::context::{
-    TriedStep, done, enter_organization, enter_with_token, tell, try_destination, ui_error,
+    TriedStep, done, enter_organization, enter_with_token, notice, try_destination, ui_error,
 };
 use crate::edits::Edits;
 use crate::error::UiError;
@@ -35,7 +35,7 @@ const KEPT_BYTES: usize = 4_000;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Offer {
     /// The organization and its projects.
-    pub(crate) house: House,
+    pub(crate) organization: OrganizationView,
     /// Paths of the secrets in the session.
     pub(crate) kept: Vec<String>,
 }
@@ -57,9 +57,9 @@ pub(crate) async fn get_export_offer(
 ) -> Result<Offer, UiError> {
     let (services, org) = enter_organization(&organization).await?;
     weir_service::policy::recent_if_person(&org.ctx).map_err(ui_error)?;
-    let house = services.organizations.get(&org).await.map_err(ui_error)?.into();
+    let organization = services.organizations.get(&org).await.map_err(ui_error)?.into();
     let kept = waiting("", &destination, failed).await?;
-    Ok(Offer { house, kept })
+    Ok(Offer { organization, kept })
 }
 
 /// Paths of kept secrets, for a failed form that is shown again. For other forms, the
@@ -271,7 +271,7 @@ pub(crate) async fn update_export(
     let changed = exports.update((&org).into(), &export, patch).await;
     changed.map_err(|error| in_words(at_field(kind, ui_error(error))))?;
     session.take(&export, kind.name).await?;
-    tell("Saved the settings of the export.");
+    notice("Saved the settings of the export.");
     Ok(())
 }
 
@@ -324,7 +324,7 @@ fn is_unchanged(
     sent: &SentConfig,
     stored: &Map<String, Value>,
 ) -> bool {
-    let (_, secrets) = weir_model::exports::config::apart(kind, sent.0.clone());
+    let (_, secrets) = weir_model::exports::config::split_secrets(kind, sent.0.clone());
     secrets.is_empty() && shown(kind, &sent.0) == shown(kind, stored)
 }
 

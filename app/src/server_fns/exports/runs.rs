@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 use weir_model::exports::{LogLine, Run};
 
-use crate::context::{done, enter_organization, tell, ui_error};
+use crate::context::{done, enter_organization, notice, ui_error};
 use crate::error::UiError;
 
 /// A run in the list.
@@ -120,7 +120,7 @@ pub(crate) async fn cancel_export_run(
 ) -> Result<(), UiError> {
     let (services, org) = enter_organization(&organization).await?;
     services.exports.cancel_run((&org).into(), &export, &run).await.map_err(ui_error)?;
-    tell("Cancelled the run. What it delivered stays at the destination.");
+    notice("Cancelled the run. What it delivered stays at the destination.");
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use weir_model::pagination::Paged;
 use weir_model::plugin_configs::{ConfigError, PluginConfig, PluginLogEntry, Texted};
 use weir_model::projects::ProjectBrief;
 use weir_service::plugin_configs::Stage;
-use weir_service::plugins::Shelved;
+use weir_service::plugins::ListedPlugin;
 
 use crate::plugin_settings::{Part, parts};
 use crate::server_fns::plugins::views::{jobs, name_of};
@@ -195,7 +195,7 @@ impl ConfigDetail {
 
 impl OfferedPlugin {
     /// The offer of this plugin for this project.
-    pub(super) fn of(project: ProjectBrief, found: Shelved, refusal: Option<String>) -> Self {
+    pub(super) fn of(project: ProjectBrief, found: ListedPlugin, refusal: Option<String>) -> Self {
         let name = name_of(&found.plugin);
         let fields = found.plugin.fields;
         Self {

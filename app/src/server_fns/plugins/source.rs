@@ -2,11 +2,11 @@
 
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
-use weir_model::plugins::{MANIFEST, SITE, Shelf, SourceChange};
+use weir_model::plugins::{MANIFEST, PluginList, SITE, SourceChange};
 
 use super::views::PluginLine;
 use super::{enter_plugin, plugin_path};
-use crate::context::{go, tell, ui_error};
+use crate::context::{go, notice, ui_error};
 use crate::error::UiError;
 use crate::local_path;
 
@@ -100,7 +100,7 @@ pub(crate) async fn remove_plugin_file(
 ) -> Result<(), UiError> {
     let (services, org, found) = enter_plugin(&organization, &plugin).await?;
     change_source(&services, &org, &found, vec![(file.clone(), None)]).await?;
-    tell(&format!("Removed the file {file}."));
+    notice(&format!("Removed the file {file}."));
     let path = plugin_path(&organization, found.shelf.text(), &plugin);
     go(&format!("{path}/source"));
     Ok(())
@@ -109,7 +109,7 @@ pub(crate) async fn remove_plugin_file(
 async fn change_source(
     services: &weir_service::Services,
     org: &weir_service::OrgCtx,
-    found: &weir_service::plugins::Shelved,
+    found: &weir_service::plugins::ListedPlugin,
     change: SourceChange,
 ) -> Result<(), UiError> {
     let (plugins, id) = (&services.plugins, found.plugin.id.to_string());
@@ -123,29 +123,29 @@ async fn change_source(
 }
 
 /// Working example source for a new plugin.
-pub(super) fn first_files(shelf: Shelf, name: &str) -> SourceChange {
+pub(super) fn first_files(shelf: PluginList, name: &str) -> SourceChange {
     let manifest = serde_json::json!({"name": name, "config": []});
     let manifest = serde_json::to_string_pretty(&manifest).unwrap_or_default();
     let (file, text) = match shelf {
-        Shelf::Transformations => (
+        PluginList::Transformations => (
             "index.js",
             "export function processEvent(event, { config }) {\n    \
              // Change the event and return it, or return null to drop it.\n    \
              return event\n}\n",
         ),
-        Shelf::Destinations => (
+        PluginList::Destinations => (
             "index.js",
             "export async function onEvent(event, { config }) {\n    \
              // Send the stored event somewhere with fetch().\n    \
              console.log(event.event, event.distinct_id)\n}\n",
         ),
-        Shelf::ImportApps => (
+        PluginList::ImportApps => (
             "index.js",
             "export async function runEveryHour({ config, storage }) {\n    \
              // Fetch what is new since the last time, and send each as an event:\n    \
              // await posthog.capture('imported', { distinct_id: 'user-1' })\n}\n",
         ),
-        Shelf::FrontendApps => (
+        PluginList::FrontendApps => (
             SITE,
             "export function inject({ config, posthog }) {\n    \
              // Runs on every visited page that loads apps.\n}\n",
@@ -159,14 +159,14 @@ pub(super) fn first_files(shelf: Shelf, name: &str) -> SourceChange {
 
 #[cfg(test)]
 mod tests {
-    use weir_model::plugins::Shelf;
+    use weir_model::plugins::PluginList;
     use weir_model::plugins::source::{faults, manifest};
 
     use super::first_files;
 
     #[test]
     fn a_new_plugin_begins_with_a_manifest_that_can_be_read() {
-        for shelf in Shelf::ALL {
+        for shelf in PluginList::ALL {
             let files = first_files(shelf, "Say \"tea\"");
             let texts = files.into_iter().filter_map(|(name, text)| Some((name, text?))).collect();
             assert!(faults(&texts).is_empty(), "{shelf:?}");

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use weir_model::activity::Activity;
 use weir_model::plugins::overview::CatalogueEntry;
-use weir_model::plugins::{Plugin, PluginFields, Shelf};
-use weir_service::plugins::{PluginUse, Shelved};
+use weir_model::plugins::{Plugin, PluginFields, PluginList};
+use weir_service::plugins::{ListedPlugin, PluginUse};
 
 use crate::plugin_settings::{Part, parts};
 
@@ -79,7 +79,7 @@ pub(crate) struct PluginDetail {
     /// Number of configs in other organizations.
     pub(crate) elsewhere: usize,
     /// Its history, newest first.
-    pub(crate) history: Vec<DeedView>,
+    pub(crate) history: Vec<AuditEntryView>,
     /// Names of its source files, if the user may read them.
     pub(crate) files: Vec<String>,
     /// Errors in its source: file and message.
@@ -106,7 +106,7 @@ pub(crate) struct UseView {
 
 /// An audit entry.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct DeedView {
+pub(crate) struct AuditEntryView {
     /// Time of the change.
     pub(crate) at: String,
     /// The actor.
@@ -169,11 +169,11 @@ fn origin(fields: &PluginFields) -> &'static str {
     }
 }
 
-impl From<Shelved> for PluginLine {
-    fn from(found: Shelved) -> Self {
+impl From<ListedPlugin> for PluginLine {
+    fn from(found: ListedPlugin) -> Self {
         use weir_model::plugins::PluginType;
 
-        let Shelved { plugin, group, shelf, is_own, is_unused } = found;
+        let ListedPlugin { plugin, group, shelf, is_own, is_unused } = found;
         let name = name_of(&plugin);
         let fields = plugin.fields;
         let kind = fields.plugin_type;
@@ -207,7 +207,7 @@ impl From<Shelved> for PluginLine {
 
 impl PluginDetail {
     /// The line from the record alone.
-    pub(super) fn of(found: Shelved) -> Self {
+    pub(super) fn of(found: ListedPlugin) -> Self {
         let fields = &found.plugin.fields;
         let part = |name: &str| names(fields.capabilities.as_ref().and_then(|all| all.get(name)));
         let capabilities =
@@ -251,13 +251,14 @@ impl UseView {
     }
 }
 
-impl From<Activity> for DeedView {
+impl From<Activity> for AuditEntryView {
     fn from(entry: Activity) -> Self {
         let person = entry.user.map(|user| user.first_name);
-        let nobody = if entry.is_system { "Weir" } else { "Somebody whose account is gone" };
+        let unknown_author =
+            if entry.is_system { "Weir" } else { "Somebody whose account is gone" };
         Self {
             at: entry.created_at.to_string(),
-            who: person.unwrap_or_else(|| nobody.to_owned()),
+            who: person.unwrap_or_else(|| unknown_author.to_owned()),
             what: entry.activity.text().replace('_', " "),
             fields: entry.detail.changes.into_iter().map(|change| change.field).collect(),
         }
@@ -269,9 +270,9 @@ impl CatalogueView {
     pub(super) fn of(
         organization_name: String,
         refusal: Option<String>,
-        shelf: Shelf,
+        shelf: PluginList,
         entries: Vec<CatalogueEntry>,
-        installed: &[Shelved],
+        installed: &[ListedPlugin],
         search: &str,
     ) -> Self {
         let wanted = search.trim().to_lowercase();
@@ -281,8 +282,9 @@ impl CatalogueView {
                     || entry.description.to_lowercase().contains(&wanted))
         };
         let offer = |entry: CatalogueEntry| {
-            let is_same =
-                |one: &&Shelved| one.is_own && one.plugin.fields.url.as_ref() == Some(&entry.url);
+            let is_same = |one: &&ListedPlugin| {
+                one.is_own && one.plugin.fields.url.as_ref() == Some(&entry.url)
+            };
             let found = installed.iter().find(is_same);
             OfferView {
                 installed: found
@@ -298,11 +300,11 @@ impl CatalogueView {
 }
 
 /// The catalogue's names for the plugins of a list.
-const fn kinds(shelf: Shelf) -> &'static [&'static str] {
+const fn kinds(shelf: PluginList) -> &'static [&'static str] {
     match shelf {
-        Shelf::Destinations => &["data_out"],
-        Shelf::FrontendApps => &["frontend"],
-        Shelf::ImportApps => &[],
-        Shelf::Transformations => &["data_in", "ingestion_filtering"],
+        PluginList::Destinations => &["data_out"],
+        PluginList::FrontendApps => &["frontend"],
+        PluginList::ImportApps => &[],
+        PluginList::Transformations => &["data_in", "ingestion_filtering"],
     }
 }

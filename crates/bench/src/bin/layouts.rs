@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 use weir_bench::blocks::{PROJECT, Visits, Writer, open_again};
 use weir_bench::process::disk_usage;
 use weir_bench::stats::Latencies;
-use weir_bench::{STACK, until_told};
+use weir_bench::{STACK, until_stopped};
 use weir_model::Timestamp;
 use weir_model::events::EventQuery;
 use weir_store::events::{self, LIVE_PARTITIONS, live_partition};
@@ -26,7 +26,7 @@ use weir_store::{Store, measure};
 const RECORDS: usize = 1_000;
 /// Events of one transaction of the layout with blocks, and how many are created at a
 /// time before the time is measured.
-const STRETCH: usize = 1_000;
+const BATCH: usize = 1_000;
 const PORTION: u64 = 20_000;
 /// Events of a page.
 const PAGE: usize = 100;
@@ -78,7 +78,7 @@ fn main() -> Result<()> {
         .build()?;
     let path = directory.path().to_owned();
     // On a thread of the runtime, because the first thread has a small stack.
-    let rows = runtime.block_on(until_told(async move {
+    let rows = runtime.block_on(until_stopped(async move {
         tokio::spawn(async move {
             let mut rows = Vec::new();
             for events in [cli.small, cli.events] {
@@ -174,16 +174,16 @@ async fn write_records(store: &Store, visits: &Arc<Visits>, events: u64) -> Resu
         let mut parts = vec![Vec::new(); usize::from(LIVE_PARTITIONS)];
         for (index, from) in (first..=last).step_by(RECORDS).enumerate() {
             let to = last.min(from + RECORDS as u64 - 1);
-            let stretch: Vec<_> = (from..=to).map(|number| visits.event(number)).collect();
-            parts[index % usize::from(LIVE_PARTITIONS)].push(stretch);
+            let batch: Vec<_> = (from..=to).map(|number| visits.event(number)).collect();
+            parts[index % usize::from(LIVE_PARTITIONS)].push(batch);
         }
         let began = Instant::now();
         let mut working = JoinSet::new();
         for part in parts {
             let store = store.clone();
             working.spawn(async move {
-                for stretch in part {
-                    measure::write(&store, PROJECT, &stretch).await?;
+                for batch in part {
+                    measure::write(&store, PROJECT, &batch).await?;
                 }
                 anyhow::Ok(())
             });
@@ -216,8 +216,8 @@ async fn write_blocks(store: &Store, visits: &Arc<Visits>, events: u64) -> Resul
         let mut working = JoinSet::new();
         for (mut writer, part) in writers.drain(..).zip(parts) {
             working.spawn(async move {
-                for stretch in part.chunks(STRETCH) {
-                    writer.write(stretch).await?;
+                for batch in part.chunks(BATCH) {
+                    writer.write(batch).await?;
                 }
                 anyhow::Ok(writer)
             });

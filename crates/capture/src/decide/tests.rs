@@ -325,7 +325,7 @@ fn an_empty_list_is_an_object_without_members() {
 }
 
 #[test]
-fn several_warnings_at_once() {
+fn one_event_has_several_warnings() {
     let raw = format!(
         r#"{{"event":"{}","distinct_id":"{}","timestamp":"noon","$set":1,
             "properties":{{"$cookieless_mode":"\ud800"}}}}"#,

@@ -191,7 +191,7 @@ fn what_is_not_base64_stays_text() {
 }
 
 #[test]
-fn the_limit_holds_before_and_after_unpacking() {
+fn the_limit_holds_before_and_after_decompression() {
     let too_large = Err(CaptureError::PayloadTooLarge { limit: BODY_LIMIT });
     let blanks = vec![b' '; BODY_LIMIT + 1];
     assert_eq!(text_of(post(&blanks[1..])).map(|text| text.len()), Ok(BODY_LIMIT));

@@ -108,7 +108,7 @@ fn every_event_has_a_documented_outcome() {
 /// Measured in a separate process: other tests use memory at the same time.
 #[cfg(target_os = "linux")]
 #[test]
-fn unpacking_is_bounded_in_memory() {
+fn decompression_is_bounded_in_memory() {
     let child = std::process::Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "tests::corpus::measured_alone", "--ignored", "--nocapture"])
         .output()
@@ -119,7 +119,7 @@ fn unpacking_is_bounded_in_memory() {
 
 #[cfg(target_os = "linux")]
 #[test]
-#[ignore = "started by unpacking_is_bounded_in_memory"]
+#[ignore = "started by decompression_is_bounded_in_memory"]
 fn measured_alone() {
     use crate::BODY_LIMIT;
 

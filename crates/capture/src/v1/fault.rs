@@ -91,11 +91,11 @@ impl Fault {
             Self::InvalidHeader(name) => format!("The header {name} cannot be read.").into(),
             Self::UnsupportedContentType => "Send the body as `application/json`.".into(),
             Self::UnsupportedEncoding => {
-                "Send the body as it is, or packed with one of gzip, deflate, br and zstd.".into()
+                "Send the body as it is, or compressed with gzip, deflate, br or zstd.".into()
             }
             Self::EmptyBody => "The request has no body.".into(),
             Self::Undecodable => {
-                "The body is not text, or is not packed as its Content-Encoding says.".into()
+                "The body is not text, or is not compressed as its Content-Encoding says.".into()
             }
             Self::Unreadable(detail) => Cow::Borrowed(detail),
             Self::InvalidCreatedAt => {

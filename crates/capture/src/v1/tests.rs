@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use weir_model::outcomes::{DropReason, Warning};
 
-use super::{Encoding, Fault, Headers, Library, Results, decide, shape, unpack};
+use super::{Encoding, Fault, Headers, Library, Results, decide, decompress, shape};
 use crate::decide::tests::{NOW, context};
 use crate::{BODY_LIMIT, CaptureError, Context, Decision, Payload, RawEvent};
 
@@ -99,7 +99,7 @@ fn values_of_headers() {
     }
 }
 
-fn packed(encoding: Encoding, text: &[u8]) -> Bytes {
+fn compressed(encoding: Encoding, text: &[u8]) -> Bytes {
     let written = "writing into memory cannot fail";
     match encoding {
         Encoding::Identity => text.to_vec(),
@@ -131,25 +131,25 @@ fn every_encoding_unpacks_and_none_beyond_the_limit() {
     let too_large = Fault::Common(CaptureError::PayloadTooLarge { limit: BODY_LIMIT });
     let blanks = vec![b' '; BODY_LIMIT + 1];
     for encoding in ENCODINGS {
-        let body = packed(encoding, b"{\"a\":1}");
-        assert_eq!(unpack(encoding, body).unwrap().text(), "{\"a\":1}", "{encoding:?}");
-        let body = packed(encoding, &blanks[1..]);
-        assert_eq!(unpack(encoding, body).unwrap().text().len(), BODY_LIMIT, "{encoding:?}");
-        assert_eq!(unpack(encoding, packed(encoding, &blanks)), Err(too_large.clone()));
-        assert_eq!(unpack(encoding, Bytes::new()), Err(Fault::EmptyBody));
-        let binary = packed(encoding, b"\xff\xfe");
-        assert_eq!(unpack(encoding, binary), Err(Fault::Undecodable), "{encoding:?}");
+        let body = compressed(encoding, b"{\"a\":1}");
+        assert_eq!(decompress(encoding, body).unwrap().text(), "{\"a\":1}", "{encoding:?}");
+        let body = compressed(encoding, &blanks[1..]);
+        assert_eq!(decompress(encoding, body).unwrap().text().len(), BODY_LIMIT, "{encoding:?}");
+        assert_eq!(decompress(encoding, compressed(encoding, &blanks)), Err(too_large.clone()));
+        assert_eq!(decompress(encoding, Bytes::new()), Err(Fault::EmptyBody));
+        let binary = compressed(encoding, b"\xff\xfe");
+        assert_eq!(decompress(encoding, binary), Err(Fault::Undecodable), "{encoding:?}");
         if encoding != Encoding::Identity {
             let plain = Bytes::from_static(b"{\"a\":1}");
-            assert_eq!(unpack(encoding, plain), Err(Fault::Undecodable), "{encoding:?}");
+            assert_eq!(decompress(encoding, plain), Err(Fault::Undecodable), "{encoding:?}");
         }
     }
     // gzip is recognized by its first bytes.
-    let body = packed(Encoding::Gzip, b"{}");
-    assert_eq!(unpack(Encoding::Identity, body).unwrap().text(), "{}");
+    let body = compressed(Encoding::Gzip, b"{}");
+    assert_eq!(decompress(Encoding::Identity, body).unwrap().text(), "{}");
     // Base64 is not an encoding of this protocol, so the text is not JSON.
     let body = BASE64_STANDARD.encode("{}");
-    let payload = unpack(Encoding::Identity, body.into()).unwrap();
+    let payload = decompress(Encoding::Identity, body.into()).unwrap();
     assert_eq!(shape(&payload).unwrap_err().tag(), "request_parsing_error");
 }
 
@@ -372,7 +372,7 @@ fn events_that_are_dropped() {
 }
 
 #[test]
-fn results_are_told_by_uuid_as_sent() {
+fn results_are_keyed_by_the_uuid_as_sent() {
     let upper = UUID.to_uppercase();
     let mut results = Results::default();
     for event in [
@@ -434,12 +434,12 @@ proptest! {
         encoding in prop::sample::select(&ENCODINGS[..]),
     ) {
         let text = body(&json!([event(), with("uuid", json!("880f267e-6093-4048-93c9-55f9b0a7978e"))]));
-        let mut bytes = packed(encoding, text.text().as_bytes()).to_vec();
+        let mut bytes = compressed(encoding, text.text().as_bytes()).to_vec();
         for (index, byte) in changes {
             let place = index.index(bytes.len());
             bytes[place] = byte;
         }
-        if let Ok(payload) = unpack(encoding, bytes.into())
+        if let Ok(payload) = decompress(encoding, bytes.into())
             && let Ok(batch) = shape(&payload)
         {
             for event in &batch.events {

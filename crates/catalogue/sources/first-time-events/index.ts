@@ -19,8 +19,8 @@ async function isFirst(key, uuid, { global, storage }) {
         // The same event may come again after a fault.
         return seen === uuid
     } catch (error) {
-        if (!global.hasTold) {
-            global.hasTold = true
+        if (!global.hasReported) {
+            global.hasReported = true
             console.warn(`Events are not marked that cannot be remembered: ${error}`)
         }
         return undefined

@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn values_cannot_call_anybody() {
+    fn values_cannot_mention_anyone() {
         let event =
             json!({"event": "signup", "distinct_id": "<!channel> & {event}", "properties": {}});
         assert_eq!(text("{distinct_id}", &event).unwrap(), "&lt;!channel&gt; &amp; {event}");

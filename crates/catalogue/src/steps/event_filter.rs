@@ -46,7 +46,7 @@ fn make(config: &Config<'_>, _: &Means) -> Result<Box<dyn Step>, ConfigError> {
     let (beginnings, names): (Vec<_>, Vec<_>) =
         names.into_iter().partition(|name| name.ends_with('*'));
     if beginnings.iter().any(|name| name.trim_end_matches('*').is_empty()) {
-        return Err(ConfigError::new("events", "\"*\" by itself would be all events."));
+        return Err(ConfigError::new("events", "\"*\" alone would match all events."));
     }
     let keeps = match config.needed("mode")?.as_str() {
         "keep" => true,

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn the_place_is_added_to_event_and_person() {
+    fn the_location_is_added_to_event_and_person() {
         let sent = r#"{"$ip": "203.0.113.7", "$set": {"a": 1}}"#;
         let expected = json!({
             "$ip": "203.0.113.7",
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_hides_or_has_no_place_stays() {
+    fn events_without_a_location_are_unchanged() {
         let config = json!({"skipLibraries": "posthog-python, posthog-node"});
         for (ip, properties) in [
             (None, "{}"),

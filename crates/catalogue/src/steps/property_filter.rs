@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn the_address_goes_from_both_places() {
+    fn the_address_is_removed_from_event_and_person() {
         let step = step("property-filter", &json!({"properties": "$ip"})).unwrap();
         let properties = r#"{"$ip":"203.0.113.9"}"#;
         let when = Timestamp::EPOCH;

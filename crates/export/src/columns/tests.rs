@@ -88,8 +88,8 @@ fn each_source_has_its_value() {
     );
     assert_eq!(columns.position_of(Field::TeamId), Some(4));
 
-    let nobody = Record { person: None, ..record("{}") };
-    let cells = cells(&columns, nobody);
+    let without_person = Record { person: None, ..record("{}") };
+    let cells = cells(&columns, without_person);
     assert_eq!((&cells[11], &cells[12]), (&Cell::Null, &Cell::Null));
     assert_eq!(cells[9], text(""));
 }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use weir_model::exports::addresses::{Connection, Credentials};
 
-use super::Surroundings;
+use super::Dependencies;
 use super::files::store::{self, Connector, Store, is_header, retries};
 use super::files::{Files, read};
 use crate::destination::Failure;
@@ -24,12 +24,12 @@ struct Config {
 /// Opens the destination.
 pub(super) fn open(
     settings: &Map<String, Value>,
-    surroundings: &Surroundings,
+    dependencies: &Dependencies,
 ) -> Result<Files<Store>, Failure> {
     let config: Config = read(settings)?;
     let Connection { account, endpoint, credentials } =
         Connection::read(&config.connection_string).ok_or_else(invalid)?;
-    let endpoint = store::endpoint(&surroundings.egress, &endpoint)?;
+    let endpoint = store::endpoint(&dependencies.egress, &endpoint)?;
     if !is_header(&account) {
         return Err(invalid());
     }
@@ -39,7 +39,7 @@ pub(super) fn open(
         .with_container_name(config.container_name)
         .with_allow_http(true)
         .with_retry(retries())
-        .with_http_connector(Connector::new(&surroundings.egress));
+        .with_http_connector(Connector::new(&dependencies.egress));
     // Exactly one of both is always there. Without any, the client would use the
     // credentials of this machine.
     let builder = match credentials {

@@ -52,7 +52,7 @@ const PROBE: &str = "weir-connection-test.txt";
 
 /// A storage for files. Names are relative, with `/` between their segments.
 #[async_trait]
-pub(super) trait Place: Send + Sync {
+pub(super) trait Storage: Send + Sync {
     /// Bytes of a part. All parts of a file except the last one have this size, because
     /// some storages require that.
     fn part_bytes(&self) -> usize {
@@ -96,16 +96,16 @@ struct Config {
 
 /// A destination that writes files to a storage.
 pub(super) struct Files<P> {
-    pub(super) place: Arc<P>,
+    pub(super) storage: Arc<P>,
     prefix: Template,
     kind: FileKind,
     /// Bytes after which the next file begins.
     max: Option<u64>,
 }
 
-impl<P: Place + 'static> Files<P> {
+impl<P: Storage + 'static> Files<P> {
     pub(super) fn new(
-        place: P,
+        storage: P,
         prefix: &str,
         config: &Map<String, Value>,
     ) -> Result<Self, Failure> {
@@ -115,7 +115,7 @@ impl<P: Place + 'static> Files<P> {
         })?;
         let max = max_file_size_mb.filter(|megabytes| *megabytes > 0);
         Ok(Self {
-            place: Arc::new(place),
+            storage: Arc::new(storage),
             prefix: Template::parse(prefix)?,
             kind,
             max: max.map(|megabytes| megabytes.saturating_mul(1 << 20)),
@@ -127,7 +127,7 @@ impl<P: Place + 'static> Files<P> {
         let names = Names::new(&self.prefix, &Bounds::from(job), self.kind, self.max.is_some())?;
         let encoding =
             Encoding { kind: self.kind, columns: job.columns.columns.clone(), max: self.max };
-        let upload = Upload::new(Arc::clone(&self.place) as Arc<dyn Place>, names);
+        let upload = Upload::new(Arc::clone(&self.storage) as Arc<dyn Storage>, names);
         let (rows, given) = mpsc::channel(BATCHES);
         let (go_on, stopped) = oneshot::channel();
         let delivery = tokio::spawn(deliver(encoding, upload, given, stopped));
@@ -140,8 +140,8 @@ impl<P: Place + 'static> Files<P> {
     /// Writes the file of the test, and tries to remove it again.
     pub(super) async fn test_writing(&self) -> Result<(), Failure> {
         let name = self.probe()?;
-        self.place.put(&name, vec![Bytes::from_static(b"This file may be removed.\n")]).await?;
-        if let Err(failure) = self.place.remove(&name).await {
+        self.storage.put(&name, vec![Bytes::from_static(b"This file may be removed.\n")]).await?;
+        if let Err(failure) = self.storage.remove(&name).await {
             // Another step of the test reports this.
             tracing::debug!(%failure, "the file of a test stays");
         }
@@ -151,8 +151,8 @@ impl<P: Place + 'static> Files<P> {
     /// Writes the file of the test, and fails if it cannot be removed.
     pub(super) async fn test_removing(&self) -> Result<(), Failure> {
         let name = self.probe()?;
-        self.place.put(&name, vec![Bytes::from_static(b"This file may be removed.\n")]).await?;
-        self.place.remove(&name).await
+        self.storage.put(&name, vec![Bytes::from_static(b"This file may be removed.\n")]).await?;
+        self.storage.remove(&name).await
     }
 
     /// The name of the test file at present.

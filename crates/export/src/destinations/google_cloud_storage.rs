@@ -6,7 +6,7 @@ use object_store::gcp::GoogleCloudStorageBuilder;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::Surroundings;
+use super::Dependencies;
 use super::files::store::{self, Connector, Store, retries};
 use super::files::{Files, read};
 use crate::destination::Failure;
@@ -28,7 +28,7 @@ struct Config {
 /// Opens the destination.
 pub(super) fn open(
     settings: &Map<String, Value>,
-    surroundings: &Surroundings,
+    dependencies: &Dependencies,
 ) -> Result<Files<Store>, Failure> {
     let config: Config = read(settings)?;
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_');
@@ -39,14 +39,14 @@ pub(super) fn open(
         ));
     }
     let endpoint = config.endpoint_url.as_deref().unwrap_or(ENDPOINT);
-    let endpoint = store::endpoint(&surroundings.egress, endpoint)?;
+    let endpoint = store::endpoint(&dependencies.egress, endpoint)?;
     let store = GoogleCloudStorageBuilder::new()
         .with_bucket_name(config.bucket_name)
         .with_service_account_key(config.service_account_key)
         // Always set, because the key could name another URL.
         .with_base_url(&endpoint)
         .with_retry(retries())
-        .with_http_connector(Connector::new(&surroundings.egress))
+        .with_http_connector(Connector::new(&dependencies.egress))
         .build()
         .map_err(|_| {
             // The error may contain the key.

@@ -24,7 +24,7 @@ use weir_model::exports::ExportModel;
 
 use crate::columns::Columns;
 use crate::destination::{Altered, Delivered, Destination, Failure, Job, Writer};
-use crate::destinations::Surroundings;
+use crate::destinations::Dependencies;
 use crate::rows::Batch;
 use answer::Answer;
 use body::Events;
@@ -61,12 +61,12 @@ impl Http {
     /// Opens the destination.
     pub(crate) fn new(
         config: &Map<String, Value>,
-        surroundings: &Surroundings,
+        dependencies: &Dependencies,
     ) -> Result<Self, Failure> {
         let config: Config = serde_json::from_value(Value::Object(config.clone()))
             .map_err(|_| Failure::last("InvalidConfig", "An address and a token are needed."))?;
         let line = Line {
-            egress: surroundings.egress.clone(),
+            egress: dependencies.egress.clone(),
             url: endpoint(&config.url),
             head: body::head(&config.token),
         };

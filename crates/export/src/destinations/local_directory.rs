@@ -25,8 +25,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use weir_model::exports::ExportModel;
 
-use super::Surroundings;
-use super::files::{Files, Parts, Place, columns, read};
+use super::Dependencies;
+use super::files::{Files, Parts, Storage, columns, read};
 use crate::columns::Columns;
 use crate::destination::{Destination, Failure, Job, Writer};
 
@@ -47,7 +47,7 @@ struct Config {
 /// Opens the destination.
 pub(super) fn open(
     settings: &Map<String, Value>,
-    surroundings: &Surroundings,
+    dependencies: &Dependencies,
 ) -> Result<Files<Directory>, Failure> {
     let Config { path } = read(settings)?;
     if path.starts_with('/') {
@@ -56,7 +56,7 @@ pub(super) fn open(
             "The path begins below the directory for exports.",
         ));
     }
-    let root = surroundings.local_root.clone().ok_or_else(|| {
+    let root = dependencies.local_root.clone().ok_or_else(|| {
         Failure::last(
             "LocalExportsOff",
             "Exports to the server's own disk are off. Whoever runs this instance can set \
@@ -270,7 +270,7 @@ async fn on_disk<T: Send + 'static>(
 }
 
 #[async_trait]
-impl Place for Directory {
+impl Storage for Directory {
     fn part_bytes(&self) -> usize {
         PART
     }
@@ -344,7 +344,7 @@ impl Destination for Files<Directory> {
     }
 
     async fn test(&self, step: usize, _: ExportModel) -> Result<(), Failure> {
-        let (directory, name) = (Directory::clone(&self.place), self.probe()?);
+        let (directory, name) = (Directory::clone(&self.storage), self.probe()?);
         match step {
             0 => on_disk(move || directory.reach(&name)).await,
             step => {

@@ -6,7 +6,7 @@ use weir_model::exports::ExportModel;
 
 use crate::columns::{Columns, Source};
 use crate::destination::{Destination, Failure, Job, Writer};
-use crate::destinations::Surroundings;
+use crate::destinations::Dependencies;
 use crate::rows::{Batch, Kind};
 
 /// A destination that stores nothing. Its one setting, `arg`, is a note for users.
@@ -14,7 +14,7 @@ pub(crate) struct NoOp;
 
 impl NoOp {
     /// Opens the destination.
-    pub(crate) fn new(_: &Map<String, Value>, _: &Surroundings) -> Result<Self, Failure> {
+    pub(crate) fn new(_: &Map<String, Value>, _: &Dependencies) -> Result<Self, Failure> {
         Ok(Self)
     }
 }
@@ -69,8 +69,8 @@ mod tests {
     async fn it_takes_everything_and_needs_no_way_out() {
         let egress = Egress::new(Rules::default()).unwrap();
         let config = serde_json::json!({"arg": "a note", "include_events": null});
-        let surroundings = Surroundings::new(egress, None);
-        let destination = open("NoOp", config.as_object().unwrap(), &surroundings).unwrap();
+        let dependencies = Dependencies::new(egress, None);
+        let destination = open("NoOp", config.as_object().unwrap(), &dependencies).unwrap();
         let job = Job {
             export: BatchExportId(Uuid::from_u128(1)),
             run: RunId(Uuid::from_u128(2)),

@@ -14,7 +14,7 @@
 //! unique key for the event's id; tables created here have one. Persons require such a
 //! key, because they replace older rows.
 
-mod fit;
+mod coerce;
 mod json;
 mod session;
 mod table;
@@ -28,8 +28,8 @@ use weir_egress::{Egress, Trust};
 use weir_model::exports::ExportModel;
 use weir_query::Field;
 
-pub(super) use fit::{Bounds, fit};
-pub(super) use session::{Account, Session, dial};
+pub(super) use coerce::{Bounds, fit};
+pub(super) use session::{Credentials, Session, dial};
 #[cfg(test)]
 pub(super) use table::Found;
 pub(super) use table::{Matched, Table, Target, explained, name, names, shortened};
@@ -37,7 +37,7 @@ use writer::PostgresWriter;
 
 use crate::columns::{Columns, Source};
 use crate::destination::{Altered, Destination, Failure, Job, Writer};
-use crate::destinations::Surroundings;
+use crate::destinations::Dependencies;
 use crate::persons;
 use crate::rows::{Cell, Column, Kind};
 
@@ -87,7 +87,7 @@ pub(super) fn default_table() -> String {
 /// A table in a PostgreSQL database.
 pub(crate) struct Postgres {
     egress: Egress,
-    account: Account,
+    credentials: Credentials,
     table: Table,
 }
 
@@ -95,14 +95,14 @@ impl Postgres {
     /// Opens the destination.
     pub(crate) fn new(
         config: &Map<String, Value>,
-        surroundings: &Surroundings,
+        dependencies: &Dependencies,
     ) -> Result<Self, Failure> {
         let config: Config = serde_json::from_value(Value::Object(config.clone()))
             .map_err(|_| Failure::last("InvalidConfig", "A setting of the database is missing."))?;
         let trust = if config.has_self_signed_cert { Trust::Anyone } else { Trust::Roots };
         Ok(Self {
-            egress: surroundings.egress.clone(),
-            account: Account {
+            egress: dependencies.egress.clone(),
+            credentials: Credentials {
                 host: config.host,
                 port: config.port,
                 database: config.database,
@@ -159,7 +159,7 @@ impl Destination for Postgres {
     }
 
     async fn begin(&self, job: Job) -> Result<Box<dyn Writer>, Failure> {
-        let mut session = Session::open(&self.egress, &self.account).await?;
+        let mut session = Session::open(&self.egress, &self.credentials).await?;
         let plan = self.plan(&mut session, job.model, &job.columns).await?;
         Ok(Box::new(PostgresWriter::begin(session, plan).await?))
     }
@@ -170,9 +170,9 @@ impl Destination for Postgres {
 
     async fn test(&self, step: usize, model: ExportModel) -> Result<(), Failure> {
         if step == 0 {
-            return dial(&self.egress, &self.account).await.map(drop);
+            return dial(&self.egress, &self.credentials).await.map(drop);
         }
-        let mut session = Session::open(&self.egress, &self.account).await?;
+        let mut session = Session::open(&self.egress, &self.credentials).await?;
         match step {
             1 => Ok(()),
             2 => self.table.check_schema(&mut session).await,

@@ -30,12 +30,12 @@ use self::copy::Staging;
 use self::insert::InsertWriter;
 use self::staged::Waiting;
 use super::postgres::{
-    Account, Bounds, Matched, STAGE, Session, Table, Target, altered, default_schema,
+    Bounds, Credentials, Matched, STAGE, Session, Table, Target, altered, default_schema,
     default_table, dial, fit, identity, name, names, of, shortened,
 };
 use crate::columns::{Columns, Source};
 use crate::destination::{Altered, Destination, Failure, Job, Writer};
-use crate::destinations::Surroundings;
+use crate::destinations::Dependencies;
 use crate::persons;
 use crate::rows::{Cell, Column, Kind};
 
@@ -100,7 +100,7 @@ fn default_port() -> u16 {
 /// A table in Redshift.
 pub(crate) struct Redshift {
     egress: Egress,
-    account: Arc<Account>,
+    credentials: Arc<Credentials>,
     table: Table,
     json: Json,
     /// The bucket for rows in the mode COPY. `None`: the mode is INSERT.
@@ -111,20 +111,20 @@ impl Redshift {
     /// Opens the destination.
     pub(crate) fn new(
         config: &Map<String, Value>,
-        surroundings: &Surroundings,
+        dependencies: &Dependencies,
     ) -> Result<Self, Failure> {
         let config: Config = serde_json::from_value(Value::Object(config.clone()))
             .map_err(|_| Failure::last("InvalidConfig", "A setting of the database is missing."))?;
         let staging = match (config.mode, config.copy_inputs) {
             (Mode::Insert, _) => None,
-            (Mode::Copy, Some(inputs)) => Some(Arc::new(Staging::new(inputs, surroundings)?)),
+            (Mode::Copy, Some(inputs)) => Some(Arc::new(Staging::new(inputs, dependencies)?)),
             (Mode::Copy, None) => {
                 return Err(Failure::last("InvalidConfig", "The mode COPY needs copy_inputs."));
             }
         };
         Ok(Self {
-            egress: surroundings.egress.clone(),
-            account: Arc::new(Account {
+            egress: dependencies.egress.clone(),
+            credentials: Arc::new(Credentials {
                 host: config.host,
                 port: config.port,
                 database: config.database,
@@ -184,7 +184,7 @@ impl Destination for Redshift {
     }
 
     async fn begin(&self, job: Job) -> Result<Box<dyn Writer>, Failure> {
-        let mut session = Session::open(&self.egress, &self.account).await?;
+        let mut session = Session::open(&self.egress, &self.credentials).await?;
         let plan = self.plan(&mut session, job.model, &job.columns).await?;
         let Some(staging) = &self.staging else {
             return Ok(Box::new(InsertWriter::begin(session, plan).await?));
@@ -193,9 +193,9 @@ impl Destination for Redshift {
         // written.
         drop(session);
         let directory = staging.directory_of(&job);
-        let (egress, account) = (self.egress.clone(), Arc::clone(&self.account));
+        let (egress, credentials) = (self.egress.clone(), Arc::clone(&self.credentials));
         let staging = Arc::clone(staging);
-        let waiting = Waiting { egress, account, staging, plan, directory };
+        let waiting = Waiting { egress, credentials, staging, plan, directory };
         Ok(Box::new(waiting.writer()?))
     }
 
@@ -205,13 +205,13 @@ impl Destination for Redshift {
 
     async fn test(&self, step: usize, model: ExportModel) -> Result<(), Failure> {
         match (step, &self.staging) {
-            (0, _) => return dial(&self.egress, &self.account).await.map(drop),
+            (0, _) => return dial(&self.egress, &self.credentials).await.map(drop),
             (4, Some(staging)) => return staging.test_reaching().await,
             (5.., Some(staging)) => return staging.test_writing().await,
             (4.., None) => return Ok(()),
             _ => {}
         }
-        let mut session = Session::open(&self.egress, &self.account).await?;
+        let mut session = Session::open(&self.egress, &self.credentials).await?;
         match step {
             1 => Ok(()),
             2 => self.table.check_schema(&mut session).await,

@@ -7,7 +7,7 @@ use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::Surroundings;
+use super::Dependencies;
 use super::files::store::{self, Connector, Store, is_header, retries};
 use super::files::{Files, read};
 use crate::destination::Failure;
@@ -31,10 +31,10 @@ struct Config {
 /// itself may have do not belong to the project.
 pub(super) fn open(
     settings: &Map<String, Value>,
-    surroundings: &Surroundings,
+    dependencies: &Dependencies,
 ) -> Result<Files<Store>, Failure> {
     let config: Config = read(settings)?;
-    let mut builder = builder(&config.bucket_name, &config.region, surroundings)?
+    let mut builder = builder(&config.bucket_name, &config.region, dependencies)?
         .with_virtual_hosted_style_request(config.use_virtual_style_addressing);
     builder = match (&config.aws_access_key_id, &config.aws_secret_access_key) {
         (Some(id), Some(secret)) if is_header(id) => {
@@ -49,7 +49,7 @@ pub(super) fn open(
             true => of_bucket(endpoint, &config.bucket_name),
             false => endpoint.clone(),
         };
-        builder = builder.with_endpoint(store::endpoint(&surroundings.egress, &endpoint)?);
+        builder = builder.with_endpoint(store::endpoint(&dependencies.egress, &endpoint)?);
     }
     if let Some(encryption) = &config.encryption {
         builder = builder.with_config(key("aws_server_side_encryption")?, encryption);
@@ -69,13 +69,13 @@ pub(super) fn bucket(
     region: &str,
     key_id: &str,
     secret: &str,
-    surroundings: &Surroundings,
+    dependencies: &Dependencies,
 ) -> Result<Store, Failure> {
     if !is_header(key_id) {
         return Err(invalid("This is no access key."));
     }
-    let endpoint = surroundings.hosts.s3.replace("{region}", region);
-    let builder = builder(name, region, surroundings)?
+    let endpoint = dependencies.hosts.s3.replace("{region}", region);
+    let builder = builder(name, region, dependencies)?
         .with_access_key_id(key_id)
         .with_secret_access_key(secret)
         .with_endpoint(endpoint);
@@ -86,13 +86,13 @@ pub(super) fn bucket(
 fn builder(
     bucket: &str,
     region: &str,
-    surroundings: &Surroundings,
+    dependencies: &Dependencies,
 ) -> Result<AmazonS3Builder, Failure> {
     // Both become part of the host name.
     if !is_name(bucket) || !is_name(region) {
         return Err(invalid("Buckets and regions are letters, digits, `-`, `.` and `_`."));
     }
-    store::endpoint(&surroundings.egress, &format!("https://{bucket}.s3.{region}.amazonaws.com"))?;
+    store::endpoint(&dependencies.egress, &format!("https://{bucket}.s3.{region}.amazonaws.com"))?;
     Ok(AmazonS3Builder::new()
         .with_region(region)
         .with_bucket_name(bucket)
@@ -100,7 +100,7 @@ fn builder(
         .with_disable_bulk_delete(true)
         .with_allow_http(true)
         .with_retry(retries())
-        .with_http_connector(Connector::new(&surroundings.egress)))
+        .with_http_connector(Connector::new(&dependencies.egress)))
 }
 
 fn built(builder: AmazonS3Builder) -> Result<Store, Failure> {

@@ -24,7 +24,7 @@ const BROTLI_WINDOW: u32 = 22;
 /// Bytes that Brotli writes at a time.
 const BROTLI_BUFFER: usize = 64 << 10;
 
-enum Packer {
+enum Compressor {
     Plain(Output),
     Gzip(GzEncoder<Output>),
     Brotli(Box<CompressorWriter<Output>>),
@@ -34,22 +34,22 @@ enum Packer {
 pub(crate) struct JsonLines {
     /// `"name":` of each column.
     keys: Vec<Vec<u8>>,
-    packer: Packer,
+    compressor: Compressor,
     lines: Vec<u8>,
 }
 
 impl JsonLines {
     pub(super) fn new(codec: Option<Codec>, columns: &[Column]) -> Result<Self, EncodeError> {
         let output = Output::default();
-        let packer = match codec {
+        let compressor = match codec {
             Some(Codec::Brotli) => {
-                let packer =
+                let compressor =
                     CompressorWriter::new(output, BROTLI_BUFFER, BROTLI_QUALITY, BROTLI_WINDOW);
-                Packer::Brotli(Box::new(packer))
+                Compressor::Brotli(Box::new(compressor))
             }
-            Some(Codec::Gzip) => Packer::Gzip(GzEncoder::new(output, Compression::default())),
+            Some(Codec::Gzip) => Compressor::Gzip(GzEncoder::new(output, Compression::default())),
             // `FileKind::new` refuses the other codecs for JSON Lines.
-            _ => Packer::Plain(output),
+            _ => Compressor::Plain(output),
         };
         let key = |column: &Column| {
             let mut key = Vec::new();
@@ -58,7 +58,7 @@ impl JsonLines {
             Ok(key)
         };
         let keys = columns.iter().map(key).collect::<Result<_, EncodeError>>()?;
-        Ok(Self { keys, packer, lines: Vec::new() })
+        Ok(Self { keys, compressor, lines: Vec::new() })
     }
 
     pub(super) fn write(&mut self, rows: &[Vec<Cell>]) -> Result<(), EncodeError> {
@@ -74,37 +74,37 @@ impl JsonLines {
             }
             self.lines.extend_from_slice(b"}\n");
         }
-        match &mut self.packer {
-            Packer::Plain(output) => output.write_all(&self.lines)?,
-            Packer::Gzip(packer) => packer.write_all(&self.lines)?,
-            Packer::Brotli(packer) => packer.write_all(&self.lines)?,
+        match &mut self.compressor {
+            Compressor::Plain(output) => output.write_all(&self.lines)?,
+            Compressor::Gzip(compressor) => compressor.write_all(&self.lines)?,
+            Compressor::Brotli(compressor) => compressor.write_all(&self.lines)?,
         }
         Ok(())
     }
 
     pub(super) fn size(&self) -> u64 {
-        let output = match &self.packer {
-            Packer::Plain(output) => output,
-            Packer::Gzip(packer) => packer.get_ref(),
-            Packer::Brotli(packer) => packer.get_ref(),
+        let output = match &self.compressor {
+            Compressor::Plain(output) => output,
+            Compressor::Gzip(compressor) => compressor.get_ref(),
+            Compressor::Brotli(compressor) => compressor.get_ref(),
         };
         output.written()
     }
 
     pub(super) fn take(&mut self) -> Vec<Bytes> {
-        let output = match &mut self.packer {
-            Packer::Plain(output) => output,
-            Packer::Gzip(packer) => packer.get_mut(),
-            Packer::Brotli(packer) => packer.get_mut(),
+        let output = match &mut self.compressor {
+            Compressor::Plain(output) => output,
+            Compressor::Gzip(compressor) => compressor.get_mut(),
+            Compressor::Brotli(compressor) => compressor.get_mut(),
         };
         output.take()
     }
 
     pub(super) fn finish(self) -> Result<Vec<Bytes>, EncodeError> {
-        let mut output = match self.packer {
-            Packer::Plain(output) => output,
-            Packer::Gzip(packer) => packer.finish()?,
-            Packer::Brotli(packer) => packer.into_inner(),
+        let mut output = match self.compressor {
+            Compressor::Plain(output) => output,
+            Compressor::Gzip(compressor) => compressor.finish()?,
+            Compressor::Brotli(compressor) => compressor.into_inner(),
         };
         Ok(output.take())
     }

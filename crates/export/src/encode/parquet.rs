@@ -39,7 +39,7 @@ pub(crate) struct Parquet {
     /// Bytes of the values in memory.
     held: usize,
     /// Bytes of the values in the groups that are written, before compression.
-    packed: usize,
+    compressed: usize,
 }
 
 impl Parquet {
@@ -69,7 +69,7 @@ impl Parquet {
         let writer = SerializedFileWriter::new(Output::default(), schema, properties)?;
         let columns = columns.iter().map(|column| Values::new(column.kind)).collect();
         let group = max.and_then(|max| usize::try_from(max).ok()).unwrap_or(usize::MAX);
-        Ok(Self { writer, columns, group: group.min(GROUP_BYTES), held: 0, packed: 0 })
+        Ok(Self { writer, columns, group: group.min(GROUP_BYTES), held: 0, compressed: 0 })
     }
 
     pub(super) fn write(&mut self, rows: &[Vec<Cell>]) -> Result<(), EncodeError> {
@@ -97,7 +97,7 @@ impl Parquet {
             column.close()?;
         }
         group.close()?;
-        self.packed += std::mem::take(&mut self.held);
+        self.compressed += std::mem::take(&mut self.held);
         Ok(())
     }
 
@@ -105,9 +105,9 @@ impl Parquet {
     /// the groups before.
     pub(super) fn size(&self) -> u64 {
         let written = self.writer.bytes_written();
-        let held = match self.packed {
+        let held = match self.compressed {
             0 => self.held,
-            packed => self.held.saturating_mul(written) / packed,
+            compressed => self.held.saturating_mul(written) / compressed,
         };
         u64::try_from(written + held).unwrap_or(u64::MAX)
     }

@@ -15,8 +15,8 @@ use weir_store::exports::runs::{self, Progress, RunRow};
 
 use super::Shared;
 use super::log::RunLog;
-use super::places::{Place, Silent};
-use super::settings::is_told;
+use super::settings::is_logged;
+use super::slots::{Silent, Slot};
 use super::source::{LeftOut, Making, Source, of_store, selection};
 use crate::columns::Columns;
 use crate::destination::{Altered, Destination, Failure, Job, Writer};
@@ -27,7 +27,7 @@ const ABORT: Duration = Duration::from_secs(5);
 /// Seconds between two records of the progress.
 const NOTE: i64 = 1;
 /// Altered rows that get a log line each.
-const TOLD: u64 = 20;
+const LOGGED_ROWS: u64 = 20;
 
 /// Why a run is interrupted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +61,7 @@ pub(super) struct Attempt<'a> {
     pub(super) progress: &'a mut Progress,
     pub(super) log: &'a mut RunLog,
     /// Its slot among the running runs.
-    pub(super) place: &'a mut Place,
+    pub(super) slot: &'a mut Slot,
     pub(super) cut: watch::Receiver<Option<Cut>>,
 }
 
@@ -91,7 +91,7 @@ impl Attempt<'_> {
         let mut rest = whole;
         rest.after = self.progress.delivered.map_or(rest.after, |last| last.max(rest.after));
         self.note().await?;
-        self.tell_begin(model).await;
+        self.log_begin(model).await;
 
         let now = host.now();
         let mut source = Source::begin(Making {
@@ -105,24 +105,24 @@ impl Attempt<'_> {
         });
         // Nothing to export: the destination is not contacted.
         let Some(first) = or_cut(&mut cut, source.next()).await?? else {
-            self.tell_left_out(source.left_out()).await;
+            self.log_skipped(source.left_out()).await;
             self.done(self.progress.completed.unwrap_or(0));
             return Ok(());
         };
         let mut job = Job::of(self.row, self.export.project, columns, model);
         job.cursor.clone_from(&self.progress.cursor);
-        let mut writer = away(self.place, &mut cut, destination.begin(job)).await?;
+        let mut writer = away(self.slot, &mut cut, destination.begin(job)).await?;
         let mut changes = Changes::default();
         let sent = self.send(writer.as_mut(), &mut source, first, &mut changes, &mut cut).await;
         let left_out = source.left_out();
         drop(source);
         // Also after a failed attempt: the next one may continue after the altered rows.
-        self.tell_altered(&mut changes, writer.altered()).await;
-        if changes.rows > TOLD {
+        self.log_altered(&mut changes, writer.altered()).await;
+        if changes.rows > LOGGED_ROWS {
             let message = format!("{} rows were altered in all.", changes.rows);
-            self.tell(LogLevel::Warning, message).await;
+            self.log(LogLevel::Warning, message).await;
         }
-        self.tell_left_out(left_out).await;
+        self.log_skipped(left_out).await;
         match sent {
             Ok(sent) => {
                 // The destination may have skipped some of the rows.
@@ -157,12 +157,12 @@ impl Attempt<'_> {
         let mut next = Some(first);
         while let Some(part) = next {
             let (rows, bytes) = (part.batch.rows.len() as u64, part.bytes);
-            away(self.place, cut, writer.write(part.batch)).await?;
+            away(self.slot, cut, writer.write(part.batch)).await?;
             sent += rows;
             self.progress.bytes = self.progress.bytes.saturating_add(bytes);
             self.shared.metrics.sent(rows, bytes);
-            self.tell_altered(changes, part.altered).await;
-            self.tell_altered(changes, writer.altered()).await;
+            self.log_altered(changes, part.altered).await;
+            self.log_altered(changes, writer.altered()).await;
             let now = self.shared.host.now();
             if self.delivered(writer) && (now < noted || now >= noted.plus_seconds(NOTE)) {
                 noted = now;
@@ -170,7 +170,7 @@ impl Attempt<'_> {
             }
             next = or_cut(cut, source.next()).await??;
         }
-        away(self.place, cut, writer.finish()).await?;
+        away(self.slot, cut, writer.finish()).await?;
         Ok(sent)
     }
 
@@ -204,8 +204,8 @@ impl Attempt<'_> {
         }
     }
 
-    async fn tell_begin(&mut self, model: ExportModel) {
-        if !is_told(self.progress.attempt) {
+    async fn log_begin(&mut self, model: ExportModel) {
+        if !is_logged(self.progress.attempt) {
             return;
         }
         let total = match (model, self.progress.total) {
@@ -220,33 +220,33 @@ impl Attempt<'_> {
             }
             _ => format!("Try {attempt}: exporting {total} to {}.", self.export.kind),
         };
-        self.tell(LogLevel::Info, message).await;
+        self.log(LogLevel::Info, message).await;
     }
 
-    async fn tell_altered(&mut self, changes: &mut Changes, altered: Vec<Altered>) {
+    async fn log_altered(&mut self, changes: &mut Changes, altered: Vec<Altered>) {
         for Altered { uuid, column, what } in altered {
             changes.rows += 1;
-            if changes.rows <= TOLD {
+            if changes.rows <= LOGGED_ROWS {
                 let event = uuid
                     .map(|uuid| format!("Event {uuid}, column"))
                     .unwrap_or_else(|| "Column".to_owned());
-                self.tell(LogLevel::Warning, format!("{event} `{column}`: {what}.")).await;
+                self.log(LogLevel::Warning, format!("{event} `{column}`: {what}.")).await;
             }
         }
     }
 
     /// Logs the events of which it is unknown whether the export includes them.
-    async fn tell_left_out(&mut self, left_out: LeftOut) {
+    async fn log_skipped(&mut self, left_out: LeftOut) {
         if let LeftOut { count, sample: Some(sample) } = left_out {
             let message = format!(
                 "{count} events were left out, because the condition of the query takes too long \
                  to be worked out for them. One of them is {sample}."
             );
-            self.tell(LogLevel::Warning, message).await;
+            self.log(LogLevel::Warning, message).await;
         }
     }
 
-    async fn tell(&mut self, level: LogLevel, message: String) {
+    async fn log(&mut self, level: LogLevel, message: String) {
         let now: Timestamp = self.shared.host.now();
         self.log.add(now, level, message).await;
     }
@@ -281,11 +281,11 @@ fn columns(
 /// Waits for the destination, unless the run is interrupted. A silent destination does
 /// not keep the slot of the run.
 async fn away<T>(
-    place: &mut Place,
+    slot: &mut Slot,
     cut: &mut watch::Receiver<Option<Cut>>,
     work: impl Future<Output = Result<T, Failure>>,
 ) -> Result<T, Setback> {
-    match or_cut(cut, place.during(work)).await? {
+    match or_cut(cut, slot.during(work)).await? {
         Ok(done) => Ok(done?),
         Err(Silent) => {
             let message =

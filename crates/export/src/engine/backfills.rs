@@ -6,7 +6,7 @@
 use weir_model::Timestamp;
 use weir_model::exports::Status;
 use weir_schedule::{BackfillPlan, COUNTED, Cadence};
-use weir_store::events::{TimeStretch, Wanted};
+use weir_store::events::{TimeRange, Wanted};
 use weir_store::exports::backfills::{self, BackfillState, Plan};
 use weir_store::exports::runs::{self, RunRow};
 use weir_store::exports::schedule;
@@ -21,7 +21,7 @@ use super::schedule::{new_run, newest};
 const APPLIED: i64 = 10;
 
 /// Does the next step of a backfill without an active run. That may be a new run.
-pub(super) async fn look(
+pub(super) async fn check(
     shared: &Shared,
     export: &ExportRow,
     backfill: &BackfillState,
@@ -106,7 +106,7 @@ async fn bounds(
 ) -> Result<Option<(Timestamp, Timestamp)>> {
     let each = plan.each.unwrap_or_else(|| cadence.intervals_per_run(plan.start, last));
     let (_, soon) = cadence.backfill_run(plan.start, each, next, last);
-    let time = TimeStretch { start: next.micros(), end: last.micros() };
+    let time = TimeRange { start: next.micros(), end: last.micros() };
     let wanted = Wanted { after: plan.after, up_to: plan.up_to, time };
     let found = events::next_time(&shared.store, export.project, wanted, soon.micros()).await?;
     let found = found.map(Timestamp::from_micros);
@@ -153,7 +153,7 @@ async fn plan(
     }
     let up_to = newest(shared, export.project).await?;
     let after = delivered(shared, export, backfill).await?;
-    let time = TimeStretch { start: start.map_or(i64::MIN, Timestamp::micros), end: end.micros() };
+    let time = TimeRange { start: start.map_or(i64::MIN, Timestamp::micros), end: end.micros() };
     let wanted = Wanted { after, up_to, time };
     let ends = |at: i64| cadence.interval_end(start, Timestamp::from_micros(at)).micros();
     let firsts = events::first_times(&shared.store, export.project, wanted, COUNTED, ends).await?;

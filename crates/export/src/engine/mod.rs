@@ -23,10 +23,10 @@ mod log;
 mod metrics;
 mod people;
 mod persons;
-mod places;
 mod run;
 mod schedule;
 mod settings;
+mod slots;
 mod source;
 
 use std::collections::HashMap;
@@ -46,7 +46,7 @@ pub use host::Host;
 pub use metrics::{Metrics, Taken};
 pub use settings::Settings;
 
-use places::Places;
+use slots::Slots;
 
 /// Number of polls between two searches for runs that have not ended.
 const TAKE_UP: u64 = 60;
@@ -70,7 +70,7 @@ struct Shared {
     settings: Settings,
     metrics: Metrics,
     /// The slots of runs that read and send concurrently.
-    places: Places,
+    slots: Slots,
     /// All events that were acknowledged until this time are readable.
     applied: watch::Sender<Option<Timestamp>>,
     /// Notified when a run ends, so that waiting runs need not wait for the next poll.
@@ -131,7 +131,7 @@ impl Engine {
             host,
             settings,
             metrics: Metrics::default(),
-            places: Places::new(settings.places()),
+            slots: Slots::new(settings.slots()),
             applied: watch::Sender::new(None),
             ended: Notify::new(),
             stop: watch::Sender::new(false),
@@ -199,7 +199,7 @@ async fn keep_going(shared: Arc<Shared>, runtime: Handle) {
     };
     loop {
         tokio::select! {
-            looked = engine.look() => match looked {
+            looked = engine.check() => match looked {
                 Ok(()) => {}
                 Err(weir_store::Error::Stopped) => return,
                 Err(error) => tracing::error!(%error, "exports could not be looked at"),
@@ -248,7 +248,7 @@ impl Looking {
     }
 
     /// Does all steps that are due.
-    async fn look(&mut self) -> Result<()> {
+    async fn check(&mut self) -> Result<()> {
         let is_over =
             |active: &Active| active.task.as_ref().is_some_and(|task| task.work.is_finished());
         let before = self.active.len();
@@ -282,8 +282,8 @@ impl Looking {
             let room = self.shared.settings.waiting.saturating_sub(own.count());
             let present = schedules.remove(&export.id);
             let mut made = Vec::new();
-            let from = schedule::Look { shared: &self.shared, export, now, room };
-            let looked = schedule::look(from, present, &mut made).await;
+            let from = schedule::Check { shared: &self.shared, export, now, room };
+            let looked = schedule::check(from, present, &mut made).await;
             fault = fault.or(looked.err());
             made.iter().for_each(|row| self.add(row));
         }
@@ -295,7 +295,7 @@ impl Looking {
                 continue;
             }
             let Some(export) = by_id.get(&backfill.shown.batch_export) else { continue };
-            match self::backfills::look(&self.shared, export, backfill).await {
+            match self::backfills::check(&self.shared, export, backfill).await {
                 Ok(made) => made.iter().for_each(|row| self.add(row)),
                 Err(error) => fault = fault.or(Some(error)),
             }

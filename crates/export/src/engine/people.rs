@@ -17,7 +17,7 @@ use crate::rows::{Person, Record};
 const KEPT: usize = 8 << 20;
 /// Distinct ids whose persons are read at a time. Each person may have a megabyte, and
 /// eight runs may be active.
-const TOGETHER: usize = 8;
+const PERSONS_PER_READ: usize = 8;
 /// Bytes of persons after which a batch of events ends. A person that comes again counts
 /// again, because each row contains it.
 const JOINED: usize = 4 << 20;
@@ -65,7 +65,7 @@ impl People {
         }
         let mut asked: HashSet<&str> = HashSet::new();
         for event in events {
-            if asked.len() >= TOGETHER || self.bytes > KEPT {
+            if asked.len() >= PERSONS_PER_READ || self.bytes > KEPT {
                 break;
             }
             let id = event.distinct_id.as_str();

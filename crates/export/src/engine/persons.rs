@@ -39,14 +39,14 @@ const BYTES: u64 = 1 << 20;
 
 /// A subset of the persons, by the last bits of their ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Share {
+struct PersonShard {
     /// Number of bits that are compared.
     bits: u32,
     /// Value of these bits.
     value: u64,
 }
 
-impl Share {
+impl PersonShard {
     const ALL: Self = Self { bits: 0, value: 0 };
     /// All ids have the same value in the bits above.
     const BITS_MAX: u32 = 60;
@@ -69,9 +69,9 @@ impl Share {
 
 /// Makes the rows of a run.
 pub(super) async fn make(making: &Making, sender: &mpsc::Sender<Coming>) -> Result<(), Failure> {
-    let mut shares = vec![Share::ALL];
-    while let Some(share) = shares.pop() {
-        let Some(found) = found(making, share, &mut shares, sender).await? else { break };
+    let mut shards = vec![PersonShard::ALL];
+    while let Some(shard) = shards.pop() {
+        let Some(found) = found(making, shard, &mut shards, sender).await? else { break };
         if !give(making, found, sender).await? {
             break;
         }
@@ -80,11 +80,11 @@ pub(super) async fn make(making: &Making, sender: &mpsc::Sender<Coming>) -> Resu
 }
 
 /// The persons of a share, with the time at which their newest event was accepted. Halves
-/// that do not fit into memory are added to `shares`. `None` if the receiver is gone.
+/// that do not fit into memory are added to `shards`. `None` if the receiver is gone.
 async fn found(
     making: &Making,
-    mut share: Share,
-    shares: &mut Vec<Share>,
+    mut shard: PersonShard,
+    shards: &mut Vec<PersonShard>,
     sender: &mpsc::Sender<Coming>,
 ) -> Result<Option<HashMap<PersonId, i64>>, Failure> {
     let Making { store, project, .. } = making;
@@ -110,14 +110,14 @@ async fn found(
         known.extend(asked.into_iter().map(|id| (id, led.get(&id).copied())));
         for (id, at) in seen {
             let person = known.get(&id).copied().flatten();
-            let Some(person) = person.filter(|person| share.has(*person)) else { continue };
+            let Some(person) = person.filter(|person| shard.has(*person)) else { continue };
             let newest = found.entry(person).or_insert(at);
             *newest = (*newest).max(at);
         }
         while found.len() > making.persons {
-            let Some(other) = share.halve() else { break };
-            shares.push(other);
-            found.retain(|person, _| share.has(*person));
+            let Some(other) = shard.halve() else { break };
+            shards.push(other);
+            found.retain(|person, _| shard.has(*person));
         }
         if known.len() > KNOWN {
             known.clear();
@@ -174,27 +174,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn halves_have_everybody_once() {
-        let mut shares = vec![Share::ALL];
+    fn both_halves_together_have_each_person_once() {
+        let mut shards = vec![PersonShard::ALL];
         for _ in 0..3 {
-            let others: Vec<Share> = shares.iter_mut().filter_map(Share::halve).collect();
-            shares.extend(others);
+            let others: Vec<PersonShard> =
+                shards.iter_mut().filter_map(PersonShard::halve).collect();
+            shards.extend(others);
         }
-        assert_eq!(shares.len(), 8);
+        assert_eq!(shards.len(), 8);
         for n in 0..100_u128 {
             let person = PersonId(Uuid::from_u128((n << 64) | (n * 7_919)));
-            assert_eq!(shares.iter().filter(|share| share.has(person)).count(), 1, "{n}");
+            assert_eq!(shards.iter().filter(|shard| shard.has(person)).count(), 1, "{n}");
         }
     }
 
     #[test]
     fn halving_ends() {
-        let mut share = Share::ALL;
+        let mut shard = PersonShard::ALL;
         let mut halves = 0;
-        while share.halve().is_some() {
+        while shard.halve().is_some() {
             halves += 1;
         }
-        assert_eq!(halves, Share::BITS_MAX);
-        assert!(share.has(PersonId(Uuid::nil())));
+        assert_eq!(halves, PersonShard::BITS_MAX);
+        assert!(shard.has(PersonId(Uuid::nil())));
     }
 }

@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::watch;
-use weir_model::exports::{ExportModel, Interval, LATEST_RUNS, LogLevel, Run, Status, Trouble};
+use weir_model::exports::{ExportModel, Failing, Interval, LATEST_RUNS, LogLevel, Run, Status};
 use weir_model::{BatchExportId, RunId, Timestamp};
 use weir_store::exports::runs::{self, Progress, RunRow, Runs};
 use weir_store::exports::{self, ExportRow};
@@ -18,7 +18,7 @@ use weir_store::exports::{self, ExportRow};
 use super::Shared;
 use super::attempt::{Attempt, Cut, Setback, is_cut};
 use super::log::RunLog;
-use super::settings::{ATTEMPTS, PATIENCE, is_told, time_limit, wait};
+use super::settings::{ATTEMPTS, PATIENCE, is_logged, time_limit, wait};
 use crate::destination::Failure;
 
 /// An export is paused when this many of its newest runs have failed.
@@ -114,8 +114,8 @@ impl Worker {
             Ok(export) => export.organization,
             Err(outcome) => return outcome,
         };
-        let mut place = tokio::select! {
-            place = shared.places.take(organization) => place,
+        let mut slot = tokio::select! {
+            slot = shared.slots.take(organization) => slot,
             cut = is_cut(&mut waiting) => return of_cut(Some(cut)),
         };
         let now = shared.host.uptime();
@@ -144,7 +144,7 @@ impl Worker {
             row: &self.row,
             progress: &mut self.progress,
             log: &mut self.log,
-            place: &mut place,
+            slot: &mut slot,
             cut: cut.subscribe(),
         };
         let before = attempt.progress.delivered;
@@ -197,22 +197,22 @@ impl Worker {
             self.progress.failing_since = Some(self.failing_since().await);
         }
         if !failure.is_retryable {
-            self.tell(LogLevel::Error, format!("Try {attempt} failed. {text}")).await;
+            self.log(LogLevel::Error, format!("Try {attempt} failed. {text}")).await;
             return Outcome::Ended(Status::Failed);
         }
         let wait = wait(attempt, failure.wait);
         let waited = now.saturating_sub(*self.failing.get_or_insert(now));
         if attempt >= ATTEMPTS || waited.saturating_add(wait) > PATIENCE {
-            self.tell(LogLevel::Error, format!("Try {attempt} failed, the last one. {text}")).await;
+            self.log(LogLevel::Error, format!("Try {attempt} failed, the last one. {text}")).await;
             return Outcome::Ended(match is_late {
                 true => Status::TimedOut,
                 false => Status::FailedRetryable,
             });
         }
-        if is_told(attempt) || before.is_some_and(|before| before != text) {
+        if is_logged(attempt) || before.is_some_and(|before| before != text) {
             let seconds = wait.as_secs();
             let message = format!("Try {attempt} failed, the next is in {seconds} seconds. {text}");
-            self.tell(LogLevel::Warning, message).await;
+            self.log(LogLevel::Warning, message).await;
         }
         let seconds = i64::try_from(wait.as_secs()).unwrap_or(i64::MAX);
         self.progress.next_try = Some(self.shared.host.now().plus_seconds(seconds));
@@ -231,7 +231,7 @@ impl Worker {
         match exports::latest_runs(&self.shared.store, &[export], LATEST_RUNS).await {
             Ok(runs) => {
                 let runs: Vec<Run> = runs.into_iter().flatten().collect();
-                Trouble::of(&runs).map_or(now, |trouble| trouble.since.min(now))
+                Failing::of(&runs).map_or(now, |trouble| trouble.since.min(now))
             }
             Err(error) => {
                 tracing::warn!(%error, "the runs of an export could not be read");
@@ -265,7 +265,7 @@ impl Worker {
         }
         let text = "EndedEarly: The run ended early too often. The log of Weir may say why.";
         self.progress.latest_error = Some(text.to_owned());
-        self.tell(LogLevel::Error, text.to_owned()).await;
+        self.log(LogLevel::Error, text.to_owned()).await;
         self.end(Outcome::Ended(Status::Failed)).await;
     }
 
@@ -274,7 +274,7 @@ impl Worker {
             Outcome::Done => (Status::Completed, LogLevel::Info),
             Outcome::Ended(status) => (status, LogLevel::Error),
             Outcome::Gone => {
-                self.tell(LogLevel::Info, "The run was cancelled.".to_owned()).await;
+                self.log(LogLevel::Info, "The run was cancelled.".to_owned()).await;
                 self.shared.metrics.ended(Status::Cancelled);
                 return;
             }
@@ -299,7 +299,7 @@ impl Worker {
             Status::Completed => format!("Completed: {rows} {} are delivered.", self.what()),
             other => format!("The run ended with the status {}.", other.text()),
         };
-        self.tell(level, message).await;
+        self.log(level, message).await;
         if status != Status::Completed {
             self.after_failure(status).await;
         }
@@ -316,7 +316,7 @@ impl Worker {
         })
     }
 
-    async fn tell(&mut self, level: LogLevel, message: String) {
+    async fn log(&mut self, level: LogLevel, message: String) {
         self.log.add(self.shared.host.now(), level, message).await;
     }
 

@@ -5,7 +5,7 @@
 
 use weir_model::exports::{Run, Status};
 use weir_model::{BackfillId, ProjectId, RunId, Timestamp};
-use weir_store::events::{self, Except, TimeStretch};
+use weir_store::events::{self, Except, TimeRange};
 use weir_store::exports::ExportRow;
 use weir_store::exports::backfills::{self, BackfillState};
 use weir_store::exports::runs::{self, RunRow};
@@ -22,7 +22,7 @@ const STEPS: usize = 100;
 const LATE: i64 = 30;
 
 /// One poll of an export's schedule.
-pub(super) struct Look<'a> {
+pub(super) struct Check<'a> {
     pub(super) shared: &'a Shared,
     pub(super) export: &'a ExportRow,
     /// Not later than the time at which the export was read.
@@ -32,12 +32,12 @@ pub(super) struct Look<'a> {
 }
 
 /// Does all due steps. `made` has the created runs, also after an error.
-pub(super) async fn look(
-    look: Look<'_>,
+pub(super) async fn check(
+    check: Check<'_>,
     mut present: Option<Schedule>,
     made: &mut Vec<RunRow>,
 ) -> Result<()> {
-    let Look { shared, export, now, room } = look;
+    let Check { shared, export, now, room } = check;
     let Some(plan) = Plan::of(export, shared.settings.jitter, shared.host.now()) else {
         tracing::error!(
             export = %export.id, interval = export.interval, zone = ?export.timezone,
@@ -214,7 +214,7 @@ async fn taken(shared: &Shared, export: &ExportRow, id: BackfillId) -> Result<Ta
         (_, None) => return Ok(Taken::Nothing),
     };
     let start = shown.start_at.map_or(i64::MIN, Timestamp::micros);
-    let time = TimeStretch { start, end: shown.end_at.micros() };
+    let time = TimeRange { start, end: shown.end_at.micros() };
     Ok(Taken::This(Except { up_to, time }))
 }
 

@@ -1,11 +1,11 @@
 //! Limits of the engine.
 //!
 //! What belongs here: limits, waits and time limits. What does not: assigning slots
-//! (`places`).
+//! (`slots`).
 
 use std::time::Duration;
 
-use super::places::Limits;
+use super::slots::Limits;
 
 /// Limits of the engine.
 #[derive(Debug, Clone, Copy)]
@@ -16,7 +16,7 @@ pub struct Settings {
     /// others.
     pub of_an_organization: usize,
     /// Runs that wait for a silent destination. They do not count as `parallel`.
-    pub aside: usize,
+    pub parked: usize,
     /// Time without an answer after which a destination counts as silent.
     pub silence: Duration,
     /// Active runs of one export. The bound is low, so that a slow or silent destination
@@ -40,7 +40,7 @@ impl Default for Settings {
         Self {
             parallel: 8,
             of_an_organization: 4,
-            aside: 4,
+            parked: 4,
             silence: Duration::from_secs(30),
             of_an_export: 2,
             waiting: 12,
@@ -54,12 +54,12 @@ impl Default for Settings {
 
 impl Settings {
     /// The division of slots.
-    pub(super) fn places(&self) -> Limits {
+    pub(super) fn slots(&self) -> Limits {
         Limits {
             all: self.parallel,
             of_one: self.of_an_organization,
-            aside: self.aside,
-            aside_of_one: self.aside.div_ceil(2),
+            parked: self.parked,
+            parked_of_one: self.parked.div_ceil(2),
             silence: self.silence,
         }
     }
@@ -74,10 +74,10 @@ pub(super) const PATIENCE: Duration = HOUR.saturating_mul(6);
 /// Upper bound of attempts in a run, however fast they fail.
 pub(super) const ATTEMPTS: u32 = 250;
 /// Number of first attempts that always have log lines.
-const TOLD: u32 = 10;
+const LOGGED_ATTEMPTS: u32 = 10;
 /// Of later attempts, one in this many has log lines. A run has a bounded number of
 /// lines, and its end needs some of them.
-const TOLD_OF: u32 = 10;
+const LOGGED_EVERY: u32 = 10;
 /// The wait before the second attempt. It doubles with every attempt.
 const FIRST_WAIT: Duration = Duration::from_secs(30);
 /// The longest wait.
@@ -92,8 +92,8 @@ pub(super) fn wait(attempt: u32, asked: Option<Duration>) -> Duration {
 }
 
 /// Whether an attempt always has log lines.
-pub(super) const fn is_told(attempt: u32) -> bool {
-    attempt <= TOLD || attempt.is_multiple_of(TOLD_OF)
+pub(super) const fn is_logged(attempt: u32) -> bool {
+    attempt <= LOGGED_ATTEMPTS || attempt.is_multiple_of(LOGGED_EVERY)
 }
 
 /// The time limit for one attempt of a run that covers this many seconds.
@@ -130,12 +130,12 @@ mod tests {
 
     #[test]
     fn tries_leave_room_for_the_other_lines_of_a_run() {
-        let told = (1..=ATTEMPTS).filter(|attempt| is_told(*attempt)).count();
-        assert!(4 * told < usize::try_from(LINES).unwrap(), "{told}");
+        let logged = (1..=ATTEMPTS).filter(|attempt| is_logged(*attempt)).count();
+        assert!(4 * logged < usize::try_from(LINES).unwrap(), "{logged}");
     }
 
     #[test]
-    fn one_export_leaves_places_for_others() {
+    fn one_export_leaves_slots_for_others() {
         let settings = Settings::default();
         assert!(settings.parallel >= 4 * settings.of_an_export);
         assert!(settings.parallel >= 2 * settings.of_an_organization);

@@ -22,7 +22,7 @@ use uuid::Uuid;
 use weir_model::exports::ExportModel;
 use weir_model::{ProjectId, Timestamp};
 use weir_store::Store;
-use weir_store::events::{Scan, Selection, StoredEvent, TimeStretch};
+use weir_store::events::{Scan, Selection, StoredEvent, TimeRange};
 use weir_store::exports::runs::RunRow;
 
 use super::people::People;
@@ -176,24 +176,25 @@ async fn make(making: &Making, sender: &mpsc::Sender<Coming>) -> Result<(), Fail
                 None => events.drain(..).map(|event| Record { event, person: None }).collect(),
             };
             // The receiver is gone, because the run was interrupted.
-            let Ok(place) = sender.reserve().await else { return Ok(()) };
+            let Ok(permit) = sender.reserve().await else { return Ok(()) };
             let (columns, now) = (Arc::clone(columns), now.micros());
-            let share = Share { columns, project: *project, now, records: records.into_iter() };
-            place.send(Coming::Making(share.begin()));
+            let chunk =
+                RecordChunk { columns, project: *project, now, records: records.into_iter() };
+            permit.send(Coming::Making(chunk.begin()));
         }
     }
     Ok(())
 }
 
 /// Records whose rows are made together.
-struct Share {
+struct RecordChunk {
     columns: Arc<Columns>,
     project: ProjectId,
     now: i64,
     records: std::vec::IntoIter<Record>,
 }
 
-impl Share {
+impl RecordChunk {
     /// Starts to make its rows.
     fn begin(self) -> Growing {
         let (sender, parts) = mpsc::channel(1);
@@ -203,7 +204,7 @@ impl Share {
     async fn make(self, sender: mpsc::Sender<Part>) -> Result<(), JoinError> {
         let mut rest = self;
         while !rest.records.as_slice().is_empty() {
-            let Ok(place) = sender.reserve().await else { break };
+            let Ok(permit) = sender.reserve().await else { break };
             let asked = sender.clone();
             let made = tokio::task::spawn_blocking(move || {
                 let part = rest.part(|| asked.is_closed());
@@ -211,7 +212,7 @@ impl Share {
             });
             let (left, part) = made.await?;
             rest = left;
-            place.send(part);
+            permit.send(part);
         }
         Ok(())
     }
@@ -266,7 +267,7 @@ pub(super) fn selection(row: &RunRow, config: &Map<String, Value>) -> Selection 
         let names = config.get(key).and_then(Value::as_array).into_iter().flatten();
         names.filter_map(|name| name.as_str().map(str::to_owned)).collect()
     };
-    let time = row.by_time.then(|| TimeStretch {
+    let time = row.by_time.then(|| TimeRange {
         start: row.run.data_interval_start.map_or(i64::MIN, Timestamp::micros),
         end: row.run.data_interval_end.micros(),
     });

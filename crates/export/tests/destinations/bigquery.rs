@@ -231,11 +231,11 @@ fn parts(asked: &Asked) -> (Value, Vec<u8>) {
     (what, asked.body[second..end].to_vec())
 }
 
-struct Place {
+struct Fixture {
     google: StandIn<Google>,
 }
 
-impl Place {
+impl Fixture {
     async fn new() -> Self {
         Self { google: StandIn::start(Google::default(), Google::answer).await }
     }
@@ -277,14 +277,14 @@ impl Place {
 
 #[tokio::test]
 async fn events_arrive_in_a_partitioned_table() {
-    let place = Place::new().await;
-    let destination = place.destination(false);
+    let fixture = Fixture::new().await;
+    let destination = fixture.destination(false);
     let job = job(destination.as_ref(), 1);
     let events = rows(&job, 1..=250);
     run(destination.as_ref(), job, events).await.unwrap();
-    assert_eq!(place.events(), ids(1..=250));
-    assert_eq!(place.tables(), ["events"]);
-    let google = place.google.lock();
+    assert_eq!(fixture.events(), ids(1..=250));
+    assert_eq!(fixture.tables(), ["events"]);
+    let google = fixture.google.lock();
     let table = &google.tables["events"];
     assert_eq!(table.made["timePartitioning"], json!({ "type": "DAY", "field": "timestamp" }));
     let row = table.rows.iter().find(|row| row["properties"] == "{\"n\":7}").unwrap();
@@ -294,15 +294,15 @@ async fn events_arrive_in_a_partitioned_table() {
 
 #[tokio::test]
 async fn persons_are_merged_into_a_table_of_their_own() {
-    let place = Place::new().await;
-    let destination = place.destination(false);
+    let fixture = Fixture::new().await;
+    let destination = fixture.destination(false);
     let job = job_of_persons(destination.as_ref(), 1);
     let people = vec![person("ada", 1, 5), person("anon", 2, 0)];
     run(destination.as_ref(), job.clone(), people.clone()).await.unwrap();
     // A job whose answer was lost is not repeated.
     run(destination.as_ref(), job, people).await.unwrap();
-    assert_eq!(place.tables(), ["events"]);
-    let google = place.google.lock();
+    assert_eq!(fixture.tables(), ["events"]);
+    let google = fixture.google.lock();
     let fields = google.tables["events"].made["schema"]["fields"].as_array().unwrap().clone();
     let kind = |name: &str| {
         fields.iter().find(|field| field["name"] == name).map(|field| field["type"].clone())
@@ -317,8 +317,8 @@ async fn persons_are_merged_into_a_table_of_their_own() {
 
 #[tokio::test]
 async fn events_are_no_table_for_persons() {
-    let place = Place::new().await;
-    let destination = place.destination(false);
+    let fixture = Fixture::new().await;
+    let destination = fixture.destination(false);
     let first = job(destination.as_ref(), 1);
     let events = rows(&first, 1..=2);
     run(destination.as_ref(), first, events).await.unwrap();
@@ -329,122 +329,125 @@ async fn events_are_no_table_for_persons() {
 
 #[tokio::test]
 async fn properties_are_json_where_the_table_says_so() {
-    let place = Place::new().await;
-    let with_json = place.destination(true);
+    let fixture = Fixture::new().await;
+    let with_json = fixture.destination(true);
     let first = job(with_json.as_ref(), 1);
     let event = row(&first, 1, "{\"n\":9007199254740993,\"far\":1e999}");
     let altered = run(with_json.as_ref(), first, vec![event]).await.unwrap();
     assert_eq!(altered.len(), 1);
     assert_eq!((altered[0].uuid, altered[0].column.as_str()), (Some(uuid(1)), "properties"));
     {
-        let google = place.google.lock();
+        let google = fixture.google.lock();
         let row = &google.tables["events"].rows[0];
         assert_eq!(row["properties"], json!({ "n": 9_007_199_254_740_993_i64, "far": "1e999" }));
     }
     // The table keeps its types after the setting changes, and columns that it does not
     // have are skipped.
     {
-        let mut google = place.google.lock();
+        let mut google = fixture.google.lock();
         let fields =
             google.tables.get_mut("events").unwrap().made["schema"]["fields"].as_array_mut();
         fields.unwrap().retain(|field| field["name"] != "site_url");
     }
-    let with_text = place.destination(false);
+    let with_text = fixture.destination(false);
     let mut second = job(with_text.as_ref(), 2);
     second.columns = Arc::new(with_json.columns());
     let event = row(&second, 2, "{\"n\":2}");
     run(with_text.as_ref(), second, vec![event]).await.unwrap();
-    let google = place.google.lock();
+    let google = fixture.google.lock();
     let row = &google.tables["events"].rows[1];
     assert_eq!((&row["properties"], row.get("site_url")), (&json!({ "n": 2 }), None));
 }
 
 #[tokio::test]
 async fn nothing_to_export_runs_no_job() {
-    let place = Place::new().await;
-    let destination = place.destination(false);
+    let fixture = Fixture::new().await;
+    let destination = fixture.destination(false);
     let job = job(destination.as_ref(), 1);
     run(destination.as_ref(), job, Vec::new()).await.unwrap();
-    assert_eq!(place.events(), Vec::<String>::new());
-    assert!(place.google.lock().jobs.is_empty());
+    assert_eq!(fixture.events(), Vec::<String>::new());
+    assert!(fixture.google.lock().jobs.is_empty());
 }
 
 #[tokio::test]
 async fn a_run_of_many_files_is_one_statement() {
-    let place = Place::new().await;
-    let destination = place.destination(false);
+    let fixture = Fixture::new().await;
+    let destination = fixture.destination(false);
     let job = job(destination.as_ref(), 1);
     let long = |n| row(&job, n, &format!("{{\"t\":\"{}\"}}", noise(n, 1 << 20)));
     let mut writer = destination.begin(job.clone()).await.unwrap();
     for n in 1..=40 {
         write(writer.as_mut(), vec![long(n)]).await.unwrap();
     }
-    assert_eq!(place.events(), Vec::<String>::new());
+    assert_eq!(fixture.events(), Vec::<String>::new());
     writer.finish().await.unwrap();
-    assert_eq!(place.events(), ids(1..=40));
-    let google = place.google.lock();
+    assert_eq!(fixture.events(), ids(1..=40));
+    let google = fixture.google.lock();
     assert!(google.jobs.len() >= 3, "{:?}", google.jobs);
 }
 
 #[tokio::test]
 async fn an_upload_whose_answer_is_lost_is_not_loaded_twice() {
-    let place = Place::new().await;
-    let destination = place.destination(false);
-    place.then("POST /upload", Act::DoAndClose);
-    place.then("POST /upload", Act::Say(Said::empty(503)));
+    let fixture = Fixture::new().await;
+    let destination = fixture.destination(false);
+    fixture.then("POST /upload", Act::DoAndClose);
+    fixture.then("POST /upload", Act::Say(Said::empty(503)));
     let job = job(destination.as_ref(), 1);
     let events = rows(&job, 1..=20);
     run(destination.as_ref(), job, events).await.unwrap();
-    assert_eq!(place.events(), ids(1..=20));
-    assert_eq!(place.google.lock().calls.iter().filter(|call| call.contains("/upload")).count(), 3);
+    assert_eq!(fixture.events(), ids(1..=20));
+    assert_eq!(
+        fixture.google.lock().calls.iter().filter(|call| call.contains("/upload")).count(),
+        3
+    );
 }
 
 #[tokio::test]
-async fn a_run_that_was_cut_short_begins_anew() {
-    let place = Place::new().await;
-    let destination = place.destination(false);
+async fn an_interrupted_run_restarts() {
+    let fixture = Fixture::new().await;
+    let destination = fixture.destination(false);
     let job = job(destination.as_ref(), 1);
     let mut writer = destination.begin(job.clone()).await.unwrap();
     let events = rows(&job, 1..=150);
     write(writer.as_mut(), events.clone()).await.unwrap();
     drop(writer);
-    assert_eq!(place.events(), Vec::<String>::new());
+    assert_eq!(fixture.events(), Vec::<String>::new());
     run(destination.as_ref(), job, events).await.unwrap();
-    assert_eq!(place.events(), ids(1..=150));
-    assert_eq!(place.tables(), ["events"]);
+    assert_eq!(fixture.events(), ids(1..=150));
+    assert_eq!(fixture.tables(), ["events"]);
 }
 
 #[tokio::test]
 async fn a_run_that_was_done_and_could_not_say_so_is_not_done_again() {
-    let place = Place::new().await;
-    let destination = place.destination(false);
+    let fixture = Fixture::new().await;
+    let destination = fixture.destination(false);
     let job = job(destination.as_ref(), 1);
     let events = rows(&job, 1..=30);
     // The statement succeeds, and its answer is lost.
-    place.then("POST /bigquery/v2/projects/my%2Dproject/jobs", Act::DoAndClose);
+    fixture.then("POST /bigquery/v2/projects/my%2Dproject/jobs", Act::DoAndClose);
     let failure = run(destination.as_ref(), job.clone(), events.clone()).await.unwrap_err();
     assert!(failure.is_retryable, "{failure}");
     run(destination.as_ref(), job.clone(), events.clone()).await.unwrap();
     run(destination.as_ref(), job, events).await.unwrap();
-    assert_eq!(place.events(), ids(1..=30));
-    assert_eq!(place.tables(), ["events"]);
+    assert_eq!(fixture.events(), ids(1..=30));
+    assert_eq!(fixture.tables(), ["events"]);
 }
 
 #[tokio::test]
 async fn a_statement_that_failed_is_tried_under_another_id() {
-    let place = Place::new().await;
-    let destination = place.destination(false);
+    let fixture = Fixture::new().await;
+    let destination = fixture.destination(false);
     let job = job(destination.as_ref(), 1);
     let events = rows(&job, 1..=30);
-    place.then("POST /bigquery/v2/projects/my%2Dproject/jobs", Act::Fail("backendError"));
+    fixture.then("POST /bigquery/v2/projects/my%2Dproject/jobs", Act::Fail("backendError"));
     let failure = run(destination.as_ref(), job.clone(), events.clone()).await.unwrap_err();
     assert_eq!((failure.class, failure.is_retryable), ("Unavailable", true));
     run(destination.as_ref(), job, events).await.unwrap();
-    assert_eq!(place.events(), ids(1..=30));
+    assert_eq!(fixture.events(), ids(1..=30));
 }
 
 #[tokio::test]
-async fn failures_tell_what_waiting_may_mend() {
+async fn failures_say_if_a_retry_can_help() {
     let throttled = json!({ "error": { "errors": [{ "reason": "rateLimitExceeded" }] } });
     let denied =
         json!({ "error": { "errors": [{ "reason": "accessDenied" }], "message": "leaked" } });
@@ -463,26 +466,26 @@ async fn failures_tell_what_waiting_may_mend() {
         ("POST /upload", Act::Fail("accessDenied"), "PermissionDenied", false),
         ("POST /upload", Act::Fail("jobInternalError"), "Unavailable", true),
     ] {
-        let place = Place::new().await;
-        place.then(part, act);
-        let destination = place.destination(false);
+        let fixture = Fixture::new().await;
+        fixture.then(part, act);
+        let destination = fixture.destination(false);
         let job = job(destination.as_ref(), 1);
         let events = rows(&job, 1..=3);
         let failure: Failure = run(destination.as_ref(), job, events).await.unwrap_err();
         assert_eq!((failure.class, failure.is_retryable), (class, is_retryable), "{part}");
         assert!(!failure.message.contains("leaked"), "{failure}");
-        assert_eq!(place.events(), Vec::<String>::new(), "{part}");
+        assert_eq!(fixture.events(), Vec::<String>::new(), "{part}");
     }
 }
 
 #[tokio::test]
-async fn a_test_leaves_nothing_and_tells_the_step_that_fails() {
-    let place = Place::new().await;
-    let destination = place.destination(false);
+async fn a_connection_test_leaves_nothing_and_names_the_failed_step() {
+    let fixture = Fixture::new().await;
+    let destination = fixture.destination(false);
     for step in 0..destination.steps().len() {
         destination.test(step, ExportModel::Events).await.unwrap();
     }
-    assert_eq!(place.tables(), Vec::<String>::new());
-    place.then("/datasets/web", Act::Say(Said::empty(404)));
+    assert_eq!(fixture.tables(), Vec::<String>::new());
+    fixture.then("/datasets/web", Act::Say(Said::empty(404)));
     assert_eq!(destination.test(1, ExportModel::Events).await.unwrap_err().class, "NotFound");
 }

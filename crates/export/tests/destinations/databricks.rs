@@ -198,11 +198,11 @@ fn read(file: &[u8]) -> Vec<BTreeMap<String, Value>> {
     .collect()
 }
 
-struct Place {
+struct Fixture {
     lake: StandIn<Lake>,
 }
 
-impl Place {
+impl Fixture {
     async fn new() -> Self {
         Self { lake: StandIn::start(Lake::default(), Lake::answer).await }
     }
@@ -246,14 +246,14 @@ impl Place {
 
 #[tokio::test]
 async fn events_arrive_and_the_volume_goes() {
-    let place = Place::new().await;
-    let destination = place.destination(json!({}));
+    let fixture = Fixture::new().await;
+    let destination = fixture.destination(json!({}));
     let job = job(destination.as_ref(), 1);
     let events = rows(&job, 1..=250);
     run(destination.as_ref(), job, events).await.unwrap();
-    assert_eq!(place.events(), ids(1..=250));
-    assert!(place.is_clean());
-    let lake = place.lake.lock();
+    assert_eq!(fixture.events(), ids(1..=250));
+    assert!(fixture.is_clean());
+    let lake = fixture.lake.lock();
     let kinds: BTreeMap<_, _> = lake.columns.iter().cloned().collect();
     assert_eq!((kinds["properties"].as_str(), kinds["team_id"].as_str()), ("VARIANT", "BIGINT"));
     assert_eq!((kinds["timestamp"].as_str(), kinds["elements"].as_str()), ("TIMESTAMP", "STRING"));
@@ -271,45 +271,45 @@ async fn a_table_keeps_its_columns_unless_it_may_get_more() {
         ]
     };
     for (evolves, columns) in [(false, 2), (true, 9)] {
-        let place = Place::new().await;
-        place.lake.lock().columns = own();
-        let destination = place.destination(json!({ "use_automatic_schema_evolution": evolves }));
+        let fixture = Fixture::new().await;
+        fixture.lake.lock().columns = own();
+        let destination = fixture.destination(json!({ "use_automatic_schema_evolution": evolves }));
         let job = job(destination.as_ref(), 1);
         let events = rows(&job, 1..=3);
         run(destination.as_ref(), job, events).await.unwrap();
-        assert_eq!(place.events(), ids(1..=3));
-        let lake = place.lake.lock();
+        assert_eq!(fixture.events(), ids(1..=3));
+        let lake = fixture.lake.lock();
         assert_eq!((lake.columns.len(), lake.rows[0].len()), (columns, columns));
     }
 }
 
 #[tokio::test]
 async fn properties_are_text_where_that_is_wanted() {
-    let place = Place::new().await;
-    let destination = place.destination(json!({ "use_variant_type": false }));
+    let fixture = Fixture::new().await;
+    let destination = fixture.destination(json!({ "use_variant_type": false }));
     let job = job(destination.as_ref(), 1);
     let events = rows(&job, 1..=3);
     run(destination.as_ref(), job, events).await.unwrap();
-    let lake = place.lake.lock();
+    let lake = fixture.lake.lock();
     assert!(lake.columns.contains(&("properties".to_owned(), "STRING".to_owned())));
     assert!(lake.statements.iter().all(|statement| !statement.contains("PARSE_JSON")));
 }
 
 #[tokio::test]
 async fn nothing_to_export_copies_nothing() {
-    let place = Place::new().await;
-    let destination = place.destination(json!({}));
+    let fixture = Fixture::new().await;
+    let destination = fixture.destination(json!({}));
     let job = job(destination.as_ref(), 1);
     run(destination.as_ref(), job, Vec::new()).await.unwrap();
-    assert!(place.is_clean());
-    let lake = place.lake.lock();
+    assert!(fixture.is_clean());
+    let lake = fixture.lake.lock();
     assert!(lake.statements.iter().all(|statement| !statement.starts_with("COPY")));
 }
 
 #[tokio::test]
-async fn a_run_of_many_files_that_was_cut_short_begins_anew() {
-    let place = Place::new().await;
-    let destination = place.destination(json!({}));
+async fn an_interrupted_run_of_many_files_restarts() {
+    let fixture = Fixture::new().await;
+    let destination = fixture.destination(json!({}));
     let job = job(destination.as_ref(), 1);
     let long = |n| row(&job, n, &format!("{{\"t\":\"{}\"}}", noise(n, 1 << 20)));
     let mut writer = destination.begin(job.clone()).await.unwrap();
@@ -317,34 +317,34 @@ async fn a_run_of_many_files_that_was_cut_short_begins_anew() {
         write(writer.as_mut(), vec![long(n)]).await.unwrap();
     }
     drop(writer);
-    assert_eq!(place.events(), Vec::<String>::new());
+    assert_eq!(fixture.events(), Vec::<String>::new());
     let mut writer = destination.begin(job.clone()).await.unwrap();
     for n in 1..=40 {
         write(writer.as_mut(), vec![long(n)]).await.unwrap();
     }
     writer.finish().await.unwrap();
-    assert_eq!(place.events(), ids(1..=40));
-    assert!(place.lake.lock().loaded.len() >= 2);
-    assert!(place.is_clean());
+    assert_eq!(fixture.events(), ids(1..=40));
+    assert!(fixture.lake.lock().loaded.len() >= 2);
+    assert!(fixture.is_clean());
 }
 
 #[tokio::test]
 async fn a_copy_whose_answer_is_lost_is_not_done_twice() {
-    let place = Place::new().await;
-    let destination = place.destination(json!({}));
+    let fixture = Fixture::new().await;
+    let destination = fixture.destination(json!({}));
     let job = job(destination.as_ref(), 1);
     let events = rows(&job, 1..=30);
-    place.then("COPY INTO", Act::DoAndClose);
+    fixture.then("COPY INTO", Act::DoAndClose);
     let failure = run(destination.as_ref(), job.clone(), events.clone()).await.unwrap_err();
     assert!(failure.is_retryable, "{failure}");
-    assert_eq!(place.events(), ids(1..=30));
+    assert_eq!(fixture.events(), ids(1..=30));
     run(destination.as_ref(), job, events).await.unwrap();
-    assert_eq!(place.events(), ids(1..=30));
-    assert!(place.is_clean());
+    assert_eq!(fixture.events(), ids(1..=30));
+    assert!(fixture.is_clean());
 }
 
 #[tokio::test]
-async fn failures_tell_what_waiting_may_mend_and_repeat_nothing() {
+async fn failures_say_if_a_retry_can_help_and_quote_nothing() {
     let upload = "PUT /api/2.0/fs/files";
     for (part, act, class, is_retryable) in [
         ("POST /oidc", Act::Say(Said::json(401, &json!({}))), "AuthenticationFailed", false),
@@ -367,30 +367,30 @@ async fn failures_tell_what_waiting_may_mend_and_repeat_nothing() {
             false,
         ),
     ] {
-        let place = Place::new().await;
-        place.then(part, act);
-        let destination = place.destination(json!({}));
+        let fixture = Fixture::new().await;
+        fixture.then(part, act);
+        let destination = fixture.destination(json!({}));
         let job = job(destination.as_ref(), 1);
         let events = rows(&job, 1..=3);
         let failure = run(destination.as_ref(), job, events).await.unwrap_err();
         assert_eq!((failure.class, failure.is_retryable), (class, is_retryable), "{part}");
         assert!(!failure.message.contains("leaked"), "{failure}");
-        assert_eq!(place.events(), Vec::<String>::new(), "{part}");
+        assert_eq!(fixture.events(), Vec::<String>::new(), "{part}");
     }
 }
 
 #[tokio::test]
-async fn a_test_leaves_nothing_and_tells_the_step_that_fails() {
-    let place = Place::new().await;
-    let destination = place.destination(json!({}));
+async fn a_connection_test_leaves_nothing_and_names_the_failed_step() {
+    let fixture = Fixture::new().await;
+    let destination = fixture.destination(json!({}));
     for step in 0..destination.steps().len() {
         destination.test(step, ExportModel::Events).await.unwrap();
     }
-    assert!(place.is_clean());
-    place.then("PUT /api", Act::Say(Said::empty(403)));
+    assert!(fixture.is_clean());
+    fixture.then("PUT /api", Act::Say(Said::empty(403)));
     assert_eq!(
         destination.test(3, ExportModel::Events).await.unwrap_err().class,
         "PermissionDenied"
     );
-    assert!(place.is_clean());
+    assert!(fixture.is_clean());
 }

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use weir_egress::{Egress, Resolve, Rules};
 use weir_export::columns::{Columns, Source};
 use weir_export::destination::{Altered, Delivered, Destination, Failure, Job, Writer};
-use weir_export::destinations::{Surroundings, open};
+use weir_export::destinations::{Dependencies, open};
 use weir_export::rows::{Batch, Cell, Kind};
 use weir_model::exports::ExportModel;
 use weir_model::{BatchExportId, ProjectId, RunId, Timestamp};
@@ -24,7 +24,7 @@ use weir_testkit::servers::{Receiver, Reception};
 /// 2026-07-01T10:00:00.123456Z
 const TIME: i64 = 1_782_900_000_123_456;
 /// Rows in a batch.
-const TOGETHER: usize = 700;
+const EVENTS_PER_REQUEST: usize = 700;
 
 fn rules(allow: &[&str]) -> Rules {
     Rules { allow: allow.iter().map(|network| network.parse().unwrap()).collect(), own: Vec::new() }
@@ -36,8 +36,8 @@ fn local() -> Egress {
 
 fn over(egress: Egress, url: &str, token: &str) -> Box<dyn Destination> {
     let config = json!({"url": url, "token": token, "exclude_events": null});
-    let surroundings = Surroundings::new(egress, None);
-    open("HTTP", config.as_object().unwrap(), &surroundings).unwrap()
+    let dependencies = Dependencies::new(egress, None);
+    open("HTTP", config.as_object().unwrap(), &dependencies).unwrap()
 }
 
 fn destination(receiver: &Receiver) -> Box<dyn Destination> {
@@ -79,7 +79,7 @@ fn rows(after: u64, up_to: u64) -> Vec<(u64, Vec<Cell>)> {
 }
 
 async fn write(writer: &mut dyn Writer, rows: Vec<(u64, Vec<Cell>)>) -> Result<(), Failure> {
-    for rows in rows.chunks(TOGETHER) {
+    for rows in rows.chunks(EVENTS_PER_REQUEST) {
         let (arrivals, rows) = rows.iter().cloned().unzip();
         writer.write(Batch { rows, arrivals: Some(arrivals) }).await?;
     }
@@ -151,7 +151,7 @@ async fn events_arrive_in_order_and_in_few_requests() {
 }
 
 #[tokio::test]
-async fn nothing_to_export_asks_nobody() {
+async fn an_empty_run_sends_no_request() {
     let receiver = Receiver::start(&[]).await;
     let done = run(destination(&receiver).as_ref(), None, Vec::new()).await;
     assert_eq!((done.result, done.delivered, receiver.requests()), (Ok(()), None, 0));
@@ -254,7 +254,7 @@ async fn refusals_are_final_and_faults_of_the_receiver_are_not() {
 }
 
 #[tokio::test]
-async fn answers_of_success_are_read_with_care() {
+async fn successful_answers_are_checked() {
     let over_quota = Reception::AcceptSaying(r#"{"quota_limited":["events"]}"#.to_owned());
     let receiver = Receiver::start(&[over_quota]).await;
     let failure = run(destination(&receiver).as_ref(), None, rows(0, 1)).await.result.unwrap_err();
@@ -319,23 +319,23 @@ impl Resolve for Rebinding {
 async fn inner_addresses_are_refused_when_a_run_dials_them() {
     let receiver = Receiver::start(&[]).await;
     let port = receiver.url().rsplit(':').next().unwrap().to_owned();
-    let nobody = || Egress::new(rules(&[])).unwrap();
+    let unreachable = || Egress::new(rules(&[])).unwrap();
     let names = Arc::new(Rebinding(AtomicUsize::new(0)));
     let rebound = Egress::with_resolver(rules(&[]), names).unwrap();
     let saved = over(rebound, &format!("http://a.example:{port}"), "t");
     assert_eq!(saved.test(0, ExportModel::Events).await, Ok(()));
     for destination in [
         saved,
-        over(nobody(), &receiver.url(), "t"),
-        over(nobody(), &format!("http://localhost:{port}"), "t"),
-        over(nobody(), &format!("http://0x7f000001:{port}"), "t"),
-        over(nobody(), &format!("http://[::ffff:127.0.0.1]:{port}"), "t"),
+        over(unreachable(), &receiver.url(), "t"),
+        over(unreachable(), &format!("http://localhost:{port}"), "t"),
+        over(unreachable(), &format!("http://0x7f000001:{port}"), "t"),
+        over(unreachable(), &format!("http://[::ffff:127.0.0.1]:{port}"), "t"),
     ] {
         let failure = run(destination.as_ref(), None, rows(0, 1)).await.result.unwrap_err();
         assert_eq!((failure.class, failure.is_retryable), ("ForbiddenAddress", false));
     }
     assert_eq!(receiver.requests(), 0);
-    let failure = over(nobody(), "http://u:p@a.example/", "t")
+    let failure = over(unreachable(), "http://u:p@a.example/", "t")
         .test(0, ExportModel::Events)
         .await
         .unwrap_err();

@@ -57,11 +57,11 @@ fn at(url: String, changes: Value) -> Box<dyn Destination> {
     warehouse::destination("Snowflake", &config(changes), hosts)
 }
 
-struct Place {
+struct Fixture {
     fakesnow: Fakesnow,
 }
 
-impl Place {
+impl Fixture {
     async fn new() -> Self {
         Self { fakesnow: Fakesnow::start().await }
     }
@@ -90,8 +90,8 @@ impl Place {
 
 #[tokio::test]
 async fn events_arrive_with_their_types() {
-    let place = Place::new().await;
-    let destination = place.destination();
+    let fixture = Fixture::new().await;
+    let destination = fixture.destination();
     let job = job(destination.as_ref(), 1);
     let mut events = rows(&job, 1..=250);
     events.push(row(
@@ -100,8 +100,8 @@ async fn events_arrive_with_their_types() {
         "{\"n\":9007199254740993,\"o\":{\"ä\":[null,1.5]},\"nul\":\"a\\u0000b\"}",
     ));
     let altered = run(destination.as_ref(), job, events).await.unwrap();
-    assert_eq!(place.events().await, ids(1..=251));
-    assert_eq!(place.staged().await, 0);
+    assert_eq!(fixture.events().await, ids(1..=251));
+    assert_eq!(fixture.staged().await, 0);
     assert_eq!(altered.len(), 1);
     assert_eq!((altered[0].uuid, altered[0].column.as_str()), (Some(uuid(251)), "properties"));
 
@@ -111,7 +111,7 @@ async fn events_arrive_with_their_types() {
            FROM "DB"."PUBLIC"."events" WHERE "uuid" = '{}'"#,
         uuid(251)
     );
-    let row = &place.ask(&[&last]).await[0];
+    let row = &fixture.ask(&[&last]).await[0];
     assert_eq!(row[0], "paid");
     let properties: Value = serde_json::from_str(row[1].as_str().unwrap()).unwrap();
     let expected =
@@ -128,8 +128,8 @@ async fn events_arrive_with_their_types() {
 
 #[tokio::test]
 async fn persons_replace_what_is_older() {
-    let place = Place::new().await;
-    let destination = place.destination();
+    let fixture = Fixture::new().await;
+    let destination = fixture.destination();
     let first = vec![person("ada", 1, 5), person("anon", 2, 0)];
     let second = vec![person("ada", 1, 4), person("anon", 2, 3), person("anon", 1, 6)];
     for (number, people) in [(1, first.clone()), (1, first), (2, second)] {
@@ -140,41 +140,41 @@ async fn persons_replace_what_is_older() {
                    "is_deleted" FROM "DB"."PUBLIC"."events" ORDER BY 1"#;
     let ada = uuid(1).to_string();
     assert_eq!(
-        place.ask(&[found]).await,
+        fixture.ask(&[found]).await,
         json!([["ada", ada, 5, 5, false], ["anon", ada, 6, 6, false]])
     );
-    let tables = place.ask(&["SHOW TABLES IN SCHEMA DB.PUBLIC"]).await;
+    let tables = fixture.ask(&["SHOW TABLES IN SCHEMA DB.PUBLIC"]).await;
     assert_eq!(tables.as_array().unwrap().len(), 1, "{tables}");
 }
 
 #[tokio::test]
 async fn a_table_keeps_its_columns() {
-    let place = Place::new().await;
+    let fixture = Fixture::new().await;
     let table =
         r#"CREATE TABLE "DB"."PUBLIC"."events" ("uuid" VARCHAR, "own" VARCHAR, "team_id" INTEGER)"#;
-    place.ask(&[table]).await;
-    let destination = place.destination();
+    fixture.ask(&[table]).await;
+    let destination = fixture.destination();
     let job = job(destination.as_ref(), 1);
     let events = rows(&job, 1..=3);
     run(destination.as_ref(), job, events).await.unwrap();
     let rows =
-        place.ask(&[r#"SELECT * FROM "DB"."PUBLIC"."events" ORDER BY "uuid" LIMIT 1"#]).await;
+        fixture.ask(&[r#"SELECT * FROM "DB"."PUBLIC"."events" ORDER BY "uuid" LIMIT 1"#]).await;
     assert_eq!(rows, json!([[uuid(1).to_string(), null, 3]]));
 }
 
 #[tokio::test]
 async fn nothing_to_export_copies_nothing() {
-    let place = Place::new().await;
-    let destination = place.destination();
+    let fixture = Fixture::new().await;
+    let destination = fixture.destination();
     let job = job(destination.as_ref(), 1);
     run(destination.as_ref(), job, Vec::new()).await.unwrap();
-    assert_eq!(place.events().await, Vec::<String>::new());
+    assert_eq!(fixture.events().await, Vec::<String>::new());
 }
 
 #[tokio::test]
-async fn a_run_of_many_files_that_was_cut_short_begins_anew() {
-    let place = Place::new().await;
-    let destination = place.destination();
+async fn an_interrupted_run_of_many_files_restarts() {
+    let fixture = Fixture::new().await;
+    let destination = fixture.destination();
     let job = job(destination.as_ref(), 1);
     let long = |n| row(&job, n, &format!("{{\"t\":\"{}\"}}", noise(n, 1 << 20)));
     let mut writer = destination.begin(job.clone()).await.unwrap();
@@ -182,30 +182,30 @@ async fn a_run_of_many_files_that_was_cut_short_begins_anew() {
         write(writer.as_mut(), vec![long(n)]).await.unwrap();
     }
     drop(writer);
-    assert_eq!(place.events().await, Vec::<String>::new());
+    assert_eq!(fixture.events().await, Vec::<String>::new());
 
     let mut writer = destination.begin(job.clone()).await.unwrap();
     for n in 1..=40 {
         write(writer.as_mut(), vec![long(n)]).await.unwrap();
     }
     writer.finish().await.unwrap();
-    assert_eq!(place.events().await, ids(1..=40));
+    assert_eq!(fixture.events().await, ids(1..=40));
 }
 
 #[tokio::test]
 async fn a_run_that_was_done_and_could_not_say_so_is_not_done_again() {
-    let place = Place::new().await;
-    let destination = place.destination();
+    let fixture = Fixture::new().await;
+    let destination = fixture.destination();
     let first = job(destination.as_ref(), 1);
     let events = rows(&first, 1..=30);
     run(destination.as_ref(), first.clone(), events.clone()).await.unwrap();
     run(destination.as_ref(), first, events).await.unwrap();
-    assert_eq!(place.events().await, ids(1..=30));
+    assert_eq!(fixture.events().await, ids(1..=30));
     // Another run of the same export is independent.
     let second = job(destination.as_ref(), 2);
     let events = rows(&second, 31..=40);
     run(destination.as_ref(), second, events).await.unwrap();
-    assert_eq!(place.events().await, ids(1..=40));
+    assert_eq!(fixture.events().await, ids(1..=40));
 }
 
 #[tokio::test]
@@ -235,13 +235,13 @@ async fn a_run_waits_while_an_earlier_try_is_brought_in() {
 }
 
 #[tokio::test]
-async fn a_test_leaves_nothing_and_tells_the_step_that_fails() {
-    let place = Place::new().await;
-    let destination = place.destination();
+async fn a_connection_test_leaves_nothing_and_names_the_failed_step() {
+    let fixture = Fixture::new().await;
+    let destination = fixture.destination();
     for step in 0..destination.steps().len() {
         destination.test(step, ExportModel::Events).await.unwrap();
     }
-    let tables = place.ask(&["SHOW TABLES IN SCHEMA DB.PUBLIC"]).await;
+    let tables = fixture.ask(&["SHOW TABLES IN SCHEMA DB.PUBLIC"]).await;
     assert_eq!(tables, json!([]));
     let failure = at("http://127.0.0.1:9".to_owned(), json!({}))
         .test(0, ExportModel::Events)
@@ -301,7 +301,7 @@ async fn a_key_pair_signs_in_without_being_sent() {
 }
 
 #[tokio::test]
-async fn statements_that_take_long_are_asked_for_and_sessions_begin_anew() {
+async fn long_statements_are_polled_and_sessions_are_renewed() {
     let calls = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::clone(&calls);
     let mut statements = 0;
@@ -357,7 +357,7 @@ async fn statements_that_take_long_are_asked_for_and_sessions_begin_anew() {
 }
 
 #[tokio::test]
-async fn failures_tell_what_waiting_may_mend_and_repeat_nothing() {
+async fn failures_say_if_a_retry_can_help_and_quote_nothing() {
     let code =
         |code: &str| json!({ "success": false, "code": code, "message": "leaked", "data": null });
     for (said, class, is_retryable) in [

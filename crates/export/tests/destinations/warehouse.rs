@@ -9,7 +9,7 @@ use serde_json::Value;
 use uuid::Uuid;
 use weir_egress::{Egress, Rules};
 use weir_export::destination::{Altered, Destination, Failure, Job, Writer};
-use weir_export::destinations::{Hosts, Surroundings, open};
+use weir_export::destinations::{Dependencies, Hosts, open};
 use weir_export::persons;
 use weir_export::rows::{Batch, Cell, Kind, PersonRecord};
 use weir_model::exports::ExportModel;
@@ -27,9 +27,9 @@ pub(crate) const LOCKED_KEY: &str = include_str!("../keys/des3.pem");
 /// A destination that uses these hosts as public services.
 pub(crate) fn destination(kind: &str, config: &Value, hosts: Hosts) -> Box<dyn Destination> {
     let rules = Rules { allow: vec!["127.0.0.1/32".parse().unwrap()], own: Vec::new() };
-    let surroundings =
-        Surroundings { hosts, ..Surroundings::new(Egress::new(rules).unwrap(), None) };
-    open(kind, config.as_object().unwrap(), &surroundings).unwrap()
+    let dependencies =
+        Dependencies { hosts, ..Dependencies::new(Egress::new(rules).unwrap(), None) };
+    open(kind, config.as_object().unwrap(), &dependencies).unwrap()
 }
 
 /// What a stand-in does once instead of its normal answer.

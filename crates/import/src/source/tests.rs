@@ -52,23 +52,23 @@ fn lines_end_in_any_way_and_may_be_blank() {
 #[test]
 fn gzip_is_known_by_its_bytes_and_may_have_members() {
     let folder = tempfile::tempdir().unwrap();
-    let packed = [gzip(b"one\ntw"), gzip(b"o\n")].concat();
-    let path = file(folder.path(), "a.jsonl", &packed);
+    let compressed = [gzip(b"one\ntw"), gzip(b"o\n")].concat();
+    let path = file(folder.path(), "a.jsonl", &compressed);
     let read = Arc::new(AtomicU64::new(0));
     let mut lines = Input::open(&path).unwrap().lines(read.clone()).unwrap();
     assert_eq!(all(&mut lines), ["one", "two"]);
-    assert_eq!(read.load(Ordering::Relaxed), packed.len() as u64);
+    assert_eq!(read.load(Ordering::Relaxed), compressed.len() as u64);
 }
 
 #[test]
 fn damaged_gzip_gives_what_is_whole() {
     let folder = tempfile::tempdir().unwrap();
     let text: String = (0..50_000).map(|n| format!("line {n} {}\n", n * 7919 % 65_537)).collect();
-    let packed = gzip(text.as_bytes());
-    let cut = &packed[..packed.len() / 2];
-    let mut garbled = packed.clone();
-    garbled[packed.len() / 2..].fill(0xff);
-    let mut trailing = packed.clone();
+    let compressed = gzip(text.as_bytes());
+    let cut = &compressed[..compressed.len() / 2];
+    let mut garbled = compressed.clone();
+    garbled[compressed.len() / 2..].fill(0xff);
+    let mut trailing = compressed.clone();
     trailing.extend_from_slice(b"garbage");
     for (name, content) in [("cut", cut), ("garbled", &garbled), ("trailing", &trailing)] {
         let found = all(&mut open(&file(folder.path(), name, content)));
@@ -91,7 +91,7 @@ fn a_long_line_is_not_held() {
 }
 
 #[test]
-fn a_mark_tells_what_was_read() {
+fn a_checkpoint_says_how_far_the_file_was_read() {
     let folder = tempfile::tempdir().unwrap();
     let marks = |content: &[u8]| {
         let mut lines = open(&file(folder.path(), "a", content));

@@ -133,7 +133,7 @@ fn a_line_counts_once_and_for_what_becomes_of_it() {
 }
 
 #[test]
-fn what_is_wrong_is_told_beside_its_place() {
+fn defects_are_reported_with_file_and_line() {
     let (_, report) = walk(&[b"{}\n{\"event\": 1,}\n"], Format::Jsonl);
     let json = report.findings.iter().find(|finding| finding.defect.code() == "not_json").unwrap();
     assert!(json.first[0].detail.as_ref().unwrap().contains("column 13"), "{json:?}");
@@ -148,13 +148,13 @@ fn half_of_a_pair_is_replaced() {
 }
 
 #[test]
-fn the_first_places_are_kept_and_all_are_counted() {
+fn the_first_lines_are_kept_and_all_are_counted() {
     let (_, report) = walk(&["7\n".repeat(25).as_bytes()], Format::Jsonl);
     assert_eq!(defects(&report), ["not_an_object 25x: 1 2 3 4 5 6 7 8 9 10"]);
 }
 
 #[test]
-fn files_are_walked_in_order_and_duplicates_are_told_over_all() {
+fn files_are_read_in_order_and_duplicates_are_found_across_files() {
     let line = |name: &str| {
         format!(r#"{{"event":"{name}","distinct_id":"u","timestamp":"2026-01-01T00:00:00Z"}}"#)
     };
@@ -167,7 +167,7 @@ fn files_are_walked_in_order_and_duplicates_are_told_over_all() {
 }
 
 #[test]
-fn a_file_that_ends_early_is_told_and_gives_what_it_has() {
+fn a_truncated_file_is_reported_and_its_complete_lines_are_read() {
     let text: String = (0..20_000)
         .map(|n| {
             format!(
@@ -176,10 +176,10 @@ fn a_file_that_ends_early_is_told_and_gives_what_it_has() {
             )
         })
         .collect();
-    let mut packed = GzEncoder::new(Vec::new(), Compression::default());
-    packed.write_all(text.as_bytes()).unwrap();
-    let packed = packed.finish().unwrap();
-    let (found, report) = walk(&[&packed[..packed.len() / 2]], Format::Jsonl);
+    let mut compressed = GzEncoder::new(Vec::new(), Compression::default());
+    compressed.write_all(text.as_bytes()).unwrap();
+    let compressed = compressed.finish().unwrap();
+    let (found, report) = walk(&[&compressed[..compressed.len() / 2]], Format::Jsonl);
     assert!(found.len() > 1000);
     let [damaged] = &report.findings[..] else { panic!("{:?}", report.findings) };
     assert_eq!((damaged.defect.code(), damaged.count), ("damaged_gzip", 1));

@@ -12,11 +12,11 @@ use std::time::UNIX_EPOCH;
 use weir_model::{ProjectId, Timestamp};
 use weir_store::events::{Position, partition};
 
-use super::aside::{Aside, Kept};
 use super::frame::Header;
+use super::quarantine::{Kept, QuarantinedRecord};
 use super::recovery::walk;
 use super::segment::Segment;
-use super::{LogError, Offset, aside};
+use super::{LogError, Offset, quarantine};
 use crate::batch::Batch;
 
 /// The content of a log.
@@ -27,7 +27,7 @@ pub struct Inspection {
     /// The faults, in order of their offsets.
     pub broken: Vec<Broken>,
     /// Copies of records that could not be read, in order.
-    pub quarantine: Vec<SetAside>,
+    pub quarantine: Vec<Quarantined>,
     /// Records that wait to be applied, by partition. Empty when no positions were given.
     pub waiting: Vec<Waiting>,
 }
@@ -90,7 +90,7 @@ impl Fault {
 
 /// A file in `quarantine`: a record that could not be read, or a damaged range.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SetAside {
+pub struct Quarantined {
     /// Path of the file.
     pub path: PathBuf,
     /// Size of the file in bytes.
@@ -194,7 +194,7 @@ pub fn inspect(
         waiting.bytes = end.saturating_sub(waiting.position.offset);
     }
     found.quarantine =
-        aside::list(directory)?.into_iter().map(set_aside).collect::<Result<_, _>>()?;
+        quarantine::list(directory)?.into_iter().map(quarantined).collect::<Result<_, _>>()?;
     Ok(found)
 }
 
@@ -304,7 +304,7 @@ fn record<E: ToString>(header: &Header, payload: &[u8], batch: Result<&Batch, E>
 }
 
 /// Reads one copy. A copy that was removed in the meantime has no records.
-fn set_aside(file: Aside) -> Result<SetAside, LogError> {
+fn quarantined(file: QuarantinedRecord) -> Result<Quarantined, LogError> {
     let kept = match file.read() {
         Ok(kept) => kept,
         Err(LogError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => Vec::new(),
@@ -315,7 +315,7 @@ fn set_aside(file: Aside) -> Result<SetAside, LogError> {
         None => record(header, &[], Err("its payload is damaged")),
     };
     let at = file.meta.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
-    Ok(SetAside {
+    Ok(Quarantined {
         bytes: file.meta.len(),
         offset: file.offset.map(Offset),
         at: at.and_then(|at| i64::try_from(at.as_micros()).ok()).map(Timestamp::from_micros),

@@ -24,7 +24,7 @@ use super::frame::{ALIGN, HEADER, Header};
 use super::recovery::{Recovery, cut_tail, scan};
 use super::segment::Segment;
 use super::writer::{Pending, Writer};
-use super::{AppendError, Appended, IngestLog, LogError, Offset, Record, aside};
+use super::{AppendError, Appended, IngestLog, LogError, Offset, Record, quarantine};
 use crate::batch::{Batch, Sealed};
 
 /// Unit in bytes of the semaphore that bounds the batches that wait for the writer.
@@ -329,7 +329,7 @@ impl LocalLog {
     /// # Errors
     /// When `quarantine` cannot be listed.
     pub fn damage(&self) -> Result<Damage, LogError> {
-        let copies = aside::list(&self.directory)?;
+        let copies = quarantine::list(&self.directory)?;
         let copies = copies.iter().filter(|copy| copy.offset.is_some());
         let mut damage = Damage {
             missing: self.recovery.missing.iter().map(|(_, bytes)| bytes).sum(),
@@ -517,10 +517,10 @@ impl IngestLog for LocalLog {
         if records.is_empty() { self.read_disk(from, max_bytes) } else { Ok(records) }
     }
 
-    fn set_aside(&self, record: &Record) -> Result<(), LogError> {
+    fn quarantine(&self, record: &Record) -> Result<(), LogError> {
         let mut bytes = Vec::with_capacity(HEADER + record.payload.len() + ALIGN as usize);
         record.header.write(&record.payload, &mut bytes);
-        aside::keep(&self.directory, record.offset.0, &bytes)
+        quarantine::keep(&self.directory, record.offset.0, &bytes)
     }
 
     fn end(&self) -> watch::Receiver<Offset> {

@@ -7,14 +7,14 @@
 //! What belongs here: bytes, offsets, segments, recovery. What does not: the meaning of
 //! an event (`pipeline`).
 
-mod aside;
 mod cache;
 mod frame;
 mod inspect;
 mod local;
-mod mark;
+mod quarantine;
 mod recovery;
 mod segment;
+mod unclean_stop;
 mod writer;
 
 use std::future::Future;
@@ -27,13 +27,13 @@ use weir_model::ProjectId;
 
 use crate::batch::{Batch, BatchError, Sealed};
 
-pub(crate) use aside::{Intact, list as list_aside};
 pub use inspect::{
-    Broken, Content, Fault, Inspection, RecordSeen, SegmentSeen, SetAside, Waiting, inspect,
+    Broken, Content, Fault, Inspection, Quarantined, RecordSeen, SegmentSeen, Waiting, inspect,
 };
 pub use local::{Applied, Damage, LocalLog, LogSettings};
-pub(crate) use mark::Mark;
+pub(crate) use quarantine::{Intact, list as list_quarantine};
 pub use recovery::Recovery;
+pub(crate) use unclean_stop::Mark;
 
 /// A position in the log, in bytes from its beginning. It only rises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -160,7 +160,7 @@ pub trait IngestLog: Send + Sync {
     ///
     /// # Errors
     /// When the copy cannot be written.
-    fn set_aside(&self, record: &Record) -> Result<(), LogError>;
+    fn quarantine(&self, record: &Record) -> Result<(), LogError>;
 
     /// Declares that consumers no longer need records before `applied`.
     fn retain(&self, applied: Offset);

@@ -7,7 +7,7 @@
 //! can be broken.
 //!
 //! What belongs here: scanning segments and repairing them. What does not: inspecting
-//! without changes (`inspect`), the copies (`aside`).
+//! without changes (`inspect`), the copies (`quarantine`).
 
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
@@ -15,7 +15,7 @@ use std::path::Path;
 
 use super::frame::{ALIGN, HEADER, Header};
 use super::segment::Segment;
-use super::{LogError, aside};
+use super::{LogError, quarantine};
 
 /// What opening the log found and repaired.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -121,7 +121,7 @@ fn report(
 ) -> Result<(), LogError> {
     let offset = segment.base + place.start as u64;
     let length = place.len() as u64;
-    aside::keep(directory, offset, bytes.get(place).unwrap_or_default())?;
+    quarantine::keep(directory, offset, bytes.get(place).unwrap_or_default())?;
     recovery.damaged.push((offset, length));
     let path = segment.path.display();
     if offset < synced {

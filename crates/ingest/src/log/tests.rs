@@ -121,7 +121,7 @@ async fn a_tail_torn_at_any_byte_loses_only_what_is_torn() {
 }
 
 #[tokio::test]
-async fn damage_of_acknowledged_records_is_reported_and_kept_aside() {
+async fn damage_of_acknowledged_records_is_reported_and_quarantined() {
     let place = tempfile::tempdir().unwrap();
     fill(place.path(), 5).await;
     let path = segments(place.path()).pop().unwrap();
@@ -146,7 +146,7 @@ async fn damage_of_acknowledged_records_is_reported_and_kept_aside() {
     // A fault that only a read finds leads to the same copy.
     std::fs::remove_file(&copy).unwrap();
     assert!(log.damage().unwrap().is_none(), "somebody has dealt with it");
-    log.set_aside(&records[1]).unwrap();
+    log.quarantine(&records[1]).unwrap();
     assert_eq!(log.damage().unwrap().places, 1);
 }
 
@@ -155,7 +155,7 @@ async fn the_parts_of_a_request_are_records_side_by_side() {
     let place = tempfile::tempdir().unwrap();
     let log = open(place.path());
     log.append(PROJECT, batch("before", 1).seal()).await.unwrap();
-    let parts: Vec<Sealed> = ["a", "b", "c"].map(|id| batch(id, 700).seal().packed()).into();
+    let parts: Vec<Sealed> = ["a", "b", "c"].map(|id| batch(id, 700).seal().compressed()).into();
     let first = log.append_all(PROJECT, parts.clone()).await.unwrap();
     log.append(PROJECT, batch("after", 1).seal()).await.unwrap();
     let records = all(&log);
@@ -334,7 +334,7 @@ async fn applied_segments_are_removed_beyond_the_bounds() {
 }
 
 #[tokio::test]
-async fn bounds_refuse_at_once() {
+async fn bounds_refuse_without_waiting() {
     let place = tempfile::tempdir().unwrap();
     let disk = Arc::new(DiskState::new(None, DiskMarks::default()));
     let small = LogSettings { backlog: 100, ..settings() };

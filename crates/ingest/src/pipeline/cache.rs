@@ -15,7 +15,7 @@ use quick_cache::Weighter;
 use quick_cache::unsync::Cache;
 use weir_model::{PersonId, ProjectId};
 use weir_store::persons::{self, Stored};
-use weir_store::{Error, Room, Store};
+use weir_store::{ByteBudget, Error, Store};
 
 /// Number of persons to expect. The cache sizes its tables by it.
 const PERSONS: usize = 50_000;
@@ -59,7 +59,7 @@ impl PersonCache {
         store: &Store,
         project: ProjectId,
         ids: &[PersonId],
-        room: &mut Room,
+        room: &mut ByteBudget,
     ) -> Result<Vec<Arc<Stored>>, Error> {
         let mut found = Vec::with_capacity(ids.len());
         let mut missing = Vec::new();

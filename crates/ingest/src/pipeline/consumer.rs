@@ -1,7 +1,7 @@
 //! The loop of one partition.
 //!
 //! What belongs here: when a batch is read, retried, made smaller and committed. What
-//! does not: collecting a batch (`stretch`), and computing its effects (`process`).
+//! does not: collecting a batch (`apply_batch`), and computing its effects (`process`).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::panic::AssertUnwindSafe;
@@ -17,12 +17,12 @@ use weir_model::outcomes::{DropReason, Warning};
 use weir_model::{ProjectId, Timestamp, panics};
 use weir_store::events::{self, Apply, LIVE_PARTITIONS, Position, ProjectWrite, WarningCount};
 use weir_store::warnings::{Skipped, sample_key};
-use weir_store::{Error, Room, Store, live};
+use weir_store::{ByteBudget, Error, Store, live};
 
+use super::apply_batch::{ApplyBatch, EVENTS, Spike};
 use super::blocks::Blocks;
-use super::process::{Known, Processed};
+use super::process::{Processed, StoreCache};
 use super::spikes::Spikes;
-use super::stretch::{EVENTS, Spike, Stretch};
 use super::tally;
 use crate::batch::BatchError;
 use crate::live::LiveFeed;
@@ -31,7 +31,7 @@ use crate::log::{IngestLog, LogError, Offset, Record};
 use crate::transform::Transform;
 
 /// Bytes of the records that are read for one batch.
-const STRETCH: usize = 8 << 20;
+const READ_BYTES: usize = 8 << 20;
 /// Commits of one partition are at least this far apart while little is waiting: many
 /// small writes would cost too much.
 const PACE: Duration = Duration::from_millis(80);
@@ -45,9 +45,9 @@ const FIRST_WAIT: Duration = Duration::from_millis(50);
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 /// How often a batch is computed again because another write changed its rows, before
 /// that counts as a failure.
-const LOOKS: u32 = 8;
+const MAX_ATTEMPTS: u32 = 8;
 /// After this many attempts the other consumers wait, so that the next attempt succeeds.
-const LOOKS_TOGETHER: u32 = 2;
+const SHARED_ATTEMPTS: u32 = 2;
 /// How often a single event is tried before it is skipped.
 const TRIES: u32 = 3;
 /// After a batch that takes longer, batches become smaller.
@@ -62,7 +62,7 @@ const SHARED: usize = 4 << 20;
 const ALONE: usize = 32 << 20;
 /// Upper bound of events in a batch after a restart, where applying one of them may have
 /// ended the process.
-const CAREFUL: usize = 64;
+const CAUTIOUS_EVENTS: usize = 64;
 
 /// How far each partition is applied, for all readers.
 #[derive(Debug)]
@@ -119,22 +119,22 @@ impl Progress {
 }
 
 /// State that the consumers of all partitions use.
-pub(crate) struct Together {
-    known: Known,
+pub(crate) struct SharedState {
+    cache: StoreCache,
     transform: Option<Arc<dyn Transform>>,
     /// Held shared by every consumer while it applies. A consumer whose batch has lost
     /// too many races, or is too large, holds it alone.
-    turns: RwLock<()>,
+    applying: RwLock<()>,
     outcomes: Arc<Outcomes>,
 }
 
-impl Together {
+impl SharedState {
     pub(crate) fn new(
         locations: Option<Arc<Locations>>,
         transform: Option<Arc<dyn Transform>>,
         outcomes: Arc<Outcomes>,
     ) -> Self {
-        Self { known: Known::new(locations), transform, turns: RwLock::default(), outcomes }
+        Self { cache: StoreCache::new(locations), transform, applying: RwLock::default(), outcomes }
     }
 }
 
@@ -205,9 +205,9 @@ pub(crate) struct Consumer {
     pub(crate) store: Store,
     pub(crate) live: LiveFeed,
     pub(crate) progress: Arc<Progress>,
-    pub(crate) together: Arc<Together>,
+    pub(crate) shared: Arc<SharedState>,
     pub(crate) blocks: Blocks,
-    pub(crate) care: Care,
+    pub(crate) sizing: BatchSizing,
     pub(crate) spikes: Spikes,
     /// Up to where spikes were searched for.
     pub(crate) noted: Position,
@@ -215,26 +215,26 @@ pub(crate) struct Consumer {
     pub(crate) unsaid: BTreeMap<ProjectId, Vec<Spike>>,
     /// Up to this offset batches are small: the process ended while it applied the log
     /// before it, and an event may be the cause.
-    pub(crate) careful_until: u64,
+    pub(crate) cautious_until: u64,
 }
 
 /// The size of the next batches. After a failure that an event may cause, batches become
 /// smaller until the event is found.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Care {
+pub(crate) struct BatchSizing {
     /// Upper bound of events in the next batch.
     most: usize,
     /// How often the only event of a batch has failed.
     tried: u32,
 }
 
-impl Default for Care {
+impl Default for BatchSizing {
     fn default() -> Self {
         Self { most: EVENTS, tried: 0 }
     }
 }
 
-impl Care {
+impl BatchSizing {
     /// Adapts the size of batches to the speed of this machine. A long batch delays the
     /// other consumers, and a very long one reaches the time limit of the engine.
     fn succeeded(&mut self, took: Duration, loaded: usize) {
@@ -333,18 +333,22 @@ impl Consumer {
                 Ok(()) => wait = FIRST_WAIT,
                 Err(Failure::Store(Error::Stopped)) => return,
                 Err(Failure::Overfull { events }) => {
-                    self.care.overfull(events);
+                    self.sizing.overfull(events);
                     self.blocks.clear();
-                    tracing::debug!(partition = self.partition, events, "a stretch is cut short");
+                    tracing::debug!(
+                        partition = self.partition,
+                        events,
+                        "a batch is too large and is split"
+                    );
                 }
                 Err(failure) => {
-                    self.care.failed(&failure);
+                    self.sizing.failed(&failure);
                     self.blocks.clear();
                     tracing::error!(
                         partition = self.partition,
                         position = self.position.offset,
                         error = %failure,
-                        "a stretch of the log was not applied; trying again"
+                        "a batch was not applied; trying again"
                     );
                     tokio::time::sleep(wait).await;
                     wait = (wait * 2).min(LONGEST_WAIT);
@@ -355,7 +359,7 @@ impl Consumer {
 
     /// Applies the next batch of the log before `target`.
     async fn step(&mut self, target: u64) -> Result<(), Failure> {
-        let records = self.log.read(Offset(self.position.offset), STRETCH)?;
+        let records = self.log.read(Offset(self.position.offset), READ_BYTES)?;
         if records.is_empty() {
             // No sound record is left before `target`.
             self.reached(Position::at(target));
@@ -364,45 +368,45 @@ impl Consumer {
         let mut unreadable = Vec::new();
         let aside = |record: &Record, error: BatchError| {
             tracing::error!(offset = record.offset.0, %error, "a record of the log is set aside");
-            unreadable.push(self.log.set_aside(record));
+            unreadable.push(self.log.quarantine(record));
         };
-        let most = if self.is_careful() { CAREFUL } else { EVENTS };
-        let most = self.care.most.min(most);
-        let (mut stretch, next) =
-            Stretch::collect(self.partition, self.position, &records, most, aside);
+        let most = if self.is_cautious() { CAUTIOUS_EVENTS } else { EVENTS };
+        let most = self.sizing.most.min(most);
+        let (mut apply_batch, next) =
+            ApplyBatch::collect(self.partition, self.position, &records, most, aside);
         unreadable.into_iter().collect::<Result<(), _>>()?;
         // Only once, however often the batch is retried.
         if self.partition < LIVE_PARTITIONS && next > self.noted {
             self.noted = next;
-            for (project, part) in &mut stretch.parts {
+            for (project, part) in &mut apply_batch.parts {
                 self.spikes.note(*project, part);
             }
         }
-        for (project, part) in &mut stretch.parts {
+        for (project, part) in &mut apply_batch.parts {
             part.spikes.extend(self.unsaid.remove(project).unwrap_or_default());
         }
-        if self.care.is_giving_up() {
+        if self.sizing.is_giving_up() {
             tracing::error!(
                 partition = self.partition,
                 position = self.position.offset,
                 index = self.position.index,
                 "an event could not be processed; it is skipped and shown as such"
             );
-            stretch.give_up();
+            apply_batch.give_up();
         }
-        if stretch.parts.is_empty() && next.offset - self.stored.offset < UNSTORED {
+        if apply_batch.parts.is_empty() && next.offset - self.stored.offset < UNSTORED {
             self.reached(next);
             return Ok(());
         }
         let began = Instant::now();
-        let applied = match self.transform(&mut stretch).await {
-            Ok(()) => self.settle(&mut stretch, next).await,
+        let applied = match self.transform(&mut apply_batch).await {
+            Ok(()) => self.settle(&mut apply_batch, next).await,
             Err(failure) => Err(failure),
         };
         match applied {
-            Ok(loaded) => self.care.succeeded(began.elapsed(), loaded),
+            Ok(loaded) => self.sizing.succeeded(began.elapsed(), loaded),
             Err(failure) => {
-                let parts = stretch.parts.into_iter();
+                let parts = apply_batch.parts.into_iter();
                 let said = parts.filter(|(_, part)| !part.spikes.is_empty());
                 self.unsaid.extend(said.map(|(project, part)| (project, part.spikes)));
                 return Err(failure);
@@ -412,22 +416,26 @@ impl Consumer {
     }
 
     /// Whether applying the next records may have ended the process before.
-    fn is_careful(&self) -> bool {
-        self.position.offset < self.careful_until
+    fn is_cautious(&self) -> bool {
+        self.position.offset < self.cautious_until
     }
 
     /// Runs the transformations on the new events of a batch. It runs once per batch,
     /// even if the batch is computed several times.
-    async fn transform(&self, stretch: &mut Stretch) -> Result<(), Failure> {
-        let Some(transform) = &self.together.transform else { return Ok(()) };
-        let concerned: BTreeSet<ProjectId> =
-            stretch.parts.keys().copied().filter(|project| transform.concerns(*project)).collect();
+    async fn transform(&self, apply_batch: &mut ApplyBatch) -> Result<(), Failure> {
+        let Some(transform) = &self.shared.transform else { return Ok(()) };
+        let concerned: BTreeSet<ProjectId> = apply_batch
+            .parts
+            .keys()
+            .copied()
+            .filter(|project| transform.concerns(*project))
+            .collect();
         if concerned.is_empty() {
             return Ok(());
         }
-        let known = stretch.stored(&self.store, |project| concerned.contains(&project)).await?;
-        stretch.drop_duplicates(&known);
-        stretch.transform(self.partition, &concerned, &**transform).await;
+        let cache = apply_batch.stored(&self.store, |project| concerned.contains(&project)).await?;
+        apply_batch.drop_duplicates(&cache);
+        apply_batch.transform(self.partition, &concerned, &**transform).await;
         Ok(())
     }
 
@@ -443,10 +451,14 @@ impl Consumer {
 
     /// Applies a batch, and computes it again while other writes change the same rows.
     /// Returns the bytes of the persons and groups that it changed.
-    async fn settle(&mut self, stretch: &mut Stretch, next: Position) -> Result<usize, Failure> {
+    async fn settle(
+        &mut self,
+        apply_batch: &mut ApplyBatch,
+        next: Position,
+    ) -> Result<usize, Failure> {
         let mut looks = 0;
         let (written, loaded) = loop {
-            let failed = match self.take_turn(looks, next, stretch).await {
+            let failed = match self.attempt(looks, next, apply_batch).await {
                 Ok(written) => break written,
                 // An event is stored already, or another partition committed the same
                 // uuid, person or group first. Read the store again and continue from
@@ -454,7 +466,7 @@ impl Consumer {
                 Err(Failure::Store(
                     failed
                     @ (Error::Exists { .. } | Error::Refused { .. } | Error::Conflict { .. }),
-                )) if looks < LOOKS => failed,
+                )) if looks < MAX_ATTEMPTS => failed,
                 Err(failure) => return Err(failure),
             };
             looks += 1;
@@ -468,39 +480,39 @@ impl Consumer {
                 return Ok(0);
             }
             if matches!(failed, Error::Exists { .. }) {
-                let known = stretch.stored(&self.store, |_| true).await?;
-                stretch.drop_duplicates(&known);
+                let cache = apply_batch.stored(&self.store, |_| true).await?;
+                apply_batch.drop_duplicates(&cache);
             }
         };
         self.stored = next;
-        self.publish(stretch, written);
+        self.publish(apply_batch, written);
         self.reached(next);
         Ok(loaded)
     }
 
-    async fn take_turn(
+    async fn attempt(
         &mut self,
         looks: u32,
         next: Position,
-        stretch: &Stretch,
+        apply_batch: &ApplyBatch,
     ) -> Result<(HashMap<ProjectId, Written>, usize), Failure> {
-        let together = Arc::clone(&self.together);
-        if looks < LOOKS_TOGETHER {
-            let _turn = together.turns.read().await;
-            match self.apply(&together.known, next, stretch, SHARED).await {
+        let shared = Arc::clone(&self.shared);
+        if looks < SHARED_ATTEMPTS {
+            let _guard = shared.applying.read().await;
+            match self.apply(&shared.cache, next, apply_batch, SHARED).await {
                 // Partly filled blocks are filled again.
                 Err(Failure::Overfull { .. }) => self.blocks.clear(),
                 outcome => return outcome,
             }
         }
-        let _alone = together.turns.write().await;
+        let _alone = shared.applying.write().await;
         // A single event concerns few persons, however large they are.
-        let room = match stretch.events() {
+        let room = match apply_batch.events() {
             0 | 1 => usize::MAX,
-            _ if self.is_careful() => SHARED,
+            _ if self.is_cautious() => SHARED,
             _ => ALONE,
         };
-        self.apply(&together.known, next, stretch, room).await
+        self.apply(&shared.cache, next, apply_batch, room).await
     }
 
     /// Stores the position, so that the next start does not read this part of the log
@@ -524,23 +536,23 @@ impl Consumer {
     /// have more than `most` bytes. Returns how many bytes they have.
     async fn apply(
         &mut self,
-        known: &Known,
+        cache: &StoreCache,
         next: Position,
-        stretch: &Stretch,
+        apply_batch: &ApplyBatch,
         most: usize,
     ) -> Result<(HashMap<ProjectId, Written>, usize), Failure> {
-        let mut room = Room::of(most);
+        let mut room = ByteBudget::of(most);
         let partition = self.partition;
         let mut effects = Apply { partition, from: self.stored, to: next, projects: Vec::new() };
         let mut written = HashMap::new();
-        let mut learned = Vec::new();
+        let mut cache_update = Vec::new();
         let mut counted = Vec::new();
-        for (project, part) in &stretch.parts {
+        for (project, part) in &apply_batch.parts {
             let mut write = ProjectWrite::new(*project);
             let processed =
-                known.process(&self.store, *project, part, &mut write, &mut room).await?;
-            let Some(Processed { events, learned: new }) = processed else {
-                return Err(Failure::Overfull { events: stretch.events() });
+                cache.process(&self.store, *project, part, &mut write, &mut room).await?;
+            let Some(Processed { events, cache_update: new }) = processed else {
+                return Err(Failure::Overfull { events: apply_batch.events() });
             };
             let affected = tally::affected(part, &events);
             self.blocks
@@ -552,18 +564,18 @@ impl Consumer {
                 write.head.samples - i64::try_from(affected.len()).unwrap_or(i64::MAX);
             effects.projects.push(write);
             written.insert(*project, Written { events, first_affected });
-            learned.push(new);
+            cache_update.push(new);
         }
         let warnings: Vec<WarningCount> =
             effects.projects.iter().flat_map(|write| write.warnings.clone()).collect();
         match events::apply(&self.store, effects).await {
-            Ok(()) => learned.into_iter().for_each(|new| known.learn(new)),
+            Ok(()) => cache_update.into_iter().for_each(|new| cache.commit(new)),
             Err(error) => {
-                learned.iter().for_each(|new| known.forget(new));
+                cache_update.iter().for_each(|new| cache.forget(new));
                 return Err(error.into());
             }
         }
-        self.together.outcomes.count(&warnings);
+        self.shared.outcomes.count(&warnings);
         for (project, applied) in &counted {
             self.store.traffic().applied(*project, applied);
         }
@@ -576,7 +588,7 @@ impl Consumer {
         self.log.retain(Offset(self.progress.lowest()));
     }
 
-    fn publish(&self, stretch: &Stretch, written: HashMap<ProjectId, Written>) {
+    fn publish(&self, apply_batch: &ApplyBatch, written: HashMap<ProjectId, Written>) {
         for (project, Written { events, first_affected }) in written {
             if !self.live.is_watched(project) {
                 continue;
@@ -584,7 +596,7 @@ impl Consumer {
             for event in &events {
                 self.live.publish(project, live::accepted(project, event));
             }
-            let skips = stretch.parts.get(&project).map(|part| part.skips.as_slice());
+            let skips = apply_batch.parts.get(&project).map(|part| part.skips.as_slice());
             for (number, skip) in (first_affected..).zip(skips.unwrap_or_default()) {
                 let skipped = Skipped {
                     key: sample_key(self.partition.into(), number),
@@ -603,19 +615,19 @@ impl Consumer {
 
 #[cfg(test)]
 mod tests {
-    use super::{Care, Failure, TRIES};
+    use super::{BatchSizing, Failure, TRIES};
 
     /// An acknowledged event is not skipped because the store failed for a while.
     #[test]
     fn an_event_is_kept_when_leaving_it_out_fails_too() {
         let failure = || Failure::Panicked(String::new());
-        let mut care = Care { most: 1, tried: 0 };
+        let mut sizing = BatchSizing { most: 1, tried: 0 };
         for _ in 0..TRIES {
-            assert!(!care.is_giving_up());
-            care.failed(&failure());
+            assert!(!sizing.is_giving_up());
+            sizing.failed(&failure());
         }
-        assert!(care.is_giving_up());
-        care.failed(&failure());
-        assert!(!care.is_giving_up(), "the event is tried again");
+        assert!(sizing.is_giving_up());
+        sizing.failed(&failure());
+        assert!(!sizing.is_giving_up(), "the event is tried again");
     }
 }

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use weir_model::ProjectId;
 use weir_model::outcomes::Warning;
 use weir_store::groups::{self, GroupWrite, Stored, TYPES, TypesWrite};
-use weir_store::{Error, Room, Store};
+use weir_store::{ByteBudget, Error, Store};
 
 use super::facts::Facts;
 use super::people::Cause;
@@ -106,7 +106,7 @@ impl Groups {
         store: &Store,
         project: ProjectId,
         identified: &[Identified],
-        room: &mut Room,
+        room: &mut ByteBudget,
     ) -> Result<Option<Self>, Error> {
         let types = cache.get(store, project).await?;
         let mut groups = Self { stored_types: types.len(), types, groups: BTreeMap::new() };

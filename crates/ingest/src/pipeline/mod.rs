@@ -1,7 +1,7 @@
 //! From the log to the store: one consumer per partition.
 //!
 //! A consumer takes a batch of the log and keeps the events of its partition
-//! ([`stretch`]). It removes duplicates and runs the transformations. It computes the
+//! ([`apply_batch`]). It removes duplicates and runs the transformations. It computes the
 //! effects of the events ([`process`]: persons, groups, names) and their blocks
 //! ([`blocks`]). It writes all of it, with its new position, in one transaction. It can
 //! stop at any point: a batch is applied completely or not at all.
@@ -14,6 +14,7 @@
 //! What belongs here: applying the log. What does not: the files of the log (`log`), and
 //! deciding which events are accepted (`weir-capture`).
 
+mod apply_batch;
 mod blocks;
 mod cache;
 mod consumer;
@@ -25,7 +26,6 @@ mod people;
 mod process;
 mod properties;
 mod spikes;
-mod stretch;
 mod tally;
 #[cfg(test)]
 mod tests;
@@ -33,5 +33,5 @@ mod updates;
 
 pub(crate) use blocks::Blocks;
 pub use consumer::Outcome;
-pub(crate) use consumer::{Care, Consumer, Outcomes, Progress, Together};
+pub(crate) use consumer::{BatchSizing, Consumer, Outcomes, Progress, SharedState};
 pub(crate) use spikes::Spikes;

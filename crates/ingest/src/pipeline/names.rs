@@ -37,7 +37,7 @@ const SEEN_EVERY: i64 = 3_600_000_000;
 
 /// The names of a project.
 #[derive(Debug, Default, Clone)]
-struct Known {
+struct ProjectNames {
     /// When the last use of each event was recorded.
     events: HashMap<String, i64>,
     properties: HashSet<(PropertyOwner, String)>,
@@ -47,7 +47,7 @@ struct Known {
     bytes: u64,
 }
 
-impl Known {
+impl ProjectNames {
     /// Adds names that are in the store.
     fn extend(
         &mut self,
@@ -73,16 +73,16 @@ impl Known {
 #[derive(Debug, Clone)]
 struct Weight;
 
-impl Weighter<ProjectId, Known> for Weight {
-    fn weight(&self, _project: &ProjectId, known: &Known) -> u64 {
-        known.bytes + OVERHEAD + (known.shapes.len() * size_of::<u64>()) as u64
+impl Weighter<ProjectId, ProjectNames> for Weight {
+    fn weight(&self, _project: &ProjectId, names: &ProjectNames) -> u64 {
+        names.bytes + OVERHEAD + (names.shapes.len() * size_of::<u64>()) as u64
     }
 }
 
 /// The names of projects as they are in the store.
 pub(super) struct NamesCache {
     hashing: RandomState,
-    projects: Mutex<Cache<ProjectId, Known, Weight>>,
+    projects: Mutex<Cache<ProjectId, ProjectNames, Weight>>,
 }
 
 impl Default for NamesCache {
@@ -129,12 +129,12 @@ impl NamesCache {
         }
         let events = definitions::events(store, project).await?;
         let properties = definitions::properties(store, project).await?;
-        let mut known = Known::default();
-        known.extend(events, properties.into_iter().map(|seen| (seen.owner, seen.name)));
+        let mut names = ProjectNames::default();
+        names.extend(events, properties.into_iter().map(|seen| (seen.owner, seen.name)));
         let mut projects = self.projects.lock();
         // Another consumer may have read the names first, and added to them since.
         if !projects.contains_key(&project) {
-            projects.insert(project, known);
+            projects.insert(project, names);
         }
         Ok(())
     }
@@ -153,15 +153,15 @@ impl NamesCache {
         let projects = self.projects.lock();
         // Other projects have displaced this one in the meantime. The next batch reads it
         // again.
-        let Some(known) = projects.get(&project) else { return true };
-        let mut room = new.note_event(known, &event.event, received_at);
-        if known.shapes.contains(&shape) || new.shapes.contains(&shape) {
+        let Some(names) = projects.get(&project) else { return true };
+        let mut room = new.note_event(names, &event.event, received_at);
+        if names.shapes.contains(&shape) || new.shapes.contains(&shape) {
             return room;
         }
         let of_group = members(facts.group_set);
         let mut owned = |owner, members: &mut dyn Iterator<Item = (&str, &str)>| {
             for (name, value) in members {
-                room &= new.note_property(known, owner, name, value, received_at);
+                room &= new.note_property(names, owner, name, value, received_at);
             }
         };
         let of_event = members(Some(&event.properties));
@@ -200,12 +200,12 @@ impl NamesCache {
         let mut projects = self.projects.lock();
         // Other projects have displaced this one in the meantime. An incomplete list must
         // not pass for the complete one.
-        let Some(mut known) = projects.get_mut(&project) else { return };
-        known.extend(new.events.into_values(), new.properties.into_keys());
-        if known.shapes.len() >= SHAPES {
-            known.shapes.clear();
+        let Some(mut names) = projects.get_mut(&project) else { return };
+        names.extend(new.events.into_values(), new.properties.into_keys());
+        if names.shapes.len() >= SHAPES {
+            names.shapes.clear();
         }
-        known.shapes.extend(new.shapes);
+        names.shapes.extend(new.shapes);
     }
 }
 
@@ -219,13 +219,13 @@ impl NewNames {
         (events, properties)
     }
 
-    fn note_event(&mut self, known: &Known, name: &str, at: i64) -> bool {
+    fn note_event(&mut self, names: &ProjectNames, name: &str, at: i64) -> bool {
         if self.events.contains_key(name) {
             return true;
         }
-        match known.events.get(name) {
+        match names.events.get(name) {
             Some(last) if at < last.saturating_add(SEEN_EVERY) => return true,
-            None if known.events.len() + self.events.len() >= NAMES_MAX => return false,
+            None if names.events.len() + self.events.len() >= NAMES_MAX => return false,
             Some(_) | None => {}
         }
         let at = Timestamp::from_micros(at);
@@ -236,7 +236,7 @@ impl NewNames {
 
     fn note_property(
         &mut self,
-        known: &Known,
+        names: &ProjectNames,
         owner: PropertyOwner,
         name: &str,
         value: &str,
@@ -248,10 +248,10 @@ impl NewNames {
         // A `null` does not show the kind of the property.
         let Some(kind) = PropertyKind::of(value) else { return true };
         let key = (owner, name.to_owned());
-        if known.properties.contains(&key) || self.properties.contains_key(&key) {
+        if names.properties.contains(&key) || self.properties.contains_key(&key) {
             return true;
         }
-        if known.properties.len() + self.properties.len() >= NAMES_MAX {
+        if names.properties.len() + self.properties.len() >= NAMES_MAX {
             return false;
         }
         let first_at = Timestamp::from_micros(at);
@@ -281,7 +281,7 @@ mod tests {
 
     fn knows(cache: &NamesCache, project: ProjectId, name: &str) -> bool {
         let projects = cache.projects.lock();
-        projects.get(&project).is_some_and(|known| known.events.contains_key(name))
+        projects.get(&project).is_some_and(|names| names.events.contains_key(name))
     }
 
     #[tokio::test]

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use weir_model::outcomes::Warning;
 use weir_model::{PersonId, ProjectId};
 use weir_store::persons::{self, Merged, PersonState, PersonWrite, Stored};
-use weir_store::{Error, Room, Store};
+use weir_store::{ByteBudget, Error, Store};
 
 use super::cache::PersonCache;
 use super::merge::{Merge, Refusal};
@@ -69,14 +69,14 @@ impl Held {
 
 #[derive(Debug, Clone)]
 enum State {
-    Nobody,
+    Absent,
     Person(Person),
     Merged(Merged),
 }
 
 /// The present and the stored record of an id.
 #[derive(Debug, Clone)]
-struct Place {
+struct PersonSlot {
     state: State,
     /// The stored version. `None` if the store has no record.
     stored: Option<i64>,
@@ -89,7 +89,7 @@ struct Place {
 /// The persons of one project that the events of a batch concern.
 #[derive(Debug, Default)]
 pub(super) struct People {
-    places: HashMap<PersonId, Place>,
+    slots: HashMap<PersonId, PersonSlot>,
 }
 
 impl People {
@@ -103,16 +103,16 @@ impl People {
         store: &Store,
         project: ProjectId,
         ids: impl IntoIterator<Item = PersonId>,
-        room: &mut Room,
+        room: &mut ByteBudget,
     ) -> Result<Option<Self>, Error> {
         let mut people = Self::default();
         let mut wanted: Vec<PersonId> = ids.into_iter().collect();
         while !wanted.is_empty() {
             wanted.sort_unstable();
             wanted.dedup();
-            wanted.retain(|id| !people.places.contains_key(id));
+            wanted.retain(|id| !people.slots.contains_key(id));
             for id in &wanted {
-                people.places.insert(*id, Place::empty());
+                people.slots.insert(*id, PersonSlot::empty());
             }
             let found = cache.get(store, project, &wanted, room).await?;
             if room.is_used_up() {
@@ -123,7 +123,7 @@ impl People {
                 if let PersonState::Merged(merged) = &record.state {
                     wanted.push(merged.into);
                 }
-                people.places.insert(record.id, Place::of(&record));
+                people.slots.insert(record.id, PersonSlot::of(&record));
             }
         }
         people.shorten();
@@ -133,11 +133,11 @@ impl People {
     /// Makes pointers that lead to a person through other pointers lead there directly,
     /// so that chains do not stay long.
     fn shorten(&mut self) {
-        let ids: Vec<PersonId> = self.places.keys().copied().collect();
+        let ids: Vec<PersonId> = self.slots.keys().copied().collect();
         for id in ids {
             let root = self.root(id);
-            if let Some(Place { state: State::Merged(merged), is_changed, .. }) =
-                self.places.get_mut(&id)
+            if let Some(PersonSlot { state: State::Merged(merged), is_changed, .. }) =
+                self.slots.get_mut(&id)
                 && merged.into != root
             {
                 merged.into = root;
@@ -148,7 +148,7 @@ impl People {
 
     /// All ids that were read.
     pub(super) fn ids(&self) -> impl Iterator<Item = PersonId> {
-        self.places.keys().copied()
+        self.slots.keys().copied()
     }
 
     /// Merges the persons of two distinct ids. The persons must be loaded.
@@ -161,7 +161,7 @@ impl People {
         let mut warnings = Vec::new();
         let main = self.root(persons::first_id(project, &merge.main));
         let other = self.root(persons::first_id(project, &merge.other));
-        let survivor = match (self.is_somebody(main), self.is_somebody(other)) {
+        let survivor = match (self.is_person(main), self.is_person(other)) {
             (false, false) => {
                 self.create(main, &merge.main, cause);
                 warnings.extend(self.add(main, other, &merge.other, cause));
@@ -206,7 +206,7 @@ impl People {
         updates: &Updates<'_>,
     ) -> Option<Warning> {
         let id = self.root(persons::first_id(project, cause.distinct_id));
-        if !self.is_somebody(id) {
+        if !self.is_person(id) {
             self.create(id, cause.distinct_id, cause);
         }
         if updates.is_silent() {
@@ -230,9 +230,9 @@ impl People {
 
     /// The records to write.
     pub(super) fn into_writes(self) -> Vec<PersonWrite> {
-        let changed = self.places.into_iter().filter(|(_, place)| place.is_changed);
+        let changed = self.slots.into_iter().filter(|(_, slot)| slot.is_changed);
         let mut writes: Vec<PersonWrite> =
-            changed.filter_map(|(id, place)| place.into_write(id)).collect();
+            changed.filter_map(|(id, slot)| slot.into_write(id)).collect();
         // A fixed order, so that the same batch always writes the same bytes.
         writes.sort_by_key(|write| write.id);
         writes
@@ -242,31 +242,31 @@ impl People {
     fn root(&self, mut id: PersonId) -> PersonId {
         // At most as many steps as there are records, so that a stored cycle cannot loop
         // forever.
-        for _ in 0..self.places.len() {
-            match self.places.get(&id) {
-                Some(Place { state: State::Merged(merged), .. }) => id = merged.into,
+        for _ in 0..self.slots.len() {
+            match self.slots.get(&id) {
+                Some(PersonSlot { state: State::Merged(merged), .. }) => id = merged.into,
                 Some(_) | None => break,
             }
         }
         id
     }
 
-    fn is_somebody(&self, id: PersonId) -> bool {
-        matches!(self.places.get(&id), Some(Place { state: State::Person(_), .. }))
+    fn is_person(&self, id: PersonId) -> bool {
+        matches!(self.slots.get(&id), Some(PersonSlot { state: State::Person(_), .. }))
     }
 
     fn is_identified(&self, id: PersonId) -> bool {
         matches!(
-            self.places.get(&id),
-            Some(Place { state: State::Person(Person { is_identified: true, .. }), .. })
+            self.slots.get(&id),
+            Some(PersonSlot { state: State::Person(Person { is_identified: true, .. }), .. })
         )
     }
 
     fn person_mut(&mut self, id: PersonId) -> Option<(&mut Person, &mut bool)> {
-        let place = self.places.get_mut(&id)?;
-        match &mut place.state {
-            State::Person(person) => Some((person, &mut place.is_changed)),
-            State::Nobody | State::Merged(_) => None,
+        let slot = self.slots.get_mut(&id)?;
+        match &mut slot.state {
+            State::Person(person) => Some((person, &mut slot.is_changed)),
+            State::Absent | State::Merged(_) => None,
         }
     }
 
@@ -279,16 +279,16 @@ impl People {
             created_at: cause.timestamp,
             is_identified: false,
         };
-        let place = self.places.entry(id).or_insert_with(Place::empty);
-        place.state = State::Person(person);
-        place.is_changed = true;
+        let slot = self.slots.entry(id).or_insert_with(PersonSlot::empty);
+        slot.state = State::Person(person);
+        slot.is_changed = true;
     }
 
     /// Adds a distinct id without a person to a person. The person is identified then.
     fn add(
         &mut self,
         person: PersonId,
-        nobody: PersonId,
+        absent: PersonId,
         distinct_id: &str,
         cause: &Cause<'_>,
     ) -> Option<Warning> {
@@ -301,16 +301,16 @@ impl People {
             person.is_identified = true;
             *is_changed = true;
         }
-        self.point(nobody, person, cause);
+        self.point(absent, person, cause);
         warning
     }
 
     /// Makes a distinct id the main one, which is the first of the list.
     fn put_first(&mut self, id: PersonId, distinct_id: &str) {
         if let Some((person, is_changed)) = self.person_mut(id)
-            && let Some(place) = person.distinct_ids.iter().position(|held| held == distinct_id)
-            && let Some(before) = person.distinct_ids.get_mut(..=place)
-            && place > 0
+            && let Some(slot) = person.distinct_ids.iter().position(|held| held == distinct_id)
+            && let Some(before) = person.distinct_ids.get_mut(..=slot)
+            && slot > 0
         {
             before.rotate_right(1);
             *is_changed = true;
@@ -329,14 +329,14 @@ impl People {
     /// Merges `other` into `main`.
     fn unite(&mut self, main: PersonId, other: PersonId, cause: &Cause<'_>) -> Vec<Warning> {
         let mut warnings = Vec::new();
-        let Some(Place { state: State::Person(gone), stored, above, .. }) =
-            self.places.get(&other).cloned()
+        let Some(PersonSlot { state: State::Person(gone), stored, above, .. }) =
+            self.slots.get(&other).cloned()
         else {
             return warnings;
         };
         let gone_version = stored.unwrap_or(NEVER).max(above);
-        if let Some(place) = self.places.get_mut(&main)
-            && let State::Person(person) = &mut place.state
+        if let Some(slot) = self.slots.get_mut(&main)
+            && let State::Person(person) = &mut slot.state
         {
             let gone_properties = gone.properties.into_read();
             if !person.properties.read().complete(gone_properties, updates::LIMIT) {
@@ -347,17 +347,17 @@ impl People {
             }
             person.created_at = person.created_at.min(gone.created_at);
             person.is_identified = true;
-            place.above = place.above.max(gone_version);
-            place.is_changed = true;
+            slot.above = slot.above.max(gone_version);
+            slot.is_changed = true;
         }
         self.point(other, main, cause);
         warnings
     }
 
     fn point(&mut self, from: PersonId, into: PersonId, cause: &Cause<'_>) {
-        let place = self.places.entry(from).or_insert_with(Place::empty);
-        place.state = State::Merged(Merged { into, at: cause.timestamp, by: cause.uuid });
-        place.is_changed = true;
+        let slot = self.slots.entry(from).or_insert_with(PersonSlot::empty);
+        slot.state = State::Merged(Merged { into, at: cause.timestamp, by: cause.uuid });
+        slot.is_changed = true;
     }
 }
 
@@ -375,9 +375,9 @@ fn list(listed: &mut Vec<String>, more: Vec<String>) -> bool {
     true
 }
 
-impl Place {
+impl PersonSlot {
     fn empty() -> Self {
-        Self { state: State::Nobody, stored: None, above: NEVER, is_changed: false }
+        Self { state: State::Absent, stored: None, above: NEVER, is_changed: false }
     }
 
     fn of(record: &Arc<Stored>) -> Self {
@@ -395,7 +395,7 @@ impl Place {
 
     fn into_write(self, id: PersonId) -> Option<PersonWrite> {
         let state = match self.state {
-            State::Nobody => return None,
+            State::Absent => return None,
             State::Merged(merged) => PersonState::Merged(merged),
             State::Person(person) => PersonState::Person(persons::Facts {
                 distinct_ids: person.distinct_ids,

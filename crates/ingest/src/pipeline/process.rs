@@ -10,10 +10,10 @@
 //! 6. names in use ([`NewNames`]);
 //! 7. the stored form of the event.
 //!
-//! Transformations run before the first step ([`Stretch::transform`]). The steps then
+//! Transformations run before the first step ([`ApplyBatch::transform`]). The steps then
 //! work on the transformed event.
 //!
-//! [`Stretch::transform`]: super::stretch::Stretch::transform
+//! [`ApplyBatch::transform`]: super::stretch::Stretch::transform
 //!
 //! What belongs here: the order of the steps, and the resulting writes. What does not:
 //! the steps.
@@ -25,22 +25,22 @@ use weir_model::{PersonId, ProjectId};
 use weir_store::events::{ProjectWrite, StoredEvent};
 use weir_store::groups::TypesWrite;
 use weir_store::persons::{self, PersonWrite, Stored};
-use weir_store::{Error, Room, Store};
+use weir_store::{ByteBudget, Error, Store};
 
+use super::apply_batch::{Item, Part};
 use super::cache::PersonCache;
 use super::facts::Facts;
 use super::groups::{Groups, Identified, TypesCache};
 use super::merge::{self, Asked};
 use super::names::{Named, NamesCache, NewNames};
 use super::people::{Cause, People};
-use super::stretch::{Item, Part};
 use super::updates::Updates;
 use crate::location::{Located, Locations};
 use weir_capture::{AcceptedEvent, json};
 
 /// The caches of stored state that all consumers use.
 #[derive(Default)]
-pub(crate) struct Known {
+pub(crate) struct StoreCache {
     persons: PersonCache,
     types: TypesCache,
     names: NamesCache,
@@ -54,12 +54,12 @@ pub(super) struct Processed {
     pub(super) events: Vec<StoredEvent>,
     /// What to put into the caches after the commit, or to remove from them after a
     /// failure.
-    pub(super) learned: Learned,
+    pub(super) cache_update: CacheUpdate,
 }
 
 /// State that is in the store once the batch is committed.
 #[derive(Debug)]
-pub(super) struct Learned {
+pub(super) struct CacheUpdate {
     project: ProjectId,
     looked_at: Vec<PersonId>,
     persons: Vec<Arc<Stored>>,
@@ -78,7 +78,7 @@ struct Read<'a> {
     identified: Option<Identified>,
 }
 
-impl Known {
+impl StoreCache {
     pub(super) fn new(locations: Option<Arc<Locations>>) -> Self {
         Self { locations, ..Self::default() }
     }
@@ -94,7 +94,7 @@ impl Known {
         project: ProjectId,
         part: &Part,
         write: &mut ProjectWrite,
-        room: &mut Room,
+        room: &mut ByteBudget,
     ) -> Result<Option<Processed>, Error> {
         let read: Vec<Read<'_>> = part.items.iter().filter_map(|item| self.read(item)).collect();
         let ids = read.iter().flat_map(|read| read.person_ids(project));
@@ -118,30 +118,30 @@ impl Known {
         write.persons = people.into_writes();
         (write.groups, write.group_types) = groups.into_writes();
         (write.event_names, write.property_names) = names.definitions();
-        let learned = Learned {
+        let cache_update = CacheUpdate {
             project,
             looked_at,
             persons: write.persons.iter().map(|write| Arc::new(as_stored(write))).collect(),
             types: write.group_types.clone(),
             names,
         };
-        Ok(Some(Processed { events, learned }))
+        Ok(Some(Processed { events, cache_update }))
     }
 
     /// Puts committed state into the caches.
-    pub(super) fn learn(&self, learned: Learned) {
-        self.persons.post(learned.project, &learned.persons);
-        if let Some(types) = learned.types {
-            self.types.post(learned.project, types.names);
+    pub(super) fn commit(&self, cache_update: CacheUpdate) {
+        self.persons.post(cache_update.project, &cache_update.persons);
+        if let Some(types) = cache_update.types {
+            self.types.post(cache_update.project, types.names);
         }
-        self.names.post(learned.project, learned.names);
+        self.names.post(cache_update.project, cache_update.names);
     }
 
     /// Removes the state that a refused write was computed from. The store has a newer
     /// one.
-    pub(super) fn forget(&self, learned: &Learned) {
-        self.persons.forget(learned.project, learned.looked_at.iter().copied());
-        self.types.forget(learned.project);
+    pub(super) fn forget(&self, cache_update: &CacheUpdate) {
+        self.persons.forget(cache_update.project, cache_update.looked_at.iter().copied());
+        self.types.forget(cache_update.project);
     }
 
     fn read<'a>(&self, item: &'a Item) -> Option<Read<'a>> {

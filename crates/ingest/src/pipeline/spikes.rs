@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use weir_model::ProjectId;
 use weir_model::outcomes::Warning;
 
-use super::stretch::{Part, Spike};
+use super::apply_batch::{Part, Spike};
 
 /// Length of a window in microseconds.
 const WINDOW: i64 = 10_000_000;
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
     use crate::batch::Batch;
     use crate::batch::tests::batch;
-    use crate::pipeline::stretch::Item;
+    use crate::pipeline::apply_batch::Item;
 
     const SECOND: i64 = 1_000_000;
 

@@ -1,7 +1,7 @@
 //! The skipped and altered events of a batch: counts with samples, and the events.
 //!
 //! What belongs here: counting. What does not: deciding which events are skipped
-//! (`stretch`) or altered (`process`).
+//! (`apply_batch`) or altered (`process`).
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use weir_store::events::{Sample, Span, StoredEvent, WarningCount};
 use weir_store::traffic::Applied;
 use weir_store::warnings::Affected;
 
-use super::stretch::{Part, Skip, Spike};
+use super::apply_batch::{Part, Skip, Spike};
 
 /// Bytes of an altered event that are kept as a sample.
 const SAMPLE: usize = 1_024;

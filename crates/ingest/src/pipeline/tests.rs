@@ -13,7 +13,7 @@ use weir_model::groups::Group;
 use weir_model::persons::PersonRef;
 use weir_model::{PersonId, ProjectId};
 use weir_store::persons::PersonState;
-use weir_store::{Look, Room, Store, definitions, events, groups, persons, warnings};
+use weir_store::{ByteBudget, Look, Store, definitions, events, groups, persons, warnings};
 
 use crate::Ingest;
 use crate::batch::Batch;
@@ -57,7 +57,7 @@ async fn person(store: &Store, project: ProjectId, distinct_id: &str) -> Option<
 
 /// The group with this key, of the first type.
 async fn group(store: &Store, project: ProjectId, key: &str) -> Group {
-    let found = groups::by_keys(store, project, &[(0, key)], &mut Room::of(1)).await;
+    let found = groups::by_keys(store, project, &[(0, key)], &mut ByteBudget::of(1)).await;
     found.unwrap().remove(0).group
 }
 
@@ -85,8 +85,8 @@ async fn codes(store: &Store, project: ProjectId) -> Vec<(String, u64)> {
 /// The rows of ING-49: the state before, the event, the surviving person.
 #[tokio::test(flavor = "multi_thread")]
 async fn merges_follow_the_table() {
-    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
-    let ingest = start(place.path(), &store).await;
+    let (directory, store) = (tempfile::tempdir().unwrap(), store().await);
+    let ingest = start(directory.path(), &store).await;
     let seen = |id: &str, n: i64| event("seen", id, n, &json!({"$set": {"from": id, id: true}}));
     let identify = |id: &str, anon: &str, n| {
         event("$identify", id, n, &json!({"$anon_distinct_id": anon, "$set": {"last": "identify"}}))
@@ -166,8 +166,8 @@ async fn merges_follow_the_table() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_merge_unites_properties_ids_and_time() {
-    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
-    let ingest = start(place.path(), &store).await;
+    let (directory, store) = (tempfile::tempdir().unwrap(), store().await);
+    let ingest = start(directory.path(), &store).await;
     let project = ProjectId(1);
     let story = [
         event("seen", "a", 0, &json!({"$set": {"both": "a", "only_a": 1}})),
@@ -195,8 +195,8 @@ async fn a_merge_unites_properties_ids_and_time() {
 /// by the version.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_survivor_has_a_greater_version_than_who_went() {
-    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
-    let ingest = start(place.path(), &store).await;
+    let (directory, store) = (tempfile::tempdir().unwrap(), store().await);
+    let ingest = start(directory.path(), &store).await;
     let project = ProjectId(1);
     let version = async |distinct_id: &str| {
         let id = persons::first_id(project, distinct_id);
@@ -223,8 +223,8 @@ async fn a_survivor_has_a_greater_version_than_who_went() {
 /// Many partitions change and merge the same few persons at the same time.
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_merges_lose_nothing() {
-    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
-    let ingest = start(place.path(), &store).await;
+    let (directory, store) = (tempfile::tempdir().unwrap(), store().await);
+    let ingest = start(directory.path(), &store).await;
     let project = ProjectId(1);
     let mut sent = Vec::new();
     for n in 0..60_i64 {
@@ -250,8 +250,8 @@ async fn concurrent_merges_lose_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn groups_are_made_by_groupidentify_alone() {
-    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
-    let ingest = start(place.path(), &store).await;
+    let (directory, store) = (tempfile::tempdir().unwrap(), store().await);
+    let ingest = start(directory.path(), &store).await;
     let project = ProjectId(1);
     let identify = |kind: &str, key: Value, set: Value, at| {
         let told = json!({"$group_type": kind, "$group_key": key, "$group_set": set});
@@ -295,8 +295,8 @@ async fn groups_are_made_by_groupidentify_alone() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn group_types_are_numbered_in_the_order_of_their_first_use() {
-    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
-    let ingest = start(place.path(), &store).await;
+    let (directory, store) = (tempfile::tempdir().unwrap(), store().await);
+    let ingest = start(directory.path(), &store).await;
     let project = ProjectId(1);
     let mut first = event("buy", "ada", 0, &json!({}));
     first.properties =
@@ -309,8 +309,8 @@ async fn group_types_are_numbered_in_the_order_of_their_first_use() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_large_property_of_a_group_can_be_replaced() {
-    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
-    let ingest = start(place.path(), &store).await;
+    let (directory, store) = (tempfile::tempdir().unwrap(), store().await);
+    let ingest = start(directory.path(), &store).await;
     let project = ProjectId(1);
     let identify = |letter: &str, length| {
         let set = json!({"large": letter.repeat(length)});
@@ -329,8 +329,8 @@ async fn a_large_property_of_a_group_can_be_replaced() {
 /// An event that asks for something impossible leaves a warning.
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_ignored_in_silence() {
-    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
-    let ingest = start(place.path(), &store).await;
+    let (directory, store) = (tempfile::tempdir().unwrap(), store().await);
+    let ingest = start(directory.path(), &store).await;
     let story = [
         event("$create_alias", "ada", 0, &json!({})),
         event("$merge_dangerously", "ada", 0, &json!({"alias": null})),
@@ -352,8 +352,8 @@ async fn nothing_is_ignored_in_silence() {
 /// An import keeps its order, for any distinct ids of its events.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_import_keeps_its_order_across_distinct_ids() {
-    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
-    let ingest = start(place.path(), &store).await;
+    let (directory, store) = (tempfile::tempdir().unwrap(), store().await);
+    let ingest = start(directory.path(), &store).await;
     for number in 1..=20 {
         let project = ProjectId(number);
         let mut told = vec![event("$identify", "u", 0, &json!({"$anon_distinct_id": "a"}))];
@@ -375,8 +375,8 @@ async fn an_import_keeps_its_order_across_distinct_ids() {
 /// After a read of a chain of merges, the chain is one step long.
 #[tokio::test(flavor = "multi_thread")]
 async fn chains_of_merges_are_shortened() {
-    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
-    let ingest = start(place.path(), &store).await;
+    let (directory, store) = (tempfile::tempdir().unwrap(), store().await);
+    let ingest = start(directory.path(), &store).await;
     let project = ProjectId(1);
     let mut story: Vec<_> =
         (0..8).map(|n| event("seen", &format!("d{n}"), n, &json!({}))).collect();
@@ -386,7 +386,7 @@ async fn chains_of_merges_are_shortened() {
     story.push(event("seen", "d0", 20, &json!({})));
     tell(&ingest, project, &story).await;
     let ids = ["d0", "d7"].map(|id| persons::first_id(project, id));
-    let found = persons::by_ids(&store, project, &ids[..1], &mut Room::of(9_999)).await;
+    let found = persons::by_ids(&store, project, &ids[..1], &mut ByteBudget::of(9_999)).await;
     let first = found.unwrap().remove(0);
     let PersonState::Merged(merged) = first.state else { panic!("d0 was merged") };
     assert_eq!(merged.into, ids[1]);
@@ -396,8 +396,8 @@ async fn chains_of_merges_are_shortened() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_spoke_to_processing_is_not_stored() {
-    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
-    let ingest = start(place.path(), &store).await;
+    let (directory, store) = (tempfile::tempdir().unwrap(), store().await);
+    let ingest = start(directory.path(), &store).await;
     let project = ProjectId(1);
     let story = [
         event("a", "ada", 0, &json!({"$process_person_profile": true, "$set": {"x": 1}, "n": 1})),
@@ -417,8 +417,8 @@ async fn what_spoke_to_processing_is_not_stored() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn names_in_use_are_noted_once() {
-    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
-    let ingest = start(place.path(), &store).await;
+    let (directory, store) = (tempfile::tempdir().unwrap(), store().await);
+    let ingest = start(directory.path(), &store).await;
     let project = ProjectId(1);
     let told = json!({"price": 2.5, "when": "2026-06-01", "none": null, "$set": {"plan": "pro"}});
     for n in 0..3 {
@@ -445,8 +445,8 @@ async fn names_in_use_are_noted_once() {
 /// An event that makes processing fail must not stop the events after it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_poison_event_is_skipped_and_shown() {
-    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
-    let ingest = start(place.path(), &store).await;
+    let (directory, store) = (tempfile::tempdir().unwrap(), store().await);
+    let ingest = start(directory.path(), &store).await;
     let project = ProjectId(1);
     let mut events: Vec<_> = (0..40).map(|n| event("buy", "ada", n, &json!({"n": n}))).collect();
     events.insert(17, event(POISON, "ada", 0, &json!({"bad": true})));
@@ -464,9 +464,9 @@ async fn a_poison_event_is_skipped_and_shown() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn events_and_persons_get_the_location_of_the_address() {
-    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
+    let (directory, store) = (tempfile::tempdir().unwrap(), store().await);
     let locations = Locations::open(&places()).unwrap();
-    let ingest = start_with(place.path(), &store, Some(locations)).await;
+    let ingest = start_with(directory.path(), &store, Some(locations)).await;
     let project = ProjectId(1);
     let address = "203.0.113.7";
     let story = [

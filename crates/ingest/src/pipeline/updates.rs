@@ -66,7 +66,7 @@ const LIFTED: [(&str, &str); 44] = [
 
 /// Properties that change with nearly every event of a person. On an ordinary event,
 /// changes of only these are not worth a write.
-const PASSING: [&str; 24] = [
+const VOLATILE_PROPERTIES: [&str; 24] = [
     "$browser",
     "$browser_version",
     "$current_url",
@@ -193,7 +193,8 @@ impl<'a> Updates<'a> {
     }
 
     fn is_worth_a_write(&self, properties: &Properties) -> bool {
-        let counts = |name: &str| !self.is_ordinary || PASSING.binary_search(&name).is_err();
+        let counts =
+            |name: &str| !self.is_ordinary || VOLATILE_PROPERTIES.binary_search(&name).is_err();
         self.set_once.iter().any(|(name, value)| is_missing(properties, name, value))
             || self.set.iter().any(|(name, value)| match properties.get(name) {
                 None => true,
@@ -275,7 +276,7 @@ mod tests {
     #[test]
     fn the_lists_are_sorted() {
         assert!(LIFTED.is_sorted());
-        assert!(PASSING.is_sorted());
+        assert!(VOLATILE_PROPERTIES.is_sorted());
     }
 
     #[test]
@@ -323,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn passing_changes_alone_are_not_written() {
+    fn changes_of_volatile_properties_alone_are_not_written() {
         let before = r#"{"$browser":"a","$current_url":"u","$initial_browser":"a","$initial_current_url":"u","utm_source":"s","$initial_utm_source":"s"}"#;
         let cases = [
             ("click", r#"{"$current_url":"v"}"#, Applied::Nothing),

@@ -37,7 +37,7 @@ async fn make_project(store: &Store) {
 }
 
 /// A request that sets the number of the last event on a person.
-fn told(number: u64) -> Batch {
+fn batch_of(number: u64) -> Batch {
     let mut batch = batch("ada", 2);
     batch.accepted[0].properties = format!(r#"{{"$set":{{"last":{number}}}}}"#);
     batch
@@ -91,7 +91,7 @@ async fn last_of_ada(store: &Store) -> (serde_json::Value, Vec<String>) {
 async fn what_is_stored_stays_as_it_is() {
     let (place, store) = (tempfile::tempdir().unwrap(), store().await);
     make_project(&store).await;
-    ingest(place.path(), &store, &[told(1), told(2), told(3)]).await;
+    ingest(place.path(), &store, &[batch_of(1), batch_of(2), batch_of(3)]).await;
     let before = stored(&store).await;
     let found = again(place.path(), &store, Offset(0)).await;
     assert_eq!(found, Replayed { stored: 6, ..Replayed::default() });
@@ -105,12 +105,12 @@ async fn what_is_stored_stays_as_it_is() {
 async fn what_was_passed_over_is_applied_once_and_comes_last() {
     let (place, store) = (tempfile::tempdir().unwrap(), store().await);
     make_project(&store).await;
-    let lost = told(2);
-    ingest(place.path(), &store, &[told(1)]).await;
+    let lost = batch_of(2);
+    ingest(place.path(), &store, &[batch_of(1)]).await;
     pass_over(place.path(), &store, lost.clone()).await;
     // A client sent the event twice. Both copies were passed.
     pass_over(place.path(), &store, lost.clone()).await;
-    ingest(place.path(), &store, &[told(3)]).await;
+    ingest(place.path(), &store, &[batch_of(3)]).await;
     let before = stored(&store).await;
     assert_eq!(before.len(), 4);
 
@@ -129,9 +129,9 @@ async fn what_was_passed_over_is_applied_once_and_comes_last() {
 async fn what_the_log_no_longer_has_comes_back_from_the_copy() {
     let (place, store) = (tempfile::tempdir().unwrap(), store().await);
     make_project(&store).await;
-    ingest(place.path(), &store, &[told(1)]).await;
-    let lost = told(2);
-    let damaged = told(3);
+    ingest(place.path(), &store, &[batch_of(1)]).await;
+    let lost = batch_of(2);
+    let damaged = batch_of(3);
     let mut offsets = Vec::new();
     for batch in [&lost, &damaged] {
         offsets.push(events::positions(&store).await.unwrap()[0].offset);
@@ -143,7 +143,7 @@ async fn what_the_log_no_longer_has_comes_back_from_the_copy() {
     let (applied, settings) = (Applied::of(&positions), LogSettings::default());
     let log = LocalLog::open(place.path(), settings, arrivals, applied, store.disk()).unwrap();
     for offset in &offsets {
-        log.set_aside(&log.read(Offset(*offset), 1).unwrap()[0]).unwrap();
+        log.quarantine(&log.read(Offset(*offset), 1).unwrap()[0]).unwrap();
     }
     drop(log);
     let copy = place.path().join("quarantine").join(format!("{:020}.bytes", offsets[1]));
@@ -178,15 +178,15 @@ async fn what_the_log_no_longer_has_comes_back_from_the_copy() {
 async fn what_waits_what_is_before_and_what_has_no_project_is_left() {
     let (place, store) = (tempfile::tempdir().unwrap(), store().await);
     make_project(&store).await;
-    pass_over(place.path(), &store, told(1)).await;
+    pass_over(place.path(), &store, batch_of(1)).await;
     let from = events::positions(&store).await.unwrap()[0].offset;
     let gone = ProjectId(77);
     let arrivals = events::next_arrivals(&store).await.unwrap();
     let applied = Applied { lowest: Offset(from), highest: Offset(from) };
     let settings = LogSettings::default();
     let log = LocalLog::open(place.path(), settings, arrivals, applied, store.disk()).unwrap();
-    log.append(PROJECT, told(2).seal()).await.unwrap();
-    log.append(gone, told(3).seal()).await.unwrap();
+    log.append(PROJECT, batch_of(2).seal()).await.unwrap();
+    log.append(gone, batch_of(3).seal()).await.unwrap();
     log.close();
     drop(log);
     let found = again(place.path(), &store, Offset(from)).await;

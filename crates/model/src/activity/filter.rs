@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ActivityQuery, Deed, Subject};
+use super::{ActivityQuery, AuditAction, Subject};
 use crate::time::Timestamp;
 
 /// The actor value for the service.
@@ -41,7 +41,7 @@ impl ActivityFilter {
             item_id: (!self.item.is_empty()).then(|| self.item.clone()),
             user: self.actor.parse().ok(),
             by_service: self.actor == BY_SERVICE,
-            activity: known(&self.action, Deed::WORDS),
+            activity: known(&self.action, AuditAction::WORDS),
             since: day(&self.from),
             until: day(&self.to).map(|begin| begin.plus_seconds(DAY)),
             id: self.entry.parse().ok(),

@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn strings_without_account_or_credentials_are_none() {
+    fn connection_strings_need_a_name_and_a_key() {
         for text in
             ["", "AccountName=a", "AccountKey=k", "UseDevelopmentStorage=true", "AccountName"]
         {

@@ -72,7 +72,7 @@ pub fn changed(
 
 /// Separates settings into visible ones and secrets.
 #[must_use]
-pub fn apart(
+pub fn split_secrets(
     kind: &DestinationType,
     config: Map<String, Value>,
 ) -> (Map<String, Value>, Map<String, Value>) {
@@ -81,11 +81,11 @@ pub fn apart(
 
 /// Joins visible settings and secrets again.
 #[must_use]
-pub fn together(mut shown: Map<String, Value>, secrets: Map<String, Value>) -> Map<String, Value> {
+pub fn merged(mut shown: Map<String, Value>, secrets: Map<String, Value>) -> Map<String, Value> {
     for (name, value) in secrets {
         let joined = match (shown.remove(&name), value) {
             (Some(Value::Object(shown)), Value::Object(secrets)) => {
-                Value::Object(together(shown, secrets))
+                Value::Object(merged(shown, secrets))
             }
             (_, value) => value,
         };

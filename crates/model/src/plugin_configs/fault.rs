@@ -55,7 +55,7 @@ mod tests {
     use crate::time::Timestamp;
 
     #[test]
-    fn an_error_is_a_text_or_tells_all() {
+    fn an_error_is_a_text_or_an_object() {
         let event = JsonText::read(r#"{"n":12345678901234567890123}"#.to_owned());
         let fault = ConfigFault { message: "no tea".to_owned(), time: Timestamp::EPOCH, event };
         let whole = ConfigError::Whole(fault);

@@ -19,14 +19,14 @@ const INLINE: &str = "inline:";
 
 /// Where the code of a plugin comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum CodeSource {
     /// The catalogue: the id of an entry.
     Inline(String),
     /// Another host.
     Elsewhere(Address),
 }
 
-impl Place {
+impl CodeSource {
     /// Parses an address. It does not check that the catalogue has the entry.
     ///
     /// # Errors
@@ -155,16 +155,16 @@ fn on_npm<'a>(parts: &[&'a str]) -> Option<Option<&'a str>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Address, Place};
+    use super::{Address, CodeSource};
 
     #[test]
     fn the_catalogue_has_addresses_too() {
-        let place = Place::read(" inline:location ").unwrap();
-        assert_eq!(place, Place::Inline("location".to_owned()));
-        assert_eq!(place.url(), "inline:location");
-        assert!(Place::read("inline:").is_err());
-        let place = Place::read("https://github.com/acme/tea/").unwrap();
-        assert_eq!(place.url(), "https://github.com/acme/tea");
+        let source = CodeSource::read(" inline:location ").unwrap();
+        assert_eq!(source, CodeSource::Inline("location".to_owned()));
+        assert_eq!(source.url(), "inline:location");
+        assert!(CodeSource::read("inline:").is_err());
+        let source = CodeSource::read("https://github.com/acme/tea/").unwrap();
+        assert_eq!(source.url(), "https://github.com/acme/tea");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::activity::{Activity, Deed, FieldChange, Subject};
+use crate::activity::{Activity, AuditAction, FieldChange, Subject};
 use crate::time::Timestamp;
 
 /// A plugin that can be installed.
@@ -39,7 +39,7 @@ pub struct PluginActivity {
     /// The user who made the change; null if the user was deleted.
     pub user: Option<PluginActivityUser>,
     /// The action.
-    pub activity: Deed,
+    pub activity: AuditAction,
     /// The kind of object.
     pub scope: Subject,
     /// Id of the object.

@@ -14,7 +14,7 @@ use std::io::{Cursor, Read};
 use weir_model::plugins::{FILE_NAME_MAX, SOURCE_MAX};
 
 /// Maximum bytes of an archive.
-pub(crate) const PACKED_MAX: usize = 5 << 20;
+pub(crate) const ARCHIVE_BYTES_MAX: usize = 5 << 20;
 /// Maximum entries of an archive.
 const ENTRIES_MAX: usize = 10_000;
 /// Maximum bytes of a header that describes the next file, such as a long name.
@@ -23,7 +23,7 @@ const EXTENSION_MAX: u64 = 64 << 10;
 pub(crate) const PATH_MAX: usize = 4 << 10;
 pub(crate) const FOLDERS_MAX: usize = 64;
 /// Maximum bytes that decompression reads, of all entries.
-const UNPACKED_MAX: u64 = 100 << 20;
+const EXTRACTED_BYTES_MAX: u64 = 100 << 20;
 /// Maximum bytes of the useful files, with their paths and [`FILE_COST`] each.
 pub(crate) const KEPT_MAX: usize = 16 << 20;
 /// The memory that a file takes in addition to its content and path.
@@ -51,11 +51,11 @@ pub(crate) enum ArchiveFault {
 /// Returns the texts of an archive that may be sources, below `folder` if one is named. A
 /// single folder around everything is removed from the paths. Files larger than a source
 /// may be are skipped.
-pub(crate) fn unpack(
+pub(crate) fn extract(
     archive: &[u8],
     folder: Option<&str>,
 ) -> Result<BTreeMap<String, String>, ArchiveFault> {
-    if archive.len() > PACKED_MAX {
+    if archive.len() > ARCHIVE_BYTES_MAX {
         return Err(ArchiveFault::TooLarge);
     }
     let mut found = Found::default();
@@ -171,8 +171,8 @@ fn path_of_folder(name: &str) -> Result<(), ArchiveFault> {
 
 fn tar(archive: &[u8], found: &mut Found) -> Result<(), ArchiveFault> {
     #[expect(clippy::disallowed_methods, reason = "what it gives is cut")]
-    let unpacked = flate2::read::MultiGzDecoder::new(archive).take(UNPACKED_MAX);
-    let mut archive = tar::Archive::new(unpacked);
+    let extracted = flate2::read::MultiGzDecoder::new(archive).take(EXTRACTED_BYTES_MAX);
+    let mut archive = tar::Archive::new(extracted);
     // Raw, because otherwise the crate reads headers that describe the next file
     // completely, however long.
     let headers = archive.entries().map_err(|_| ArchiveFault::Damaged)?.raw(true);
@@ -249,7 +249,7 @@ fn bounded(file: &mut impl Read, read: &mut u64) -> Result<Vec<u8>, ArchiveFault
     let most = SOURCE_MAX as u64 + 1;
     file.take(most).read_to_end(&mut content).map_err(|_| ArchiveFault::Damaged)?;
     *read += content.len() as u64;
-    if content.len() as u64 >= most || *read > UNPACKED_MAX {
+    if content.len() as u64 >= most || *read > EXTRACTED_BYTES_MAX {
         return Err(ArchiveFault::TooMuch);
     }
     Ok(content)

@@ -16,9 +16,9 @@ use weir_egress::{Egress, Fault, FaultClass, Method, header};
 use weir_model::plugins::address::Address;
 use weir_service::plugins::code::{CodeFault, Fetched};
 
-use super::archive::PACKED_MAX;
-use super::place::{Place, Repository};
-use super::unpacked;
+use super::archive::ARCHIVE_BYTES_MAX;
+use super::extracted;
+use super::repository::{CodeLocation, Repository};
 use crate::Shared;
 
 /// Maximum bytes of the description of a package with all its versions.
@@ -88,17 +88,17 @@ impl Shared {
     ) -> Result<Fetched, CodeFault> {
         let origins = &self.settings.origins;
         match place(address)? {
-            Place::GitHub(repository) => {
+            CodeLocation::GitHub(repository) => {
                 let version = match repository.fixed() {
                     Some(version) => Some(version),
                     None => wanted(&repository, self.newest_on_github(&repository, token).await),
                 };
                 let (path, named) = (&repository.path, version.as_deref().unwrap_or("HEAD"));
                 let url = format!("{}/{path}/archive/{}.zip", origins.github, encoded_ref(named));
-                let archive = self.get(&url, Token::bearer(token), PACKED_MAX).await?;
-                Ok(Fetched { files: unpacked(archive, repository.folder).await?, tag: version })
+                let archive = self.get(&url, Token::bearer(token), ARCHIVE_BYTES_MAX).await?;
+                Ok(Fetched { files: extracted(archive, repository.folder).await?, tag: version })
             }
-            Place::GitLab(repository) => {
+            CodeLocation::GitLab(repository) => {
                 let version = match repository.fixed() {
                     Some(version) => Some(version),
                     None => wanted(&repository, self.newest_on_gitlab(&repository, token).await),
@@ -109,10 +109,10 @@ impl Shared {
                     url.push_str("?sha=");
                     url.push_str(&encoded(version));
                 }
-                let archive = self.get(&url, Token::gitlab(token), PACKED_MAX).await?;
-                Ok(Fetched { files: unpacked(archive, repository.folder).await?, tag: version })
+                let archive = self.get(&url, Token::gitlab(token), ARCHIVE_BYTES_MAX).await?;
+                Ok(Fetched { files: extracted(archive, repository.folder).await?, tag: version })
             }
-            Place::Npm { name, version } => {
+            CodeLocation::Npm { name, version } => {
                 let about = self.about_package(&name, token).await?;
                 let version = version.or_else(|| latest_of(&about)).ok_or_else(no_version)?;
                 let of = about.get("versions").and_then(|all| all.get(&version));
@@ -122,9 +122,9 @@ impl Shared {
                 // Only the registry gets the token.
                 let is_own = tarball.starts_with(&format!("{}/", origins.npm));
                 let token = if is_own { Token::bearer(token) } else { Token::None };
-                let archive = self.get(tarball, token, PACKED_MAX).await?;
+                let archive = self.get(tarball, token, ARCHIVE_BYTES_MAX).await?;
                 check(&archive, text("integrity").unwrap_or_default())?;
-                Ok(Fetched { files: unpacked(archive, None).await?, tag: Some(version) })
+                Ok(Fetched { files: extracted(archive, None).await?, tag: Some(version) })
             }
         }
     }
@@ -136,9 +136,11 @@ impl Shared {
         token: Option<&str>,
     ) -> Result<Option<String>, CodeFault> {
         match place(address)? {
-            Place::GitHub(repository) => self.newest_on_github(&repository, token).await,
-            Place::GitLab(repository) => self.newest_on_gitlab(&repository, token).await,
-            Place::Npm { name, .. } => Ok(latest_of(&self.about_package(&name, token).await?)),
+            CodeLocation::GitHub(repository) => self.newest_on_github(&repository, token).await,
+            CodeLocation::GitLab(repository) => self.newest_on_gitlab(&repository, token).await,
+            CodeLocation::Npm { name, .. } => {
+                Ok(latest_of(&self.about_package(&name, token).await?))
+            }
         }
     }
 
@@ -223,8 +225,9 @@ impl Shared {
     }
 }
 
-fn place(address: &Address) -> Result<Place, CodeFault> {
-    Place::of(address).ok_or_else(|| CodeFault::Unusable("The address names no code.".to_owned()))
+fn place(address: &Address) -> Result<CodeLocation, CodeFault> {
+    CodeLocation::of(address)
+        .ok_or_else(|| CodeFault::Unusable("The address names no code.".to_owned()))
 }
 
 /// The version to fetch if no version is named, or if the named version moves: its

@@ -5,8 +5,8 @@
 
 mod archive;
 mod fetch;
-mod look;
-mod place;
+mod inspect;
+mod repository;
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,11 @@ use crate::Plugins;
 
 #[async_trait]
 impl PluginCode for Plugins {
-    async fn look(&self, organization: OrganizationId, files: &BTreeMap<String, String>) -> Looked {
+    async fn inspect(
+        &self,
+        organization: OrganizationId,
+        files: &BTreeMap<String, String>,
+    ) -> Looked {
         self.shared.look_at(organization, files).await
     }
 
@@ -40,8 +44,8 @@ impl PluginCode for Plugins {
         self.shared.latest_code(address, token).await
     }
 
-    async fn unpack(&self, archive: Bytes) -> Result<Fetched, CodeFault> {
-        Ok(Fetched { files: unpacked(archive, None).await?, tag: None })
+    async fn extract(&self, archive: Bytes) -> Result<Fetched, CodeFault> {
+        Ok(Fetched { files: extracted(archive, None).await?, tag: None })
     }
 
     async fn dry_run(&self, run: DryTrial) -> Vec<DryStep> {
@@ -50,21 +54,21 @@ impl PluginCode for Plugins {
 }
 
 /// Archives that are decompressed concurrently. Each takes memory and a thread.
-static UNPACKING: Semaphore = Semaphore::const_new(2);
+static EXTRACTIONS: Semaphore = Semaphore::const_new(2);
 
 /// Decompresses an archive on a blocking thread.
-async fn unpacked(
+async fn extracted(
     archive: Bytes,
     folder: Option<String>,
 ) -> Result<BTreeMap<String, String>, CodeFault> {
-    let place = UNPACKING.acquire().await;
+    let place = EXTRACTIONS.acquire().await;
     let work = move || {
-        let unpacked = archive::unpack(&archive, folder.as_deref());
+        let extracted = archive::extract(&archive, folder.as_deref());
         drop(place);
-        unpacked
+        extracted
     };
     match tokio::task::spawn_blocking(work).await {
-        Ok(unpacked) => unpacked.map_err(|fault| CodeFault::Unusable(fault.to_string())),
+        Ok(extracted) => extracted.map_err(|fault| CodeFault::Unusable(fault.to_string())),
         Err(error) => {
             tracing::error!(%error, "unpacking an archive failed");
             Err(CodeFault::Unusable("The archive cannot be read.".to_owned()))

@@ -7,14 +7,14 @@
 //! delivery: read -> call -> send -> position, for a few seconds at most
 //! ```
 //!
-//! What belongs here: which config delivers next. What does not: one delivery ([`turn`]).
+//! What belongs here: which config delivers next. What does not: one delivery ([`delivery`]).
 //!
 //! Invariant: ingestion never waits for a destination. A destination does not wait for a
 //! slow one as long as there are free slots.
 
 mod back_off;
+mod delivery;
 mod send;
-mod turn;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -28,15 +28,15 @@ use weir_store::plugin_runtime::cursors::{self, Cursor};
 
 use crate::Shared;
 use crate::registry::Active;
-use turn::Progress;
+use delivery::Progress;
 
 /// Concurrent deliveries.
-const PLACES: usize = 4;
+const CONCURRENT_DELIVERIES: usize = 4;
 /// Concurrent deliveries of one project.
 const OF_PROJECT: usize = 3;
 /// A position that means "from now on". A config gets it when it is disabled, so that
 /// enabling it does not deliver the events in between.
-const ANEW: u64 = i64::MAX as u64;
+const FROM_NEWEST: u64 = i64::MAX as u64;
 
 /// The watermark of each project: everything up to this arrival number can be read.
 pub(crate) type Marks = HashMap<ProjectId, u64>;
@@ -57,7 +57,7 @@ struct Deliveries {
     shared: Arc<Shared>,
     lanes: HashMap<PluginConfigId, Lane>,
     of_projects: HashMap<ProjectId, u64>,
-    turns: JoinSet<(PluginConfigId, Progress)>,
+    deliveries: JoinSet<(PluginConfigId, Progress)>,
     /// The config of each running delivery.
     running: HashMap<Id, PluginConfigId>,
     count: u64,
@@ -71,7 +71,7 @@ impl Shared {
             shared: Arc::clone(&self),
             lanes: HashMap::new(),
             of_projects: HashMap::new(),
-            turns: JoinSet::new(),
+            deliveries: JoinSet::new(),
             running: HashMap::new(),
             count: 0,
         };
@@ -81,7 +81,7 @@ impl Shared {
             () = self.follow_arrivals(&marks) => {}
         }
         // Deliveries end on their own when the service stops.
-        while deliveries.turns.join_next().await.is_some() {}
+        while deliveries.deliveries.join_next().await.is_some() {}
     }
 
     /// Keeps the watermarks of all projects with destinations up to date.
@@ -118,8 +118,8 @@ impl Deliveries {
         let mut tick = tokio::time::interval(self.shared.settings.tick);
         loop {
             tokio::select! {
-                _ = tick.tick() => self.look().await,
-                Some(ended) = self.turns.join_next_with_id() => match ended {
+                _ = tick.tick() => self.check().await,
+                Some(ended) = self.deliveries.join_next_with_id() => match ended {
                     Ok((id, (config, progress))) => self.ended(id, config, progress),
                     Err(error) => {
                         tracing::error!(%error, "a delivery ended early");
@@ -136,7 +136,7 @@ impl Deliveries {
     }
 
     /// Notices configs that were enabled or disabled.
-    async fn look(&mut self) {
+    async fn check(&mut self) {
         for active in self.shared.registry.all() {
             if active.does.delivers() {
                 self.lanes.entry(active.id()).or_insert_with(|| Lane {
@@ -155,7 +155,7 @@ impl Deliveries {
             .map(|(config, lane)| (*config, lane.project))
             .collect();
         for (config, project) in gone {
-            let cursor = Cursor { config, after: ANEW, tries: 0, failed_since: None };
+            let cursor = Cursor { config, after: FROM_NEWEST, tries: 0, failed_since: None };
             match cursors::save_cursor(&self.shared.store, project, &cursor).await {
                 Ok(_) => drop(self.lanes.remove(&config)),
                 Err(error) => tracing::error!(%config, %error, "a position was not given up yet"),
@@ -163,8 +163,8 @@ impl Deliveries {
         }
     }
 
-    fn ended(&mut self, turn: Id, config: PluginConfigId, progress: Progress) {
-        self.running.remove(&turn);
+    fn ended(&mut self, delivery: Id, config: PluginConfigId, progress: Progress) {
+        self.running.remove(&delivery);
         if let Some(lane) = self.lanes.get_mut(&config) {
             lane.next = progress.next;
             lane.progress = Some(progress);
@@ -175,13 +175,13 @@ impl Deliveries {
     /// that has waited longest.
     fn begin(&mut self, marks: &Marks) {
         let now = self.shared.host.uptime();
-        while self.turns.len() < PLACES {
+        while self.deliveries.len() < CONCURRENT_DELIVERIES {
             let waits = |(config, lane): &(&PluginConfigId, &Lane)| {
                 let mark = marks.get(&lane.project).copied()?;
                 let progress = lane.progress.as_ref()?;
                 let active = self.shared.registry.config(**config)?;
                 let is_due = lane.next <= now && progress.has_work(mark);
-                let is_due = is_due && self.turns_of(lane.project) < OF_PROJECT;
+                let is_due = is_due && self.deliveries_of(lane.project) < OF_PROJECT;
                 (is_due && active.does.delivers()).then_some((active, mark))
             };
             let order = |lane: &Lane| {
@@ -197,7 +197,7 @@ impl Deliveries {
         }
     }
 
-    fn turns_of(&self, project: ProjectId) -> usize {
+    fn deliveries_of(&self, project: ProjectId) -> usize {
         let of = |config: &&PluginConfigId| {
             self.lanes.get(config).is_some_and(|lane| lane.project == project)
         };
@@ -212,10 +212,10 @@ impl Deliveries {
         let Some(mut progress) = lane.progress.take() else { return };
         lane.served = self.count;
         let shared = Arc::clone(&self.shared);
-        let turn = self.turns.spawn(async move {
-            turn::take(&shared, &active, &mut progress, mark).await;
+        let delivery = self.deliveries.spawn(async move {
+            delivery::take(&shared, &active, &mut progress, mark).await;
             (config, progress)
         });
-        self.running.insert(turn.id(), config);
+        self.running.insert(delivery.id(), config);
     }
 }

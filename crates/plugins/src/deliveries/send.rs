@@ -13,14 +13,14 @@ use weir_sandbox::{Delivered, Delivery, ErrorKind, ScriptError, Webhook};
 use weir_store::events::StoredEvent;
 use weir_store::persons;
 
-use super::turn::Failed;
+use super::delivery::Failed;
 use crate::Shared;
 use crate::host_calls::{MADE_BY, Sent, send as send_request};
 use crate::registry::{Active, Loaded};
 use crate::shape;
 
 /// Concurrent requests of a batch.
-const TOGETHER: usize = 10;
+const EVENTS_PER_CALL: usize = 10;
 /// If a call takes no longer than this, the next call gets more events.
 const QUICK: Duration = Duration::from_millis(500);
 /// Maximum bytes of the properties of a person. Larger persons are omitted.
@@ -84,9 +84,10 @@ pub(super) async fn send(
             // A batch fails as a whole, so events are called one by one to find the
             // faulty one.
             let is_alone = one_by_one && way == Delivery::ExportEvents;
-            let at_once = if is_alone { 1 } else { end - reached };
-            let parts =
-                texts[reached..end].chunks(at_once).zip(failed[reached..end].chunks_mut(at_once));
+            let concurrently = if is_alone { 1 } else { end - reached };
+            let parts = texts[reached..end]
+                .chunks(concurrently)
+                .zip(failed[reached..end].chunks_mut(concurrently));
             for (texts, failed) in parts {
                 took += call(shared, active, loaded, way, texts, failed).await;
             }
@@ -132,7 +133,7 @@ async fn call(
     }
     let sent = futures::stream::iter(webhooks)
         .map(|(index, webhook)| async move { (index, post(shared, webhook).await) })
-        .buffer_unordered(TOGETHER)
+        .buffer_unordered(EVENTS_PER_CALL)
         .collect::<Vec<_>>()
         .await;
     for (index, result) in sent {
@@ -152,7 +153,7 @@ fn fail_all(failed: &mut [Option<Failed>], message: &str) {
 fn of_script(loaded: &Loaded, error: &ScriptError) -> Failed {
     let may_pass = error.retry
         || matches!(error.kind, ErrorKind::TimedOut | ErrorKind::Crashed | ErrorKind::Setup);
-    Failed { message: loaded.told(error), is_lasting: !may_pass }
+    Failed { message: loaded.message(error), is_lasting: !may_pass }
 }
 
 async fn post(shared: &Shared, webhook: Webhook) -> Result<(), Failed> {

@@ -117,7 +117,7 @@ impl Host for Shared {
             }
             HostCall::Fetch { url, method, headers, body } => {
                 let own = self.belongings(config);
-                let _place = own.fetching.acquire().await.map_err(|error| error.to_string())?;
+                let _slot = own.fetching.acquire().await.map_err(|error| error.to_string())?;
                 fetch::fetch(&self.egress, &url, &method, &headers, body).await
             }
             call => {

@@ -168,11 +168,13 @@ impl Shared {
         files: &BTreeMap<String, String>,
         is_last: bool,
     ) -> bool {
-        let Some(look) = self.looking.look(plugin.organization).await else { return true };
+        let Some(inspect) = self.inspections.acquire(plugin.organization).await else {
+            return true;
+        };
         if self.registry.sources.holds(plugin, self.host.uptime()) {
             return true;
         }
-        let compiled = match self.compile(look.lane, files).await {
+        let compiled = match self.compile(inspect.lane, files).await {
             Ok(compiled) => compiled,
             // Its project does not wait for further attempts.
             Err(fault @ weir_sandbox::Fault::SlowCompile { .. }) => {

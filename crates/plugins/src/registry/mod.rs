@@ -1,7 +1,7 @@
 //! The enabled configs of each project, ready to run.
 //!
 //! What belongs here: keeping them up to date, and reporting faults. What does not:
-//! running them (`transformations`, `deliveries`, `clockwork`).
+//! running them (`transformations`, `deliveries`, `scheduler`).
 //!
 //! An unchanged config stays the same value and keeps its state (consecutive failures,
 //! allowance) when other configs change.
@@ -35,7 +35,7 @@ use crate::{Shared, WORKERS};
 use load::Sources;
 
 /// Projects that are read concurrently at the start.
-const TOGETHER: usize = 32;
+const PROJECTS_PER_READ: usize = 32;
 /// Time between two complete reads, independent of notifications.
 const LOOK: Duration = Duration::from_secs(60);
 /// Time until a failed read is retried. It doubles with each failure.
@@ -69,14 +69,14 @@ pub(crate) struct Loaded {
 
 impl Loaded {
     /// An error of the script for its author: the message and the line of the source.
-    pub(crate) fn told(&self, error: &ScriptError) -> String {
-        told(error, &self.script)
+    pub(crate) fn message(&self, error: &ScriptError) -> String {
+        message(error, &self.script)
     }
 }
 
 /// An error for its author: the line of the source and the message, in the same form as
 /// faults of sources.
-pub(crate) fn told(error: &ScriptError, script: &Script) -> String {
+pub(crate) fn message(error: &ScriptError, script: &Script) -> String {
     let Some(file) = &error.file else { return error.to_string() };
     let line = error.line.map(|line| script.source_line(line));
     match (line, error.column) {
@@ -276,7 +276,7 @@ impl Shared {
         projects.extend(self.registry.expected.borrow().iter());
         let projects: Vec<ProjectId> = projects.into_iter().collect();
         let mut failed = None;
-        for some in projects.chunks(TOGETHER) {
+        for some in projects.chunks(PROJECTS_PER_READ) {
             failed = self.load(some.iter().copied().collect()).await.err().or(failed);
         }
         failed.map_or(Ok(()), Err)
@@ -403,7 +403,7 @@ impl Shared {
                         Ok(Ok(())) => {}
                         Ok(Err(error)) => {
                             let (id, now) = (active.id(), self.host.now());
-                            let message = format!("teardownPlugin: {}", loaded.told(&error));
+                            let message = format!("teardownPlugin: {}", loaded.message(&error));
                             let (source, level) = (LogSource::Plugin, LogLevel::Error);
                             self.report.line(id, source, level, &message, now);
                         }
@@ -418,11 +418,11 @@ impl Shared {
     /// Keeps the registry up to date until the process ends.
     pub(crate) async fn follow_changes(self: &Arc<Self>, mut changes: Receiver<PluginChange>) {
         // The first tick is immediate.
-        let mut look = tokio::time::interval(LOOK);
+        let mut inspect = tokio::time::interval(LOOK);
         let mut pause = AGAIN;
         loop {
             let read = tokio::select! {
-                _ = look.tick() => self.load_all().await,
+                _ = inspect.tick() => self.load_all().await,
                 changed = changes.recv() => match changed {
                     Ok(change) => self.load(self.touched(change, &mut changes)).await,
                     Err(RecvError::Lagged(_)) => self.load_all().await,
@@ -435,7 +435,7 @@ impl Shared {
                     tracing::error!(%error, "what is enabled of plugins could not be read");
                     // The list of changes to read is lost. Changes continue during the
                     // pause.
-                    look.reset_after(pause);
+                    inspect.reset_after(pause);
                     pause = (pause * 2).min(LOOK);
                 }
             }

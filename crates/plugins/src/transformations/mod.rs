@@ -10,8 +10,8 @@
 //! Invariant: a step that fails, is skipped or returns an invalid event leaves the event
 //! as it was before the step. The event records that, or is dropped if the step must run.
 
+pub(crate) mod in_progress;
 pub(crate) mod native;
-pub(crate) mod passing;
 pub(crate) mod scripts;
 
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use crate::metrics::Effect;
 use crate::registry::{Active, Code};
 use crate::report::Tally;
 use crate::{Plugins, Shared};
-use passing::Passing;
+use in_progress::EventInProgress;
 
 /// Consecutive failures after which a config is disabled (PLG-31).
 const FAILURES: u32 = 20;
@@ -93,7 +93,8 @@ impl Transform for Plugins {
     ) -> Vec<Transformed> {
         let shared = &self.shared;
         shared.registry.ready(project).await;
-        let mut events: Vec<Passing> = given.into_iter().map(Passing::new).collect();
+        let mut events: Vec<EventInProgress> =
+            given.into_iter().map(EventInProgress::new).collect();
         let steps = shared.registry.steps(project);
         // A step that must run crosses alone, so that no later step sees an event that
         // lacks it.
@@ -113,7 +114,7 @@ impl Transform for Plugins {
                 Code::Nothing => {}
             }
         }
-        events.into_iter().map(Passing::end).collect()
+        events.into_iter().map(EventInProgress::end).collect()
     }
 
     async fn may_be_left_out(&self, project: ProjectId) -> bool {
@@ -125,17 +126,22 @@ impl Transform for Plugins {
 
 impl Shared {
     /// Continues, or drops, events without a step that cannot run at all.
-    fn leave_out(&self, active: &Active, events: &mut [Passing]) {
+    fn leave_out(&self, active: &Active, events: &mut [EventInProgress]) {
         let mut tally = Tally::default();
-        for passing in events.iter_mut().filter(|passing| passing.event().is_some()) {
-            passing.leave_out(active.id(), &active.name, active.must_run());
+        for event in events.iter_mut().filter(|event| event.event().is_some()) {
+            event.leave_out(active.id(), &active.name, active.must_run());
             tally.failed += 1;
         }
         self.metrics.count(Effect::Transformed, tally);
         self.report.count(active.project(), active.id(), tally, self.host.now());
     }
 
-    fn run_native(self: &Arc<Self>, active: &Arc<Active>, step: &dyn Step, events: &mut [Passing]) {
+    fn run_native(
+        self: &Arc<Self>,
+        active: &Arc<Active>,
+        step: &dyn Step,
+        events: &mut [EventInProgress],
+    ) {
         let rulings = native::run(step, active.id(), &active.name, events);
         let ruled = events.iter_mut().zip(rulings).collect();
         self.judge(active, ruled);
@@ -146,7 +152,7 @@ impl Shared {
         project: ProjectId,
         partition: u16,
         active: &[Arc<Active>],
-        events: &mut [Passing],
+        events: &mut [EventInProgress],
     ) {
         let scripts: Vec<scripts::Script<'_>> = active
             .iter()
@@ -163,10 +169,10 @@ impl Shared {
             project,
             site_url: &self.site_url,
         };
-        let present = events.iter_mut().filter(|passing| passing.event().is_some()).collect();
+        let present = events.iter_mut().filter(|event| event.event().is_some()).collect();
         for mut chunk in scripts::chunks(present) {
             loop {
-                let payers = Payers::of(chunk.iter().map(|passing| passing.sender()));
+                let payers = Payers::of(chunk.iter().map(|event| event.sender()));
                 let uptime = self.host.uptime();
                 let allowances = active
                     .iter()
@@ -179,7 +185,7 @@ impl Shared {
                 let Some((last, others)) = active.split_last() else { break };
                 let mut rulings = rulings.into_iter();
                 for (active, rulings) in others.iter().zip(&mut rulings) {
-                    let ruled = chunk.iter_mut().map(|passing| &mut **passing).zip(rulings);
+                    let ruled = chunk.iter_mut().map(|event| &mut **event).zip(rulings);
                     self.judge(active, ruled.collect());
                 }
                 let ruled = chunk.into_iter().zip(rulings.next().unwrap_or_default());
@@ -196,9 +202,9 @@ impl Shared {
     async fn held<'e>(
         self: &Arc<Self>,
         active: &Arc<Active>,
-        ruled: Vec<(&'e mut Passing, Ruling)>,
-    ) -> Vec<&'e mut Passing> {
-        let may_pass = |(_, ruling): &(&mut Passing, Ruling)| ruling.may_pass();
+        ruled: Vec<(&'e mut EventInProgress, Ruling)>,
+    ) -> Vec<&'e mut EventInProgress> {
+        let may_pass = |(_, ruling): &(&mut EventInProgress, Ruling)| ruling.may_pass();
         let waits = active.must_run() && ruled.iter().any(may_pass) && {
             let uptime = self.host.uptime();
             active.state.lock().allowance.may_wait(PAUSE, uptime)
@@ -210,11 +216,11 @@ impl Shared {
         let (waiting, done): (Vec<_>, Vec<_>) = ruled.into_iter().partition(may_pass);
         self.judge(active, done);
         tokio::time::sleep(PAUSE).await;
-        waiting.into_iter().map(|(passing, _)| passing).collect()
+        waiting.into_iter().map(|(event, _)| event).collect()
     }
 
     /// Counts the results of a step, and disables a failing config.
-    fn judge(self: &Arc<Self>, active: &Arc<Active>, ruled: Vec<(&mut Passing, Ruling)>) {
+    fn judge(self: &Arc<Self>, active: &Arc<Active>, ruled: Vec<(&mut EventInProgress, Ruling)>) {
         let (now, uptime) = (self.host.now(), self.host.uptime());
         let (project, config) = (active.project(), active.id());
         let mut tally = Tally::default();
@@ -222,12 +228,12 @@ impl Shared {
         let mut state = active.state.lock();
         let (mut is_passed_over, mut disabled_by) = (false, None);
         let must_run = active.must_run();
-        for (passing, ruling) in ruled {
+        for (event, ruling) in ruled {
             if Allowance::costs(ruling.took) {
-                state.allowance.pay(passing.sender(), ruling.took, uptime);
+                state.allowance.pay(event.sender(), ruling.took, uptime);
             }
             if ruling.is_left_out() {
-                passing.leave_out(config, &active.name, must_run);
+                event.leave_out(config, &active.name, must_run);
             }
             match ruling.verdict {
                 Verdict::Succeeded => {
@@ -262,14 +268,14 @@ impl Shared {
                 Verdict::Absent => {}
             }
         }
-        let tells = is_passed_over && !state.is_off && state.allowance.tells(uptime);
+        let reports = is_passed_over && !state.is_off && state.allowance.should_report(uptime);
         drop(state);
         if let Some((message, sample)) = fault {
             // Data that a step that must run removes is never shown, even if an earlier
             // step fails.
             let sample = sample.filter(|_| !must_run && !self.registry.must_run(project));
             self.report.fault(&active.row, &message, sample.as_deref(), now);
-        } else if tells {
+        } else if reports {
             let became = if must_run { "were dropped" } else { "passed" };
             let message = format!(
                 "Events {became} without this step: it takes more than 5 ms for each of them, and \

@@ -7,7 +7,7 @@ use weir_catalogue::{Flow, Step, StepEvent};
 use weir_ingest::transform::Invalid;
 use weir_model::{PluginConfigId, Timestamp};
 
-use super::passing::Passing;
+use super::in_progress::EventInProgress;
 use super::{Ruling, Verdict, panicked};
 use crate::shape;
 
@@ -26,12 +26,17 @@ pub(crate) fn run(
     step: &dyn Step,
     config: PluginConfigId,
     name: &str,
-    events: &mut [Passing],
+    events: &mut [EventInProgress],
 ) -> Vec<Ruling> {
     events.iter_mut().map(|event| run_on(step, config, name, event)).collect()
 }
 
-fn run_on(step: &dyn Step, config: PluginConfigId, name: &str, passing: &mut Passing) -> Ruling {
+fn run_on(
+    step: &dyn Step,
+    config: PluginConfigId,
+    name: &str,
+    passing: &mut EventInProgress,
+) -> Ruling {
     let absent = Ruling::of(Verdict::Absent);
     let Some(event) = passing.event() else { return absent };
     let began = Instant::now();
@@ -64,7 +69,7 @@ fn run_on(step: &dyn Step, config: PluginConfigId, name: &str, passing: &mut Pas
         }),
         ..Ruling::of(Verdict::Failed(message))
     };
-    let taken = |taken: Result<(), Invalid>, passing: &Passing| match taken {
+    let taken = |taken: Result<(), Invalid>, passing: &EventInProgress| match taken {
         Ok(()) => Ruling { took, ..Ruling::of(Verdict::Succeeded) },
         Err(invalid) => failed(invalid.to_string(), passing.event()),
     };
@@ -107,7 +112,7 @@ mod tests {
         }
     }
 
-    fn passing(name: &str) -> Passing {
+    fn event(name: &str) -> EventInProgress {
         let event = AcceptedEvent {
             uuid: Uuid::from_u128(1),
             event: name.to_owned(),
@@ -117,13 +122,13 @@ mod tests {
             elements_chain: String::new(),
             warnings: Vec::new(),
         };
-        Passing::new(Given::single(event, 1_780_000_000_000_002))
+        EventInProgress::new(Given::single(event, 1_780_000_000_000_002))
     }
 
     #[test]
     fn each_event_has_its_verdict() {
         let names = ["keep", "change", "drop", "spoil", "panic"];
-        let mut events: Vec<Passing> = names.into_iter().map(passing).collect();
+        let mut events: Vec<EventInProgress> = names.into_iter().map(event).collect();
         let rulings = run(&Named, PluginConfigId(12), "Named", &mut events);
         let verdicts: Vec<&Verdict> = rulings.iter().map(|ruling| &ruling.verdict).collect();
         assert!(matches!(
@@ -137,7 +142,7 @@ mod tests {
             ]
         ));
         assert!(rulings[3].sample.as_ref().is_some_and(|sample| sample.contains("spoil")));
-        let ended: Vec<Transformed> = events.into_iter().map(Passing::end).collect();
+        let ended: Vec<Transformed> = events.into_iter().map(EventInProgress::end).collect();
         let Transformed::Changed(changed) = &ended[1] else { panic!("{:?}", ended[1]) };
         assert_eq!(changed.event().distinct_id, "bob");
         assert_eq!(changed.event().timestamp, 1_780_000_000_000_001);
@@ -151,15 +156,15 @@ mod tests {
 
     #[test]
     fn only_properties_change() {
-        let mut events = vec![passing("add"), passing("break")];
+        let mut events = vec![event("add"), event("break")];
         let rulings = run(&Named, PluginConfigId(12), "Named", &mut events);
         assert_eq!(rulings[0].verdict, Verdict::Succeeded);
         assert!(matches!(rulings[1].verdict, Verdict::Failed(_)), "{:?}", rulings[1]);
         // A second run changes nothing.
         assert_eq!(run(&Named, PluginConfigId(13), "Again", &mut events[..1]).len(), 1);
-        let ended: Vec<Transformed> = events.into_iter().map(Passing::end).collect();
+        let ended: Vec<Transformed> = events.into_iter().map(EventInProgress::end).collect();
         let Transformed::Changed(changed) = &ended[0] else { panic!("{:?}", ended[0]) };
-        let before = passing("add");
+        let before = event("add");
         let properties = r#"{"n":12345678901234567890,"b":1}"#.to_owned();
         let expected = AcceptedEvent { properties, ..before.event().unwrap().clone() };
         assert_eq!(changed.event(), &expected);
@@ -168,7 +173,7 @@ mod tests {
 
     #[test]
     fn what_was_dropped_comes_to_no_other_step() {
-        let mut events = vec![passing("drop")];
+        let mut events = vec![event("drop")];
         drop(run(&Named, PluginConfigId(1), "One", &mut events));
         let rulings = run(&Named, PluginConfigId(2), "Other", &mut events);
         assert_eq!(rulings[0].verdict, Verdict::Absent);

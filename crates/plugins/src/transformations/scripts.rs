@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use weir_model::{PluginConfigId, ProjectId};
 use weir_sandbox::{Host, Outcome, Pool, Program, Step};
 
-use super::passing::Passing;
+use super::in_progress::EventInProgress;
 use super::{Ruling, Verdict};
 use crate::allowance::Payers;
 use crate::{registry, shape};
@@ -18,7 +18,7 @@ const EVENTS: usize = 500;
 /// No event is added to a crossing whose properties have more bytes.
 const BYTES: usize = 4 << 20;
 /// Time between two log lines about scripts that cannot run.
-const TOLD: Duration = Duration::from_secs(10);
+const REPORT_EVERY: Duration = Duration::from_secs(10);
 
 /// A script as a step.
 pub(crate) struct Script<'a> {
@@ -38,8 +38,8 @@ pub(crate) struct Crossing<'a> {
 }
 
 /// Splits events into crossings.
-pub(crate) fn chunks(events: Vec<&mut Passing>) -> Vec<Vec<&mut Passing>> {
-    let mut chunks: Vec<Vec<&mut Passing>> = Vec::new();
+pub(crate) fn chunks(events: Vec<&mut EventInProgress>) -> Vec<Vec<&mut EventInProgress>> {
+    let mut chunks: Vec<Vec<&mut EventInProgress>> = Vec::new();
     let mut bytes = 0;
     for event in events {
         let size = event.event().map_or(0, |event| event.properties.len());
@@ -62,10 +62,10 @@ fn not_run(scripts: usize, events: usize, why: &str) -> Vec<Vec<Ruling>> {
 
 /// Whether it is time to log again that scripts cannot run. Every crossing fails then,
 /// and there are many per second.
-fn is_to_be_told() -> bool {
+fn should_report() -> bool {
     static LAST: Mutex<Option<Instant>> = Mutex::new(None);
     let mut last = LAST.lock();
-    let is_time = last.is_none_or(|last| last.elapsed() >= TOLD);
+    let is_time = last.is_none_or(|last| last.elapsed() >= REPORT_EVERY);
     if is_time {
         *last = Some(Instant::now());
     }
@@ -80,10 +80,10 @@ impl Crossing<'_> {
         scripts: &[Script<'_>],
         payers: &Payers,
         allowances: Vec<Vec<Duration>>,
-        events: &mut [&mut Passing],
+        events: &mut [&mut EventInProgress],
     ) -> Vec<Vec<Ruling>> {
         let texts: Option<Vec<Box<RawValue>>> =
-            events.iter().map(|passing| self.written(passing)).collect();
+            events.iter().map(|event| self.written(event)).collect();
         let Some(texts) = texts else {
             return not_run(scripts.len(), events.len(), "An event cannot be written as JSON.");
         };
@@ -102,7 +102,7 @@ impl Crossing<'_> {
                 return not_run(scripts.len(), texts.len(), "The sandbox lost events.");
             }
             Err(fault) => {
-                if is_to_be_told() {
+                if should_report() {
                     tracing::error!(%fault, "scripts cannot be run");
                 }
                 return not_run(scripts.len(), texts.len(), &fault.to_string());
@@ -110,8 +110,8 @@ impl Crossing<'_> {
         };
         let mut rulings: Vec<Vec<Ruling>> =
             scripts.iter().map(|_| Vec::with_capacity(events.len())).collect();
-        for ((passing, text), result) in events.iter_mut().zip(&texts).zip(results) {
-            let ruled = self.take(scripts, passing, text.get(), result);
+        for ((event, text), result) in events.iter_mut().zip(&texts).zip(results) {
+            let ruled = self.take(scripts, event, text.get(), result);
             for (own, ruling) in rulings.iter_mut().zip(ruled) {
                 own.push(ruling);
             }
@@ -120,8 +120,8 @@ impl Crossing<'_> {
     }
 
     /// The JSON text of an event that crosses. Capture has validated its parts.
-    fn written(&self, passing: &Passing) -> Option<Box<RawValue>> {
-        let (event, received_at) = (passing.event()?, passing.received_at());
+    fn written(&self, event: &EventInProgress) -> Option<Box<RawValue>> {
+        let (event, received_at) = (event.event()?, event.received_at());
         shape::raw(shape::for_transformation(event, self.project, received_at, self.site_url))
     }
 
@@ -129,7 +129,7 @@ impl Crossing<'_> {
     fn take(
         &self,
         scripts: &[Script<'_>],
-        passing: &mut Passing,
+        event: &mut EventInProgress,
         text: &str,
         result: weir_sandbox::Transformed,
     ) -> Vec<Ruling> {
@@ -157,18 +157,18 @@ impl Crossing<'_> {
             else {
                 continue;
             };
-            ruling.verdict = Verdict::Failed(registry::told(&failure.error, script.script));
+            ruling.verdict = Verdict::Failed(registry::message(&failure.error, script.script));
             ruling.sample = Some(text.to_owned());
         }
         match outcome {
             Outcome::Unchanged => {}
             Outcome::Dropped { step } => {
                 if let Some(script) = scripts.get(step) {
-                    passing.drop_by(script.id, script.name);
+                    event.drop_by(script.id, script.name);
                 }
             }
             Outcome::Kept(made) => {
-                if let Err(invalid) = passing.change(made.get()) {
+                if let Err(invalid) = event.change(made.get()) {
                     // The last successful script made the invalid event, or passed it on.
                     let last = rulings
                         .iter_mut()

@@ -38,7 +38,7 @@ pub(super) struct Child {
     pub(super) confinement: Confinement,
     held: HashMap<ProgramKey, Held>,
     next: u32,
-    turn: u64,
+    guard: u64,
     _counted: Counted,
 }
 
@@ -101,7 +101,7 @@ impl Child {
             },
             held: HashMap::new(),
             next: 1,
-            turn: 0,
+            guard: 0,
             _counted: Counted::one_more(alive),
         };
         let ready = timeout(READY, child.greet(&settings.limits)).await;
@@ -126,12 +126,12 @@ impl Child {
         }
         // All child processes of a service are alike, and some are replaced repeatedly,
         // so this is logged once.
-        static TOLD: AtomicBool = AtomicBool::new(false);
+        static REPORTED: AtomicBool = AtomicBool::new(false);
         let missing = &self.confinement.missing;
-        for missing in missing.iter().filter(|_| !TOLD.load(Ordering::Relaxed)) {
+        for missing in missing.iter().filter(|_| !REPORTED.load(Ordering::Relaxed)) {
             tracing::warn!(missing, "the process for plugins is less confined than it should be");
         }
-        TOLD.fetch_or(!missing.is_empty(), Ordering::Relaxed);
+        REPORTED.fetch_or(!missing.is_empty(), Ordering::Relaxed);
         let mut frame = Vec::new();
         wire::put(&mut frame, to_child::LIMITS, &script_limits(limits))?;
         self.stdin.write_all(&frame).await.map_err(Fault::Spawn)
@@ -156,8 +156,8 @@ impl Child {
     }
 
     /// Begins a request: programs that it uses stay until it ends.
-    pub(super) fn turn(&mut self) {
-        self.turn += 1;
+    pub(super) fn guard(&mut self) {
+        self.guard += 1;
     }
 
     /// The slot of a program in this child process. Frames that load it, and frames that
@@ -169,11 +169,11 @@ impl Child {
         out: &mut Vec<u8>,
     ) -> Result<u32, Fault> {
         if let Some(held) = self.held.get_mut(&program.key) {
-            held.used = self.turn;
+            held.used = self.guard;
             return Ok(held.slot);
         }
         if self.held.len() >= limits.programs {
-            let unused = self.held.iter().filter(|(_, held)| held.used < self.turn);
+            let unused = self.held.iter().filter(|(_, held)| held.used < self.guard);
             let oldest = unused.min_by_key(|(_, held)| held.used).map(|(key, _)| *key);
             if let Some(held) = oldest.and_then(|key| self.held.remove(&key)) {
                 wire::put(out, to_child::DROP, &Forget { slots: vec![held.slot] })?;
@@ -195,7 +195,7 @@ impl Child {
             plugin: program.meta.plugin.as_str().into(),
         };
         wire::put(out, to_child::LOAD, &load)?;
-        self.held.insert(program.key, Held { slot, used: self.turn });
+        self.held.insert(program.key, Held { slot, used: self.guard });
         Ok(slot)
     }
 
@@ -216,8 +216,8 @@ impl Child {
 
     /// Its processor time, if the system reports it.
     pub(super) fn processor_time(&self) -> Option<Duration> {
-        let told = std::fs::read_to_string(format!("/proc/{}/schedstat", self.id()?)).ok()?;
-        let used = told.split_ascii_whitespace().next()?.parse().ok().map(Duration::from_nanos);
+        let reported = std::fs::read_to_string(format!("/proc/{}/schedstat", self.id()?)).ok()?;
+        let used = reported.split_ascii_whitespace().next()?.parse().ok().map(Duration::from_nanos);
         // A kernel that does not count it reports 0.
         used.filter(|used| !used.is_zero())
     }

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use super::PoolSettings;
 use super::child::read_frame;
 use super::exchange::{Broken, Patience, exchange};
-use super::lane::Turn;
+use super::lane::LaneGuard;
 use super::single::ended_idle;
 use crate::error::Fault;
 use crate::host::NoHost;
@@ -16,7 +16,7 @@ use crate::program::Source;
 use crate::wire::{self, Compile, to_child};
 
 pub(super) async fn compile<T: DeserializeOwned>(
-    mut turn: Turn<'_>,
+    mut guard: LaneGuard<'_>,
     settings: &PoolSettings,
     kind: Source,
     name: &str,
@@ -33,7 +33,7 @@ pub(super) async fn compile<T: DeserializeOwned>(
     };
     let mut idle_ends = 0;
     loop {
-        let mut child = turn.take().await?;
+        let mut child = guard.take().await?;
         let mut out = Vec::new();
         wire::put(&mut out, to_child::COMPILE, &request)?;
         let reply = exchange(&mut child, out, &BTreeMap::new(), &NoHost, patience, 1).await;
@@ -41,7 +41,7 @@ pub(super) async fn compile<T: DeserializeOwned>(
         match (reply.broken, reply.compiled) {
             (None, Some(made)) => {
                 let made = read_frame(&made).map_err(|_| Fault::KeepsEnding)?;
-                turn.put(child);
+                guard.put(child);
                 return Ok(made);
             }
             (None, None) => return Err(Fault::KeepsEnding),

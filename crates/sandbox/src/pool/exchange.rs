@@ -22,7 +22,7 @@ use crate::worker::report::HOLD;
 /// Maximum pending calls of one request; the child process allows fewer.
 const MOST_CALLS: usize = 256;
 /// Maximum calls without an answer in one request; the child process allows fewer.
-const MOST_TOLD: usize = 20_000;
+const MAX_REPORTS: usize = 20_000;
 /// Maximum bytes of answers of one request; the child process sends less.
 const MOST_ANSWERED: usize = 64 << 20;
 /// Additional timeout for a child process that got no processor time.
@@ -99,7 +99,7 @@ pub(super) async fn exchange(
     // For each step of an event it sends a mark, and another one if it loads the step.
     let most_frames = events.max(1) * (by_slot.len() + 1) * 4;
     let (mut frames, mut bytes) = (0, 0);
-    let mut told = 0;
+    let mut reported = 0;
     let mut written = 0;
     // Whether a request of the current script had a temporary failure.
     let mut unreached = false;
@@ -137,8 +137,8 @@ pub(super) async fn exchange(
                         return reply.broken(Broken::Ended, &waits);
                     };
                     if id == 0 {
-                        told += 1;
-                        if told <= MOST_TOLD {
+                        reported += 1;
+                        if reported <= MAX_REPORTS {
                             tell(host, program, call).await;
                         }
                     } else if calls.len() < MOST_CALLS {

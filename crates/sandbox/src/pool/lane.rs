@@ -12,11 +12,11 @@ use crate::error::Fault;
 /// The slot of a child process.
 #[derive(Debug, Default)]
 pub(super) struct Lane {
-    place: Mutex<Place>,
+    state: Mutex<LaneState>,
 }
 
 #[derive(Debug, Default)]
-struct Place {
+struct LaneState {
     child: Option<Child>,
     /// Whether it ever had a child process.
     is_used: bool,
@@ -35,40 +35,40 @@ pub(super) struct Common {
 
 /// Exclusive use of a lane. A child process that was taken and not put back is ended,
 /// because its state is unknown.
-pub(super) struct Turn<'a> {
-    place: MutexGuard<'a, Place>,
+pub(super) struct LaneGuard<'a> {
+    state: MutexGuard<'a, LaneState>,
     settings: &'a Arc<PoolSettings>,
     common: &'a Common,
 }
 
 impl Lane {
     /// Waits for exclusive use of the lane.
-    pub(super) async fn turn<'a>(
+    pub(super) async fn guard<'a>(
         &'a self,
         settings: &'a Arc<PoolSettings>,
         common: &'a Common,
-    ) -> Turn<'a> {
-        Turn { place: self.place.lock().await, settings, common }
+    ) -> LaneGuard<'a> {
+        LaneGuard { state: self.state.lock().await, settings, common }
     }
 }
 
-impl Turn<'_> {
+impl LaneGuard<'_> {
     /// The child process of the lane, started if there is none.
     pub(super) async fn take(&mut self) -> Result<Child, Fault> {
         if self.common.closed.load(Ordering::Acquire) {
             return Err(Fault::ShutDown);
         }
-        let mut child = match self.place.child.take() {
+        let mut child = match self.state.child.take() {
             Some(child) => child,
             None => self.start().await?,
         };
-        child.turn();
+        child.guard();
         Ok(child)
     }
 
     async fn start(&mut self) -> Result<Child, Fault> {
         let child = Child::start(self.settings, &self.common.alive).await?;
-        if std::mem::replace(&mut self.place.is_used, true) {
+        if std::mem::replace(&mut self.state.is_used, true) {
             self.common.replaced.fetch_add(1, Ordering::Relaxed);
         }
         Ok(child)
@@ -76,11 +76,11 @@ impl Turn<'_> {
 
     /// The child process, if there is one.
     pub(super) fn take_running(&mut self) -> Option<Child> {
-        self.place.child.take()
+        self.state.child.take()
     }
 
     /// Returns the child process for the next request.
     pub(super) fn put(&mut self, child: Child) {
-        self.place.child = Some(child);
+        self.state.child = Some(child);
     }
 }

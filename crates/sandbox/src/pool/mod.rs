@@ -29,7 +29,7 @@ use crate::wire::{self, Confinement, Item, Probe, What, to_child};
 
 use child::LEAVE;
 use exchange::exchange;
-use lane::{Common, Lane, Turn};
+use lane::{Common, Lane, LaneGuard};
 use single::One;
 
 /// How a pool starts child processes, and how many.
@@ -116,8 +116,8 @@ impl Pool {
         Self { settings, lanes, common: Common::default(), looked_at: AtomicU64::new(0) }
     }
 
-    async fn turn(&self, lane: usize) -> Turn<'_> {
-        self.lanes[lane % self.lanes.len()].turn(&self.settings, &self.common).await
+    async fn guard(&self, lane: usize) -> LaneGuard<'_> {
+        self.lanes[lane % self.lanes.len()].guard(&self.settings, &self.common).await
     }
 
     /// Sends events through steps without allowances, in order. There are as many results
@@ -145,8 +145,8 @@ impl Pool {
         events: &[Box<RawValue>],
         host: &dyn Host,
     ) -> Result<Vec<Transformed>, Fault> {
-        let turn = self.turn(lane).await;
-        transform::transform(turn, &self.settings, steps, payers, events, host).await
+        let guard = self.guard(lane).await;
+        transform::transform(guard, &self.settings, steps, payers, events, host).await
     }
 
     /// Compiles a source to the type that [`Source`] names for its kind, or returns its
@@ -158,7 +158,7 @@ impl Pool {
         name: &str,
         text: &str,
     ) -> Result<Result<T, String>, Fault> {
-        compile::compile(self.turn(lane).await, &self.settings, kind, name, text).await
+        compile::compile(self.guard(lane).await, &self.settings, kind, name, text).await
     }
 
     /// Passes events to a destination. There are as many results as events. All events
@@ -171,8 +171,8 @@ impl Pool {
         events: &[Box<RawValue>],
         host: &dyn Host,
     ) -> Result<Vec<Delivered>, Fault> {
-        let turn = self.turn(lane).await;
-        single::deliver(turn, &self.settings, program, how, events, host).await
+        let guard = self.guard(lane).await;
+        single::deliver(guard, &self.settings, program, how, events, host).await
     }
 
     /// Runs a scheduled task.
@@ -208,17 +208,17 @@ impl Pool {
         program: &Arc<Program>,
         host: &dyn Host,
     ) -> Result<Result<(), ScriptError>, Fault> {
-        let mut turn = self.turn(lane).await;
-        let Some(child) = turn.take_running() else {
+        let mut guard = self.guard(lane).await;
+        let Some(child) = guard.take_running() else {
             return Ok(Ok(()));
         };
         let holds = child.holds(program.key);
-        turn.put(child);
+        guard.put(child);
         if !holds {
             return Ok(Ok(()));
         }
         let one = One { what: What::Teardown, name: "", payload: None, forget: true };
-        Ok(single::run(turn, &self.settings, program, one, host).await?.map(drop))
+        Ok(single::run(guard, &self.settings, program, one, host).await?.map(drop))
     }
 
     /// Returns the capabilities of a source. It is loaded; none of its functions is
@@ -254,7 +254,7 @@ impl Pool {
         one: One<'_>,
         host: &dyn Host,
     ) -> Result<Result<Item, ScriptError>, Fault> {
-        single::run(self.turn(lane).await, &self.settings, program, one, host).await
+        single::run(self.guard(lane).await, &self.settings, program, one, host).await
     }
 
     /// Number of running child processes.
@@ -270,32 +270,32 @@ impl Pool {
     /// The confinement of the child process of a lane, as it reported at its start.
     /// Starts it if needed.
     pub async fn confinement(&self, lane: usize) -> Result<Confinement, Fault> {
-        let mut turn = self.turn(lane).await;
-        let child = turn.take().await?;
+        let mut guard = self.guard(lane).await;
+        let child = guard.take().await?;
         let confinement = child.confinement.clone();
-        turn.put(child);
+        guard.put(child);
         Ok(confinement)
     }
 
     /// The process id of an idle child process of a lane, if there is one.
     pub async fn process_id(&self, lane: usize) -> Option<u32> {
-        let mut turn = self.turn(lane).await;
-        let child = turn.take_running()?;
+        let mut guard = self.guard(lane).await;
+        let child = guard.take_running()?;
         let id = child.id();
-        turn.put(child);
+        guard.put(child);
         id
     }
 
     /// Has the child process of a lane try forbidden operations.
     pub async fn probe(&self, lane: usize) -> Result<Probe, Fault> {
-        let mut turn = self.turn(lane).await;
-        let mut child = turn.take().await?;
+        let mut guard = self.guard(lane).await;
+        let mut child = guard.take().await?;
         let mut out = Vec::new();
         wire::put_empty(&mut out, to_child::PROBE);
         let patience = single::patience(&self.settings.limits, self.settings.limits.task);
         let reply = exchange(&mut child, out, &BTreeMap::new(), &NoHost, patience, 1).await;
         let probe = reply.probe.ok_or(Fault::KeepsEnding)?;
-        turn.put(child);
+        guard.put(child);
         Ok(probe)
     }
 
@@ -306,7 +306,7 @@ impl Pool {
         self.common.closed.store(true, Ordering::Release);
         let patience = self.settings.limits.transform_wall + self.settings.limits.grace;
         let ends = (0..self.lanes.len()).map(|lane| async move {
-            if let Some(child) = self.turn(lane).await.take_running() {
+            if let Some(child) = self.guard(lane).await.take_running() {
                 child.end().await;
             }
         });

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::child::{Child, micros};
 use super::exchange::{Patience, Reply, exchange};
-use super::lane::Turn;
+use super::lane::LaneGuard;
 use super::transform::killed;
 use super::{Limits, PoolSettings};
 use crate::answer::Delivered;
@@ -27,7 +27,7 @@ pub(super) fn patience(limits: &Limits, script: Duration) -> Patience {
 /// Passes events to a destination. If a child process ends, the current event failed. It
 /// is not retried here, because something may have been sent.
 pub(super) async fn deliver(
-    mut turn: Turn<'_>,
+    mut guard: LaneGuard<'_>,
     settings: &PoolSettings,
     program: &Arc<Program>,
     how: Delivery,
@@ -38,7 +38,7 @@ pub(super) async fn deliver(
     let mut done = Vec::with_capacity(events.len());
     let mut idle_ends = 0;
     while done.len() < events.len() {
-        let mut child = turn.take().await?;
+        let mut child = guard.take().await?;
         let mut out = Vec::new();
         let slot = child.slot(program, limits, &mut out)?;
         let rest = &events[done.len()..];
@@ -61,7 +61,7 @@ pub(super) async fn deliver(
             Delivery::OnEvent | Delivery::ComposeWebhook => done.extend(answers.take(rest.len())),
         }
         match reply.broken {
-            None if done.len() == events.len() => turn.put(child),
+            None if done.len() == events.len() => guard.put(child),
             // It reports that it is done although events are missing.
             None if done.len() == at => return Err(Fault::KeepsEnding),
             None => {}
@@ -103,7 +103,7 @@ pub(super) struct One<'a> {
 
 /// Calls one function. If the child process ends, the call is not retried.
 pub(super) async fn run(
-    mut turn: Turn<'_>,
+    mut guard: LaneGuard<'_>,
     settings: &PoolSettings,
     program: &Arc<Program>,
     one: One<'_>,
@@ -112,12 +112,12 @@ pub(super) async fn run(
     let limits = &settings.limits;
     let mut idle_ends = 0;
     loop {
-        let mut child = turn.take().await?;
+        let mut child = guard.take().await?;
         let reply = call(&mut child, limits, program, &one, host).await?;
         idle_ends = ended_idle(&reply, idle_ends)?;
         match (reply.broken, reply.items.into_iter().next()) {
             (None, Some(item)) => {
-                turn.put(child);
+                guard.put(child);
                 return Ok(match item.failures.into_iter().next() {
                     Some(failure) => Err(failure.error),
                     None => Ok(Item { failures: Vec::new(), ..item }),

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use super::child::micros;
 use super::exchange::{Broken, Patience, Reply, exchange};
-use super::lane::Turn;
+use super::lane::LaneGuard;
 use super::{Limits, PoolSettings};
 use crate::answer::{Failure, Outcome, Transformed};
 use crate::error::{ErrorKind, Fault, ScriptError};
@@ -32,7 +32,7 @@ const PORTION: usize = 16 << 20;
 const MOST_IDLE_ENDS: u32 = 3;
 
 pub(super) async fn transform(
-    mut turn: Turn<'_>,
+    mut guard: LaneGuard<'_>,
     settings: &PoolSettings,
     steps: &[Step],
     payers: &[Vec<usize>],
@@ -43,7 +43,7 @@ pub(super) async fn transform(
     let mut work = Work::new(steps, payers, limits);
     let mut idle_ends = 0;
     while work.done.len() < events.len() {
-        let mut child = turn.take().await?;
+        let mut child = guard.take().await?;
         let mut out = Vec::new();
         let mut by_slot = BTreeMap::new();
         let mut wire_steps = Vec::with_capacity(steps.len());
@@ -71,7 +71,7 @@ pub(super) async fn transform(
         let reply = exchange(&mut child, out, &by_slot, host, patience, rest.len()).await;
         let complete = reply.broken.is_none() && reply.items.len() >= rest.len();
         if complete {
-            turn.put(child);
+            guard.put(child);
         } else if !reply.heard {
             idle_ends += 1;
             if idle_ends > MOST_IDLE_ENDS {

@@ -16,7 +16,7 @@ const MOST_CALLS: usize = 64;
 const MOST_LINES: usize = 100;
 const MOST_LOGGED: usize = 32 << 10;
 /// Maximum changes of metrics in one request.
-const MOST_TOLD: usize = 10_000;
+const MAX_REPORTS: usize = 10_000;
 /// Processor time without a frame to the parent process, after which the process ends on
 /// its own. A living parent process kills it much earlier.
 const SECONDS_OF_SILENCE: u64 = 60;
@@ -47,7 +47,7 @@ pub(super) struct Border {
     next: Cell<u32>,
     owed: RefCell<HashSet<u32>>,
     lines: Cell<usize>,
-    told: Cell<usize>,
+    reported: Cell<usize>,
     logged: Cell<usize>,
 }
 
@@ -62,7 +62,7 @@ impl Border {
             next: Cell::new(1),
             owed: RefCell::default(),
             lines: Cell::new(0),
-            told: Cell::new(0),
+            reported: Cell::new(0),
             logged: Cell::new(0),
         }
     }
@@ -70,7 +70,7 @@ impl Border {
     /// Reads the next request into `into`; `None` if the parent process has ended.
     pub(super) fn request(&self, into: &mut Vec<u8>) -> io::Result<Option<u8>> {
         self.lines.set(0);
-        self.told.set(0);
+        self.reported.set(0);
         self.logged.set(0);
         loop {
             match wire::read(&mut *self.input.borrow_mut(), into)? {
@@ -109,8 +109,8 @@ impl Border {
     /// Sends a call without an answer, within the limit of the request.
     pub(super) fn tell(&self, text: &str) -> Result<(), Refused> {
         let call = read_call(text)?;
-        self.told.set(self.told.get() + 1);
-        if self.told.get() <= MOST_TOLD {
+        self.reported.set(self.reported.get() + 1);
+        if self.reported.get() <= MAX_REPORTS {
             self.queue(&Call { id: 0, slot: self.slot.get(), call });
         }
         Ok(())

@@ -13,15 +13,17 @@ pub(super) fn compile(border: &Border, request: &Compile<'_>) -> io::Result<()> 
     // source.
     border.send_empty(to_parent::COMPILING)?;
     let (name, text) = (&request.name, &request.text);
-    let told = |fault: SourceError| fault.to_string();
+    let reported = |fault: SourceError| fault.to_string();
     match request.kind {
         Source::Server => {
-            let made = weir_transpile::server(name, text).map_err(told);
+            let made = weir_transpile::server(name, text).map_err(reported);
             border.send(to_parent::COMPILED, &made)
         }
         Source::Frontend => {
-            border.send(to_parent::COMPILED, &weir_transpile::frontend(text).map_err(told))
+            border.send(to_parent::COMPILED, &weir_transpile::frontend(text).map_err(reported))
         }
-        Source::Site => border.send(to_parent::COMPILED, &weir_transpile::site(text).map_err(told)),
+        Source::Site => {
+            border.send(to_parent::COMPILED, &weir_transpile::site(text).map_err(reported))
+        }
     }
 }

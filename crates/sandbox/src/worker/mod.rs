@@ -57,7 +57,7 @@ fn serve() -> io::Result<()> {
         Shared { border: border.clone(), clock: Clock::default(), limits: Rc::new(limits) };
     let mut slots = Slots::default();
     while let Some(kind) = border.request(&mut frame)? {
-        slots.turn();
+        slots.round();
         shared.clock.begin();
         match kind {
             to_child::LOAD => {

@@ -19,7 +19,7 @@ const MOST_KEPT: u64 = 64 << 20;
 pub(super) struct Slots {
     held: HashMap<u32, Slot>,
     /// Counts requests.
-    turn: u64,
+    round: u64,
     /// Counts calls, to find the slot that was used last.
     calls: u64,
 }
@@ -50,7 +50,7 @@ impl Slots {
             plugin: &load.plugin,
         })?;
         let script = Script { name: load.name.to_string(), source: load.source.to_string(), given };
-        let slot = Slot { script, engine: None, failed: None, used: self.turn, called: 0 };
+        let slot = Slot { script, engine: None, failed: None, used: self.round, called: 0 };
         self.held.insert(load.slot, slot);
         Ok(())
     }
@@ -68,25 +68,25 @@ impl Slots {
     }
 
     /// Begins a request.
-    pub(super) fn turn(&mut self) {
-        self.turn += 1;
+    pub(super) fn round(&mut self) {
+        self.round += 1;
     }
 
-    /// Loads a program unless it is loaded. `told` sends pending frames before a slow
+    /// Loads a program unless it is loaded. `reported` sends pending frames before a slow
     /// operation.
     pub(super) fn ready(
         &mut self,
         shared: &Shared,
         number: u32,
         with_setup: bool,
-        told: impl FnOnce() -> io::Result<()>,
+        reported: impl FnOnce() -> io::Result<()>,
     ) -> Result<(), Trouble> {
-        let turn = self.turn;
+        let round = self.round;
         self.calls += 1;
         let Some(slot) = self.held.get_mut(&number) else {
             return Err(Trouble::Gone(io::ErrorKind::InvalidData.into()));
         };
-        slot.used = turn;
+        slot.used = round;
         slot.called = self.calls;
         // A request that calls many programs must not hold all of them in memory.
         self.memory();
@@ -98,11 +98,11 @@ impl Slots {
             return Ok(());
         }
         if let Some((at, error)) = &slot.failed
-            && *at == turn
+            && *at == round
         {
             return Err(Trouble::Script(Box::new(error.clone())));
         }
-        told()?;
+        reported()?;
         shared.border.send(to_parent::LOADING, &Loading { slot: number })?;
         let loaded = Engine::load(shared, &slot.script).and_then(|mut engine| {
             if with_setup {
@@ -118,7 +118,7 @@ impl Slots {
                 Ok(())
             }
             Err(Trouble::Script(error)) => {
-                slot.failed = Some((turn, (*error).clone()));
+                slot.failed = Some((round, (*error).clone()));
                 Err(Trouble::Script(error))
             }
             Err(gone) => Err(gone),
@@ -150,7 +150,7 @@ impl Slots {
     /// Measures the memory of the engines of this request before engines of other
     /// requests need memory: within a request it is measured only periodically.
     pub(super) fn tidy(&mut self) {
-        for slot in self.held.values_mut().filter(|slot| slot.used == self.turn) {
+        for slot in self.held.values_mut().filter(|slot| slot.used == self.round) {
             if slot.engine.as_mut().is_some_and(|engine| !engine.is_within_memory()) {
                 slot.engine = None;
             }

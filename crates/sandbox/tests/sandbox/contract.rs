@@ -63,7 +63,7 @@ async fn functions_are_found_wherever_they_are_exported() {
 }
 
 #[tokio::test]
-async fn an_error_names_its_place_and_leaves_no_trace() {
+async fn an_error_names_its_line_and_leaves_no_trace() {
     let made = through(
         "export function processEvent(event) {\n  event.properties.half = 1;\n  null.x;\n}",
         json!({}),
@@ -77,7 +77,7 @@ async fn an_error_names_its_place_and_leaves_no_trace() {
 }
 
 #[tokio::test]
-async fn errors_of_loading_are_told_with_their_place() {
+async fn load_errors_have_line_and_column() {
     for (source, line, part) in [
         ("let a = 1;\nlet b = ;", Some(2), "unexpected"),
         ("export function processEvent() {}\nlet b = ;", Some(2), "unexpected"),

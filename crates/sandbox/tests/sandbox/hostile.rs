@@ -111,7 +111,7 @@ async fn floods_of_microtasks_are_stopped() {
 }
 
 #[tokio::test]
-async fn promises_that_nobody_settles_are_told() {
+async fn unsettled_promises_are_reported() {
     all_caught(
         &[ErrorKind::Unsettled],
         Duration::from_secs(1),

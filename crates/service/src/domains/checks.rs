@@ -5,7 +5,7 @@
 //! shown. After seven days of failed checks the domain's rules for signing in are
 //! suspended, until the record is there again.
 
-use weir_model::activity::Deed;
+use weir_model::activity::AuditAction;
 use weir_model::domains::DomainDetails;
 use weir_model::{DomainId, Timestamp};
 use weir_store::domains::{self as rows, DomainRow, Written};
@@ -88,11 +88,11 @@ impl Domains {
         let changes = Changes::none()
             .field("verification_failing_since", &before.failing_since, &row.failing_since)
             .field("verification_record", &state(before), &state(&row));
-        let told = (!changes.is_empty()).then(|| {
-            activity::own_entry(now, row.organization, about(&row), Deed::Updated, changes)
+        let audit_entry = (!changes.is_empty()).then(|| {
+            activity::own_entry(now, row.organization, about(&row), AuditAction::Updated, changes)
         });
-        let told: Vec<_> = told.into_iter().collect();
-        let written = rows::save(&self.core.store, before.revision, &row, &told).await?;
+        let audit_entry: Vec<_> = audit_entry.into_iter().collect();
+        let written = rows::save(&self.core.store, before.revision, &row, &audit_entry).await?;
         // It was changed concurrently: it is still due, or not checked at all.
         if written != Written::Yes {
             return Ok(());
@@ -120,8 +120,9 @@ impl Domains {
         }
         let now = self.core.clock.now();
         let changes = Changes::none().field("domain", &Some(&row.domain), &None);
-        let told = activity::own_entry(now, row.organization, about(&row), Deed::Deleted, changes);
-        rows::delete(store, row.organization, row.id, &[told]).await?;
+        let audit_entry =
+            activity::own_entry(now, row.organization, about(&row), AuditAction::Deleted, changes);
+        rows::delete(store, row.organization, row.id, &[audit_entry]).await?;
         Ok(Released::Yes)
     }
 }

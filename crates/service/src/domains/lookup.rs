@@ -13,9 +13,9 @@ use weir_model::domains::challenge_name;
 /// The timeout of one answer.
 pub(super) const TIME_LIMIT: Duration = Duration::from_secs(5);
 /// How many records of an answer are shown.
-const TOLD: usize = 3;
+const SHOWN_RECORDS: usize = 3;
 /// How many characters of a record are shown.
-const TOLD_CHARS: usize = 100;
+const MAX_SHOWN_CHARS: usize = 100;
 
 /// One TXT record: its strings.
 pub type TxtRecord = Vec<Vec<u8>>;
@@ -77,19 +77,19 @@ pub(super) async fn prove(
     } else if records.is_empty() {
         Err(Unproved::NothingThere)
     } else {
-        Err(Unproved::Others(told(&records)))
+        Err(Unproved::Others(described(&records)))
     }
 }
 
 /// The first records as one text. Records can contain any bytes.
-fn told(records: &[TxtRecord]) -> String {
+fn described(records: &[TxtRecord]) -> String {
     let one = |record: &TxtRecord| {
         let text = String::from_utf8_lossy(&record.concat()).into_owned();
         let plain = |c: char| if c.is_control() { '\u{fffd}' } else { c };
-        let text: String = text.chars().map(plain).take(TOLD_CHARS).collect();
+        let text: String = text.chars().map(plain).take(MAX_SHOWN_CHARS).collect();
         format!("\"{text}\"")
     };
-    records.iter().take(TOLD).map(one).collect::<Vec<_>>().join(", ")
+    records.iter().take(SHOWN_RECORDS).map(one).collect::<Vec<_>>().join(", ")
 }
 
 /// Whether a record is the challenge: its first string, or all strings together, for
@@ -101,7 +101,7 @@ fn holds(record: &[Vec<u8>], challenge: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{holds, told};
+    use super::{described, holds};
 
     #[test]
     fn a_record_is_compared_exactly() {
@@ -117,15 +117,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_of_records_is_short_and_plain() {
+    fn descriptions_of_records_are_short_and_plain() {
         let record = |text: &str| vec![text.as_bytes().to_vec()];
         assert_eq!(
-            told(&[record("v=spf1 -all"), record("a\nb")]),
+            described(&[record("v=spf1 -all"), record("a\nb")]),
             "\"v=spf1 -all\", \"a\u{fffd}b\""
         );
         let long = "x".repeat(1000);
         let many: Vec<_> = (0..50).map(|_| record(&long)).collect();
-        assert!(told(&many).chars().count() < 400);
-        assert_eq!(told(&[vec![vec![0xff]]]), "\"\u{fffd}\"");
+        assert!(described(&many).chars().count() < 400);
+        assert_eq!(described(&[vec![vec![0xff]]]), "\"\u{fffd}\"");
     }
 }

@@ -39,7 +39,7 @@ impl TxtLookup for Records {
 async fn set_up() -> (Services, OrgCtx, Arc<Records>) {
     let services = test_support::set_up().await;
     let records = Arc::new(Records::default());
-    services.domains.ask(Arc::<Records>::clone(&records));
+    services.domains.set_lookup(Arc::<Records>::clone(&records));
     let org = enter(&services, &ada(&services).await).await;
     (services, org, records)
 }
@@ -101,9 +101,9 @@ fn code(error: &Error) -> &str {
 }
 
 #[tokio::test]
-async fn of_claims_and_proofs_at_once_one_wins() {
+async fn one_of_several_concurrent_claims_wins() {
     let (services, org, records) = set_up().await;
-    let ctx = test_support::stranger(&services, "grace").await;
+    let ctx = test_support::outsider(&services, "grace").await;
     organization(&services, &ctx, "Coffee").await;
     let other = enter(&services, &ctx).await;
     for round in 0..5 {
@@ -150,7 +150,7 @@ async fn of_claims_and_proofs_at_once_one_wins() {
 }
 
 #[tokio::test]
-async fn names_that_nobody_owns_are_refused() {
+async fn public_suffixes_are_refused() {
     let (services, org, _) = set_up().await;
     for name in ["co.uk", "github.io", "example", "xn--a.com", "127.0.0.1", "a--b.com"] {
         let error = services.domains.create(&org, input(name)).await.unwrap_err();
@@ -246,8 +246,8 @@ async fn a_record_that_goes_away_suspends_after_seven_days() {
     // ends.
     let query = weir_model::activity::ActivityQuery::default();
     let log = services.activity.of_organization(&org, &query, Page::default());
-    let told = log.await.unwrap().results;
-    let by_itself: Vec<_> = told.iter().filter(|entry| entry.is_system).collect();
+    let audit_entries = log.await.unwrap().results;
+    let by_itself: Vec<_> = audit_entries.iter().filter(|entry| entry.is_system).collect();
     let states: Vec<_> = by_itself
         .iter()
         .map(|entry| entry.detail.changes.last().unwrap().after.as_str().unwrap())
@@ -256,7 +256,7 @@ async fn a_record_that_goes_away_suspends_after_seven_days() {
 }
 
 #[tokio::test]
-async fn time_in_which_nobody_looked_does_not_suspend() {
+async fn time_without_checks_does_not_suspend() {
     let (services, org, records) = set_up().await;
     let domain = verified(&services, &org, &records, "acme.example").await;
     records.fail();
@@ -352,15 +352,15 @@ async fn rules_act_only_while_the_domain_is_verified() {
 async fn questions_are_counted_by_network() {
     let (services, _, _) = set_up().await;
     let peer = Peer { address: Some("192.0.2.7".parse().unwrap()), ..Peer::default() };
-    let ask = async |peer: &Peer| services.identity.precheck("a@mail.example", peer).await;
+    let set_lookup = async |peer: &Peer| services.identity.precheck("a@mail.example", peer).await;
     for _ in 0..101 {
-        ask(&peer).await.unwrap();
+        set_lookup(&peer).await.unwrap();
     }
-    assert_eq!(ask(&peer).await.unwrap_err().kind(), ErrorKind::RateLimited);
+    assert_eq!(set_lookup(&peer).await.unwrap_err().kind(), ErrorKind::RateLimited);
     let other = Peer { address: Some("192.0.2.8".parse().unwrap()), ..Peer::default() };
-    ask(&other).await.unwrap();
+    set_lookup(&other).await.unwrap();
     services.clock.advance(61);
-    ask(&peer).await.unwrap();
+    set_lookup(&peer).await.unwrap();
 }
 
 #[tokio::test]
@@ -391,7 +391,7 @@ async fn an_organization_takes_its_domains_with_it() {
 }
 
 #[tokio::test]
-async fn what_name_servers_answered_is_told() {
+async fn the_answer_of_the_name_servers_is_shown() {
     let (services, org, records) = set_up().await;
     let made = services.domains.create(&org, input("acme.example")).await.unwrap();
     let id = made.id.to_string();
@@ -423,7 +423,7 @@ async fn what_name_servers_answered_is_told() {
 async fn the_members_of_a_domain_are_those_with_its_addresses() {
     let (services, org, _) = set_up().await;
     let made = services.domains.create(&org, input("mail.example")).await.unwrap();
-    let linus = test_support::stranger(&services, "linus").await;
+    let linus = test_support::outsider(&services, "linus").await;
     test_support::join(&services, org.organization, &linus, Level::Member).await;
     let impact = services.domains.impact(&org, &made.id.to_string()).await.unwrap();
     assert!(impact.includes_actor);

@@ -1,7 +1,7 @@
 //! Backfills: the range of time that is exported again, the list, cancelling one
 //! (EXP-10, EXP-24).
 
-use weir_model::activity::{Deed, Entry};
+use weir_model::activity::{AuditAction, Entry};
 use weir_model::errors::FieldError;
 use weir_model::exports::lists::BackfillPage;
 use weir_model::exports::{BACKFILLS_MAX, Backfill, BackfillInput, Run, Status};
@@ -11,7 +11,7 @@ use weir_store::exports::backfills as rows;
 use weir_store::exports::{BackfillRow, ExportRow};
 use weir_store::ids;
 
-use super::change::told;
+use super::change::audit_entry;
 use super::{Exports, Within, runs};
 use crate::Result;
 use crate::activity::Changes;
@@ -103,7 +103,7 @@ fn cancelled(within: Within<'_>, row: &ExportRow, backfill: &Backfill) -> Entry 
         &Some(backfill.status),
         &Some(Status::Cancelled),
     );
-    told(within, row, Deed::Updated, changes)
+    audit_entry(within, row, AuditAction::Updated, changes)
 }
 
 /// A new backfill of the interval of a run.

@@ -5,7 +5,7 @@
 //! may ask for the change.
 
 use serde_json::Value;
-use weir_model::activity::{Deed, Entry, Subject};
+use weir_model::activity::{AuditAction, Entry, Subject};
 use weir_model::errors::FieldError;
 use weir_model::exports::{
     BACKFILLS_MAX, Backfill, BackfillInput, BatchExport, BatchExportPatch, Destination,
@@ -88,7 +88,7 @@ impl Exports {
                 let (row, secrets) = self.patched(within, before, patch.clone()).await?;
                 let changes = changes(Some(before), &row, secrets)?;
                 let entries = (!changes.is_empty())
-                    .then(|| told(within, &row, Deed::Updated, changes))
+                    .then(|| audit_entry(within, &row, AuditAction::Updated, changes))
                     .into_iter()
                     .collect();
                 Ok(Change { row, backfill: None, entries })
@@ -118,7 +118,7 @@ impl Exports {
                     });
                 }
                 let changes = changes(Some(before), &row, Vec::new())?;
-                let mut entries = vec![told(within, &row, Deed::Updated, changes)];
+                let mut entries = vec![audit_entry(within, &row, AuditAction::Updated, changes)];
                 let started = |backfill| started(within, &row, backfill, Changes::none());
                 entries.extend(backfill.as_ref().map(started));
                 Ok(Change { row, backfill, entries })
@@ -371,14 +371,19 @@ pub(super) fn changes(
     Ok(secrets.into_iter().fold(changes, secret))
 }
 
-pub(super) fn told(within: Within<'_>, row: &ExportRow, deed: Deed, changes: Changes) -> Entry {
+pub(super) fn audit_entry(
+    within: Within<'_>,
+    row: &ExportRow,
+    action: AuditAction,
+    changes: Changes,
+) -> Entry {
     let about = About {
         subject: Subject::BatchExport,
         id: row.id.to_string(),
         name: Some(&row.name),
         project: Some(row.project),
     };
-    activity::entry(&within.org.ctx, row.organization, about, deed, changes)
+    activity::entry(&within.org.ctx, row.organization, about, action, changes)
 }
 
 /// The audit entry about a started backfill. `changes` are its further fields.
@@ -387,5 +392,5 @@ fn started(within: Within<'_>, row: &ExportRow, backfill: &BackfillRow, changes:
         .field("backfill", &None, &Some(backfill.id))
         .field("backfill_start_at", &None, &backfill.start_at)
         .field("backfill_end_at", &None, &Some(backfill.end_at));
-    told(within, row, Deed::Triggered, changes)
+    audit_entry(within, row, AuditAction::Triggered, changes)
 }

@@ -6,13 +6,13 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use weir_model::exports::SentConfig;
 pub(super) use weir_model::exports::config::changed_secrets;
-use weir_model::exports::config::{self as model, apart, together};
+use weir_model::exports::config::{self as model, merged, split_secrets};
 use weir_model::exports::destinations::DestinationType;
 use weir_store::exports::ExportRow;
 
 use crate::Result;
 use crate::error::Error;
-use crate::sealing::{Place, SealedField, Sealer};
+use crate::sealing::{SealedField, SealedLocation, Sealer};
 
 /// The kind of destination with this name.
 pub(super) fn kind(name: &str) -> Result<&'static DestinationType> {
@@ -42,13 +42,13 @@ pub(super) async fn store(
     whole: &Map<String, Value>,
 ) -> Result<Vec<String>> {
     let names = changed_secrets(kind, &Map::new(), whole);
-    let (shown, secrets) = apart(kind, whole.clone());
+    let (shown, secrets) = split_secrets(kind, whole.clone());
     row.config = json(&shown)?;
     row.secrets = match names.is_empty() {
         true => None,
         false => {
             let secrets = zeroize::Zeroizing::new(json(&secrets)?);
-            Some(sealer.seal(&place(row), secrets.as_bytes()).await?)
+            Some(sealer.seal(&location(row), secrets.as_bytes()).await?)
         }
     };
     Ok(names)
@@ -58,10 +58,10 @@ pub(super) async fn store(
 pub(super) fn open(sealer: &Sealer, row: &ExportRow) -> Result<Map<String, Value>> {
     let shown = shown(row)?;
     let Some(sealed) = &row.secrets else { return with_null_secrets(row, shown) };
-    let plain = sealer.open(&place(row), sealed)?;
+    let plain = sealer.open(&location(row), sealed)?;
     let broken = |_| Error::Internal("opened secrets are no JSON".to_owned());
     let secrets: Map<String, Value> = serde_json::from_slice(plain.bytes()).map_err(broken)?;
-    Ok(together(shown, secrets))
+    Ok(merged(shown, secrets))
 }
 
 /// Without sealed secrets all secrets are null.
@@ -77,8 +77,8 @@ pub(super) fn shown(row: &ExportRow) -> Result<Map<String, Value>> {
     read_json(&row.config)
 }
 
-fn place(row: &ExportRow) -> Place {
-    Place::new(SealedField::BatchExportSecrets, row.id, row.organization)
+fn location(row: &ExportRow) -> SealedLocation {
+    SealedLocation::new(SealedField::BatchExportSecrets, row.id, row.organization)
 }
 
 pub(super) fn json(value: &impl Serialize) -> Result<String> {

@@ -4,7 +4,7 @@
 //! the list of the API, which is in order of creation.
 
 use weir_model::Timestamp;
-use weir_model::exports::{BatchExport, LATEST_RUNS, RECENT_RUNS, Run, Trouble};
+use weir_model::exports::{BatchExport, Failing, LATEST_RUNS, RECENT_RUNS, Run};
 use weir_model::pagination::{Page, Paged};
 use weir_store::exports::{self as rows, ExportRow};
 
@@ -111,7 +111,7 @@ impl Exports {
         let count_of_all = all.len() as u64;
         let runs = rows::latest_runs(store, &all, LATEST_RUNS).await?;
         let judged = all.into_iter().zip(runs).map(|(row, runs)| {
-            let condition = Condition::judge(row.paused, Trouble::of(&runs).is_some());
+            let condition = Condition::judge(row.paused, Failing::of(&runs).is_some());
             (row, condition)
         });
         let mut wanted: Vec<(ExportRow, Condition)> =

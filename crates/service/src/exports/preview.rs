@@ -10,7 +10,7 @@ use serde_json::Value;
 use weir_model::Timestamp;
 use weir_model::exports::{BackfillInput, ExportModel, Status};
 use weir_schedule::COUNTED;
-use weir_store::events::{self, Selection, TimeStretch, Wanted};
+use weir_store::events::{self, Selection, TimeRange, Wanted};
 use weir_store::exports::ExportRow;
 use weir_store::exports::backfills as rows;
 
@@ -72,7 +72,7 @@ impl Exports {
         let spans = heads.values().filter_map(events::Head::span);
         let first_event = spans.map(|span| span.from).min().map(Timestamp::from_micros);
         let wanted_time =
-            TimeStretch { start: wanted.map_or(i64::MIN, Timestamp::micros), end: end_at.micros() };
+            TimeRange { start: wanted.map_or(i64::MIN, Timestamp::micros), end: end_at.micros() };
         let all = Wanted { after: 0, up_to: u64::MAX, time: wanted_time };
         let ends = |at: i64| cadence.interval_end(wanted, Timestamp::from_micros(at)).micros();
         let firsts = events::first_times(store, row.project, all, COUNTED, ends).await?;
@@ -125,7 +125,7 @@ impl Exports {
         let selection = Selection {
             after: 0,
             up_to: u64::MAX,
-            time: Some(TimeStretch { start: start.micros(), end: end.micros() }),
+            time: Some(TimeRange { start: start.micros(), end: end.micros() }),
             except: Vec::new(),
             include: names("include_events"),
             exclude: names("exclude_events"),

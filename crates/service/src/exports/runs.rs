@@ -4,7 +4,7 @@
 //! What belongs here: which runs a list has, and which changes of a run are allowed.
 //! What does not: starting and executing runs (`weir-export`).
 
-use weir_model::activity::{Deed, Entry};
+use weir_model::activity::{AuditAction, Entry};
 use weir_model::errors::FieldError;
 use weir_model::exports::lists::{RUN_DAYS, RUN_PAGE, RunOrder, RunPage, RunQuery};
 use weir_model::exports::{Run, Status};
@@ -12,7 +12,7 @@ use weir_model::{BackfillId, RunId, Timestamp};
 use weir_store::exports::ExportRow;
 use weir_store::exports::runs::{self as rows, Runs};
 
-use super::change::{Wish, told};
+use super::change::{Wish, audit_entry};
 use super::{Exports, Within};
 use crate::activity::Changes;
 use crate::error::{Error, NOT_FOUND};
@@ -21,7 +21,7 @@ use crate::{Core, Result};
 
 const DAY_SECONDS: i64 = 24 * 60 * 60;
 /// How many runs one query reads when a filter skips some of them.
-const AT_ONCE: usize = 1_000;
+const CONCURRENT: usize = 1_000;
 /// The maximum number of runs that are read for an order other than newest first.
 const LOOK: usize = 50_000;
 /// The message for cancelling a run or backfill that has ended.
@@ -163,7 +163,7 @@ fn cancelled(within: Within<'_>, row: &ExportRow, run: &Run) -> Entry {
         &Some(run.status),
         &Some(Status::Cancelled),
     );
-    told(within, row, Deed::Updated, changes)
+    audit_entry(within, row, AuditAction::Updated, changes)
 }
 
 /// The runs of the page and one more, in the order of the table.
@@ -175,7 +175,7 @@ async fn newest(
 ) -> Result<Vec<Run>> {
     let page = query.limit.unwrap_or(RUN_PAGE) + 1;
     let all_of_them = query.statuses.is_empty() && query.offset == 0;
-    let limit = if all_of_them { page } else { AT_ONCE };
+    let limit = if all_of_them { page } else { CONCURRENT };
     let mut wanted = Runs {
         after: Some(query.after.unwrap_or(week_ago)),
         before: query.before,
@@ -209,11 +209,11 @@ async fn ordered(
     // A run is never created before its interval has begun.
     let after = if by_interval { start } else { query.after.unwrap_or(week_ago) };
     let before = if by_interval { None } else { query.before };
-    let mut wanted = Runs { after: Some(after), before, cursor: None, limit: AT_ONCE };
+    let mut wanted = Runs { after: Some(after), before, cursor: None, limit: CONCURRENT };
     let mut all = Vec::new();
     while all.len() < LOOK {
         let some = rows::page(&core.store, row.id, wanted).await?;
-        let is_last = some.len() < AT_ONCE;
+        let is_last = some.len() < CONCURRENT;
         wanted.cursor = some.last().map(|run| run.id);
         all.extend(some);
         if is_last {

@@ -13,7 +13,7 @@ use weir_store::exports::schedule::{self, Schedule};
 
 use super::*;
 use crate::sealing::{MasterKey, SealedField, rotate};
-use crate::test_support::{ada, join, person, set_up, stranger};
+use crate::test_support::{ada, join, outsider, person, set_up};
 use crate::{Ctx, Services};
 
 fn config(value: Value) -> SentConfig {
@@ -148,7 +148,7 @@ async fn texts_of_other_keys_are_found_and_replaced() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_changes_at_once_both_last() {
+async fn two_concurrent_changes_are_both_stored() {
     let services = set_up().await;
     let ctx = ada(&services).await;
     let org = org(&services, &ctx).await;
@@ -285,7 +285,7 @@ async fn the_project_follows_from_what_the_caller_looks_at() {
     assert_eq!(services.exports.create((&org).into(), chosen).await.unwrap().team_id, first);
     // The current project of Grace is in another organization, so the oldest one is
     // used.
-    let grace = stranger(&services, "grace").await;
+    let grace = outsider(&services, "grace").await;
     join(&services, org.organization, &grace, Level::Member).await;
     let hers = OrgCtx { ctx: grace.clone(), level: Level::Member, ..org.clone() };
     crate::test_support::organization(&services, &grace, "Elsewhere").await;
@@ -371,13 +371,13 @@ async fn trying_a_destination_is_like_entering_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_export_whose_runs_fail_is_paused_and_administrators_are_told() {
+async fn a_failing_export_is_paused_and_administrators_get_mail() {
     let services = set_up().await;
     services.mails.open();
     let ctx = ada(&services).await;
     let org = org(&services, &ctx).await;
     for (name, level) in [("grace", Level::Administrator), ("linus", Level::Member)] {
-        let person = stranger(&services, name).await;
+        let person = outsider(&services, name).await;
         join(&services, org.organization, &person, level).await;
     }
     let made = services.exports.create((&org).into(), input(postgres())).await.unwrap();
@@ -405,7 +405,7 @@ async fn an_export_whose_runs_fail_is_paused_and_administrators_are_told() {
         .of_organization(&org, &Default::default(), Page::default())
         .await
         .unwrap();
-    assert!(log.results[0].is_system && log.results[0].activity == Deed::Updated);
+    assert!(log.results[0].is_system && log.results[0].activity == AuditAction::Updated);
     let mut to: Vec<String> =
         services.mails.due().await.unwrap().iter().map(|row| row.mail.to.to_lowercase()).collect();
     to.sort_unstable();
@@ -416,14 +416,14 @@ async fn an_export_whose_runs_fail_is_paused_and_administrators_are_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_row_of_failed_runs_is_told_once() {
+async fn a_series_of_failed_runs_sends_one_mail() {
     let services = set_up().await;
     services.mails.open();
     let ctx = ada(&services).await;
     let org = org(&services, &ctx).await;
     let made = services.exports.create((&org).into(), input(postgres())).await.unwrap();
     let row = stored(&services, &org, &made).await;
-    let mut told = Vec::new();
+    let mut audit_entries = Vec::new();
     for (number, status) in (0..).zip([
         Status::Failed,
         Status::FailedRetryable,
@@ -435,11 +435,11 @@ async fn a_row_of_failed_runs_is_told_once() {
         let run = Run { status, ..run(&made, number) };
         assert!(create_run(&services, &run).await);
         if !matches!(status, Status::Completed | Status::Cancelled) {
-            services.exports.tell_failed(&row, &run).await.unwrap();
+            services.exports.notify_failed(&row, &run).await.unwrap();
         }
-        told.push(services.mails.waiting().await.unwrap());
+        audit_entries.push(services.mails.waiting().await.unwrap());
     }
-    assert_eq!(told, [1, 1, 1, 1, 1, 2]);
+    assert_eq!(audit_entries, [1, 1, 1, 1, 1, 2]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,7 +4,7 @@
 //! mails to administrators. No permission is checked here. What does not: deciding when
 //! an export is paused (`weir-export`).
 
-use weir_model::activity::{Deed, Subject};
+use weir_model::activity::{AuditAction, Subject};
 use weir_model::exports::destinations::DestinationType;
 use weir_model::exports::{LATEST_RUNS, Run, SentConfig, Status};
 use weir_model::mail::{ExportNamed, Mail, News};
@@ -58,7 +58,8 @@ impl Exports {
             name: Some(&row.name),
             project: Some(row.project),
         };
-        let paused = activity::own_entry(now, row.organization, about, Deed::Updated, changes);
+        let paused =
+            activity::own_entry(now, row.organization, about, AuditAction::Updated, changes);
         let revision = ids::time_ordered(now);
         if !rows::pause(store, row.id, revision, now, &letters, &[paused]).await? {
             return Ok(false);
@@ -79,7 +80,7 @@ impl Exports {
     ///
     /// # Errors
     /// Any failure of the store.
-    pub async fn tell_failed(&self, row: &ExportRow, run: &Run) -> Result<()> {
+    pub async fn notify_failed(&self, row: &ExportRow, run: &Run) -> Result<()> {
         let (store, now) = (&self.core.store, self.core.clock.now());
         if !self.core.mailing.is_open() {
             return Ok(());
@@ -127,9 +128,9 @@ impl Exports {
         };
         let ids = members::ordered(store, row.organization).await?;
         let members = members::rows(store, row.organization, &ids).await?;
-        let told = members
+        let recipients = members
             .iter()
             .filter(|member| member.level >= Level::Administrator && member.user.is_active);
-        Ok(told.map(|member| mail::to(&member.user.email, news(export.clone()))).collect())
+        Ok(recipients.map(|member| mail::to(&member.user.email, news(export.clone()))).collect())
     }
 }

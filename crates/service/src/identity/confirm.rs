@@ -4,12 +4,12 @@
 //! changing the address. What does not: whether a link works (`links`).
 
 use uuid::Uuid;
-use weir_model::accounts::LinkKind;
 use weir_model::errors::FieldError;
-use weir_model::mail::{AccountChange, Mail, News};
+use weir_model::mail::{Mail, News, UserChange};
+use weir_model::user_links::LinkKind;
 use weir_model::{UserId, validate};
-use weir_store::accounts::{self as rows, Address, Changed, Use};
 use weir_store::ids;
+use weir_store::user_links::{self as rows, Address, Changed, Use};
 use weir_store::users::{self as user_rows, UserRow};
 
 use super::links::{Opened, void};
@@ -78,9 +78,9 @@ impl Identity {
             .field("email", &user.email, &link.email)
             .field("pending_email", &user.pending_email, &pending)
             .field("is_email_verified", &user.is_email_verified, &true);
-        let activities = users::told(&self.core, &ctx, &user, changes).await?;
-        let told = moves.then(|| mail::of_change(&user, AccountChange::Address, ctx.now));
-        let mails = self.core.mailing.rows(ctx.now, told);
+        let activities = users::audit_entry(&self.core, &ctx, &user, changes).await?;
+        let audit_entry = moves.then(|| mail::of_change(&user, UserChange::Address, ctx.now));
+        let mails = self.core.mailing.rows(ctx.now, audit_entry);
         let with = Use {
             user: user.id,
             hash: &hash,
@@ -128,7 +128,7 @@ impl Identity {
             self.count_mail(COUNTED_OWN, &user.id.to_string(), None).await?;
             let after = Some(email.clone());
             let changes = Changes::none().field("pending_email", &user.pending_email, &after);
-            let activities = users::told(&self.core, ctx, &user, changes).await?;
+            let activities = users::audit_entry(&self.core, ctx, &user, changes).await?;
             let mails = self.core.mailing.rows(ctx.now, [to_confirm(user.id)]);
             let (before, pending) = (user.email.as_str(), Some(email.as_str()));
             rows::await_address(store, user.id, before, pending, &mails, &activities, ctx.now)
@@ -138,7 +138,7 @@ impl Identity {
                 .field("email", &user.email, &email)
                 .field("pending_email", &user.pending_email, &None)
                 .field("is_email_verified", &user.is_email_verified, &false);
-            let activities = users::told(&self.core, ctx, &user, changes).await?;
+            let activities = users::audit_entry(&self.core, ctx, &user, changes).await?;
             let address = Address {
                 email: &email,
                 email_key: &email_key,
@@ -163,7 +163,7 @@ impl Identity {
             return Ok(());
         }
         let changes = Changes::none().field("pending_email", &user.pending_email, &None);
-        let activities = users::told(&self.core, ctx, user, changes).await?;
+        let activities = users::audit_entry(&self.core, ctx, user, changes).await?;
         let store = &self.core.store;
         let kept =
             rows::await_address(store, user.id, &user.email, None, &[], &activities, ctx.now);
@@ -192,7 +192,7 @@ impl Identity {
         if self.sends_mail() {
             return Ok(());
         }
-        let detail = "This instance sends no mail. Ask whoever runs it.";
+        let detail = "This instance sends no mail. Ask the operator.";
         Err(FieldError::body("email_not_available", detail).into())
     }
 

@@ -8,12 +8,12 @@
 //! for one, so that no store and no backup contains a token. Of a token only its hash
 //! is stored. A mail that is sent again gets a new token.
 
-use weir_model::accounts::{LinkKind, TOKEN_MAX};
 use weir_model::errors::FieldError;
 use weir_model::mail::{Mail, News, OneTimeLink};
+use weir_model::user_links::{LinkKind, TOKEN_MAX};
 use weir_model::{InviteId, UserId};
-use weir_store::accounts::{self as rows, Changed, LinkRow, NewLink};
 use weir_store::invites as invite_rows;
+use weir_store::user_links::{self as rows, Changed, LinkRow, NewLink};
 use weir_store::users::{self, UserRow};
 
 use super::{Identity, Peer, emails};
@@ -119,7 +119,7 @@ pub(crate) async fn filled(core: &Core, mail: &Mail) -> Result<Option<Mail>> {
         | News::ExportFailed { .. }
         | News::ExportPaused { .. }
         | News::PluginDisabled { .. }
-        | News::AccountChanged { .. } => return Ok(Some(mail.clone())),
+        | News::UserChanged { .. } => return Ok(Some(mail.clone())),
     };
     let Some(user) = user.filter(|user| user.is_active) else { return Ok(None) };
     let address = match kind {

@@ -1,8 +1,8 @@
 //! Changing the password, with the present one.
 
 use weir_model::errors::FieldError;
-use weir_model::mail::AccountChange;
-use weir_store::accounts::password::{self as rows, NewPassword};
+use weir_model::mail::UserChange;
+use weir_store::user_links::password::{self as rows, NewPassword};
 use weir_store::{organizations, users as user_rows};
 
 use super::confirm::changed_meanwhile;
@@ -52,9 +52,9 @@ impl Identity {
         let password = self.hasher.queue()?.choose(chosen, &about).await?;
         let hash = self.hasher.queue()?.hash(password).await?;
         let changes = Changes::none().secret("password");
-        let told = users::told(&self.core, ctx, &user, changes).await?;
+        let audit_entry = users::audit_entry(&self.core, ctx, &user, changes).await?;
         let (new, opened) = self.new_session(user.id, peer)?;
-        let notice = mail::of_change(&user, AccountChange::Password, ctx.now);
+        let notice = mail::of_change(&user, UserChange::Password, ctx.now);
         let mails = self.core.mailing.rows(ctx.now, [notice]);
         let change = NewPassword {
             user: user.id,
@@ -63,7 +63,7 @@ impl Identity {
             replaced: session,
             session: &new,
             mails: &mails,
-            activities: &told,
+            activities: &audit_entry,
         };
         if !rows::change(store, change).await? {
             return Err(changed_meanwhile());

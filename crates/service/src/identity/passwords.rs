@@ -29,7 +29,7 @@ const SHORTEST: usize = 12;
 const LONGEST: usize = 256;
 /// The minimum length, in characters, of a name that a password must not contain.
 /// Shorter names do not make a password guessable.
-const TELLING: usize = 3;
+const REPORTING: usize = 3;
 /// How many characters of a password the estimate reads. Further characters only make
 /// the password stronger.
 const EXAMINED: usize = 64;
@@ -113,7 +113,7 @@ impl Password {
         Self(text.nfkc().collect())
     }
 
-    /// A password that a user wants to set. [`Turn::choose`] also checks that it is
+    /// A password that a user wants to set. [`QueueTicket::choose`] also checks that it is
     /// strong enough.
     ///
     /// # Errors
@@ -207,7 +207,7 @@ impl About<'_> {
         std::iter::once(local)
             .chain(self.organizations.iter().copied())
             .map(|part| part.trim().nfkc().collect::<String>().to_lowercase())
-            .filter(|part| part.chars().count() >= TELLING)
+            .filter(|part| part.chars().count() >= REPORTING)
     }
 }
 
@@ -232,7 +232,7 @@ pub(super) struct Hasher {
 }
 
 /// A permit for the queue.
-pub(super) struct Turn {
+pub(super) struct QueueTicket {
     hasher: Hasher,
     admitted: OwnedSemaphorePermit,
 }
@@ -250,15 +250,15 @@ impl Hasher {
     ///
     /// # Errors
     /// [`Error::Unavailable`] when the queue is full.
-    pub(super) fn queue(&self) -> Result<Turn, Error> {
+    pub(super) fn queue(&self) -> Result<QueueTicket, Error> {
         let admitted = Arc::clone(&self.admitted)
             .try_acquire_owned()
             .map_err(|_full| Error::Unavailable("too many people are signing in at this moment"))?;
-        Ok(Turn { hasher: self.clone(), admitted })
+        Ok(QueueTicket { hasher: self.clone(), admitted })
     }
 }
 
-impl Turn {
+impl QueueTicket {
     /// Checks a password that a user wants to set.
     ///
     /// # Errors
@@ -352,8 +352,8 @@ mod tests {
 
     /// The code with which a password is refused, if it is.
     async fn refused(password: &str) -> Option<String> {
-        let turn = Hasher::new(HashParameters::cheapest()).queue().unwrap();
-        match turn.choose(password, &ABOUT).await {
+        let ticket = Hasher::new(HashParameters::cheapest()).queue().unwrap();
+        match ticket.choose(password, &ABOUT).await {
             Ok(_) => None,
             Err(Error::Invalid(fault)) => Some(fault.code),
             Err(other) => panic!("{other}"),
@@ -444,12 +444,13 @@ mod tests {
             (cheap, "", Verdict::Wrong),
         ];
         for (parameters, typed, expected) in cases {
-            let turn = Hasher::new(parameters).queue().unwrap();
-            let verdict = turn.verify(Password::typed(typed), Some(stored.clone())).await.unwrap();
+            let ticket = Hasher::new(parameters).queue().unwrap();
+            let verdict =
+                ticket.verify(Password::typed(typed), Some(stored.clone())).await.unwrap();
             assert_eq!(verdict.0, expected, "{typed}");
         }
-        let turn = Hasher::new(cheap).queue().unwrap();
-        let verdict = turn.verify(Password::typed("fine words"), None).await.unwrap();
+        let ticket = Hasher::new(cheap).queue().unwrap();
+        let verdict = ticket.verify(Password::typed("fine words"), None).await.unwrap();
         assert_eq!(verdict.0, Verdict::Wrong);
     }
 
@@ -461,8 +462,9 @@ mod tests {
         for (typed, expected) in
             [("password", Verdict::Right { outdated: true }), ("Password", Verdict::Wrong)]
         {
-            let turn = Hasher::new(HashParameters::default()).queue().unwrap();
-            let verdict = turn.verify(Password::typed(typed), Some(stored.clone())).await.unwrap();
+            let ticket = Hasher::new(HashParameters::default()).queue().unwrap();
+            let verdict =
+                ticket.verify(Password::typed(typed), Some(stored.clone())).await.unwrap();
             assert_eq!(verdict.0, expected, "{typed}");
         }
     }
@@ -470,9 +472,9 @@ mod tests {
     #[tokio::test]
     async fn a_full_queue_refuses() {
         let hasher = Hasher::new(HashParameters::cheapest());
-        let turns: Vec<_> = (0..RUNNING + WAITING).map(|_| hasher.queue().unwrap()).collect();
+        let tickets: Vec<_> = (0..RUNNING + WAITING).map(|_| hasher.queue().unwrap()).collect();
         assert!(matches!(hasher.queue(), Err(Error::Unavailable(_))));
-        drop(turns);
+        drop(tickets);
         assert!(hasher.queue().is_ok());
     }
 

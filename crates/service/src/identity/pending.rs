@@ -114,8 +114,8 @@ impl Identity {
         let user = user_rows::get(store, found.user).await?.filter(|user| user.is_active);
         let user = user.ok_or_else(expired)?;
         self.refuse_password(&emails::normalise(&user.email)).await?;
-        let browser = self.known_browser(Some(user.id), peer).await?;
-        let caller = browser.as_deref().map_or(Caller::Stranger, Caller::Known);
+        let browser = self.trusted_browser(Some(user.id), peer).await?;
+        let caller = browser.as_deref().map_or(Caller::Unknown, Caller::Known);
         let counted = self.count_typed_code(user.id, code, peer, caller).await?;
         let Some(proof) = self.proof(user.id, found.factor, code).await? else {
             rows::failed(store, user.id, &found.hash).await?;

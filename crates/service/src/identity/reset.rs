@@ -3,9 +3,9 @@
 //! What belongs here: which users may ask, and what a new password ends. What does not:
 //! whether a link works (`links`), which passwords are accepted (`passwords`).
 
-use weir_model::accounts::LinkKind;
-use weir_model::mail::{AccountChange, News};
-use weir_store::accounts::{self as rows, Changed, Use};
+use weir_model::mail::{News, UserChange};
+use weir_model::user_links::LinkKind;
+use weir_store::user_links::{self as rows, Changed, Use};
 use weir_store::{ids, organizations, sessions};
 
 use super::links::{Opened, void};
@@ -78,8 +78,8 @@ impl Identity {
             .secret("password")
             .field("is_email_verified", &user.is_email_verified, &true)
             .field("pending_email", &user.pending_email, &None);
-        let activities = users::told(&self.core, &ctx, &user, changes).await?;
-        let told = mail::of_change(&user, AccountChange::Password, ctx.now);
+        let activities = users::audit_entry(&self.core, &ctx, &user, changes).await?;
+        let told = mail::of_change(&user, UserChange::Password, ctx.now);
         let mails = self.core.mailing.rows(ctx.now, [told]);
         let with = Use {
             user: user.id,

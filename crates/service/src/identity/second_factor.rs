@@ -13,9 +13,9 @@ mod totp;
 mod tests;
 
 use uuid::Uuid;
-use weir_model::activity::{Deed, Subject};
+use weir_model::activity::{AuditAction, Subject};
 use weir_model::errors::FieldError;
-use weir_model::mail::AccountChange;
+use weir_model::mail::UserChange;
 use weir_model::{OrganizationId, Timestamp, UserId};
 use weir_store::second_factor::{self as rows, Change, FactorRow, Proof, Renewal, Used};
 use weir_store::users::{self as user_rows, UserRow};
@@ -26,7 +26,7 @@ use super::{Identity, NewSession, Peer, emails};
 use crate::activity::{self, About, Changes};
 use crate::ctx::{Actor, Ctx};
 use crate::error::Error;
-use crate::sealing::{Place, SealedField};
+use crate::sealing::{SealedField, SealedLocation};
 use crate::{Core, Result, mail, policy, secrets, users};
 
 /// Seconds in which a new factor must be confirmed.
@@ -98,7 +98,7 @@ impl Identity {
         policy::recent_person_only(ctx)?;
         let user = ctx.user();
         let secret = zeroize::Zeroizing::new(secrets::random::<{ totp::SECRET }>()?);
-        let sealed = self.core.sealer.seal(&place(user), secret.as_slice()).await?;
+        let sealed = self.core.sealer.seal(&location(user), secret.as_slice()).await?;
         let factor = ids::time_ordered(ctx.now);
         match rows::begin(&self.core.store, user, factor, &sealed, ctx.now).await? {
             true => Ok(()),
@@ -114,7 +114,7 @@ impl Identity {
         policy::recent_person_only(ctx)?;
         let Some(row) = self.begun(ctx).await? else { return Ok(None) };
         let user = self.account(ctx).await?;
-        let secret = self.core.sealer.open(&place(user.id), &row.secret)?;
+        let secret = self.core.sealer.open(&location(user.id), &row.secret)?;
         Ok(Some(Enrolment {
             secret: totp::base32(secret.bytes()),
             email: user.email,
@@ -150,7 +150,7 @@ impl Identity {
         let step = self.step_of(user.id, &row, code, ctx.now)?.ok_or_else(wrong_code)?;
         let codes = recovery::new()?;
         let hashes = codes.iter().filter_map(|code| recovery::hash(user.id, code)).collect();
-        let told = users::told(&self.core, ctx, &user, switched(true)).await?;
+        let audit_entry = users::audit_entry(&self.core, ctx, &user, switched(true)).await?;
         let (new, opened) = self.new_session(user.id, peer)?;
         let proof = Proof::Step(step);
         let change = Change {
@@ -158,7 +158,7 @@ impl Identity {
             proof: &proof,
             replaced: session,
             session: &new,
-            activities: &told,
+            activities: &audit_entry,
         };
         match rows::confirm(&self.core.store, change, hashes).await? {
             Used::Yes => {}
@@ -186,11 +186,16 @@ impl Identity {
         let caller = Caller::Known(session);
         let counted = self.count_typed_code(user.id, code, peer, caller).await?;
         let proof = self.proof(user.id, factor, code).await?.ok_or_else(wrong_code)?;
-        let told = users::told(&self.core, ctx, &user, switched(false)).await?;
+        let audit_entry = users::audit_entry(&self.core, ctx, &user, switched(false)).await?;
         let (new, opened) = self.new_session(user.id, peer)?;
-        let change =
-            Change { factor, proof: &proof, replaced: session, session: &new, activities: &told };
-        let notice = mail::of_change(&user, AccountChange::SecondFactorOff, ctx.now);
+        let change = Change {
+            factor,
+            proof: &proof,
+            replaced: session,
+            session: &new,
+            activities: &audit_entry,
+        };
+        let notice = mail::of_change(&user, UserChange::SecondFactorOff, ctx.now);
         let mails = self.core.mailing.rows(ctx.now, [notice]);
         settled(rows::disable(&self.core.store, change, &mails).await?)?;
         self.core.mailing.wake();
@@ -217,14 +222,14 @@ impl Identity {
         let proof = self.proof(user.id, factor, code).await?.ok_or_else(wrong_code)?;
         let codes = recovery::new()?;
         let changes = Changes::none().secret("recovery_codes");
-        let told = users::told(&self.core, ctx, &user, changes).await?;
+        let audit_entry = users::audit_entry(&self.core, ctx, &user, changes).await?;
         let renewal = Renewal {
             user: user.id,
             factor,
             proof: &proof,
             codes: codes.iter().filter_map(|code| recovery::hash(user.id, code)).collect(),
             attempt: ids::time_ordered(ctx.now),
-            activities: &told,
+            activities: &audit_entry,
         };
         settled(rows::renew(&self.core.store, renewal).await?)?;
         self.try_succeeded(counted).await?;
@@ -252,13 +257,13 @@ impl Identity {
                 name: Some(&user.email),
                 project: None,
             };
-            activity::own_entry(now, belonging.row.id, about, Deed::Updated, switched(false))
+            activity::own_entry(now, belonging.row.id, about, AuditAction::Updated, switched(false))
         };
         let belongings = organizations::of_user(store, user.id).await?;
-        let told: Vec<_> = belongings.iter().map(entry).collect();
-        let notice = mail::of_change(&user, AccountChange::SecondFactorTakenAway, now);
+        let audit_entry: Vec<_> = belongings.iter().map(entry).collect();
+        let notice = mail::of_change(&user, UserChange::SecondFactorTakenAway, now);
         let mails = self.core.mailing.rows(now, [notice]);
-        rows::remove(store, user.id, now, &told, &mails).await?;
+        rows::remove(store, user.id, now, &audit_entry, &mails).await?;
         Ok(Some(true))
     }
 
@@ -271,7 +276,7 @@ impl Identity {
         peer: &Peer,
         caller: Caller<'_>,
     ) -> Result<Counted> {
-        if recovery::hash(user, typed).is_some() && caller == Caller::Stranger {
+        if recovery::hash(user, typed).is_some() && caller == Caller::Unknown {
             return self.count_by_network(peer).await;
         }
         self.count_code(user, peer, caller).await
@@ -302,7 +307,7 @@ impl Identity {
         now: Timestamp,
     ) -> Result<Option<i64>> {
         let Some(code) = totp::typed(typed) else { return Ok(None) };
-        let secret = self.core.sealer.open(&place(user), &row.secret)?;
+        let secret = self.core.sealer.open(&location(user), &row.secret)?;
         totp::matching(secret.bytes(), code, now, row.last_step)
     }
 
@@ -346,8 +351,8 @@ pub(super) fn wrong_code() -> Error {
 }
 
 /// The place of the sealed secret of a user. It belongs to no organization.
-fn place(user: UserId) -> Place {
-    Place::new(SealedField::SecondFactorSecret, user, OrganizationId(Uuid::nil()))
+fn location(user: UserId) -> SealedLocation {
+    SealedLocation::new(SealedField::SecondFactorSecret, user, OrganizationId(Uuid::nil()))
 }
 
 /// The session of a user who has recently proved their identity.

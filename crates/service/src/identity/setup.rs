@@ -1,6 +1,6 @@
 //! The set-up of an empty instance: the first user, organization and project.
 
-use weir_model::activity::Deed;
+use weir_model::activity::AuditAction;
 use weir_model::keys::{PersonalKey, PersonalKeyInput};
 use weir_model::organizations::OrganizationInput;
 use weir_model::projects::NAME_MAX as PROJECT_NAME_MAX;
@@ -167,8 +167,13 @@ impl Identity {
         let actor = Actor::Session { user: user.id, session: String::new(), signed_in_at: now };
         let ctx = Ctx { actor, now, request_id: String::new() };
         let changes = Changes::none().field("name", &None, &Some(&organization.name));
-        let created =
-            organizations::told(&ctx, organization.id, &organization.name, Deed::Created, changes);
+        let created = organizations::audit_entry(
+            &ctx,
+            organization.id,
+            &organization.name,
+            AuditAction::Created,
+            changes,
+        );
         let new = NewInstance {
             activities: vec![created],
             key,

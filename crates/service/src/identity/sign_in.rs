@@ -63,11 +63,11 @@ impl Identity {
         code: &str,
         peer: &Peer,
     ) -> Result<Option<NewSession>> {
-        let turn = self.hasher.queue()?;
+        let ticket = self.hasher.queue()?;
         let counted = self.count_by_network(peer).await?;
         let user = self.active_user(email_key).await?;
         let stored = user.as_ref().and_then(|user| user.password.clone());
-        let (verdict, _) = turn.verify(Password::typed(password), stored).await?;
+        let (verdict, _) = ticket.verify(Password::typed(password), stored).await?;
         let user = user.filter(|user| verdict != Verdict::Wrong && user.second_factor.is_some());
         let Some(user) = user else { return Ok(None) };
         self.refuse_unconfirmed(&user).await?;
@@ -121,16 +121,16 @@ impl Identity {
         // First, because no password is accepted here: none is checked.
         self.refuse_password(email_key).await?;
         // The queue first: a caller who is refused there has not used up an attempt.
-        let turn = self.hasher.queue()?;
+        let ticket = self.hasher.queue()?;
         let user = self.active_user(email_key).await?;
         let browser = match session {
             Some(_) => None,
-            None => self.known_browser(user.as_ref().map(|user| user.id), peer).await?,
+            None => self.trusted_browser(user.as_ref().map(|user| user.id), peer).await?,
         };
-        let caller = session.or(browser.as_deref()).map_or(Caller::Stranger, Caller::Known);
+        let caller = session.or(browser.as_deref()).map_or(Caller::Unknown, Caller::Known);
         let counted = self.count_try(email_key, peer, caller).await?;
         let stored = user.as_ref().and_then(|user| user.password.clone());
-        let (verdict, typed) = turn.verify(Password::typed(password), stored.clone()).await?;
+        let (verdict, typed) = ticket.verify(Password::typed(password), stored.clone()).await?;
         let (Some(mut user), Verdict::Right { outdated }) = (user, verdict) else {
             tracing::info!(account = account_label(email_key), "sign-in refused");
             return Err(wrong());
@@ -140,7 +140,7 @@ impl Identity {
             // A renewed hash is worth a second run, but the sign-in must not fail
             // because of it.
             let renewed = match self.hasher.queue() {
-                Ok(turn) => turn.hash(typed).await,
+                Ok(ticket) => ticket.hash(typed).await,
                 Err(error) => Err(error),
             };
             let replaced = match renewed {
@@ -166,7 +166,7 @@ impl Identity {
     }
 
     /// The hash of the token of this peer's browser, if this user has signed in there.
-    pub(super) async fn known_browser(
+    pub(super) async fn trusted_browser(
         &self,
         user: Option<UserId>,
         peer: &Peer,
@@ -186,9 +186,9 @@ impl Identity {
         user: &UserRow,
         password: &str,
     ) -> Result<Option<PasswordHash>> {
-        let turn = self.hasher.queue()?;
+        let ticket = self.hasher.queue()?;
         let stored = users::get(&self.core.store, user.id).await?.and_then(|user| user.password);
-        match turn.verify(Password::typed(password), stored.clone()).await? {
+        match ticket.verify(Password::typed(password), stored.clone()).await? {
             (Verdict::Right { .. }, _) => Ok(stored),
             (Verdict::Wrong, _) => Err(wrong()),
         }

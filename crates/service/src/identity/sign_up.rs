@@ -3,9 +3,9 @@
 //! What belongs here: the refusals and their order, and what is stored in one
 //! transaction. What does not: creating invites (`invites`).
 
-use weir_model::activity::{Deed, Entry, Subject};
+use weir_model::activity::{AuditAction, Entry, Subject};
 use weir_model::errors::FieldError;
-use weir_model::invites::{ACCOUNT_FIRST_NAME_MAX, Invitation, LinkToken, SignUpInput};
+use weir_model::invites::{Invitation, LinkToken, SignUpInput, USER_FIRST_NAME_MAX};
 use weir_model::mail::News;
 use weir_model::organizations::Level;
 use weir_model::users::User;
@@ -84,7 +84,7 @@ impl Identity {
     pub async fn invitation(&self, ctx: Option<&Ctx>, token: &str, peer: &Peer) -> Result<Shown> {
         let user = self.person(ctx).await?;
         let open = self.open_invite(token, user.as_ref(), peer).await?;
-        if user.is_none() && self.has_account(&open.row).await? {
+        if user.is_none() && self.has_user(&open.row).await? {
             let sign_in = format!("/login?next={}", open.token.path());
             return Err(FieldError::body("account_exists", sign_in).into());
         }
@@ -109,9 +109,9 @@ impl Identity {
             return Ok(InviteLink::Expired);
         }
         let Some(user) = user else {
-            let has_account = self.has_account(&open.row).await?;
+            let has_user = self.has_user(&open.row).await?;
             let shown = shown(open);
-            return Ok(match has_account {
+            return Ok(match has_user {
                 true => InviteLink::SignIn(shown),
                 false => InviteLink::Open(shown),
             });
@@ -154,12 +154,12 @@ impl Identity {
         request_id: &str,
     ) -> Result<(User, Option<NewSession>)> {
         let open = self.open_invite(token, None, peer).await?;
-        self.refuse_password_account(&open.row.email_key).await?;
-        if self.has_account(&open.row).await? {
-            return Err(account_exists(&open.row));
+        self.refuse_password_user(&open.row.email_key).await?;
+        if self.has_user(&open.row).await? {
+            return Err(user_exists(&open.row));
         }
         let input = input()?;
-        let first_name = validate::text("first_name", &input.first_name, ACCOUNT_FIRST_NAME_MAX)?;
+        let first_name = validate::text("first_name", &input.first_name, USER_FIRST_NAME_MAX)?;
         let email = &open.row.target_email;
         let homes = [open.home.name.as_str()];
         let about = About { email, organizations: &homes, first_name: &first_name };
@@ -241,7 +241,7 @@ impl Identity {
         Ok(organizations::level(store, row.organization, user.id).await?.is_some())
     }
 
-    async fn has_account(&self, row: &InviteRow) -> Result<bool> {
+    async fn has_user(&self, row: &InviteRow) -> Result<bool> {
         Ok(user_rows::by_email(&self.core.store, &row.email_key).await?.is_some())
     }
 
@@ -255,7 +255,7 @@ impl Identity {
         }
         let mails = self.core.mailing.rows(ctx.now, mails);
         let activities = [
-            invites::entry(ctx, row, Deed::Accepted, Changes::none()),
+            invites::entry(ctx, row, AuditAction::Accepted, Changes::none()),
             joined(ctx, row, membership, user),
         ];
         let project = current::first_project(&self.core, home.id).await?;
@@ -277,7 +277,7 @@ impl Identity {
             Accepted::Gone => return Err(unknown()),
             Accepted::Void => return Err(expired()),
             Accepted::AlreadyMember => return Err(already_member()),
-            Accepted::EmailTaken => return Err(account_exists(row)),
+            Accepted::EmailTaken => return Err(user_exists(row)),
         }
         if !mails.is_empty() {
             self.core.mailing.wake();
@@ -330,7 +330,7 @@ fn joined(ctx: &Ctx, row: &InviteRow, membership: MembershipId, user: &UserRow) 
         project: None,
     };
     let changes = Changes::none().field("level", &None, &Some(row.level));
-    activity::entry(ctx, row.organization, about, Deed::Created, changes)
+    activity::entry(ctx, row.organization, about, AuditAction::Created, changes)
 }
 
 fn refused(code: &str, detail: impl Into<String>) -> Error {
@@ -349,7 +349,7 @@ fn already_member() -> Error {
     refused("user_already_member", "You already are a member of this organization.")
 }
 
-fn account_exists(row: &InviteRow) -> Error {
+fn user_exists(row: &InviteRow) -> Error {
     let email = &row.target_email;
     refused(
         "invalid_input",

@@ -15,7 +15,7 @@ use crate::error::Error;
 
 /// The message for a sign-up with a password where the domain of the address allows
 /// none.
-const NO_PASSWORD_ACCOUNT: &str = "Sign up with a password is disabled because SSO login is \
+const NO_PASSWORD_USER: &str = "Sign up with a password is disabled because SSO login is \
                                    enforced for this domain. Please log in with your SSO \
                                    credentials.";
 
@@ -61,10 +61,10 @@ impl Identity {
     ///
     /// # Errors
     /// [`Error::Invalid`] with `sso_enforced`.
-    pub(super) async fn refuse_password_account(&self, email_key: &str) -> Result<()> {
+    pub(super) async fn refuse_password_user(&self, email_key: &str) -> Result<()> {
         match self.enforcement(email_key).await? {
             None => Ok(()),
-            Some(_) => Err(refused(NO_PASSWORD_ACCOUNT)),
+            Some(_) => Err(refused(NO_PASSWORD_USER)),
         }
     }
 

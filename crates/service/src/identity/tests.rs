@@ -135,7 +135,7 @@ async fn parallel_set_ups_have_one_winner() {
 }
 
 #[tokio::test]
-async fn set_up_tells_the_first_wrong_field() {
+async fn set_up_names_the_first_invalid_field() {
     let services = test_support::empty().await;
     let wrong = |change: fn(&mut SetupInput)| {
         let mut input = setup_input();
@@ -233,7 +233,7 @@ async fn a_password_that_was_replaced_opens_no_session() {
 }
 
 #[tokio::test]
-async fn failures_slow_down_an_account_and_never_lock_it() {
+async fn failures_slow_down_a_user_and_never_lock_one_out() {
     let services = test_support::set_up().await;
     let identity = &services.identity;
     let guess = async |number: u32| {
@@ -350,7 +350,7 @@ fn known(session: &NewSession) -> Peer {
 }
 
 #[tokio::test]
-async fn tries_of_strangers_hold_up_no_browser_that_is_known() {
+async fn attempts_from_unknown_senders_delay_no_known_browser() {
     let services = test_support::set_up().await;
     let identity = &services.identity;
     let (email, wrong) = ("ada.l@mail.example", "wrong password here");
@@ -368,8 +368,8 @@ async fn tries_of_strangers_hold_up_no_browser_that_is_known() {
     for _ in 0..2 {
         identity.sign_in(email, wrong, &peer("192.0.2.1")).await.unwrap_err();
     }
-    for stranger in [peer("192.0.2.1"), peer("203.0.113.9")] {
-        let held = identity.sign_in(email, PASSWORD, &stranger).await;
+    for outsider in [peer("192.0.2.1"), peer("203.0.113.9")] {
+        let held = identity.sign_in(email, PASSWORD, &outsider).await;
         assert!(matches!(held, Err(Error::Throttled { .. })));
     }
     // An invented token identifies no browser, and a token of one user identifies no
@@ -382,8 +382,8 @@ async fn tries_of_strangers_hold_up_no_browser_that_is_known() {
     let again = identity.sign_in(email, PASSWORD, &browser).await.unwrap();
     assert_eq!(again.browser, session.browser, "it stays the same browser");
     // Proving the password again in an open session does not have to wait either.
-    let stranger = peer("198.51.100.1");
-    identity.sign_in_again(&ctx, PASSWORD, &stranger).await.unwrap();
+    let outsider = peer("198.51.100.1");
+    identity.sign_in_again(&ctx, PASSWORD, &outsider).await.unwrap();
 
     // The known browser has its own attempts, and they are limited too.
     for number in 0..6 {
@@ -410,10 +410,10 @@ async fn only_the_latest_browsers_are_known() {
     let user = user.map(|user| user.id);
     let mut are_known = Vec::new();
     for browser in &browsers {
-        are_known.push(identity.known_browser(user, browser).await.unwrap().is_some());
+        are_known.push(identity.trusted_browser(user, browser).await.unwrap().is_some());
     }
     assert!(!are_known[0] && are_known[1..].iter().all(|known| *known), "{are_known:?}");
-    assert_eq!(identity.known_browser(None, &browsers[20]).await.unwrap(), None);
+    assert_eq!(identity.trusted_browser(None, &browsers[20]).await.unwrap(), None);
 }
 
 #[tokio::test]
@@ -467,7 +467,7 @@ async fn failures_slow_down_a_network_and_success_does_not_reset_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_guesses_at_once_count_each_other() {
+async fn concurrent_guesses_are_all_counted() {
     let services = test_support::set_up().await;
     let guesses: Vec<_> = (0..24)
         .map(|_| {
@@ -589,7 +589,7 @@ async fn nothing_secret_is_stored() {
 }
 
 #[tokio::test]
-async fn a_password_is_changed_by_whoever_knows_it() {
+async fn changing_a_password_needs_the_present_one() {
     let services = test_support::set_up().await;
     let identity = &services.identity;
     let here = Peer::default();
@@ -634,7 +634,7 @@ async fn sessions_are_listed_and_ended_by_their_owner() {
 
     let missing = identity.end_session(&ctx, "0000000000000000").await.unwrap_err();
     assert!(matches!(missing, Error::NotFound(_)), "{missing}");
-    let eve = test_support::stranger(&services, "eve").await;
+    let eve = test_support::outsider(&services, "eve").await;
     let foreign = identity.end_session(&eve, &listed[1].id).await.unwrap_err();
     assert!(matches!(foreign, Error::NotFound(_)), "{foreign}");
     identity.end_session(&ctx, &listed[1].id).await.unwrap();

@@ -30,7 +30,7 @@ use crate::secrets;
 /// Seconds to wait after each failure. Five failures of a user from one site are free,
 /// then the wait doubles up to a quarter of an hour. It never grows further, so that no
 /// user is locked out.
-const ACCOUNT_WAITS: &[u64] = &[0, 0, 0, 0, 0, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900];
+const USER_WAITS: &[u64] = &[0, 0, 0, 0, 0, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900];
 /// For a user from all sites together: twenty failures are free, then the wait doubles
 /// up to a minute. A longer wait would let a single client elsewhere, which may try
 /// once in a quarter of an hour, lock the owner out. This many attempts cannot guess a
@@ -73,7 +73,7 @@ const PRUNE_EVERY: i64 = 60 * 60 * 1_000_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Caller<'a> {
     /// An unknown caller.
-    Stranger,
+    Unknown,
     /// A known caller, which has its own counters.
     Known(&'a str),
 }
@@ -96,12 +96,11 @@ impl Identity {
         caller: Caller<'_>,
     ) -> Result<Counted, Error> {
         if let Caller::Known(caller) = caller {
-            return self.count(vec![known_rule("known", ACCOUNT_WAITS, email_key, caller)]).await;
+            return self.count(vec![known_rule("known", USER_WAITS, email_key, caller)]).await;
         }
-        let of_account =
+        let of_user =
             |kind, waits, address: String| rule(kind, waits, &format!("{email_key} {address}"));
-        let here =
-            of_account("account here", ACCOUNT_WAITS, peer.address.map(site).unwrap_or_default());
+        let here = of_user("account here", USER_WAITS, peer.address.map(site).unwrap_or_default());
         let everywhere = rule("account", EVERYWHERE_WAITS, email_key);
         let with = |other| [here.clone(), other].into_iter().chain(network_rule(peer)).collect();
         let refused = match self.count(with(everywhere)).await {
@@ -109,7 +108,7 @@ impl Identity {
             other => return other,
         };
         let Some(address) = peer.address else { return Err(refused) };
-        let first = of_account("account first", PROVIDER_WAITS, provider(address));
+        let first = of_user("account first", PROVIDER_WAITS, provider(address));
         match self.count(with(first)).await {
             Err(Error::Throttled { .. }) => Err(refused),
             other => other,
@@ -137,9 +136,9 @@ impl Identity {
         let user = user.to_string();
         let rules = match caller {
             Caller::Known(caller) => vec![known_rule("known code", CODE_WAITS, &user, caller)],
-            Caller::Stranger => {
-                let of_account = rule("code", CODE_WAITS, &user);
-                std::iter::once(of_account).chain(network_rule(peer)).collect()
+            Caller::Unknown => {
+                let of_user = rule("code", CODE_WAITS, &user);
+                std::iter::once(of_user).chain(network_rule(peer)).collect()
             }
         };
         self.count(rules).await
@@ -201,7 +200,7 @@ impl Identity {
         account: &str,
         peer: Option<&Peer>,
     ) -> Result<(), Error> {
-        let of_account = Rule {
+        let of_user = Rule {
             kind,
             key: secrets::sha256_hex(account),
             waits: MAIL_WAITS,
@@ -213,7 +212,7 @@ impl Identity {
             waits: NETWORK_WAITS,
             forget_after: FORGET_AFTER,
         });
-        let rules = std::iter::once(of_account).chain(of_network).collect();
+        let rules = std::iter::once(of_user).chain(of_network).collect();
         // Never returned: the number of mails is limited.
         self.count(rules).await.map(drop)
     }
@@ -308,9 +307,7 @@ fn prefix(address: IpAddr, older: u32, newer: u32) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        ACCOUNT_WAITS, CODE_WAITS, EVERYWHERE_WAITS, NETWORK_WAITS, network, provider, site,
-    };
+    use super::{CODE_WAITS, EVERYWHERE_WAITS, NETWORK_WAITS, USER_WAITS, network, provider, site};
 
     #[test]
     fn networks() {
@@ -329,13 +326,13 @@ mod tests {
 
     #[test]
     fn waits_grow_to_a_quarter_of_an_hour() {
-        for waits in [ACCOUNT_WAITS, CODE_WAITS, NETWORK_WAITS] {
+        for waits in [USER_WAITS, CODE_WAITS, NETWORK_WAITS] {
             assert!(waits.is_sorted());
             assert_eq!(waits.last(), Some(&900));
         }
         assert!(EVERYWHERE_WAITS.is_sorted() && EVERYWHERE_WAITS.last() == Some(&60));
         assert_eq!(EVERYWHERE_WAITS.iter().filter(|wait| **wait == 0).count(), 20);
-        assert_eq!(ACCOUNT_WAITS.iter().filter(|wait| **wait == 0).count(), 5);
+        assert_eq!(USER_WAITS.iter().filter(|wait| **wait == 0).count(), 5);
         assert_eq!(NETWORK_WAITS.iter().filter(|wait| **wait == 0).count(), 20);
     }
 }

@@ -175,7 +175,7 @@ mod tests {
     use super::{parts, person};
 
     #[test]
-    fn people_are_told_apart() {
+    fn invited_people_are_separated() {
         let text = "ada@a.example, grace@b.example;\n\"Lovelace, Ada\" <ada@c.example>\r\n\n linus@d.example ";
         assert_eq!(
             parts(text),

@@ -7,7 +7,7 @@ use weir_store::activity::{Of, page as activities};
 use super::*;
 use crate::Services;
 use crate::organizations::enter;
-use crate::test_support::{self, ada, organization, stranger};
+use crate::test_support::{self, ada, organization, outsider};
 
 async fn setting() -> (Services, OrgCtx) {
     let services = test_support::set_up().await;
@@ -28,9 +28,9 @@ fn input(email: &str) -> InviteInput {
 }
 
 #[tokio::test]
-async fn the_log_tells_who_was_invited_and_that_they_came() {
+async fn the_activity_log_records_invites_and_joins() {
     let (services, org) = setting().await;
-    let grace = stranger(&services, "grace").await;
+    let grace = outsider(&services, "grace").await;
     let made = services.invites.create(&org, input("GRACE@mail.example")).await.unwrap();
     let dropped = services.invites.create(&org, input("linus@mail.example")).await.unwrap();
     services.invites.delete(&org, &dropped.id.to_string()).await.unwrap();
@@ -39,7 +39,7 @@ async fn the_log_tells_who_was_invited_and_that_they_came() {
     let of = Of::Organization(org.organization);
     let (_, entries) =
         activities(services.organizations.store(), of, Page::default()).await.unwrap();
-    let told: Vec<(&str, &str, Option<&str>)> = entries
+    let audit_entries: Vec<(&str, &str, Option<&str>)> = entries
         .iter()
         .map(|entry| (entry.scope.text(), entry.activity.text(), entry.detail.name.as_deref()))
         .filter(|(scope, ..)| {
@@ -47,7 +47,7 @@ async fn the_log_tells_who_was_invited_and_that_they_came() {
         })
         .collect();
     assert_eq!(
-        told,
+        audit_entries,
         [
             ("OrganizationMembership", "created", Some("grace@mail.example")),
             ("OrganizationInvite", "accepted", Some("GRACE@mail.example")),
@@ -59,7 +59,7 @@ async fn the_log_tells_who_was_invited_and_that_they_came() {
 }
 
 #[tokio::test]
-async fn mails_are_written_only_where_somebody_sends_them() {
+async fn mails_are_stored_only_if_mail_is_set_up() {
     let (services, org) = setting().await;
     services.invites.create(&org, input("a@mail.example")).await.unwrap();
     assert_eq!(services.mails.waiting().await.unwrap(), 0);
@@ -74,7 +74,7 @@ async fn mails_are_written_only_where_somebody_sends_them() {
 }
 
 #[tokio::test]
-async fn a_list_is_judged_before_anybody_is_invited() {
+async fn a_list_is_checked_before_any_invite_is_made() {
     let (services, org) = setting().await;
     services.invites.create(&org, input("grace@mail.example")).await.unwrap();
     let text = "Linus T <linus@mail.example>\ngrace@mail.example, LINUS@mail.example\n\

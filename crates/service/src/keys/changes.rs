@@ -4,7 +4,7 @@
 //! than it had.
 
 use weir_model::KeyId;
-use weir_model::activity::Deed;
+use weir_model::activity::AuditAction;
 use weir_model::keys::{PersonalKey, PersonalKeyPatch};
 use weir_model::scopes::Scope;
 use weir_store::keys as rows;
@@ -51,14 +51,15 @@ impl PersonalKeys {
             &before.key.scopes,
             &row.key.scopes,
         );
-        let mut told = self.told(ctx, &before.key, Deed::Updated, changes.clone()).await?;
+        let mut audit_entry =
+            self.audit_entry(ctx, &before.key, AuditAction::Updated, changes.clone()).await?;
         // An organization that it reaches from now on gets an audit entry too.
-        for entry in self.told(ctx, &row.key, Deed::Updated, changes).await? {
-            if told.iter().all(|other| other.organization_id != entry.organization_id) {
-                told.push(entry);
+        for entry in self.audit_entry(ctx, &row.key, AuditAction::Updated, changes).await? {
+            if audit_entry.iter().all(|other| other.organization_id != entry.organization_id) {
+                audit_entry.push(entry);
             }
         }
-        if !rows::update(store, &row, &told).await? {
+        if !rows::update(store, &row, &audit_entry).await? {
             return Err(missing());
         }
         Ok(row.key)

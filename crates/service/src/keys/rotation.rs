@@ -2,7 +2,7 @@
 //! still works.
 
 use weir_model::KeyId;
-use weir_model::activity::Deed;
+use weir_model::activity::AuditAction;
 use weir_model::keys::{Overlap, PersonalKey};
 use weir_store::keys::{self as rows, NewValue};
 
@@ -37,9 +37,9 @@ impl PersonalKeys {
         let missing = || Error::NotFound(NOT_FOUND);
         let before = rows::get(store, user, id).await?.ok_or_else(missing)?;
         let changes = Changes::none().secret("value");
-        let told = self.told(ctx, &before.key, Deed::Rotated, changes).await?;
+        let audit_entry = self.audit_entry(ctx, &before.key, AuditAction::Rotated, changes).await?;
         let value = NewValue { hash: &hash, mask: &mask, until: overlap.until(ctx.now) };
-        if !rows::roll(store, user, id, value, ctx.now, &told).await? {
+        if !rows::roll(store, user, id, value, ctx.now, &audit_entry).await? {
             return Err(missing());
         }
         let row = rows::get(store, user, id).await?.ok_or_else(missing)?;
@@ -57,8 +57,8 @@ impl PersonalKeys {
         let missing = || Error::NotFound(NOT_FOUND);
         let row = rows::get(store, ctx.user(), id).await?.ok_or_else(missing)?;
         let changes = Changes::none().secret("previous value");
-        let told = self.told(ctx, &row.key, Deed::Deleted, changes).await?;
-        if !rows::end_previous(store, ctx.user(), id, &told).await? {
+        let audit_entry = self.audit_entry(ctx, &row.key, AuditAction::Deleted, changes).await?;
+        if !rows::end_previous(store, ctx.user(), id, &audit_entry).await? {
             return Err(missing());
         }
         Ok(())

@@ -4,15 +4,15 @@ use weir_model::keys::{KeyCall, Overlap, PersonalKeyPatch};
 
 use super::*;
 use crate::Services;
-use crate::test_support::{self, ada, key, key_input, organization, person, stranger};
+use crate::test_support::{self, ada, key, key_input, organization, outsider, person};
 
-const PLACE: &str = "Authorization header";
+const SEALED_LOCATION: &str = "Authorization header";
 
 async fn works(services: &Services, value: &str) -> bool {
-    match services.keys.authenticate(value, PLACE, "request".to_owned()).await {
+    match services.keys.authenticate(value, SEALED_LOCATION, "request".to_owned()).await {
         Ok(_) => true,
         Err(Error::BadCredential(place)) => {
-            assert_eq!(place, PLACE);
+            assert_eq!(place, SEALED_LOCATION);
             false
         }
         Err(error) => panic!("{error}"),
@@ -116,7 +116,7 @@ async fn use_is_noted_hourly() {
 async fn keys_see_themselves_only() {
     let services = test_support::set_up().await;
     let ada = ada(&services).await;
-    let eve = stranger(&services, "eve").await;
+    let eve = outsider(&services, "eve").await;
     let narrow = PersonalKeyInput {
         scopes: vec!["event:read".parse().unwrap()],
         label: "narrow".to_owned(),
@@ -176,7 +176,7 @@ async fn a_new_value_needs_a_recent_sign_in() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ten_keys_also_when_made_at_once() {
+async fn ten_keys_also_when_created_concurrently() {
     let services = test_support::set_up().await;
     let ctx = ada(&services).await;
     let calls: Vec<_> = (0..14)
@@ -204,7 +204,7 @@ async fn ten_keys_also_when_made_at_once() {
     services.keys.delete(&ctx, &made[0].id).await.unwrap();
     services.keys.create(&ctx, key_input()).await.unwrap();
     // Keys of other users do not count.
-    let eve = stranger(&services, "eve").await;
+    let eve = outsider(&services, "eve").await;
     services.keys.create(&eve, key_input()).await.unwrap();
 }
 
@@ -212,7 +212,7 @@ async fn ten_keys_also_when_made_at_once() {
 async fn limits_name_only_what_is_mine() {
     let services = test_support::set_up().await;
     let ada = ada(&services).await;
-    let eve = stranger(&services, "eve").await;
+    let eve = outsider(&services, "eve").await;
     let hers = organization(&services, &eve, "Mole").await;
     let own = organization(&services, &ada, "Zebra").await;
     let project = services.projects.enter(&eve, "@current").await.unwrap().project;
@@ -242,10 +242,10 @@ async fn limits_name_only_what_is_mine() {
 }
 
 #[tokio::test]
-async fn the_key_of_nobody() {
+async fn a_key_without_a_user() {
     let services = test_support::set_up().await;
-    let nobody = person(&services, UserId(uuid::Uuid::from_u128(99)));
-    let outcome = services.keys.create(&nobody, key_input()).await;
+    let no_user = person(&services, UserId(uuid::Uuid::from_u128(99)));
+    let outcome = services.keys.create(&no_user, key_input()).await;
     assert!(matches!(outcome, Err(Error::NotFound(_))));
 }
 
@@ -315,7 +315,7 @@ async fn an_old_value_works_on_for_a_while() {
 
     // The previous value is deleted with the key.
     let fifth = services.keys.rotate(&ctx, &made.id, Overlap::Week).await.unwrap().value.unwrap();
-    let eve = stranger(&services, "eve").await;
+    let eve = outsider(&services, "eve").await;
     let outcome = services.keys.end_previous(&eve, &made.id).await;
     assert!(matches!(outcome, Err(Error::NotFound(NOT_FOUND))));
     services.keys.delete(&ctx, &made.id).await.unwrap();
@@ -348,7 +348,7 @@ async fn scopes_change_with_a_recent_sign_in() {
     let late = Ctx { now: ctx.now.plus_seconds(15 * 60 + 1), ..ctx.clone() };
     let error = services.keys.update(&late, &made.id, patch.clone()).await.unwrap_err();
     assert!(matches!(error, Error::SignInAgain));
-    let eve = stranger(&services, "eve").await;
+    let eve = outsider(&services, "eve").await;
     let error = services.keys.update(&eve, &made.id, patch).await.unwrap_err();
     assert!(matches!(error, Error::NotFound(NOT_FOUND)));
 }
@@ -373,7 +373,7 @@ async fn use_is_kept() {
     assert_eq!((usage.refused.len(), usage.refused_lately(ctx.now)), (1, 1));
     assert_eq!((&usage.refused[0].call, usage.refused[0].scope), (&call("/api/a/"), lacked));
     // A caller without this key learns nothing of it.
-    let eve = stranger(&services, "eve").await;
+    let eve = outsider(&services, "eve").await;
     assert!(services.keys.overview(&eve).await.unwrap().is_empty());
     let again = test_support::restarted(&services);
     assert_eq!(again.keys.overview_of(&ctx, &made.id).await.unwrap().usage, usage);

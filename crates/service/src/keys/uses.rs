@@ -16,7 +16,7 @@ use crate::Result;
 /// counted.
 const KEYS: usize = 10_000;
 /// How many keys one transaction writes.
-const TOGETHER: usize = 100;
+const KEYS_PER_WRITE: usize = 100;
 
 type Owned = (UserId, KeyId);
 
@@ -76,7 +76,7 @@ impl PersonalKeys {
         let _one_at_a_time = self.uses.writing.lock().await;
         let mut left = self.uses.take();
         while !left.is_empty() {
-            let rest = left.split_off(left.len().min(TOGETHER));
+            let rest = left.split_off(left.len().min(KEYS_PER_WRITE));
             if let Err(error) = self.add_uses(&left).await {
                 self.uses.put_back(left);
                 self.uses.put_back(rest);

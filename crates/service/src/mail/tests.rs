@@ -1,7 +1,7 @@
 //! When a mail is retried, and when it is given up.
 
 use weir_model::mail::News;
-use weir_store::{accounts, mail as rows};
+use weir_store::{mail as rows, user_links};
 
 use super::*;
 use crate::identity::Peer;
@@ -85,7 +85,7 @@ async fn tries_grow_apart_and_end_after_a_day() {
 }
 
 #[tokio::test]
-async fn what_is_hopeless_is_given_up_at_once() {
+async fn permanent_failures_are_not_retried() {
     let services = waiting().await;
     let row = due(&services).await.pop().unwrap();
     let setback = Setback::Hopeless("nobody of this name".to_owned());
@@ -119,7 +119,7 @@ async fn a_link_is_kept_nowhere_before_its_mail_is_sent() {
         _ => None,
     };
     assert_eq!((waiting.len(), waiting.iter().find_map(link)), (2, None));
-    assert!(accounts::links(store, ada).await.unwrap().is_empty());
+    assert!(user_links::links(store, ada).await.unwrap().is_empty());
     assert!(due(&services).await.iter().all(|row| link(row).is_some()));
-    assert_eq!(accounts::links(store, ada).await.unwrap().len(), 2);
+    assert_eq!(user_links::links(store, ada).await.unwrap().len(), 2);
 }

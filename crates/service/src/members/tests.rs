@@ -7,7 +7,7 @@ use weir_model::pagination::Page;
 use super::*;
 use crate::ctx::Ctx;
 use crate::organizations::enter;
-use crate::test_support::{self, ada, join, organization, person, stranger};
+use crate::test_support::{self, ada, join, organization, outsider, person};
 use crate::{Actor, Services};
 
 async fn org(services: &Services, ctx: &Ctx, organization: OrganizationId) -> OrgCtx {
@@ -17,12 +17,12 @@ async fn org(services: &Services, ctx: &Ctx, organization: OrganizationId) -> Or
 const DEMOTE: MemberPatch = MemberPatch { level: Some(Level::Member) };
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_decision_that_was_overtaken_is_made_anew() {
+async fn a_decision_on_stale_data_is_repeated() {
     let services = test_support::set_up().await;
     let members = &services.members;
     let ada = ada(&services).await;
     let home = organization(&services, &ada, "Home").await;
-    let linus = stranger(&services, "linus").await;
+    let linus = outsider(&services, "linus").await;
     join(&services, home, &linus, Level::Owner).await;
     let (of_ada, of_linus) = (org(&services, &ada, home).await, org(&services, &linus, home).await);
     // Both are allowed to change the other at the same time.
@@ -35,12 +35,12 @@ async fn a_decision_that_was_overtaken_is_made_anew() {
 }
 
 #[tokio::test]
-async fn who_was_removed_meanwhile_decides_nothing() {
+async fn a_removed_member_changes_nothing() {
     let services = test_support::set_up().await;
     let members = &services.members;
     let ada = ada(&services).await;
     let home = organization(&services, &ada, "Home").await;
-    let (grace, linus) = (stranger(&services, "grace").await, stranger(&services, "linus").await);
+    let (grace, linus) = (outsider(&services, "grace").await, outsider(&services, "linus").await);
     join(&services, home, &grace, Level::Administrator).await;
     join(&services, home, &linus, Level::Member).await;
     let (of_ada, of_grace) = (org(&services, &ada, home).await, org(&services, &grace, home).await);
@@ -72,7 +72,7 @@ async fn leeway_is_what_the_rules_allow() {
     let members = &services.members;
     let ada = ada(&services).await;
     let home = organization(&services, &ada, "Home").await;
-    let (grace, linus) = (stranger(&services, "grace").await, stranger(&services, "linus").await);
+    let (grace, linus) = (outsider(&services, "grace").await, outsider(&services, "linus").await);
     join(&services, home, &grace, Level::Administrator).await;
     join(&services, home, &linus, Level::Member).await;
     let all = [Level::Member, Level::Administrator, Level::Owner];
@@ -102,7 +102,7 @@ async fn leeway_is_what_the_rules_allow() {
 }
 
 #[tokio::test]
-async fn who_leaves_loses_the_keys_that_reach_the_organization() {
+async fn leaving_removes_the_keys_of_the_organization() {
     let services = test_support::set_up().await;
     let ada = ada(&services).await;
     let home = organization(&services, &ada, "Home").await;

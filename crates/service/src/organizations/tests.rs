@@ -8,7 +8,7 @@ use weir_store::sessions::{self, Proved, SessionRow};
 
 use super::*;
 use crate::Actor;
-use crate::test_support::{self, ada, join, key, key_input, organization, stranger};
+use crate::test_support::{self, ada, join, key, key_input, organization, outsider};
 
 fn named(name: &str) -> OrganizationInput {
     OrganizationInput::named("name", name).unwrap()
@@ -58,7 +58,7 @@ async fn listing_is_oldest_first_and_paged() {
     assert_eq!(names(100, 0).await, (4, "Acme Tea Zebra Aardvark Mole".to_owned()));
     assert_eq!(names(2, 1).await, (4, "Zebra Aardvark".to_owned()));
     assert_eq!(names(2, 9).await, (4, String::new()));
-    let alone = stranger(&services, "eve").await;
+    let alone = outsider(&services, "eve").await;
     let page = services.organizations.list(&alone, Page::default()).await.unwrap();
     assert_eq!((page.count, page.results), (0, Vec::new()));
     let none = services.organizations.enter(&alone, "@current").await;
@@ -66,11 +66,11 @@ async fn listing_is_oldest_first_and_paged() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn slugs_are_unique_whoever_comes_first() {
+async fn concurrent_slugs_are_unique() {
     let services = test_support::set_up().await;
     let mut calls = Vec::new();
     for number in 0..12 {
-        let ctx = stranger(&services, &format!("user{number}")).await;
+        let ctx = outsider(&services, &format!("user{number}")).await;
         let organizations = services.organizations.clone();
         calls
             .push(tokio::spawn(async move { organizations.create(&ctx, named("Acme Tea")).await }));
@@ -104,7 +104,7 @@ async fn levels() {
         (Level::Owner, true, true, true),
     ];
     for (level, may_update, may_create, may_delete) in cases {
-        let ctx = stranger(&services, &format!("{level:?}").to_lowercase()).await;
+        let ctx = outsider(&services, &format!("{level:?}").to_lowercase()).await;
         join(&services, id, &ctx, level).await;
         for ctx in [ctx.clone(), key(&services, &ctx, key_input()).await] {
             let org = services.organizations.enter(&ctx, &id.to_string()).await.unwrap();
@@ -158,7 +158,7 @@ async fn scopes_count_beside_levels() {
 async fn what_is_not_mine_is_not_there() {
     let services = test_support::set_up().await;
     let ada = ada(&services).await;
-    let eve = stranger(&services, "eve").await;
+    let eve = outsider(&services, "eve").await;
     let hers = organization(&services, &ada, "Zebra").await;
     let mine = organization(&services, &eve, "Mole").await;
     for ctx in [eve.clone(), key(&services, &eve, key_input()).await] {
@@ -284,7 +284,7 @@ async fn changing_settings() {
 async fn deleting_removes_what_makes_it_reachable() {
     let services = test_support::set_up().await;
     let ada = ada(&services).await;
-    let eve = stranger(&services, "eve").await;
+    let eve = outsider(&services, "eve").await;
     let id = organization(&services, &ada, "Zebra").await;
     join(&services, id, &eve, Level::Member).await;
     services.users.set_current(&eve, Some(id), None).await.unwrap();
@@ -330,12 +330,12 @@ async fn deleting_removes_what_makes_it_reachable() {
 }
 
 #[tokio::test]
-async fn who_belongs_to_nothing_else_is_signed_out() {
+async fn a_user_without_organization_is_signed_out() {
     let services = test_support::set_up().await;
     let store = services.organizations.store();
     let ada = ada(&services).await;
     let zebra = organization(&services, &ada, "Zebra").await;
-    let (eve, linus) = (stranger(&services, "eve").await, stranger(&services, "linus").await);
+    let (eve, linus) = (outsider(&services, "eve").await, outsider(&services, "linus").await);
     let mole = organization(&services, &linus, "Mole").await;
     for ctx in [&eve, &linus] {
         join(&services, zebra, ctx, Level::Member).await;

@@ -14,7 +14,7 @@ use weir_model::persons::PersonRef;
 use weir_model::{PersonId, Timestamp};
 use weir_store::events::{self, StoredEvent};
 use weir_store::persons::{self as rows, PersonState, Stored};
-use weir_store::{Room, warnings};
+use weir_store::{ByteBudget, warnings};
 
 use super::Persons;
 use crate::Result;
@@ -99,7 +99,7 @@ impl Persons {
         let (store, home) = (&self.core.store, project.project);
         let firsts: Vec<PersonId> = shown.iter().map(|id| rows::first_id(home, id)).collect();
         // One of them is this person, and the others lead to it.
-        let mut room = Room::ALL;
+        let mut room = ByteBudget::ALL;
         let records = rows::by_ids(store, home, &firsts, &mut room).await?;
         let joined = |record: &Stored| match &record.state {
             PersonState::Merged(merged) => {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 use uuid::Uuid;
-use weir_model::activity::{Deed, Entry};
+use weir_model::activity::{AuditAction, Entry};
 use weir_model::errors::FieldError;
 use weir_model::plugin_configs::settings::Settings;
 use weir_model::plugin_configs::{
@@ -16,8 +16,8 @@ use weir_store::ids;
 use weir_store::plugin_configs::{AttachmentRow, ConfigRow, Contents};
 use weir_store::plugins::PluginRow;
 
-use super::values::{Opened, place_of_attachment, shown_attachment};
-use super::{addresses, name, told};
+use super::values::{Opened, location_of_attachment, shown_attachment};
+use super::{addresses, audit_entry, name};
 
 use crate::activity::{self, Changes};
 use crate::ctx::ProjectCtx;
@@ -73,7 +73,7 @@ pub(super) async fn drafted(
     for sent in patch.add_attachments {
         let attachment = attachment(&settings, &row, &sent, now)?;
         take(&mut row, &sent.key, &mut dropped);
-        let place = place_of_attachment(row.organization, attachment.uid);
+        let place = location_of_attachment(row.organization, attachment.uid);
         let sealed = core.sealer.seal(&place, &sent.contents).await?;
         added.push(Contents { uid: attachment.uid, sealed });
         row.attachments.push(attachment);
@@ -203,11 +203,11 @@ pub(super) fn created(project: &ProjectCtx, plugin: &PluginRow, draft: &Draft) -
         .field("deleted", &false, &row.deleted)
         .field("on_failure", &None, &row.on_failure);
     let changes = of_values(changes, plugin, &Opened::default(), &draft.opened);
-    let mut entries = vec![told(project, row, plugin, Deed::Created, changes)];
+    let mut entries = vec![audit_entry(project, row, plugin, AuditAction::Created, changes)];
     entries.extend(of_attachments(project, plugin, &[], row));
     if row.enabled {
         let changes = Changes::none().field("enabled", &false, &true);
-        entries.push(told(project, row, plugin, Deed::Enabled, changes));
+        entries.push(audit_entry(project, row, plugin, AuditAction::Enabled, changes));
     }
     entries
 }
@@ -221,8 +221,8 @@ pub(super) fn changed(
     draft: &Draft,
 ) -> Vec<Entry> {
     let row = &draft.row;
-    let tell = |deed, changes: Changes| {
-        (!changes.is_empty()).then(|| told(project, row, plugin, deed, changes))
+    let tell = |action, changes: Changes| {
+        (!changes.is_empty()).then(|| audit_entry(project, row, plugin, action, changes))
     };
     let texts = Changes::none()
         .field("name", &before.name, &row.name)
@@ -232,18 +232,18 @@ pub(super) fn changed(
     let values = of_values(Changes::none(), plugin, opened, &draft.opened);
     let order = Changes::none().field("order", &before.order, &row.order);
     let enabled = Changes::none().field("enabled", &before.enabled, &row.enabled);
-    let switched = if row.enabled { Deed::Enabled } else { Deed::Disabled };
+    let switched = if row.enabled { AuditAction::Enabled } else { AuditAction::Disabled };
     let mut entries: Vec<Entry> = Vec::new();
-    entries.extend(tell(Deed::Updated, texts));
-    entries.extend(tell(Deed::ConfigUpdated, values));
+    entries.extend(tell(AuditAction::Updated, texts));
+    entries.extend(tell(AuditAction::ConfigUpdated, values));
     entries.extend(of_attachments(project, plugin, &before.attachments, row));
-    entries.extend(tell(Deed::OrderChanged, order));
+    entries.extend(tell(AuditAction::OrderChanged, order));
     entries.extend(tell(switched, enabled));
     entries
 }
 
 /// The maximum number of values that are recorded one by one.
-const TOLD: usize = 50;
+const MAX_SHOWN_FIELDS: usize = 50;
 
 /// Adds the values that changed; of secrets only that they changed. Many or long values
 /// are recorded together, as `config`.
@@ -263,7 +263,7 @@ fn of_values(mut changes: Changes, plugin: &PluginRow, before: &Opened, after: &
     };
     let (was, is) = (part(&all_before), part(&all_after));
     let is_much = activity::is_long(&was) || activity::is_long(&is);
-    if shown.len() > TOLD || (shown.len() > 1 && is_much) {
+    if shown.len() > MAX_SHOWN_FIELDS || (shown.len() > 1 && is_much) {
         changes = changes.field("config", &was, &is);
     } else {
         for key in shown {
@@ -271,7 +271,7 @@ fn of_values(mut changes: Changes, plugin: &PluginRow, before: &Opened, after: &
             changes = changes.field(&field, &all_before.get(key), &all_after.get(key));
         }
     }
-    if hidden.len() > TOLD {
+    if hidden.len() > MAX_SHOWN_FIELDS {
         return changes.secret("config");
     }
     for key in hidden {
@@ -302,16 +302,16 @@ fn of_attachments(
         if was == is {
             return None;
         }
-        let deed = match (&was, &is) {
-            (None, _) => Deed::AttachmentCreated,
-            (Some(_), Some(_)) => Deed::AttachmentUpdated,
-            (Some(_), None) => Deed::AttachmentDeleted,
+        let action = match (&was, &is) {
+            (None, _) => AuditAction::AttachmentCreated,
+            (Some(_), Some(_)) => AuditAction::AttachmentUpdated,
+            (Some(_), None) => AuditAction::AttachmentDeleted,
         };
         let shown = |attachment: Option<AttachmentRow>| {
             attachment.map(|one| shown_attachment(&one, &settings))
         };
         let changes = Changes::none().field(&format!("config__{key}"), &shown(was), &shown(is));
-        Some(told(project, row, plugin, deed, changes))
+        Some(audit_entry(project, row, plugin, action, changes))
     };
     keys.into_iter().filter_map(entry).collect()
 }

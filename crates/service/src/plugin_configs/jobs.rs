@@ -1,7 +1,7 @@
 //! Jobs of plugins, started by a user (PLG-19).
 
 use serde_json::{Map, Value};
-use weir_model::activity::Deed;
+use weir_model::activity::AuditAction;
 use weir_model::plugin_configs::{JOBS_MAX, JobInput, PluginConfig};
 use weir_model::{plugins, validate};
 use weir_store::ids;
@@ -9,7 +9,7 @@ use weir_store::plugin_configs::Changed;
 use weir_store::plugin_configs::jobs::{self as rows, JobRow};
 use weir_store::plugins::PluginRow;
 
-use super::{PluginConfigs, told};
+use super::{PluginConfigs, audit_entry};
 use crate::Result;
 use crate::activity::Changes;
 use crate::ctx::ProjectCtx;
@@ -57,7 +57,7 @@ impl PluginConfigs {
             created_at: now,
             run_at: None,
         };
-        let entry = told(project, &row, &plugin, Deed::JobTriggered, changes);
+        let entry = audit_entry(project, &row, &plugin, AuditAction::JobTriggered, changes);
         let store = &self.core.store;
         match rows::add(store, project.project, &job, JOBS_MAX, &[entry]).await? {
             Changed::Yes => self.show(&row).await,

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 
 use weir_model::PluginConfigId;
-use weir_model::activity::Deed;
+use weir_model::activity::AuditAction;
 use weir_model::errors::FieldError;
 use weir_model::plugin_configs::{PluginConfigOrder, RearrangeInput, SingleMove};
 use weir_store::ids;
 use weir_store::plugin_configs::{self as rows, Changed, ConfigRow, Move, Position};
 
-use super::{PluginConfigs, TRIES, name, no_plugin, overtaken, plugins_of, shown, told};
+use super::{PluginConfigs, TRIES, audit_entry, name, no_plugin, overtaken, plugins_of, shown};
 use crate::Result;
 use crate::activity::Changes;
 use crate::ctx::ProjectCtx;
@@ -129,7 +129,7 @@ impl PluginConfigs {
                 after: ids::time_ordered(now),
             });
             let changes = Changes::none().field("order", &row.order, order);
-            entries.push(told(project, &after, plugin, Deed::OrderChanged, changes));
+            entries.push(audit_entry(project, &after, plugin, AuditAction::OrderChanged, changes));
         }
         if moves.is_empty() {
             return Ok(true);

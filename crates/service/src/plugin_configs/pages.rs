@@ -46,13 +46,13 @@ impl PluginConfigs {
             Some(module) => module,
             None => {
                 let files = plugin_rows::files(store, row.plugin).await?;
-                let (state, told) = match build.faults.get(FRONTEND) {
+                let (state, message) = match build.faults.get(FRONTEND) {
                     Some(fault) => ("error", Value::from(fault.as_str())),
                     None if files.contains_key(FRONTEND) => ("transpiling", Value::Bool(true)),
                     None => ("no_frontend", Value::Bool(true)),
                 };
-                let told = json!({"id": row.plugin, "config_id": row.id, state: told});
-                format!("export function getFrontendApp() {{ return {told}; }}\n")
+                let message = json!({"id": row.plugin, "config_id": row.id, state: message});
+                format!("export function getFrontendApp() {{ return {message}; }}\n")
             }
         };
         Ok(PluginConfigFrontend { config: self.show(&row).await?, frontend: module })

@@ -73,7 +73,7 @@ impl PluginConfigs {
     ///
     /// # Errors
     /// [`Error::MissingScope`].
-    pub async fn last_place(&self, project: &ProjectCtx) -> Result<i64> {
+    pub async fn last_order(&self, project: &ProjectCtx) -> Result<i64> {
         policy::check(&project.org, Action::ReadPlugins)?;
         let listed = rows::positions(&self.core.store, project.project).await?;
         let last = listed.into_iter().filter(|one| !one.deleted).map(|one| one.order).max();

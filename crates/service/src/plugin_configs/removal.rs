@@ -1,7 +1,7 @@
 //! Audit entries about configs that are deleted with their plugin, or with the
 //! organization of the plugin.
 
-use weir_model::activity::{Deed, Entry, Subject};
+use weir_model::activity::{AuditAction, Entry, Subject};
 use weir_store::plugin_configs::{self as rows, ConfigRow};
 use weir_store::plugins::{self as plugin_rows, PluginRow};
 
@@ -33,19 +33,19 @@ pub(crate) fn gone_with(org: &OrgCtx, plugin: &PluginRow, configs: &[ConfigRow])
     let mut entries = Vec::new();
     for row in configs {
         let name = name(row, plugin);
-        let mut tell = |deed, changes| {
+        let mut tell = |action, changes| {
             let (subject, id) = (Subject::PluginConfig, row.id.to_string());
             let about = About { subject, id, name, project: Some(row.project) };
             entries.push(if row.organization == org.organization {
-                activity::entry(&org.ctx, row.organization, about, deed, changes)
+                activity::entry(&org.ctx, row.organization, about, action, changes)
             } else {
-                activity::own_entry(org.ctx.now, row.organization, about, deed, changes)
+                activity::own_entry(org.ctx.now, row.organization, about, action, changes)
             });
         };
         if row.enabled {
-            tell(Deed::Disabled, Changes::none().field("enabled", &true, &false));
+            tell(AuditAction::Disabled, Changes::none().field("enabled", &true, &false));
         }
-        tell(Deed::Deleted, Changes::none().field("name", &name, &None));
+        tell(AuditAction::Deleted, Changes::none().field("name", &name, &None));
     }
     entries
 }

@@ -3,13 +3,13 @@
 
 use serde_json::{Map, Value};
 use uuid::Uuid;
-use weir_model::activity::{Deed, Subject};
+use weir_model::activity::{AuditAction, Subject};
 use weir_model::mail::{Mail, News};
 use weir_model::organizations::Level;
 use weir_store::plugin_configs::{self as rows, ConfigRow};
 use weir_store::{members, organizations, plugin_runtime, projects};
 
-use super::values::{Opened, place_of_attachment};
+use super::values::{Opened, location_of_attachment};
 use super::{PluginConfigs, name};
 use crate::activity::{self, About, Changes};
 use crate::error::Error;
@@ -48,7 +48,7 @@ impl PluginConfigs {
         for (attachment, sealed) in row.attachments.iter().zip(found) {
             // It was removed since the config was read.
             let Some(sealed) = sealed else { continue };
-            let place = place_of_attachment(row.organization, attachment.uid);
+            let place = location_of_attachment(row.organization, attachment.uid);
             attachments.push(OpenedAttachment {
                 key: attachment.key.clone(),
                 name: attachment.name.clone(),
@@ -80,7 +80,8 @@ impl PluginConfigs {
             name: name(row, &plugin),
             project: Some(row.project),
         };
-        let entry = activity::own_entry(now, row.organization, about, Deed::Disabled, changes);
+        let entry =
+            activity::own_entry(now, row.organization, about, AuditAction::Disabled, changes);
         let mails = self.to_administrators(row, name(row, &plugin), message).await?;
         let letters = self.core.mailing.rows(now, mails);
         let entries = [entry];
@@ -114,9 +115,9 @@ impl PluginConfigs {
         };
         let ids = members::ordered(store, row.organization).await?;
         let found = members::rows(store, row.organization, &ids).await?;
-        let told = found
+        let recipients = found
             .iter()
             .filter(|member| member.level >= Level::Administrator && member.user.is_active);
-        Ok(told.map(|member| mail::to(&member.user.email, news())).collect())
+        Ok(recipients.map(|member| mail::to(&member.user.email, news())).collect())
     }
 }

@@ -4,14 +4,14 @@ use weir_model::plugin_configs::{
     JOBS_MAX, JobInput, LogLevel, PluginConfig, PluginConfigInput, PluginConfigPatch,
     SentAttachment, SentConfig,
 };
-use weir_model::plugins::address::Place;
+use weir_model::plugins::address::CodeSource;
 use weir_model::plugins::{Group, PluginInput, PluginPatch};
 use weir_model::{Patch, PluginConfigId};
 use weir_store::ids;
 use weir_store::plugin_configs::{self as rows, ConfigRow, Created};
 use weir_store::sealing::{SealedField, with_other_keys};
 
-use super::values::{Opened, place_of_attachment};
+use super::values::{Opened, location_of_attachment};
 use super::{Numbers, ORDER_CHANGED, Sample};
 use crate::Services;
 use crate::ctx::ProjectCtx;
@@ -68,7 +68,7 @@ async fn opened(services: &Services, sealer: &Sealer, row: &ConfigRow) -> (Value
     let uid = row.attachments[0].uid;
     let found = with_other_keys(store, SealedField::PluginAttachment, "none", 10).await.unwrap();
     let attached = found.into_iter().find(|one| one.record == uid.to_string()).unwrap();
-    let place = place_of_attachment(row.organization, uid);
+    let place = location_of_attachment(row.organization, uid);
     (Value::Object(secrets), sealer.open(&place, &attached.sealed).unwrap().bytes().to_vec())
 }
 
@@ -179,7 +179,7 @@ async fn what_was_changed_meanwhile_is_not_deleted() {
 }
 
 #[tokio::test]
-async fn a_sealed_text_opens_only_in_its_place() {
+async fn a_sealed_text_opens_only_at_its_location() {
     let services = set_up().await;
     let project = project(&services).await;
     let (one, other) = (made(&services, &project).await, made(&services, &project).await);
@@ -245,7 +245,7 @@ async fn what_a_plugin_runs_with_is_in_the_clear() {
 }
 
 #[tokio::test]
-async fn a_config_that_keeps_failing_is_told_to_administrators() {
+async fn administrators_get_mail_about_a_failing_config() {
     let services = set_up().await;
     services.mails.open();
     let project = project(&services).await;
@@ -268,7 +268,7 @@ async fn a_config_that_keeps_failing_is_told_to_administrators() {
 async fn a_second_config_of_location_is_warned_of() {
     let services = set_up().await;
     let project = project(&services).await;
-    let url = Some(Place::read("inline:location").unwrap());
+    let url = Some(CodeSource::read("inline:location").unwrap());
     let input = PluginInput { url, ..PluginInput::default() };
     let plugin = services.plugins.create(&project.org, Group::Destinations, input).await.unwrap();
     let configs = &services.plugin_configs;
@@ -296,7 +296,7 @@ async fn a_second_config_of_location_is_warned_of() {
 async fn steps_of_the_catalogue_judge_their_values() {
     let services = set_up().await;
     let project = project(&services).await;
-    let url = Some(Place::read("inline:url-normalisation").unwrap());
+    let url = Some(CodeSource::read("inline:url-normalisation").unwrap());
     let input = PluginInput { url, ..PluginInput::default() };
     let plugin = services.plugins.create(&project.org, Group::Destinations, input).await.unwrap();
     let config = |pattern: &str| PluginConfigInput {
@@ -312,10 +312,10 @@ async fn steps_of_the_catalogue_judge_their_values() {
 
 /// A config of a step of the catalogue, at the end of the list.
 async fn step(services: &Services, project: &ProjectCtx, id: &str) -> PluginConfig {
-    let url = Some(Place::read(&format!("inline:{id}")).unwrap());
+    let url = Some(CodeSource::read(&format!("inline:{id}")).unwrap());
     let input = PluginInput { url, ..PluginInput::default() };
     let plugin = services.plugins.create(&project.org, Group::Destinations, input).await.unwrap();
-    let order = services.plugin_configs.last_place(project).await.unwrap();
+    let order = services.plugin_configs.last_order(project).await.unwrap();
     let input = PluginConfigInput { plugin: plugin.id, order, rest: PluginConfigPatch::default() };
     services.plugin_configs.create(project, input).await.unwrap()
 }
@@ -341,7 +341,7 @@ async fn an_order_that_others_changed_is_not_overwritten() {
 }
 
 #[tokio::test]
-async fn stages_tell_of_the_plugin_and_of_hidden_ones() {
+async fn stages_name_the_plugin_and_hidden_configs() {
     let services = set_up().await;
     let project = project(&services).await;
     let configs = &services.plugin_configs;
@@ -350,9 +350,9 @@ async fn stages_tell_of_the_plugin_and_of_hidden_ones() {
     let hide = PluginConfigPatch { deleted: Patch::Set(true), ..PluginConfigPatch::default() };
     configs.update(&project, &hidden.id.to_string(), hide).await.unwrap();
     let stages = configs.stages(&project).await.unwrap();
-    let told: Vec<_> = stages.iter().map(|one| (one.config.id, one.transforms)).collect();
-    assert_eq!(told.len(), 2);
-    assert!(told.contains(&(kept.id, true)) && told.contains(&(hidden.id, false)));
+    let stage_names: Vec<_> = stages.iter().map(|one| (one.config.id, one.transforms)).collect();
+    assert_eq!(stage_names.len(), 2);
+    assert!(stage_names.contains(&(kept.id, true)) && stage_names.contains(&(hidden.id, false)));
     let stage = configs.stage(&project, &hidden.id.to_string()).await.unwrap();
     assert_eq!((stage.config.fields.deleted, stage.plugin.id), (true, hidden.plugin));
     assert_eq!(stage.numbers, Numbers::default());
@@ -360,7 +360,7 @@ async fn stages_tell_of_the_plugin_and_of_hidden_ones() {
 }
 
 #[tokio::test]
-async fn a_try_tells_the_event_before_and_after() {
+async fn a_trial_shows_the_event_before_and_after() {
     let services = set_up().await;
     let project = project(&services).await;
     let configs = &services.plugin_configs;

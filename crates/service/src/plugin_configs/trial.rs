@@ -127,8 +127,8 @@ impl PluginConfigs {
         configs: Vec<Enabled>,
         event: JsonText,
     ) -> Result<DryRun> {
-        let nobody = || Error::Unavailable("plugins do not run here");
-        let code = self.core.plugin_code().ok_or_else(nobody)?;
+        let unavailable = || Error::Unavailable("plugins do not run here");
+        let code = self.core.plugin_code().ok_or_else(unavailable)?;
         let trial = DryTrial { project: project.project, configs, event: event.clone() };
         Ok(DryRun::of(event, code.dry_run(trial).await))
     }

@@ -15,7 +15,7 @@ use zeroize::Zeroizing;
 use crate::Result;
 use crate::error::Error;
 use crate::plugins::catalogue;
-use crate::sealing::{Place, SealedField, Sealer};
+use crate::sealing::{SealedField, SealedLocation, Sealer};
 
 /// The values of a config, with opened secrets.
 #[derive(Default, PartialEq)]
@@ -33,7 +33,7 @@ impl Opened {
         let Some(sealed) = &row.secrets else {
             return Ok(Self { shown, secrets: Map::new() });
         };
-        let plain = sealer.open(&place(row), sealed)?;
+        let plain = sealer.open(&location(row), sealed)?;
         let broken = |_| Error::Internal("opened secrets are no JSON".to_owned());
         let secrets = serde_json::from_slice(plain.bytes()).map_err(broken)?;
         Ok(Self { shown, secrets })
@@ -54,20 +54,20 @@ impl Opened {
             true => None,
             false => {
                 let secrets = Zeroizing::new(json_text(&self.secrets)?);
-                Some(sealer.seal(&place(row), secrets.as_bytes()).await?)
+                Some(sealer.seal(&location(row), secrets.as_bytes()).await?)
             }
         };
         Ok(())
     }
 }
 
-fn place(row: &ConfigRow) -> Place {
-    Place::new(SealedField::PluginConfigSecrets, row.id, row.organization)
+fn location(row: &ConfigRow) -> SealedLocation {
+    SealedLocation::new(SealedField::PluginConfigSecrets, row.id, row.organization)
 }
 
 /// The sealing place of an attachment's contents.
-pub(super) fn place_of_attachment(organization: OrganizationId, uid: Uuid) -> Place {
-    Place::new(SealedField::PluginAttachment, uid, organization)
+pub(super) fn location_of_attachment(organization: OrganizationId, uid: Uuid) -> SealedLocation {
+    SealedLocation::new(SealedField::PluginAttachment, uid, organization)
 }
 
 fn json_text(values: &Map<String, Value>) -> Result<String> {

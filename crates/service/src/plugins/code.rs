@@ -21,7 +21,11 @@ pub trait PluginCode: Send + Sync {
     /// Inspects source files, from name to text, and loads them where they can have no
     /// effect. Never fails: faults are reported for their file. Files of one
     /// organization are inspected one after another, so that it delays only itself.
-    async fn look(&self, organization: OrganizationId, files: &BTreeMap<String, String>) -> Looked;
+    async fn inspect(
+        &self,
+        organization: OrganizationId,
+        files: &BTreeMap<String, String>,
+    ) -> Looked;
 
     /// Fetches source files from another host. `token` opens a private address.
     ///
@@ -44,7 +48,7 @@ pub trait PluginCode: Send + Sync {
     ///
     /// # Errors
     /// The fault of the archive, for people.
-    async fn unpack(&self, archive: Bytes) -> Result<Fetched, CodeFault>;
+    async fn extract(&self, archive: Bytes) -> Result<Fetched, CodeFault>;
 
     /// Sends an event through transformations. No result is stored.
     async fn dry_run(&self, run: DryTrial) -> Vec<DryStep>;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::{Map, Value};
 use weir_model::errors::FieldError;
-use weir_model::plugins::address::{self, Place};
+use weir_model::plugins::address::{self, CodeSource};
 use weir_model::plugins::source::{self as model, Manifest, SERVER};
 use weir_model::plugins::{FRONTEND, PluginType, SITE, SentArchive, SourceChange};
 use weir_store::plugins::PluginRow;
@@ -60,10 +60,14 @@ impl Brought {
 }
 
 /// Fetches code from an address, with a token if it needs one.
-pub(super) async fn from_place(core: &Core, place: &Place, token: Option<&str>) -> Result<Brought> {
+pub(super) async fn from_source(
+    core: &Core,
+    place: &CodeSource,
+    token: Option<&str>,
+) -> Result<Brought> {
     match place {
-        Place::Inline(id) => catalogue::brought(id),
-        Place::Elsewhere(at) => {
+        CodeSource::Inline(id) => catalogue::brought(id),
+        CodeSource::Elsewhere(at) => {
             let fetched = code(core, address::FIELD)?.fetch(at, token).await;
             of_files(PluginType::Custom, address::FIELD, fetched)
         }
@@ -72,7 +76,7 @@ pub(super) async fn from_place(core: &Core, place: &Place, token: Option<&str>) 
 
 /// Decompresses code that was sent.
 pub(super) async fn from_archive(core: &Core, archive: SentArchive) -> Result<Brought> {
-    let unpacked = code(core, ARCHIVE)?.unpack(Bytes::from(archive.0)).await;
+    let unpacked = code(core, ARCHIVE)?.extract(Bytes::from(archive.0)).await;
     of_files(PluginType::Source, ARCHIVE, unpacked)
 }
 
@@ -93,17 +97,17 @@ pub(super) fn code(core: &Core, attr: &str) -> Result<Arc<dyn PluginCode>, Field
 }
 
 /// The address of a plugin's code; none: it is edited here.
-pub(super) fn place_of(row: &PluginRow) -> Result<Option<Place>> {
+pub(super) fn source_of(row: &PluginRow) -> Result<Option<CodeSource>> {
     let is_edited = matches!(row.plugin_type, Some(PluginType::Source | PluginType::Local));
     let Some(url) = row.url.as_deref().filter(|_| !is_edited) else { return Ok(None) };
     let broken = |fault: FieldError| Error::Internal(format!("a stored address: {}", fault.detail));
-    Place::read(url).map(Some).map_err(broken)
+    CodeSource::read(url).map(Some).map_err(broken)
 }
 
 /// The token for the address of a plugin.
 pub(super) fn token_of(core: &Core, row: &PluginRow) -> Result<Option<String>> {
     let Some(sealed) = &row.private_token else { return Ok(None) };
-    let place = sealing::Place::new(SealedField::PluginToken, row.id, row.organization);
+    let place = sealing::SealedLocation::new(SealedField::PluginToken, row.id, row.organization);
     let plain = core.sealer.open(&place, sealed)?;
     let broken = |_| Error::Internal("an opened token is no text".to_owned());
     String::from_utf8(plain.bytes().to_vec()).map(Some).map_err(broken)
@@ -123,7 +127,7 @@ pub(super) async fn analysed(
         return Build { faults, ..Build::default() };
     };
     let Looked { capabilities, metrics, faults: of_code, frontend, site, server } =
-        code.look(row.organization, files).await;
+        code.inspect(row.organization, files).await;
     let can_do = match capabilities {
         Some(found) if has_server => Some(found),
         // Only pages: no capability on the server (PLG-6).

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use weir_catalogue::Code;
-use weir_model::activity::Deed;
+use weir_model::activity::AuditAction;
 use weir_model::errors::FieldError;
 use weir_model::plugins::source::{self as model, Manifest};
 use weir_model::plugins::{Group, MANIFEST, Plugin, SourceChange};
@@ -11,7 +11,7 @@ use weir_store::plugins::build::{self, Build};
 use weir_store::plugins::{self as rows, NewSource, PluginRow};
 
 use super::install::{self, Brought};
-use super::{Changeable, Plugins, TRIES, busy, catalogue, changes, told, touched};
+use super::{Changeable, Plugins, TRIES, audit_entry, busy, catalogue, changes, touched};
 use crate::Result;
 use crate::activity::{self, Changes};
 use crate::ctx::OrgCtx;
@@ -97,7 +97,7 @@ impl Plugins {
             for (name, _) in &change {
                 noted = noted_file(noted, name, files.get(name), after_files.get(name));
             }
-            let updated = told(org, &after, Deed::Updated, noted);
+            let updated = audit_entry(org, &after, AuditAction::Updated, noted);
             let faults = build.faults.clone();
             let source = NewSource { change: change.clone(), build: Some(build) };
             if rows::save(store, before.revision, &after, &source, &[updated]).await? {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use weir_model::Patch;
-use weir_model::plugins::{SentArchive, Shelf};
+use weir_model::plugins::{PluginList, SentArchive};
 
 use super::*;
 use crate::ctx::Ctx;
@@ -42,7 +42,7 @@ async fn changing_source_wants_a_recent_sign_in() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_changes_at_once_are_both_kept() {
+async fn two_concurrent_changes_are_both_kept() {
     let services = set_up().await;
     let org = org(&services).await;
     let id = installed(&services, &org).await;
@@ -80,10 +80,10 @@ async fn what_is_gone_is_not_changed() {
 }
 
 fn from(url: &str) -> PluginInput {
-    PluginInput { url: Some(Place::read(url).unwrap()), ..PluginInput::default() }
+    PluginInput { url: Some(CodeSource::read(url).unwrap()), ..PluginInput::default() }
 }
 
-fn packed(files: &str) -> PluginInput {
+fn compressed(files: &str) -> PluginInput {
     let archive = Some(SentArchive(files.as_bytes().to_vec()));
     PluginInput { archive, ..PluginInput::default() }
 }
@@ -110,7 +110,7 @@ async fn code_is_fetched_looked_at_and_kept() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_fetched_is_told() {
+async fn a_failed_fetch_is_reported() {
     let services = set_up().await;
     let org = org(&services).await;
     let plugins = &services.plugins;
@@ -130,13 +130,13 @@ async fn an_archive_has_to_say_what_it_is() {
     let org = org(&services).await;
     let plugins = &services.plugins;
     let files = r#"plugin.json={"name": "Tea"};index.js=export onEvent;README.md=x"#;
-    let mut input = packed(files);
+    let mut input = compressed(files);
     input.fields.name = Patch::Set("Mint".to_owned());
     let made = plugins.create(&org, GROUP, input).await.unwrap();
     assert_eq!(made.fields.name.as_deref(), Some("Mint"));
     assert_eq!(made.fields.plugin_type, Some(PluginType::Source));
     for bad in ["index.js=1", r#"plugin.json={"name": "Tea"}"#] {
-        let refused = plugins.create(&org, GROUP, packed(bad)).await;
+        let refused = plugins.create(&org, GROUP, compressed(bad)).await;
         let Err(Error::Invalid(fault)) = refused else { panic!("it was not refused") };
         assert_eq!(fault.attr.as_deref(), Some("archive"), "{bad}");
     }
@@ -214,16 +214,16 @@ async fn plugins_are_on_the_list_of_what_they_do() {
     let plugins = &services.plugins;
     let steps = plugins.create(&org, GROUP, from("inline:bot-filter")).await.unwrap();
     let sends = plugins.create(&org, GROUP, from("https://github.com/acme/tea")).await.unwrap();
-    let on = async |shelf: Shelf| -> Vec<PluginId> {
+    let on = async |shelf: PluginList| -> Vec<PluginId> {
         let found = plugins.shelf(&org, shelf).await.unwrap();
         assert!(found.iter().all(|one| one.is_own && one.is_unused && one.shelf == shelf));
         found.into_iter().map(|one| one.plugin.id).collect()
     };
-    assert_eq!(on(Shelf::Transformations).await, [steps.id]);
-    assert_eq!(on(Shelf::Destinations).await, [sends.id]);
-    assert!(on(Shelf::ImportApps).await.is_empty());
+    assert_eq!(on(PluginList::Transformations).await, [steps.id]);
+    assert_eq!(on(PluginList::Destinations).await, [sends.id]);
+    assert!(on(PluginList::ImportApps).await.is_empty());
     let found = plugins.shelved(&org, &steps.id.to_string()).await.unwrap();
-    assert_eq!((found.shelf, found.group), (Shelf::Transformations, GROUP));
+    assert_eq!((found.shelf, found.group), (PluginList::Transformations, GROUP));
     assert_eq!(plugins.why_not_change(&org, &found).await.unwrap(), None);
     let id = steps.id.to_string();
     let history = plugins.history(&org, &id, Page { limit: 9, offset: 0 });

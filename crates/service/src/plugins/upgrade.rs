@@ -1,15 +1,15 @@
 //! Newer versions of plugins (PLG-11).
 
 use weir_model::Timestamp;
-use weir_model::activity::Deed;
-use weir_model::plugins::address::Place;
+use weir_model::activity::AuditAction;
+use weir_model::plugins::address::CodeSource;
 use weir_model::plugins::{Group, Plugin};
 use weir_store::plugins::{self as rows, NewSource, PluginRow};
 
 use super::code::CodeFault;
 use super::install::{self, Brought};
 use super::source::{file_of, noted_file, stays_in};
-use super::{Changeable, Plugins, TRIES, busy, changes, told, touched};
+use super::{Changeable, Plugins, TRIES, audit_entry, busy, changes, touched};
 use crate::Result;
 use crate::ctx::OrgCtx;
 use crate::policy::{self, Action};
@@ -39,13 +39,13 @@ impl Plugins {
         plugin: &str,
     ) -> Result<Checked> {
         let Changeable(row, _) = self.own(org, group, plugin, Action::ReadPlugins).await?;
-        let Some(Place::Elsewhere(address)) = install::place_of(&row)? else {
+        let Some(CodeSource::Elsewhere(address)) = install::source_of(&row)? else {
             return Ok(Checked { plugin: self.show(row).await?, fault: None });
         };
         let token = install::token_of(&self.core, &row)?;
         let found = match install::code(&self.core, "url") {
             Ok(code) => code.latest(&address, token.as_deref()).await,
-            Err(nobody) => Err(CodeFault::Unreachable(nobody.detail)),
+            Err(unavailable) => Err(CodeFault::Unreachable(unavailable.detail)),
         };
         match found {
             Ok(latest) => {
@@ -72,11 +72,11 @@ impl Plugins {
     /// organizations, or was and others still use it.
     pub async fn upgrade(&self, org: &OrgCtx, group: Group, plugin: &str) -> Result<Plugin> {
         let Changeable(mut before, _) = self.own(org, group, plugin, Action::WritePlugins).await?;
-        let Some(place) = install::place_of(&before)? else { return self.show(before).await };
+        let Some(place) = install::source_of(&before)? else { return self.show(before).await };
         policy::recent_if_person(&org.ctx)?;
         self.may_change(org, &before).await?;
         let token = install::token_of(&self.core, &before)?;
-        let brought = install::from_place(&self.core, &place, token.as_deref()).await?;
+        let brought = install::from_source(&self.core, &place, token.as_deref()).await?;
         let store = &self.core.store;
         for _ in 0..TRIES {
             self.may_change(org, &before).await?;
@@ -93,7 +93,7 @@ impl Plugins {
                 return self.show(before).await;
             }
             let after = touched(org, after);
-            let updated = told(org, &after, Deed::Updated, noted);
+            let updated = audit_entry(org, &after, AuditAction::Updated, noted);
             let source = NewSource { change, build: Some(build) };
             if rows::save(store, before.revision, &after, &source, &[updated]).await? {
                 return self.show(after).await;

@@ -4,14 +4,14 @@
 //! because they name its users.
 
 use weir_model::OrganizationId;
-use weir_model::activity::Deed;
+use weir_model::activity::AuditAction;
 use weir_model::errors::FieldError;
 use weir_model::organizations::Level;
 use weir_model::projects::Project;
 use weir_store::projects::{self as rows, Moved};
 
 use super::tokens::{TRIES, overtaken};
-use super::{Projects, told};
+use super::{Projects, audit_entry};
 use crate::activity::Changes;
 use crate::ctx::{OrgCtx, ProjectCtx};
 use crate::error::Error;
@@ -56,12 +56,13 @@ impl Projects {
             let changes =
                 || Changes::none().field("organization", &from.organization, &target.organization);
             // The change is recorded in both organizations.
-            let told = [
-                told(from, &row, Deed::Updated, changes()),
-                told(&target, &row, Deed::Updated, changes()),
+            let audit_entry = [
+                audit_entry(from, &row, AuditAction::Updated, changes()),
+                audit_entry(&target, &row, AuditAction::Updated, changes()),
             ];
             let (store, user, now) = (&self.core.store, from.ctx.user(), from.ctx.now);
-            let moved = rows::change_organization(store, &row, to, secrets, user, now, &told);
+            let moved =
+                rows::change_organization(store, &row, to, secrets, user, now, &audit_entry);
             match moved.await? {
                 Moved::Yes(row) => return self.show(&target, *row).await,
                 Moved::HasExports => return Err(has_exports()),

@@ -8,7 +8,7 @@ use weir_model::organizations::Level;
 use weir_model::traffic::UnknownKey;
 
 use super::*;
-use crate::test_support::{self, ada, join, organization, stranger};
+use crate::test_support::{self, ada, join, organization, outsider};
 
 fn input(name: &str, timezone: &str) -> ProjectPatch {
     ProjectPatch {
@@ -120,7 +120,7 @@ async fn lists_are_ordered_by_number() {
     let first = services.organizations.enter(&ctx, "@current").await.unwrap();
     let zebra = organization(&services, &ctx, "Zebra").await;
     services.projects.create(&first, input("Third", "UTC")).await.unwrap();
-    let eve = stranger(&services, "eve").await;
+    let eve = outsider(&services, "eve").await;
     organization(&services, &eve, "Mole").await;
     for _ in 0..8 {
         services.projects.create(&first, input("More", "UTC")).await.unwrap();
@@ -146,7 +146,7 @@ async fn changing_settings() {
     let services = test_support::set_up().await;
     let owner = ada(&services).await;
     let org = services.organizations.enter(&owner, "@current").await.unwrap();
-    let member = stranger(&services, "eve").await;
+    let member = outsider(&services, "eve").await;
     join(&services, org.organization, &member, Level::Member).await;
     let project = services.projects.enter(&member, "1").await.unwrap();
     services.clock.advance(9);
@@ -323,7 +323,7 @@ async fn a_secret_key_wants_a_recent_sign_in() {
     assert!(services.projects.rotate_token(&old, Overlap::Day).await.is_ok());
 
     // An insufficient level is reported first, because another sign-in would not help.
-    let grace = stranger(&services, "grace").await;
+    let grace = outsider(&services, "grace").await;
     join(&services, project.org.organization, &grace, Level::Member).await;
     let hers = services.projects.enter(&later(&grace), &project.project.to_string()).await.unwrap();
     let refused = services.projects.rotate_secret_token(&hers).await;
@@ -354,7 +354,7 @@ async fn traffic_is_counted_by_key() {
 }
 
 #[tokio::test]
-async fn strays_are_told_to_whom_they_concern() {
+async fn misdirected_requests_are_shown_to_their_project() {
     let services = test_support::set_up().await;
     let ctx = ada(&services).await;
     let project = services.projects.enter(&ctx, "@current").await.unwrap();
@@ -370,9 +370,10 @@ async fn strays_are_told_to_whom_they_concern() {
     note("phc_some", "192.0.2.2", 0);
     note("phx_secr", "192.0.2.1", 0);
     note(&token[..8], "192.0.2.3", 3601);
-    let told = services.projects.strays(&project, here).await.unwrap();
-    let told: Vec<_> = told.iter().map(|stray| (stray.likeness, stray.address)).collect();
-    assert_eq!(told, [(Likeness::Personal, here), (Likeness::Damaged, there)]);
+    let audit_entry = services.projects.strays(&project, here).await.unwrap();
+    let audit_entry: Vec<_> =
+        audit_entry.iter().map(|stray| (stray.likeness, stray.address)).collect();
+    assert_eq!(audit_entry, [(Likeness::Personal, here), (Likeness::Damaged, there)]);
     assert_eq!(services.projects.strays(&project, None).await.unwrap().len(), 1);
 }
 
@@ -388,7 +389,7 @@ async fn the_checklist_is_ticked_by_fact() {
     let reads = vec!["event:read".parse().unwrap()];
     let input = weir_model::keys::PersonalKeyInput { scopes: reads, ..test_support::key_input() };
     services.keys.create(&ctx, input).await.unwrap();
-    let eve = stranger(&services, "eve").await;
+    let eve = outsider(&services, "eve").await;
     join(&services, project.org.organization, &eve, Level::Member).await;
     services.projects.set_checklist_hidden(&project, true).await.unwrap();
     let found = services.projects.checklist(&project).await.unwrap();

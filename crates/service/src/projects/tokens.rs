@@ -4,19 +4,19 @@
 //! What belongs here: replacing keys, sealing the secret ones. What does not: who sees
 //! them (`projects`), the cache that capture uses (the server).
 
-use weir_model::activity::Deed;
+use weir_model::activity::AuditAction;
 use weir_model::keys::Overlap;
 use weir_model::projects::{Project, ProjectSecrets};
 use weir_model::{OrganizationId, ProjectId, Timestamp};
 use weir_store::projects::{self as rows, NewToken, ProjectRow};
 use weir_store::sealing::SealedField;
 
-use super::{KeyTraffic, Projects, told};
+use super::{KeyTraffic, Projects, audit_entry};
 use crate::activity::Changes;
 use crate::ctx::ProjectCtx;
 use crate::error::Error;
 use crate::policy::{self, Action};
-use crate::sealing::Place;
+use crate::sealing::SealedLocation;
 use crate::{Result, secrets};
 
 /// The project API keys of a project.
@@ -66,7 +66,8 @@ impl Projects {
         let new = NewToken { token: &after, until: overlap.until(now) };
         for _ in 0..TRIES {
             let row = self.row(project).await?;
-            let rotated = told(org, &row, Deed::Rotated, Changes::none().secret("api_token"));
+            let rotated =
+                audit_entry(org, &row, AuditAction::Rotated, Changes::none().secret("api_token"));
             if let Some(row) = rows::reset_token(store, &row, new, now, &[rotated]).await? {
                 return self.show(org, row).await;
             }
@@ -84,7 +85,7 @@ impl Projects {
         policy::check(org, Action::ResetProjectKeys)?;
         let row = self.row(project).await?;
         let changes = Changes::none().secret("previous api_token");
-        let ended = told(org, &row, Deed::Deleted, changes);
+        let ended = audit_entry(org, &row, AuditAction::Deleted, changes);
         rows::end_previous_token(&self.core.store, &row, org.ctx.now, &[ended]).await?;
         Ok(())
     }
@@ -120,7 +121,8 @@ impl Projects {
             let backup = self.secrets(&row)?.primary;
             let after = ProjectSecrets { primary: Some(primary.clone()), backup };
             let changes = Changes::none().secret("secret_api_token");
-            let done = self.set_secrets(project, &row, &after, Deed::Rotated, changes).await?;
+            let done =
+                self.set_secrets(project, &row, &after, AuditAction::Rotated, changes).await?;
             if let Some(project) = done {
                 return Ok(project);
             }
@@ -143,7 +145,8 @@ impl Projects {
             }
             let after = ProjectSecrets { backup: None, ..before };
             let changes = Changes::none().secret("secret_api_token_backup");
-            let done = self.set_secrets(project, &row, &after, Deed::Deleted, changes).await?;
+            let done =
+                self.set_secrets(project, &row, &after, AuditAction::Deleted, changes).await?;
             if let Some(project) = done {
                 return Ok(project);
             }
@@ -156,14 +159,14 @@ impl Projects {
         project: &ProjectCtx,
         row: &ProjectRow,
         after: &ProjectSecrets,
-        deed: Deed,
+        action: AuditAction,
         changes: Changes,
     ) -> Result<Option<Project>> {
         let org = &project.org;
         let sealed = self.sealed(after, org.organization, project.project).await?;
-        let told = told(org, row, deed, changes);
+        let audit_entry = audit_entry(org, row, action, changes);
         let store = &self.core.store;
-        match rows::set_secrets(store, row, &sealed, org.ctx.now, &[told]).await? {
+        match rows::set_secrets(store, row, &sealed, org.ctx.now, &[audit_entry]).await? {
             Some(row) => self.show(org, row).await.map(Some),
             None => Ok(None),
         }
@@ -172,7 +175,8 @@ impl Projects {
     /// The secret keys, opened.
     pub(super) fn secrets(&self, row: &ProjectRow) -> Result<ProjectSecrets> {
         let Some(sealed) = &row.secrets else { return Ok(ProjectSecrets::default()) };
-        let plain = self.core.sealer.open(&place(row.brief.organization, row.brief.id), sealed)?;
+        let plain =
+            self.core.sealer.open(&location(row.brief.organization, row.brief.id), sealed)?;
         // The cause could quote the text.
         serde_json::from_slice(plain.bytes())
             .map_err(|_| Error::Internal("the secret keys of a project are damaged".to_owned()))
@@ -187,12 +191,12 @@ impl Projects {
     ) -> Result<String> {
         let plain = serde_json::to_vec(secrets)
             .map_err(|_| Error::Internal("secret keys have no JSON form".to_owned()))?;
-        self.core.sealer.seal(&place(organization, project), &plain).await
+        self.core.sealer.seal(&location(organization, project), &plain).await
     }
 }
 
-fn place(organization: OrganizationId, project: ProjectId) -> Place {
-    Place::new(SealedField::ProjectSecrets, project, organization)
+fn location(organization: OrganizationId, project: ProjectId) -> SealedLocation {
+    SealedLocation::new(SealedField::ProjectSecrets, project, organization)
 }
 
 /// The error after too many concurrent changes of the project.

@@ -19,7 +19,7 @@ const KEYS: usize = 10_000;
 /// hours are dropped.
 const WAITING: usize = 20_000;
 /// How many hours one transaction writes.
-const TOGETHER: usize = 200;
+const COUNTS_PER_WRITE: usize = 200;
 /// Length of a step, in hours.
 const STEP: i64 = 6;
 /// How many steps are shown.
@@ -149,7 +149,7 @@ impl Projects {
         let _one_at_a_time = self.traffic.writing.lock().await;
         let mut left = lock().take();
         while !left.is_empty() {
-            let rest = left.split_off(left.len().min(TOGETHER));
+            let rest = left.split_off(left.len().min(COUNTS_PER_WRITE));
             if let Err(error) = rows::add_traffic(&self.core.store, &left).await {
                 let waiting = left.into_iter().chain(rest).take(WAITING);
                 lock().over.extend(waiting);

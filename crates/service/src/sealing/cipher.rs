@@ -7,7 +7,7 @@ use chacha20poly1305::{Key, XChaCha20Poly1305, XNonce};
 use zeroize::Zeroizing;
 
 use super::key::joined;
-use super::{MasterKey, Place, Plain};
+use super::{MasterKey, Plain, SealedLocation};
 use crate::Result;
 use crate::error::Error;
 use crate::secrets;
@@ -34,50 +34,50 @@ impl Cipher {
         &self.prefix
     }
 
-    pub(super) fn seal(&self, place: &Place, plain: &[u8]) -> Result<String> {
+    pub(super) fn seal(&self, location: &SealedLocation, plain: &[u8]) -> Result<String> {
         let nonce = secrets::random::<NONCE>()?;
-        let bound = bound(place);
+        let bound = bound(location);
         let sealed = self
-            .of(place)
+            .of(location)
             .encrypt(&XNonce::from(nonce), Payload { msg: plain, aad: &bound })
             .map_err(|_| Error::Internal("sealing failed".to_owned()))?;
         Ok(format!("{}{}{}", self.prefix, secrets::hex(&nonce), secrets::hex(&sealed)))
     }
 
-    pub(super) fn open(&self, place: &Place, sealed: &str) -> Result<Plain> {
+    pub(super) fn open(&self, location: &SealedLocation, sealed: &str) -> Result<Plain> {
         let failed = || {
-            let (table, field) = (place.field.table(), place.field.name());
+            let (table, field) = (location.field.table(), location.field.name());
             Error::Internal(format!(
                 "the sealed `{field}` of `{table}` {} does not open",
-                place.record
+                location.record
             ))
         };
         let bytes = sealed.strip_prefix(&self.prefix).and_then(secrets::unhex);
         let bytes = bytes.ok_or_else(failed)?;
         let (nonce, sealed) = bytes.split_first_chunk::<NONCE>().ok_or_else(failed)?;
-        let bound = bound(place);
+        let bound = bound(location);
         let plain = self
-            .of(place)
+            .of(location)
             .decrypt(&XNonce::from(*nonce), Payload { msg: sealed, aad: &bound })
             .map_err(|_| failed())?;
         Ok(Plain(Zeroizing::new(plain)))
     }
 
-    fn of(&self, place: &Place) -> XChaCha20Poly1305 {
+    fn of(&self, location: &SealedLocation) -> XChaCha20Poly1305 {
         let purpose: [&[u8]; 3] =
-            [b"seal", place.field.table().as_bytes(), place.field.name().as_bytes()];
+            [b"seal", location.field.table().as_bytes(), location.field.name().as_bytes()];
         let key = Zeroizing::new(self.key.derive::<32>(&purpose));
         XChaCha20Poly1305::new(&Key::from(*key))
     }
 }
 
 /// The associated data of a text, which binds it to its place.
-fn bound(place: &Place) -> Vec<u8> {
+fn bound(location: &SealedLocation) -> Vec<u8> {
     joined(&[
         FORM.as_bytes(),
-        place.field.table().as_bytes(),
-        place.record.as_bytes(),
-        place.field.name().as_bytes(),
-        place.organization.0.as_bytes(),
+        location.field.table().as_bytes(),
+        location.record.as_bytes(),
+        location.field.name().as_bytes(),
+        location.organization.0.as_bytes(),
     ])
 }

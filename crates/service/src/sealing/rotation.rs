@@ -7,7 +7,7 @@ use weir_store::Store;
 use weir_store::sealing as rows;
 
 use super::cipher::Cipher;
-use super::{KeyError, MasterKey, Place, SealedField};
+use super::{KeyError, MasterKey, SealedField, SealedLocation};
 use crate::error::Error;
 
 /// How many texts one transaction seals again.
@@ -23,7 +23,9 @@ pub enum RotationError {
     #[error("an earlier change to the key {0} was cut short; end that one first, with that key")]
     Elsewhere(String),
     /// A text could not be opened or sealed.
-    #[error("a secret could not be sealed anew; the others keep, start again when this is mended")]
+    #[error(
+        "a secret could not be re-encrypted; the others are kept. Fix this and start the rotation again"
+    )]
     Secret(#[source] Error),
     /// The store failed.
     #[error("the store failed; start again to go on")]
@@ -37,20 +39,20 @@ pub enum RotationError {
 pub async fn check_present(
     store: &Store,
     present: Option<&MasterKey>,
-    place: String,
+    location: String,
 ) -> Result<(), RotationError> {
     let Some(in_use) = rows::in_use(store).await? else { return Ok(()) };
     let expected = in_use.key;
     let present = present.map(MasterKey::id);
     match present {
         Some(present) if present == expected => Ok(()),
-        Some(found) => Err(KeyError::Wrong { expected, found, place }.into()),
-        None => Err(KeyError::Missing { expected, place }.into()),
+        Some(found) => Err(KeyError::Wrong { expected, found, location }.into()),
+        None => Err(KeyError::Missing { expected, location }.into()),
     }
 }
 
 /// Seals every secret again with the key `to`. `from` is the present key, if there is
-/// one, and `place` says where it was looked for. Returns how many secrets this call
+/// one, and `location` says where it was looked for. Returns how many secrets this call
 /// sealed again.
 ///
 /// # Errors
@@ -58,7 +60,7 @@ pub async fn check_present(
 pub async fn rotate(
     store: &Store,
     from: Option<MasterKey>,
-    place: String,
+    location: String,
     to: MasterKey,
 ) -> Result<u64, RotationError> {
     // No secret was ever sealed.
@@ -70,9 +72,9 @@ pub async fn rotate(
     if let Some(other) = in_use.next.filter(|other| *other != next) {
         return Err(RotationError::Elsewhere(other));
     }
-    check_present(store, from.as_ref(), place.clone()).await?;
+    check_present(store, from.as_ref(), location.clone()).await?;
     let Some(from) = from else {
-        return Err(KeyError::Missing { expected: in_use.key, place }.into());
+        return Err(KeyError::Missing { expected: in_use.key, location }.into());
     };
     rows::begin_rotation(store, &next).await?;
     let (from, to) = (Cipher::new(from), Cipher::new(to));
@@ -97,13 +99,13 @@ async fn rotate_field(
             return Ok(count);
         }
         count += found.len() as u64;
-        let anew = |row: rows::SealedRow| {
-            let place = Place::new(field, &row.record, row.organization);
-            let plain = from.open(&place, &row.sealed)?;
-            let sealed = to.seal(&place, plain.bytes())?;
+        let restarted = |row: rows::SealedRow| {
+            let location = SealedLocation::new(field, &row.record, row.organization);
+            let plain = from.open(&location, &row.sealed)?;
+            let sealed = to.seal(&location, plain.bytes())?;
             Ok((row, sealed))
         };
-        let replaced: Result<Vec<_>, Error> = found.into_iter().map(anew).collect();
+        let replaced: Result<Vec<_>, Error> = found.into_iter().map(restarted).collect();
         rows::replace(store, field, replaced.map_err(RotationError::Secret)?).await?;
     }
 }

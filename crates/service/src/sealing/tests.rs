@@ -19,7 +19,7 @@ impl KeySource for Kept {
         Ok(MasterKey::new([7; 32]))
     }
 
-    fn told(&self) -> String {
+    fn location(&self) -> String {
         "the test".to_owned()
     }
 }
@@ -32,28 +32,28 @@ fn organization(number: u128) -> OrganizationId {
     OrganizationId(Uuid::from_u128(number))
 }
 
-fn place(record: u32, number: u128) -> Place {
-    Place::new(SealedField::BatchExportSecrets, record, organization(number))
+fn location(record: u32, number: u128) -> SealedLocation {
+    SealedLocation::new(SealedField::BatchExportSecrets, record, organization(number))
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_text_opens_at_its_place_alone() {
-    let sealer = Sealer::start(store().await, Box::new(PassingKey)).await.unwrap();
-    let sealed = sealer.seal(&place(1, 1), b"hunter2").await.unwrap();
+async fn a_sealed_text_opens_only_at_its_location() {
+    let sealer = Sealer::start(store().await, Box::new(EphemeralKey)).await.unwrap();
+    let sealed = sealer.seal(&location(1, 1), b"hunter2").await.unwrap();
     assert!(!sealed.contains(&secrets_hex("hunter2")) && !sealed.contains("hunter2"));
-    assert_eq!(sealer.open(&place(1, 1), &sealed).unwrap().bytes(), b"hunter2");
-    for other in [place(2, 1), place(1, 2)] {
+    assert_eq!(sealer.open(&location(1, 1), &sealed).unwrap().bytes(), b"hunter2");
+    for other in [location(2, 1), location(1, 2)] {
         assert!(sealer.open(&other, &sealed).is_err(), "{other:?}");
     }
     let mut broken = sealed.clone().into_bytes();
     let last = broken.last_mut().unwrap();
     *last = if *last == b'0' { b'1' } else { b'0' };
-    assert!(sealer.open(&place(1, 1), std::str::from_utf8(&broken).unwrap()).is_err());
+    assert!(sealer.open(&location(1, 1), std::str::from_utf8(&broken).unwrap()).is_err());
     for other in ["", "w1.", &sealed[..40], "hunter2"] {
-        assert!(sealer.open(&place(1, 1), other).is_err(), "{other}");
+        assert!(sealer.open(&location(1, 1), other).is_err(), "{other}");
     }
     // Sealing the same secret again gives another text.
-    assert_ne!(sealed, sealer.seal(&place(1, 1), b"hunter2").await.unwrap());
+    assert_ne!(sealed, sealer.seal(&location(1, 1), b"hunter2").await.unwrap());
 }
 
 fn secrets_hex(text: &str) -> String {
@@ -66,12 +66,14 @@ async fn a_key_is_made_at_first_need_and_asked_for_afterwards() {
     let start = || Sealer::start(store.clone(), Box::new(kept.clone()));
     let sealer = start().await.unwrap();
     assert!(kept.find().unwrap().is_none(), "nothing was sealed");
-    let sealed = sealer.seal(&place(1, 1), b"x").await.unwrap();
+    let sealed = sealer.seal(&location(1, 1), b"x").await.unwrap();
     assert!(kept.find().unwrap().is_some());
-    assert_eq!(start().await.unwrap().open(&place(1, 1), &sealed).unwrap().bytes(), b"x");
+    assert_eq!(start().await.unwrap().open(&location(1, 1), &sealed).unwrap().bytes(), b"x");
 
     *kept.0.lock().unwrap() = Some([8; 32]);
-    assert!(matches!(start().await, Err(KeyError::Wrong { place, .. }) if place == "the test"));
+    assert!(
+        matches!(start().await, Err(KeyError::Wrong { location, .. }) if location == "the test")
+    );
     *kept.0.lock().unwrap() = None;
     assert!(matches!(start().await, Err(KeyError::Missing { .. })));
 }
@@ -83,39 +85,39 @@ async fn a_key_that_changes_while_nothing_is_sealed_does_no_harm() {
     *kept.0.lock().unwrap() = Some([1; 32]);
     let early = start().await.unwrap();
     *kept.0.lock().unwrap() = Some([2; 32]);
-    start().await.unwrap().seal(&place(1, 1), b"x").await.unwrap();
+    start().await.unwrap().seal(&location(1, 1), b"x").await.unwrap();
     *kept.0.lock().unwrap() = Some([1; 32]);
     // Otherwise two keys would be in use.
-    assert!(matches!(early.seal(&place(1, 1), b"x").await, Err(Error::Internal(_))));
+    assert!(matches!(early.seal(&location(1, 1), b"x").await, Err(Error::Internal(_))));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rotation_that_was_cut_short_is_told() {
+async fn an_interrupted_rotation_is_reported() {
     let (store, kept) = (store().await, Kept::default());
     let start = || Sealer::start(store.clone(), Box::new(kept.clone()));
-    start().await.unwrap().seal(&place(1, 1), b"x").await.unwrap();
+    start().await.unwrap().seal(&location(1, 1), b"x").await.unwrap();
     let next = MasterKey::new([9; 32]);
     rows::begin_rotation(&store, &next.id()).await.unwrap();
     assert!(matches!(start().await, Err(KeyError::Unfinished)));
     let from = kept.find().unwrap();
     let third = MasterKey::new([10; 32]);
-    let outcome = rotate(&store, from.clone(), kept.told(), third).await;
+    let outcome = rotate(&store, from.clone(), kept.location(), third).await;
     assert!(matches!(outcome, Err(RotationError::Elsewhere(_))), "{outcome:?}");
     let wrong = Some(MasterKey::new([11; 32]));
-    let outcome = rotate(&store, wrong, kept.told(), next.clone()).await;
+    let outcome = rotate(&store, wrong, kept.location(), next.clone()).await;
     assert!(matches!(outcome, Err(RotationError::Key(KeyError::Wrong { .. }))), "{outcome:?}");
-    assert_eq!(rotate(&store, from, kept.told(), next.clone()).await.unwrap(), 0);
+    assert_eq!(rotate(&store, from, kept.location(), next.clone()).await.unwrap(), 0);
     *kept.0.lock().unwrap() = Some([9; 32]);
     start().await.unwrap();
     // A second rotation changes nothing, and does not need the old key.
-    assert_eq!(rotate(&store, None, kept.told(), next).await.unwrap(), 0);
+    assert_eq!(rotate(&store, None, kept.location(), next).await.unwrap(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_key_nothing_is_sealed() {
     let sealer = Sealer::without_key(store().await);
-    assert!(sealer.seal(&place(1, 1), b"x").await.is_err());
-    assert!(sealer.open(&place(1, 1), "w1.").is_err());
+    assert!(sealer.seal(&location(1, 1), b"x").await.is_err());
+    assert!(sealer.open(&location(1, 1), "w1.").is_err());
 }
 
 #[test]

@@ -5,7 +5,7 @@ use weir_model::projects::ProjectPatch;
 
 use super::*;
 use crate::identity::Peer;
-use crate::test_support::{self, PASSWORD, ada, key, key_input, organization, stranger};
+use crate::test_support::{self, PASSWORD, ada, key, key_input, organization, outsider};
 
 #[tokio::test]
 async fn me() {
@@ -28,10 +28,10 @@ async fn me() {
 }
 
 #[tokio::test]
-async fn nobody_reaches_anybody_else() {
+async fn users_cannot_reach_each_other() {
     let services = test_support::set_up().await;
     let ada = ada(&services).await;
-    let eve = stranger(&services, "eve").await;
+    let eve = outsider(&services, "eve").await;
     let (hers, mine) = (eve.user().to_string(), ada.user().to_string());
     let missing = uuid::Uuid::from_u128(7).to_string();
     let enter = async |ctx: &Ctx, id: &str| services.users.enter(ctx, id).await;
@@ -55,7 +55,7 @@ async fn the_current_organization_and_project() {
     let ctx = ada(&services).await;
     let first = services.organizations.enter(&ctx, "@current").await.unwrap().organization;
     let zebra = organization(&services, &ctx, "Zebra").await;
-    let eve = stranger(&services, "eve").await;
+    let eve = outsider(&services, "eve").await;
     let hers = organization(&services, &eve, "Mole").await;
     let now = async || {
         let me = services.users.me(&ctx).await.unwrap();
@@ -168,7 +168,7 @@ async fn changing_oneself() {
 }
 
 #[tokio::test]
-async fn an_account_is_deleted_by_its_person_once_it_belongs_to_nothing() {
+async fn users_delete_themselves_once_they_have_no_organization() {
     let services = test_support::set_up().await;
     let ada = ada(&services).await;
     let by_key = key(&services, &ada, key_input()).await;
@@ -181,7 +181,7 @@ async fn an_account_is_deleted_by_its_person_once_it_belongs_to_nothing() {
     ));
     services.users.me(&ada).await.unwrap();
 
-    let eve = stranger(&services, "eve").await;
+    let eve = outsider(&services, "eve").await;
     let value = services.keys.create(&eve, key_input()).await.unwrap().value.unwrap();
     services.users.delete_me(&eve).await.unwrap();
     services.users.delete_me(&eve).await.unwrap();
@@ -189,6 +189,6 @@ async fn an_account_is_deleted_by_its_person_once_it_belongs_to_nothing() {
     let by_key = services.keys.authenticate(&value, "body", String::new()).await;
     assert!(matches!(by_key, Err(Error::BadCredential(_))));
     // The address is free again.
-    let again = stranger(&services, "eve").await;
+    let again = outsider(&services, "eve").await;
     assert_ne!(again.user(), eve.user());
 }

@@ -1,6 +1,6 @@
 //! The chain of entries, on a store in memory.
 
-use weir_model::activity::{Deed, Detail, FieldChange, Subject};
+use weir_model::activity::{AuditAction, Detail, FieldChange, Subject};
 use weir_model::{Timestamp, UserId};
 
 use super::*;
@@ -16,7 +16,7 @@ fn entry(number: u128) -> Entry {
         team_id: number.is_multiple_of(2).then_some(PROJECT),
         user: Some(UserId(Uuid::nil())),
         personal_api_key: None,
-        activity: Deed::Updated,
+        activity: AuditAction::Updated,
         scope: Subject::Project,
         item_id: number.to_string(),
         detail: Detail { name: None, changes: Vec::new() },
@@ -131,15 +131,15 @@ async fn what_cannot_be_read_back_is_not_written() {
 }
 
 #[tokio::test]
-async fn stretches_follow_each_other_to_the_oldest() {
+async fn batches_continue_to_the_oldest_entry() {
     let store = six().await;
     let of = Of::Organization(ORGANIZATION);
     let numbers = |entries: &[Entry]| -> Vec<String> {
         entries.iter().map(|entry| entry.item_id.clone()).collect()
     };
-    let (newest, next) = stretch(&store, of, None, |entry| entry.team_id.is_some()).await.unwrap();
+    let (newest, next) = batch(&store, of, None, |entry| entry.team_id.is_some()).await.unwrap();
     assert_eq!((numbers(&newest), next), (["6", "4", "2"].map(str::to_owned).to_vec(), None));
-    let (older, next) = stretch(&store, of, Some(3), |_| true).await.unwrap();
+    let (older, next) = batch(&store, of, Some(3), |_| true).await.unwrap();
     assert_eq!((numbers(&older), next), (["2", "1"].map(str::to_owned).to_vec(), None));
-    assert_eq!(stretch(&store, of, Some(1), |_| true).await.unwrap(), (Vec::new(), None));
+    assert_eq!(batch(&store, of, Some(1), |_| true).await.unwrap(), (Vec::new(), None));
 }

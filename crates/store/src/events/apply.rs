@@ -336,7 +336,7 @@ pub async fn apply(store: &Store, apply: Apply) -> Result<()> {
             at: vec![partition.into(), int(block), int(index)],
         }));
         for block in write.blocks {
-            let (width, buckets) = keys::stretches(&block.added_times);
+            let (width, buckets) = keys::time_buckets(&block.added_times);
             times.extend(buckets.into_iter().map(|bucket| IdRow {
                 id: keys::time(project, width, bucket, partition, block.first),
             }));

@@ -209,8 +209,8 @@ impl BlockBuilder {
         self.raw = postcard::to_extend(event, std::mem::take(&mut self.raw))
             .map_err(|e| broken(e.to_string()))?;
         let length = u32::try_from(self.raw.len() - at - 4).unwrap_or(u32::MAX);
-        if let Some(place) = self.raw.get_mut(at..at + 4) {
-            place.copy_from_slice(&length.to_le_bytes());
+        if let Some(block_ref) = self.raw.get_mut(at..at + 4) {
+            block_ref.copy_from_slice(&length.to_le_bytes());
         }
         self.last = event.arrival;
         self.span = self.span.with(event.timestamp);
@@ -342,7 +342,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn wide_blocks_tell_in_which_seconds_they_have_events() {
+    fn wide_blocks_list_the_seconds_with_events() {
         let project = ProjectId(1);
         let block = |times: &[i64]| {
             let of = |at: &i64| StoredEvent { timestamp: *at, ..event(1, "a") };

@@ -18,7 +18,7 @@ use super::apply::Head;
 use super::block::{Span, StoredEvent, Summary};
 use super::next::count_pointers;
 use super::read::{
-    FETCH, Place, by_uuid, first_of, heads, partition_of, range, read_block, split_id,
+    BlockRef, FETCH, by_uuid, first_of, heads, partition_of, range, read_block, split_id,
 };
 use super::scan::size;
 use super::{historical_partition, keys, live_partition};
@@ -114,11 +114,11 @@ pub async fn page_until(
         width = next_width(width, window.narrow);
         for event in window.events {
             bytes += event.properties.len();
-            let place = Cursor::behind(&event);
+            let block_ref = Cursor::behind(&event);
             found.push(event);
             if bytes > PAGE_BYTES && found.len() <= query.limit {
                 // The page is shorter than requested. The next one continues here.
-                return Ok((found, Some(place)));
+                return Ok((found, Some(block_ref)));
             }
         }
         // A range without blocks costs little, so it is passed even after `until`.
@@ -182,7 +182,7 @@ pub(super) struct Candidates {
 
 /// A block that may hold events of the query in a range.
 pub(super) struct Candidate {
-    pub(super) place: Place,
+    pub(super) block_ref: BlockRef,
     /// The latest time in the range at which it may have an event.
     latest: i64,
     /// Its earliest and latest event time.
@@ -194,9 +194,9 @@ pub(super) struct Candidate {
 
 impl Candidate {
     /// `None` when the block has no event before `high`.
-    fn of(place: Place, summary: &Summary, all: Option<u64>, high: i64) -> Option<Self> {
+    fn of(block_ref: BlockRef, summary: &Summary, all: Option<u64>, high: i64) -> Option<Self> {
         let span = Span { from: summary.from_time, to: summary.to_time };
-        summary.latest_before(high).map(|latest| Self { place, latest, span, all })
+        summary.latest_before(high).map(|latest| Self { block_ref, latest, span, all })
     }
 }
 
@@ -219,8 +219,8 @@ pub(super) struct Reader<'a> {
     /// The partitions that are read; `None`: all.
     ways: Option<Vec<u16>>,
     /// Summaries of blocks with long spans; `None`: the block has no event of the query.
-    wide: HashMap<Place, Option<Wide>>,
-    blocks: HashMap<Place, Arc<Vec<StoredEvent>>>,
+    wide: HashMap<BlockRef, Option<Wide>>,
+    blocks: HashMap<BlockRef, Arc<Vec<StoredEvent>>>,
     block_bytes: usize,
     /// The part of the shared budget that `blocks` uses.
     room: Option<OwnedSemaphorePermit>,
@@ -279,7 +279,7 @@ impl<'a> Reader<'a> {
         blocks.sort_by_key(|block| std::cmp::Reverse(block.latest));
         let has_blocks = !blocks.is_empty();
         let mut found: Vec<StoredEvent> = Vec::new();
-        for Candidate { place, latest, .. } in blocks {
+        for Candidate { block_ref, latest, .. } in blocks {
             // Blocks are sorted by their latest event. Once enough events are newer than
             // the rest of the blocks, the rest cannot matter.
             if found.len() >= wanted && found.get(wanted - 1).is_some_and(|e| e.timestamp > latest)
@@ -292,7 +292,7 @@ impl<'a> Reader<'a> {
                 found.retain(|event| event.timestamp >= low);
                 break;
             }
-            let events = self.block(place).await?;
+            let events = self.block(block_ref).await?;
             let inside = |e: &&StoredEvent| {
                 e.timestamp >= low && e.timestamp < high && matches(self.query, e)
             };
@@ -308,20 +308,18 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) async fn candidates(&mut self, low: i64, high: i64) -> Result<Candidates> {
-        let (narrow, mut places) = self.places(low, high).await?;
+        let (narrow, mut block_refs) = self.block_refs(low, high).await?;
         if let Some(ways) = &self.ways {
-            places.retain(|(partition, _)| ways.contains(partition));
+            block_refs.retain(|(partition, _)| ways.contains(partition));
         }
         let mut blocks = Vec::new();
         let mut unknown = Vec::new();
-        for place in places {
-            match self.wide.get(&place) {
-                Some(known) => {
-                    blocks.extend(known.as_ref().and_then(|Wide { summary, all }| {
-                        Candidate::of(place, summary, *all, high)
-                    }))
-                }
-                None => unknown.push(place),
+        for block_ref in block_refs {
+            match self.wide.get(&block_ref) {
+                Some(known) => blocks.extend(known.as_ref().and_then(|Wide { summary, all }| {
+                    Candidate::of(block_ref, summary, *all, high)
+                })),
+                None => unknown.push(block_ref),
             }
         }
         for chunk in unknown.chunks(FETCH) {
@@ -331,20 +329,20 @@ impl<'a> Reader<'a> {
                 self.store.db.run(SUMMARIES, bind! { ids: ids }).await?.rows(0)?;
             for row in rows {
                 let (id, summary) = split_id::<Summary>(row, SUMMARIES.name)?;
-                let place =
+                let block_ref =
                     (partition_of(&id, 1, SUMMARIES.name)?, first_of(&id, 2, SUMMARIES.name)?);
                 let known = self.may_match(&summary).then(|| {
                     let all = self.takes_all(&summary).then_some(summary.count);
                     let all = all.and_then(|count| u64::try_from(count).ok());
                     Wide { all, summary: summary.times_only() }
                 });
-                let candidate = known
-                    .as_ref()
-                    .and_then(|Wide { summary, all }| Candidate::of(place, summary, *all, high));
+                let candidate = known.as_ref().and_then(|Wide { summary, all }| {
+                    Candidate::of(block_ref, summary, *all, high)
+                });
                 blocks.extend(candidate);
                 let recurs = known.as_ref().is_none_or(|known| known.summary.seconds.is_some());
                 if recurs && self.wide.len() < KEPT {
-                    self.wide.insert(place, known);
+                    self.wide.insert(block_ref, known);
                 }
             }
         }
@@ -354,7 +352,7 @@ impl<'a> Reader<'a> {
 
     /// The number of pointers whose width is at most the length of the range, and the
     /// blocks that pointers of any width lead to.
-    async fn places(&self, low: i64, high: i64) -> Result<(usize, Vec<Place>)> {
+    async fn block_refs(&self, low: i64, high: i64) -> Result<(usize, Vec<BlockRef>)> {
         let mut vars = surrealdb::types::Variables::new();
         for (name, width) in ["w0", "w1", "w2", "w3"].into_iter().zip(keys::WIDTHS) {
             let from = keys::bucket(low, width);
@@ -365,7 +363,7 @@ impl<'a> Reader<'a> {
             );
         }
         let mut answer = self.store.db.run(TIMES, vars).await?;
-        let mut places: Vec<Place> = Vec::new();
+        let mut block_refs: Vec<BlockRef> = Vec::new();
         let mut narrow = 0;
         for (index, width) in keys::WIDTHS.into_iter().enumerate() {
             let ids = answer.rows::<RecordId>(index)?;
@@ -374,12 +372,12 @@ impl<'a> Reader<'a> {
             }
             for id in ids {
                 let partition = partition_of(&id, 3, TIMES.name)?;
-                places.push((partition, first_of(&id, 4, TIMES.name)?));
+                block_refs.push((partition, first_of(&id, 4, TIMES.name)?));
             }
         }
-        places.sort_unstable();
-        places.dedup();
-        Ok((narrow, places))
+        block_refs.sort_unstable();
+        block_refs.dedup();
+        Ok((narrow, block_refs))
     }
 
     /// The lower end of a gap without events that begins before `high`. Centuries may lie
@@ -430,15 +428,15 @@ impl<'a> Reader<'a> {
             && self.query.event.as_ref().is_none_or(|name| summary.names == [name.as_str()])
     }
 
-    async fn block(&mut self, place: Place) -> Result<Arc<Vec<StoredEvent>>> {
-        if let Some(events) = self.blocks.get(&place) {
+    async fn block(&mut self, block_ref: BlockRef) -> Result<Arc<Vec<StoredEvent>>> {
+        if let Some(events) = self.blocks.get(&block_ref) {
             return Ok(Arc::clone(events));
         }
-        let events = Arc::new(read_block(self.store, self.project, place).await?);
+        let events = Arc::new(read_block(self.store, self.project, block_ref).await?);
         let bytes = events.iter().map(size).sum::<usize>();
         if self.block_bytes < BLOCK_BYTES && self.take_room(bytes) {
             self.block_bytes += bytes;
-            self.blocks.insert(place, Arc::clone(&events));
+            self.blocks.insert(block_ref, Arc::clone(&events));
         }
         Ok(events)
     }

@@ -73,7 +73,7 @@ pub(crate) fn part(record: &RecordId, index: usize, statement: &'static str) -> 
 }
 
 /// The width and the ranges (buckets) of event time that contain `times` (microseconds).
-pub(super) fn stretches(times: &[i64]) -> (i64, Vec<i64>) {
+pub(super) fn time_buckets(times: &[i64]) -> (i64, Vec<i64>) {
     let mut chosen = (WIDTHS[0], Vec::new());
     for width in WIDTHS {
         let mut buckets: Vec<i64> = times.iter().map(|t| bucket(*t, width)).collect();
@@ -95,15 +95,15 @@ pub(super) fn bucket(micros: i64, width: i64) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use super::stretches;
+    use super::time_buckets;
 
     #[test]
     fn blocks_take_the_narrowest_width_that_needs_few_pointers() {
         let minute = 60_000_000;
-        assert_eq!(stretches(&[0, 5, minute]), (60, vec![0, 1]));
+        assert_eq!(time_buckets(&[0, 5, minute]), (60, vec![0, 1]));
         let hours: Vec<i64> = (0..20).map(|n| n * 7 * minute).collect();
-        assert_eq!(stretches(&hours), (3600, vec![0, 1, 2]));
+        assert_eq!(time_buckets(&hours), (3600, vec![0, 1, 2]));
         let years: Vec<i64> = (0..1000).map(|n| n * 40 * 24 * 60 * minute).collect();
-        assert_eq!(stretches(&years).0, 30 * 86_400);
+        assert_eq!(time_buckets(&years).0, 30 * 86_400);
     }
 }

@@ -42,7 +42,7 @@ pub use read::{
     ArrivalPage, arrivals, head, heads, next_arrivals, open_block, see_each, stored_uuids,
 };
 pub use received::last_before;
-pub use scan::{Except, Scan, Selection, TimeStretch, count, estimate, size};
+pub use scan::{Except, Scan, Selection, TimeRange, count, estimate, size};
 pub use skip::{Begin, skip};
 
 pub(crate) use self::keys::part;

@@ -12,8 +12,8 @@ use weir_model::ProjectId;
 use super::apply::Head;
 use super::block::StoredEvent;
 use super::keys;
-use super::read::{FETCH, Place, first_of, heads, partition_of, range, read_block};
-use super::scan::{BRIEFS_OF, BY_TIME, Brief, TimeStretch};
+use super::read::{BlockRef, FETCH, first_of, heads, partition_of, range, read_block};
+use super::scan::{BRIEFS_OF, BY_TIME, Brief, TimeRange};
 use crate::bind::bind;
 use crate::db::Statement;
 use crate::{Result, Store};
@@ -26,7 +26,7 @@ const UNCOUNTED: i64 = 360;
 const MANY: i64 = 4_000;
 
 const COUNT: Statement = Statement::read(
-    "event blocks in a stretch of time, counted",
+    "event blocks in a time range, counted",
     "SELECT count() AS pointers FROM $range GROUP ALL;",
 );
 
@@ -60,7 +60,7 @@ pub(super) struct Pointers {
 }
 
 impl Pointers {
-    pub(super) fn new(project: ProjectId, width: i64, time: TimeStretch) -> Self {
+    pub(super) fn new(project: ProjectId, width: i64, time: TimeRange) -> Self {
         let at = keys::bucket(time.start, width);
         let end = keys::bucket(time.end.saturating_sub(1), width) + 1;
         Self { project, width, at, end, step: FIRST }
@@ -68,7 +68,7 @@ impl Pointers {
 
     /// The blocks that the pointers of the next window lead to; `None`: there are no more
     /// pointers.
-    pub(super) async fn next(&mut self, store: &Store) -> Result<Option<Vec<Place>>> {
+    pub(super) async fn next(&mut self, store: &Store) -> Result<Option<Vec<BlockRef>>> {
         while self.at < self.end {
             let to = self.at.saturating_add(self.step).min(self.end);
             if self.step > UNCOUNTED {
@@ -86,10 +86,10 @@ impl Pointers {
                 self.step = self.step.saturating_mul(4);
                 continue;
             }
-            let place = |id: &RecordId| {
+            let block_ref = |id: &RecordId| {
                 Ok((partition_of(id, 3, BY_TIME.name)?, first_of(id, 4, BY_TIME.name)?))
             };
-            return ids.iter().map(place).collect::<Result<Vec<Place>>>().map(Some);
+            return ids.iter().map(block_ref).collect::<Result<Vec<BlockRef>>>().map(Some);
         }
         Ok(None)
     }
@@ -103,7 +103,7 @@ pub struct Wanted {
     /// and at most this one.
     pub up_to: u64,
     /// Only events in this range of event time.
-    pub time: TimeStretch,
+    pub time: TimeRange,
 }
 
 /// The time of the first event that passes the filter; `None`: there is none. The search
@@ -130,9 +130,9 @@ pub async fn next_time(
         if start >= end || search.is_over() {
             break;
         }
-        let mut pointers = Pointers::new(project, width, TimeStretch { start, end });
-        while let Some(places) = pointers.next(store).await? {
-            search.look(places).await?;
+        let mut pointers = Pointers::new(project, width, TimeRange { start, end });
+        while let Some(block_refs) = pointers.next(store).await? {
+            search.look(block_refs).await?;
             let passed = |first| keys::bucket(first, width) < pointers.at;
             if search.first.is_some_and(passed) {
                 break;
@@ -174,7 +174,7 @@ struct Search<'a> {
     soon: i64,
     first: Option<i64>,
     /// Blocks with many pointers occur repeatedly.
-    seen: HashSet<Place>,
+    seen: HashSet<BlockRef>,
 }
 
 impl Search<'_> {
@@ -190,11 +190,12 @@ impl Search<'_> {
 
     /// Searches the summaries of blocks, and opens the blocks whose summaries do not
     /// decide.
-    async fn look(&mut self, mut places: Vec<Place>) -> Result<()> {
-        places.retain(|place| self.seen.insert(*place));
+    async fn look(&mut self, mut block_refs: Vec<BlockRef>) -> Result<()> {
+        block_refs.retain(|block_ref| self.seen.insert(*block_ref));
         let Wanted { after, up_to, time } = self.wanted;
-        for some in places.chunks(FETCH) {
-            let id = |(partition, first): &Place| keys::summary(self.project, *partition, *first);
+        for some in block_refs.chunks(FETCH) {
+            let id =
+                |(partition, first): &BlockRef| keys::summary(self.project, *partition, *first);
             let ids: Vec<RecordId> = some.iter().map(id).collect();
             let mut answer = self.store.db.run(BRIEFS_OF, bind! { ids: ids }).await?;
             let mut blocks = Vec::new();
@@ -212,7 +213,7 @@ impl Search<'_> {
                 blocks.push((earliest, is_exact && is_whole, (partition, first)));
             }
             blocks.sort_unstable();
-            for (earliest, is_known, place) in blocks {
+            for (earliest, is_known, block_ref) in blocks {
                 if self.is_over() || self.first.is_some_and(|first| earliest >= first) {
                     break;
                 }
@@ -220,7 +221,7 @@ impl Search<'_> {
                     self.found(earliest);
                     continue;
                 }
-                let events = read_block(self.store, self.project, place).await?;
+                let events = read_block(self.store, self.project, block_ref).await?;
                 let fits = |event: &&StoredEvent| {
                     event.arrival > after && event.arrival <= up_to && event.timestamp >= time.start
                 };

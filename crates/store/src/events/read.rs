@@ -50,18 +50,19 @@ struct UuidRow {
 
 impl UuidRow {
     /// The block of the event, and its index in it.
-    fn place(&self) -> Result<(Place, usize)> {
+    fn block_ref(&self) -> Result<(BlockRef, usize)> {
         let [partition, first, index] = self.at.as_slice() else {
             let detail = "unexpected place".to_owned();
             return Err(Error::Shape { statement: UUIDS.name, detail });
         };
-        let place = (u16::try_from(*partition).unwrap_or(0), u64::try_from(*first).unwrap_or(0));
-        Ok((place, usize::try_from(*index).unwrap_or(usize::MAX)))
+        let block_ref =
+            (u16::try_from(*partition).unwrap_or(0), u64::try_from(*first).unwrap_or(0));
+        Ok((block_ref, usize::try_from(*index).unwrap_or(usize::MAX)))
     }
 }
 
 /// The key of a block: partition and first arrival number.
-pub(super) type Place = (u16, u64);
+pub(super) type BlockRef = (u16, u64);
 
 /// Events in order of arrival, newest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -282,17 +283,17 @@ pub async fn see_each(
     uuids: &[Uuid],
     mut see: impl FnMut(&StoredEvent),
 ) -> Result<()> {
-    let mut places: BTreeMap<Place, Vec<usize>> = BTreeMap::new();
+    let mut block_refs: BTreeMap<BlockRef, Vec<usize>> = BTreeMap::new();
     for chunk in uuids.chunks(FETCH) {
         let ids: Vec<_> = chunk.iter().map(|uuid| keys::uuid(project, *uuid)).collect();
         let rows: Vec<UuidRow> = store.db.run(UUIDS, bind! { ids: ids }).await?.rows(0)?;
         for row in rows {
-            let (place, index) = row.place()?;
-            places.entry(place).or_default().push(index);
+            let (block_ref, index) = row.block_ref()?;
+            block_refs.entry(block_ref).or_default().push(index);
         }
     }
-    for (place, indexes) in places {
-        let events = read_block(store, project, place).await?;
+    for (block_ref, indexes) in block_refs {
+        let events = read_block(store, project, block_ref).await?;
         indexes.into_iter().filter_map(|index| events.get(index)).for_each(&mut see);
     }
     Ok(())
@@ -306,16 +307,16 @@ pub(super) async fn by_uuid(
     let vars = bind! { ids: vec![keys::uuid(project, uuid)] };
     let row: Option<UuidRow> = store.db.run(UUIDS, vars).await?.row(0)?;
     let Some(row) = row else { return Ok(None) };
-    let (place, index) = row.place()?;
-    Ok(read_block(store, project, place).await?.into_iter().nth(index))
+    let (block_ref, index) = row.block_ref()?;
+    Ok(read_block(store, project, block_ref).await?.into_iter().nth(index))
 }
 
 pub(super) async fn read_block(
     store: &Store,
     project: ProjectId,
-    place: Place,
+    block_ref: BlockRef,
 ) -> Result<Vec<StoredEvent>> {
-    let vars = bind! { ids: vec![keys::block(project, place.0, place.1)] };
+    let vars = bind! { ids: vec![keys::block(project, block_ref.0, block_ref.1)] };
     let row: Option<BlockRow> = store.db.run(BLOCKS, vars).await?.row(0)?;
     row.map_or_else(|| Ok(Vec::new()), |row| decode(&row.data))
 }

@@ -18,7 +18,9 @@ use weir_model::ProjectId;
 use super::apply::Head;
 use super::block::{StoredEvent, Summary};
 use super::next::Pointers;
-use super::read::{FETCH, Place, first_of, firsts_between, heads, partition_of, range, read_block};
+use super::read::{
+    BlockRef, FETCH, first_of, firsts_between, heads, partition_of, range, read_block,
+};
 use super::{PARTITIONS, keys};
 use crate::bind::bind;
 use crate::db::Statement;
@@ -33,7 +35,7 @@ const MANY: usize = 512;
 /// Blocks of a partition that are read before they are needed.
 const AHEAD: usize = 1;
 /// Blocks that a count opens at the same time.
-const TOGETHER: usize = 4;
+const RECORDS_PER_STATEMENT: usize = 4;
 /// A batch of events ends at this many events,
 const BATCH_EVENTS: usize = 1_000;
 /// or at this many bytes.
@@ -47,7 +49,7 @@ pub struct Selection {
     /// and at most this one.
     pub up_to: u64,
     /// Only events in this range of event time.
-    pub time: Option<TimeStretch>,
+    pub time: Option<TimeRange>,
     /// Without these events.
     pub except: Vec<Except>,
     /// Only events with these names; empty: all names.
@@ -62,12 +64,12 @@ pub struct Except {
     /// Events with at most this arrival number,
     pub up_to: u64,
     /// in this range of event time.
-    pub time: TimeStretch,
+    pub time: TimeRange,
 }
 
 /// A range of event time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TimeStretch {
+pub struct TimeRange {
     /// The first microsecond of the range.
     pub start: i64,
     /// The microsecond after the last one of the range.
@@ -80,7 +82,7 @@ impl Except {
     }
 }
 
-impl TimeStretch {
+impl TimeRange {
     /// Whether all times from `from` to `to` (both inclusive) are in this range.
     fn holds(self, from: i64, to: i64) -> bool {
         from >= self.start && to < self.end
@@ -198,7 +200,7 @@ pub(super) const BRIEFS_OF: Statement = Statement::read(
     "SELECT id, last, count, from_time, to_time, names, seconds FROM $ids;",
 );
 pub(super) const BY_TIME: Statement =
-    Statement::read("event blocks in a stretch of time", "SELECT VALUE id FROM $range;");
+    Statement::read("event blocks in a time range", "SELECT VALUE id FROM $range;");
 
 /// A block that may have selected events.
 #[derive(Debug, Clone, Copy)]
@@ -226,7 +228,7 @@ struct Lane {
 /// A scan through the events of a selection.
 #[derive(Debug)]
 pub struct Scan {
-    place: Arc<Where>,
+    block_ref: Arc<Where>,
     lanes: Vec<Lane>,
 }
 
@@ -250,12 +252,12 @@ impl Scan {
     /// # Errors
     /// When the store cannot be read.
     pub async fn begin(store: &Store, project: ProjectId, selection: Selection) -> Result<Self> {
-        let place = Arc::new(Where { store: store.clone(), project, selection });
-        let lanes = match place.selection.time {
-            None => place.lanes().await?,
-            Some(time) => place.lanes_by_time(time).await?,
+        let block_ref = Arc::new(Where { store: store.clone(), project, selection });
+        let lanes = match block_ref.selection.time {
+            None => block_ref.lanes().await?,
+            Some(time) => block_ref.lanes_by_time(time).await?,
         };
-        Ok(Self { place, lanes })
+        Ok(Self { block_ref, lanes })
     }
 
     /// The next events in order of arrival; `None` at the end.
@@ -266,7 +268,7 @@ impl Scan {
         let (mut batch, mut bytes) = (Vec::new(), 0);
         while batch.len() < BATCH_EVENTS && bytes < BATCH_BYTES {
             for lane in &mut self.lanes {
-                lane.look_ahead(&self.place).await?;
+                lane.look_ahead(&self.block_ref).await?;
             }
             self.lanes.retain(|lane| lane.next_arrival().is_some());
             let order = |lane: &Lane| lane.next_arrival().unwrap_or(u64::MAX);
@@ -300,16 +302,16 @@ pub async fn count(store: &Store, project: ProjectId, selection: Selection) -> R
     let mut count = 0;
     for lane in &mut scan.lanes {
         loop {
-            lane.find(&scan.place).await?;
+            lane.find(&scan.block_ref).await?;
             let Some(block) = lane.found.pop_front() else { break };
             match block.verdict {
                 Verdict::Nothing => {}
                 Verdict::All(events) => count += events,
                 Verdict::Something(_) => {
-                    let place = (lane.partition, block.first);
-                    let source = Arc::clone(&scan.place);
-                    reading.spawn(async move { Ok(source.read(place).await?.len()) });
-                    if reading.len() >= TOGETHER {
+                    let block_ref = (lane.partition, block.first);
+                    let source = Arc::clone(&scan.block_ref);
+                    reading.spawn(async move { Ok(source.read(block_ref).await?.len()) });
+                    if reading.len() >= RECORDS_PER_STATEMENT {
                         count += ended(reading.join_next().await)?;
                     }
                 }
@@ -332,7 +334,7 @@ pub async fn estimate(store: &Store, project: ProjectId, selection: Selection) -
     let mut about: u64 = 0;
     for lane in &mut scan.lanes {
         loop {
-            lane.find(&scan.place).await?;
+            lane.find(&scan.block_ref).await?;
             let Some(block) = lane.found.pop_front() else { break };
             about = about.saturating_add(match block.verdict {
                 Verdict::Nothing => 0,
@@ -352,8 +354,8 @@ fn ended(read: Option<Result<Result<usize>, tokio::task::JoinError>>) -> Result<
 
 impl Where {
     /// The selected events of a block.
-    async fn read(&self, place: Place) -> Result<Vec<StoredEvent>> {
-        let mut events = read_block(&self.store, self.project, place).await?;
+    async fn read(&self, block_ref: BlockRef) -> Result<Vec<StoredEvent>> {
+        let mut events = read_block(&self.store, self.project, block_ref).await?;
         events.retain(|event| self.selection.takes(event));
         Ok(events)
     }
@@ -375,7 +377,7 @@ impl Where {
     }
 
     /// Lanes with all blocks that have events in a range of event time.
-    async fn lanes_by_time(&self, time: TimeStretch) -> Result<Vec<Lane>> {
+    async fn lanes_by_time(&self, time: TimeRange) -> Result<Vec<Lane>> {
         let mut lanes: Vec<Lane> = (0..PARTITIONS).map(Lane::new).collect();
         // Cut to the times of stored events: the range may have no beginning.
         let heads = heads(&self.store, self.project).await?;
@@ -386,10 +388,11 @@ impl Where {
         if start >= end {
             return Ok(lanes);
         }
-        let places = self.places(TimeStretch { start, end }).await?;
-        let places: Vec<Place> = places.into_iter().collect();
-        for some in places.chunks(FETCH) {
-            let id = |(partition, first): &Place| keys::summary(self.project, *partition, *first);
+        let block_refs = self.block_refs(TimeRange { start, end }).await?;
+        let block_refs: Vec<BlockRef> = block_refs.into_iter().collect();
+        for some in block_refs.chunks(FETCH) {
+            let id =
+                |(partition, first): &BlockRef| keys::summary(self.project, *partition, *first);
             let ids: Vec<RecordId> = some.iter().map(id).collect();
             let mut answer = self.store.db.run(BRIEFS_OF, bind! { ids: ids }).await?;
             for brief in answer.rows::<Brief>(0)? {
@@ -407,16 +410,16 @@ impl Where {
     }
 
     /// The keys of the blocks with events in a range of event time.
-    async fn places(&self, time: TimeStretch) -> Result<BTreeSet<Place>> {
-        let mut places = BTreeSet::new();
+    async fn block_refs(&self, time: TimeRange) -> Result<BTreeSet<BlockRef>> {
+        let mut block_refs = BTreeSet::new();
         for width in keys::WIDTHS {
             let mut pointers = Pointers::new(self.project, width, time);
             while let Some(found) = pointers.next(&self.store).await? {
-                places
+                block_refs
                     .extend(found.into_iter().filter(|(_, first)| *first <= self.selection.up_to));
             }
         }
-        Ok(places)
+        Ok(block_refs)
     }
 }
 
@@ -448,28 +451,28 @@ impl Lane {
     }
 
     /// Searches for blocks if none is waiting.
-    async fn find(&mut self, place: &Where) -> Result<()> {
+    async fn find(&mut self, block_ref: &Where) -> Result<()> {
         let int = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
         while self.found.is_empty() {
             let Some(from) = self.from else { break };
-            let all = place.selection.up_to.saturating_add(1);
+            let all = block_ref.selection.up_to.saturating_add(1);
             if from >= all {
                 self.from = None;
                 break;
             }
             let end = from.saturating_add(self.width).min(all);
-            let (project, partition) = (place.project.0, i64::from(self.partition));
+            let (project, partition) = (block_ref.project.0, i64::from(self.partition));
             let low = [project, partition, int(from)];
             let high = [project, partition, int(end)];
             let vars = bind! { range: range("event_summary", &low, &high) };
-            let briefs: Vec<Brief> = place.store.db.run(BRIEFS, vars).await?.rows(0)?;
+            let briefs: Vec<Brief> = block_ref.store.db.run(BRIEFS, vars).await?.rows(0)?;
             self.width = match briefs.len() {
                 0..=FEW => self.width.saturating_mul(4),
                 MANY.. => (self.width / 4).max(1),
                 _ => self.width,
             };
             for brief in &briefs {
-                self.add(&place.selection, brief, BRIEFS.name)?;
+                self.add(&block_ref.selection, brief, BRIEFS.name)?;
             }
             self.from = Some(end);
         }
@@ -477,11 +480,11 @@ impl Lane {
     }
 
     /// Begins to read the blocks that are needed next.
-    async fn look_ahead(&mut self, place: &Arc<Where>) -> Result<()> {
+    async fn look_ahead(&mut self, block_ref: &Arc<Where>) -> Result<()> {
         while self.ahead.len() < AHEAD {
-            self.find(place).await?;
+            self.find(block_ref).await?;
             let Some(block) = self.found.pop_front() else { break };
-            let (source, at) = (Arc::clone(place), (self.partition, block.first));
+            let (source, at) = (Arc::clone(block_ref), (self.partition, block.first));
             let reading = tokio::spawn(async move { source.read(at).await });
             self.ahead.push_back((block.first, reading));
         }

@@ -14,13 +14,13 @@ use weir_model::ProjectId;
 use weir_model::events::EventQuery;
 
 use super::by_time::{Candidate, FIRST_WINDOW, LONGEST_WINDOW, Reader, matches, next_width};
-use super::read::{Place, read_block};
+use super::read::{BlockRef, read_block};
 use crate::{Result, Store};
 
 /// A range with at most this many events is sorted. A range with more is halved.
 const FEW: u64 = 20_000;
 /// The largest number of events of one microsecond that are sorted.
-const AT_ONCE: u64 = 1_000_000;
+const CONCURRENT: u64 = 1_000_000;
 /// Opened blocks whose times are kept: about 24 KB each.
 const OPENED: usize = 512;
 
@@ -97,7 +97,7 @@ type Keys = Arc<Vec<(i64, Uuid)>>;
 
 struct Counter<'a> {
     reader: Reader<'a>,
-    opened: HashMap<Place, Keys>,
+    opened: HashMap<BlockRef, Keys>,
     end: Instant,
 }
 
@@ -111,7 +111,7 @@ impl Counter<'_> {
                 Some(count) => count,
                 None if Instant::now() >= self.end => return Ok(None),
                 None => {
-                    let keys = self.open(block.place).await?;
+                    let keys = self.open(block.block_ref).await?;
                     (before(&keys, high) - before(&keys, low)) as u64
                 }
             };
@@ -128,7 +128,7 @@ impl Counter<'_> {
 
     /// The event with this number (from 1) among the `events` of a range.
     async fn find(&mut self, low: i64, high: i64, number: u64, events: u64) -> Result<Begin> {
-        if events > AT_ONCE {
+        if events > CONCURRENT {
             return Ok(Begin::TooLong);
         }
         let mut found: Vec<(i64, Uuid)> = Vec::new();
@@ -136,7 +136,7 @@ impl Counter<'_> {
             if Instant::now() >= self.end {
                 return Ok(Begin::TooLong);
             }
-            let keys = self.open(block.place).await?;
+            let keys = self.open(block.block_ref).await?;
             found.extend(keys.get(before(&keys, low)..before(&keys, high)).unwrap_or_default());
         }
         found.sort_unstable_by(|left, right| right.cmp(left));
@@ -146,12 +146,12 @@ impl Counter<'_> {
             .map_or(Begin::Beyond, |(time, uuid)| Begin::Behind { time: *time, uuid: *uuid }))
     }
 
-    async fn open(&mut self, place: Place) -> Result<Keys> {
-        if let Some(keys) = self.opened.get(&place) {
+    async fn open(&mut self, block_ref: BlockRef) -> Result<Keys> {
+        if let Some(keys) = self.opened.get(&block_ref) {
             return Ok(Arc::clone(keys));
         }
         let Reader { store, project, query, .. } = &self.reader;
-        let events = read_block(store, *project, place).await?;
+        let events = read_block(store, *project, block_ref).await?;
         let taken = events.iter().filter(|event| matches(query, event));
         let mut keys: Vec<_> = taken.map(|event| (event.timestamp, event.uuid)).collect();
         keys.sort_unstable();
@@ -159,7 +159,7 @@ impl Counter<'_> {
             self.opened.clear();
         }
         let keys = Arc::new(keys);
-        self.opened.insert(place, Arc::clone(&keys));
+        self.opened.insert(block_ref, Arc::clone(&keys));
         Ok(keys)
     }
 }

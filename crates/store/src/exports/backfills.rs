@@ -12,7 +12,7 @@ use weir_model::exports::{Backfill, BackfillProgress, RECENT_RUNS, Status};
 use weir_model::{BackfillId, BatchExportId, ProjectId, RunId, Timestamp};
 
 use super::runs::{RunRow, StoredRun, add_run};
-use super::{in_turn, int, number};
+use super::{int, locked, number};
 use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
@@ -282,7 +282,7 @@ pub async fn begin(
         up_to: int(plan.up_to),
         now: now.micros(),
     };
-    is_done(in_turn(store, export, BEGIN, vars).await)
+    is_done(locked(store, export, BEGIN, vars).await)
 }
 
 const ADD_RUN: Statement = Statement::write(
@@ -320,7 +320,7 @@ pub async fn add_run_of(
         begins: begins.micros(),
         next: next.micros(),
     };
-    is_done(in_turn(store, run.run.batch_export, ADD_RUN, vars).await)
+    is_done(locked(store, run.run.batch_export, ADD_RUN, vars).await)
 }
 
 // Cancelling a backfill cancels its active run.

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use weir_model::exports::{LogLevel, LogLine};
 use weir_model::{BatchExportId, RunId, Timestamp};
 
-use super::back::Stretches;
+use super::newest_first::TimeWindows;
 use crate::bind::bind;
 use crate::db::Statement;
 use crate::error::is_done;
@@ -95,7 +95,7 @@ pub async fn add(store: &Store, line: &LogLine, number: u32) -> Result<()> {
         number: i64::from(number),
         most: i64::from(LINES),
     };
-    is_done(super::in_turn(store, line.log_source_id, ADD, vars).await).map(drop)
+    is_done(super::locked(store, line.log_source_id, ADD, vars).await).map(drop)
 }
 
 const RANGE: Statement = Statement::read(
@@ -123,13 +123,13 @@ pub async fn page(
     };
     // A run has no lines from before it was created.
     let created = run.and_then(super::runs::created);
-    let mut stretches = Stretches::between(wanted.after.max(created), wanted.before);
+    let mut windows = TimeWindows::between(wanted.after.max(created), wanted.before);
     let (mut lines, mut passed) = (Vec::new(), 0);
     while lines.len() < wanted.limit {
-        let Some((low, high)) = stretches.next() else { break };
+        let Some((low, high)) = windows.next() else { break };
         let vars = bind! { export: export.0, low: low * 1_000, high: high * 1_000 + 999 };
         let rows = store.db.run(RANGE, vars).await?.rows::<StoredLine>(0)?;
-        stretches.had(rows.len());
+        windows.had(rows.len());
         for row in rows.into_iter().rev() {
             let line = shown(export, row)?;
             if lines.len() == wanted.limit || !fits(&line) {

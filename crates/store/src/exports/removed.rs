@@ -11,8 +11,8 @@ use uuid::Uuid;
 use weir_model::activity::Entry;
 use weir_model::{BatchExportId, OrganizationId, Timestamp};
 
-use super::back::Stretches;
-use super::in_turn;
+use super::locked;
+use super::newest_first::TimeWindows;
 use super::runs::{first_of, last_of};
 use crate::activity::{self, write_activities};
 use crate::bind::bind;
@@ -115,11 +115,11 @@ pub async fn sweep(store: &Store, now: Timestamp) -> Result<()> {
 
 async fn sweep_one(store: &Store, export: Uuid, now: Timestamp) -> Result<()> {
     // Runs first, because no line is added to a deleted run.
-    remove_stretches(store, export, RUNS, now, |low, high| {
+    remove_windows(store, export, RUNS, now, |low, high| {
         bind! { export: export, low: first_of(low), high: last_of(high) }
     })
     .await?;
-    remove_stretches(store, export, LINES, now, |low, high| {
+    remove_windows(store, export, LINES, now, |low, high| {
         bind! { export: export, low: low * 1_000, high: high * 1_000 + 999 }
     })
     .await?;
@@ -129,7 +129,7 @@ async fn sweep_one(store: &Store, export: Uuid, now: Timestamp) -> Result<()> {
 
 /// Removes the records that a statement finds in all ranges of milliseconds. A range is
 /// short where there are many records, so its ids fit into memory.
-async fn remove_stretches(
+async fn remove_windows(
     store: &Store,
     export: Uuid,
     found: Statement,
@@ -137,10 +137,11 @@ async fn remove_stretches(
     vars: impl Fn(i64, i64) -> Variables,
 ) -> Result<()> {
     // The clock may have been set back, so later times are read too.
-    for mut stretches in [Stretches::between(None, Some(now)), Stretches::between(Some(now), None)]
+    for mut windows in
+        [TimeWindows::between(None, Some(now)), TimeWindows::between(Some(now), None)]
     {
-        while let Some((low, high)) = stretches.next() {
-            stretches.had(remove(store, export, found, vars(low, high)).await?);
+        while let Some((low, high)) = windows.next() {
+            windows.had(remove(store, export, found, vars(low, high)).await?);
         }
     }
     Ok(())
@@ -161,7 +162,7 @@ pub(super) async fn delete_all(
 ) -> Result<()> {
     for some in ids.chunks(CHUNK) {
         let ids: Vec<Value> = some.iter().cloned().map(Value::RecordId).collect();
-        in_turn(store, export, REMOVE, bind! { ids: ids }).await?;
+        locked(store, export, REMOVE, bind! { ids: ids }).await?;
     }
     Ok(())
 }

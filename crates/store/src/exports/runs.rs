@@ -14,9 +14,9 @@ use weir_model::activity::Entry;
 use weir_model::exports::{RECENT_RUNS, Run, Status};
 use weir_model::{BackfillId, BatchExportId, RunId, Timestamp};
 
-use super::back::Stretches;
+use super::newest_first::TimeWindows;
 use super::schedule::{Schedule, StoredSchedule, move_schedule};
-use super::{ExportRow, StoredExcept, in_turn, int, number};
+use super::{ExportRow, StoredExcept, int, locked, number};
 use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
@@ -244,7 +244,7 @@ pub async fn create(
         from: StoredSchedule::of(export, before),
         to: StoredSchedule::of(export, after),
     };
-    is_done(in_turn(store, export, CREATE, vars).await)
+    is_done(locked(store, export, CREATE, vars).await)
 }
 
 // The end of a run is counted in its backfill, and a failed run ends the backfill as
@@ -316,7 +316,7 @@ pub async fn step(
         now: now.micros(),
         finished_at: (!progress.status.is_active()).then_some(now.micros()),
     };
-    is_done(in_turn(store, export, STEP, vars).await)
+    is_done(locked(store, export, STEP, vars).await)
 }
 
 const CANCEL: Statement = Statement::write(
@@ -479,13 +479,13 @@ pub async fn page(store: &Store, export: BatchExportId, wanted: Runs) -> Result<
         (Some(before), Some(cursor)) => Some(before.min(cursor)),
         (before, cursor) => before.or(cursor),
     };
-    let mut stretches = Stretches::between(wanted.after, before);
+    let mut windows = TimeWindows::between(wanted.after, before);
     let mut runs = Vec::new();
     while runs.len() < wanted.limit {
-        let Some((low, high)) = stretches.next() else { break };
+        let Some((low, high)) = windows.next() else { break };
         let vars = bind! { export: export.0, low: first_of(low), high: last_of(high) };
         let mut found = store.db.run(RANGE, vars).await?.rows::<Uuid>(0)?;
-        stretches.had(found.len());
+        windows.had(found.len());
         found.retain(|run| run.as_u128() < end);
         found.reverse();
         for some in found.chunks(wanted.limit.max(1)) {

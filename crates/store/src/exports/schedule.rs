@@ -153,5 +153,5 @@ pub async fn advance(
         from: before.map(|before| StoredSchedule::of(export, before)),
         to: StoredSchedule::of(export, after),
     };
-    is_done(super::in_turn(store, export, ADVANCE, vars).await)
+    is_done(super::locked(store, export, ADVANCE, vars).await)
 }

@@ -327,7 +327,7 @@ async fn a_backfill_without_one_of_its_runs_is_not_completed() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_holds_up_nothing_else() {
+async fn an_unreadable_record_blocks_no_other() {
     let store = store().await;
     let export = export(&store).await;
     let (damaged, whole) = (run(&export, 0), run(&export, 3600));
@@ -418,7 +418,7 @@ fn line(row: &RunRow, seconds: i64) -> LogLine {
 }
 
 #[tokio::test]
-async fn a_deleted_export_is_gone_at_once_and_its_runs_soon() {
+async fn a_deleted_export_disappears_immediately_and_its_runs_later() {
     let store = store().await;
     let (gone, stays) = (export(&store).await, export(&store).await);
     for export in [&gone, &stays] {
@@ -481,7 +481,7 @@ async fn an_export_that_cannot_be_removed_holds_up_no_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn busy_runs_do_not_hold_up_who_ends_them() {
+async fn busy_runs_do_not_delay_cancelling() {
     let store = store().await;
     let export = export(&store).await;
     for n in 0..150 {

@@ -21,29 +21,29 @@ pub enum PluginChange {
 
 /// Sends notifications within this process. Clones share the receivers.
 #[derive(Debug, Clone)]
-pub(crate) struct Teller(Sender<PluginChange>);
+pub(crate) struct ChangeNotifier(Sender<PluginChange>);
 
-impl Default for Teller {
+impl Default for ChangeNotifier {
     fn default() -> Self {
         Self(broadcast::channel(BEHIND).0)
     }
 }
 
-impl Teller {
+impl ChangeNotifier {
     /// A guard that sends these notifications when it is dropped. A transaction holds it,
     /// so that they are sent when it has ended, even if its caller was dropped.
-    pub(crate) fn telling(&self, changes: Vec<PluginChange>) -> Telling {
-        Telling { sender: self.0.clone(), changes }
+    pub(crate) fn pending(&self, changes: Vec<PluginChange>) -> PendingNotification {
+        PendingNotification { sender: self.0.clone(), changes }
     }
 }
 
 #[derive(Debug)]
-pub(crate) struct Telling {
+pub(crate) struct PendingNotification {
     sender: Sender<PluginChange>,
     changes: Vec<PluginChange>,
 }
 
-impl Drop for Telling {
+impl Drop for PendingNotification {
     fn drop(&mut self) {
         for change in self.changes.drain(..) {
             // There are no receivers when no plugins run.
@@ -61,7 +61,7 @@ impl Store {
     }
 
     /// A guard that sends a notification about one project's configs when it is dropped.
-    pub(crate) fn telling_of(&self, project: ProjectId) -> Telling {
-        self.plugin_changes.telling(vec![PluginChange::Project(project)])
+    pub(crate) fn notification_of(&self, project: ProjectId) -> PendingNotification {
+        self.plugin_changes.pending(vec![PluginChange::Project(project)])
     }
 }

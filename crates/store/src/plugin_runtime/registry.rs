@@ -46,7 +46,7 @@ pub async fn enabled_projects(store: &Store) -> Result<Vec<ProjectId>> {
 }
 
 #[derive(Debug, SurrealValue)]
-struct StoredPlace {
+struct StoredProject {
     config: i64,
     plugin: i64,
     position: i64,
@@ -65,7 +65,7 @@ const OF_PROJECT: Statement = Statement::read(
 /// Any failure of the store.
 pub async fn running(store: &Store, project: ProjectId) -> Result<Vec<(ConfigRow, PluginRow)>> {
     let mut answer = store.db.run(OF_PROJECT, bind! { project: project.0 }).await?;
-    let mut places = answer.rows::<StoredPlace>(0)?;
+    let mut places = answer.rows::<StoredProject>(0)?;
     places.sort_by_key(|place| (place.position, place.plugin, place.config));
     let ids: Vec<PluginConfigId> =
         places.iter().map(|place| PluginConfigId(place.config)).collect();

@@ -69,6 +69,6 @@ pub async fn switch_off(
         revision: crate::ids::time_ordered(now),
         mails: mail::stored(mails)?,
     };
-    let telling = store.telling_of(failed.project);
-    is_done(activity::change_holding(store, SWITCH_OFF, vars, entries, telling).await)
+    let pending = store.notification_of(failed.project);
+    is_done(activity::change_holding(store, SWITCH_OFF, vars, entries, pending).await)
 }

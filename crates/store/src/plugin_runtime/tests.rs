@@ -182,7 +182,7 @@ async fn what_is_no_longer_offered_runs_where_it_is_configured() {
 }
 
 #[tokio::test]
-async fn every_change_is_told() {
+async fn every_change_is_notified() {
     let store = store().await;
     let mut changes = store.plugin_changes();
     let before = config(7, 1, 1);
@@ -270,7 +270,7 @@ async fn what_keeps_failing_is_switched_off_once() {
 }
 
 #[tokio::test]
-async fn a_fault_from_before_a_change_is_not_told_after_it() {
+async fn a_fault_before_a_change_is_not_reported_after_it() {
     let store = store().await;
     let before = config(7, 1, 1);
     let after = ConfigRow { revision: Uuid::from_u128(8), updated_at: at(5), ..before.clone() };
@@ -340,7 +340,7 @@ async fn storage_has_bounds() {
 }
 
 #[tokio::test]
-async fn increments_at_once_are_all_counted() {
+async fn concurrent_increments_are_all_counted() {
     let store = store().await;
     let by = |by| storage::increment(&store, CONFIG, "n", by);
     let (one, other, third) = tokio::join!(by(1), by(1), by(1));

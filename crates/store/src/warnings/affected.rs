@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use surrealdb::types::{Bytes, RecordId, RecordIdKey, SurrealValue, Value};
 use uuid::Uuid;
 use weir_model::outcomes::Warning;
-use weir_model::warnings::{AffectedQuery, Place};
+use weir_model::warnings::{AffectedCursor, AffectedQuery};
 use weir_model::{ProjectId, Timestamp};
 
 use crate::bind::bind;
@@ -81,7 +81,7 @@ pub struct Affected {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AffectedPage {
     /// The events, newest first.
-    pub found: Vec<(Place, Affected)>,
+    pub found: Vec<(AffectedCursor, Affected)>,
     /// Whether there are more events.
     pub more: bool,
     /// The number of events in damaged blocks that may belong to the page.
@@ -246,14 +246,15 @@ pub async fn page(
         let events = (first..).zip(events);
         let placed = events.map(|(number, event)| {
             let received_at = Timestamp::from_micros(event.received_at);
-            (Place { received_at, partition, number }, event)
+            (AffectedCursor { received_at, partition, number }, event)
         });
-        waiting.extend(placed.filter(|(place, event)| fits(query, place, event)));
-        waiting.sort_unstable_by_key(|(place, _)| Reverse(*place));
+        waiting.extend(placed.filter(|(cursor, event)| fits(query, cursor, event)));
+        waiting.sort_unstable_by_key(|(cursor, _)| Reverse(*cursor));
         waiting.truncate(query.offset - passed + query.limit + 1 - page.found.len());
         let rest = blocks.peek().map(|(_, row)| row.to_at);
-        let is_settled = |place: &Place| rest.is_none_or(|at| place.received_at.micros() > at);
-        let settled = waiting.partition_point(|(place, _)| is_settled(place));
+        let is_settled =
+            |cursor: &AffectedCursor| rest.is_none_or(|at| cursor.received_at.micros() > at);
+        let settled = waiting.partition_point(|(cursor, _)| is_settled(cursor));
         for event in waiting.drain(..settled) {
             if passed < query.offset {
                 passed += 1;
@@ -335,16 +336,16 @@ fn may_have(query: &AffectedQuery, row: &SummaryRow) -> bool {
     query.code.as_ref().is_none_or(|code| row.codes.contains(code))
         && query.after.is_none_or(|after| row.to_at > after.micros())
         && query.before.is_none_or(|before| row.from_at < before.micros())
-        && query.behind.is_none_or(|place| row.from_at <= place.received_at.micros())
+        && query.behind.is_none_or(|cursor| row.from_at <= cursor.received_at.micros())
         // A code that is unknown here may be a reason of a newer version.
         && (!query.is_dropped || row.codes.iter().any(|code| Warning::from_code(code).is_none()))
 }
 
-fn fits(query: &AffectedQuery, place: &Place, event: &Affected) -> bool {
+fn fits(query: &AffectedQuery, cursor: &AffectedCursor, event: &Affected) -> bool {
     query.code.as_ref().is_none_or(|code| event.codes.contains(code))
-        && query.after.is_none_or(|after| place.received_at > after)
-        && query.before.is_none_or(|before| place.received_at < before)
-        && query.behind.is_none_or(|last| *place < last)
+        && query.after.is_none_or(|after| cursor.received_at > after)
+        && query.before.is_none_or(|before| cursor.received_at < before)
+        && query.behind.is_none_or(|last| *cursor < last)
         && !(query.is_dropped && event.is_stored)
 }
 

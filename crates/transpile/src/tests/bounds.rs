@@ -98,7 +98,7 @@ fn what_is_within_the_bounds_is_compiled() {
 }
 
 #[test]
-fn what_is_beyond_the_bounds_is_told() {
+fn input_beyond_the_bounds_is_reported() {
     let (before, after) = ("(".repeat(NESTING_MAX + 1), ")".repeat(NESTING_MAX + 1));
     let fault = server("index.ts", &format!("x = {before}1{after}")).unwrap_err();
     assert!(fault.message.contains("nested"), "{fault}");

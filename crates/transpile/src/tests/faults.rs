@@ -3,7 +3,7 @@
 use super::{frontend, server, site};
 
 #[test]
-fn a_fault_has_its_place_in_characters() {
+fn a_fault_has_its_column_in_characters() {
     let fault = server("index.js", "const a = 1\nconst ä = 'ö'; let b = = 2\n").unwrap_err();
     assert_eq!((fault.file.as_str(), fault.line, fault.column), ("index.js", 2, 24));
     assert_eq!(fault.excerpt, "const ä = 'ö'; let b = = 2");

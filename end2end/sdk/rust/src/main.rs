@@ -44,21 +44,21 @@ fn main() -> Outcome<()> {
     let mut line = String::new();
     stdin().lock().read_line(&mut line)?;
     let story: Story = serde_json::from_str(&line)?;
-    let mut teller = Teller::new(&story.url, &story.key);
+    let mut sender = Sender::new(&story.url, &story.key);
     for call in story.calls {
-        teller.tell(call)?;
+        sender.tell(call)?;
     }
-    let failures = Arc::clone(&teller.failures);
-    let captured = teller.captured;
+    let failures = Arc::clone(&sender.failures);
+    let captured = sender.captured;
     // The library ends with its client.
-    drop(teller);
+    drop(sender);
     let failures = std::mem::take(&mut *failures.lock().map_err(|_| "a hook panicked")?);
     serde_json::to_writer(stdout(), &Report { captured, failures })?;
     println!();
     Ok(())
 }
 
-struct Teller {
+struct Sender {
     url: String,
     key: String,
     client: Option<Client>,
@@ -69,7 +69,7 @@ struct Teller {
     failures: Arc<Mutex<Vec<Failure>>>,
 }
 
-impl Teller {
+impl Sender {
     fn new(url: &str, key: &str) -> Self {
         Self {
             url: url.to_owned(),

@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 use weir_model::domains::SsoEnforcement;
 use weir_testkit::{Answer, TestApp};
 
-use super::{House, OTHER_PASSWORD, PASSWORD, assert_void, cookie, told};
+use super::{Instance, OTHER_PASSWORD, PASSWORD, assert_void, audit_entries, cookie};
 use crate::domains::{enforce, verified};
 
 const ADA: &str = "ada@mail.example";
 const NEW: &str = "ada@new.example";
 
-impl House {
+impl Instance {
     async fn change(&self, cookie: &str, email: &str) -> Answer {
         let body =
             form_urlencoded::Serializer::new(String::new()).append_pair("email", email).finish();
@@ -28,152 +28,155 @@ impl House {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_address_counts_once_it_is_confirmed() {
-    let house = House::open().await;
-    let session = house.session(ADA, PASSWORD).await;
-    let answer = house.change(&session, "Ada@New.Example").await;
+    let instance = Instance::open().await;
+    let session = instance.session(ADA, PASSWORD).await;
+    let answer = instance.change(&session, "Ada@New.Example").await;
     assert_eq!(answer.status, 200, "{:?}", answer.body);
     let pending = "Ada@new.example";
-    assert_eq!(house.address().await, json!([ADA, pending, false]));
-    assert_eq!(house.told().await, [("pending_email".to_owned(), Value::Null, json!(pending))]);
-    let link = house.confirmation(pending, 1).await;
-    assert_eq!(house.login(NEW, PASSWORD).await.status, 400);
-    house.session(ADA, PASSWORD).await;
-
-    let answer = house.confirm(&link).await;
-    assert_eq!(answer.status, 200, "{:?}", answer.body);
-    assert!(house.is_open(&cookie(&answer)).await && house.is_open(&session).await);
-    assert_eq!(house.address().await, json!([pending, null, true]));
+    assert_eq!(instance.address().await, json!([ADA, pending, false]));
     assert_eq!(
-        house.told().await,
+        instance.audit_entries().await,
+        [("pending_email".to_owned(), Value::Null, json!(pending))]
+    );
+    let link = instance.confirmation(pending, 1).await;
+    assert_eq!(instance.login(NEW, PASSWORD).await.status, 400);
+    instance.session(ADA, PASSWORD).await;
+
+    let answer = instance.confirm(&link).await;
+    assert_eq!(answer.status, 200, "{:?}", answer.body);
+    assert!(instance.is_open(&cookie(&answer)).await && instance.is_open(&session).await);
+    assert_eq!(instance.address().await, json!([pending, null, true]));
+    assert_eq!(
+        instance.audit_entries().await,
         [
             ("email".to_owned(), json!(ADA), json!(pending)),
             ("pending_email".to_owned(), json!(pending), Value::Null),
             ("is_email_verified".to_owned(), json!(false), json!(true)),
         ]
     );
-    house.session(NEW, PASSWORD).await;
-    assert_eq!(house.login(ADA, PASSWORD).await.status, 400);
-    assert_void(&house.confirm(&link).await);
+    instance.session(NEW, PASSWORD).await;
+    assert_eq!(instance.login(ADA, PASSWORD).await.status, 400);
+    assert_void(&instance.confirm(&link).await);
     // The old address gets a mail without the new address.
-    let text = house.mail(ADA, "Your address on Weir was changed").await;
+    let text = instance.mail(ADA, "Your address on Weir was changed").await;
     assert!(text.contains("tell whoever runs this instance"), "{text}");
     assert!(!text.contains("new.example"), "{text}");
     // The old address is free, also for other users.
-    let app = &house.app;
-    app.stranger_with_address("linus", ADA).await;
+    let app = &instance.app;
+    app.outsider_with_address("linus", ADA).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_of_somebody_else_gets_no_mail_and_the_answer_does_not_tell() {
-    let house = House::open().await;
-    house.app.stranger_with_address("linus", NEW).await;
-    let session = house.session(ADA, PASSWORD).await;
-    assert_eq!(house.change(&session, NEW).await.status, 200);
-    assert_eq!(house.address().await, json!([ADA, NEW, false]));
-    house.settled().await;
-    assert!(house.sink.received().is_empty());
+async fn an_address_of_another_user_gets_no_mail_and_the_answer_does_not_reveal_it() {
+    let instance = Instance::open().await;
+    instance.app.outsider_with_address("linus", NEW).await;
+    let session = instance.session(ADA, PASSWORD).await;
+    assert_eq!(instance.change(&session, NEW).await.status, 200);
+    assert_eq!(instance.address().await, json!([ADA, NEW, false]));
+    instance.settled().await;
+    assert!(instance.sink.received().is_empty());
 
     // A link from before another user got the address does not work either.
     let free = "ada@free.example";
-    assert_eq!(house.change(&session, free).await.status, 200);
-    let link = house.confirmation(free, 1).await;
-    house.app.stranger_with_address("grace", free).await;
-    assert_void(&house.confirm(&link).await);
-    assert_eq!(house.address().await, json!([ADA, free, false]));
+    assert_eq!(instance.change(&session, free).await.status, 200);
+    let link = instance.confirmation(free, 1).await;
+    instance.app.outsider_with_address("grace", free).await;
+    assert_void(&instance.confirm(&link).await);
+    assert_eq!(instance.address().await, json!([ADA, free, false]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_is_taken_back_by_the_present_address_and_by_a_new_password() {
-    let house = House::open().await;
-    let session = house.session(ADA, PASSWORD).await;
-    house.change(&session, NEW).await;
-    let link = house.confirmation(NEW, 1).await;
-    assert_eq!(house.change(&session, ADA).await.status, 200);
-    assert_eq!(house.address().await, json!([ADA, null, false]));
-    assert_void(&house.confirm(&link).await);
+    let instance = Instance::open().await;
+    let session = instance.session(ADA, PASSWORD).await;
+    instance.change(&session, NEW).await;
+    let link = instance.confirmation(NEW, 1).await;
+    assert_eq!(instance.change(&session, ADA).await.status, 200);
+    assert_eq!(instance.address().await, json!([ADA, null, false]));
+    assert_void(&instance.confirm(&link).await);
 
     // The sender of the request may not be the owner of the user record.
-    house.change(&session, NEW).await;
-    let link = house.confirmation(NEW, 2).await;
-    house.post("/api/reset/", &json!({"email": ADA})).await;
-    let reset = house.link(ADA, "Set a new password on Weir", 1).await;
+    instance.change(&session, NEW).await;
+    let link = instance.confirmation(NEW, 2).await;
+    instance.post("/api/reset/", &json!({"email": ADA})).await;
+    let reset = instance.link(ADA, "Set a new password on Weir", 1).await;
     let body = json!({"token": reset.token, "password": OTHER_PASSWORD});
-    let answer = house.post(&format!("/api/reset/{}/", reset.user), &body).await;
+    let answer = instance.post(&format!("/api/reset/{}/", reset.user), &body).await;
     assert_eq!(answer.status, 200, "{:?}", answer.body);
-    assert_eq!(house.address().await, json!([ADA, null, true]));
-    assert_void(&house.confirm(&link).await);
+    assert_eq!(instance.address().await, json!([ADA, null, true]));
+    assert_void(&instance.confirm(&link).await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_ends_the_links_to_the_old_address() {
-    let house = House::open().await;
-    let session = house.session(ADA, PASSWORD).await;
-    house.post("/api/reset/", &json!({"email": ADA})).await;
-    let reset = house.link(ADA, "Set a new password on Weir", 1).await;
-    house.change(&session, NEW).await;
-    let link = house.confirmation(NEW, 1).await;
-    assert_eq!(house.confirm(&link).await.status, 200);
+    let instance = Instance::open().await;
+    let session = instance.session(ADA, PASSWORD).await;
+    instance.post("/api/reset/", &json!({"email": ADA})).await;
+    let reset = instance.link(ADA, "Set a new password on Weir", 1).await;
+    instance.change(&session, NEW).await;
+    let link = instance.confirmation(NEW, 1).await;
+    assert_eq!(instance.confirm(&link).await.status, 200);
     let path = format!("/api/reset/{}/?token={}", reset.user, reset.token);
-    assert_void(&house.nobody().get(&path).await);
+    assert_void(&instance.anonymous().get(&path).await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn only_who_signed_in_just_now_changes_the_address() {
-    let house = House::open().await;
-    let session = house.session(ADA, PASSWORD).await;
-    house.clock.advance(15 * 60 + 1);
-    let answer = house.change(&session, NEW).await;
+    let instance = Instance::open().await;
+    let session = instance.session(ADA, PASSWORD).await;
+    instance.clock.advance(15 * 60 + 1);
+    let answer = instance.change(&session, NEW).await;
     assert_eq!(answer.status, 403);
     assert!(String::from_utf8_lossy(&answer.body).contains("SignInAgain"), "{:?}", answer.body);
-    assert_eq!(house.change("session=x", NEW).await.status, 401);
-    assert_eq!(house.address().await, json!([ADA, null, false]));
+    assert_eq!(instance.change("session=x", NEW).await.status, 401);
+    assert_eq!(instance.address().await, json!([ADA, null, false]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn addresses_of_a_domain_with_a_provider_stay() {
-    let house = House::open().await;
-    let session = house.session(ADA, PASSWORD).await;
-    verified(&house.app, "mail.example").await;
-    enforce(&house.app, "mail.example", SsoEnforcement::Saml).await;
-    let answer = house.change(&session, NEW).await;
+    let instance = Instance::open().await;
+    let session = instance.session(ADA, PASSWORD).await;
+    verified(&instance.app, "mail.example").await;
+    enforce(&instance.app, "mail.example", SsoEnforcement::Saml).await;
+    let answer = instance.change(&session, NEW).await;
     let why = String::from_utf8_lossy(&answer.body).into_owned();
     assert!(answer.status == 400 && why.contains("sso_enforced"), "{why}");
-    enforce(&house.app, "mail.example", SsoEnforcement::Off).await;
-    assert_eq!(house.change(&session, NEW).await.status, 200);
+    enforce(&instance.app, "mail.example", SsoEnforcement::Off).await;
+    assert_eq!(instance.change(&session, NEW).await.status, 200);
 
     // An earlier request to change the address does not work either.
-    let link = house.confirmation(NEW, 1).await;
-    enforce(&house.app, "mail.example", SsoEnforcement::Saml).await;
-    let answer = house.confirm(&link).await;
+    let link = instance.confirmation(NEW, 1).await;
+    enforce(&instance.app, "mail.example", SsoEnforcement::Saml).await;
+    let answer = instance.confirm(&link).await;
     let (status, _, code, ..) = answer.error();
     assert_eq!((status, code.as_str()), (400, "sso_enforced"), "{:?}", answer.body);
-    assert_eq!(house.address().await, json!([ADA, NEW, false]));
-    enforce(&house.app, "mail.example", SsoEnforcement::Off).await;
-    assert_eq!(house.confirm(&link).await.status, 200);
+    assert_eq!(instance.address().await, json!([ADA, NEW, false]));
+    enforce(&instance.app, "mail.example", SsoEnforcement::Off).await;
+    assert_eq!(instance.confirm(&link).await.status, 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn strangers_do_not_use_up_the_mails_of_the_owner() {
-    let house = House::open().await;
-    let session = house.session(ADA, PASSWORD).await;
-    let body = json!({"uuid": house.app.owner().id().to_string()});
+async fn unknown_senders_do_not_use_up_the_mails_of_the_owner() {
+    let instance = Instance::open().await;
+    let session = instance.session(ADA, PASSWORD).await;
+    let body = json!({"uuid": instance.app.owner().id().to_string()});
     let mut statuses = Vec::new();
     for _ in 0..7 {
-        let answer = house.post("/api/users/request_email_verification/", &body).await;
+        let answer = instance.post("/api/users/request_email_verification/", &body).await;
         statuses.push(answer.status);
     }
     assert_eq!(statuses, [200, 200, 200, 200, 200, 200, 429]);
     for _ in 0..6 {
-        assert_eq!(house.change(&session, NEW).await.status, 200);
+        assert_eq!(instance.change(&session, NEW).await.status, 200);
     }
-    let answer = house.change(&session, NEW).await;
+    let answer = instance.change(&session, NEW).await;
     assert_eq!(answer.status, 429, "{:?}", answer.body);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_mail_a_new_address_counts_at_once() {
+async fn without_mail_a_new_address_takes_effect_immediately() {
     let app = TestApp::with_owner().await;
-    app.stranger_with_address("linus", NEW).await;
+    app.outsider_with_address("linus", NEW).await;
     let post = async |name: &str, body: &str, cookie: &str| {
         let call = app.anonymous().call(http::Method::POST, &format!("/_fn/{name}"));
         call.header("content-type", "application/x-www-form-urlencoded")
@@ -200,7 +203,7 @@ async fn without_mail_a_new_address_counts_at_once() {
     weir_store::users::create(app.store(), &row, ADA).await.unwrap();
     assert_eq!(change("ada%40third.example").await.status, 200);
     assert_eq!(
-        told(&app).await,
+        audit_entries(&app).await,
         [
             ("email".to_owned(), json!(ADA), json!("ada@third.example")),
             ("pending_email".to_owned(), json!(NEW), Value::Null),

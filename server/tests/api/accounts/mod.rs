@@ -22,7 +22,7 @@ const NOT_CONFIRMED: &str =
     "Your address is not confirmed yet. Open the link in the mail that we sent to it.";
 
 /// An instance with a mail server.
-struct House {
+struct Instance {
     app: TestApp,
     sink: MailSink,
     clock: Clock,
@@ -35,7 +35,7 @@ struct Link {
     token: String,
 }
 
-impl House {
+impl Instance {
     async fn open() -> Self {
         let clock = Clock::fixed(Timestamp::from_micros(1_780_000_000_000_000));
         let sink = MailSink::start().await;
@@ -48,12 +48,12 @@ impl House {
         Self { app, sink, clock }
     }
 
-    fn nobody(&self) -> Caller {
+    fn anonymous(&self) -> Caller {
         self.app.anonymous()
     }
 
     async fn post(&self, path: &str, body: &Value) -> Answer {
-        self.nobody().post(path, body).await
+        self.anonymous().post(path, body).await
     }
 
     async fn login(&self, email: &str, password: &str) -> Answer {
@@ -69,7 +69,7 @@ impl House {
 
     /// Whether a session's cookie is valid.
     async fn is_open(&self, cookie: &str) -> bool {
-        let call = self.nobody().call(Method::GET, "/account").header("cookie", cookie);
+        let call = self.anonymous().call(Method::GET, "/account").header("cookie", cookie);
         call.send().await.status == 200
     }
 
@@ -138,20 +138,20 @@ impl House {
 
     /// A call of a server function by a script of the app's own page.
     fn function(&self, name: &str, body: &str) -> Call {
-        let call = self.nobody().call(Method::POST, &format!("/_fn/{name}"));
+        let call = self.anonymous().call(Method::POST, &format!("/_fn/{name}"));
         call.header("content-type", "application/x-www-form-urlencoded")
             .header("sec-fetch-site", "same-origin")
             .body(body.to_owned())
     }
 
-    /// The result of [`told`].
-    async fn told(&self) -> Vec<(String, Value, Value)> {
-        told(&self.app).await
+    /// The result of [`audit_entries`].
+    async fn audit_entries(&self) -> Vec<(String, Value, Value)> {
+        audit_entries(&self.app).await
     }
 }
 
 /// The fields in the newest audit entry about a user: name, before and after.
-async fn told(app: &TestApp) -> Vec<(String, Value, Value)> {
+async fn audit_entries(app: &TestApp) -> Vec<(String, Value, Value)> {
     let reader = app.owner().key(&["activity_log:read"]).await;
     let path = format!("/api/organizations/{}/activity_log/?scope=User", app.organization());
     let list = reader.get(&path).await.json();

@@ -4,14 +4,14 @@ use http::Method;
 use serde_json::json;
 use weir_testkit::{Answer, TestApp};
 
-use super::{House, OTHER_PASSWORD, PASSWORD, VOID, cookie};
+use super::{Instance, OTHER_PASSWORD, PASSWORD, VOID, cookie};
 
 const ADA: &str = "ada@mail.example";
 
-impl House {
+impl Instance {
     /// The text of a page.
     async fn page(&self, path: &str) -> String {
-        let answer = self.nobody().get(path).await;
+        let answer = self.anonymous().get(path).await;
         assert_eq!(answer.status, 200, "{path}");
         String::from_utf8(answer.body.to_vec()).unwrap()
     }
@@ -25,40 +25,40 @@ impl House {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_account_is_led_from_page_to_page() {
-    let house = House::open().await;
-    let user = house.sign_up().await.json()["uuid"].as_str().unwrap().to_owned();
+async fn a_new_user_is_guided_through_the_pages() {
+    let instance = Instance::open().await;
+    let user = instance.sign_up().await.json()["uuid"].as_str().unwrap().to_owned();
     let waiting = format!("/verify_email/{user}");
-    let text = house.page(&waiting).await;
+    let text = instance.page(&waiting).await;
     assert!(text.contains("We sent you a mail with a link."), "{text}");
     // The same page for a user that does not exist.
-    let other = house.page(&format!("/verify_email/{}", uuid::Uuid::from_u128(7))).await;
+    let other = instance.page(&format!("/verify_email/{}", uuid::Uuid::from_u128(7))).await;
     assert!(other.contains("We sent you a mail with a link."), "{other}");
 
     let fields = [("email", "grace@mail.example"), ("password", PASSWORD), ("next", "/")];
-    let answer = house.form("sign_in", "/login", &fields).await;
+    let answer = instance.form("sign_in", "/login", &fields).await;
     assert_eq!((answer.status, answer.header("location")), (303, Some(waiting.as_str())));
     assert_eq!(answer.header("set-cookie"), None);
-    let answer = house.form("ask_confirmation", &waiting, &[("id", &user)]).await;
+    let answer = instance.form("ask_confirmation", &waiting, &[("id", &user)]).await;
     let done = format!("{waiting}?__done=/_fn/ask_confirmation");
     assert_eq!(answer.header("location"), Some(done.as_str()));
-    assert!(house.page(&done).await.contains("On its way"));
+    assert!(instance.page(&done).await.contains("On its way"));
 
-    let link = house.confirmation("Grace@mail.example", 3).await;
+    let link = instance.confirmation("Grace@mail.example", 3).await;
     let page = format!("{waiting}?token={}", link.token);
-    let answer = house.nobody().get(&page).await;
+    let answer = instance.anonymous().get(&page).await;
     assert_eq!(answer.header("referrer-policy"), Some("no-referrer"));
     let text = String::from_utf8(answer.body.to_vec()).unwrap();
     assert!(text.contains("Confirm address") && text.contains("Grace@mail.example"), "{text}");
     // The user is older than this proof, so another person may have created it.
     assert!(text.contains("The account has a password already."), "{text}");
     let fields = [("id", user.as_str()), ("token", link.token.as_str())];
-    let answer = house.form("confirm_address", &page, &fields).await;
+    let answer = instance.form("confirm_address", &page, &fields).await;
     assert_eq!((answer.status, answer.header("location")), (303, Some("/")), "{:?}", answer.body);
-    assert!(house.is_open(&cookie(&answer)).await);
+    assert!(instance.is_open(&cookie(&answer)).await);
 
-    assert!(house.page(&page).await.contains(VOID));
-    let answer = house.form("confirm_address", &page, &fields).await;
+    assert!(instance.page(&page).await.contains(VOID));
+    let answer = instance.form("confirm_address", &page, &fields).await;
     let location = answer.header("location").unwrap().to_owned();
     assert!(location.starts_with(&page) && location.contains("__err="), "{location}");
     // Entered values are kept for the page; a token is not.
@@ -67,36 +67,36 @@ async fn a_new_account_is_led_from_page_to_page() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_forgotten_password_is_set_anew() {
-    let house = House::open().await;
-    assert!(house.page("/login").await.contains("href=\"/reset\""));
-    assert!(house.page("/reset").await.contains("We mail you a link"));
+async fn a_forgotten_password_is_reset() {
+    let instance = Instance::open().await;
+    assert!(instance.page("/login").await.contains("href=\"/reset\""));
+    assert!(instance.page("/reset").await.contains("We mail you a link"));
     let sent = "/reset?sent=yes";
     for email in [ADA, "nobody@mail.example"] {
-        let answer = house.form("ask_reset", "/reset", &[("email", email)]).await;
+        let answer = instance.form("ask_reset", "/reset", &[("email", email)]).await;
         assert_eq!((answer.status, answer.header("location")), (303, Some(sent)), "{email}");
     }
-    assert!(house.page(sent).await.contains("If there is an account with this address"));
-    let answer = house.form("ask_reset", "/reset", &[("email", "ada")]).await;
+    assert!(instance.page(sent).await.contains("If there is an account with this address"));
+    let answer = instance.form("ask_reset", "/reset", &[("email", "ada")]).await;
     let location = answer.header("location").unwrap().to_owned();
     let kept = cookie(&answer);
-    let call = house.nobody().call(Method::GET, &location).header("cookie", &kept);
+    let call = instance.anonymous().call(Method::GET, &location).header("cookie", &kept);
     let text = String::from_utf8(call.send().await.body.to_vec()).unwrap();
     assert!(text.contains("Enter a valid email address.") && text.contains("value=\"ada\""));
 
-    let link = house.link(ADA, "Set a new password on Weir", 1).await;
+    let link = instance.link(ADA, "Set a new password on Weir", 1).await;
     let page = format!("/reset/{}?token={}", link.user, link.token);
-    let answer = house.nobody().get(&page).await;
+    let answer = instance.anonymous().get(&page).await;
     assert_eq!(answer.header("referrer-policy"), Some("no-referrer"));
     let text = String::from_utf8(answer.body.to_vec()).unwrap();
     assert!(text.contains("New password") && text.contains(ADA), "{text}");
     let set = async |password: &str| {
         let fields =
             [("id", link.user.as_str()), ("token", link.token.as_str()), ("password", password)];
-        house.form("reset_password", &page, &fields).await
+        instance.form("reset_password", &page, &fields).await
     };
     let answer = set("short").await;
-    let text = house.page(answer.header("location").unwrap()).await;
+    let text = instance.page(answer.header("location").unwrap()).await;
     assert!(text.contains("This password is too short."), "{text}");
     let answer = set(OTHER_PASSWORD).await;
     let done = "/login?reset=done";
@@ -104,23 +104,23 @@ async fn a_forgotten_password_is_set_anew() {
     // The browser is known from now on, but no session is opened.
     let set: Vec<_> = answer.headers.get_all("set-cookie").iter().collect();
     assert!(set.len() == 1 && set[0].as_bytes().starts_with(b"__Host-browser="), "{set:?}");
-    assert!(house.page(done).await.contains("Your password is changed."));
-    house.session(ADA, OTHER_PASSWORD).await;
-    let text = house.page(&page).await;
+    assert!(instance.page(done).await.contains("Your password is changed."));
+    instance.session(ADA, OTHER_PASSWORD).await;
+    let text = instance.page(&page).await;
     assert!(text.contains(VOID) && text.contains("Ask for a new link"), "{text}");
-    assert!(house.page(&format!("/reset/{}", link.user)).await.contains("not complete"));
+    assert!(instance.page(&format!("/reset/{}", link.user)).await.contains("not complete"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_account_shows_an_address_that_waits() {
-    let house = House::open().await;
-    let session = house.session(ADA, PASSWORD).await;
+async fn the_profile_shows_a_pending_address() {
+    let instance = Instance::open().await;
+    let session = instance.session(ADA, PASSWORD).await;
     let account = async || {
-        let call = house.nobody().call(Method::GET, "/account").header("cookie", &session);
+        let call = instance.anonymous().call(Method::GET, "/account").header("cookie", &session);
         String::from_utf8(call.send().await.body.to_vec()).unwrap()
     };
     assert!(!account().await.contains("Keep the present address"));
-    let call = house.function("change_address", "email=ada%40new.example&back=%2Faccount");
+    let call = instance.function("change_address", "email=ada%40new.example&back=%2Faccount");
     let answer = call.header("accept", "text/html").header("cookie", &session).send().await;
     assert_eq!(answer.header("location"), Some("/account?__done=/_fn/change_address"));
     let text = account().await;
@@ -128,10 +128,10 @@ async fn the_account_shows_an_address_that_waits() {
         text.contains("ada@new.example") && text.contains("Keep the present address"),
         "{text}"
     );
-    let link = house.confirmation("ada@new.example", 1).await;
-    let text = house.page(&format!("/verify_email/{}?token={}", link.user, link.token)).await;
+    let link = instance.confirmation("ada@new.example", 1).await;
+    let text = instance.page(&format!("/verify_email/{}?token={}", link.user, link.token)).await;
     assert!(text.contains("Confirm address") && !text.contains("has a password already"), "{text}");
-    assert_eq!(house.confirm(&link).await.status, 200);
+    assert_eq!(instance.confirm(&link).await.status, 200);
     assert!(!account().await.contains("Keep the present address"));
 }
 

@@ -6,14 +6,14 @@ use uuid::Uuid;
 use weir_model::domains::SsoEnforcement;
 use weir_testkit::{Answer, TestApp};
 
-use super::{DAY, House, Link, NOT_CONFIRMED, OTHER_PASSWORD, PASSWORD, assert_void, cookie};
+use super::{DAY, Instance, Link, NOT_CONFIRMED, OTHER_PASSWORD, PASSWORD, assert_void, cookie};
 use crate::domains::{enforce, verified};
 use crate::web::function;
 
 const REQUEST: &str = "/api/reset/";
 const ADA: &str = "ada@mail.example";
 
-impl House {
+impl Instance {
     async fn ask(&self, email: &str) -> Answer {
         self.post(REQUEST, &json!({"email": email})).await
     }
@@ -25,7 +25,7 @@ impl House {
 
     async fn check(&self, link: &Link) -> Answer {
         let path = format!("/api/reset/{}/?token={}", link.user, link.token);
-        self.nobody().get(&path).await
+        self.anonymous().get(&path).await
     }
 
     async fn set(&self, link: &Link, password: &str) -> Answer {
@@ -36,16 +36,16 @@ impl House {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_link_sets_a_new_password_once_and_ends_all_sessions() {
-    let house = House::open().await;
-    let sessions = [house.session(ADA, PASSWORD).await, house.session(ADA, PASSWORD).await];
-    let key = house.app.owner().key(&["organization:read"]).await;
-    let answer = house.ask(" ADA@Mail.Example ").await;
+    let instance = Instance::open().await;
+    let sessions = [instance.session(ADA, PASSWORD).await, instance.session(ADA, PASSWORD).await];
+    let key = instance.app.owner().key(&["organization:read"]).await;
+    let answer = instance.ask(" ADA@Mail.Example ").await;
     assert_eq!((answer.status, answer.body.len()), (204, 0));
     // The mail goes to the stored address, not to the entered one.
-    let link = house.reset_link(ADA, 1).await;
-    assert_eq!(link.user, house.app.owner().id().to_string());
+    let link = instance.reset_link(ADA, 1).await;
+    assert_eq!(link.user, instance.app.owner().id().to_string());
     for _ in 0..2 {
-        let answer = house.check(&link).await;
+        let answer = instance.check(&link).await;
         assert_eq!((answer.status, answer.json()), (200, Value::Null), "looking uses nothing up");
     }
     // The rules of the sign-up. A refused password does not use up the link.
@@ -56,52 +56,52 @@ async fn a_link_sets_a_new_password_once_and_ends_all_sessions() {
         ("analytical ada engine 7", "password_too_similar"),
         ("", "blank"),
     ] {
-        let answer = house.set(&link, password).await;
+        let answer = instance.set(&link, password).await;
         let (status, _, found, _, attr) = answer.error();
         let expected = (400, code, Some("password"));
         assert_eq!((status, found.as_str(), attr.as_deref()), expected, "{password}");
     }
-    assert!(house.is_open(&sessions[0]).await);
+    assert!(instance.is_open(&sessions[0]).await);
 
-    let answer = house.set(&link, OTHER_PASSWORD).await;
+    let answer = instance.set(&link, OTHER_PASSWORD).await;
     assert_eq!((answer.status, answer.json()), (200, json!({"success": true, "email": ADA})));
     assert_eq!(answer.header("set-cookie"), None);
     for session in &sessions {
-        assert!(!house.is_open(session).await);
+        assert!(!instance.is_open(session).await);
     }
     assert_eq!(key.get("/api/organizations/").await.status, 200, "keys go on working");
-    let answer = house.login(ADA, PASSWORD).await;
+    let answer = instance.login(ADA, PASSWORD).await;
     let detail = "Invalid email or password.";
     answer.assert_error(400, "validation_error", "invalid_credentials", detail);
-    house.session(ADA, OTHER_PASSWORD).await;
+    instance.session(ADA, OTHER_PASSWORD).await;
     let secret = json!("(secret)");
     assert_eq!(
-        house.told().await,
+        instance.audit_entries().await,
         [
             ("password".to_owned(), secret.clone(), secret),
             ("is_email_verified".to_owned(), json!(false), json!(true)),
         ]
     );
-    let text = house.mail(ADA, "Your password on Weir was changed").await;
+    let text = instance.mail(ADA, "Your password on Weir was changed").await;
     assert!(text.contains("Forgot your password?") && !text.contains("?token="), "{text}");
-    assert_void(&house.check(&link).await);
-    assert_void(&house.set(&link, PASSWORD).await);
+    assert_void(&instance.check(&link).await);
+    assert_void(&instance.set(&link, PASSWORD).await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_has_no_account_gets_the_same_answer_and_no_mail() {
-    let house = House::open().await;
+async fn an_unknown_address_gets_the_same_answer_and_no_mail() {
+    let instance = Instance::open().await;
     for email in ["nobody@mail.example", "nobody@elsewhere.example"] {
-        let answer = house.ask(email).await;
+        let answer = instance.ask(email).await;
         assert_eq!((answer.status, answer.body.len()), (204, 0));
     }
-    house.settled().await;
-    assert!(house.sink.received().is_empty());
+    instance.settled().await;
+    assert!(instance.sink.received().is_empty());
     for (body, code, detail) in [
         (json!({}), "required", "This field is required."),
         (json!({"email": "ada"}), "invalid_input", "Enter a valid email address."),
     ] {
-        let answer = house.post(REQUEST, &body).await;
+        let answer = instance.post(REQUEST, &body).await;
         answer.assert_field_error(400, "validation_error", code, detail, Some("email"));
     }
     // Six mails, then none for a day, whether the user exists or not, in any spelling.
@@ -109,26 +109,26 @@ async fn who_has_no_account_gets_the_same_answer_and_no_mail() {
         let free = if email == ADA { 6 } else { 5 };
         for number in 0..free {
             let spelling = if number % 2 == 0 { email.to_uppercase() } else { email.to_owned() };
-            assert_eq!(house.ask(&spelling).await.status, 204, "{spelling}");
+            assert_eq!(instance.ask(&spelling).await.status, 204, "{spelling}");
         }
-        let answer = house.ask(email).await;
+        let answer = instance.ask(email).await;
         assert_eq!((answer.status, answer.header("retry-after")), (429, Some("86400")), "{email}");
     }
-    house.clock.advance(DAY - 1);
-    assert_eq!(house.ask(ADA).await.status, 429);
-    house.clock.advance(1);
+    instance.clock.advance(DAY - 1);
+    assert_eq!(instance.ask(ADA).await.status, 429);
+    instance.clock.advance(1);
     for _ in 0..6 {
-        assert_eq!(house.ask(ADA).await.status, 204);
+        assert_eq!(instance.ask(ADA).await.status, 204);
     }
-    assert_eq!(house.ask(ADA).await.status, 429);
+    assert_eq!(instance.ask(ADA).await.status, 429);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn links_that_do_not_work_are_answered_alike() {
-    let house = House::open().await;
-    house.ask(ADA).await;
-    let link = house.reset_link(ADA, 1).await;
-    let linus = house.app.stranger("linus").await.id().to_string();
+    let instance = Instance::open().await;
+    instance.ask(ADA).await;
+    let link = instance.reset_link(ADA, 1).await;
+    let linus = instance.app.outsider("linus").await.id().to_string();
     let of = |user: &str, token: &str| Link { user: user.to_owned(), token: token.to_owned() };
     for void in [
         of(&link.user, "x"),
@@ -137,64 +137,64 @@ async fn links_that_do_not_work_are_answered_alike() {
         of(&Uuid::from_u128(7).to_string(), &link.token),
         of("junk", &link.token),
     ] {
-        assert_void(&house.check(&void).await);
-        assert_void(&house.set(&void, OTHER_PASSWORD).await);
+        assert_void(&instance.check(&void).await);
+        assert_void(&instance.set(&void, OTHER_PASSWORD).await);
     }
-    assert_void(&house.nobody().get(&format!("/api/reset/{}/", link.user)).await);
+    assert_void(&instance.anonymous().get(&format!("/api/reset/{}/", link.user)).await);
     // A link for a new password does not confirm an address.
-    assert_void(&house.confirm(&link).await);
-    house.clock.advance(DAY);
-    assert_void(&house.check(&link).await);
-    assert_void(&house.set(&link, OTHER_PASSWORD).await);
-    house.clock.advance(-1);
-    assert_eq!(house.set(&link, OTHER_PASSWORD).await.status, 200);
+    assert_void(&instance.confirm(&link).await);
+    instance.clock.advance(DAY);
+    assert_void(&instance.check(&link).await);
+    assert_void(&instance.set(&link, OTHER_PASSWORD).await);
+    instance.clock.advance(-1);
+    assert_eq!(instance.set(&link, OTHER_PASSWORD).await.status, 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_link_of_several_ends_the_others() {
-    let house = House::open().await;
-    house.ask(ADA).await;
-    let first = house.reset_link(ADA, 1).await;
-    house.ask(ADA).await;
-    let second = house.reset_link(ADA, 2).await;
+    let instance = Instance::open().await;
+    instance.ask(ADA).await;
+    let first = instance.reset_link(ADA, 1).await;
+    instance.ask(ADA).await;
+    let second = instance.reset_link(ADA, 2).await;
     let answers = futures::future::join_all([
-        house.set(&first, OTHER_PASSWORD),
-        house.set(&second, OTHER_PASSWORD),
-        house.set(&first, OTHER_PASSWORD),
-        house.set(&second, OTHER_PASSWORD),
+        instance.set(&first, OTHER_PASSWORD),
+        instance.set(&second, OTHER_PASSWORD),
+        instance.set(&first, OTHER_PASSWORD),
+        instance.set(&second, OTHER_PASSWORD),
     ]);
     let mut statuses: Vec<u16> = answers.await.iter().map(|answer| answer.status).collect();
     statuses.sort_unstable();
     assert_eq!(statuses, [200, 400, 400, 400]);
-    assert_void(&house.check(&first).await);
-    assert_void(&house.check(&second).await);
+    assert_void(&instance.check(&first).await);
+    assert_void(&instance.check(&second).await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_has_the_mail_has_the_address() {
-    let house = House::open().await;
-    house.sign_up().await;
+async fn opening_the_mail_confirms_the_address() {
+    let instance = Instance::open().await;
+    instance.sign_up().await;
     let grace = "Grace@mail.example";
-    let answer = house.login(grace, PASSWORD).await;
+    let answer = instance.login(grace, PASSWORD).await;
     answer.assert_error(400, "validation_error", "not_verified", NOT_CONFIRMED);
-    house.ask(grace).await;
-    let link = house.reset_link(grace, 1).await;
-    assert_eq!(house.set(&link, OTHER_PASSWORD).await.status, 200);
-    house.session(grace, OTHER_PASSWORD).await;
+    instance.ask(grace).await;
+    let link = instance.reset_link(grace, 1).await;
+    assert_eq!(instance.set(&link, OTHER_PASSWORD).await.status, 200);
+    instance.session(grace, OTHER_PASSWORD).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_domain_with_a_provider_of_its_own_sets_no_password() {
-    let house = House::open().await;
-    house.ask(ADA).await;
-    let link = house.reset_link(ADA, 1).await;
-    verified(&house.app, "mail.example").await;
-    enforce(&house.app, "mail.example", SsoEnforcement::Saml).await;
+    let instance = Instance::open().await;
+    instance.ask(ADA).await;
+    let link = instance.reset_link(ADA, 1).await;
+    verified(&instance.app, "mail.example").await;
+    enforce(&instance.app, "mail.example", SsoEnforcement::Saml).await;
     let detail = "Password reset is disabled because SSO login is enforced for this domain.";
     for answer in [
-        house.ask(ADA).await,
-        house.ask("nobody@mail.example").await,
-        house.set(&link, OTHER_PASSWORD).await,
+        instance.ask(ADA).await,
+        instance.ask("nobody@mail.example").await,
+        instance.set(&link, OTHER_PASSWORD).await,
     ] {
         answer.assert_error(400, "validation_error", "sso_enforced", detail);
     }
@@ -212,20 +212,20 @@ async fn without_mail_there_is_no_link() {
 
 /// The person with access to the mailbox owns the address.
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_sets_a_password_by_mail_waits_for_no_stranger() {
-    let house = House::open().await;
-    house.ask(ADA).await;
-    let link = house.reset_link(ADA, 1).await;
+async fn resetting_a_password_by_mail_is_not_delayed_by_unknown_senders() {
+    let instance = Instance::open().await;
+    instance.ask(ADA).await;
+    let link = instance.reset_link(ADA, 1).await;
     for _ in 0..6 {
-        assert_eq!(house.login(ADA, "wrong").await.status, 400);
+        assert_eq!(instance.login(ADA, "wrong").await.status, 400);
     }
-    assert_eq!(house.login(ADA, PASSWORD).await.status, 429);
+    assert_eq!(instance.login(ADA, PASSWORD).await.status, 429);
     let form = format!("id={}&token={}&password={OTHER_PASSWORD}", link.user, link.token);
-    let set = function(&house.app, "reset_password", &form).send().await;
+    let set = function(&instance.app, "reset_password", &form).send().await;
     let browser = cookie(&set);
     assert!(browser.starts_with("__Host-browser="), "{browser}");
-    assert_eq!(house.login(ADA, OTHER_PASSWORD).await.status, 429);
+    assert_eq!(instance.login(ADA, OTHER_PASSWORD).await.status, 429);
     let body = json!({"email": ADA, "password": OTHER_PASSWORD});
-    let login = house.nobody().call(Method::POST, "/api/login/").header("cookie", &browser);
+    let login = instance.anonymous().call(Method::POST, "/api/login/").header("cookie", &browser);
     assert_eq!(login.json(&body).send().await.status, 200);
 }

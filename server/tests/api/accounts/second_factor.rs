@@ -8,7 +8,7 @@ use sha1::Sha1;
 use weir_model::Timestamp;
 use weir_testkit::Answer;
 
-use super::{House, OTHER_PASSWORD, PASSWORD, cookie};
+use super::{Instance, OTHER_PASSWORD, PASSWORD, cookie};
 
 const ADA: &str = "ada@mail.example";
 const STEP: i64 = 30;
@@ -50,7 +50,7 @@ fn encoded(fields: &[(&str, &str)]) -> String {
     form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish()
 }
 
-impl House {
+impl Instance {
     /// Calls a server function as a script of the app's own page.
     async fn act(&self, name: &str, fields: &[(&str, &str)], cookie: &str) -> Answer {
         self.function(name, &encoded(fields)).header("cookie", cookie).send().await
@@ -63,7 +63,7 @@ impl House {
     }
 
     async fn visit(&self, path: &str, cookie: &str) -> Answer {
-        self.nobody().call(Method::GET, path).header("cookie", cookie).send().await
+        self.anonymous().call(Method::GET, path).header("cookie", cookie).send().await
     }
 
     async fn text(&self, path: &str, cookie: &str) -> String {
@@ -115,164 +115,171 @@ impl House {
     }
 
     async fn end(&self, token: &str, pending: &str) -> Answer {
-        let call = self.nobody().call(Method::POST, "/api/login/token/");
+        let call = self.anonymous().call(Method::POST, "/api/login/token/");
         call.header("cookie", pending).json(&json!({"token": token})).send().await
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_api_opens_no_session_before_the_code() {
-    let house = House::open().await;
-    let factor = house.with_factor().await;
-    let pending = house.begin().await;
+    let instance = Instance::open().await;
+    let factor = instance.with_factor().await;
+    let pending = instance.begin().await;
     assert!(pending.starts_with("__Host-pending="), "{pending}");
-    assert!(!house.is_open(&pending).await);
+    assert!(!instance.is_open(&pending).await);
     let as_session = pending.replace("__Host-pending", "__Host-session");
-    assert!(!house.is_open(&as_session).await);
+    assert!(!instance.is_open(&as_session).await);
 
     for (token, cookie, code) in [
-        (house.wrong(&factor), pending.as_str(), "2fa_invalid"),
-        (house.code(&factor, 0), "", "2fa_expired"),
-        (house.code(&factor, 0), "__Host-pending=x.y", "2fa_expired"),
+        (instance.wrong(&factor), pending.as_str(), "2fa_invalid"),
+        (instance.code(&factor, 0), "", "2fa_expired"),
+        (instance.code(&factor, 0), "__Host-pending=x.y", "2fa_expired"),
         (String::new(), pending.as_str(), "blank"),
     ] {
-        let refused = house.end(&token, cookie).await;
+        let refused = instance.end(&token, cookie).await;
         assert_eq!((refused.status, refused.error().2.as_str()), (400, code));
         assert_eq!(refused.header("set-cookie"), None);
     }
-    let now = house.code(&factor, 0);
-    let call = house.nobody().call(Method::POST, "/api/login/token/").header("cookie", &pending);
+    let now = instance.code(&factor, 0);
+    let call =
+        instance.anonymous().call(Method::POST, "/api/login/token/").header("cookie", &pending);
     let call = call.header("sec-fetch-site", "cross-site").json(&json!({"token": now}));
     assert_eq!(call.send().await.status, 403, "another site sends no code");
 
-    let answer = house.end(&now, &pending).await;
+    let answer = instance.end(&now, &pending).await;
     assert_eq!((answer.status, answer.json()), (200, json!({"success": true})));
-    assert!(house.is_open(&cookie(&answer)).await);
+    assert!(instance.is_open(&cookie(&answer)).await);
     // Neither the code nor the sign-in works a second time.
-    assert_eq!(house.end(&house.code(&factor, STEP), &pending).await.error().2, "2fa_expired");
-    let pending = house.begin().await;
-    assert_eq!(house.end(&now, &pending).await.error().2, "2fa_invalid");
+    assert_eq!(
+        instance.end(&instance.code(&factor, STEP), &pending).await.error().2,
+        "2fa_expired"
+    );
+    let pending = instance.begin().await;
+    assert_eq!(instance.end(&now, &pending).await.error().2, "2fa_invalid");
     let first = factor.codes.first().unwrap();
-    assert_eq!(house.end(first, &pending).await.status, 200);
-    let pending = house.begin().await;
-    assert_eq!(house.end(first, &pending).await.error().2, "2fa_invalid");
-    house.clock.advance(10 * 60);
-    assert_eq!(house.end(&house.code(&factor, 0), &pending).await.error().2, "2fa_expired");
+    assert_eq!(instance.end(first, &pending).await.status, 200);
+    let pending = instance.begin().await;
+    assert_eq!(instance.end(first, &pending).await.error().2, "2fa_invalid");
+    instance.clock.advance(10 * 60);
+    assert_eq!(instance.end(&instance.code(&factor, 0), &pending).await.error().2, "2fa_expired");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn wrong_codes_are_slowed_down() {
-    let house = House::open().await;
-    let factor = house.with_factor().await;
-    let pending = house.begin().await;
+    let instance = Instance::open().await;
+    let factor = instance.with_factor().await;
+    let pending = instance.begin().await;
     for _ in 0..5 {
-        assert_eq!(house.end(&house.wrong(&factor), &pending).await.error().2, "2fa_invalid");
+        assert_eq!(instance.end(&instance.wrong(&factor), &pending).await.error().2, "2fa_invalid");
     }
-    let slowed = house.end(&house.code(&factor, 0), &pending).await;
+    let slowed = instance.end(&instance.code(&factor, 0), &pending).await;
     assert_eq!((slowed.status, slowed.header("retry-after")), (429, Some("60")));
     // The password has a separate counter.
-    let pending = house.begin().await;
-    house.clock.advance(60);
-    assert_eq!(house.end(&house.code(&factor, 0), &pending).await.status, 200);
+    let pending = instance.begin().await;
+    instance.clock.advance(60);
+    assert_eq!(instance.end(&instance.code(&factor, 0), &pending).await.status, 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_pages_ask_for_the_code() {
-    let house = House::open().await;
-    let factor = house.with_factor().await;
-    let asked = house.visit("/login/2fa?next=/account", "").await;
+    let instance = Instance::open().await;
+    let factor = instance.with_factor().await;
+    let asked = instance.visit("/login/2fa?next=/account", "").await;
     assert_eq!((asked.status, asked.header("location")), (303, Some("/login?next=/account")));
 
     let fields = [("email", ADA), ("password", PASSWORD), ("next", "/account"), ("back", "/login")];
-    let answer = house.submit("sign_in", &fields, "").await;
+    let answer = instance.submit("sign_in", &fields, "").await;
     let page = "/login/2fa?next=/account";
     assert_eq!((answer.status, answer.header("location")), (303, Some(page)));
     let pending = cookie(&answer);
-    let text = house.text(page, &pending).await;
+    let text = instance.text(page, &pending).await;
     assert!(text.contains("one-time-code") && text.contains("Use a recovery code"), "{text}");
     assert!(!text.contains("automatic time"), "{text}");
 
     for _ in 0..2 {
-        let wrong = house.wrong(&factor);
+        let wrong = instance.wrong(&factor);
         let fields = [("code", wrong.as_str()), ("next", "/account"), ("back", page)];
-        let answer = house.submit("end_sign_in", &fields, &pending).await;
+        let answer = instance.submit("end_sign_in", &fields, &pending).await;
         let location = answer.header("location").unwrap();
         assert!(location.starts_with(page) && location.contains("__err="), "{location}");
         let kept = answer.header("set-cookie").unwrap_or_default();
         assert!(!kept.contains(&wrong), "{kept}");
     }
-    assert!(house.text(page, &pending).await.contains("automatic time"));
-    let now = house.code(&factor, 0);
+    assert!(instance.text(page, &pending).await.contains("automatic time"));
+    let now = instance.code(&factor, 0);
     let fields = [("code", now.as_str()), ("next", "/account"), ("back", page)];
-    let answer = house.submit("end_sign_in", &fields, &pending).await;
+    let answer = instance.submit("end_sign_in", &fields, &pending).await;
     assert_eq!((answer.status, answer.header("location")), (303, Some("/account")));
     let session = cookie(&answer);
-    assert!(house.is_open(&session).await);
+    assert!(instance.is_open(&session).await);
     // A signed-in user is redirected, and an expired sign-in is reported.
-    let answer = house.visit(page, &session).await;
+    let answer = instance.visit(page, &session).await;
     assert_eq!(answer.header("location"), Some("/account"));
     let late = "/login?late=yes&next=/account";
-    assert_eq!(house.visit(page, &pending).await.header("location"), Some(late));
-    assert!(house.text(late, "").await.contains("The code came too late"));
-    let answer = house.submit("end_sign_in", &fields, &pending).await;
+    assert_eq!(instance.visit(page, &pending).await.header("location"), Some(late));
+    assert!(instance.text(late, "").await.contains("The code came too late"));
+    let answer = instance.submit("end_sign_in", &fields, &pending).await;
     assert_eq!(answer.header("location"), Some(late));
 
-    let pending = house.begin().await;
+    let pending = instance.begin().await;
     let recovery = factor.codes.first().unwrap().as_str();
     let fields = [("recovery_code", recovery), ("next", "/account"), ("back", page)];
-    let answer = house.submit("end_sign_in_recovering", &fields, &pending).await;
-    assert!(house.is_open(&cookie(&answer)).await);
+    let answer = instance.submit("end_sign_in_recovering", &fields, &pending).await;
+    assert!(instance.is_open(&cookie(&answer)).await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn turning_it_on_and_off_ends_what_was_open() {
-    let house = House::open().await;
-    let other = house.session(ADA, PASSWORD).await;
-    let this = house.session(ADA, PASSWORD).await;
-    let reader = house.app.owner().key(&["organization_member:read", "user:read"]).await;
-    let members = format!("/api/organizations/{}/members/", house.app.organization());
+    let instance = Instance::open().await;
+    let other = instance.session(ADA, PASSWORD).await;
+    let this = instance.session(ADA, PASSWORD).await;
+    let reader = instance.app.owner().key(&["organization_member:read", "user:read"]).await;
+    let members = format!("/api/organizations/{}/members/", instance.app.organization());
     let shown = async || {
         let listed = reader.get(&members).await.json()["results"][0]["is_2fa_enabled"].clone();
         json!([listed, reader.get("/api/users/@me/").await.json()["is_2fa_enabled"]])
     };
     assert_eq!(shown().await, json!([false, false]));
-    assert!(house.text("/account/security", &this).await.contains("Set up two-step sign-in"));
+    assert!(instance.text("/account/security", &this).await.contains("Set up two-step sign-in"));
     let page = "/account/security/two-step";
-    assert!(house.text(page, &this).await.contains("No set-up is waiting"));
-    house.act("begin_second_factor", &[], &this).await;
-    let text = house.text(page, &this).await;
+    assert!(instance.text(page, &this).await.contains("No set-up is waiting"));
+    instance.act("begin_second_factor", &[], &this).await;
+    let text = instance.text(page, &this).await;
     assert!(text.contains("class=\"qr\"") && text.contains("Enter the code"), "{text}");
 
-    let factor = house.turn_on(&this).await;
+    let factor = instance.turn_on(&this).await;
     assert_eq!(shown().await, json!([true, true]));
-    assert_eq!(house.told().await, [("is_2fa_enabled".to_owned(), json!(false), json!(true))]);
-    assert!(!house.is_open(&other).await && !house.is_open(&this).await);
-    assert!(house.is_open(&factor.session).await);
-    let text = house.text("/account/security", &factor.session).await;
+    assert_eq!(
+        instance.audit_entries().await,
+        [("is_2fa_enabled".to_owned(), json!(false), json!(true))]
+    );
+    assert!(!instance.is_open(&other).await && !instance.is_open(&this).await);
+    assert!(instance.is_open(&factor.session).await);
+    let text = instance.text("/account/security", &factor.session).await;
     assert!(text.contains("10 recovery codes are left."), "{text}");
-    let pending = house.begin().await;
+    let pending = instance.begin().await;
 
     let disable = async |code: &str| {
-        house.act("disable_second_factor", &[("last_code", code)], &factor.session).await
+        instance.act("disable_second_factor", &[("last_code", code)], &factor.session).await
     };
-    assert_eq!(disable(&house.wrong(&factor)).await.status, 400);
-    let off = disable(&house.code(&factor, 0)).await;
+    assert_eq!(disable(&instance.wrong(&factor)).await.status, 400);
+    let off = disable(&instance.code(&factor, 0)).await;
     assert_eq!(off.status, 200, "{:?}", off.body);
-    assert!(house.is_open(&cookie(&off)).await && !house.is_open(&factor.session).await);
+    assert!(instance.is_open(&cookie(&off)).await && !instance.is_open(&factor.session).await);
     assert_eq!(shown().await, json!([false, false]));
-    let text = house.mail(ADA, "Two-step sign-in on Weir was turned off").await;
+    let text = instance.mail(ADA, "Two-step sign-in on Weir was turned off").await;
     assert!(text.contains("The password alone signs you in now."), "{text}");
     // A sign-in that waited for the old factor does not work with a new one.
-    let again = house.session(ADA, PASSWORD).await;
-    let factor = house.turn_on(&again).await;
-    assert_eq!(house.end(&house.code(&factor, 0), &pending).await.error().2, "2fa_expired");
+    let again = instance.session(ADA, PASSWORD).await;
+    let factor = instance.turn_on(&again).await;
+    assert_eq!(instance.end(&instance.code(&factor, 0), &pending).await.error().2, "2fa_expired");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn changing_it_wants_a_recent_sign_in() {
-    let house = House::open().await;
-    let session = house.session(ADA, PASSWORD).await;
-    house.clock.advance(16 * 60);
+    let instance = Instance::open().await;
+    let session = instance.session(ADA, PASSWORD).await;
+    instance.clock.advance(16 * 60);
     for (name, fields) in [
         ("begin_second_factor", &[][..]),
         ("get_enrolment", &[][..]),
@@ -280,97 +287,103 @@ async fn changing_it_wants_a_recent_sign_in() {
         ("renew_recovery_codes", &[("code", "123456")][..]),
         ("disable_second_factor", &[("last_code", "123456")][..]),
     ] {
-        let answer = house.act(name, fields, &session).await;
-        let told = String::from_utf8_lossy(&answer.body);
-        assert!(answer.status == 403 && told.contains("SignInAgain"), "{name}: {told}");
+        let answer = instance.act(name, fields, &session).await;
+        let audit_entries = String::from_utf8_lossy(&answer.body);
+        assert!(
+            answer.status == 403 && audit_entries.contains("SignInAgain"),
+            "{name}: {audit_entries}"
+        );
     }
     for name in ["begin_second_factor", "get_second_factor", "list_sessions", "end_other_sessions"]
     {
-        assert_eq!(house.act(name, &[], "").await.status, 401, "{name}");
+        assert_eq!(instance.act(name, &[], "").await.status, 401, "{name}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_organization_that_asks_for_it_leads_its_members_there() {
-    let house = House::open().await;
-    let session = house.session(ADA, PASSWORD).await;
-    let writer = house.app.owner().key(&["organization:write", "project:read"]).await;
-    let path = format!("/api/organizations/{}/", house.app.organization());
+    let instance = Instance::open().await;
+    let session = instance.session(ADA, PASSWORD).await;
+    let writer = instance.app.owner().key(&["organization:write", "project:read"]).await;
+    let path = format!("/api/organizations/{}/", instance.app.organization());
     let answer = writer.patch(&path, &json!({"enforce_2fa": true})).await;
     assert_eq!(answer.status, 200, "{:?}", answer.body);
-    let live = format!("/projects/{}/live", house.app.project());
-    let organization = format!("/organizations/{}", house.app.organization());
+    let live = format!("/projects/{}/live", instance.app.project());
+    let organization = format!("/organizations/{}", instance.app.organization());
     for page in [&live, &organization] {
-        let answer = house.visit(page, &session).await;
+        let answer = instance.visit(page, &session).await;
         let led = (answer.status, answer.header("location"));
         assert_eq!(led, (303, Some("/account/security")), "{page}");
     }
-    let text = house.text("/account/security", &session).await;
+    let text = instance.text("/account/security", &session).await;
     assert!(text.contains("Two-step sign-in is asked of members by"), "{text}");
-    let stream = format!("/_live/{}", house.app.project());
-    house.visit(&stream, &session).await.assert_error(
+    let stream = format!("/_live/{}", instance.app.project());
+    instance.visit(&stream, &session).await.assert_error(
         403,
         "authentication_error",
         "two_factor_setup_required",
         "2FA setup required",
     );
     // Missing pages stay missing, and keys still work.
-    assert_eq!(house.visit("/projects/4711/live", &session).await.status, 404);
-    assert_eq!(writer.get(&format!("/api/projects/{}/", house.app.project())).await.status, 200);
+    assert_eq!(instance.visit("/projects/4711/live", &session).await.status, 404);
+    assert_eq!(writer.get(&format!("/api/projects/{}/", instance.app.project())).await.status, 200);
 
-    let factor = house.turn_on(&session).await;
+    let factor = instance.turn_on(&session).await;
     for page in [&live, &organization] {
-        assert_eq!(house.visit(page, &factor.session).await.status, 200, "{page}");
+        assert_eq!(instance.visit(page, &factor.session).await.status, 200, "{page}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sessions_are_shown_and_ended() {
-    let house = House::open().await;
-    let (other, third) = (house.session(ADA, PASSWORD).await, house.session(ADA, PASSWORD).await);
-    let this = house.session(ADA, PASSWORD).await;
-    let listed = house.act("list_sessions", &[], &this).await.json();
+    let instance = Instance::open().await;
+    let (other, third) =
+        (instance.session(ADA, PASSWORD).await, instance.session(ADA, PASSWORD).await);
+    let this = instance.session(ADA, PASSWORD).await;
+    let listed = instance.act("list_sessions", &[], &this).await.json();
     let ids: Vec<&str> =
         listed.as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap()).collect();
     assert_eq!((ids.len(), &listed[0]["is_this"]), (3, &json!(true)));
-    let missing = house.act("end_session", &[("id", "0123456789abcdef")], &this).await;
+    let missing = instance.act("end_session", &[("id", "0123456789abcdef")], &this).await;
     assert_eq!(missing.status, 404);
-    let ended = house.act("end_session", &[("id", ids[1])], &this).await;
+    let ended = instance.act("end_session", &[("id", ids[1])], &this).await;
     assert_eq!(ended.status, 200, "{:?}", ended.body);
-    let left = [house.is_open(&other).await, house.is_open(&third).await];
+    let left = [instance.is_open(&other).await, instance.is_open(&third).await];
     assert_eq!(left.iter().filter(|open| **open).count(), 1);
-    let ended = house.act("end_other_sessions", &[], &this).await;
+    let ended = instance.act("end_other_sessions", &[], &this).await;
     assert_eq!(ended.status, 200, "{:?}", ended.body);
-    assert!(!house.is_open(&other).await && !house.is_open(&third).await);
-    assert!(house.is_open(&this).await);
+    assert!(!instance.is_open(&other).await && !instance.is_open(&third).await);
+    assert!(instance.is_open(&this).await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_password_is_changed_on_the_page() {
-    let house = House::open().await;
-    let (other, this) = (house.session(ADA, PASSWORD).await, house.session(ADA, PASSWORD).await);
+    let instance = Instance::open().await;
+    let (other, this) =
+        (instance.session(ADA, PASSWORD).await, instance.session(ADA, PASSWORD).await);
     let page = "/account/security";
     let change = async |current: &str, chosen: &str| {
         let fields = [("current_password", current), ("password", chosen), ("back", page)];
-        house.submit("change_password", &fields, &this).await
+        instance.submit("change_password", &fields, &this).await
     };
     let refused = change("not the password", OTHER_PASSWORD).await;
     let location = refused.header("location").unwrap();
     assert!(location.contains("__err="), "{location}");
     let kept = refused.header("set-cookie").unwrap_or_default();
     assert!(!kept.contains("password="), "{kept}");
-    let text = house.text(location, &this).await;
+    let text = instance.text(location, &this).await;
     assert!(text.contains("This is not the present password"), "{text}");
 
     let changed = change(PASSWORD, OTHER_PASSWORD).await;
     let done = "/account/security?__done=/_fn/change_password";
     assert_eq!(changed.header("location"), Some(done), "{:?}", changed.body);
     let session = cookie(&changed);
-    assert!(house.text(done, &session).await.contains("Password changed"));
-    assert!(!house.is_open(&other).await && !house.is_open(&this).await);
-    assert_eq!(house.login(ADA, PASSWORD).await.status, 400);
-    house.session(ADA, OTHER_PASSWORD).await;
-    let told: Vec<String> = house.told().await.into_iter().map(|(field, ..)| field).collect();
-    assert_eq!(told, ["password"]);
-    house.mail(ADA, "Your password on Weir was changed").await;
+    assert!(instance.text(done, &session).await.contains("Password changed"));
+    assert!(!instance.is_open(&other).await && !instance.is_open(&this).await);
+    assert_eq!(instance.login(ADA, PASSWORD).await.status, 400);
+    instance.session(ADA, OTHER_PASSWORD).await;
+    let audit_entries: Vec<String> =
+        instance.audit_entries().await.into_iter().map(|(field, ..)| field).collect();
+    assert_eq!(audit_entries, ["password"]);
+    instance.mail(ADA, "Your password on Weir was changed").await;
 }

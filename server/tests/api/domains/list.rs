@@ -49,7 +49,7 @@ async fn who_may_read() {
         assert_eq!(answer.json()["count"], 1);
     }
     // Other organizations do not see it.
-    let theirs = app.stranger("eve").await.key(&["*"]).await;
+    let theirs = app.outsider("eve").await.key(&["*"]).await;
     theirs.post("/api/organizations/", &json!({"name": "Milk"})).await;
     assert_eq!(theirs.get("/api/organizations/@current/domains/").await.json()["count"], 0);
 }

@@ -35,7 +35,7 @@ async fn member(app: &TestApp, name: &str, level: Level) -> Caller {
 
 /// A key of a user with another organization.
 async fn outsider(app: &TestApp) -> Caller {
-    let caller = app.stranger("mallory").await.key(&["*"]).await;
+    let caller = app.outsider("mallory").await.key(&["*"]).await;
     let made = caller.post("/api/organizations/", &json!({"name": "Coffee"})).await;
     assert_eq!(made.status, 201);
     caller

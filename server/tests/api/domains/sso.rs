@@ -23,7 +23,7 @@ async fn precheck(app: &TestApp, email: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_precheck_tells_of_the_domain_and_not_of_accounts() {
+async fn the_precheck_reveals_the_domain_and_no_users() {
     let app = TestApp::with_owner().await;
     let free = json!({"sso_enforcement": null, "saml_available": false});
     assert_eq!(precheck(&app, "ada@mail.example").await, free);
@@ -76,13 +76,13 @@ async fn a_password_opens_no_door_but_keys_go_on() {
         .send()
         .await;
     assert_eq!(answer.header("set-cookie"), None, "{:?}", answer.body);
-    let told = String::from_utf8_lossy(&answer.body).into_owned();
-    assert!(told.contains("You can only login with SSO"), "{told}");
+    let audit_entries = String::from_utf8_lossy(&answer.body).into_owned();
+    assert!(audit_entries.contains("You can only login with SSO"), "{audit_entries}");
     assert_eq!(key.get("/api/organizations/").await.status, 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_invite_gives_no_account_with_a_password() {
+async fn an_invite_creates_no_user_with_a_password() {
     let app = TestApp::with_owner().await;
     verified(&app, "mail.example").await;
     let inviter = app.owner().key(&["organization_member:write"]).await;

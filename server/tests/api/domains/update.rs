@@ -64,7 +64,7 @@ async fn enforcement_and_jit_need_a_verified_domain() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_provider_that_nobody_can_sign_in_with_is_not_enforced() {
+async fn an_unusable_provider_is_not_enforced() {
     let app = TestApp::with_owner().await;
     let domain = verified(&app, "tea.example.com").await;
     for provider in ["google-oauth2", "github", "gitlab", "saml"] {
@@ -195,12 +195,12 @@ async fn changes_are_in_the_activity_log() {
     };
     let page = weir_model::pagination::Page::default();
     let log = services.activity.of_organization(&org, &query, page).await.unwrap();
-    let told = serde_json::to_value(&log.results).unwrap();
+    let audit_entries = serde_json::to_value(&log.results).unwrap();
     let fields = |entry: &Value| -> Vec<String> {
         let changes = entry["detail"]["changes"].as_array().unwrap();
         changes.iter().map(|change| change["field"].as_str().unwrap().to_owned()).collect()
     };
-    let told: Vec<_> = told
+    let audit_entries: Vec<_> = audit_entries
         .as_array()
         .unwrap()
         .iter()
@@ -216,7 +216,7 @@ async fn changes_are_in_the_activity_log() {
         ("verified", "is_verified"),
         ("created", "domain"),
     ];
-    assert_eq!(told, expected.map(|(deed, of)| (deed.to_owned(), of.to_owned())));
+    assert_eq!(audit_entries, expected.map(|(action, of)| (action.to_owned(), of.to_owned())));
 }
 
 #[tokio::test(flavor = "multi_thread")]

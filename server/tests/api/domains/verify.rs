@@ -136,7 +136,7 @@ async fn silence_and_garbage_end_within_the_time_limit() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_may_and_what_is_sent() {
+async fn required_level_and_body() {
     let app = TestApp::with_owner().await;
     let domain = claim(&app, "tea.example.com").await;
     let path_of = format!("{}verify/", one(&app, &domain));

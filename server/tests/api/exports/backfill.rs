@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stretch_of_time_is_exported_anew() {
+async fn a_past_range_is_exported_again() {
     let (app, _) = app().await;
     let owner = owner(&app).await;
     let (export, path) = made(&app, &owner, &with(s3(), "paused", json!(true))).await;

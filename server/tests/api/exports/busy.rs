@@ -10,7 +10,7 @@ use super::*;
 /// Intervals with an event. A backfill has a run for each.
 const RUNS: i64 = 60;
 /// The time that users see on a machine without other load.
-const AT_ONCE: Duration = Duration::from_secs(1);
+const CONCURRENT: Duration = Duration::from_secs(1);
 
 /// An instance that works on its exports all the time.
 async fn busy() -> TestApp {
@@ -29,8 +29,8 @@ async fn busy() -> TestApp {
 
 /// On a machine that other tests keep busy, answers take longer. `read` is the time that
 /// reading one export takes meanwhile.
-async fn at_once(what: &str, expected: u16, read: Duration, answer: impl Future<Output = Answer>) {
-    let allowed = AT_ONCE + read * 20;
+async fn within(what: &str, expected: u16, read: Duration, answer: impl Future<Output = Answer>) {
+    let allowed = CONCURRENT + read * 20;
     let begun = Instant::now();
     let answer = answer.await;
     assert_eq!(answer.status, expected, "{what}: {:?}", answer.body);
@@ -75,10 +75,10 @@ async fn cancelling_and_deleting_do_not_wait_for_runs() {
     assert_eq!(owner.get(path).await.status, 200);
     let read = begun.elapsed();
     let name = json!({"name": "still busy"});
-    at_once("changing an export", 200, read, owner.patch(path, &name)).await;
+    within("changing an export", 200, read, owner.patch(path, &name)).await;
     let (cancel, nothing) = (format!("{path}backfills/{id}/cancel/"), json!({}));
-    at_once("cancelling a backfill", 200, read, owner.post(&cancel, &nothing)).await;
-    at_once("deleting an export", 204, read, owner.delete(&exports[1].0)).await;
+    within("cancelling a backfill", 200, read, owner.post(&cancel, &nothing)).await;
+    within("deleting an export", 204, read, owner.delete(&exports[1].0)).await;
     let project = format!("/api/organizations/{}/projects/{}/", app.organization(), app.project());
-    at_once("deleting the project", 204, read, owner.delete(&project)).await;
+    within("deleting the project", 204, read, owner.delete(&project)).await;
 }

@@ -483,9 +483,9 @@ async fn a_paused_export_says_since_when() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn any_member_may_and_nobody_else() {
+async fn members_only() {
     let (app, _) = app().await;
-    let grace = app.stranger("grace").await;
+    let grace = app.outsider("grace").await;
     let outsider = grace.key(&["*"]).await;
     let answer = outsider.post(&path(&app), &s3()).await;
     answer.assert_error(404, "invalid_request", "not_found", "Organization not found.");

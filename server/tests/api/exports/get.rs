@@ -20,12 +20,12 @@ async fn what_is_elsewhere_is_not_here() {
     let owner = owner(&app).await;
     let (export, path) = made(&app, &owner, &s3()).await;
     let id = export["id"].as_str().unwrap();
-    let stranger = app.stranger("linus").await.key(&["*"]).await;
-    let home = stranger.post("/api/organizations/", &json!({"name": "Home"})).await.json();
+    let outsider = app.outsider("linus").await.key(&["*"]).await;
+    let home = outsider.post("/api/organizations/", &json!({"name": "Home"})).await.json();
     let foreign =
         format!("/api/organizations/{}/batch_exports/{id}/", home["id"].as_str().unwrap());
-    assert_not_found(&stranger.get(&foreign).await);
-    let answer = stranger.get(&path).await;
+    assert_not_found(&outsider.get(&foreign).await);
+    let answer = outsider.get(&path).await;
     answer.assert_error(404, "invalid_request", "not_found", "Organization not found.");
     for junk in ["x", "00000000-0000-0000-0000-000000000000", &id.replace('-', "")] {
         assert_not_found(&owner.get(&path.replace(id, junk)).await);

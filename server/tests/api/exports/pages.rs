@@ -140,13 +140,13 @@ async fn a_connection_is_tested_by_the_form() {
         ("config[url]", "http://127.0.0.1:9/batch/"),
         ("secrets[token]", "t-canary"),
     ];
-    let told = try_it(&http).await;
-    assert!(told.contains("ForbiddenAddress") && told.contains("Skipped"), "{told}");
-    assert!(!told.contains("t-canary"));
+    let output = try_it(&http).await;
+    assert!(output.contains("ForbiddenAddress") && output.contains("Skipped"), "{output}");
+    assert!(!output.contains("t-canary"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_list_tells_what_fails_and_runs_tell_why() {
+async fn the_list_shows_failing_exports_and_runs_show_the_reason() {
     let (app, _) = app().await;
     let (owner, cookie) = (owner(&app).await, session(&app).await);
     let html = text(&page(&app, &pages(&app), &cookie).await);
@@ -270,7 +270,7 @@ async fn runs_that_are_older_than_a_week_are_found() {
 async fn exports_of_others_are_not_there() {
     let (app, _) = app().await;
     let cookie = session(&app).await;
-    let theirs = app.stranger("mallory").await.key(&["*"]).await;
+    let theirs = app.outsider("mallory").await.key(&["*"]).await;
     let other = theirs.post("/api/organizations/", &json!({"name": "Beta"})).await.json();
     let organization = other["id"].as_str().unwrap();
     let answer =

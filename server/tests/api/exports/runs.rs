@@ -68,7 +68,7 @@ async fn a_list_has_pages_of_a_hundred_newest_first() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_list_goes_back_a_week_unless_it_is_told() {
+async fn a_list_covers_a_week_by_default() {
     const DAY: i64 = 24 * 3600;
     let (app, _) = app().await;
     let owner = owner(&app).await;
@@ -139,8 +139,8 @@ async fn a_run_is_of_its_export_only() {
         assert_not_found(&owner.post(&format!("{wrong}runs/{}/retry/", made.id), &json!({})).await);
         assert_not_found(&owner.get(&format!("{wrong}runs/{}/logs/", made.id)).await);
     }
-    let stranger = app.stranger("linus").await.key(&["*"]).await;
-    let answer = stranger.get(&format!("{path}runs/")).await;
+    let outsider = app.outsider("linus").await.key(&["*"]).await;
+    let answer = outsider.get(&format!("{path}runs/")).await;
     answer.assert_error(404, "invalid_request", "not_found", "Organization not found.");
 }
 

@@ -160,7 +160,7 @@ fn each_file(directory: &Path, look: &mut dyn FnMut(&Path, &[u8])) {
 }
 
 /// The success and output of a command that does not serve.
-async fn told(folder: &Path, arguments: &[&str]) -> (bool, String, String) {
+async fn output(folder: &Path, arguments: &[&str]) -> (bool, String, String) {
     let output = weir_through(&[], folder).args(arguments).output().await.unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     (output.status.success(), text(output.stdout), text(output.stderr))
@@ -180,7 +180,7 @@ async fn a_data_directory_without_its_key_does_not_start() {
     let right = std::fs::read(&file).unwrap();
     std::fs::remove_file(&file).unwrap();
     let refused = async |part: &str| {
-        let (ok, _, log) = told(folder, &["serve"]).await;
+        let (ok, _, log) = output(folder, &["serve"]).await;
         assert!(!ok && log.contains(part), "{log}");
     };
     refused("put it back").await;
@@ -189,13 +189,13 @@ async fn a_data_directory_without_its_key_does_not_start() {
     refused("chmod 600").await;
     restrict(&file, 0o600);
     refused("put the right one there").await;
-    let (ok, _, log) = told(folder, &["rotate-key"]).await;
+    let (ok, _, log) = output(folder, &["rotate-key"]).await;
     assert!(!ok && log.contains("nothing was changed"), "{log}");
     assert!(!folder.join("data.key.new").exists());
     std::fs::write(&file, &right).unwrap();
 
     // A new key: everything is sealed again, and can be opened.
-    let (ok, said, log) = told(folder, &["rotate-key"]).await;
+    let (ok, said, log) = output(folder, &["rotate-key"]).await;
     assert!(ok && said.starts_with("Sealed 1 secrets anew."), "{said}{log}");
     assert_ne!(std::fs::read(&file).unwrap(), right);
     let serving = Serving::start(folder).await;

@@ -6,7 +6,7 @@ use super::fixtures::World;
 use super::operations::{Operation, guarded};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_is_asked_for_a_key() {
+async fn public_routes_need_no_key() {
     let world = World::new().await;
     let nobody = world.app.anonymous();
     for operation in guarded() {
@@ -96,7 +96,7 @@ async fn a_limited_key_shows_nothing_beyond_its_limits() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_belongs_to_others_is_answered_like_what_does_not_exist() {
     let world = World::new().await;
-    let outsider = world.app.stranger("mallory").await.key(&["*"]).await;
+    let outsider = world.app.outsider("mallory").await.key(&["*"]).await;
     for operation in guarded() {
         let ids = world.ids(&operation).await;
         let with = |organization: &str, project: &str| -> Vec<(String, String)> {

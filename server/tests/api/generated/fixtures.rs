@@ -179,7 +179,7 @@ impl World {
     }
 
     pub(super) async fn member(&self) -> String {
-        let person = self.app.stranger(&format!("member{}", self.number())).await;
+        let person = self.app.outsider(&format!("member{}", self.number())).await;
         self.app.join(&person, Level::Member).await;
         person.id().to_string()
     }

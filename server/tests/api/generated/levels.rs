@@ -18,7 +18,7 @@ async fn levels_are_as_in_the_table() {
     let mut columns = Vec::new();
     for level in [Level::Member, Level::Administrator, Level::Owner] {
         let world = World::new().await;
-        let person = world.app.stranger("grace").await;
+        let person = world.app.outsider("grace").await;
         world.app.join(&person, level).await;
         let caller = person.key(&["*"]).await;
         let mut column = Vec::new();

@@ -83,7 +83,7 @@ async fn environments_answer_as_projects() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_takes_no_json_is_told_before_anything_else() {
+async fn an_unacceptable_accept_header_is_refused_first() {
     let world = World::new().await;
     for operation in guarded() {
         let ids = world.ids(&operation).await;

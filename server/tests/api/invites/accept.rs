@@ -47,7 +47,7 @@ fn assert_refused(answer: &Answer, code: &str, detail: &str) {
 const LATE: &str = "089001a35679a33ef3db0ca350db9b9a2f0136e0e327577b04b3b98127470961";
 const UNKNOWN: &str = "The provided invite ID is not valid.";
 /// A cookie without a valid session.
-const NOBODY: &str = "session=x";
+const UNKNOWN_USER: &str = "session=x";
 
 /// The page of an invite for this session.
 async fn shown(app: &TestApp, invite: &Value, cookie: &str) -> String {
@@ -160,7 +160,7 @@ async fn links_that_lead_nowhere() {
     assert_refused(&sign_up(&app, &made).await, "expired", detail);
 
     // An address of an existing user: the user signs in.
-    app.stranger("mallory").await;
+    app.outsider("mallory").await;
     let made = invite(&app, "Mallory@mail.example").await;
     let sign_in = format!("/login?next=/signup/{}", token(&made));
     assert_refused(&app.anonymous().get(&link(&made)).await, "account_exists", &sign_in);
@@ -180,14 +180,14 @@ async fn grace(app: &TestApp) -> String {
 
 /// Another organization and its invite for this address.
 async fn invite_elsewhere(app: &TestApp, email: &str) -> Value {
-    let other = app.stranger("linus").await.key(&["*"]).await;
+    let other = app.outsider("linus").await.key(&["*"]).await;
     let home = other.post("/api/organizations/", &json!({"name": "Home"})).await.json();
     let path = format!("/api/organizations/{}/invites/", home["id"].as_str().unwrap());
     other.post(&path, &json!({"target_email": email})).await.json()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_is_signed_in_joins_with_that_account() {
+async fn a_signed_in_user_accepts_an_invite() {
     let app = TestApp::with_owner().await;
     let cookie = grace(&app).await;
     let made = invite_elsewhere(&app, "GRACE@mail.example").await;
@@ -212,7 +212,7 @@ async fn who_is_signed_in_joins_with_that_account() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_is_a_member_does_not_join_again() {
+async fn a_member_cannot_accept_again() {
     let app = TestApp::with_owner().await;
     let made = invite(&app, "grace@mail.example").await;
     let cookie = cookie(&sign_up(&app, &made).await);
@@ -280,7 +280,7 @@ async fn other_sites_take_up_no_invite() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_several_who_take_up_one_invite_at_once_one_wins() {
+async fn an_invite_works_for_one_of_several_concurrent_accepts() {
     let app = TestApp::with_owner().await;
     let made = invite(&app, "grace@mail.example").await;
     let answers = futures::future::join_all((0..4).map(|_| sign_up(&app, &made))).await;
@@ -293,7 +293,7 @@ async fn of_several_who_take_up_one_invite_at_once_one_wins() {
 
 /// An invite is valid as long as its inviter may create it.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_invite_of_somebody_who_left_or_lost_the_level_is_void() {
+async fn an_invite_is_void_after_its_inviter_left_or_lost_the_level() {
     let app = TestApp::with_owner().await;
     let linus = app.member("linus", Level::Administrator).await;
     let key = linus.key(&["*"]).await;
@@ -312,9 +312,9 @@ async fn an_invite_of_somebody_who_left_or_lost_the_level_is_void() {
         let detail = "This invite has expired. Please ask your admin for a new one.";
         assert_refused(&app.anonymous().get(&link(invite)).await, "expired", detail);
         assert_refused(&sign_up(&app, invite).await, "expired", detail);
-        assert!(shown(&app, invite, NOBODY).await.contains("This invite has expired"));
+        assert!(shown(&app, invite, UNKNOWN_USER).await.contains("This invite has expired"));
     };
-    assert!(shown(&app, &high, NOBODY).await.contains("Administrator"));
+    assert!(shown(&app, &high, UNKNOWN_USER).await.contains("Administrator"));
     assert_eq!(expired().await, [false, false]);
 
     let member = format!("/api/organizations/{}/members/{}/", app.organization(), linus.id());
@@ -345,7 +345,7 @@ async fn the_transaction_looks_at_the_level_of_the_inviter() {
     let accept = async || {
         let acceptance = weir_store::invites::Acceptance {
             invite: &row,
-            user: app.stranger("mallory").await.id(),
+            user: app.outsider("mallory").await.id(),
             account: None,
             membership: weir_model::MembershipId(Uuid::new_v4()),
             level: row.level,
@@ -423,7 +423,7 @@ async fn the_page_works_without_scripts() {
     assert_eq!((answer.status, answer.header("location")), (303, Some("/")), "{:?}", answer.body);
     let cookie = cookie(&answer);
 
-    assert!(shown(&app, &made, NOBODY).await.contains("Weir does not know this link"));
+    assert!(shown(&app, &made, UNKNOWN_USER).await.contains("Weir does not know this link"));
     let made = invite_elsewhere(&app, "grace@mail.example").await;
     let page = format!("/signup/{}", token(&made));
     let text = app.anonymous().get(&page).await;
@@ -443,7 +443,7 @@ async fn the_page_works_without_scripts() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_page_says_who_invites_to_what() {
     let app = TestApp::with_owner().await;
-    app.stranger("mallory").await;
+    app.outsider("mallory").await;
     let message = "Have a look.\n<b>See you</b> at https://evil.example";
     // The answer is the same for a user who exists and must sign in.
     for (email, then) in [
@@ -452,7 +452,7 @@ async fn the_page_says_who_invites_to_what() {
     ] {
         let body = json!({"target_email": email, "level": 8, "message": message});
         let made = owner(&app).await.post(&path(&app), &body).await.json();
-        let text = shown(&app, &made, NOBODY).await;
+        let text = shown(&app, &made, UNKNOWN_USER).await;
         for words in [
             "Ada invited you to join",
             "Acme Tea",
@@ -466,7 +466,7 @@ async fn the_page_says_who_invites_to_what() {
         }
         assert!(!text.contains("href=\"https://evil.example"), "{text}");
     }
-    let plain = shown(&app, &invite(&app, "linus@mail.example").await, NOBODY).await;
+    let plain = shown(&app, &invite(&app, "linus@mail.example").await, UNKNOWN_USER).await;
     assert!(plain.contains("Member") && !plain.contains("<dt>Message"), "{plain}");
 }
 
@@ -478,7 +478,7 @@ async fn the_page_of_a_link_that_is_of_no_use_says_what_helps() {
     let one = format!("{}{}/", path(&app), id(&revoked));
     assert_eq!(owner(&app).await.delete(&one).await.status, 204);
     for invite in [revoked, json!({"token": Uuid::nil().to_string()}), json!({"token": "junk"})] {
-        let text = shown(&app, &invite, NOBODY).await;
+        let text = shown(&app, &invite, UNKNOWN_USER).await;
         assert!(text.contains("Weir does not know this link"), "{text}");
         assert!(!text.contains("linus@mail.example") && !text.contains("Acme Tea"), "{text}");
     }
@@ -487,7 +487,7 @@ async fn the_page_of_a_link_that_is_of_no_use_says_what_helps() {
     clock.advance(3 * 24 * 60 * 60 + 1);
     let grace = grace(&app).await;
     // The answer does not show the invited address, with or without a session.
-    for cookie in [NOBODY, grace.as_str()] {
+    for cookie in [UNKNOWN_USER, grace.as_str()] {
         let text = shown(&app, &expired, cookie).await;
         assert!(text.contains("This invite has expired"), "{text}");
         assert!(!text.contains("linus@mail.example") && !text.contains("Acme Tea"), "{text}");

@@ -117,7 +117,7 @@ async fn fields_are_checked_in_their_order() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn members_are_not_invited_and_nobody_above_oneself() {
+async fn members_are_not_invited_and_no_level_above_the_inviter() {
     let app = TestApp::with_owner().await;
     let member = member(&app, "grace", Level::Member).await;
     for email in ["ada@mail.example", "ADA@mail.example", "grace@MAIL.example"] {
@@ -137,7 +137,7 @@ async fn members_are_not_invited_and_nobody_above_oneself() {
     let body = json!({"target_email": "linus@mail.example", "level": 1});
     assert_eq!(member.post(&path(&app), &body).await.status, 201);
     // A user of another organization can be invited.
-    app.stranger("mallory").await;
+    app.outsider("mallory").await;
     invite(&app, "mallory@mail.example").await;
 }
 
@@ -165,7 +165,7 @@ async fn scopes_and_outsiders() {
         "permission_denied",
         "API key missing required scope 'organization_member:write'",
     );
-    let outsider = app.stranger("mallory").await.key(&["*"]).await;
+    let outsider = app.outsider("mallory").await.key(&["*"]).await;
     let answer = outsider.post(&path(&app), &body).await;
     answer.assert_error(404, "invalid_request", "not_found", "Organization not found.");
     let current = owner(&app).await.post("/api/organizations/@current/invites", &body).await;

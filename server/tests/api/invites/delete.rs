@@ -31,7 +31,7 @@ async fn any_member_takes_an_invite_back_and_its_link_is_dead() {
 async fn invites_of_others_are_not_there() {
     let app = TestApp::with_owner().await;
     let made = invite(&app, "grace@mail.example").await;
-    let other = app.stranger("mallory").await.key(&["*"]).await;
+    let other = app.outsider("mallory").await.key(&["*"]).await;
     let home = other.post("/api/organizations/", &json!({"name": "Home"})).await.json();
     let through_own =
         format!("/api/organizations/{}/invites/{}/", home["id"].as_str().unwrap(), id(&made));

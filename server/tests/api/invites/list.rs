@@ -48,7 +48,7 @@ async fn who_may_read() {
         "permission_denied",
         "API key missing required scope 'organization_member:read'",
     );
-    let outsider = app.stranger("mallory").await.key(&["*"]).await;
+    let outsider = app.outsider("mallory").await.key(&["*"]).await;
     let answer = outsider.get(&path(&app)).await;
     answer.assert_error(404, "invalid_request", "not_found", "Organization not found.");
     // A single invite can be neither read nor changed.

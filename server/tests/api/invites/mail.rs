@@ -148,7 +148,7 @@ async fn a_mail_that_was_refused_is_tried_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mail_that_nobody_takes_is_given_up_and_that_is_recorded() {
+async fn an_undeliverable_mail_is_abandoned_and_recorded() {
     let sink = MailSink::start().await;
     let app = with_mail(&sink.url()).await;
     sink.refuse_for_good(1);

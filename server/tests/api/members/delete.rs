@@ -46,7 +46,7 @@ async fn owners_stay_and_others_go() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_was_removed_sees_nothing_and_looks_at_something_else() {
+async fn a_removed_member_sees_nothing_and_moves_to_another_organization() {
     let app = TestApp::with_owner().await;
     let grace = app.member("grace", Level::Administrator).await;
     let key = grace.key(&["*"]).await;

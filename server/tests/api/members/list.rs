@@ -113,11 +113,11 @@ async fn order_and_pages() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_may_not_act_and_who_is_no_person_is_left_out() {
+async fn disabled_users_and_non_persons_are_not_listed() {
     let app = three().await;
     let caller = app.owner().key(&["*"]).await;
     let base = format!("/api/organizations/{}/", app.organization());
-    let bot = app.stranger_with_address("robot", "robot@posthogbot.user").await;
+    let bot = app.outsider_with_address("robot", "robot@posthogbot.user").await;
     app.join(&bot, Level::Member).await;
     let gone = app.member("mallory", Level::Member).await;
     let now = app.app().services.clock.now();
@@ -158,7 +158,7 @@ async fn who_may_read() {
         "permission_denied",
         "API key missing required scope 'organization_member:read'",
     );
-    let outsider = app.stranger("mallory").await.key(&["*"]).await;
+    let outsider = app.outsider("mallory").await.key(&["*"]).await;
     let missing = outsider.get(&format!("/api/organizations/{}/members/", Uuid::nil())).await;
     missing.assert_error(404, "invalid_request", "not_found", "Organization not found.");
     assert_eq!(outsider.get(&path).await.body, missing.body);

@@ -19,7 +19,7 @@ fn assert_denied(answer: &Answer, detail: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_first_rule_that_is_against_it_is_told() {
+async fn the_first_violated_rule_is_reported() {
     let app = TestApp::with_owner().await;
     let barbara = app.member("barbara", Level::Member).await;
     let grace = app.member("grace", Level::Member).await;
@@ -78,10 +78,10 @@ async fn the_first_rule_that_is_against_it_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_is_not_there_is_not_found() {
+async fn an_unknown_member_is_not_found() {
     let app = TestApp::with_owner().await;
     let owner = writer(app.owner()).await;
-    let stranger = app.stranger("mallory").await;
+    let stranger = app.outsider("mallory").await;
     let base = format!("/api/organizations/{}/members", app.organization());
     let simple = app.owner().id().0.simple().to_string();
     for id in
@@ -104,7 +104,7 @@ async fn who_is_not_there_is_not_found() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_owners_who_demote_each_other_at_once_one_wins() {
+async fn one_of_two_owners_who_demote_each_other_wins() {
     for _ in 0..5 {
         let app = TestApp::with_owner().await;
         let linus = app.member("linus", Level::Owner).await;
@@ -124,7 +124,7 @@ async fn of_two_owners_who_demote_each_other_at_once_one_wins() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_is_told_in_the_activity_log() {
+async fn a_change_is_recorded_in_the_activity_log() {
     let app = TestApp::with_owner().await;
     let grace = app.member("grace", Level::Member).await;
     let owner = app.owner().key(&["*"]).await;

@@ -10,7 +10,7 @@ async fn set(app: &TestApp, access: PluginsAccess) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_may_not_configure_sees_nothing_and_changes_nothing() {
+async fn without_configure_access_nothing_is_visible_or_changeable() {
     let (app, _) = app().await;
     let owner = owner(&app).await;
     let plugin = plugin(&app, &owner).await;

@@ -55,16 +55,16 @@ async fn a_file_is_attached_replaced_and_removed() {
     // There is no attachment left to remove.
     let again = send_form(&owner, Method::PATCH, &one, &parts).await;
     assert_eq!(again.json(), after);
-    let deeds: Vec<String> =
-        told(&app, &owner, &config).await.into_iter().map(|(deed, _)| deed).collect();
+    let actions: Vec<String> =
+        audit_entries(&app, &owner, &config).await.into_iter().map(|(action, _)| action).collect();
     assert_eq!(
-        deeds,
+        actions,
         ["created", "attachment_created", "updated", "attachment_updated", "attachment_deleted"]
     );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_a_secret_file_nothing_is_told() {
+async fn a_secret_file_is_not_recorded() {
     let (app, _) = app().await;
     let owner = owner(&app).await;
     let plugin = plugin(&app, &owner).await;
@@ -78,7 +78,7 @@ async fn of_a_secret_file_nothing_is_told() {
         "type": "application/octet-stream",
     });
     assert_eq!(shown, expected);
-    let entries = told(&app, &owner, &config).await;
+    let entries = audit_entries(&app, &owner, &config).await;
     assert_eq!(entries[1].1, json!({"config__credentials": [null, expected]}));
 
     // A plugin cannot remove the secrecy, also not for a later value.
@@ -94,8 +94,8 @@ async fn of_a_secret_file_nothing_is_told() {
     let after = values(&send_form(&owner, Method::PATCH, &one, &parts).await.json());
     assert_eq!(after["credentials"]["name"], "(secret)");
     assert_eq!(after["table"]["name"], "acme-key.json");
-    let told = json!(told(&app, &owner, &config).await);
-    assert_eq!(told.to_string().matches("acme-key.json").count(), 1, "{told}");
+    let audit_entries = json!(audit_entries(&app, &owner, &config).await);
+    assert_eq!(audit_entries.to_string().matches("acme-key.json").count(), 1, "{audit_entries}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

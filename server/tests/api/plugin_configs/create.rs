@@ -4,7 +4,7 @@ use super::*;
 use weir_model::plugin_configs::ENABLED_MAX;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_config_is_made_of_a_plugin_and_a_place() {
+async fn a_config_is_created_from_a_plugin_and_an_order() {
     let (app, _) = app().await;
     let owner = owner(&app).await;
     let plugin = plugin(&app, &owner).await;
@@ -25,7 +25,7 @@ async fn a_config_is_made_of_a_plugin_and_a_place() {
         "plugin": [null, plugin], "order": [null, 3], "name": [null, "Sampler"],
         "config__host": [null, "example.com"],
     });
-    assert_eq!(told(&app, &owner, &config).await, vec![("created".to_owned(), fields)]);
+    assert_eq!(audit_entries(&app, &owner, &config).await, vec![("created".to_owned(), fields)]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -174,9 +174,9 @@ async fn what_must_be_there_is_asked_for_once_it_is_enabled() {
     }
     let (config, _) = made(&app, &owner, &of(true, json!({"mode": "b", "depth": "2"}))).await;
     assert_eq!(config["enabled"], true);
-    let deeds: Vec<String> =
-        told(&app, &owner, &config).await.into_iter().map(|(deed, _)| deed).collect();
-    assert_eq!(deeds, ["created", "enabled"]);
+    let actions: Vec<String> =
+        audit_entries(&app, &owner, &config).await.into_iter().map(|(action, _)| action).collect();
+    assert_eq!(actions, ["created", "enabled"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -32,7 +32,7 @@ async fn a_deleted_config_is_gone() {
         ("disabled".to_owned(), json!({"enabled": [true, false]})),
         ("deleted".to_owned(), json!({"name": ["Sampler", null]})),
     ];
-    let entries = told(&app, &owner, &config).await;
+    let entries = audit_entries(&app, &owner, &config).await;
     assert_eq!(entries[entries.len() - 2..], expected);
     // Its id is not used again.
     let (next, _) = made(&app, &owner, &json!({"plugin": plugin, "order": 1})).await;

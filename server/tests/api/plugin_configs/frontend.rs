@@ -56,6 +56,9 @@ async fn a_page_is_a_module_or_says_what_is_wrong() {
     );
     let answer = owner.patch(&source, &json!({"frontend.tsx": "export const scene = <b>"})).await;
     assert_eq!(answer.status, 200, "{:?}", answer.body);
-    let told = owner.get(&path).await.json()["frontend"].as_str().unwrap().to_owned();
-    assert!(told.contains("\"error\":") && told.contains("\"config_id\":"), "{told}");
+    let audit_entries = owner.get(&path).await.json()["frontend"].as_str().unwrap().to_owned();
+    assert!(
+        audit_entries.contains("\"error\":") && audit_entries.contains("\"config_id\":"),
+        "{audit_entries}"
+    );
 }

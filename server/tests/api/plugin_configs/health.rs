@@ -72,8 +72,8 @@ async fn what_was_switched_off_says_why() {
         (&found["enabled"], &found["error"]),
         (&json!(false), &json!("Failed 20 times in a row"))
     );
-    let (deed, changes) = told(&app, &owner, &config).await.pop().unwrap();
-    assert_eq!(deed, "disabled");
+    let (action, changes) = audit_entries(&app, &owner, &config).await.pop().unwrap();
+    assert_eq!(action, "disabled");
     assert_eq!(changes["enabled"], json!([true, false]));
     assert_eq!(changes["reason"], json!([null, "Failed 20 times in a row"]));
     let again = owner.patch(&one, &json!({"enabled": true})).await.json();

@@ -20,7 +20,7 @@ async fn a_job_waits_to_be_run() {
         let changes = json!({"job": [null, "import"], "operation": [null, operation]});
         ("job_triggered".to_owned(), changes)
     };
-    let entries = told(&app, &owner, &config).await;
+    let entries = audit_entries(&app, &owner, &config).await;
     assert_eq!(entries[1..], [triggered("start"), triggered("stop")]);
 }
 
@@ -34,7 +34,7 @@ async fn without_a_job_nothing_happens() {
         let answer = owner.post(&format!("{one}job/"), &body).await;
         assert_eq!((answer.status, answer.json()), (200, config.clone()), "{body}");
     }
-    assert_eq!(told(&app, &owner, &config).await.len(), 1);
+    assert_eq!(audit_entries(&app, &owner, &config).await.len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -70,7 +70,7 @@ async fn faults() {
         let answer = owner.post(&format!("{one}job/"), &json!({"job": job})).await;
         assert_invalid(&answer, Some(attr), code, detail);
     }
-    assert_eq!(told(&app, &owner, &config).await.len(), 1);
+    assert_eq!(audit_entries(&app, &owner, &config).await.len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -115,7 +115,7 @@ fn values(config: &Value) -> Value {
 
 /// The audit entries about the config, oldest first: the action, and the fields with
 /// their values before and after.
-async fn told(app: &TestApp, caller: &Caller, config: &Value) -> Vec<(String, Value)> {
+async fn audit_entries(app: &TestApp, caller: &Caller, config: &Value) -> Vec<(String, Value)> {
     let path = format!(
         "/api/projects/{}/activity_log/?scope=PluginConfig&item_id={}",
         app.project(),

@@ -61,7 +61,7 @@ async fn a_plugin_takes_its_configs_with_it_wherever_they_are() {
     // The log here has the entry, without the user of the other organization.
     let gone = ("deleted".to_owned(), json!({"name": ["O", null]}));
     for config in [&config, &hidden] {
-        assert_eq!(told(&app, &owner, config).await.last(), Some(&gone));
+        assert_eq!(audit_entries(&app, &owner, config).await.last(), Some(&gone));
     }
     let log = format!("/api/organizations/{}/activity_log/", app.organization());
     let log = owner.get(&log).await.json();
@@ -88,7 +88,7 @@ async fn an_organization_takes_the_configs_of_its_plugins_with_it() {
     assert_not_found(&owner.get(&one).await);
     // The log here has the entry.
     let gone = ("deleted".to_owned(), json!({"name": ["O", null]}));
-    assert_eq!(told(&app, &owner, &config).await.last(), Some(&gone));
+    assert_eq!(audit_entries(&app, &owner, &config).await.last(), Some(&gone));
     let chain = verify(app.store(), app.organization()).await.unwrap();
     assert!(matches!(chain, Verified::Whole { .. }), "{chain:?}");
 }

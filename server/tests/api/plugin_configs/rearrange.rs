@@ -56,10 +56,10 @@ async fn orders_say_where_configs_are_to_stand() {
     let (first, last) = (&list["results"][0], &list["results"][2]);
     assert_eq!(first["updated_at"], "2026-05-28T20:26:41Z");
     assert_eq!(last["updated_at"], "2026-05-28T20:26:40Z");
-    let told_of = told(&app, &owner, &configs[2]).await;
+    let recorded_of = audit_entries(&app, &owner, &configs[2]).await;
     let moved = ("order_changed".to_owned(), json!({"order": [3, -1]}));
-    assert_eq!(told_of.last(), Some(&moved));
-    assert_eq!(told(&app, &owner, &configs[0]).await.last().unwrap().0, "enabled");
+    assert_eq!(recorded_of.last(), Some(&moved));
+    assert_eq!(audit_entries(&app, &owner, &configs[0]).await.last().unwrap().0, "enabled");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -161,7 +161,7 @@ async fn nothing_to_do_is_no_fault() {
     ] {
         assert_eq!(order(&rearrange(&app, &owner, &body).await), at(&[("a", 4)]), "{body}");
     }
-    assert_eq!(told(&app, &owner, &config).await.len(), 1);
+    assert_eq!(audit_entries(&app, &owner, &config).await.len(), 1);
     let detail = "Say the new places in `orders`, or that of one config with `plugin` and `order`.";
     for body in [json!({}), json!({"orders": null}), json!({"order": 9, "name": "N"})] {
         let answer = rearrange(&app, &owner, &body).await;
@@ -174,7 +174,7 @@ async fn nothing_to_do_is_no_fault() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_orders_that_come_at_once_each_holds_as_a_whole() {
+async fn concurrent_orders_are_applied_as_a_whole() {
     let (app, _) = app().await;
     let owner = owner(&app).await;
     let plugin = plugin(&app, &owner).await;

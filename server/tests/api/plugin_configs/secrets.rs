@@ -39,7 +39,7 @@ async fn a_secret_is_shown_as_one_word_wherever_it_would_stand() {
     let row = row(&app, &config).await;
     assert!(!format!("{row:?}").contains(CANARY));
     assert_eq!(row.secret_keys, ["token"]);
-    let entries = told(&app, &owner, &config).await;
+    let entries = audit_entries(&app, &owner, &config).await;
     assert_eq!(entries[0].1["config__token"], json!([null, "(secret)"]));
     let changed = json!({"config__token": ["(secret)", "(secret)"]});
     assert_eq!(entries[2], ("config_updated".to_owned(), changed));
@@ -63,7 +63,7 @@ async fn a_secret_keeps_until_it_is_cleared() {
     let after = owner.patch(&path, &json!({"config": {"host": "h", "token": ""}})).await.json();
     assert_eq!(values(&after), json!({"host": "h"}));
     assert_eq!(row(&app, &config).await.secrets, None);
-    let entries = told(&app, &owner, &config).await;
+    let entries = audit_entries(&app, &owner, &config).await;
     let cleared = ("config_updated".to_owned(), json!({"config__token": ["(secret)", null]}));
     assert_eq!(entries.last(), Some(&cleared));
     // The placeholder is not a secret if there is no stored value.

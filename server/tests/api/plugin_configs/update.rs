@@ -17,7 +17,7 @@ async fn what_is_left_out_keeps() {
     ] {
         assert_eq!(owner.patch(&path, &nothing).await.json(), before, "{nothing}");
     }
-    assert_eq!(told(&app, &owner, &before).await.len(), 1);
+    assert_eq!(audit_entries(&app, &owner, &before).await.len(), 1);
 
     let patch = json!({"name": " Mine ", "description": "D", "order": "7", "enabled": 1});
     let answer = owner.patch(&path, &patch).await;
@@ -34,7 +34,7 @@ async fn what_is_left_out_keeps() {
         assert_eq!(after[field], value, "{field}");
     }
     assert_eq!(owner.get(&path).await.json(), after);
-    let entries = told(&app, &owner, &before).await;
+    let entries = audit_entries(&app, &owner, &before).await;
     assert_eq!(
         entries[1..],
         [
@@ -52,7 +52,7 @@ async fn what_is_left_out_keeps() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn new_values_take_the_place_of_all() {
+async fn new_values_replace_all() {
     let (app, _) = app().await;
     let owner = owner(&app).await;
     let plugin = plugin(&app, &owner).await;
@@ -65,7 +65,7 @@ async fn new_values_take_the_place_of_all() {
     let changes = json!({
         "config__host": ["h", null], "config__mode": ["a", "b"], "config__own": [1, [2]],
     });
-    let entries = told(&app, &owner, &config).await;
+    let entries = audit_entries(&app, &owner, &config).await;
     assert_eq!(entries[1..], [("config_updated".to_owned(), changes)]);
 }
 
@@ -112,7 +112,7 @@ async fn hiding_disables_and_can_be_taken_back() {
     let back = owner.patch(&one, &json!({"deleted": false})).await.json();
     assert_eq!((&back["enabled"], &back["deleted"]), (&json!(false), &json!(false)));
     assert_eq!(owner.get(&path(&app)).await.json()["count"], 1);
-    let entries = told(&app, &owner, &config).await;
+    let entries = audit_entries(&app, &owner, &config).await;
     let expected = [
         ("updated".to_owned(), json!({"deleted": [false, true]})),
         ("disabled".to_owned(), json!({"enabled": [true, false]})),
@@ -146,7 +146,7 @@ async fn faults() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn values_are_told_as_far_as_they_are_short() {
+async fn short_values_are_recorded() {
     let (app, _) = app().await;
     let owner = owner(&app).await;
     let plugin = plugin(&app, &owner).await;
@@ -154,7 +154,7 @@ async fn values_are_told_as_far_as_they_are_short() {
     let newest = async |values: Value| {
         let answer = owner.patch(&path, &json!({"config": values})).await;
         assert_eq!(answer.status, 200, "{:?}", answer.body);
-        told(&app, &owner, &config).await.pop().unwrap().1
+        audit_entries(&app, &owner, &config).await.pop().unwrap().1
     };
     let is_hash = |value: &Value| {
         value.as_str().is_some_and(|hash| hash.len() == 71 && hash.starts_with("sha256:"))
@@ -170,9 +170,9 @@ async fn values_are_told_as_far_as_they_are_short() {
         (0..60).map(|n| (format!("k{n}"), json!(n))).collect();
     many.insert("host".to_owned(), json!(host));
     newest(json!({"host": host})).await;
-    let told = newest(Value::Object(many.clone())).await;
+    let audit_entries = newest(Value::Object(many.clone())).await;
     many.remove("host");
-    assert_eq!(told, json!({"config": [{}, many]}));
+    assert_eq!(audit_entries, json!({"config": [{}, many]}));
 }
 
 /// Otherwise the audit entry could not be read back.
@@ -189,7 +189,7 @@ async fn values_are_nested_no_deeper_as_a_text_either() {
     assert_invalid(&answer, Some("config"), "invalid_input", detail);
     let answer = owner.patch(&path, &json!({"config": of(64)})).await;
     assert_eq!(answer.status, 200, "{:?}", answer.body);
-    assert_eq!(told(&app, &owner, &config).await.len(), 2);
+    assert_eq!(audit_entries(&app, &owner, &config).await.len(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,20 +4,20 @@ use super::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_done_newest_first() {
-    each_group(async |place| {
-        let path = format!("{}activity/", place.path());
-        let empty = place.owner.get(&path).await.json();
+    each_group(async |fixture| {
+        let path = format!("{}activity/", fixture.path());
+        let empty = fixture.owner.get(&path).await.json();
         let none = json!({
             "results": [], "next": null, "previous": null, "count": 0, "total_count": 0,
         });
         assert_eq!(rest(&empty, &nothing()), none);
-        let (plugin, one) = place.made(&json!({"name": "Tea"})).await;
-        place.owner.patch(&one, &json!({"name": "Green tea"})).await;
+        let (plugin, one) = fixture.made(&json!({"name": "Tea"})).await;
+        fixture.owner.patch(&one, &json!({"name": "Green tea"})).await;
         // Plugins of other organizations and other objects have no entries here.
-        let elsewhere = place.elsewhere().await;
+        let elsewhere = fixture.elsewhere().await;
         made(&elsewhere.caller, &elsewhere.path, &json!({"name": "Theirs"})).await;
 
-        let answer = place.owner.get(&path).await.json();
+        let answer = fixture.owner.get(&path).await.json();
         assert_eq!(answer["id"], plugin["id"]);
         assert_eq!((&answer["count"], &answer["total_count"]), (&json!(2), &json!(2)));
         let mut newest = answer["results"][0].clone();
@@ -40,7 +40,7 @@ async fn what_was_done_newest_first() {
             })
         );
         assert_eq!(answer["results"][1]["activity"], "installed");
-        let raw = place.owner.get(&format!("{path}?raw=true")).await.json();
+        let raw = fixture.owner.get(&format!("{path}?raw=true")).await.json();
         let keys: Vec<&String> = raw.as_object().unwrap().keys().collect();
         assert_eq!(keys.len(), 4, "{keys:?}");
         assert_eq!(raw["results"], answer["results"]);
@@ -51,11 +51,11 @@ async fn what_was_done_newest_first() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn long_values_by_their_hash() {
-    each_group(async |place| {
-        let (_, one) = place.made(&json!({"metrics": {"cups": "sum"}})).await;
+    each_group(async |fixture| {
+        let (_, one) = fixture.made(&json!({"metrics": {"cups": "sum"}})).await;
         let metrics = json!({"cups": "x".repeat(5000)});
-        assert_eq!(place.owner.patch(&one, &json!({"metrics": metrics})).await.status, 200);
-        let answer = place.owner.get(&format!("{}activity/", place.path())).await.json();
+        assert_eq!(fixture.owner.patch(&one, &json!({"metrics": metrics})).await.status, 200);
+        let answer = fixture.owner.get(&format!("{}activity/", fixture.path())).await.json();
         let change = &answer["results"][0]["detail"]["changes"][0];
         assert_eq!(change["before"], json!({"cups": "sum"}));
         let hash = change["after"].as_str().unwrap();
@@ -66,12 +66,12 @@ async fn long_values_by_their_hash() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ten_at_a_time() {
-    each_group(async |place| {
-        let path = format!("{}activity/", place.path());
+    each_group(async |fixture| {
+        let path = format!("{}activity/", fixture.path());
         for _ in 0..12 {
-            place.made(&json!({})).await;
+            fixture.made(&json!({})).await;
         }
-        let page = async |query: &str| place.owner.get(&format!("{path}{query}")).await.json();
+        let page = async |query: &str| fixture.owner.get(&format!("{path}{query}")).await.json();
         let shown = |answer: &Value| answer["results"].as_array().unwrap().len();
         let first = page("").await;
         assert_eq!((shown(&first), &first["count"]), (10, &json!(12)));
@@ -91,18 +91,18 @@ async fn ten_at_a_time() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn configs_of_the_current_project_too() {
-    each_group(async |place| {
-        let path = format!("{}activity/", place.path());
-        let (plugin, _) = place.made(&json!({"name": "Tea"})).await;
-        configured(&place.owner, &json!(place.app.project()), &plugin, false).await;
+    each_group(async |fixture| {
+        let path = format!("{}activity/", fixture.path());
+        let (plugin, _) = fixture.made(&json!({"name": "Tea"})).await;
+        configured(&fixture.owner, &json!(fixture.app.project()), &plugin, false).await;
         let scopes = async || -> Vec<Value> {
-            let answer = place.owner.get(&path).await.json();
+            let answer = fixture.owner.get(&path).await.json();
             let results = answer["results"].as_array().unwrap().iter();
             results.map(|entry| entry["scope"].clone()).collect()
         };
         assert!(scopes().await.contains(&json!("PluginConfig")));
         // The new project becomes the current one.
-        let made = place.owner.post("/api/projects/", &json!({"name": "Other"})).await;
+        let made = fixture.owner.post("/api/projects/", &json!({"name": "Other"})).await;
         assert_eq!(made.status, 201, "{:?}", made.body);
         assert_eq!(scopes().await, [json!("Plugin")]);
     })

@@ -10,22 +10,22 @@ use weir_store::plugins;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_plugin_is_source_that_is_not_there_yet() {
-    each_group(async |place| {
-        let (mut plugin, path) = place.made(&json!({"name": "Tea"})).await;
-        assert_eq!(place.owner.get(&path).await.json(), plugin);
+    each_group(async |fixture| {
+        let (mut plugin, path) = fixture.made(&json!({"name": "Tea"})).await;
+        assert_eq!(fixture.owner.get(&path).await.json(), plugin);
         assert!(plugin["id"].take().as_i64().unwrap() > 0);
         assert_eq!(
             plugin,
             json!({
                 "id": null, "plugin_type": "source", "name": "Tea", "description": null,
                 "url": null, "icon": null, "config_schema": {}, "tag": null, "latest_tag": null,
-                "is_global": false, "organization_id": place.app.organization(),
+                "is_global": false, "organization_id": fixture.app.organization(),
                 "organization_name": "Acme Tea", "capabilities": {}, "metrics": {},
                 "public_jobs": {},
             })
         );
         // No field is required, and neither is the slash at the end.
-        let answer = place.owner.post(place.path().trim_end_matches('/'), &json!({})).await;
+        let answer = fixture.owner.post(fixture.path().trim_end_matches('/'), &json!({})).await;
         assert_eq!((answer.status, &answer.json()["name"]), (201, &Value::Null));
     })
     .await;
@@ -33,7 +33,7 @@ async fn a_new_plugin_is_source_that_is_not_there_yet() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_sent_is_kept() {
-    each_group(async |place| {
+    each_group(async |fixture| {
         let sent = json!({
             "plugin_type": "local", "name": "Tea", "description": "Counts cups.",
             "icon": "https://tea.example/icon.png", "tag": "1.2",
@@ -42,12 +42,12 @@ async fn what_is_sent_is_kept() {
             "metrics": {"cups": "sum"},
             "public_jobs": {"brew": {"payload": {"cups": {"type": "number"}}}},
         });
-        let (plugin, _) = place.made(&sent).await;
+        let (plugin, _) = fixture.made(&sent).await;
         for (name, value) in sent.as_object().unwrap() {
             assert_eq!(&plugin[name], value, "{name}");
         }
         for kind in ["local", "custom", "repository", "source", "inline"] {
-            let (plugin, _) = place.made(&json!({"plugin_type": kind})).await;
+            let (plugin, _) = fixture.made(&json!({"plugin_type": kind})).await;
             assert_eq!(plugin["plugin_type"], kind);
         }
         let nulls = json!({
@@ -55,13 +55,13 @@ async fn what_is_sent_is_kept() {
             "url": null, "config_schema": null, "capabilities": null, "metrics": null,
             "public_jobs": null,
         });
-        let (plugin, _) = place.made(&nulls).await;
+        let (plugin, _) = fixture.made(&nulls).await;
         for name in nulls.as_object().unwrap().keys() {
             assert_eq!(plugin[name], Value::Null, "{name}");
         }
         // Read-only fields are ignored.
         let read_only = json!({"id": 7, "latest_tag": "9", "organization_name": "x"});
-        let (plugin, _) = place.made(&read_only).await;
+        let (plugin, _) = fixture.made(&read_only).await;
         assert_ne!(plugin["id"], 7);
         assert_eq!(plugin["latest_tag"], Value::Null);
         assert_eq!(plugin["organization_name"], "Acme Tea");
@@ -71,9 +71,9 @@ async fn what_is_sent_is_kept() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_list_of_settings_becomes_an_object() {
-    each_group(async |place| {
+    each_group(async |fixture| {
         let list = json!([{"markdown": "# Tea"}, {"key": "cups", "type": "string", "order": 9}]);
-        let (plugin, _) = place.made(&json!({"config_schema": list})).await;
+        let (plugin, _) = fixture.made(&json!({"config_schema": list})).await;
         assert_eq!(
             plugin["config_schema"],
             json!({
@@ -87,7 +87,7 @@ async fn a_list_of_settings_becomes_an_object() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn faults_name_the_first_field() {
-    each_group(async |place| {
+    each_group(async |fixture| {
         let long = |most: usize| "x".repeat(most + 1);
         let too_long =
             |most: usize| format!("Ensure this field has no more than {most} characters.");
@@ -133,17 +133,17 @@ async fn faults_name_the_first_field() {
                 "Ensure this field has no more than 65536 bytes of JSON.".to_owned(),
             ),
         ] {
-            let answer = place.owner.post(&place.path(), &body).await;
+            let answer = fixture.owner.post(&fixture.path(), &body).await;
             assert_invalid(&answer, Some(attr), code, &detail);
         }
-        assert_eq!(place.owner.get(&place.path()).await.json()["count"], 0);
+        assert_eq!(fixture.owner.get(&fixture.path()).await.json()["count"], 0);
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_address_names_a_repository_or_a_package() {
-    each_group(async |place| {
+    each_group(async |fixture| {
         for url in [
             "https://github.com/acme/tea",
             "https://github.com/acme/tea/commit/0a1b2c",
@@ -152,14 +152,14 @@ async fn an_address_names_a_repository_or_a_package() {
             "https://gitlab.com/acme/group/tea",
             "https://gitlab.com/acme/tea/-/tree/dev",
         ] {
-            let (plugin, path) = place.made(&json!({"url": url})).await;
+            let (plugin, path) = fixture.made(&json!({"url": url})).await;
             assert_eq!((&plugin["url"], &plugin["name"]), (&json!(url), &json!("Tea")));
             assert_eq!(plugin["plugin_type"], "custom");
             assert_eq!(plugin["description"], "Counts cups.");
             assert_eq!(plugin["config_schema"]["cups"]["default"], "1");
             assert!(plugin["capabilities"]["methods"].is_array(), "{plugin}");
             assert_eq!(plugin["public_jobs"], json!({"brew": {"payload": {}}}));
-            let source = place.owner.get(&format!("{path}source/?raw=true")).await.json();
+            let source = fixture.owner.get(&format!("{path}source/?raw=true")).await.json();
             let names: Vec<&String> = source.as_object().unwrap().keys().collect();
             assert_eq!(names, ["index.js", "plugin.json"]);
         }
@@ -167,7 +167,7 @@ async fn an_address_names_a_repository_or_a_package() {
             "url": "https://github.com/acme/other/tree/main", "tag": "7",
             "plugin_type": "repository",
         });
-        let (plugin, _) = place.made(&chosen).await;
+        let (plugin, _) = fixture.made(&chosen).await;
         assert_eq!((&plugin["tag"], &plugin["plugin_type"]), (&json!("7"), &json!("repository")));
         for bad in [
             "tea",
@@ -176,7 +176,7 @@ async fn an_address_names_a_repository_or_a_package() {
             "https://github.com/acme/tea/issues",
             "file:///etc/passwd",
         ] {
-            let answer = place.owner.post(&place.path(), &json!({"url": bad})).await;
+            let answer = fixture.owner.post(&fixture.path(), &json!({"url": bad})).await;
             let detail = "Enter the address of a repository on github.com or gitlab.com, or of a \
                           package on npmjs.com.";
             assert_invalid(&answer, Some("url"), "invalid_input", detail);
@@ -187,7 +187,7 @@ async fn an_address_names_a_repository_or_a_package() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_an_address_has_must_be_a_plugin() {
-    each_group(async |place| {
+    each_group(async |fixture| {
         let url = json!({"url": "https://github.com/acme/tea"});
         let manifest = |text: &str| files(&[("plugin.json", text), ("index.js", "")]);
         for (files, detail) in [
@@ -202,15 +202,15 @@ async fn what_an_address_has_must_be_a_plugin() {
                 "plugin.json: posthogVersion: Not a version, or a range of versions.",
             ),
         ] {
-            place.host.has(files);
-            let answer = place.owner.post(&place.path(), &url).await;
+            fixture.host.has(files);
+            let answer = fixture.owner.post(&fixture.path(), &url).await;
             assert_invalid(&answer, Some("url"), "invalid_input", detail);
         }
-        place.host.goes_down();
-        let answer = place.owner.post(&place.path(), &url).await;
+        fixture.host.goes_down();
+        let answer = fixture.owner.post(&fixture.path(), &url).await;
         let (status, _, code, _, attr) = answer.error();
         assert_eq!((status, code.as_str(), attr.as_deref()), (400, "invalid_input", Some("url")));
-        assert_eq!(place.owner.get(&place.path()).await.json()["count"], 0);
+        assert_eq!(fixture.owner.get(&fixture.path()).await.json()["count"], 0);
     })
     .await;
 }
@@ -219,12 +219,12 @@ async fn what_an_address_has_must_be_a_plugin() {
 async fn the_catalogue_is_installed_by_its_addresses() {
     let (mut all, mut installed) = (BTreeSet::new(), BTreeSet::new());
     for group in GROUPS {
-        let place = place(group).await;
-        let catalogue = place.owner.get(&format!("{}repository/?raw=true", place.path())).await;
+        let fixture = fixture(group).await;
+        let catalogue = fixture.owner.get(&format!("{}repository/?raw=true", fixture.path())).await;
         for entry in catalogue.json().as_array().unwrap() {
             let url = entry["url"].to_string();
             all.insert(url.clone());
-            let answer = place.owner.post(&place.path(), &json!({"url": entry["url"]})).await;
+            let answer = fixture.owner.post(&fixture.path(), &json!({"url": entry["url"]})).await;
             if answer.status == 400 {
                 let (_, _, _, detail, attr) = answer.error();
                 assert_eq!(attr.as_deref(), Some("url"), "{detail}");
@@ -237,11 +237,11 @@ async fn the_catalogue_is_installed_by_its_addresses() {
                 assert_eq!(plugin[same], entry[same]);
             }
             assert_eq!(plugin["plugin_type"], "inline");
-            assert_eq!(plugin["organization_id"], json!(place.app.organization()));
-            let path = format!("{}{}/", place.path(), plugin["id"]);
-            assert_eq!(place.owner.get(&path).await.status, 200, "{plugin}");
+            assert_eq!(plugin["organization_id"], json!(fixture.app.organization()));
+            let path = format!("{}{}/", fixture.path(), plugin["id"]);
+            assert_eq!(fixture.owner.get(&path).await.status, 200, "{plugin}");
         }
-        let answer = place.owner.post(&place.path(), &json!({"url": "inline:nothing"})).await;
+        let answer = fixture.owner.post(&fixture.path(), &json!({"url": "inline:nothing"})).await;
         let detail = "The catalogue has no plugin \"nothing\".";
         assert_invalid(&answer, Some("url"), "invalid_input", detail);
     }
@@ -250,41 +250,41 @@ async fn the_catalogue_is_installed_by_its_addresses() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_address_is_installed_once() {
-    each_group(async |place| {
+    each_group(async |fixture| {
         let url = |url: &str| json!({"url": url});
         let first = url("https://github.com/acme/tea");
         // Code that fits every group.
-        place.host.has(tea_of("pipeline_frontend_apps"));
-        let (_, path) = place.made(&first).await;
+        fixture.host.has(tea_of("pipeline_frontend_apps"));
+        let (_, path) = fixture.made(&first).await;
         for again in ["https://github.com/acme/tea", "https://github.com/acme/tea/?private_token=t"]
         {
             // In the other groups too, because it is the same plugin.
             for group in GROUPS {
-                let answer = place.owner.post(&place.beside(group), &url(again)).await;
+                let answer = fixture.owner.post(&fixture.beside(group), &url(again)).await;
                 assert_invalid(&answer, None, "invalid_input", SAME_URL);
             }
         }
         // Another version of it, and another organization.
-        place.made(&url("https://github.com/acme/tea/tree/main")).await;
-        let elsewhere = place.elsewhere().await;
+        fixture.made(&url("https://github.com/acme/tea/tree/main")).await;
+        let elsewhere = fixture.elsewhere().await;
         made(&elsewhere.caller, &elsewhere.path, &first).await;
         // And again after it was deleted.
-        assert_eq!(place.owner.delete(&path).await.status, 204);
-        place.made(&first).await;
+        assert_eq!(fixture.owner.delete(&path).await.status, 204);
+        fixture.made(&first).await;
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_with_the_same_address_at_once_one_is_made() {
-    each_group(async |place| {
-        let (path, url) = (place.path(), json!({"url": "https://github.com/acme/tea"}));
+async fn one_of_two_concurrent_installs_of_an_address_succeeds() {
+    each_group(async |fixture| {
+        let (path, url) = (fixture.path(), json!({"url": "https://github.com/acme/tea"}));
         let (one, other) =
-            futures::join!(place.owner.post(&path, &url), place.owner.post(&path, &url));
+            futures::join!(fixture.owner.post(&path, &url), fixture.owner.post(&path, &url));
         let (made, refused) = if one.status == 201 { (one, other) } else { (other, one) };
         assert_eq!(made.status, 201, "{:?}", made.body);
         assert_invalid(&refused, None, "invalid_input", SAME_URL);
-        let listed = place.owner.get(&place.path()).await.json();
+        let listed = fixture.owner.get(&fixture.path()).await.json();
         assert_eq!(listed["count"], 1);
     })
     .await;
@@ -292,17 +292,17 @@ async fn of_two_with_the_same_address_at_once_one_is_made() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_is_kept_sealed_and_shown_nowhere() {
-    each_group(async |place| {
+    each_group(async |fixture| {
         let url = "https://gitlab.com/acme/tea/-/tree/main?private_token=canary-8261&x=1";
-        let (plugin, path) = place.made(&json!({"url": url})).await;
+        let (plugin, path) = fixture.made(&json!({"url": url})).await;
         assert_eq!(plugin["url"], "https://gitlab.com/acme/tea/-/tree/main");
         let id = PluginId(plugin["id"].as_i64().unwrap());
-        let rows = plugins::rows(place.app.store(), &[id]).await.unwrap();
+        let rows = plugins::rows(fixture.app.store(), &[id]).await.unwrap();
         let sealed = rows[0].private_token.as_deref().unwrap();
         assert!(sealed.starts_with("w1.") && !sealed.contains("canary"), "{sealed}");
-        let log = format!("/api/organizations/{}/activity_log/", place.app.organization());
-        for path in [path, place.path(), format!("{}activity/", place.path()), log] {
-            let text = place.owner.get(&path).await.json().to_string();
+        let log = format!("/api/organizations/{}/activity_log/", fixture.app.organization());
+        for path in [path, fixture.path(), format!("{}activity/", fixture.path()), log] {
+            let text = fixture.owner.get(&path).await.json().to_string();
             assert!(!text.contains("canary"), "{text}");
         }
     })

@@ -158,7 +158,7 @@ pub(super) fn tar_gz(files: &Files) -> Vec<u8> {
         tar.resize(tar.len().next_multiple_of(512), 0);
     }
     tar.resize(tar.len() + 1024, 0);
-    let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
-    packed.write_all(&tar).unwrap();
-    packed.finish().unwrap()
+    let mut compressed = GzEncoder::new(Vec::new(), Compression::fast());
+    compressed.write_all(&tar).unwrap();
+    compressed.finish().unwrap()
 }

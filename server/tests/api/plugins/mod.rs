@@ -34,7 +34,7 @@ const GROUPS: [&str; 3] =
     ["pipeline_destinations", "pipeline_frontend_apps", "pipeline_import_apps"];
 
 /// A group in an instance of its own.
-struct Place {
+struct GroupFixture {
     app: TestApp,
     /// A key of the owner, who is staff of the instance.
     owner: Caller,
@@ -44,14 +44,14 @@ struct Place {
 }
 
 /// Runs a test for each of the groups.
-async fn each_group(test: impl AsyncFn(&Place)) {
+async fn each_group(test: impl AsyncFn(&GroupFixture)) {
     for group in GROUPS {
-        test(&place(group).await).await;
+        test(&fixture(group).await).await;
     }
 }
 
 /// A group of a new instance.
-async fn place(group: &'static str) -> Place {
+async fn fixture(group: &'static str) -> GroupFixture {
     let host = Host::start().await;
     host.has(tea_of(group));
     let settings = |config: &mut Config| config.egress_allow = "127.0.0.1".parse().unwrap();
@@ -62,10 +62,10 @@ async fn place(group: &'static str) -> Place {
     };
     let app = TestApp::with_settings_and_options(settings, options).await.set_up().await;
     let owner = app.owner().key(&["*"]).await;
-    Place { app, owner, group, host }
+    GroupFixture { app, owner, group, host }
 }
 
-impl Place {
+impl GroupFixture {
     /// The group in the owner's organization.
     fn path(&self) -> String {
         self.beside(self.group)
@@ -91,7 +91,7 @@ impl Place {
 
     /// A user with another organization, and the group there.
     async fn elsewhere(&self) -> Elsewhere {
-        let caller = self.app.stranger("mallory").await.key(&["*"]).await;
+        let caller = self.app.outsider("mallory").await.key(&["*"]).await;
         let answer = caller.post("/api/organizations/", &json!({"name": "Coffee"})).await;
         assert_eq!(answer.status, 201, "{:?}", answer.body);
         let organization = answer.json();

@@ -10,17 +10,17 @@ use crate::web::{page, session};
 
 /// A browser in which the owner is signed in.
 struct Browser<'a> {
-    place: &'a Place,
+    fixture: &'a GroupFixture,
     cookie: String,
 }
 
 impl<'a> Browser<'a> {
-    async fn of(place: &'a Place) -> Self {
-        Self { place, cookie: session(&place.app).await }
+    async fn of(fixture: &'a GroupFixture) -> Self {
+        Self { fixture, cookie: session(&fixture.app).await }
     }
 
     fn call(&self, path: &str) -> Call {
-        let call = self.place.app.anonymous().call(Method::POST, path);
+        let call = self.fixture.app.anonymous().call(Method::POST, path);
         call.header("cookie", &self.cookie).header("sec-fetch-site", "same-origin")
     }
 
@@ -62,17 +62,17 @@ impl<'a> Browser<'a> {
     }
 
     async fn opens(&self, path: &str, expected: u16) -> String {
-        let answer = page(&self.place.app, path, &self.cookie).await;
+        let answer = page(&self.fixture.app, path, &self.cookie).await;
         assert_eq!(answer.status, expected, "{path}");
         String::from_utf8(answer.body.to_vec()).unwrap()
     }
 
     fn organization(&self) -> String {
-        self.place.app.organization().to_string()
+        self.fixture.app.organization().to_string()
     }
 
     fn project(&self) -> String {
-        self.place.app.project().to_string()
+        self.fixture.app.project().to_string()
     }
 
     /// Adds a plugin of the catalogue to the project, and returns the config's id.
@@ -93,14 +93,14 @@ impl<'a> Browser<'a> {
             "/api/projects/{}/pipeline_transformation_configs/?expand=object",
             self.project()
         );
-        self.place.owner.get(&path).await.json()["results"].as_array().unwrap().clone()
+        self.fixture.owner.get(&path).await.json()["results"].as_array().unwrap().clone()
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn transformations_are_added_changed_and_put_in_order() {
-    let place = place(GROUPS[0]).await;
-    let browser = Browser::of(&place).await;
+    let fixture = fixture(GROUPS[0]).await;
+    let browser = Browser::of(&fixture).await;
     let project = browser.project();
     let first = browser.adds("bot-filter", "").await;
     let settings = "settings[0][key]=properties&settings[0][value]=card";
@@ -158,8 +158,8 @@ async fn transformations_are_added_changed_and_put_in_order() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_plugin_goes_with_its_name() {
-    let place = place(GROUPS[0]).await;
-    let browser = Browser::of(&place).await;
+    let fixture = fixture(GROUPS[0]).await;
+    let browser = Browser::of(&fixture).await;
     let organization = browser.organization();
     let config = browser.adds("bot-filter", "").await;
     let plugin = browser.configs().await[0]["plugin"].to_string();
@@ -169,7 +169,7 @@ async fn a_plugin_goes_with_its_name() {
     // The page can show the matching API request.
     let request = format!("/api/organizations/{organization}/pipeline_destinations/{plugin}/");
     assert!(shown.contains(&request), "{request}");
-    assert_eq!(place.owner.get(&request).await.status, 200);
+    assert_eq!(fixture.owner.get(&request).await.status, 200);
 
     let body = format!("organization={organization}&plugin={plugin}");
     for wrong in ["", "bot+filter", "Bot"] {
@@ -188,8 +188,8 @@ async fn a_plugin_goes_with_its_name() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_archive_is_added_by_a_form() {
-    let place = place(GROUPS[0]).await;
-    let browser = Browser::of(&place).await;
+    let fixture = fixture(GROUPS[0]).await;
+    let browser = Browser::of(&fixture).await;
     let organization = browser.organization();
     let back = format!("/organizations/{organization}/plugins/destinations/add");
     let fields = [
@@ -229,24 +229,24 @@ async fn an_archive_is_added_by_a_form() {
 
     // A request from another site, a client without a session, and a user of another
     // organization.
-    let anonymous = Browser { place: &place, cookie: String::new() };
+    let anonymous = Browser { fixture: &fixture, cookie: String::new() };
     let answer = anonymous.upload("plugin", &fields, "archive", &zip(&tea())).await;
     assert_eq!(answer.status, 303);
     assert!(answer.header("location").unwrap().starts_with("/login?next="));
-    let foreign = place.app.anonymous().call(Method::POST, "/_upload/plugin");
+    let foreign = fixture.app.anonymous().call(Method::POST, "/_upload/plugin");
     let foreign = foreign.header("cookie", &browser.cookie).header("sec-fetch-site", "cross-site");
     assert_eq!(foreign.send().await.status, 403);
-    assert_eq!(place.owner.get(&place.path()).await.json()["count"], 1);
+    assert_eq!(fixture.owner.get(&fixture.path()).await.json()["count"], 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_is_attached_by_a_form() {
-    let place = place(GROUPS[0]).await;
-    let browser = Browser::of(&place).await;
+    let fixture = fixture(GROUPS[0]).await;
+    let browser = Browser::of(&fixture).await;
     let schema = json!([{"key": "table", "type": "attachment", "name": "Table"}]);
-    let (plugin, _) = place.made(&json!({"name": "Tea", "config_schema": schema})).await;
-    let project = json!(place.app.project());
-    let path = configured(&place.owner, &project, &plugin, false).await;
+    let (plugin, _) = fixture.made(&json!({"name": "Tea", "config_schema": schema})).await;
+    let project = json!(fixture.app.project());
+    let path = configured(&fixture.owner, &project, &plugin, false).await;
     let config = path.trim_end_matches('/').rsplit('/').next().unwrap();
     let (project, back) = (browser.project(), format!("/projects/{project}/plugins/{config}"));
     let fields = [
@@ -265,9 +265,9 @@ async fn a_file_is_attached_by_a_form() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn others_see_and_change_nothing() {
-    let place = place(GROUPS[0]).await;
-    let browser = Browser::of(&place).await;
-    let elsewhere = place.elsewhere().await;
+    let fixture = fixture(GROUPS[0]).await;
+    let browser = Browser::of(&fixture).await;
+    let elsewhere = fixture.elsewhere().await;
     let organization = elsewhere.path.split('/').nth(3).unwrap().to_owned();
     let project = elsewhere.project.to_string();
     for (name, body) in [
@@ -285,7 +285,7 @@ async fn others_see_and_change_nothing() {
     browser.opens(&format!("/projects/{project}/transformations"), 404).await;
 
     // An organization that may only configure plugins sees the reason.
-    place.allow(PluginsAccess::Config).await;
+    fixture.allow(PluginsAccess::Config).await;
     let path = format!("/organizations/{}/plugins/destinations", browser.organization());
     let shown = browser.opens(&path, 200).await;
     assert!(shown.contains("What your organization may do with plugins does not include this."));
@@ -295,8 +295,8 @@ async fn others_see_and_change_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_typed_comes_back_without_secrets_however_long_it_is() {
-    let place = place(GROUPS[0]).await;
-    let browser = Browser::of(&place).await;
+    let fixture = fixture(GROUPS[0]).await;
+    let browser = Browser::of(&fixture).await;
     let organization = browser.organization();
     let back = format!("/organizations/{organization}/plugins/transformations/add");
     let at = [
@@ -331,12 +331,12 @@ async fn what_was_typed_comes_back_without_secrets_however_long_it_is() {
         ("source", text.as_str()),
     ];
     let (location, kept) = browser.fails("save_plugin_file", &fields).await;
-    let with = |session: &str| Browser { place: &place, cookie: format!("{session}; {kept}") };
+    let with = |session: &str| Browser { fixture: &fixture, cookie: format!("{session}; {kept}") };
     let shown = with(&browser.cookie).opens(&location, 200).await;
     assert!(shown.contains(text.trim_end()), "{shown}");
     assert!(!browser.opens(&location, 200).await.contains("// of leaves"), "its time is over");
     // The same user may have signed in again. No other user sees it.
-    let shown = with(&session(&place.app).await).opens(&location, 200).await;
+    let shown = with(&session(&fixture.app).await).opens(&location, 200).await;
     assert!(shown.contains(text.trim_end()), "{shown}");
     let shown = with("session=none").opens("/login?__err=x", 200).await;
     assert!(!shown.contains("// of leaves"), "{shown}");

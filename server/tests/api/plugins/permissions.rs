@@ -28,23 +28,23 @@ async fn act(caller: &Caller, plugin: &str, action: &(Method, &str, Option<Value
 
 #[tokio::test(flavor = "multi_thread")]
 async fn at_level_0_not_even_lists() {
-    each_group(async |place| {
-        let (_, one) = place.made(&json!({"name": "Tea"})).await;
-        place.allow(PluginsAccess::None).await;
-        let path = place.path();
-        assert_forbidden(&place.owner.get(&path).await, ACCESS);
-        assert_forbidden(&place.owner.get(&one).await, ACCESS);
+    each_group(async |fixture| {
+        let (_, one) = fixture.made(&json!({"name": "Tea"})).await;
+        fixture.allow(PluginsAccess::None).await;
+        let path = fixture.path();
+        assert_forbidden(&fixture.owner.get(&path).await, ACCESS);
+        assert_forbidden(&fixture.owner.get(&one).await, ACCESS);
         for read in READS {
-            assert_forbidden(&place.owner.get(&format!("{path}{read}")).await, ACCESS);
+            assert_forbidden(&fixture.owner.get(&format!("{path}{read}")).await, ACCESS);
         }
-        assert_forbidden(&place.owner.post(&path, &json!({"name": []})).await, ACCESS);
-        assert_forbidden(&place.owner.patch(&one, &json!({"name": []})).await, ACCESS);
-        assert_forbidden(&place.owner.delete(&one).await, ACCESS);
+        assert_forbidden(&fixture.owner.post(&path, &json!({"name": []})).await, ACCESS);
+        assert_forbidden(&fixture.owner.patch(&one, &json!({"name": []})).await, ACCESS);
+        assert_forbidden(&fixture.owner.delete(&one).await, ACCESS);
         for action in actions() {
-            assert_forbidden(&act(&place.owner, &one, &action).await, ACCESS);
+            assert_forbidden(&act(&fixture.owner, &one, &action).await, ACCESS);
         }
-        let organization = format!("/api/organizations/{}/", place.app.organization());
-        let shown = place.owner.get(&organization).await.json();
+        let organization = format!("/api/organizations/{}/", fixture.app.organization());
+        let shown = fixture.owner.get(&organization).await.json();
         assert_eq!(shown["plugins_access_level"], 0);
     })
     .await;
@@ -52,21 +52,21 @@ async fn at_level_0_not_even_lists() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn at_level_3_plugins_are_seen_and_not_changed() {
-    each_group(async |place| {
-        let (_, one) = place.made(&json!({"name": "Tea"})).await;
-        place.allow(PluginsAccess::Config).await;
-        let path = place.path();
-        assert_eq!(place.owner.get(&path).await.status, 200);
-        assert_eq!(place.owner.get(&one).await.status, 200);
+    each_group(async |fixture| {
+        let (_, one) = fixture.made(&json!({"name": "Tea"})).await;
+        fixture.allow(PluginsAccess::Config).await;
+        let path = fixture.path();
+        assert_eq!(fixture.owner.get(&path).await.status, 200);
+        assert_eq!(fixture.owner.get(&one).await.status, 200);
         for read in READS {
-            assert_eq!(place.owner.get(&format!("{path}{read}")).await.status, 200);
+            assert_eq!(fixture.owner.get(&format!("{path}{read}")).await.status, 200);
         }
-        assert_forbidden(&place.owner.post(&path, &json!({"name": []})).await, ACCESS);
-        assert_forbidden(&place.owner.patch(&one, &json!({"name": []})).await, ACCESS);
-        assert_forbidden(&place.owner.delete(&one).await, ACCESS);
+        assert_forbidden(&fixture.owner.post(&path, &json!({"name": []})).await, ACCESS);
+        assert_forbidden(&fixture.owner.patch(&one, &json!({"name": []})).await, ACCESS);
+        assert_forbidden(&fixture.owner.delete(&one).await, ACCESS);
         // Only users who may change the source can read it.
         for action in actions() {
-            assert_forbidden(&act(&place.owner, &one, &action).await, ACCESS);
+            assert_forbidden(&act(&fixture.owner, &one, &action).await, ACCESS);
         }
     })
     .await;
@@ -74,37 +74,37 @@ async fn at_level_3_plugins_are_seen_and_not_changed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn at_level_6_own_plugins_are_changed_and_not_offered() {
-    each_group(async |place| {
-        place.allow(PluginsAccess::Install).await;
-        let (_, one) = place.made(&json!({"name": "Tea", "is_global": false})).await;
-        assert_eq!(place.owner.patch(&one, &json!({"name": "x"})).await.status, 200);
+    each_group(async |fixture| {
+        fixture.allow(PluginsAccess::Install).await;
+        let (_, one) = fixture.made(&json!({"name": "Tea", "is_global": false})).await;
+        assert_eq!(fixture.owner.patch(&one, &json!({"name": "x"})).await.status, 200);
         for action in actions() {
-            assert_eq!(act(&place.owner, &one, &action).await.status, 200);
+            assert_eq!(act(&fixture.owner, &one, &action).await.status, 200);
         }
         let global = |is_global: bool| json!({"is_global": is_global});
-        assert_forbidden(&place.owner.post(&place.path(), &global(true)).await, OFFERING);
+        assert_forbidden(&fixture.owner.post(&fixture.path(), &global(true)).await, OFFERING);
         // Any use of the field, before fields are validated.
         for is_global in [true, false] {
-            assert_forbidden(&place.owner.patch(&one, &global(is_global)).await, OFFERING);
+            assert_forbidden(&fixture.owner.patch(&one, &global(is_global)).await, OFFERING);
         }
         let body = json!({"is_global": "perhaps", "name": []});
-        assert_forbidden(&place.owner.patch(&one, &body).await, OFFERING);
-        assert_eq!(place.owner.get(&one).await.json()["is_global"], false);
-        assert_eq!(place.owner.delete(&one).await.status, 204);
+        assert_forbidden(&fixture.owner.patch(&one, &body).await, OFFERING);
+        assert_eq!(fixture.owner.get(&one).await.json()["is_global"], false);
+        assert_eq!(fixture.owner.delete(&one).await.status, 204);
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn at_level_9_staff_offers_plugins_to_all() {
-    each_group(async |place| {
-        let (plugin, one) = place.made(&json!({"name": "Tea", "is_global": true})).await;
+    each_group(async |fixture| {
+        let (plugin, one) = fixture.made(&json!({"name": "Tea", "is_global": true})).await;
         assert_eq!(plugin["is_global"], true);
-        let answer = place.owner.patch(&one, &json!({"is_global": false})).await;
+        let answer = fixture.owner.patch(&one, &json!({"is_global": false})).await;
         assert_eq!((answer.status, &answer.json()["is_global"]), (200, &json!(false)));
         // Every user can create an organization, and each begins with level 9. That alone
         // does not give its code access to the events of others.
-        let elsewhere = place.elsewhere().await;
+        let elsewhere = fixture.elsewhere().await;
         let (_, theirs) = made(&elsewhere.caller, &elsewhere.path, &json!({"name": "x"})).await;
         let offered = json!({"is_global": true});
         assert_forbidden(&elsewhere.caller.post(&elsewhere.path, &offered).await, OFFERING);
@@ -117,21 +117,21 @@ async fn at_level_9_staff_offers_plugins_to_all() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_offered_is_changed_by_staff_only() {
-    each_group(async |place| {
-        let (plugin, one) = place.made(&json!({"name": "Tea", "is_global": true})).await;
+    each_group(async |fixture| {
+        let (plugin, one) = fixture.made(&json!({"name": "Tea", "is_global": true})).await;
         let update = format!("{one}update_source/");
-        let member = place.app.member("grace", Level::Owner).await.key(&["*"]).await;
+        let member = fixture.app.member("grace", Level::Owner).await.key(&["*"]).await;
         for body in [json!({"name": "x"}), json!({"name": []}), json!({"is_global": false})] {
             assert_forbidden(&member.patch(&one, &body).await, OFFERING);
         }
         assert_forbidden(&member.patch(&update, &json!({"tea.txt": "1"})).await, OFFERING);
         assert_forbidden(&member.delete(&one).await, OFFERING);
-        assert_eq!(place.owner.get(&one).await.json(), plugin);
+        assert_eq!(fixture.owner.get(&one).await.json(), plugin);
         assert_eq!(member.get(&format!("{one}source/?raw=true")).await.json(), json!({}));
         // Staff may do it, and then every user there may.
-        let source = place.owner.patch(&update, &json!({"tea.txt": "1"})).await;
+        let source = fixture.owner.patch(&update, &json!({"tea.txt": "1"})).await;
         assert_eq!(source.status, 200, "{:?}", source.body);
-        let local = place.owner.patch(&one, &json!({"is_global": false})).await;
+        let local = fixture.owner.patch(&one, &json!({"is_global": false})).await;
         assert_eq!(local.status, 200, "{:?}", local.body);
         assert_eq!(member.patch(&one, &json!({"name": "x"})).await.status, 200);
         assert_eq!(member.patch(&update, &json!({"tea.txt": "2"})).await.status, 200);
@@ -143,23 +143,23 @@ async fn what_is_offered_is_changed_by_staff_only() {
 /// The code runs on their events, with their secrets.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_others_still_use_is_changed_by_staff_only() {
-    each_group(async |place| {
-        let (plugin, one) = place.made(&json!({"name": "Tea", "is_global": true})).await;
-        let elsewhere = place.elsewhere().await;
+    each_group(async |fixture| {
+        let (plugin, one) = fixture.made(&json!({"name": "Tea", "is_global": true})).await;
+        let elsewhere = fixture.elsewhere().await;
         let configs =
             format!("/api/projects/{}/pipeline_transformation_configs/", elsewhere.project);
         let body = json!({"plugin": plugin["id"], "order": 1});
         let config = elsewhere.caller.post(&configs, &body).await;
         assert_eq!(config.status, 201, "{:?}", config.body);
-        let local = place.owner.patch(&one, &json!({"is_global": false})).await;
+        let local = fixture.owner.patch(&one, &json!({"is_global": false})).await;
         assert_eq!(local.status, 200, "{:?}", local.body);
 
         let update = format!("{one}update_source/");
-        let member = place.app.member("grace", Level::Owner).await.key(&["*"]).await;
+        let member = fixture.app.member("grace", Level::Owner).await.key(&["*"]).await;
         assert_forbidden(&member.patch(&one, &json!({"name": "x"})).await, OFFERING);
         assert_forbidden(&member.patch(&update, &json!({"tea.txt": "1"})).await, OFFERING);
         assert_forbidden(&member.delete(&one).await, OFFERING);
-        assert_eq!(place.owner.patch(&update, &json!({"tea.txt": "1"})).await.status, 200);
+        assert_eq!(fixture.owner.patch(&update, &json!({"tea.txt": "1"})).await.status, 200);
 
         let theirs = format!("{configs}{}/", config.json()["id"]);
         assert_eq!(elsewhere.caller.delete(&theirs).await.status, 204);
@@ -170,9 +170,9 @@ async fn what_others_still_use_is_changed_by_staff_only() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_offered_is_read_by_all_and_changed_by_its_owner() {
-    each_group(async |place| {
-        let (plugin, one) = place.made(&json!({"name": "Tea", "is_global": true})).await;
-        let elsewhere = place.elsewhere().await;
+    each_group(async |fixture| {
+        let (plugin, one) = fixture.made(&json!({"name": "Tea", "is_global": true})).await;
+        let elsewhere = fixture.elsewhere().await;
         let theirs = elsewhere.of(&plugin);
         assert_eq!(elsewhere.caller.get(&theirs).await.json(), plugin);
         assert_forbidden(&elsewhere.caller.patch(&theirs, &json!({"name": []})).await, FOREIGN);
@@ -181,32 +181,32 @@ async fn what_is_offered_is_read_by_all_and_changed_by_its_owner() {
         for action in actions() {
             assert_not_found(&act(&elsewhere.caller, &theirs, &action).await);
         }
-        assert_eq!(place.owner.get(&one).await.json(), plugin);
+        assert_eq!(fixture.owner.get(&one).await.json(), plugin);
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_offered_is_not_deleted() {
-    each_group(async |place| {
-        let (_, one) = place.made(&json!({"name": "Tea", "is_global": true})).await;
-        assert_invalid(&place.owner.delete(&one).await, None, "invalid_input", IS_GLOBAL);
-        assert_eq!(place.owner.get(&one).await.status, 200);
-        place.owner.patch(&one, &json!({"is_global": false})).await;
-        assert_eq!(place.owner.delete(&one).await.status, 204);
+    each_group(async |fixture| {
+        let (_, one) = fixture.made(&json!({"name": "Tea", "is_global": true})).await;
+        assert_invalid(&fixture.owner.delete(&one).await, None, "invalid_input", IS_GLOBAL);
+        assert_eq!(fixture.owner.get(&one).await.status, 200);
+        fixture.owner.patch(&one, &json!({"is_global": false})).await;
+        assert_eq!(fixture.owner.delete(&one).await.status, 204);
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_address_twice_and_one_that_names_nothing() {
-    each_group(async |place| {
+    each_group(async |fixture| {
         let url = |url: &str| json!({"url": url});
-        place.made(&url("https://github.com/acme/tea?private_token=t")).await;
+        fixture.made(&url("https://github.com/acme/tea?private_token=t")).await;
         let again = url("https://github.com/acme/tea");
-        let answer = place.owner.post(&place.path(), &again).await;
+        let answer = fixture.owner.post(&fixture.path(), &again).await;
         assert_invalid(&answer, None, "invalid_input", SAME_URL);
-        let answer = place.owner.post(&place.path(), &url("https://tea.example/")).await;
+        let answer = fixture.owner.post(&fixture.path(), &url("https://tea.example/")).await;
         let (status, _, code, _, attr) = answer.error();
         assert_eq!((status, code.as_str(), attr.as_deref()), (400, "invalid_input", Some("url")));
     })
@@ -215,10 +215,10 @@ async fn an_address_twice_and_one_that_names_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn getting_needs_read_and_everything_else_write() {
-    each_group(async |place| {
-        let (_, one) = place.made(&json!({"name": "Tea"})).await;
-        let reader = place.app.owner().key(&["plugin:read"]).await;
-        let writer = place.app.owner().key(&["plugin:write"]).await;
+    each_group(async |fixture| {
+        let (_, one) = fixture.made(&json!({"name": "Tea"})).await;
+        let reader = fixture.app.owner().key(&["plugin:read"]).await;
+        let writer = fixture.app.owner().key(&["plugin:write"]).await;
         let lacking = "API key missing required scope 'plugin:write'";
         for action in actions() {
             let answer = act(&reader, &one, &action).await;
@@ -230,7 +230,7 @@ async fn getting_needs_read_and_everything_else_write() {
             assert_eq!(act(&writer, &one, &action).await.status, 200);
         }
         for read in READS {
-            assert_eq!(reader.get(&format!("{}{read}", place.path())).await.status, 200);
+            assert_eq!(reader.get(&format!("{}{read}", fixture.path())).await.status, 200);
         }
         assert_forbidden(&reader.delete(&one).await, lacking);
     })

@@ -4,9 +4,9 @@ use super::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_catalogue_is_listed() {
-    each_group(async |place| {
-        let path = format!("{}repository/", place.path());
-        let answer = place.owner.get(&path).await;
+    each_group(async |fixture| {
+        let path = format!("{}repository/", fixture.path());
+        let answer = fixture.owner.get(&path).await;
         assert_eq!(answer.status, 200, "{:?}", answer.body);
         let answer = rest(&answer.json(), &nothing());
         let results = answer["results"].as_array().unwrap();
@@ -22,11 +22,11 @@ async fn the_catalogue_is_listed() {
             }
         }
         // The record is that of the newest plugin.
-        place.made(&json!({"name": "Old"})).await;
-        let (newest, _) = place.made(&json!({"name": "New"})).await;
-        let with_record = place.owner.get(&path).await.json();
+        fixture.made(&json!({"name": "Old"})).await;
+        let (newest, _) = fixture.made(&json!({"name": "New"})).await;
+        let with_record = fixture.owner.get(&path).await.json();
         assert_eq!(rest(&with_record, &newest), answer);
-        let raw = place.owner.get(&format!("{path}?raw=true")).await.json();
+        let raw = fixture.owner.get(&format!("{path}?raw=true")).await.json();
         assert_eq!(raw, answer["results"]);
     })
     .await;

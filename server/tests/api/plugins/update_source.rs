@@ -4,11 +4,11 @@ use super::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_named_stays() {
-    each_group(async |place| {
-        let (plugin, path) = place.made(&json!({"name": "Tea"})).await;
+    each_group(async |fixture| {
+        let (plugin, path) = fixture.made(&json!({"name": "Tea"})).await;
         let update = format!("{path}update_source/");
         let send = async |body: Value| {
-            let answer = place.owner.patch(&update, &body).await;
+            let answer = fixture.owner.patch(&update, &body).await;
             assert_eq!(answer.status, 200, "{:?}", answer.body);
             answer.json()
         };
@@ -18,13 +18,13 @@ async fn what_is_not_named_stays() {
         let answer = send(json!({"a.txt": "3", "b.txt": null, "none.js": null})).await;
         assert_eq!(rest(&answer, &plugin), json!({"a.txt": "3", "source_errors": {}}));
         // A whole answer may be sent back. A name without a dot is not a file.
-        let mut whole = place.owner.get(&format!("{path}source/")).await.json();
+        let mut whole = fixture.owner.get(&format!("{path}source/")).await.json();
         whole["name"] = json!("ignored");
         assert_eq!(rest(&send(whole).await, &plugin)["a.txt"], "3");
-        let raw = place.owner.patch(&format!("{update}?raw=true"), &json!({"a.b": ""})).await;
+        let raw = fixture.owner.patch(&format!("{update}?raw=true"), &json!({"a.b": ""})).await;
         assert_eq!(raw.json(), json!({"a.txt": "3", "a.b": ""}));
         // Texts may also be sent as a form.
-        let form = place.owner.call(http::Method::PATCH, &update);
+        let form = fixture.owner.call(http::Method::PATCH, &update);
         let form = form.header("content-type", "application/x-www-form-urlencoded");
         let answer = form.body("a.txt=4%0A").send().await;
         assert_eq!(answer.json()["a.txt"], "4\n", "{:?}", answer.body);
@@ -34,25 +34,25 @@ async fn what_is_not_named_stays() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_manifest_describes_the_record() {
-    each_group(async |place| {
-        let (_, path) = place.made(&json!({"name": "Tea", "metrics": {"a": "sum"}})).await;
+    each_group(async |fixture| {
+        let (_, path) = fixture.made(&json!({"name": "Tea", "metrics": {"a": "sum"}})).await;
         let update = format!("{path}update_source/");
         let manifest = json!({
             "name": "Green tea", "config": [{"key": "cups", "type": "string"}], "main": "x.js",
         });
         let files = json!({"plugin.json": manifest.to_string()});
-        let answer = place.owner.patch(&update, &files).await.json();
+        let answer = fixture.owner.patch(&update, &files).await.json();
         let schema = json!({"cups": {"key": "cups", "type": "string", "order": 0}});
         assert_eq!((&answer["name"], &answer["config_schema"]), (&json!("Green tea"), &schema));
         assert_eq!(answer["metrics"], json!({"a": "sum"}));
         // Sent again unchanged, it does not undo later changes.
-        place.owner.patch(&path, &json!({"name": "Mint"})).await;
-        let answer = place.owner.patch(&update, &files).await.json();
+        fixture.owner.patch(&path, &json!({"name": "Mint"})).await;
+        let answer = fixture.owner.patch(&update, &files).await.json();
         assert_eq!(answer["name"], "Mint");
         // An empty manifest changes nothing.
-        let answer = place.owner.patch(&update, &json!({"plugin.json": "{}"})).await.json();
+        let answer = fixture.owner.patch(&update, &json!({"plugin.json": "{}"})).await.json();
         assert_eq!((&answer["name"], &answer["config_schema"]), (&json!("Mint"), &schema));
-        let answer = place.owner.patch(&update, &json!({"plugin.json": null})).await.json();
+        let answer = fixture.owner.patch(&update, &json!({"plugin.json": null})).await.json();
         assert_eq!((&answer["name"], &answer["config_schema"]), (&json!("Mint"), &schema));
     })
     .await;
@@ -61,8 +61,8 @@ async fn a_manifest_describes_the_record() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bad_manifest_is_kept_with_what_is_wrong() {
     let deep = format!(r#"{{"config": {{"a": {}{}}}}}"#, "[".repeat(120), "]".repeat(120));
-    each_group(async |place| {
-        let (plugin, path) = place.made(&json!({"name": "Tea"})).await;
+    each_group(async |fixture| {
+        let (plugin, path) = fixture.made(&json!({"name": "Tea"})).await;
         for (text, fault) in [
             ("{", "EOF while parsing an object at line 1 column 1"),
             ("[]", "Expected an object."),
@@ -71,7 +71,7 @@ async fn a_bad_manifest_is_kept_with_what_is_wrong() {
             (&deep, "More than 64 nested objects and lists."),
         ] {
             let update = format!("{path}update_source/");
-            let answer = place.owner.patch(&update, &json!({"plugin.json": text})).await;
+            let answer = fixture.owner.patch(&update, &json!({"plugin.json": text})).await;
             assert_eq!(answer.status, 200, "{:?}", answer.body);
             let rest = rest(&answer.json(), &plugin);
             let expected = json!({"plugin.json": text, "source_errors": {"plugin.json": fault}});
@@ -83,12 +83,12 @@ async fn a_bad_manifest_is_kept_with_what_is_wrong() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn code_is_looked_at_and_decides_the_group() {
-    let place = &place("pipeline_import_apps").await;
-    let (_, path) = place.made(&json!({"name": "Tea"})).await;
+    let fixture = &fixture("pipeline_import_apps").await;
+    let (_, path) = fixture.made(&json!({"name": "Tea"})).await;
     let source = "export function onEvent() {}\nexport function runEveryHour() {}\n\
                   export const jobs = { brew() {} }\nexport const metrics = { cups: 'sum' }";
     let (path, change) = (format!("{path}update_source/"), json!({"index.js": source}));
-    let answer = place.owner.patch(&path, &change).await.json();
+    let answer = fixture.owner.patch(&path, &change).await.json();
     assert_eq!(answer["source_errors"], json!({}), "{answer}");
     assert_eq!(
         answer["capabilities"],
@@ -97,9 +97,9 @@ async fn code_is_looked_at_and_decides_the_group() {
         })
     );
     assert_eq!(answer["metrics"], json!({"cups": "sum"}));
-    let there = |group: &str| format!("{}{}/", place.beside(group), answer["id"]);
+    let there = |group: &str| format!("{}{}/", fixture.beside(group), answer["id"]);
     for (group, status) in GROUPS.into_iter().zip([200, 404, 200]) {
-        assert_eq!(place.owner.get(&there(group)).await.status, status, "{group}");
+        assert_eq!(fixture.owner.get(&there(group)).await.status, status, "{group}");
     }
 }
 
@@ -119,20 +119,20 @@ async fn a_plugin_stays_in_its_group() {
         ),
         (frontend, json!({"site.ts": "export const inject = 1"}), [delivers, hourly]),
     ] {
-        let place = &place(group).await;
-        let (_, path) = place.made(&json!({"name": "Tea"})).await;
+        let fixture = &fixture(group).await;
+        let (_, path) = fixture.made(&json!({"name": "Tea"})).await;
         let update = format!("{path}update_source/");
-        let before = place.owner.patch(&update, &first).await;
+        let before = fixture.owner.patch(&update, &first).await;
         assert_eq!(before.status, 200, "{group} {first}: {:?}", before.body);
         for other in others {
-            let answer = place.owner.patch(&update, &json!({"index.js": other})).await;
+            let answer = fixture.owner.patch(&update, &json!({"index.js": other})).await;
             let (status, _, code, detail, attr) = answer.error();
             assert_eq!((status, code.as_str()), (400, "invalid_input"), "{group} {other}");
             assert_eq!(attr.as_deref(), Some("index.js"), "{group} {other}");
             assert!(detail.contains("stays in its group"), "{detail}");
         }
         // The change was not stored, and the plugin is still in its group.
-        let source = place.owner.get(&format!("{path}source/")).await;
+        let source = fixture.owner.get(&format!("{path}source/")).await;
         assert_eq!(source.status, 200, "{group}");
         for (file, text) in first.as_object().unwrap() {
             assert_eq!(&source.json()[file], text);
@@ -143,33 +143,33 @@ async fn a_plugin_stays_in_its_group() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_plugin_of_two_groups_stays_in_the_one_that_it_was_made_through() {
     let [destinations, _, import] = GROUPS;
-    let place = &place(import).await;
-    let (plugin, path) = place.made(&json!({"name": "Tea"})).await;
+    let fixture = &fixture(import).await;
+    let (plugin, path) = fixture.made(&json!({"name": "Tea"})).await;
     let both = "export function onEvent() {}
 export function runEveryHour() {}";
     let made =
-        place.owner.patch(&format!("{path}update_source/"), &json!({"index.js": both})).await;
+        fixture.owner.patch(&format!("{path}update_source/"), &json!({"index.js": both})).await;
     assert_eq!(made.status, 200);
-    let other = format!("{}{}/", place.beside(destinations), plugin["id"]);
+    let other = format!("{}{}/", fixture.beside(destinations), plugin["id"]);
     let update = format!("{other}update_source/");
     for code in ["export function onEvent() {}", "export function runEveryHour() {}"] {
-        let answer = place.owner.patch(&update, &json!({"index.js": code})).await;
+        let answer = fixture.owner.patch(&update, &json!({"index.js": code})).await;
         assert_eq!((answer.status, answer.error().4.as_deref()), (400, Some("index.js")), "{code}");
     }
     for path in [&path, &other] {
-        assert_eq!(place.owner.get(path).await.status, 200);
+        assert_eq!(fixture.owner.get(path).await.status, 200);
     }
     // Through the group that it was created through it may leave the other one.
     let hourly = json!({"index.js": "export function runEveryHour() {}"});
-    let answer = place.owner.patch(&format!("{path}update_source/"), &hourly).await;
+    let answer = fixture.owner.patch(&format!("{path}update_source/"), &hourly).await;
     assert_eq!(answer.status, 200, "{:?}", answer.body);
-    assert_eq!(place.owner.get(&other).await.status, 404);
+    assert_eq!(fixture.owner.get(&other).await.status, 404);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_source_that_takes_much_to_compile_harms_nobody() {
-    let place = &place("pipeline_destinations").await;
-    let (_, path) = place.made(&json!({"name": "Tea"})).await;
+async fn an_expensive_source_harms_no_other_project() {
+    let fixture = &fixture("pipeline_destinations").await;
+    let (_, path) = fixture.made(&json!({"name": "Tea"})).await;
     let update = format!("{path}update_source/");
     // Each of these used to take gigabytes or minutes.
     let keys: String = (0..4_000).map(|n| format!("k{n}:1,")).collect();
@@ -181,48 +181,48 @@ async fn a_source_that_takes_much_to_compile_harms_nobody() {
         [("index.js", aliases), ("frontend.tsx", underscores), ("frontend.tsx", deep)]
     {
         let began = std::time::Instant::now();
-        let answer = place.owner.patch(&update, &json!({ file: text })).await;
+        let answer = fixture.owner.patch(&update, &json!({ file: text })).await;
         assert_eq!(answer.status, 200, "{file}: {:?}", answer.body);
         assert!(began.elapsed().as_secs() < 30, "{file}");
     }
-    let answer = place.owner.get(&format!("{path}source/")).await.json();
+    let answer = fixture.owner.get(&format!("{path}source/")).await.json();
     let faults = answer["source_errors"].as_object().unwrap();
     assert_eq!(faults.keys().collect::<Vec<_>>(), ["frontend.tsx"], "{faults:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_fault_has_its_file_line_and_column() {
-    let place = &place("pipeline_destinations").await;
-    let (_, path) = place.made(&json!({"name": "Tea"})).await;
+    let fixture = &fixture("pipeline_destinations").await;
+    let (_, path) = fixture.made(&json!({"name": "Tea"})).await;
     let update = format!("{path}update_source/");
     let good = json!({"index.ts": "export function onEvent(event: object) {}"});
-    let good = place.owner.patch(&update, &good).await.json();
+    let good = fixture.owner.patch(&update, &good).await.json();
     assert_eq!(good["source_errors"], json!({}), "{good}");
     for (file, text, part) in [
         ("index.ts", "const a = 1\nconst b = = 2\n", "2:"),
         ("site.ts", "export function inject( {\n", ":"),
         ("frontend.tsx", "export const scene = <div>\n", ":"),
     ] {
-        let answer = place.owner.patch(&update, &json!({ file: text })).await;
+        let answer = fixture.owner.patch(&update, &json!({ file: text })).await;
         assert_eq!(answer.status, 200, "{:?}", answer.body);
         let answer = answer.json();
         let fault = answer["source_errors"][file].as_str().unwrap();
         assert!(fault.contains(part), "{fault}");
         // The capabilities found before stay.
         assert_eq!(answer["capabilities"], good["capabilities"]);
-        let read = place.owner.get(&format!("{path}source/")).await.json();
+        let read = fixture.owner.get(&format!("{path}source/")).await.json();
         assert_eq!(read["source_errors"][file], fault);
-        place.owner.patch(&update, &json!({ file: null })).await;
-        place.owner.patch(&update, &json!({"index.ts": good["index.ts"]})).await;
+        fixture.owner.patch(&update, &json!({ file: null })).await;
+        fixture.owner.patch(&update, &json!({"index.ts": good["index.ts"]})).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn files_have_limits() {
-    each_group(async |place| {
-        let (_, path) = place.made(&json!({"name": "Tea"})).await;
+    each_group(async |fixture| {
+        let (_, path) = fixture.made(&json!({"name": "Tea"})).await;
         let update = format!("{path}update_source/");
-        let send = async |body: Value| place.owner.patch(&update, &body).await;
+        let send = async |body: Value| fixture.owner.patch(&update, &body).await;
         let answer = send(json!({"a.js": 7})).await;
         assert_invalid(&answer, Some("a.js"), "invalid_input", "Not a valid string.");
         let long = format!("{}.js", "x".repeat(198));
@@ -239,23 +239,23 @@ async fn files_have_limits() {
             (0..51).map(|n| (format!("{n}.js"), json!(""))).collect();
         let answer = send(Value::Object(many)).await;
         assert_invalid(&answer, None, "invalid_input", "A plugin may have 50 source files.");
-        let raw = place.owner.get(&format!("{path}source/?raw=true")).await.json();
+        let raw = fixture.owner.get(&format!("{path}source/?raw=true")).await.json();
         assert_eq!(raw, json!({}));
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_log_tells_which_text_it_was() {
-    each_group(async |place| {
-        let (_, path) = place.made(&json!({"name": "Tea"})).await;
+async fn the_activity_log_names_the_text() {
+    each_group(async |fixture| {
+        let (_, path) = fixture.made(&json!({"name": "Tea"})).await;
         let update = format!("{path}update_source/");
-        place.owner.patch(&update, &json!({"a.txt": "let canary"})).await;
+        fixture.owner.patch(&update, &json!({"a.txt": "let canary"})).await;
         // A change without an effect has no entry.
-        place.owner.patch(&update, &json!({"a.txt": "let canary"})).await;
-        let organization = place.app.organization();
+        fixture.owner.patch(&update, &json!({"a.txt": "let canary"})).await;
+        let organization = fixture.app.organization();
         let log = format!("/api/organizations/{organization}/activity_log/?scope=Plugin");
-        let log = place.owner.get(&log).await.json();
+        let log = fixture.owner.get(&log).await.json();
         assert_eq!(log["count"], 2, "{log}");
         let change = &log["results"][0]["detail"]["changes"];
         assert_eq!(change[0]["field"], "a.txt");

@@ -16,7 +16,7 @@ async fn project(caller: &Caller, name: &str) -> (String, String) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_gone_at_once_with_its_key() {
+async fn it_is_deleted_immediately_with_its_key() {
     let app = TestApp::with_owner().await;
     let caller = app.owner().key(&["project:write"]).await;
     let nested = format!("/api/organizations/{}/projects/", app.organization());
@@ -78,7 +78,7 @@ async fn who_may() {
     let member = app.member("grace", Level::Member).await;
     let member = member.key(&["*"]).await;
     let reader = app.owner().key(&["project:read"]).await;
-    let outsider = app.stranger("mallory").await.key(&["*"]).await;
+    let outsider = app.outsider("mallory").await.key(&["*"]).await;
     for path in [
         format!("/api/projects/{}/", app.project()),
         format!("/api/organizations/{}/projects/{}/", app.organization(), app.project()),

@@ -19,7 +19,7 @@ async fn act(caller: &Caller, app: &TestApp, action: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_old_key_is_dead_at_once() {
+async fn the_old_key_stops_working_immediately() {
     let app = TestApp::with_owner().await;
     let caller = app.owner().key(&["project:write"]).await;
     let capture = async |key: &str| {
@@ -140,7 +140,7 @@ async fn who_may() {
     let member = app.member("grace", Level::Member).await;
     let member = member.key(&["*"]).await;
     let reader = app.owner().key(&["project:read"]).await;
-    let outsider = app.stranger("mallory").await.key(&["*"]).await;
+    let outsider = app.outsider("mallory").await.key(&["*"]).await;
     for action in ACTIONS {
         let path = format!("/api/projects/{}/{action}", app.project());
         for (caller, detail) in [
@@ -225,7 +225,7 @@ async fn the_app_makes_a_secret_key_after_a_recent_sign_in() {
 async fn projects_of_others_keep_their_keys() {
     let app = TestApp::with_owner().await;
     let cookie = session(&app).await;
-    let theirs = app.stranger("mallory").await.key(&["*"]).await;
+    let theirs = app.outsider("mallory").await.key(&["*"]).await;
     let other = theirs.post("/api/organizations/", &json!({"name": "Beta"})).await.json();
     let (id, organization) = (other["teams"][0]["id"].to_string(), other["id"].clone());
     for (name, more) in [
@@ -288,7 +288,7 @@ async fn a_test_event_arrives_and_a_project_goes_with_its_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_with_a_damaged_key_is_told_on_the_start_page() {
+async fn a_request_with_a_damaged_key_is_shown_on_the_start_page() {
     let app = TestApp::with_owner().await;
     let cookie = session(&app).await;
     let cut = &app.project_key()[..30];
@@ -297,7 +297,7 @@ async fn a_request_with_a_damaged_key_is_told_on_the_start_page() {
     let body = format!("id={}", app.project());
     let help = function(&app, "get_start_help", &body).header("cookie", &cookie).send().await;
     let help = help.json();
-    let told = help["strays"][0]["key"].as_str().unwrap();
-    assert!(told.contains("cut or changed"), "{help}");
+    let audit_entries = help["strays"][0]["key"].as_str().unwrap();
+    assert!(audit_entries.contains("cut or changed"), "{help}");
     assert_eq!(help["strays"][0]["address"], "127.0.0.1");
 }

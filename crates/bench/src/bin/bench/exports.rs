@@ -37,7 +37,7 @@ const PART: u64 = 1_000_000;
 /// Pause between two checks whether an export is complete.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 /// Number of measurements with and without a concurrent export.
-const TURNS: usize = 3;
+const ROUNDS: usize = 3;
 /// Events per second of the steady load during an export.
 const STEADY: f64 = 3_000.0;
 
@@ -297,13 +297,13 @@ async fn export(service: &Service, destination: Destination, events: u64) -> Res
 
 /// Measures capture with and without a concurrent export, alternating.
 async fn beside(service: &Service, files: &Path, effort: Effort) -> Result<Beside> {
-    let (mut alone, mut exporting) = (Turns::default(), Turns::default());
-    for turn in 0..TURNS {
-        crate::say(&format!("events beside an export, {} of {TURNS}", turn + 1));
-        alone.turn(service, effort, turn as u64).await?;
+    let (mut alone, mut exporting) = (Rounds::default(), Rounds::default());
+    for round in 0..ROUNDS {
+        crate::say(&format!("events beside an export, {} of {ROUNDS}", round + 1));
+        alone.round(service, effort, round as u64).await?;
         let is_over = AtomicBool::new(false);
         let sending = async {
-            let turned = exporting.turn(service, effort, (TURNS + turn) as u64).await;
+            let turned = exporting.round(service, effort, (ROUNDS + round) as u64).await;
             is_over.store(true, Relaxed);
             turned
         };
@@ -327,14 +327,14 @@ async fn export_until(service: &Service, is_over: &AtomicBool) -> Result<()> {
 
 /// Figures of each measurement.
 #[derive(Debug, Default)]
-struct Turns {
+struct Rounds {
     acknowledged: Vec<f64>,
     p50: Vec<f64>,
     p95: Vec<f64>,
 }
 
-impl Turns {
-    async fn turn(&mut self, service: &Service, effort: Effort, seed: u64) -> Result<()> {
+impl Rounds {
+    async fn round(&mut self, service: &Service, effort: Effort, seed: u64) -> Result<()> {
         let template = Template::batch(&service.instance.project_api_key, Shape::Server, BATCH);
         let source = Arc::new(Source::new(5_000 + seed, People::Known(PEOPLE)));
         let work = Work::Fresh(template, source);

@@ -115,15 +115,15 @@ async fn single(State(queue): State<Queue>, body: Bytes) -> StatusCode {
 }
 
 async fn batch(State(queue): State<Queue>, body: Bytes) -> StatusCode {
-    let unpacked;
+    let decompressed;
     let text: &[u8] = if body.starts_with(&[0x1f, 0x8b]) {
         let mut decoder = GzDecoder::new(Vec::with_capacity(body.len() * 8));
         if decoder.write_all(&body).is_err() {
             return StatusCode::BAD_REQUEST;
         }
         let Ok(text) = decoder.finish() else { return StatusCode::BAD_REQUEST };
-        unpacked = text;
-        &unpacked
+        decompressed = text;
+        &decompressed
     } else {
         &body
     };

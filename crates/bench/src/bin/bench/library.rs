@@ -13,7 +13,7 @@ use weir_store::events::page;
 use weir_store::{Location, Settings, Store};
 
 /// Events of one transaction: the maximum of a batch of the log.
-const STRETCH: u64 = 4_000;
+const BATCH: u64 = 4_000;
 
 /// Events or pages per second.
 #[derive(Debug)]
@@ -82,8 +82,8 @@ async fn insert(
     let mut writers = JoinSet::new();
     for (mut writer, events) in parts {
         writers.spawn(async move {
-            for stretch in events.chunks(usize::try_from(STRETCH).unwrap_or(1)) {
-                writer.write(stretch).await?;
+            for batch in events.chunks(usize::try_from(BATCH).unwrap_or(1)) {
+                writer.write(batch).await?;
             }
             anyhow::Ok(())
         });

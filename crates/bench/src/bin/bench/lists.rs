@@ -26,7 +26,7 @@ use crate::service::Service;
 /// Pages of a list.
 const PAGES: usize = 10;
 /// Concurrent readers.
-const TOGETHER: usize = 4;
+const CONCURRENT_READS: usize = 4;
 /// Concurrent clients that create projects.
 const CREATORS: usize = 8;
 /// Invites in one request.
@@ -123,7 +123,7 @@ pub(crate) async fn run(binary: &Path, directory: &Path, effort: Effort) -> Resu
     let names = fill(&service, effort.length).await?;
     let mut lists = Vec::new();
     for (name, path) in names {
-        for clients in [1, TOGETHER] {
+        for clients in [1, CONCURRENT_READS] {
             lists.push(read(&service, name, path, clients, effort).await?);
         }
     }

@@ -27,7 +27,7 @@ use anyhow::{Context as _, Result};
 use clap::{Parser, Subcommand};
 use weir_bench::machine::Machine;
 use weir_bench::stats::median;
-use weir_bench::{clock, process, until_told};
+use weir_bench::{clock, process, until_stopped};
 
 use crate::report::Figures;
 use crate::rounds::{BATCH, Effort};
@@ -101,22 +101,22 @@ fn main() -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     if cli.run.lists {
         let measuring = lists::run(&binary, directory.path(), lists::Effort::new(cli.run.quick));
-        let text = report::lists(&runtime.block_on(until_told(measuring))?);
+        let text = report::lists(&runtime.block_on(until_stopped(measuring))?);
         return Ok(std::io::stdout().write_all(text.as_bytes())?);
     }
     if let Some(events) = cli.run.exports {
         let effort = exports::Effort { events, ..exports::Effort::new(cli.run.quick) };
         let measuring = exports::run(&binary, directory.path(), effort);
-        let text = report::exports(&runtime.block_on(until_told(measuring))?);
+        let text = report::exports(&runtime.block_on(until_stopped(measuring))?);
         return Ok(std::io::stdout().write_all(text.as_bytes())?);
     }
     if cli.run.plugins {
         let measuring = plugins::run(&binary, directory.path(), cli.run.quick);
-        let text = report::plugins(&runtime.block_on(until_told(measuring))?);
+        let text = report::plugins(&runtime.block_on(until_stopped(measuring))?);
         return Ok(std::io::stdout().write_all(text.as_bytes())?);
     }
     let measuring = measure(&cli.run, &binary, directory.path());
-    let mut figures = runtime.block_on(until_told(measuring))?;
+    let mut figures = runtime.block_on(until_stopped(measuring))?;
     drop(runtime);
     let events = if cli.run.quick { 20_000 } else { 100_000 };
     figures.library = Some(library::run(&directory.path().join("library"), events)?);

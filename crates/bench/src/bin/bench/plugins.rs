@@ -55,13 +55,13 @@ const NATIVE: Transformation<'static> = Transformation::Native("timestamp-parts"
 /// Time until a change has taken effect; at most a second is promised.
 const WORKS: Duration = Duration::from_millis(1_500);
 /// Events of a request to the sandbox.
-const TOGETHER: u64 = 200;
+const CONCURRENT_READS: u64 = 200;
 /// Events per second of the load during which single events are timed.
 const STEADY: f64 = 3_000.0;
 /// Events per second of the project with the harmful plugin.
 const HOSTILE: f64 = 500.0;
 /// Repetitions of a comparison.
-const TURNS: usize = 3;
+const ROUNDS: usize = 3;
 
 /// The results.
 #[derive(Debug)]
@@ -149,7 +149,8 @@ async fn sandbox(binary: &Path, children: usize, time: Duration) -> Result<f64> 
         grants: Grants::default(),
     };
     let steps = [Step { program: Arc::new(program), allowances: Vec::new() }];
-    let events: Arc<[Box<RawValue>]> = (0..TOGETHER).map(event).collect::<Result<Vec<_>>>()?.into();
+    let events: Arc<[Box<RawValue>]> =
+        (0..CONCURRENT_READS).map(event).collect::<Result<Vec<_>>>()?.into();
     // Starts the child processes, which otherwise start when they are needed.
     for lane in 0..children {
         pool.transform(lane, &steps, &events, &NoHost).await?;
@@ -250,9 +251,9 @@ async fn neighbours(service: &Service, time: Duration) -> Result<Neighbours> {
     enable(&mut api, &service.instance, service.instance.project_id, &simple).await?;
     let (other, key) = project(&mut api, service).await?;
     let (mut peaceful, mut hostile) = (Vec::new(), Vec::new());
-    for turn in 0..TURNS {
-        crate::say(&format!("beside a plugin that loops, {} of {TURNS}", turn + 1));
-        let seed = 8_000 + 10 * turn as u64;
+    for round in 0..ROUNDS {
+        crate::say(&format!("beside a plugin that loops, {} of {ROUNDS}", round + 1));
+        let seed = 8_000 + 10 * round as u64;
         peaceful.push(beside(service, &key, seed, time).await?);
         let looping = [Transformation::Script(LOOPS)];
         let configs = enable(&mut service.api().await?, &service.instance, other, &looping).await?;

@@ -131,25 +131,25 @@ impl Checks {
 
     /// Compares an event with the sent one. `types`: names of the group types.
     fn look_at(&mut self, event: &EventRow, types: &[String], ledger: &Shared) {
-        let (number, told) = {
+        let (number, sent) = {
             let ledger = lock(ledger);
             let Some(number) = ledger.number(event.uuid) else {
                 return self
                     .content
                     .fail(format!("{} ({}) was never sent", event.uuid, event.event));
             };
-            (number, ledger.told(number))
+            (number, ledger.story_event(number))
         };
         let text = event.properties.get();
         let mut found: stories::Properties = serde_json::from_str(text).unwrap_or_default();
         let is_transformed = stories::untransformed(&mut found);
-        let same = match told {
-            Some(told) => {
+        let same = match sent {
+            Some(sent) => {
                 // The service adds the IP address of the sender.
                 found.remove("$ip");
-                let expected = stories::processed(told.properties, types);
-                event.event == told.event
-                    && event.distinct_id == told.distinct_id
+                let expected = stories::processed(sent.properties, types);
+                event.event == sent.event
+                    && event.distinct_id == sent.distinct_id
                     && found == expected
             }
             None => {

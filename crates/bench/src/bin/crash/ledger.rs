@@ -8,7 +8,7 @@ use uuid::Uuid;
 use weir_bench::clock::{self, TIME};
 use weir_bench::events::{People, Source};
 
-use crate::stories::{self, Story, Told};
+use crate::stories::{self, Story, StoryEvent};
 
 /// What the sender knows about an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub(crate) enum State {
     /// There was no answer, or a refusal: it may be stored or not.
     Unsure,
     /// The service acknowledged that it is on stable storage.
-    Acknowledged,
+    StoryEvent,
 }
 
 /// The kind of an event.
@@ -81,7 +81,7 @@ impl Ledger {
     pub(crate) fn take_story(&mut self) -> Vec<u64> {
         let story = Story(self.stories.len() as u64);
         self.stories.push(self.len());
-        let parts = 0..story.told().len();
+        let parts = 0..story.events().len();
         parts.filter_map(|part| self.add(Kind::Story(story, part))).collect()
     }
 
@@ -118,10 +118,10 @@ impl Ledger {
         (0..).zip(&self.stories).map(|(number, first)| {
             let story = Story(number);
             let from = usize::try_from(*first).unwrap_or(usize::MAX);
-            let parts = from..from.saturating_add(story.told().len());
+            let parts = from..from.saturating_add(story.events().len());
             let states = self.states.get(parts).unwrap_or_default();
             let is_whole =
-                !states.is_empty() && states.iter().all(|state| *state == State::Acknowledged);
+                !states.is_empty() && states.iter().all(|state| *state == State::StoryEvent);
             (story, is_whole)
         })
     }
@@ -145,7 +145,7 @@ impl Ledger {
             if let Some(state) =
                 usize::try_from(*number).ok().and_then(|index| self.states.get_mut(index))
             {
-                *state = State::Acknowledged;
+                *state = State::StoryEvent;
             }
         }
     }
@@ -162,7 +162,7 @@ impl Ledger {
 
     /// Numbers of acknowledged events.
     pub(crate) fn acknowledged(&self) -> impl Iterator<Item = u64> + '_ {
-        (0..).zip(&self.states).filter(|(_, state)| **state == State::Acknowledged).map(|(n, _)| n)
+        (0..).zip(&self.states).filter(|(_, state)| **state == State::StoryEvent).map(|(n, _)| n)
     }
 
     /// The body of a request to `/batch/`: these events, followed by some that must never
@@ -195,13 +195,13 @@ impl Ledger {
         let mut time = [0; TIME];
         clock::write_time(clock::micros(), &mut time);
         let time = String::from_utf8_lossy(&time);
-        if let Some(told) = self.told(number) {
+        if let Some(event) = self.story_event(number) {
             return json!({
-                "event": told.event,
+                "event": event.event,
                 "uuid": self.uuid(number),
-                "distinct_id": told.distinct_id,
+                "distinct_id": event.distinct_id,
                 "timestamp": time,
-                "properties": told.properties,
+                "properties": event.properties,
             })
             .to_string();
         }
@@ -219,10 +219,10 @@ impl Ledger {
     }
 
     /// The data of an event of a story or the counter; `None`: an independent one.
-    pub(crate) fn told(&self, number: u64) -> Option<Told> {
+    pub(crate) fn story_event(&self, number: u64) -> Option<StoryEvent> {
         match self.kind(number) {
             Kind::Plain => None,
-            Kind::Story(story, part) => story.told().into_iter().nth(part),
+            Kind::Story(story, part) => story.events().into_iter().nth(part),
             Kind::Count(count, part) => stories::count(count).into_iter().nth(part),
         }
     }

@@ -110,8 +110,8 @@ impl Beings {
     }
 
     /// Every distinct id has one person, and no person has distinct ids of another one.
-    /// `told`: number of stories.
-    fn persons_once<'a>(&mut self, rows: &'a [PersonRow], told: usize) -> Persons<'a> {
+    /// `sent`: number of stories.
+    fn persons_once<'a>(&mut self, rows: &'a [PersonRow], sent: usize) -> Persons<'a> {
         let mut persons = Persons::new();
         for row in rows {
             let stories: HashSet<Option<u64>> = row
@@ -121,8 +121,8 @@ impl Beings {
                 .collect();
             let is_mixed = stories.len() > 1;
             let is_plain_pair = stories.contains(&None) && row.distinct_ids.len() > 1;
-            let is_told = row.distinct_ids.iter().all(|id| is_told(id, told));
-            if row.distinct_ids.is_empty() || is_mixed || is_plain_pair || !is_told {
+            let was_sent = row.distinct_ids.iter().all(|id| was_sent(id, sent));
+            if row.distinct_ids.is_empty() || is_mixed || is_plain_pair || !was_sent {
                 self.once.fail(format!("person {} has {:?}", row.id, row.distinct_ids));
             }
             for id in &row.distinct_ids {
@@ -147,12 +147,12 @@ impl Beings {
             let last = person.properties.get("last").and_then(Value::as_u64);
             // The latest event is unknown: there are several senders, and they send
             // events again.
-            let is_told = last.is_none_or(|number| {
+            let was_sent = last.is_none_or(|number| {
                 number < ledger.len()
                     && ledger.kind(number) == Kind::Plain
                     && distinct_id(number) == **id
             });
-            if !is_told {
+            if !was_sent {
                 self.persons.fail(format!("{id} has taken over {last:?}, which it never said"));
             }
         }
@@ -174,14 +174,14 @@ impl Beings {
                 self.once.fail(format!("group {key:?} is there twice"));
             }
         }
-        let told: Vec<_> = stories.iter().filter_map(|(story, _)| story.group()).collect();
+        let sent: Vec<_> = stories.iter().filter_map(|(story, _)| story.group()).collect();
         let (_, kind, key) = COUNTER;
-        let told: HashSet<(&str, &str)> = told
+        let sent: HashSet<(&str, &str)> = sent
             .iter()
             .map(|group| (group.kind, group.key.as_str()))
             .chain([(kind, key)])
             .collect();
-        for key in groups.keys().filter(|key| !told.contains(*key)) {
+        for key in groups.keys().filter(|key| !sent.contains(*key)) {
             self.once.fail(format!("nobody told of the group {key:?}"));
         }
         groups
@@ -261,7 +261,7 @@ impl Beings {
 }
 
 /// Whether events may have contained a distinct id.
-fn is_told(id: &str, stories: usize) -> bool {
+fn was_sent(id: &str, stories: usize) -> bool {
     match Story::of_id(id) {
         Some(Story(number)) => usize::try_from(number).is_ok_and(|number| number < stories),
         None => id == COUNTER.0 || id.starts_with(PEOPLE),

@@ -120,7 +120,7 @@ struct Sender {
 }
 
 /// The outcome of a request, and unexpected details.
-enum Told {
+enum Acknowledged {
     Kept,
     Refused(Option<String>),
     /// No answer: the service was killed.
@@ -149,17 +149,22 @@ impl Sender {
         while !is_leaving() {
             let (numbers, path, body) = self.next();
             let answer = timeout(ANSWER, connection.send(&capture(path, &body))).await;
-            let told = match answer {
-                Ok(Ok(answer)) if answer.status == 200 => Told::Kept,
-                Ok(Ok(answer)) if answer.status == 503 => Told::Refused(None),
+            let outcome = match answer {
+                Ok(Ok(answer)) if answer.status == 200 => Acknowledged::Kept,
+                Ok(Ok(answer)) if answer.status == 503 => Acknowledged::Refused(None),
                 Ok(Ok(answer)) => {
                     let body = String::from_utf8_lossy(answer.body);
-                    Told::Refused(Some(format!("{path} answered {}: {body}", answer.status)))
+                    Acknowledged::Refused(Some(format!(
+                        "{path} answered {}: {body}",
+                        answer.status
+                    )))
                 }
-                Ok(Err(_)) => Told::Nothing(None),
-                Err(_) => Told::Nothing(Some(format!("{path} got no answer in {ANSWER:?}"))),
+                Ok(Err(_)) => Acknowledged::Nothing(None),
+                Err(_) => {
+                    Acknowledged::Nothing(Some(format!("{path} got no answer in {ANSWER:?}")))
+                }
             };
-            if !self.note(numbers, told) {
+            if !self.note(numbers, outcome) {
                 return;
             }
             sleep(self.random.between(Duration::ZERO, PAUSE)).await;
@@ -169,19 +174,19 @@ impl Sender {
     }
 
     /// Records the outcome of a request; returns whether to continue.
-    fn note(&mut self, numbers: Vec<u64>, told: Told) -> bool {
+    fn note(&mut self, numbers: Vec<u64>, outcome: Acknowledged) -> bool {
         let mut ledger = lock(&self.ledger);
-        match told {
-            Told::Kept => {
+        match outcome {
+            Acknowledged::Kept => {
                 ledger.acknowledge(&numbers);
                 true
             }
-            Told::Refused(surprise) => {
+            Acknowledged::Refused(surprise) => {
                 ledger.surprises.extend(surprise);
                 ledger.leave_unsure(numbers);
                 true
             }
-            Told::Nothing(surprise) => {
+            Acknowledged::Nothing(surprise) => {
                 ledger.surprises.extend(surprise);
                 ledger.leave_unsure(numbers);
                 self.story.drain(..).for_each(|numbers| ledger.leave_unsure(numbers));

@@ -14,7 +14,7 @@ use weir_bench::api::Api;
 use weir_bench::plugins::{Transformation, enable};
 use weir_bench::process::Process;
 use weir_bench::random::Random;
-use weir_bench::until_told;
+use weir_bench::until_stopped;
 use weir_bench::weir::{Instance, Weir};
 
 use crate::compare::Checks;
@@ -46,7 +46,7 @@ pub(crate) struct Load {
 /// Runs the cycles.
 pub(crate) fn run(binary: &Path, directory: &Path, load: Load) -> Result<Vec<Check>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(until_told(kill_cycles(binary, directory, load)))
+    runtime.block_on(until_stopped(kill_cycles(binary, directory, load)))
 }
 
 /// The service under test.

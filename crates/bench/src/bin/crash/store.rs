@@ -11,7 +11,7 @@ use tokio::time::sleep;
 use weir_bench::blocks::{PROJECT, Visits, Writer, open_again};
 use weir_bench::process::Process;
 use weir_bench::random::Random;
-use weir_bench::{STACK, until_told};
+use weir_bench::{STACK, until_stopped};
 use weir_store::{Store, events};
 
 use crate::{Check, say};
@@ -80,7 +80,7 @@ fn arrival(partition: u16, position: u64) -> u64 {
 /// Runs the cycles.
 pub(crate) fn run(directory: &Path, cycles: u32, seed: u64) -> Result<Vec<Check>> {
     let directory = directory.to_owned();
-    runtime()?.block_on(until_told(async move {
+    runtime()?.block_on(until_stopped(async move {
         tokio::spawn(async move { kill_cycles(&directory, cycles, seed).await }).await?
     }))
 }
@@ -173,15 +173,15 @@ async fn compare(
         }
     }
     for partition in 0..PARTITIONS {
-        let told = acknowledged.get(&partition).copied().unwrap_or(0);
+        let sent = acknowledged.get(&partition).copied().unwrap_or(0);
         let position = events::position(&store, partition).await?.offset;
-        if position < told {
+        if position < sent {
             missing
-                .fail(format!("partition {partition} is at {position}, {told} was acknowledged"));
+                .fail(format!("partition {partition} is at {position}, {sent} was acknowledged"));
         }
         // Events and position are one transaction: all events up to the position, none
         // after it.
-        for number in 0..told.max(position) {
+        for number in 0..sent.max(position) {
             match seen.remove(&arrival(partition, number)) {
                 Some(1) => {}
                 Some(count) => once.fail(format!("event {number} is there {count} times")),

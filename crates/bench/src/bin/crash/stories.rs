@@ -27,7 +27,7 @@ pub(crate) type Properties = Map<String, Value>;
 
 /// An event to send.
 #[derive(Debug, Clone)]
-pub(crate) struct Told {
+pub(crate) struct StoryEvent {
     pub(crate) event: &'static str,
     pub(crate) distinct_id: String,
     pub(crate) properties: Properties,
@@ -57,13 +57,13 @@ pub(crate) struct Group {
 
 impl Story {
     /// Its events, in the order in which they happened.
-    pub(crate) fn told(self) -> Vec<Told> {
+    pub(crate) fn events(self) -> Vec<StoryEvent> {
         let [user, anonymous, other, other_anonymous] = self.ids();
-        let step = |id: &str, properties| told("step", id, properties);
+        let step = |id: &str, properties| story_event("step", id, properties);
         let identify = |id: &str, anonymous: &str, properties: Value| {
-            let mut told = told("$identify", id, properties);
-            told.properties.insert("$anon_distinct_id".to_owned(), anonymous.into());
-            told
+            let mut story_event = story_event("$identify", id, properties);
+            story_event.properties.insert("$anon_distinct_id".to_owned(), anonymous.into());
+            story_event
         };
         match self.0 % 4 {
             0 => vec![
@@ -75,15 +75,19 @@ impl Story {
             ],
             1 => vec![
                 step(&user, json!({"$set": {"a": self.0}})),
-                told("$create_alias", &user, json!({"alias": anonymous, "$set": {"b": 1.5}})),
+                story_event(
+                    "$create_alias",
+                    &user,
+                    json!({"alias": anonymous, "$set": {"b": 1.5}}),
+                ),
                 step(&anonymous, json!({"$set": {"c": [self.0]}})),
             ],
             2 => vec![
                 step(&other_anonymous, json!({"$set": {"first": self.0}})),
                 identify(&user, &anonymous, json!({"$set": {"one": 1}})),
                 identify(&other, &other_anonymous, json!({"$set": {"two": 2}})),
-                told("$merge_dangerously", &user, json!({"alias": other})),
-                told("$set", &other, json!({"$set": {"three": {"deep": self.0}}})),
+                story_event("$merge_dangerously", &user, json!({"alias": other})),
+                story_event("$set", &other, json!({"$set": {"three": {"deep": self.0}}})),
                 step(&other_anonymous, json!({"$set": {"four": "4"}})),
             ],
             _ => {
@@ -92,7 +96,7 @@ impl Story {
                     let key = self.group_key();
                     let group =
                         json!({"$group_type": kind, "$group_key": key, "$group_set": properties});
-                    told("$groupidentify", &user, group)
+                    story_event("$groupidentify", &user, group)
                 };
                 vec![
                     about(json!({"name": self.group_key()})),
@@ -154,11 +158,11 @@ impl Story {
 
 /// The events for a number of the counter: one for the person, one for the group. The
 /// last ones determine the result.
-pub(crate) fn count(number: u64) -> [Told; 2] {
+pub(crate) fn count(number: u64) -> [StoryEvent; 2] {
     let (distinct_id, kind, key) = COUNTER;
     [
-        told("$set", distinct_id, json!({"$set": {"count": number}})),
-        told(
+        story_event("$set", distinct_id, json!({"$set": {"count": number}})),
+        story_event(
             "$groupidentify",
             distinct_id,
             json!({"$group_type": kind, "$group_key": key, "$group_set": {"count": number}}),
@@ -195,8 +199,8 @@ pub(crate) fn untransformed(properties: &mut Properties) -> bool {
     is_scripted && parts == PARTS.len()
 }
 
-fn told(event: &'static str, distinct_id: &str, properties: Value) -> Told {
-    Told { event, distinct_id: distinct_id.to_owned(), properties: object(properties) }
+fn story_event(event: &'static str, distinct_id: &str, properties: Value) -> StoryEvent {
+    StoryEvent { event, distinct_id: distinct_id.to_owned(), properties: object(properties) }
 }
 
 fn object(value: Value) -> Properties {

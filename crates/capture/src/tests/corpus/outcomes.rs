@@ -60,20 +60,20 @@ pub(super) fn check_request(file: &[u8]) {
 
 /// Checks the newer protocol.
 fn check_v1<'a>(header: impl Fn(&str) -> Option<&'a str>, body: Bytes) {
-    let told = |fault: v1::Fault| assert!(!fault.tag().is_empty() && !fault.detail().is_empty());
+    let check = |fault: v1::Fault| assert!(!fault.tag().is_empty() && !fault.detail().is_empty());
     let headers = match v1::Headers::read(header) {
         Ok(headers) => headers,
-        Err(fault) => return told(fault),
+        Err(fault) => return check(fault),
     };
     check_key(&headers.token);
-    let payload = match v1::unpack(headers.encoding, body) {
+    let payload = match v1::decompress(headers.encoding, body) {
         Ok(payload) => payload,
-        Err(fault) => return told(fault),
+        Err(fault) => return check(fault),
     };
     assert!(payload.text().len() <= BODY_LIMIT);
     let batch = match v1::shape(&payload) {
         Ok(batch) => batch,
-        Err(fault) => return told(fault),
+        Err(fault) => return check(fault),
     };
     let context = context(Some(headers.sent_at), false);
     let mut results = v1::Results::default();

@@ -1,7 +1,7 @@
 //! Small changes to a file: random bytes rarely pass the first rule.
 
 /// Texts and bytes that parsers treat specially.
-const TELLING: [&[u8]; 26] = [
+const REPORTING: [&[u8]; 26] = [
     b"\"",
     b"\\",
     b"{",
@@ -86,9 +86,9 @@ impl Dice {
                 let part = other[self.range(other.len())].to_vec();
                 bytes.splice(place..place, part);
             }
-            5 => drop(bytes.splice(range, TELLING[self.below(TELLING.len())].to_vec())),
+            5 => drop(bytes.splice(range, REPORTING[self.below(REPORTING.len())].to_vec())),
             _ => {
-                let telling = TELLING[self.below(TELLING.len())];
+                let telling = REPORTING[self.below(REPORTING.len())];
                 bytes.splice(place..place, telling.to_vec());
             }
         }

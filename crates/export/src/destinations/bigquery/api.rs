@@ -16,7 +16,7 @@ use crate::destination::Failure;
 use crate::destinations::warehouse::rest::{Answer, Pause, Service};
 use crate::destinations::warehouse::rsa::{Key, KeyFault};
 use crate::destinations::warehouse::token::Token;
-use crate::destinations::{Surroundings, clock};
+use crate::destinations::{Dependencies, clock};
 
 const SCOPE: &str = "https://www.googleapis.com/auth/bigquery";
 /// Lifetime of a signed claim in seconds.
@@ -48,11 +48,11 @@ pub(super) enum Ended {
 }
 
 impl Api {
-    pub(super) fn new(config: &Config, surroundings: &Surroundings) -> Result<Self, Failure> {
+    pub(super) fn new(config: &Config, dependencies: &Dependencies) -> Result<Self, Failure> {
         let key = Key::read(&config.private_key, None).map_err(invalid)?;
         Ok(Self {
-            service: Service { name: "BigQuery", egress: surroundings.egress.clone() },
-            base: surroundings.hosts.bigquery.clone(),
+            service: Service { name: "BigQuery", egress: dependencies.egress.clone() },
+            base: dependencies.hosts.bigquery.clone(),
             config: config.clone(),
             key,
             token: Token::default(),
@@ -248,7 +248,7 @@ impl Api {
     fn good(&self, answer: Answer) -> Result<Value, Failure> {
         let reason = answer.body.pointer("/error/errors/0/reason").and_then(Value::as_str);
         // BigQuery answers with the status 403 for exceeded rates too.
-        if answer.status == 403 && reason.is_some_and(is_passing) {
+        if answer.status == 403 && reason.is_some_and(is_retryable) {
             return Err(Failure {
                 wait: answer.wait,
                 ..Failure::retryable("Throttled", "BigQuery asks to be called less often.")
@@ -267,7 +267,7 @@ fn encoded(part: &str) -> String {
 }
 
 /// Whether an error with this reason is temporary.
-fn is_passing(reason: &str) -> bool {
+fn is_retryable(reason: &str) -> bool {
     matches!(
         reason,
         "backendError"
@@ -299,7 +299,7 @@ fn of_job(error: &Value) -> Failure {
         "billingNotEnabled" | "billingTierLimitExceeded" => {
             Failure::last("PermissionDenied", "The project has no billing that allows this.")
         }
-        reason if is_passing(reason) => {
+        reason if is_retryable(reason) => {
             Failure::retryable("Unavailable", "BigQuery could not run the job now.")
         }
         _ => Failure::last("JobFailed", "BigQuery could not run the job."),

@@ -21,7 +21,7 @@ use crate::destination::{Destination, Failure, Job, Writer};
 use crate::destinations::warehouse::files::Files;
 use crate::destinations::warehouse::shape::{Json, Shape};
 use crate::destinations::warehouse::staged::{Stage, StagedWriter};
-use crate::destinations::{Surroundings, clock};
+use crate::destinations::{Dependencies, clock};
 use crate::encode::Format;
 use crate::persons;
 use crate::rows::{Column, Kind};
@@ -31,7 +31,7 @@ use api::{Api, Ended};
 pub(crate) const STEPS: &[&str] = &["Sign in", "Find the dataset", "Create a table", "Run a job"];
 
 /// Lifetime of a staging table that was not removed.
-const ASIDE_LIVES: chrono::TimeDelta = chrono::TimeDelta::days(1);
+const PARKED_LIVES: chrono::TimeDelta = chrono::TimeDelta::days(1);
 /// Upper bound of failed jobs for the statement of one run.
 const TRIES_MAX: u32 = 100;
 
@@ -63,14 +63,14 @@ impl Config {
 /// A dataset in BigQuery.
 pub(crate) struct BigQuery {
     config: Config,
-    surroundings: Surroundings,
+    dependencies: Dependencies,
 }
 
 impl BigQuery {
     /// Opens the destination.
     pub(crate) fn new(
         config: &Map<String, Value>,
-        surroundings: &Surroundings,
+        dependencies: &Dependencies,
     ) -> Result<Self, Failure> {
         let wrong = |what| Failure::last("InvalidConfig", what);
         let config: Config = serde_json::from_value(Value::Object(config.clone()))
@@ -79,11 +79,11 @@ impl BigQuery {
         if names.iter().any(|name| name.contains(['`', '\\', '/', '\n'])) {
             return Err(wrong("A name of BigQuery has no such characters."));
         }
-        Ok(Self { config, surroundings: surroundings.clone() })
+        Ok(Self { config, dependencies: dependencies.clone() })
     }
 
     fn api(&self) -> Result<Api, Failure> {
-        Api::new(&self.config, &self.surroundings)
+        Api::new(&self.config, &self.dependencies)
     }
 
     /// The columns of the table. Creates the table if it does not exist.
@@ -147,17 +147,17 @@ impl Destination for BigQuery {
             persons::check_table(|name| kind_there(name).is_some())?;
         }
         let (is_in, statement_job) = earlier(&api, job.run, &location).await?;
-        let aside = aside(job.run);
+        let staging = staging(job.run);
         if !is_in {
-            api.remove(&aside).await?;
-            let until = (clock::now() + ASIDE_LIVES).timestamp_millis();
+            api.remove(&staging).await?;
+            let until = (clock::now() + PARKED_LIVES).timestamp_millis();
             let table = json!({
                 "schema": { "fields": fields },
                 "expirationTime": until.to_string(),
             });
-            api.create(&aside, table).await?;
+            api.create(&staging, table).await?;
         }
-        let (to, from) = (self.config.named(&self.config.table_id), self.config.named(&aside));
+        let (to, from) = (self.config.named(&self.config.table_id), self.config.named(&staging));
         let statement = match job.model {
             ExportModel::Events => {
                 let names: Vec<String> = shape.columns.iter().map(|c| quoted(&c.name)).collect();
@@ -169,7 +169,7 @@ impl Destination for BigQuery {
         let stage = BigQueryStage {
             api,
             location,
-            aside,
+            staging,
             statement,
             statement_job,
             file_jobs: format!("{}_{}", named_run(job.run), clock::unused_id().simple()),
@@ -206,7 +206,7 @@ fn named_run(run: RunId) -> String {
 }
 
 /// The name of the staging table.
-fn aside(run: RunId) -> String {
+fn staging(run: RunId) -> String {
     named_run(run)
 }
 
@@ -259,7 +259,7 @@ fn created(columns: &[Column], use_json_type: bool) -> Value {
 struct BigQueryStage {
     api: Api,
     location: String,
-    aside: String,
+    staging: String,
     /// The statement that copies the rows, and the id of its job.
     statement: String,
     statement_job: String,
@@ -271,7 +271,7 @@ struct BigQueryStage {
 impl Stage for BigQueryStage {
     async fn upload(&self, number: u32, file: Bytes) -> Result<(), Failure> {
         let job = format!("{}_{number}", self.file_jobs);
-        self.api.load(&job, &self.location, &self.aside, file).await
+        self.api.load(&job, &self.location, &self.staging, file).await
     }
 
     async fn bring_in(&self, files: u32) -> Result<(), Failure> {
@@ -280,12 +280,12 @@ impl Stage for BigQueryStage {
         }
         // All rows are in the table. BigQuery removes a remaining staging table after a
         // day.
-        let _ = self.api.remove(&self.aside).await;
+        let _ = self.api.remove(&self.staging).await;
         Ok(())
     }
 
     async fn clear(&self, _files: u32) {
-        let _ = self.api.remove(&self.aside).await;
+        let _ = self.api.remove(&self.staging).await;
     }
 }
 

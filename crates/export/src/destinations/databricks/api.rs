@@ -13,7 +13,7 @@ use weir_egress::{Method, RequestBuilder};
 
 use super::Config;
 use crate::destination::Failure;
-use crate::destinations::Surroundings;
+use crate::destinations::Dependencies;
 use crate::destinations::warehouse::rest::{Pause, Service};
 use crate::destinations::warehouse::token::Token;
 
@@ -33,10 +33,10 @@ pub(super) struct Api {
 }
 
 impl Api {
-    pub(super) fn new(config: &Config, surroundings: &Surroundings) -> Self {
+    pub(super) fn new(config: &Config, dependencies: &Dependencies) -> Self {
         Self {
-            service: Service { name: "Databricks", egress: surroundings.egress.clone() },
-            base: surroundings.hosts.databricks.replace("{host}", &config.server_hostname),
+            service: Service { name: "Databricks", egress: dependencies.egress.clone() },
+            base: dependencies.hosts.databricks.replace("{host}", &config.server_hostname),
             config: config.clone(),
             token: Token::default(),
         }
@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failures_of_statements_tell_what_waiting_may_mend() {
+    fn failures_of_statements_say_if_a_retry_can_help() {
         for (code, message, class, is_retryable) in [
             ("BAD_REQUEST", "[TABLE_OR_VIEW_NOT_FOUND] The table", "NotFound", false),
             ("BAD_REQUEST", "[INSUFFICIENT_PERMISSIONS] User", "PermissionDenied", false),

@@ -21,7 +21,7 @@ use crate::destination::{Destination, Failure, Job, Writer};
 use crate::destinations::warehouse::files::Files;
 use crate::destinations::warehouse::shape::{Json, Shape};
 use crate::destinations::warehouse::staged::{Stage, StagedWriter};
-use crate::destinations::{Surroundings, clock};
+use crate::destinations::{Dependencies, clock};
 use crate::encode::Format;
 use crate::persons;
 use crate::rows::{Column, Kind};
@@ -80,14 +80,14 @@ fn quoted(name: &str) -> String {
 /// A schema of a workspace.
 pub(crate) struct Databricks {
     config: Config,
-    surroundings: Surroundings,
+    dependencies: Dependencies,
 }
 
 impl Databricks {
     /// Opens the destination.
     pub(crate) fn new(
         config: &Map<String, Value>,
-        surroundings: &Surroundings,
+        dependencies: &Dependencies,
     ) -> Result<Self, Failure> {
         let wrong = |what| Failure::last("InvalidConfig", what);
         let config: Config = serde_json::from_value(Value::Object(config.clone()))
@@ -101,11 +101,11 @@ impl Databricks {
         if ![&config.catalog, &config.schema].iter().all(|name| name.chars().all(fits)) {
             return Err(wrong("Names of catalog and schema have letters, digits, - and _."));
         }
-        Ok(Self { config, surroundings: surroundings.clone() })
+        Ok(Self { config, dependencies: dependencies.clone() })
     }
 
     fn api(&self) -> Api {
-        Api::new(&self.config, &self.surroundings)
+        Api::new(&self.config, &self.dependencies)
     }
 
     /// The type of a JSON column in a new table.
@@ -322,7 +322,7 @@ mod tests {
             config[name] = value.clone();
         }
         let egress = Egress::new(Rules { allow: Vec::new(), own: Vec::new() }).unwrap();
-        Databricks::new(config.as_object().unwrap(), &Surroundings::new(egress, None))
+        Databricks::new(config.as_object().unwrap(), &Dependencies::new(egress, None))
     }
 
     fn column(name: &str, kind: Kind) -> Column {

@@ -17,14 +17,14 @@ use weir_egress::{Egress, FaultClass, Refused};
 use weir_model::exports::ExportModel;
 
 use super::connector::Answered;
-use super::{Files, Parts, Place, STEPS, columns};
+use super::{Files, Parts, STEPS, Storage, columns};
 use crate::columns::Columns;
 use crate::destination::{Destination, Failure, Job, Writer};
 
 pub(in crate::destinations) use super::connector::Connector;
 
 /// Parts that are sent concurrently.
-const AT_ONCE: usize = 4;
+const CONCURRENT: usize = 4;
 /// Upper bound of the parts of a file, in every storage.
 const PARTS_MAX: usize = 10_000;
 /// The timeout for removing incomplete data.
@@ -90,7 +90,7 @@ impl Store {
 }
 
 #[async_trait]
-impl Place for Store {
+impl Storage for Store {
     async fn put(&self, name: &str, content: Vec<Bytes>) -> Result<(), Failure> {
         let payload = content.into_iter().collect::<PutPayload>();
         self.0.put(&path(name)?, payload).await.map(drop).map_err(|error| failure(&error))
@@ -146,7 +146,7 @@ impl Parts for Sending {
                 "The file is larger than storages take. Set max_file_size_mb.",
             ));
         }
-        while self.parts.len() >= AT_ONCE {
+        while self.parts.len() >= CONCURRENT {
             self.one().await?;
         }
         self.parts.spawn(self.upload.put_part(part.into_iter().collect()));
@@ -223,7 +223,7 @@ impl Destination for Files<Store> {
 
     async fn test(&self, step: usize, _: ExportModel) -> Result<(), Failure> {
         match step {
-            0 => self.place.reach(&self.probe()?).await,
+            0 => self.storage.reach(&self.probe()?).await,
             1 => self.test_writing().await,
             _ => self.test_removing().await,
         }

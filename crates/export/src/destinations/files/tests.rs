@@ -48,7 +48,7 @@ impl Memory {
 }
 
 #[async_trait]
-impl Place for Memory {
+impl Storage for Memory {
     async fn put(&self, name: &str, content: Vec<Bytes>) -> Result<(), Failure> {
         self.held(|held| {
             held.said.push(format!("put {name}"));
@@ -156,7 +156,7 @@ fn lines(content: &[u8]) -> usize {
 }
 
 #[tokio::test]
-async fn a_small_run_is_one_file_sent_at_once() {
+async fn a_small_run_is_one_file_in_one_request() {
     let memory = Memory::default();
     export(&files(&memory, json!({})), &rows(3), 2).await.unwrap();
     let name = format!("{STEM}.jsonl");
@@ -282,7 +282,7 @@ async fn a_run_that_is_cut_short_takes_back_what_is_half_there() {
 }
 
 #[tokio::test]
-async fn a_failure_of_the_place_is_told_and_nothing_passes_for_whole() {
+async fn a_storage_failure_is_reported_and_no_partial_file_counts_as_complete() {
     let memory = Memory::default();
     memory.held(|held| held.room = Some(1));
     let files = files(&memory, json!({}));
@@ -292,7 +292,7 @@ async fn a_failure_of_the_place_is_told_and_nothing_passes_for_whole() {
 }
 
 #[tokio::test]
-async fn rows_wait_while_the_place_does() {
+async fn rows_wait_while_the_storage_does() {
     let memory = Memory::default();
     memory.held(|held| held.hangs = true);
     let files = files(&memory, json!({}));
@@ -315,7 +315,7 @@ async fn rows_wait_while_the_place_does() {
 
 #[test]
 fn settings_that_do_not_fit_are_final() {
-    let place = Memory::default();
+    let storage = Memory::default();
     for (prefix, config, class) in [
         ("{x}", json!({}), "InvalidPrefix"),
         ("p", json!({"compression": "zstd"}), "InvalidConfig"),
@@ -323,7 +323,8 @@ fn settings_that_do_not_fit_are_final() {
         ("p", json!({"file_format": "CSV"}), "InvalidConfig"),
         ("p", json!({"max_file_size_mb": "1"}), "InvalidConfig"),
     ] {
-        let failure = Files::new(place.clone(), prefix, config.as_object().unwrap()).err().unwrap();
+        let failure =
+            Files::new(storage.clone(), prefix, config.as_object().unwrap()).err().unwrap();
         assert_eq!((failure.class, failure.is_retryable), (class, false), "{config}");
     }
     let columns: Vec<Column> = columns().columns;

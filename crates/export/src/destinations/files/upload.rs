@@ -10,13 +10,13 @@ use serde_json::json;
 use tokio::sync::mpsc;
 
 use super::encoding::Piece;
-use super::{Parts, Place, cut_short};
+use super::{Parts, Storage, cut_short};
 use crate::destination::Failure;
 use crate::names::Names;
 
 /// The upload of a run's files.
 pub(super) struct Upload {
-    place: Arc<dyn Place>,
+    storage: Arc<dyn Storage>,
     names: Names,
     /// The file that is being sent.
     open: Option<Open>,
@@ -35,8 +35,8 @@ struct Open {
 }
 
 impl Upload {
-    pub(super) fn new(place: Arc<dyn Place>, names: Names) -> Self {
-        Self { place, names, open: None, whole: Vec::new() }
+    pub(super) fn new(storage: Arc<dyn Storage>, names: Names) -> Self {
+        Self { storage, names, open: None, whole: Vec::new() }
     }
 
     /// Sends until the pieces end. An end without [`Piece::End`] is a failure.
@@ -61,9 +61,9 @@ impl Upload {
     async fn add(&mut self, mut bytes: Bytes) -> Result<(), Failure> {
         if self.open.is_none() && self.whole.is_empty() && self.names.is_split() {
             // The manifest of an earlier attempt names files that change from now on.
-            clear(&*self.place, &self.names.manifest()).await;
+            clear(&*self.storage, &self.names.manifest()).await;
         }
-        let part_bytes = self.place.part_bytes();
+        let part_bytes = self.storage.part_bytes();
         let open = self.open.get_or_insert_default();
         while !bytes.is_empty() {
             if open.size == part_bytes {
@@ -72,7 +72,7 @@ impl Upload {
                 let name = self.names.file(self.whole.len());
                 let parts = match &mut open.parts {
                     Some(parts) => parts,
-                    none => none.insert(self.place.open(&name).await?),
+                    none => none.insert(self.storage.open(&name).await?),
                 };
                 parts.add(part).await?;
             }
@@ -92,7 +92,7 @@ impl Upload {
                 parts.add(rest).await?;
                 parts.complete().await?;
             }
-            None => self.place.put(&name, rest).await?,
+            None => self.storage.put(&name, rest).await?,
         }
         self.open = None;
         self.whole.push(name);
@@ -106,8 +106,8 @@ impl Upload {
         }
         for number in self.whole.len().. {
             let name = self.names.file(number);
-            match self.place.has(&name).await {
-                Ok(true) => clear(&*self.place, &name).await,
+            match self.storage.has(&name).await {
+                Ok(true) => clear(&*self.storage, &name).await,
                 Ok(false) => break,
                 Err(failure) => {
                     // Credentials that may only write cannot look for files.
@@ -117,12 +117,12 @@ impl Upload {
             }
         }
         let manifest = json!({"files": self.whole}).to_string();
-        self.place.put(&self.names.manifest(), vec![manifest.into()]).await
+        self.storage.put(&self.names.manifest(), vec![manifest.into()]).await
     }
 }
 
-async fn clear(place: &dyn Place, name: &str) {
-    if let Err(failure) = place.remove(name).await {
+async fn clear(storage: &dyn Storage, name: &str) {
+    if let Err(failure) = storage.remove(name).await {
         tracing::warn!(%failure, name, "a file of an earlier try stays");
     }
 }

@@ -2,7 +2,7 @@
 //! the range of the database.
 //!
 //! What belongs here: the text of JSON. What does not: whether it fits into its column
-//! (`fit`).
+//! (`coerce`).
 
 use std::borrow::Cow;
 

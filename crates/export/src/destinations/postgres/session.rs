@@ -42,7 +42,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 const ANSWERS_MAX: usize = 16 << 20;
 
 /// The address of a database, and the credentials.
-pub(crate) struct Account {
+pub(crate) struct Credentials {
     pub(crate) host: String,
     pub(crate) port: u16,
     pub(crate) database: String,
@@ -59,13 +59,13 @@ pub(crate) struct Session {
 
 impl Session {
     /// Signs in.
-    pub(crate) async fn open(egress: &Egress, account: &Account) -> Result<Self, Failure> {
-        let wire = dial(egress, account).await?;
+    pub(crate) async fn open(egress: &Egress, credentials: &Credentials) -> Result<Self, Failure> {
+        let wire = dial(egress, credentials).await?;
         let mut config = Config::new();
         config
-            .user(&account.user)
-            .password(&account.password)
-            .dbname(&account.database)
+            .user(&credentials.user)
+            .password(&credentials.password)
+            .dbname(&credentials.database)
             .application_name("weir")
             // The connection is protected already.
             .ssl_mode(SslMode::Disable);
@@ -175,15 +175,17 @@ async fn within<T>(limit: Duration, work: impl Future<Output = T>) -> Result<T, 
 }
 
 /// A connection with TLS. A server without TLS is accepted only in a private network.
-pub(crate) async fn dial(egress: &Egress, account: &Account) -> Result<Wire, Failure> {
-    let mut stream = egress.dial(&account.host, account.port).await?;
+pub(crate) async fn dial(egress: &Egress, credentials: &Credentials) -> Result<Wire, Failure> {
+    let mut stream = egress.dial(&credentials.host, credentials.port).await?;
     let asked = timeout(SIGN_IN, async {
         stream.write_all(&TLS_REQUEST).await?;
         stream.read_u8().await
     });
     let answer = asked.await.map_err(|_| Fault::from(FaultClass::TimedOut))?;
     let stream = match answer.map_err(Fault::from)? {
-        b'S' => Stream::Tls(Box::new(egress.tls(stream, &account.host, account.trust).await?)),
+        b'S' => {
+            Stream::Tls(Box::new(egress.tls(stream, &credentials.host, credentials.trust).await?))
+        }
         b'N' => {
             let peer = stream.peer_addr().map_err(Fault::from)?;
             if !is_inner(peer.ip()) {
@@ -325,7 +327,7 @@ fn of_code(code: &str) -> Failure {
         _ => {
             return Failure::last(
                 "Refused",
-                format!("The server refused a statement{}", told(code)),
+                format!("The server refused a statement{}", message(code)),
             );
         }
     };
@@ -337,7 +339,7 @@ fn busy(message: &str) -> Failure {
 }
 
 /// An SQLSTATE for users, if it has the form of one.
-fn told(code: &str) -> String {
+fn message(code: &str) -> String {
     let is_code = code.len() == 5 && code.bytes().all(|byte| byte.is_ascii_alphanumeric());
     if is_code { format!(" (SQLSTATE {code}).") } else { ".".to_owned() }
 }

@@ -16,7 +16,7 @@ use futures::SinkExt as _;
 use tokio_postgres::CopyInSink;
 use weir_model::exports::ExportModel;
 
-use super::fit::fit;
+use super::coerce::fit;
 use super::session::{CONSTRAINT, Session, answered};
 use super::table::explained;
 use super::{BOUNDS, Plan, STAGE, altered, of};
@@ -81,11 +81,11 @@ impl PostgresWriter {
             }
         };
         if !self.feed(bytes).await? {
-            return self.turn().await;
+            return self.flush().await;
         }
         if sent >= PART {
             if !self.end_copy().await? {
-                return self.turn().await;
+                return self.flush().await;
             }
             self.session.run("RELEASE SAVEPOINT part").await?;
             self.part = Some(Vec::new());
@@ -119,7 +119,7 @@ impl PostgresWriter {
     }
 
     /// Rolls a part back and sends it to the temporary table.
-    async fn turn(&mut self) -> Result<(), Failure> {
+    async fn flush(&mut self) -> Result<(), Failure> {
         let part = self.part.take().unwrap_or_default();
         let sql = format!("ROLLBACK TO SAVEPOINT part; {}", self.plan.stage());
         self.session.run(&sql).await?;
@@ -167,7 +167,7 @@ impl Writer for PostgresWriter {
     async fn finish(&mut self) -> Result<(), Failure> {
         self.send().await?;
         if !self.end_copy().await? {
-            self.turn().await?;
+            self.flush().await?;
             self.end_copy().await?;
         }
         if self.part.is_none() {

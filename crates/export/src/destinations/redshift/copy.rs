@@ -21,10 +21,10 @@ use weir_model::exports::prefix::join;
 
 use super::push_literal;
 use crate::destination::{Failure, Job};
-use crate::destinations::files::Place as _;
+use crate::destinations::files::Storage as _;
 use crate::destinations::files::store::Store;
 use crate::destinations::postgres::STAGE;
-use crate::destinations::{Surroundings, s3};
+use crate::destinations::{Dependencies, s3};
 
 /// The name of the file that a test writes and removes.
 const PROBE: &str = "weir-connection-test.txt";
@@ -68,14 +68,14 @@ pub(super) struct Staging {
 
 impl Staging {
     /// The bucket of these settings.
-    pub(super) fn new(inputs: Inputs, surroundings: &Surroundings) -> Result<Self, Failure> {
+    pub(super) fn new(inputs: Inputs, dependencies: &Dependencies) -> Result<Self, Failure> {
         let Inputs { s3_bucket: bucket, region_name: region, .. } = inputs;
         let Keys { aws_access_key_id: key_id, aws_secret_access_key: secret } =
             &inputs.bucket_credentials;
         let parts: Vec<&str> =
             inputs.s3_key_prefix.split('/').filter(|part| !part.is_empty()).collect();
         Ok(Self {
-            store: s3::bucket(&bucket, &region, key_id, secret, surroundings)?,
+            store: s3::bucket(&bucket, &region, key_id, secret, dependencies)?,
             bucket,
             region,
             directory: parts.join("/"),
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn who_reads_is_a_role_or_a_key() {
+    fn the_reader_is_a_role_or_a_key() {
         let arn = "arn:aws:iam::123456789012:role/it's";
         assert_eq!(
             clause(&role(arn)),

@@ -23,9 +23,9 @@ use weir_egress::Egress;
 use super::copy::{Staging, meaning};
 use super::{BOUNDS, LONG_JSON, Plan, TEXT_MAX};
 use crate::destination::{Altered, Failure};
-use crate::destinations::files::Place as _;
+use crate::destinations::files::Storage as _;
 use crate::destinations::postgres::{
-    Account, Matched, Session, Target, altered, explained, fit, of,
+    Credentials, Matched, Session, Target, altered, explained, fit, of,
 };
 use crate::destinations::warehouse::files::{Files, Fitting};
 use crate::destinations::warehouse::staged::{Stage, StagedWriter};
@@ -36,12 +36,12 @@ use crate::rows::{Cell, Column, Kind};
 const LINE_MAX: usize = 4_000_000;
 const LONG_LINE: &str = "it would make the row larger than 4 MB and was left out";
 /// Files that are removed concurrently.
-const AT_ONCE: usize = 8;
+const CONCURRENT: usize = 8;
 
 /// The staged files of a run.
 pub(super) struct Waiting {
     pub(super) egress: Egress,
-    pub(super) account: Arc<Account>,
+    pub(super) credentials: Arc<Credentials>,
     pub(super) staging: Arc<Staging>,
     pub(super) plan: Plan,
     /// The directory of the files.
@@ -57,7 +57,7 @@ impl Waiting {
 
     /// Copies the rows from the bucket into the table.
     async fn load(&self, manifest: &str) -> Result<(), Failure> {
-        let mut session = Session::open(&self.egress, &self.account).await?;
+        let mut session = Session::open(&self.egress, &self.credentials).await?;
         session.run(&format!("BEGIN; {}", self.plan.stage())).await?;
         let copy = self.staging.statement(&self.plan.names(), manifest);
         let copied = session.merge_explained(&copy, meaning).await;
@@ -100,7 +100,7 @@ impl Stage for Waiting {
     async fn clear(&self, files: u32) {
         let store = &self.staging.store;
         let names = (0..files).map(|number| self.file(number)).chain([self.manifest()]);
-        let removing = stream::iter(names).for_each_concurrent(AT_ONCE, |name| async move {
+        let removing = stream::iter(names).for_each_concurrent(CONCURRENT, |name| async move {
             if let Err(failure) = store.remove(&name).await {
                 tracing::warn!(%failure, name, "a file of a run stays in the bucket");
             }

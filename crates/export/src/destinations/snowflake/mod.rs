@@ -28,7 +28,7 @@ use crate::destination::{Destination, Failure, Job, Writer};
 use crate::destinations::warehouse::files::Files;
 use crate::destinations::warehouse::shape::{Json, Shape};
 use crate::destinations::warehouse::staged::{Stage, StagedWriter};
-use crate::destinations::{Surroundings, clock};
+use crate::destinations::{Dependencies, clock};
 use crate::encode::Format;
 use crate::persons;
 use crate::rows::{Column, Kind};
@@ -65,7 +65,7 @@ fn events() -> String {
 
 impl Config {
     /// The base URL of the account.
-    fn base(&self, surroundings: &Surroundings) -> Result<String, Failure> {
+    fn base(&self, dependencies: &Dependencies) -> Result<String, Failure> {
         let fits = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         if !self.account.chars().all(fits) || self.account.is_empty() {
             return Err(Failure::last(
@@ -75,7 +75,7 @@ impl Config {
         }
         // Host names have no underscores. Accounts with underscores have both URLs.
         let account = self.account.replace('_', "-");
-        Ok(surroundings.hosts.snowflake.replace("{account}", &account))
+        Ok(dependencies.hosts.snowflake.replace("{account}", &account))
     }
 
     /// The account without its region.
@@ -112,22 +112,22 @@ fn text(text: &str) -> String {
 /// A table in Snowflake.
 pub(crate) struct Snowflake {
     config: Config,
-    surroundings: Surroundings,
+    dependencies: Dependencies,
 }
 
 impl Snowflake {
     /// Opens the destination.
     pub(crate) fn new(
         config: &Map<String, Value>,
-        surroundings: &Surroundings,
+        dependencies: &Dependencies,
     ) -> Result<Self, Failure> {
         let config = serde_json::from_value(Value::Object(config.clone()))
             .map_err(|_| Failure::last("InvalidConfig", "Settings of Snowflake are missing."))?;
-        Ok(Self { config, surroundings: surroundings.clone() })
+        Ok(Self { config, dependencies: dependencies.clone() })
     }
 
     async fn session(&self) -> Result<Session, Failure> {
-        Session::open(&self.config, &self.surroundings).await
+        Session::open(&self.config, &self.dependencies).await
     }
 
     /// Begins a run of persons with a new staging table, which replaces the one of an
@@ -140,16 +140,16 @@ impl Snowflake {
         run: Simple,
     ) -> Result<Box<dyn Writer>, Failure> {
         let name = format!("weir_{run}");
-        let aside = self.config.named(&name);
-        session.run(&format!("DROP TABLE IF EXISTS {aside}")).await?;
-        session.run(&created(&aside, columns)).await?;
+        let staging = self.config.named(&name);
+        session.run(&format!("DROP TABLE IF EXISTS {staging}")).await?;
+        session.run(&created(&staging, columns)).await?;
         let directory = self.config.stage(&name, &clock::unused_id().simple().to_string());
         let kept = files.columns();
         let statements = vec![
-            copied(&aside, columns, kept, &directory),
-            persons::merge(&self.config.table(), &aside, kept, quoted),
+            copied(&staging, columns, kept, &directory),
+            persons::merge(&self.config.table(), &staging, kept, quoted),
         ];
-        let stage = SnowflakeStage { session, directory, statements, aside: Some(aside) };
+        let stage = SnowflakeStage { session, directory, statements, staging: Some(staging) };
         Ok(Box::new(StagedWriter::new(stage, files, false)))
     }
 }
@@ -214,7 +214,7 @@ impl Destination for Snowflake {
         }
         let directory = self.config.stage(table, &format!("{run}/{}", clock::unused_id().simple()));
         let statements = vec![copied(&self.config.table(), columns, files.columns(), &directory)];
-        let stage = SnowflakeStage { session, directory, statements, aside: None };
+        let stage = SnowflakeStage { session, directory, statements, staging: None };
         Ok(Box::new(StagedWriter::new(stage, files, is_in)))
     }
 
@@ -345,14 +345,14 @@ struct SnowflakeStage {
     /// The statements that load the files.
     statements: Vec<String>,
     /// The staging table, if there is one.
-    aside: Option<String>,
+    staging: Option<String>,
 }
 
 impl SnowflakeStage {
     /// Removes the staging table. A remaining one has nothing that is needed.
-    async fn drop_aside(&self) {
-        if let Some(aside) = &self.aside {
-            let _ = self.session.run(&format!("DROP TABLE IF EXISTS {aside}")).await;
+    async fn drop_parked(&self) {
+        if let Some(staging) = &self.staging {
+            let _ = self.session.run(&format!("DROP TABLE IF EXISTS {staging}")).await;
         }
     }
 }
@@ -375,7 +375,7 @@ impl Stage for SnowflakeStage {
                 self.session.run(statement).await?;
             }
         }
-        self.drop_aside().await;
+        self.drop_parked().await;
         self.session.close().await;
         Ok(())
     }
@@ -384,7 +384,7 @@ impl Stage for SnowflakeStage {
         if files > 0 {
             let _ = self.session.run(&format!("REMOVE {}/", self.directory)).await;
         }
-        self.drop_aside().await;
+        self.drop_parked().await;
         self.session.close().await;
     }
 }

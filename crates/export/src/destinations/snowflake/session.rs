@@ -15,7 +15,7 @@ use super::{Config, quoted};
 use crate::destination::Failure;
 use crate::destinations::warehouse::rest::{Answer, Pause, Service};
 use crate::destinations::warehouse::rsa::{Key, KeyFault};
-use crate::destinations::{Surroundings, clock};
+use crate::destinations::{Dependencies, clock};
 
 /// The timeout for the answer to a statement. The server answers after 45 seconds in any
 /// case, and is polled then.
@@ -44,11 +44,11 @@ impl Session {
     /// Signs in.
     pub(super) async fn open(
         config: &Config,
-        surroundings: &Surroundings,
+        dependencies: &Dependencies,
     ) -> Result<Self, Failure> {
         let session = Self {
-            service: Service { name: "Snowflake", egress: surroundings.egress.clone() },
-            base: config.base(surroundings)?,
+            service: Service { name: "Snowflake", egress: dependencies.egress.clone() },
+            base: config.base(dependencies)?,
             config: config.clone(),
             token: Mutex::new(String::new()),
             statements: AtomicU64::new(0),
@@ -269,7 +269,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_tell_what_waiting_may_mend() {
+    fn codes_say_if_a_retry_can_help() {
         for (code, class, is_retryable) in [
             ("390100", "AuthenticationFailed", false),
             ("390144", "AuthenticationFailed", false),

@@ -11,7 +11,6 @@
 //! Invariant: files are staged, and one statement at the end loads all of them. An
 //! interrupted run leaves nothing in the table.
 
-mod beside;
 pub(super) mod files;
 mod repeats;
 pub(super) mod rest;
@@ -19,3 +18,4 @@ pub(super) mod rsa;
 pub(super) mod shape;
 pub(super) mod staged;
 pub(super) mod token;
+mod uploads;

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use super::beside::Beside;
 use super::files::{Files, Fitting};
 use super::shape::Shape;
+use super::uploads::Uploads;
 use crate::destination::{Altered, Failure, Writer};
 use crate::rows::Batch;
 
@@ -32,7 +32,7 @@ pub(in crate::destinations) trait Stage: Send + Sync + 'static {
 pub(in crate::destinations) struct StagedWriter<S, F = Shape> {
     stage: Arc<S>,
     files: Files<F>,
-    uploads: Beside,
+    uploads: Uploads,
     count: u32,
     has_all: bool,
 }
@@ -41,7 +41,7 @@ impl<S: Stage, F: Fitting> StagedWriter<S, F> {
     /// The writer before its first file. `has_all`: an earlier attempt of this run
     /// uploaded all files, so that rows are not needed again.
     pub(in crate::destinations) fn new(stage: S, files: Files<F>, has_all: bool) -> Self {
-        Self { stage: Arc::new(stage), files, uploads: Beside::default(), count: 0, has_all }
+        Self { stage: Arc::new(stage), files, uploads: Uploads::default(), count: 0, has_all }
     }
 
     async fn upload(&mut self, file: Bytes) -> Result<(), Failure> {

@@ -8,7 +8,7 @@ use crate::rows::{Kind, Person};
 const LARGE: usize = 512 << 10;
 
 /// Tiny events of one large person.
-fn share(events: u64) -> Share {
+fn chunk(events: u64) -> RecordChunk {
     let person = Person { id: PersonId(Uuid::from_u128(1)), properties: "x".repeat(LARGE) };
     let person = Some(Arc::new(person));
     let record = |arrival| Record {
@@ -26,7 +26,7 @@ fn share(events: u64) -> Share {
         },
         person: person.clone(),
     };
-    Share {
+    RecordChunk {
         columns: Arc::new(Columns::of(&[("person", Kind::Json, Origin::PersonProperties)])),
         project: ProjectId(1),
         now: 0,
@@ -36,13 +36,13 @@ fn share(events: u64) -> Share {
 
 /// A source with this task.
 fn source(
-    shares: Vec<Share>,
+    chunks: Vec<RecordChunk>,
     finder: impl Future<Output = Result<(), Failure>> + Send + 'static,
 ) -> Source {
     let (sender, coming) = mpsc::channel(AHEAD);
     let finder = tokio::spawn(async move {
-        for share in shares {
-            let _ = sender.send(Coming::Making(share.begin())).await;
+        for chunk in chunks {
+            let _ = sender.send(Coming::Making(chunk.begin())).await;
         }
         finder.await
     });
@@ -51,7 +51,7 @@ fn source(
 
 #[tokio::test]
 async fn large_rows_come_in_small_parts_and_in_order() {
-    let mut source = source(vec![share(30), share(0), share(11)], async { Ok(()) });
+    let mut source = source(vec![chunk(30), chunk(0), chunk(11)], async { Ok(()) });
     let (mut arrivals, mut counts) = (Vec::new(), Vec::new());
     while let Some(part) = source.next().await.unwrap() {
         counts.push(part.batch.rows.len());
@@ -65,12 +65,12 @@ async fn large_rows_come_in_small_parts_and_in_order() {
 
 #[tokio::test]
 async fn parts_are_made_when_those_before_them_are_taken() {
-    let mut share = share(30);
-    let records = Arc::clone(share.records.as_slice()[0].person.as_ref().unwrap());
-    let part = share.part(|| false);
-    assert_eq!((part.batch.rows.len(), share.records.len()), (8, 22));
-    assert_eq!(share.part(|| true).batch.rows.len(), 0, "nobody waits for it");
-    let growing = share.begin();
+    let mut chunk = chunk(30);
+    let records = Arc::clone(chunk.records.as_slice()[0].person.as_ref().unwrap());
+    let part = chunk.part(|| false);
+    assert_eq!((part.batch.rows.len(), chunk.records.len()), (8, 22));
+    assert_eq!(chunk.part(|| true).batch.rows.len(), 0, "nobody waits for it");
+    let growing = chunk.begin();
     drop(growing.parts);
     growing.maker.await.unwrap().unwrap();
     assert_eq!(Arc::strong_count(&records), 1, "nothing of it is left");
@@ -82,12 +82,12 @@ async fn dies() -> Result<(), Failure> {
 
 #[tokio::test]
 async fn what_ends_early_never_passes_for_all() {
-    let mut died = source(vec![share(1)], dies());
+    let mut died = source(vec![chunk(1)], dies());
     assert!(died.next().await.unwrap().is_some());
     assert_eq!(died.next().await.unwrap_err().class, "Internal");
 
     let fault = Failure::retryable("StoreUnavailable", "Not now.");
-    let mut failed = source(vec![share(1)], async { Err(fault) });
+    let mut failed = source(vec![chunk(1)], async { Err(fault) });
     assert!(failed.next().await.unwrap().is_some());
     assert_eq!(failed.next().await.unwrap_err().class, "StoreUnavailable");
 

@@ -60,7 +60,7 @@ pub(super) async fn ended(fixture: &Fixture, id: BackfillId) -> Backfill {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stretch_is_exported_interval_by_interval() {
+async fn a_backfill_is_exported_interval_by_interval() {
     let mut fixture = paused().await;
     fixture.start();
     // From 01:30 to 05:00: the last part is shorter.

@@ -76,7 +76,7 @@ fn there(fixture: &Fixture, end: i64) -> Vec<(String, Uuid, i64)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_had_events_is_there_once_with_all_distinct_ids() {
+async fn each_person_with_events_is_exported_once_with_all_distinct_ids() {
     let mut fixture = fixture().await;
     fixture.start();
     fixture.arrive(3_000).await;
@@ -118,7 +118,7 @@ async fn more_persons_than_fit_into_memory_are_there_once_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_killed_run_begins_anew() {
+async fn a_killed_run_restarts() {
     let mut fixture = fixture().await;
     fixture.world(|world| {
         world.goes_on = true;

@@ -106,7 +106,7 @@ async fn a_destination_that_is_down_for_an_hour_gets_everything_once() {
     assert!((9..=10 + tries / 10).contains(&failed), "{failed} of {tries}");
     assert!(lines[1].message.contains("the next is in 30 seconds"), "{}", lines[1].message);
     assert_eq!(lines.last().unwrap().message, "Completed: 300 events are delivered.");
-    assert_eq!(fixture.world(|world| world.told_failed.len()), 0);
+    assert_eq!(fixture.world(|world| world.reported_failed.len()), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -115,7 +115,7 @@ async fn a_destination_that_stays_down_is_given_up() {
     fixture.host.advance(7 * 60 * MINUTE);
     let runs = fixture.until_runs(status(Status::FailedRetryable)).await;
     assert!(runs[0].finished_at.is_some());
-    fixture.until_world(|world| world.told_failed == [runs[0].id]).await;
+    fixture.until_world(|world| world.reported_failed == [runs[0].id]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -136,7 +136,7 @@ async fn a_clock_that_is_set_ahead_ends_no_try() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_run_selects_is_counted_anew_when_it_changes() {
+async fn the_count_of_a_run_is_refreshed_when_its_selection_changes() {
     let (fixture, run) = failing(300, refused()).await;
     assert_eq!(run.records_total_count, Some(300));
     fixture.change(|row| row.config = r#"{"include_events":["event 1"]}"#.to_owned()).await;
@@ -172,7 +172,7 @@ async fn a_run_that_ends_early_at_every_try_is_given_up() {
     fixture.start();
     let ended = fixture.until_runs(status(Status::Failed)).await;
     assert!(ended[0].latest_error.as_ref().unwrap().starts_with("EndedEarly"));
-    fixture.until_world(|world| world.told_failed == [ended[0].id]).await;
+    fixture.until_world(|world| world.reported_failed == [ended[0].id]).await;
     assert_eq!(fixture.world(|world| world.begun), 1);
 }
 
@@ -190,7 +190,7 @@ async fn a_fault_that_stays_ends_the_run_and_ten_of_them_pause_the_export() {
                 runs.len() == n && runs.iter().all(|run| run.status == Status::Failed)
             })
             .await;
-        fixture.until_world(|world| world.told_failed.len() == n).await;
+        fixture.until_world(|world| world.reported_failed.len() == n).await;
     }
     fixture.until_world(|world| world.paused == [(10, 10)]).await;
     let runs = fixture.runs().await;
@@ -237,7 +237,7 @@ async fn a_try_that_takes_too_long_is_given_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_killed_run_begins_anew_where_nothing_is_there_before_the_end() {
+async fn a_killed_run_restarts_where_the_destination_stores_at_the_end() {
     let mut fixture = begun(6_000).await;
     fixture.world(|world| world.hangs_after = Some(2_000));
     fixture.host.advance(FIRST);
@@ -278,7 +278,7 @@ async fn a_stopped_run_goes_on_where_the_destination_remembers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_event_that_is_left_out_is_told_and_not_counted() {
+async fn a_skipped_event_is_logged_and_not_counted() {
     let left_out =
         "Event 00000000-0000-0000-0000-000000000007, column `properties`: it was left out.";
     let fixture = begun(300).await;
@@ -318,7 +318,7 @@ fn query_without_an_end() -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn events_whose_condition_takes_too_long_are_told() {
+async fn events_with_too_slow_conditions_are_logged() {
     let fixture = begun(100).await;
     fixture.change(|row| row.query = Some(query_without_an_end())).await;
     fixture.host.advance(FIRST);
@@ -326,7 +326,7 @@ async fn events_whose_condition_takes_too_long_are_told() {
     let counts = (runs[0].records_total_count, runs[0].records_completed);
     assert_eq!((counts, &runs[0].latest_error), ((Some(86), Some(86)), &None));
     assert_eq!(fixture.there(FIRST), (1..=100).filter(|n| n % 7 != 3).collect::<Vec<u64>>());
-    let told = "14 events were left out, because the condition of the query takes too long to be \
+    let logged = "14 events were left out, because the condition of the query takes too long to be \
                 worked out for them. One of them is 00000000-0000-0000-0000-000000000003.";
     let lines = fixture.lines(runs[0].id).await;
     let warned: Vec<&str> = lines
@@ -334,7 +334,7 @@ async fn events_whose_condition_takes_too_long_are_told() {
         .filter(|line| line.level == LogLevel::Warning)
         .map(|line| line.message.as_str())
         .collect();
-    assert_eq!(warned, [told]);
+    assert_eq!(warned, [logged]);
 
     // Also where no events are left.
     let fixture = begun(100).await;
@@ -348,7 +348,7 @@ async fn events_whose_condition_takes_too_long_are_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stopped_run_begins_anew_where_its_export_goes_elsewhere() {
+async fn a_stopped_run_restarts_when_the_destination_changes() {
     let mut fixture = stopped_in_between().await;
     let before = fixture.there(FIRST).len();
     fixture.change(|row| row.config = r#"{"url":"https://elsewhere.example"}"#.to_owned()).await;
@@ -406,7 +406,7 @@ async fn a_run_after_a_failed_one_fails_since_that_one_did() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_silent_destination_does_not_keep_the_place_of_its_run() {
+async fn a_silent_destination_does_not_keep_a_slot() {
     let mut fixture = Fixture::new("every 5 minutes").await;
     fixture.parallel = 1;
     fixture.silence = Duration::from_millis(50);

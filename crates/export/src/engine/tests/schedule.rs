@@ -47,7 +47,7 @@ async fn an_interval_is_exported_when_it_ends() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_log_that_is_behind_holds_up_only_what_waits_for_it() {
+async fn a_lagging_log_delays_only_the_runs_that_need_it() {
     let mut fixture = Fixture::new("hour").await;
     fixture.start();
     fixture.arrive(5).await;
@@ -271,7 +271,7 @@ async fn a_clock_that_jumps_ahead_and_back_leaves_nothing_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_jump_that_nobody_saw_leaves_nothing_out() {
+async fn an_unnoticed_clock_jump_skips_nothing() {
     let mut fixture = Fixture::new("hour").await;
     fixture.start();
     fixture.arrive(5).await;

@@ -63,7 +63,7 @@ pub(super) struct World {
     /// For each attempt: whether its bounds apply to event times.
     pub(super) by_time: Vec<bool>,
     pub(super) aborted: usize,
-    pub(super) told_failed: Vec<RunId>,
+    pub(super) reported_failed: Vec<RunId>,
     pub(super) paused: Vec<(u32, u32)>,
 }
 
@@ -117,7 +117,7 @@ impl Host for TestHost {
     }
 
     async fn failed(&self, _export: &ExportRow, run: &Run) {
-        self.world.lock().told_failed.push(run.id);
+        self.world.lock().reported_failed.push(run.id);
     }
 
     async fn pause(&self, export: &ExportRow, failed: u32, of: u32, _error: Option<&str>) {

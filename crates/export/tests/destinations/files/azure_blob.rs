@@ -7,7 +7,7 @@ use weir_testkit::servers::{Azurite, python};
 use super::read::{assert_odd, events};
 use super::server::Server;
 use super::support::{
-    KINDS, STEM, destination, export, job, many, odd, opened, surroundings, test, with, write,
+    KINDS, STEM, dependencies, destination, export, job, many, odd, opened, test, with, write,
 };
 
 /// A container of azurite, checked with the client of Azure.
@@ -108,7 +108,7 @@ async fn a_run_that_is_cut_short_leaves_no_file() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_test_tells_the_step_and_leaves_nothing() {
+async fn a_connection_test_names_the_step_and_leaves_nothing() {
     let container = Container::start().await;
     let steps = async |others: Value| {
         test(destination("AzureBlob", &container.config(others)).as_ref()).await
@@ -137,7 +137,7 @@ async fn a_string_says_where_to_and_is_never_repeated() {
 
     for wrong in ["", "AccountName=a", &string("AccountKey=no base64: s3cret!")] {
         let config = json!({"container_name": "events", "connection_string": wrong});
-        let failure = opened("AzureBlob", &config, &surroundings(None)).err().unwrap();
+        let failure = opened("AzureBlob", &config, &dependencies(None)).err().unwrap();
         assert_eq!(failure.class, "InvalidCredentials", "{wrong}");
         assert!(!failure.to_string().contains("s3cret"), "{failure}");
     }

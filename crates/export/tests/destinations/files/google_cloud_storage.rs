@@ -9,7 +9,7 @@ use weir_testkit::servers::{GoogleStorage, python};
 use super::read::{assert_odd, events};
 use super::server::Server;
 use super::support::{
-    KINDS, STEM, destination, export, job, many, odd, opened, surroundings, test, with, write,
+    KINDS, STEM, dependencies, destination, export, job, many, odd, opened, test, with, write,
 };
 use crate::warehouse::KEY;
 
@@ -98,7 +98,7 @@ async fn large_files_go_in_parts_and_are_taken_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_test_tells_the_step_and_leaves_nothing() {
+async fn a_connection_test_names_the_step_and_leaves_nothing() {
     let storage = storage().await;
     let google = destination("GoogleCloudStorage", &config(&storage.url(), json!({})));
     assert_eq!(test(google.as_ref()).await, [Ok(()), Ok(()), Ok(())]);
@@ -129,7 +129,7 @@ async fn a_key_signs_and_is_never_repeated() {
 
     for wrong in ["", "{}", "s3cret", r#"{"private_key": "s3cret"}"#] {
         let wrong = config(&server.url(), json!({"service_account_key": wrong}));
-        let failure = opened("GoogleCloudStorage", &wrong, &surroundings(None)).err().unwrap();
+        let failure = opened("GoogleCloudStorage", &wrong, &dependencies(None)).err().unwrap();
         assert_eq!((failure.class, failure.is_retryable), ("InvalidCredentials", false));
         assert!(!failure.to_string().contains("s3cret"), "{failure}");
     }

@@ -16,14 +16,14 @@ use weir_testkit::servers::python;
 
 use super::read::{assert_odd, events, listed};
 use super::support::{
-    KINDS, PERSON, STEM, export, job, many, odd, opened, surroundings, test, with, write,
+    KINDS, PERSON, STEM, dependencies, export, job, many, odd, opened, test, with, write,
 };
 
 fn try_open(root: &Path, others: Value) -> Result<Box<dyn Destination>, Failure> {
     let config = json!({
         "path": "out", "file_format": "JSONLines", "compression": null, "max_file_size_mb": null,
     });
-    opened("LocalDirectory", &with(config, others), &surroundings(Some(root.to_owned())))
+    opened("LocalDirectory", &with(config, others), &dependencies(Some(root.to_owned())))
 }
 
 fn local(root: &Path, others: Value) -> Box<dyn Destination> {
@@ -228,7 +228,7 @@ fn outside_path(root: &TempDir) -> String {
 #[tokio::test]
 async fn without_a_root_there_are_no_local_exports() {
     let config = json!({"path": "out"});
-    let failure = opened("LocalDirectory", &config, &surroundings(None)).err().unwrap();
+    let failure = opened("LocalDirectory", &config, &dependencies(None)).err().unwrap();
     assert_eq!((failure.class, failure.is_retryable), ("LocalExportsOff", false));
     let root = TempDir::new().unwrap();
     let gone = local(&root.path().join("gone"), json!({}));
@@ -236,7 +236,7 @@ async fn without_a_root_there_are_no_local_exports() {
 }
 
 #[tokio::test]
-async fn the_test_tells_the_step_and_leaves_nothing() {
+async fn a_connection_test_names_the_step_and_leaves_nothing() {
     let root = TempDir::new().unwrap();
     for config in [json!({}), json!({"path": "a/b/{year}"})] {
         assert_eq!(test(local(root.path(), config).as_ref()).await, [Ok(()), Ok(()), Ok(())]);

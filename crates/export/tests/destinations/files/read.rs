@@ -50,16 +50,16 @@ async fn parquet(path: &Path) -> Value {
 /// The lines of a file, decompressed by the codec in its name.
 #[expect(clippy::disallowed_methods, reason = "the tests packed it themselves")]
 pub(crate) fn lines(path: &Path) -> Vec<String> {
-    let packed = fs::read(path).unwrap();
+    let compressed = fs::read(path).unwrap();
     let mut text = String::new();
     match path.extension().unwrap().to_str().unwrap() {
         "gz" => {
-            flate2::read::MultiGzDecoder::new(&packed[..]).read_to_string(&mut text).unwrap();
+            flate2::read::MultiGzDecoder::new(&compressed[..]).read_to_string(&mut text).unwrap();
         }
         "br" => {
-            brotli::Decompressor::new(&packed[..], 4096).read_to_string(&mut text).unwrap();
+            brotli::Decompressor::new(&compressed[..], 4096).read_to_string(&mut text).unwrap();
         }
-        "jsonl" => text = String::from_utf8(packed).unwrap(),
+        "jsonl" => text = String::from_utf8(compressed).unwrap(),
         other => panic!("a codec of its own: {other}"),
     }
     text.lines().map(str::to_owned).collect()

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use weir_egress::{Egress, Resolve, Rules};
-use weir_export::destinations::Surroundings;
+use weir_export::destinations::Dependencies;
 use weir_testkit::servers::free_address;
 
 use super::bucket::Bucket;
 use super::read::{assert_odd, events, lines};
 use super::server::Server;
 use super::support::{
-    KINDS, STEM, destination, export, job, many, odd, opened, surroundings, test, with, write,
+    KINDS, STEM, dependencies, destination, export, job, many, odd, opened, test, with, write,
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -136,15 +136,15 @@ async fn a_run_that_is_cut_short_leaves_neither_file_nor_parts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_test_tells_the_step_and_leaves_nothing() {
+async fn a_connection_test_names_the_step_and_leaves_nothing() {
     let bucket = Bucket::start().await;
     let steps =
         async |others: Value| test(destination("S3", &bucket.config(others)).as_ref()).await;
     assert_eq!(steps(json!({})).await, [Ok(()), Ok(()), Ok(())]);
     assert_eq!(bucket.keys().await, Vec::<String>::new());
     assert_eq!(steps(json!({"bucket_name": "others"})).await, [Err("NoSuchBucket"); 3]);
-    let nobody = format!("http://{}", free_address());
-    assert_eq!(steps(json!({"endpoint_url": nobody})).await, [Err("ConnectionRefused"); 3]);
+    let closed_address = format!("http://{}", free_address());
+    assert_eq!(steps(json!({"endpoint_url": closed_address})).await, [Err("ConnectionRefused"); 3]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -157,8 +157,8 @@ async fn failures_are_classes_and_say_whether_to_try_again() {
         (failure.class, failure.is_retryable)
     };
     assert_eq!(failed(json!({"bucket_name": "others"})).await, ("NoSuchBucket", false));
-    let nobody = format!("http://{}", free_address());
-    assert_eq!(failed(json!({"endpoint_url": nobody})).await, ("ConnectionRefused", true));
+    let closed_address = format!("http://{}", free_address());
+    assert_eq!(failed(json!({"endpoint_url": closed_address})).await, ("ConnectionRefused", true));
     let denied = "<Error><Code>AccessDenied</Code><Message>root:x:0:0</Message></Error>";
     let wrong = "<Error><Code>SignatureDoesNotMatch</Code><Message>root:x</Message></Error>";
     for (status, body, expected) in [
@@ -184,7 +184,7 @@ async fn failures_are_classes_and_say_whether_to_try_again() {
 async fn addresses_of_this_network_are_not_dialled() {
     let server = Server::start(200, "").await;
     let rules = Rules { allow: Vec::new(), own: Vec::new() };
-    let closed = Surroundings::new(Egress::new(rules).unwrap(), None);
+    let closed = Dependencies::new(Egress::new(rules).unwrap(), None);
     let config = json!({
         "bucket_name": "events", "region": "eu-west-1", "prefix": "out",
         "endpoint_url": server.url(),
@@ -211,7 +211,7 @@ async fn the_bucket_is_part_of_the_path_or_of_the_host() {
     let server = Server::start(403, "").await;
     let rules = Rules { allow: vec!["127.0.0.1/32".parse().unwrap()], own: Vec::new() };
     let egress = Egress::with_resolver(rules, Arc::new(Here)).unwrap();
-    let around = Surroundings::new(egress, None);
+    let around = Dependencies::new(egress, None);
     let port = server.address.port();
     let config = json!({
         "bucket_name": "events", "region": "eu-west-1", "prefix": "out",
@@ -239,10 +239,10 @@ fn settings_that_reach_elsewhere_are_final() {
         (json!({"region": "evil.example/#"}), "InvalidConfig"),
         (json!({"aws_access_key_id": "a"}), "InvalidConfig"),
         (json!({"encryption": "rot13"}), "InvalidConfig"),
-        (json!({"prefix": "{nobody}"}), "InvalidPrefix"),
+        (json!({"prefix": "{closed_address}"}), "InvalidPrefix"),
     ] {
         let config = with(base.clone(), others);
-        let failure = opened("S3", &config, &surroundings(None)).err().unwrap();
+        let failure = opened("S3", &config, &dependencies(None)).err().unwrap();
         assert_eq!((failure.class, failure.is_retryable), (class, false), "{config}");
     }
 }
@@ -263,19 +263,19 @@ fn addresses_that_cannot_be_used_end_in_a_fault() {
     ] {
         for (kind, base) in [("S3", &s3), ("GoogleCloudStorage", &google)] {
             let config = with(base.clone(), json!({ "endpoint_url": endpoint }));
-            let failure = opened(kind, &config, &surroundings(None)).err().unwrap();
+            let failure = opened(kind, &config, &dependencies(None)).err().unwrap();
             assert_eq!(failure.class, "InvalidAddress", "{kind} {endpoint}");
         }
         let connection = format!("AccountName=a;AccountKey=a2V5;BlobEndpoint={endpoint}");
         let azure = json!({"container_name": "c", "connection_string": connection});
-        let failure = opened("AzureBlob", &azure, &surroundings(None)).err().unwrap();
+        let failure = opened("AzureBlob", &azure, &dependencies(None)).err().unwrap();
         assert_eq!(failure.class, "InvalidAddress", "{endpoint}");
     }
     let named = with(
         s3.clone(),
         json!({"endpoint_url": "http://127.0.0.1:9000", "use_virtual_style_addressing": true}),
     );
-    assert_eq!(opened("S3", &named, &surroundings(None)).err().unwrap().class, "InvalidAddress");
+    assert_eq!(opened("S3", &named, &dependencies(None)).err().unwrap().class, "InvalidAddress");
     // Settings that become headers.
     for others in [
         json!({"aws_access_key_id": "ä", "aws_secret_access_key": "s"}),
@@ -283,12 +283,12 @@ fn addresses_that_cannot_be_used_end_in_a_fault() {
         json!({"encryption": "aws:kms", "kms_key_id": "ä"}),
     ] {
         let config = with(s3.clone(), others);
-        let failure = opened("S3", &config, &surroundings(None)).err().unwrap();
+        let failure = opened("S3", &config, &dependencies(None)).err().unwrap();
         assert_eq!(failure.class, "InvalidConfig", "{config}");
     }
     let azure = json!({
         "container_name": "c", "connection_string": "AccountName=ä;AccountKey=a2V5;BlobEndpoint=http://a.example",
     });
-    let failure = opened("AzureBlob", &azure, &surroundings(None)).err().unwrap();
+    let failure = opened("AzureBlob", &azure, &dependencies(None)).err().unwrap();
     assert_eq!(failure.class, "InvalidCredentials");
 }

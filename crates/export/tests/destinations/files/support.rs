@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 use weir_egress::{Egress, Rules};
 use weir_export::destination::{Destination, Failure, Job, Writer};
-use weir_export::destinations::{Surroundings, open};
+use weir_export::destinations::{Dependencies, open};
 use weir_export::rows::{Batch, Person, Record};
 use weir_model::exports::ExportModel;
 use weir_model::{BatchExportId, PersonId, ProjectId, RunId, Timestamp};
@@ -36,21 +36,21 @@ pub(crate) const PROPERTIES: &str = "{\"big\": 9007199254740993,\n \"tiny\":1.10
 pub(crate) const PERSON: &str = r#"{"email":"ada@example.com","n":9223372036854775808}"#;
 
 /// Dependencies that may dial this machine.
-pub(crate) fn surroundings(local_root: Option<PathBuf>) -> Surroundings {
+pub(crate) fn dependencies(local_root: Option<PathBuf>) -> Dependencies {
     let rules = Rules { allow: vec!["127.0.0.1/32".parse().unwrap()], own: Vec::new() };
-    Surroundings::new(Egress::new(rules).unwrap(), local_root)
+    Dependencies::new(Egress::new(rules).unwrap(), local_root)
 }
 
 pub(crate) fn destination(kind: &str, config: &Value) -> Box<dyn Destination> {
-    opened(kind, config, &surroundings(None)).unwrap()
+    opened(kind, config, &dependencies(None)).unwrap()
 }
 
 pub(crate) fn opened(
     kind: &str,
     config: &Value,
-    surroundings: &Surroundings,
+    dependencies: &Dependencies,
 ) -> Result<Box<dyn Destination>, Failure> {
-    open(kind, config.as_object().unwrap(), surroundings)
+    open(kind, config.as_object().unwrap(), dependencies)
 }
 
 /// Settings, some of which `others` replace.

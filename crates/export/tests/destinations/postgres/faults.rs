@@ -87,7 +87,7 @@ async fn the_line_is_protected_where_the_server_can() {
 }
 
 #[tokio::test]
-async fn a_test_tells_the_step_and_leaves_nothing() {
+async fn a_connection_test_names_the_step_and_leaves_nothing() {
     let server = Postgres::start().await;
     let outcome = async |more: Value| {
         let destination = at("Postgres", &server, more);

@@ -15,7 +15,7 @@ use uuid::Uuid;
 use weir_egress::{Egress, Rules};
 use weir_export::columns::Columns;
 use weir_export::destination::{Altered, Destination, Failure, Job, Writer};
-use weir_export::destinations::{Surroundings, open};
+use weir_export::destinations::{Dependencies, open};
 use weir_export::rows::{Batch, Person, Record};
 use weir_model::exports::ExportModel;
 use weir_model::{BatchExportId, PersonId, ProjectId, RunId, Timestamp};
@@ -26,7 +26,7 @@ const PROJECT: ProjectId = ProjectId(3);
 /// 2026-06-01T10:00:05.25Z
 pub(crate) const TIME: i64 = 1_780_308_005_250_000;
 /// Rows in a batch.
-const TOGETHER: usize = 500;
+const EVENTS_PER_REQUEST: usize = 500;
 
 /// A destination of this kind at a server. `more` has additional settings.
 pub(crate) fn at(kind: &str, server: &Postgres, more: Value) -> Box<dyn Destination> {
@@ -47,7 +47,7 @@ pub(crate) fn opened(
 ) -> Result<Box<dyn Destination>, Failure> {
     let allow = allow.iter().map(|network| network.parse().unwrap()).collect();
     let egress = Egress::new(Rules { allow, own: Vec::new() }).unwrap();
-    open(kind, config, &Surroundings::new(egress, None))
+    open(kind, config, &Dependencies::new(egress, None))
 }
 
 /// The job of a run with these columns.
@@ -98,7 +98,7 @@ pub(crate) async fn write(
     columns: &Columns,
     records: &[Record],
 ) -> Result<(), Failure> {
-    for records in records.chunks(TOGETHER) {
+    for records in records.chunks(EVENTS_PER_REQUEST) {
         let made =
             |record: &Record| Some(columns.row_if_taken(PROJECT, TIME, record).unwrap()?.cells);
         let rows = records.iter().filter_map(made).collect();
@@ -157,7 +157,7 @@ pub(crate) async fn types(client: &Client, table: &str) -> Vec<String> {
 }
 
 /// The alterations: number of the event, column, and text.
-pub(crate) fn told(altered: &[Altered]) -> Vec<(Option<u128>, &str, &str)> {
+pub(crate) fn alterations(altered: &[Altered]) -> Vec<(Option<u128>, &str, &str)> {
     altered
         .iter()
         .map(|one| (one.uuid.map(|uuid| uuid.as_u128()), one.column.as_str(), one.what))

@@ -11,7 +11,7 @@ use weir_model::persons::PersonRef;
 use weir_model::{PersonId, Timestamp};
 use weir_testkit::servers::Postgres;
 
-use super::{PROJECT, TIME, at, client, job, records, rows, run, told, types};
+use super::{PROJECT, TIME, alterations, at, client, job, records, rows, run, types};
 
 /// A run of persons: distinct ids, the persons that they lead to, and the versions.
 async fn run_persons(
@@ -55,7 +55,7 @@ pub(crate) async fn two_runs_of_persons(
     let second = [("ada", 1, 4), ("anon", 2, 3), ("anon", 1, 6), ("n\0ew", 1, 6)];
     let altered = run_persons(destination, &second).await.unwrap();
     let expected = [(None, "distinct_id", "a NUL character was left out")];
-    assert_eq!(told(&altered), expected);
+    assert_eq!(alterations(&altered), expected);
     let sql = format!(
         "SET timezone = 'UTC'; SELECT team_id, distinct_id, person_id, properties, \
          person_distinct_id_version, person_version, created_at, is_deleted, _inserted_at \
@@ -112,7 +112,7 @@ async fn a_test_tries_the_columns_of_its_model() {
 }
 
 #[tokio::test]
-async fn a_table_that_cannot_tell_persons_apart_gets_none() {
+async fn a_table_without_a_person_key_gets_no_persons() {
     let server = Postgres::start().await;
     let client = client(&server).await;
     let people = [("ada", 1, 5)];

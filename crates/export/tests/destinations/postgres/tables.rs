@@ -9,7 +9,7 @@ use weir_model::ProjectId;
 use weir_testkit::servers::Postgres;
 
 use super::{
-    TIME, at, client, failing, job, record, records, rows, run, told, try_run, types, write,
+    TIME, alterations, at, client, failing, job, record, records, rows, run, try_run, types, write,
 };
 
 fn query(text: &str) -> Columns {
@@ -31,7 +31,7 @@ async fn values_and_types_are_equal() {
     second.event.timestamp = i64::MAX;
     let altered = run(destination.as_ref(), &[first, second]).await;
     assert_eq!(
-        told(&altered),
+        alterations(&altered),
         [
             (Some(1), "properties", "a NUL character was left out"),
             (Some(2), "event", "a NUL character was left out"),
@@ -188,7 +188,7 @@ async fn a_run_that_is_cut_short_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn runs_of_a_new_table_begin_at_once() {
+async fn runs_of_a_new_table_start_without_delay() {
     let server = Postgres::start().await;
     let destination = at("Postgres", &server, json!({}));
     let (few, more) = (records(3), records(4));
@@ -219,7 +219,7 @@ async fn one_value_does_not_stop_a_run_into_columns_of_ones_own() {
     let altered = try_run(destination.as_ref(), &columns, &records).await.unwrap();
     let what = "a value that does not fit its column was left out";
     assert_eq!(
-        told(&altered),
+        alterations(&altered),
         [(Some(2), "ip", what), (Some(2), "net", what), (Some(2), "price", what)]
     );
     assert_eq!(
@@ -250,7 +250,7 @@ async fn an_existing_table_keeps_its_columns() {
     let destination = at("Postgres", &server, json!({"schema": "mine", "table_name": "facts"}));
     let altered = run(destination.as_ref(), &records(1)).await;
     assert_eq!(
-        told(&altered),
+        alterations(&altered),
         [
             (Some(1), "event", "a text was cut to the length of its column"),
             (Some(1), "distinct_id", "a value that does not fit its column was left out"),

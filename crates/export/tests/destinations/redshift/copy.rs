@@ -11,7 +11,7 @@ use weir_testkit::servers::{Gate, Hold, Postgres, RedshiftCopy};
 
 use crate::files::Bucket;
 use crate::postgres::{
-    client, job, opened, record, records, rows, told, two_runs_of_persons, types, write,
+    alterations, client, job, opened, record, records, rows, two_runs_of_persons, types, write,
 };
 use crate::warehouse;
 
@@ -91,10 +91,14 @@ async fn rows_arrive_once_by_way_of_a_bucket_that_is_empty_afterwards() {
         let destination = setting.at(more, json!({}));
         for _ in 0..2 {
             let altered = attempt(destination.as_ref(), &strange).await.unwrap();
-            let told = told(&altered);
-            let long = told.iter().find(|(event, ..)| *event == Some(2)).unwrap();
+            let alterations = alterations(&altered);
+            let long = alterations.iter().find(|(event, ..)| *event == Some(2)).unwrap();
             assert_eq!(long.1, "properties");
-            assert_eq!(told.len(), if json_type == "super" { 2 } else { 1 }, "{told:?}");
+            assert_eq!(
+                alterations.len(),
+                if json_type == "super" { 2 } else { 1 },
+                "{alterations:?}"
+            );
             assert_eq!(setting.bucket.keys().await, Vec::<String>::new());
         }
         let found = types(&setting.client, table).await;
@@ -169,7 +173,7 @@ async fn a_run_that_is_cut_before_its_copy_is_done_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_may_not_read_the_bucket_is_told_once_and_for_all() {
+async fn missing_read_access_to_the_bucket_is_final() {
     let setting = Setting::start().await;
     let keys = |id: &str, secret: &str| json!({"authorization": {"aws_access_key_id": id, "aws_secret_access_key": secret}});
     for (inputs, class) in [
@@ -194,7 +198,7 @@ async fn who_may_not_read_the_bucket_is_told_once_and_for_all() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bucket_that_cannot_be_written_is_told() {
+async fn a_bucket_without_write_access_is_reported() {
     let setting = Setting::start().await;
     let destination = setting.at(json!({}), json!({"s3_bucket": "others"}));
     let failure = attempt(destination.as_ref(), &records(10)).await.unwrap_err();

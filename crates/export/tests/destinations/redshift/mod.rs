@@ -9,7 +9,7 @@ use weir_model::exports::ExportModel;
 use weir_testkit::servers::Postgres;
 
 use crate::postgres::{
-    at, client, job, record, records, rows, run, told, two_runs_of_persons, types, write,
+    alterations, at, client, job, record, records, rows, run, two_runs_of_persons, types, write,
 };
 
 #[tokio::test]
@@ -26,7 +26,7 @@ async fn redshift_gets_its_rows_as_statements() {
     for _ in 0..2 {
         let altered = run(destination.as_ref(), &strange).await;
         assert_eq!(
-            told(&altered),
+            alterations(&altered),
             [
                 (Some(1), "properties", "a NUL character was left out"),
                 (Some(2), "properties", "JSON longer than 65,535 bytes was left out"),

@@ -56,7 +56,7 @@ fn change(path: &Path, at: u64, change: impl FnOnce(&mut [u8])) {
 }
 
 #[tokio::test]
-async fn segments_and_records_are_told_as_they_are() {
+async fn inspection_lists_segments_and_records() {
     let place = tempfile::tempdir().unwrap();
     assert_eq!(look(&place.path().join("none"), &[]).0, Inspection::default());
     fill(place.path(), 600).await;
@@ -86,7 +86,7 @@ async fn segments_and_records_are_told_as_they_are() {
 }
 
 #[tokio::test]
-async fn damage_a_torn_tail_and_a_gap_are_told_and_left() {
+async fn inspection_reports_damage_and_changes_nothing() {
     let place = tempfile::tempdir().unwrap();
     fill(place.path(), 600).await;
     let (whole, records) = look(place.path(), &[]);
@@ -150,7 +150,7 @@ async fn a_record_of_another_form_is_marked() {
     let log =
         LocalLog::open(place.path(), settings, HashMap::new(), Applied::default(), disk).unwrap();
     let record = log.read(records[1].offset, 1).unwrap().remove(0);
-    log.set_aside(&record).unwrap();
+    log.quarantine(&record).unwrap();
     drop(log);
     std::fs::remove_file(&found.segments[0].path).unwrap();
     let (found, _) = look(place.path(), &[]);

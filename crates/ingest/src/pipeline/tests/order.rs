@@ -15,19 +15,19 @@ fn in_any_order(story: &[AcceptedEvent], ends: impl AsyncFn(&Store, ProjectId)) 
         .thread_stack_size(16 << 20)
         .build()
         .unwrap();
-    let (place, store, ingest) = runtime.block_on(async {
-        let (place, store) = (tempfile::tempdir().unwrap(), store().await);
-        let ingest = start(place.path(), &store).await;
-        (place, store, ingest)
+    let (directory, store, ingest) = runtime.block_on(async {
+        let (directory, store) = (tempfile::tempdir().unwrap(), store().await);
+        let ingest = start(directory.path(), &store).await;
+        (directory, store, ingest)
     });
     let next = Cell::new(1);
     let config = ProptestConfig { cases: 40, failure_persistence: None, ..Default::default() };
     let order = Just((0..story.len()).collect::<Vec<_>>()).prop_shuffle();
-    proptest!(config, |(order in order, at_once in any::<bool>())| {
+    proptest!(config, |(order in order, concurrently in any::<bool>())| {
         let project = ProjectId(next.replace(next.get() + 1));
         let told: Vec<_> = order.iter().map(|index| story[*index].clone()).collect();
         runtime.block_on(async {
-            if at_once {
+            if concurrently {
                 append(&ingest, project, told).await;
                 ingest.applied().await;
             } else {
@@ -38,7 +38,7 @@ fn in_any_order(story: &[AcceptedEvent], ends: impl AsyncFn(&Store, ProjectId)) 
         });
     });
     runtime.block_on(ingest.close(Duration::from_secs(10)));
-    drop(place);
+    drop(directory);
 }
 
 /// Asserts that there is one person with these ids and properties, first seen at this

@@ -8,7 +8,7 @@ use weir_model::events::EventQuery;
 use weir_model::outcomes::{DropReason, Warning};
 
 use super::*;
-use crate::pipeline::stretch::{Part, Spike, Stretch};
+use crate::pipeline::apply_batch::{ApplyBatch, Part, Spike};
 use crate::transform::{Changed, Given, Transform, Transformed};
 
 const CONCERNED: ProjectId = ProjectId(1);
@@ -79,8 +79,8 @@ fn named(names: &[&str]) -> Vec<AcceptedEvent> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn events_are_stored_as_transformations_leave_them() {
-    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
-    let ingest = start_transforming(place.path(), &store, Arc::new(Steps::default())).await;
+    let (directory, store) = (tempfile::tempdir().unwrap(), store().await);
+    let ingest = start_transforming(directory.path(), &store, Arc::new(Steps::default())).await;
     for project in [CONCERNED, OTHER] {
         append(&ingest, project, named(&["keep", "drop", "change"])).await;
     }
@@ -104,8 +104,8 @@ async fn events_are_stored_as_transformations_leave_them() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failing_transformation_loses_no_event() {
-    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
-    let ingest = start_transforming(place.path(), &store, Arc::new(Steps::default())).await;
+    let (directory, store) = (tempfile::tempdir().unwrap(), store().await);
+    let ingest = start_transforming(directory.path(), &store, Arc::new(Steps::default())).await;
     for failure in ["panic", "lose"] {
         append(&ingest, CONCERNED, named(&[failure, "change"])).await;
         ingest.applied().await;
@@ -124,8 +124,8 @@ async fn a_failing_transformation_loses_no_event() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_must_be_transformed_is_dropped_where_it_cannot_be() {
-    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
-    let ingest = start_transforming(place.path(), &store, Arc::new(Steps::default())).await;
+    let (directory, store) = (tempfile::tempdir().unwrap(), store().await);
+    let ingest = start_transforming(directory.path(), &store, Arc::new(Steps::default())).await;
     for failure in ["panic", "lose", "miss"] {
         append(&ingest, PROTECTED, named(&[failure, "change"])).await;
         ingest.applied().await;
@@ -144,10 +144,10 @@ async fn what_must_be_transformed_is_dropped_where_it_cannot_be() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn repeats_are_not_transformed() {
-    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
+    let (directory, store) = (tempfile::tempdir().unwrap(), store().await);
     let steps = Arc::new(Steps::default());
     let transform: Arc<dyn Transform> = Arc::clone(&steps) as Arc<dyn Transform>;
-    let ingest = start_transforming(place.path(), &store, transform).await;
+    let ingest = start_transforming(directory.path(), &store, transform).await;
     let sent = named(&["keep", "change"]);
     for _ in 0..3 {
         append(&ingest, CONCERNED, sent.clone()).await;
@@ -160,8 +160,8 @@ async fn repeats_are_not_transformed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn samples_of_events_that_must_be_transformed_are_withheld() {
-    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
-    let ingest = start_transforming(place.path(), &store, Arc::new(Steps::default())).await;
+    let (directory, store) = (tempfile::tempdir().unwrap(), store().await);
+    let ingest = start_transforming(directory.path(), &store, Arc::new(Steps::default())).await;
     let refused = DroppedEvent {
         reason: DropReason::MissingDistinctId,
         event: Some("refused".to_owned()),
@@ -200,7 +200,7 @@ async fn floods_of_a_project_with_a_required_step_do_not_name_the_distinct_id() 
     };
     let part = || Part { spikes: vec![spike.clone()], ..Part::default() };
     let projects = [CONCERNED, PROTECTED];
-    let mut stretch = Stretch { parts: projects.map(|project| (project, part())).into() };
+    let mut stretch = ApplyBatch { parts: projects.map(|project| (project, part())).into() };
     stretch.transform(0, &projects.into(), &Steps::default()).await;
     let of = |project: ProjectId| stretch.parts[&project].spikes[0].of.as_deref();
     assert_eq!(of(CONCERNED), Some("ada@example.com"));

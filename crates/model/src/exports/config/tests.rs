@@ -27,10 +27,10 @@ fn postgres() -> Value {
 
 /// The fault of a new config: attr (without the common prefix) and code.
 fn fault(name: &str, config: Value) -> Option<(String, String)> {
-    told(complete(kind(name), &map(config)))
+    fault_of(complete(kind(name), &map(config)))
 }
 
-fn told(outcome: Result<Map<String, Value>, FieldError>) -> Option<(String, String)> {
+fn fault_of(outcome: Result<Map<String, Value>, FieldError>) -> Option<(String, String)> {
     let fault = outcome.err()?;
     let attr = fault.attr.unwrap();
     Some((attr.strip_prefix("destination__config__").unwrap().to_owned(), fault.code))
@@ -175,13 +175,13 @@ fn redshift() -> Map<String, Value> {
 #[test]
 fn secrets_are_kept_apart_also_within_settings() {
     let whole = redshift();
-    let (shown, secrets) = apart(kind("Redshift"), whole.clone());
+    let (shown, secrets) = split_secrets(kind("Redshift"), whole.clone());
     let text = Value::Object(shown.clone()).to_string();
     for secret in ["nested-1", "nested-2", "password", "\"user\"", "aws_"] {
         assert!(!text.contains(secret), "{secret} in {text}");
     }
     assert_eq!(shown["copy_inputs"]["authorization"], json!({}));
-    assert_eq!(together(shown, secrets), whole);
+    assert_eq!(merged(shown, secrets), whole);
 
     // Leading and trailing blanks are part of a secret.
     let config = complete(kind("S3"), &map(s3())).unwrap();
@@ -214,14 +214,17 @@ fn a_change_keeps_what_it_does_not_name() {
         changed_secrets(kind("S3"), &s3, &cleared),
         ["aws_access_key_id", "aws_secret_access_key"]
     );
-    assert_eq!(told(changed(kind("S3"), &s3, &map(json!({"region": null})))).unwrap().1, "null");
+    assert_eq!(
+        fault_of(changed(kind("S3"), &s3, &map(json!({"region": null})))).unwrap().1,
+        "null"
+    );
 }
 
 #[test]
 fn another_address_or_user_wants_the_secrets_again() {
     let change = |name: &str, before: Value, sent: Value| {
         let before = complete(kind(name), &map(before)).unwrap();
-        told(changed(kind(name), &before, &map(sent))).map(|(attr, code)| {
+        fault_of(changed(kind(name), &before, &map(sent))).map(|(attr, code)| {
             assert_eq!(code, "required");
             attr
         })

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::Timestamp;
 use crate::errors::FieldError;
 use crate::exports::ExportModel;
-use crate::exports::config::{apart, changed, changed_secrets, complete, together};
+use crate::exports::config::{changed, changed_secrets, complete, merged, split_secrets};
 use crate::exports::destinations::{self, DestinationType, Kind, Need};
 use crate::exports::prefix::{Bounds, Template};
 
@@ -74,9 +74,9 @@ fn check_config(kind: &DestinationType, config: &Map<String, Value>) {
     assert_eq!(changed(kind, config, &Map::new()).as_ref(), Ok(config), "{}", kind.name);
     assert_eq!(changed_secrets(kind, config, config), Vec::<String>::new());
     // Visible settings contain no secret, and no value is lost.
-    let (shown, secrets) = apart(kind, config.clone());
+    let (shown, secrets) = split_secrets(kind, config.clone());
     assert!(fields.iter().all(|field| !field.is_secret || !shown.contains_key(field.name)));
-    assert_eq!(&together(shown, secrets), config, "{}", kind.name);
+    assert_eq!(&merged(shown, secrets), config, "{}", kind.name);
 }
 
 /// Checks a change of a config.

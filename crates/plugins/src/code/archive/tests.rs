@@ -38,8 +38,8 @@ fn tarred(files: &[(&str, &str)]) -> Vec<u8> {
 
 /// The names that are read from both kinds of archive.
 fn names(files: &[(&str, &str)], folder: Option<&str>) -> Result<Vec<String>, ArchiveFault> {
-    let of_zip = unpack(&zipped(files), folder);
-    assert_eq!(unpack(&tarred(files), folder), of_zip);
+    let of_zip = extract(&zipped(files), folder);
+    assert_eq!(extract(&tarred(files), folder), of_zip);
     of_zip.map(|files| files.into_keys().collect())
 }
 
@@ -62,8 +62,8 @@ fn a_folder_can_be_named() {
 fn names_that_lead_out_refuse_the_archive() {
     for name in ["../plugin.json", "a/../../x.js", "/etc/x.json", "a\\..\\x.js"] {
         let files = [("plugin.json", JSON), (name, "x")];
-        assert_eq!(unpack(&tarred(&files), None), Err(ArchiveFault::Path), "{name}");
-        assert_eq!(unpack(&zipped(&files), None), Err(ArchiveFault::Path), "{name}");
+        assert_eq!(extract(&tarred(&files), None), Err(ArchiveFault::Path), "{name}");
+        assert_eq!(extract(&zipped(&files), None), Err(ArchiveFault::Path), "{name}");
     }
 }
 
@@ -73,14 +73,14 @@ fn what_is_no_source_is_left_out() {
     let files = [("plugin.json", JSON), ("lib/data.json", large.as_str()), ("README.md", "")];
     assert_eq!(names(&files, None).unwrap(), ["plugin.json"]);
     let marked = [("index.js", "\u{feff}let a"), ("lib/b.ts", "")];
-    let texts = unpack(&zipped(&marked), None).unwrap();
+    let texts = extract(&zipped(&marked), None).unwrap();
     assert_eq!(texts.get("index.js").map(String::as_str), Some("let a"));
     assert!(texts.contains_key("lib/b.ts"));
-    assert_eq!(unpack(&vec![b'P'; PACKED_MAX + 1], None), Err(ArchiveFault::TooLarge));
+    assert_eq!(extract(&vec![b'P'; ARCHIVE_BYTES_MAX + 1], None), Err(ArchiveFault::TooLarge));
     let half = "x".repeat(SOURCE_MAX);
     let names: Vec<String> = (0..40).map(|number| format!("{number}.js")).collect();
     let many: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), &*half)).collect();
-    assert_eq!(unpack(&zipped(&many), None), Err(ArchiveFault::TooMuch));
+    assert_eq!(extract(&zipped(&many), None), Err(ArchiveFault::TooMuch));
 }
 
 #[test]
@@ -93,33 +93,33 @@ fn long_names_count_like_content() {
         builder.append_data(&mut header, format!("{number}{long}/a.js"), &b""[..]).unwrap();
     }
     let archive = builder.into_inner().unwrap().finish().unwrap();
-    assert!(archive.len() < PACKED_MAX);
-    assert_eq!(unpack(&archive, None), Err(ArchiveFault::TooMuch));
+    assert!(archive.len() < ARCHIVE_BYTES_MAX);
+    assert_eq!(extract(&archive, None), Err(ArchiveFault::TooMuch));
 }
 
 #[test]
-fn a_bomb_is_not_unpacked() {
+fn a_zip_bomb_is_not_extracted() {
     let mut bomb = GzEncoder::new(Vec::new(), Compression::best());
     for _ in 0..200 {
         bomb.write_all(&vec![0; 1 << 20]).unwrap();
     }
     let bomb = bomb.finish().unwrap();
-    assert!(bomb.len() < PACKED_MAX);
-    assert!(!unpack(&bomb, None).is_ok_and(|files| !files.is_empty()));
+    assert!(bomb.len() < ARCHIVE_BYTES_MAX);
+    assert!(!extract(&bomb, None).is_ok_and(|files| !files.is_empty()));
 }
 
 #[test]
 fn what_is_damaged_is_refused() {
-    assert_eq!(unpack(b"", None), Err(ArchiveFault::Unknown));
-    assert_eq!(unpack(b"Rar!", None), Err(ArchiveFault::Unknown));
+    assert_eq!(extract(b"", None), Err(ArchiveFault::Unknown));
+    assert_eq!(extract(b"Rar!", None), Err(ArchiveFault::Unknown));
     let files = [("plugin.json", JSON), ("index.js", "1")];
     let whole = zipped(&files);
     for end in 0..whole.len() {
-        assert!(unpack(&whole[..end], None).is_err());
+        assert!(extract(&whole[..end], None).is_err());
     }
     let whole = tarred(&files);
     for end in 0..whole.len() / 4 {
-        assert!(unpack(&whole[..end], None).is_err());
+        assert!(extract(&whole[..end], None).is_err());
     }
 }
 
@@ -167,7 +167,7 @@ fn hostile() -> Vec<(Vec<u8>, ArchiveFault)> {
 #[test]
 fn names_may_be_long_but_not_endless() {
     let named = |kind, content: &str| {
-        unpack(&extended(kind, &mut content.as_bytes(), content.len() as u64), None)
+        extract(&extended(kind, &mut content.as_bytes(), content.len() as u64), None)
     };
     for (kind, content) in
         [(KINDS[0], "top/long.js\0"), (KINDS[2], "20 path=top/long.js\n"), (KINDS[1], "x")]
@@ -178,7 +178,7 @@ fn names_may_be_long_but_not_endless() {
     }
     for (archive, fault) in hostile() {
         assert!(archive.len() < 1 << 20);
-        assert_eq!(unpack(&archive, None), Err(fault));
+        assert_eq!(extract(&archive, None), Err(fault));
     }
 }
 
@@ -193,8 +193,8 @@ fn hostile_archives_take_little_memory() {
             .env(ALONE, "1")
             .output()
             .unwrap();
-        let told = String::from_utf8_lossy(&alone.stdout);
-        assert!(alone.status.success() && told.contains("1 passed"), "{told}");
+        let output = String::from_utf8_lossy(&alone.stdout);
+        assert!(alone.status.success() && output.contains("1 passed"), "{output}");
         return;
     }
     let most = || -> u64 {
@@ -205,7 +205,7 @@ fn hostile_archives_take_little_memory() {
     let archives = hostile();
     let before = most();
     for (archive, fault) in archives {
-        assert_eq!(unpack(&archive, None), Err(fault));
+        assert_eq!(extract(&archive, None), Err(fault));
     }
     let grown = most() - before;
     assert!(grown < 32 << 10, "{grown} kB");

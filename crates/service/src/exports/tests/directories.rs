@@ -17,7 +17,7 @@ async fn organizations_share_no_directory() {
     let services = set_up().await;
     let ctx = ada(&services).await;
     let own = org(&services, &ctx).await;
-    let mallory = stranger(&services, "mallory").await;
+    let mallory = outsider(&services, "mallory").await;
     let home = organization(&services, &mallory, "Home").await;
     let other = services.organizations.enter(&mallory, &home.to_string()).await.unwrap();
     let exports = &services.exports;
@@ -82,11 +82,11 @@ async fn organizations_share_no_directory() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_organizations_at_once_one_has_the_directory() {
+async fn one_of_two_concurrent_organizations_gets_the_directory() {
     let services = set_up().await;
     let ctx = ada(&services).await;
     let own = org(&services, &ctx).await;
-    let mallory = stranger(&services, "mallory").await;
+    let mallory = outsider(&services, "mallory").await;
     let home = organization(&services, &mallory, "Home").await;
     let other = services.organizations.enter(&mallory, &home.to_string()).await.unwrap();
     let exports = &services.exports;

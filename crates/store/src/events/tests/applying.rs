@@ -3,26 +3,26 @@
 use uuid::Uuid;
 use weir_model::PersonId;
 
-use super::support::{PROJECT, ada, event, events, query, store, stretch};
+use super::support::{PROJECT, ada, batch, event, events, query, store};
 use crate::events::{
     NewBlock, Position, Span, WarningCount, apply, head, next_arrivals, open_block, page, position,
     stored_uuids,
 };
 use crate::persons::PersonWrite;
 use crate::warnings::{Affected, AffectedBuilder};
-use crate::{Error, Room, persons, warnings};
+use crate::{ByteBudget, Error, persons, warnings};
 
 #[tokio::test]
-async fn a_stretch_is_applied_once() {
+async fn a_batch_is_applied_once() {
     let store = store().await;
     let first = events(1, 3, "a");
-    apply(&store, stretch(0, 0, 10, &first)).await.unwrap();
+    apply(&store, batch(0, 0, 10, &first)).await.unwrap();
     assert_eq!(position(&store, 0).await.unwrap(), Position::at(10));
 
-    let again = apply(&store, stretch(0, 0, 10, &first)).await.unwrap_err();
+    let again = apply(&store, batch(0, 0, 10, &first)).await.unwrap_err();
     assert!(matches!(&again, Error::Refused { reason, .. } if reason == "position"), "{again}");
     // The same events at another position are refused as a whole.
-    let twice = apply(&store, stretch(0, 10, 20, &first)).await.unwrap_err();
+    let twice = apply(&store, batch(0, 10, 20, &first)).await.unwrap_err();
     assert!(matches!(twice, Error::Exists { .. }), "{twice}");
     assert_eq!(position(&store, 0).await.unwrap(), Position::at(10));
 
@@ -34,13 +34,13 @@ async fn a_stretch_is_applied_once() {
 #[tokio::test]
 async fn an_open_block_is_filled_further() {
     let store = store().await;
-    apply(&store, stretch(0, 0, 1, &events(1, 2, "a"))).await.unwrap();
+    apply(&store, batch(0, 0, 1, &events(1, 2, "a"))).await.unwrap();
     let head = head(&store, PROJECT, 0).await.unwrap().unwrap();
     let mut block = open_block(&store, PROJECT, 0, &head).await.unwrap().unwrap();
     let third = event(3, "a");
     assert_eq!(block.push(&third).unwrap(), 2);
     let (data, summary) = block.finish().unwrap();
-    let mut next = stretch(0, 1, 2, std::slice::from_ref(&third));
+    let mut next = batch(0, 1, 2, std::slice::from_ref(&third));
     next.projects[0].uuids = vec![(third.uuid, 1, 2)];
     next.projects[0].head.newest = 1;
     next.projects[0].blocks =
@@ -60,7 +60,7 @@ async fn persons_and_warnings_are_written_with_the_events() {
         expected,
         version,
     };
-    let mut first = stretch(0, 0, 1, &events(1, 1, "a"));
+    let mut first = batch(0, 0, 1, &events(1, 1, "a"));
     first.projects[0].persons = vec![person(None, 0, "{}")];
     first.projects[0].head.samples = 2;
     let seen = Span { from: 3, to: 4 };
@@ -83,16 +83,16 @@ async fn persons_and_warnings_are_written_with_the_events() {
     first.projects[0].affected = vec![dropped.finish().unwrap()];
     apply(&store, first).await.unwrap();
 
-    let mut second = stretch(0, 1, 2, &events(2, 2, "a"));
+    let mut second = batch(0, 1, 2, &events(2, 2, "a"));
     second.projects[0].persons = vec![person(Some(0), 1, r#"{"a":1}"#)];
     apply(&store, second).await.unwrap();
-    let mut stale = stretch(0, 2, 3, &events(3, 3, "a"));
+    let mut stale = batch(0, 2, 3, &events(3, 3, "a"));
     stale.projects[0].persons = vec![person(Some(0), 1, "{}")];
     let error = apply(&store, stale).await.unwrap_err();
     assert!(matches!(&error, Error::Refused { reason, .. } if reason == "stale person"), "{error}");
 
     let ids = [id, PersonId(Uuid::nil())];
-    let found = persons::by_ids(&store, PROJECT, &ids, &mut Room::of(9_999)).await.unwrap();
+    let found = persons::by_ids(&store, PROJECT, &ids, &mut ByteBudget::of(9_999)).await.unwrap();
     assert_eq!(found.len(), 1);
     assert_eq!((found[0].version, &found[0].state), (1, &ada(r#"{"a":1}"#)));
     let counts = warnings::counts(&store, PROJECT).await.unwrap();

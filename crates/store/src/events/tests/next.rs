@@ -1,8 +1,8 @@
 //! The first event of a range of event time.
 
-use super::support::{PROJECT, event, store, stretch};
+use super::support::{PROJECT, batch, event, store};
 use crate::Store;
-use crate::events::{StoredEvent, TimeStretch, Wanted, apply, first_times, next_time};
+use crate::events::{StoredEvent, TimeRange, Wanted, apply, first_times, next_time};
 
 const SECOND: i64 = 1_000_000;
 const HOUR: i64 = 3_600 * SECOND;
@@ -13,7 +13,7 @@ const FAR: i64 = -59_040_000_000 * SECOND;
 const NEAR: i64 = 1_787_322_000 * SECOND;
 
 fn wanted(start: i64, end: i64) -> Wanted {
-    Wanted { after: 0, up_to: u64::MAX, time: TimeStretch { start, end } }
+    Wanted { after: 0, up_to: u64::MAX, time: TimeRange { start, end } }
 }
 
 async fn next(store: &Store, wanted: Wanted) -> Option<i64> {
@@ -30,7 +30,7 @@ async fn fill(store: &Store, blocks: &[Vec<i64>]) {
             .map(|(time, arrival)| StoredEvent { timestamp: *time, ..event(arrival, "a") })
             .collect();
         arrival += times.len() as u64;
-        apply(store, stretch(0, position, position + 1, &events)).await.unwrap();
+        apply(store, batch(0, position, position + 1, &events)).await.unwrap();
     }
 }
 

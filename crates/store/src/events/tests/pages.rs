@@ -6,7 +6,7 @@ use uuid::Uuid;
 use weir_model::events::EventQuery;
 use weir_model::{ProjectId, Timestamp};
 
-use super::support::{PROJECT, event, events, query, store, stretch};
+use super::support::{PROJECT, batch, event, events, query, store};
 use crate::bind::bind;
 use crate::db::Statement;
 use crate::engine::KEPT_BLOCKS;
@@ -21,9 +21,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 #[tokio::test]
 async fn pages_come_newest_first_across_blocks_and_partitions() {
     let store = store().await;
-    apply(&store, stretch(0, 0, 1, &events(1, 40, "a"))).await.unwrap();
-    apply(&store, stretch(1, 0, 1, &events(41, 90, "b"))).await.unwrap();
-    apply(&store, stretch(0, 1, 2, &events(91, 100, "a"))).await.unwrap();
+    apply(&store, batch(0, 0, 1, &events(1, 40, "a"))).await.unwrap();
+    apply(&store, batch(1, 0, 1, &events(41, 90, "b"))).await.unwrap();
+    apply(&store, batch(0, 1, 2, &events(91, 100, "a"))).await.unwrap();
 
     let mut seen = Vec::new();
     let mut next = query(7);
@@ -46,14 +46,14 @@ async fn pages_come_newest_first_across_blocks_and_partitions() {
 async fn arrivals_of_a_partition_that_is_silent_are_found_too() {
     let store = store().await;
     // One old event in a partition, then many in another one, in several blocks.
-    apply(&store, stretch(1, 0, 1, &events(1, 1, "b"))).await.unwrap();
+    apply(&store, batch(1, 0, 1, &events(1, 1, "b"))).await.unwrap();
     for block in 0..5_u64 {
         let first = 10_000 * (block + 1);
-        let block = stretch(0, block, block + 1, &events(first, first + 9, "a"));
+        let block = batch(0, block, block + 1, &events(first, first + 9, "a"));
         apply(&store, block).await.unwrap();
     }
     // A head without events: only skipped events were counted there.
-    let mut nothing = stretch(2, 0, 1, &events(1, 1, "c"));
+    let mut nothing = batch(2, 0, 1, &events(1, 1, "c"));
     nothing.projects[0].blocks.clear();
     nothing.projects[0].uuids.clear();
     nothing.projects[0].head = Head::empty();
@@ -79,7 +79,7 @@ async fn pages_of_large_events_are_shorter() {
     for event in &mut large {
         event.properties = format!(r#"{{"x":"{}"}}"#, "x".repeat(1_000_000));
     }
-    apply(&store, stretch(0, 0, 1, &large)).await.unwrap();
+    apply(&store, batch(0, 0, 1, &large)).await.unwrap();
     let (first, more) = page(&store, PROJECT, &query(100)).await.unwrap();
     // Many requests read pages concurrently, and each keeps its own in memory.
     assert_eq!((first.len(), more), (2, true));
@@ -102,10 +102,10 @@ async fn pages_of_large_events_are_shorter() {
 async fn filters() {
     let store = store().await;
     let partition = live_partition(PROJECT, "a");
-    apply(&store, stretch(partition, 0, 1, &events(1, 30, "a"))).await.unwrap();
+    apply(&store, batch(partition, 0, 1, &events(1, 30, "a"))).await.unwrap();
     let others = live_partition(PROJECT, "b");
     let from = if others == partition { 1 } else { 0 };
-    apply(&store, stretch(others, from, 2, &events(31, 60, "b"))).await.unwrap();
+    apply(&store, batch(others, from, 2, &events(31, 60, "b"))).await.unwrap();
 
     let of = |query: EventQuery| {
         let store = store.clone();
@@ -139,8 +139,8 @@ async fn events_that_were_given_another_distinct_id_are_found_by_it() {
     let store = store().await;
     let own = live_partition(PROJECT, "a");
     let other = (own + 1) % LIVE_PARTITIONS;
-    apply(&store, stretch(own, 0, 1, &events(1, 3, "a"))).await.unwrap();
-    let astray = stretch(other, 0, 1, &events(4, 6, "a"));
+    apply(&store, batch(own, 0, 1, &events(1, 3, "a"))).await.unwrap();
+    let astray = batch(other, 0, 1, &events(4, 6, "a"));
     assert!(astray.projects[0].head.strays);
     apply(&store, astray).await.unwrap();
     let by_id = EventQuery { distinct_id: Some("a".to_owned()), ..query(9) };
@@ -153,7 +153,7 @@ async fn events_are_passed_over_by_the_counts_of_their_blocks() {
     let store = store().await;
     for block in 0..20_u64 {
         let part = events(block * 100 + 1, block * 100 + 100, "a");
-        apply(&store, stretch(0, block, block + 1, &part)).await.unwrap();
+        apply(&store, batch(0, block, block + 1, &part)).await.unwrap();
     }
     let to = |number: u64| Begin::Behind {
         time: i64::try_from(number).unwrap() * 1_000_000,
@@ -193,7 +193,7 @@ async fn centuries_without_events_are_passed_over() {
     for (at, (time, arrival)) in TIMES.into_iter().zip(1..).enumerate() {
         let event = StoredEvent { timestamp: time, ..event(arrival, "a") };
         let at = at as u64;
-        let mut write = stretch(0, at, at + 1, &[event]);
+        let mut write = batch(0, at, at + 1, &[event]);
         (write.projects[0].head.from_time, write.projects[0].head.to_time) = (TIMES[0], TIMES[4]);
         apply(&store, write).await.unwrap();
     }
@@ -222,7 +222,7 @@ async fn centuries_without_events_are_passed_over() {
 async fn a_head_that_says_nothing_of_strays_has_none() {
     let store = store().await;
     let own = live_partition(PROJECT, "a");
-    apply(&store, stretch(own, 0, 1, &events(1, 3, "a"))).await.unwrap();
+    apply(&store, batch(own, 0, 1, &events(1, 3, "a"))).await.unwrap();
     let before = Statement::write("an older head", "UPDATE event_head UNSET strays;");
     store.db.run(before, bind! {}).await.unwrap();
     let head = head(&store, PROJECT, own).await.unwrap().unwrap();
@@ -245,7 +245,7 @@ async fn pages_of_an_import_that_is_not_sorted_are_complete_and_in_order() {
             event.event = format!("event {}", event.arrival % 11);
         }
         sent.extend(part.iter().map(|event| (event.timestamp, event.uuid)));
-        let mut write = stretch(4, block, block + 1, &part);
+        let mut write = batch(4, block, block + 1, &part);
         write.projects[0].head.to_time = sent.iter().map(|(at, _)| *at).max().unwrap();
         apply(&store, write).await.unwrap();
     }

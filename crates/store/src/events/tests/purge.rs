@@ -4,7 +4,7 @@ use weir_model::definitions::{EventDefinition, PropertyDefinition, PropertyKind,
 use weir_model::traffic::RefusedRequest;
 use weir_model::{ProjectId, Timestamp};
 
-use super::support::{PROJECT, ada, events, records, store, stretch};
+use super::support::{PROJECT, ada, batch, events, records, store};
 use crate::events::{Span, WarningCount, apply, purge};
 use crate::groups::{GroupWrite, TypesWrite};
 use crate::persons::{self, PersonWrite};
@@ -31,7 +31,7 @@ async fn a_purge_removes_everything_of_a_project_and_nothing_else() {
     ];
     let store = store().await;
     let fill = async |project: ProjectId, from: u64| {
-        let mut write = stretch(0, from, from + 1, &events(1, 40, "a"));
+        let mut write = batch(0, from, from + 1, &events(1, 40, "a"));
         let part = &mut write.projects[0];
         part.project = project;
         part.persons = vec![PersonWrite {

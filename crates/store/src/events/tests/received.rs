@@ -2,7 +2,7 @@
 
 use weir_model::Timestamp;
 
-use super::support::{PROJECT, events, store, stretch};
+use super::support::{PROJECT, batch, events, store};
 use crate::events::{apply, last_before};
 
 #[tokio::test]
@@ -13,9 +13,9 @@ async fn a_moment_lies_between_arrivals() {
         event.received_at = i64::try_from(event.arrival).unwrap() / 2 * 10;
     }
     // Two partitions, alternating every fifty events.
-    for (turn, some) in (0_u64..).zip(all.chunks(50)) {
-        let (partition, at) = (u16::try_from(turn % 2).unwrap(), turn / 2);
-        apply(&store, stretch(partition, at, at + 1, some)).await.unwrap();
+    for (round, some) in (0_u64..).zip(all.chunks(50)) {
+        let (partition, at) = (u16::try_from(round % 2).unwrap(), round / 2);
+        apply(&store, batch(partition, at, at + 1, some)).await.unwrap();
     }
     let last =
         async |micros| last_before(&store, PROJECT, Timestamp::from_micros(micros)).await.unwrap();
@@ -35,13 +35,13 @@ async fn what_is_not_yet_applied_lies_behind_the_moment() {
         event.received_at = if event.arrival <= 10 { 10 } else { 20 };
     }
     // The other partition has 12, 14 and so on, which are applied first.
-    let turns: [Vec<_>; 2] =
+    let guards: [Vec<_>; 2] =
         [1, 0].map(|rest| all.iter().filter(|event| event.arrival % 2 == rest).cloned().collect());
-    apply(&store, stretch(0, 0, 1, &turns[0][..5])).await.unwrap();
-    apply(&store, stretch(1, 0, 1, &turns[1])).await.unwrap();
+    apply(&store, batch(0, 0, 1, &guards[0][..5])).await.unwrap();
+    apply(&store, batch(1, 0, 1, &guards[1])).await.unwrap();
     let last =
         async |micros| last_before(&store, PROJECT, Timestamp::from_micros(micros)).await.unwrap();
     assert_eq!((last(10).await, last(15).await), (0, 10));
-    apply(&store, stretch(0, 1, 2, &turns[0][5..])).await.unwrap();
+    apply(&store, batch(0, 1, 2, &guards[0][5..])).await.unwrap();
     assert_eq!((last(15).await, last(21).await), (10, 20));
 }

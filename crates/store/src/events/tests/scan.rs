@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-use super::support::{PROJECT, events, store, stretch};
+use super::support::{PROJECT, batch, events, store};
 use crate::Store;
 use crate::events::{
-    Except, Scan, Selection, StoredEvent, TimeStretch, apply, count, estimate, size,
+    Except, Scan, Selection, StoredEvent, TimeRange, apply, count, estimate, size,
 };
 
 /// All events of a selection, by a scan.
@@ -34,16 +34,15 @@ async fn a_scan_merges_partitions_in_order_of_arrival() {
     let store = store().await;
     // Blocks of four partitions, which alternate after 1, 2, 3 ... events.
     let (mut next, mut position) = (1, [0; 4]);
-    let mut turn = 0;
+    let mut round = 0;
     while next <= 3_000 {
-        let partition = turn % 4;
-        let to = next + (turn as u64 * 7) % 90;
+        let partition = round % 4;
+        let to = next + (round as u64 * 7) % 90;
         let at = position[partition];
-        let stretch =
-            stretch(u16::try_from(partition).unwrap(), at, at + 1, &events(next, to, "a"));
-        apply(&store, stretch).await.unwrap();
+        let batch = batch(u16::try_from(partition).unwrap(), at, at + 1, &events(next, to, "a"));
+        apply(&store, batch).await.unwrap();
         position[partition] += 1;
-        (next, turn) = (to + 1, turn + 1);
+        (next, round) = (to + 1, round + 1);
     }
     let last = next - 1;
     assert_eq!(scanned(&store, arrived(0, last)).await, (1..=last).collect::<Vec<_>>());
@@ -61,14 +60,14 @@ async fn a_scan_merges_partitions_in_order_of_arrival() {
     let none = Selection { include: names(&["x"]), ..arrived(0, last) };
     assert_eq!(scanned(&store, none).await, Vec::<u64>::new());
     // Event number n happened in second n.
-    let time = Some(TimeStretch { start: 100_000_000, end: 1_700_000_000 });
+    let time = Some(TimeRange { start: 100_000_000, end: 1_700_000_000 });
     let some = Selection { time, ..arrived(150, 1_500) };
     assert_eq!(scanned(&store, some).await, (151..=1_500).collect::<Vec<_>>());
     let some = Selection { time, ..arrived(0, last) };
     assert_eq!(scanned(&store, some).await, (100..=1_699).collect::<Vec<_>>());
     for (up_to, start, end) in [(1_500, 100, 700), (last, 0, 1_000), (1_000, 900, 2_000), (9, 0, 9)]
     {
-        let time = TimeStretch { start: start * 1_000_000, end: end * 1_000_000 };
+        let time = TimeRange { start: start * 1_000_000, end: end * 1_000_000 };
         let some = Selection { except: vec![Except { up_to, time }], ..arrived(0, last) };
         let happened = |n: u64| i64::try_from(n).unwrap();
         let expected: Vec<u64> =
@@ -82,14 +81,14 @@ async fn an_estimate_is_near_what_a_count_finds() {
     let store = store().await;
     let all = events(1, 3_000, "a");
     for (block, some) in (0..).zip(all.chunks(500)) {
-        apply(&store, stretch(0, block, block + 1, some)).await.unwrap();
+        apply(&store, batch(0, block, block + 1, some)).await.unwrap();
     }
     let about = async |selection| estimate(&store, PROJECT, selection).await.unwrap();
     // When summaries decide, the estimate is exact.
     assert_eq!(about(arrived(0, 3_000)).await, 3_000);
     // Event number n happened in second n.
     let in_time = |start: i64, end: i64| Selection {
-        time: Some(TimeStretch { start: start * 1_000_000, end: end * 1_000_000 }),
+        time: Some(TimeRange { start: start * 1_000_000, end: end * 1_000_000 }),
         ..arrived(0, u64::MAX)
     };
     assert_eq!(about(in_time(4_000, 9_000)).await, 0);
@@ -109,10 +108,10 @@ async fn a_scan_of_event_time_finds_what_is_not_sorted() {
         event.timestamp = (i64::try_from(event.arrival).unwrap() * 7_919 % 365) * 86_400_000_000;
     }
     for (block, some) in (0..).zip(all.chunks(500)) {
-        apply(&store, stretch(0, block, block + 1, some)).await.unwrap();
+        apply(&store, batch(0, block, block + 1, some)).await.unwrap();
     }
     let day = 86_400_000_000;
-    let time = TimeStretch { start: 100 * day, end: 107 * day };
+    let time = TimeRange { start: 100 * day, end: 107 * day };
     let within = |event: &&StoredEvent| event.timestamp >= time.start && event.timestamp < time.end;
     let expected: Vec<u64> = all.iter().filter(within).map(|event| event.arrival).collect();
     assert!(expected.len() > 20);

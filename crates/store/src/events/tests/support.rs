@@ -20,7 +20,7 @@ pub(super) async fn store() -> Store {
 }
 
 /// A batch with `events` as one block.
-pub(super) fn stretch(partition: u16, from: u64, to: u64, events: &[StoredEvent]) -> Apply {
+pub(super) fn batch(partition: u16, from: u64, to: u64, events: &[StoredEvent]) -> Apply {
     let (from, to) = (Position::at(from), Position::at(to));
     let mut block = BlockBuilder::begin(PROJECT, &events[0]).unwrap();
     let mut uuids = vec![(events[0].uuid, events[0].arrival, 0)];

@@ -3,11 +3,11 @@
 use uuid::Uuid;
 use weir_model::PersonId;
 
-use super::support::{PROJECT, ada, events, records, store, stretch};
+use super::support::{PROJECT, ada, batch, events, records, store};
 use crate::events::{Position, apply, position};
 use crate::groups::GroupWrite;
 use crate::persons::PersonWrite;
-use crate::{Error, Room, persons};
+use crate::{ByteBudget, Error, persons};
 
 /// Two hundred records, not in the order of their ids, each with another version than its
 /// neighbours, and the versions after the write.
@@ -26,7 +26,7 @@ async fn of_many_persons_one_that_is_stale_or_missing_refuses_all() {
         version: expected.map_or(before, |_| before + 1),
     };
     let at = |offset: u64, persons: Vec<PersonWrite>| {
-        let mut write = stretch(0, offset, offset + 1, &events(offset + 1, offset + 1, "a"));
+        let mut write = batch(0, offset, offset + 1, &events(offset + 1, offset + 1, "a"));
         write.projects[0].persons = persons;
         write
     };
@@ -36,7 +36,7 @@ async fn of_many_persons_one_that_is_stale_or_missing_refuses_all() {
     apply(&store, at(1, changes)).await.unwrap();
     let ids: Vec<PersonId> = versions().map(|(n, _)| id(n)).collect();
     let stored = async || {
-        let mut room = Room::ALL;
+        let mut room = ByteBudget::ALL;
         let found = persons::by_ids(&store, PROJECT, &ids, &mut room).await.unwrap();
         let mut found: Vec<_> = found.iter().map(|row| (row.id, row.version)).collect();
         found.sort_unstable();
@@ -75,7 +75,7 @@ async fn of_many_groups_one_that_is_stale_or_missing_refuses_all() {
         version: expected.map_or(before, |_| before + 1),
     };
     let at = |offset: u64, groups: Vec<GroupWrite>| {
-        let mut write = stretch(0, offset, offset + 1, &events(offset + 1, offset + 1, "a"));
+        let mut write = batch(0, offset, offset + 1, &events(offset + 1, offset + 1, "a"));
         write.projects[0].groups = groups;
         write
     };

@@ -1,6 +1,6 @@
 use surrealdb::types::Bytes;
 use weir_model::outcomes::{DropReason, Warning};
-use weir_model::warnings::{AffectedQuery, Place};
+use weir_model::warnings::{AffectedCursor, AffectedQuery};
 use weir_model::{ProjectId, Timestamp};
 
 use super::{
@@ -103,7 +103,7 @@ async fn the_last_block_is_filled_further() {
     apply(&store, Apply { partition: 0, from, to, projects: vec![write] }).await.unwrap();
     let query = AffectedQuery { limit: 9, ..AffectedQuery::default() };
     let AffectedPage { found, .. } = page(&store, PROJECT, &query).await.unwrap();
-    let numbers: Vec<_> = found.iter().map(|(Place { number, .. }, _)| *number).collect();
+    let numbers: Vec<_> = found.iter().map(|(AffectedCursor { number, .. }, _)| *number).collect();
     assert_eq!(numbers, [42, 41, 40]);
     assert!(open(&store, PROJECT, 0, 41).await.unwrap().is_none());
     let large = Affected { payload: "x".repeat(FULL_BYTES), ..affected(4, DROPPED) };

@@ -106,9 +106,9 @@ async fn files_in_s3_hold_each_event_once() {
     });
     let mut instance = Instance::start().await;
     instance.export_and_kill(&gate, &HOLDS, "S3", &config).await;
-    let told = boto(&moto.url(), "eu-west-1", &format!("{IN_BUCKET}{TOLD}")).await;
-    assert_listed(&told["manifest"], texts(&told["names"]));
-    instance.assert_each_once(texts(&told["uuids"]));
+    let output = boto(&moto.url(), "eu-west-1", &format!("{IN_BUCKET}{TOLD}")).await;
+    assert_listed(&output["manifest"], texts(&output["names"]));
+    instance.assert_each_once(texts(&output["uuids"]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -123,9 +123,9 @@ async fn files_at_google_hold_each_event_once() {
     });
     let mut instance = Instance::start().await;
     instance.export_and_kill(&gate, &HOLDS, "GoogleCloudStorage", &config).await;
-    let told = boto(&storage.url(), "us-east-1", &format!("{IN_BUCKET}{TOLD}")).await;
-    assert_listed(&told["manifest"], texts(&told["names"]));
-    instance.assert_each_once(texts(&told["uuids"]));
+    let output = boto(&storage.url(), "us-east-1", &format!("{IN_BUCKET}{TOLD}")).await;
+    assert_listed(&output["manifest"], texts(&output["names"]));
+    instance.assert_each_once(texts(&output["uuids"]));
 }
 
 const AZURE: &str = "
@@ -151,7 +151,7 @@ async fn files_in_azure_hold_each_event_once() {
     let read = "
 files = {blob.name: container.download_blob(blob.name).readall()
          for blob in container.list_blobs()}";
-    let told = azure(&format!("{read}{TOLD}")).await;
-    assert_listed(&told["manifest"], texts(&told["names"]));
-    instance.assert_each_once(texts(&told["uuids"]));
+    let output = azure(&format!("{read}{TOLD}")).await;
+    assert_listed(&output["manifest"], texts(&output["names"]));
+    instance.assert_each_once(texts(&output["uuids"]));
 }

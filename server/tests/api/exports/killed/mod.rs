@@ -26,7 +26,7 @@ use crate::process::{Serving, set_up_with, weir_through};
 /// Events of a run. Files are split at about 4 MiB of events.
 const EVENTS: usize = 4_000;
 /// Events of a request.
-const TOGETHER: usize = 250;
+const EVENTS_PER_BATCH: usize = 250;
 /// Distinct users of the events.
 const USERS: usize = 20;
 /// The day of all events, and the next day.
@@ -131,8 +131,8 @@ impl Instance {
     /// Sends the events and waits until all can be read.
     async fn ingest(&mut self) {
         let caller = self.caller();
-        for first in (0..EVENTS).step_by(TOGETHER) {
-            let batch: Vec<Value> = (first..first + TOGETHER)
+        for first in (0..EVENTS).step_by(EVENTS_PER_BATCH) {
+            let batch: Vec<Value> = (first..first + EVENTS_PER_BATCH)
                 .map(|number| {
                     let id = Uuid::new_v4();
                     self.sent.push(id.to_string());

@@ -33,8 +33,8 @@ async fn a_plugin_that_breaks_lets_events_pass_and_shows_why() {
     let found = only(&events, "paid");
     assert_eq!((&found["uuid"], &found["properties"]["price"]), (&sent["uuid"], &json!(3)));
     assert_eq!(found["properties"].get("seen"), None, "a failing step leaves no trace");
-    let is_told = |shown: &Value| shown["error"]["event"]["event"] == "paid";
-    let shown = instance.until_shown(&installed, is_told).await;
+    let is_reported = |shown: &Value| shown["error"]["event"]["event"] == "paid";
+    let shown = instance.until_shown(&installed, is_reported).await;
     let error = shown["error"]["message"].as_str().unwrap();
     assert!(error.contains("no tea for") && error.contains("index"), "{error}");
     // The position: file, line and column.
@@ -143,19 +143,19 @@ async fn after_twenty_failures_in_a_row_it_is_switched_off() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_loaded_is_told_and_passes_events() {
+async fn a_plugin_that_cannot_load_is_reported_and_events_pass() {
     let instance = Instance::start().await;
     let project = instance.project();
     let installed = instance.install(&project, 1, WORKS).await;
     let path = format!("{}update_source/", installed.plugin);
     let broken = json!({"index.js": "export function processEvent(e) {\n  return e +\n}"});
     let answer = ok(200, &instance.owner.patch(&path, &broken).await);
-    let told = answer["source_errors"]["index.js"].as_str().unwrap_or_default();
-    assert!(told.contains("3:"), "{answer}");
+    let fault = answer["source_errors"]["index.js"].as_str().unwrap_or_default();
+    assert!(fault.contains("3:"), "{answer}");
     let foreign = json!({"index.js": "import fs from 'fs'\nexport const processEvent = (e) => e"});
     let answer = ok(200, &instance.owner.patch(&path, &foreign).await);
-    let told = answer["source_errors"]["index.js"].as_str().unwrap_or_default();
-    assert!(told.contains("fs") && told.contains("1:"), "{answer}");
+    let fault = answer["source_errors"]["index.js"].as_str().unwrap_or_default();
+    assert!(fault.contains("fs") && fault.contains("1:"), "{answer}");
     let sets_up = json!({
         "index.js": "export function setupPlugin() { throw new Error('no key') }\n\
                      export function processEvent(e) { e.properties.seen = true; return e }",
@@ -164,8 +164,8 @@ async fn what_cannot_be_loaded_is_told_and_passes_events() {
     until(async || {
         let found = instance.probed(&project).await.expect("events pass");
         let error = instance.shown(&installed).await["error"].clone();
-        let is_told = error["message"].as_str().is_some_and(|error| error.contains("no key"));
-        (is_told && found["properties"].get("seen").is_none()).then_some(())
+        let is_reported = error["message"].as_str().is_some_and(|error| error.contains("no key"));
+        (is_reported && found["properties"].get("seen").is_none()).then_some(())
     })
     .await;
 }

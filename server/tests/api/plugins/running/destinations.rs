@@ -126,7 +126,7 @@ async fn what_a_receiver_misses_while_it_is_down_comes_later() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_bad_event_does_not_hold_up_the_others() {
+async fn one_bad_event_does_not_delay_the_others() {
     let (instance, receiver) = (Instance::start().await, receiver().await);
     let project = instance.project();
     let source = POSTS.replace(

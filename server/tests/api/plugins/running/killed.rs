@@ -19,7 +19,7 @@ pub(super) const SLOW: &str = "export function processEvent(e) {
     return e
 }";
 /// Events per request, and requests per part.
-const TOGETHER: usize = 50;
+const EVENTS_PER_BATCH: usize = 50;
 const REQUESTS: usize = 20;
 
 /// The program with its own data directory.
@@ -92,7 +92,8 @@ impl Program {
     async fn send_part(&self) -> BTreeSet<String> {
         let mut ids = BTreeSet::new();
         for _ in 0..REQUESTS {
-            let batch: Vec<Value> = (0..TOGETHER).map(|n| event("step", json!({"n": n}))).collect();
+            let batch: Vec<Value> =
+                (0..EVENTS_PER_BATCH).map(|n| event("step", json!({"n": n}))).collect();
             send(&self.serving().caller, &self.project(), &batch).await;
             ids.extend(batch.iter().map(|event| event["uuid"].as_str().unwrap().to_owned()));
         }

@@ -8,7 +8,7 @@ use super::*;
 /// Events of each project.
 const EVENTS: usize = 120;
 /// Events of a request.
-const TOGETHER: usize = 20;
+const EVENTS_PER_BATCH: usize = 20;
 
 /// The code that hostile plugins run on an event `e`. Code that runs long does so for one
 /// event in twenty, so that the others show that they pass too.
@@ -49,8 +49,8 @@ const HEALTHY: &str = "export function processEvent(e) {
 /// Sends the events of one project, and returns their ids.
 async fn send_all(caller: &Caller, project: &Project) -> BTreeSet<String> {
     let mut ids = BTreeSet::new();
-    for first in (0..EVENTS).step_by(TOGETHER) {
-        let batch: Vec<Value> = (first..first + TOGETHER)
+    for first in (0..EVENTS).step_by(EVENTS_PER_BATCH) {
+        let batch: Vec<Value> = (first..first + EVENTS_PER_BATCH)
             .map(|n| {
                 let id = Uuid::new_v4().to_string();
                 let event = json!({
@@ -71,7 +71,7 @@ fn ids_of(events: &[Value]) -> BTreeSet<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn hostile_projects_harm_nobody() {
+async fn hostile_projects_harm_no_other_project() {
     let instance = Instance::start().await;
     let healthy = instance.project();
     instance.install(&healthy, 1, HEALTHY).await;

@@ -50,8 +50,9 @@ fn every_value_is_a_text_or_null() {
             Cell::Null,
         ]
     );
-    let told: Vec<String> = texts.altered().into_iter().map(|altered| altered.column).collect();
-    assert_eq!(told, ["text"]);
+    let altered_columns: Vec<String> =
+        texts.altered().into_iter().map(|altered| altered.column).collect();
+    assert_eq!(altered_columns, ["text"]);
     assert!(texts.columns().iter().all(|column| column.kind == Kind::Text));
 }
 

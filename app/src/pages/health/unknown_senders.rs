@@ -1,0 +1,102 @@
+//! Refused requests: those of the project, and those without a known project.
+
+use leptos::prelude::*;
+use weir_model::traffic::Refusal;
+
+use crate::server_fns::traffic::{UnknownSendersView, UnknownView};
+use crate::ui::number::grouped;
+use crate::ui::prose::prose;
+use crate::ui::sections::Section;
+use crate::ui::table::{Column, Line, Table, cell};
+use crate::ui::time::Time;
+
+/// Refused requests of the project, by reason.
+pub(super) fn refusals(found: &[(String, u64)]) -> AnyView {
+    let content = if found.is_empty() {
+        view! { <p>"No request was refused in this range."</p> }.into_any()
+    } else {
+        table("Refused requests by reason", found)
+    };
+    view! {
+        <Section
+            id="rejected"
+            title="Rejected requests"
+            hint="Requests in this range that were refused, where the project could be told. Nothing of them is stored; libraries send again what may pass later."
+        >
+            {content}
+        </Section>
+    }
+    .into_any()
+}
+
+/// Refused requests of unknown senders to the instance. `None`: the user has no access to
+/// them.
+pub(super) fn unknown_senders(found: Option<UnknownSendersView>) -> AnyView {
+    let Some(UnknownSendersView { refusals, keys }) = found else {
+        return view! {
+            <p class="hint">
+                "Requests with a key that no project has are shown to whoever set up this instance."
+            </p>
+        }
+        .into_any();
+    };
+    let refused = if refusals.is_empty() {
+        view! { <p>"No such request in this range."</p> }.into_any()
+    } else {
+        table("Refused requests without a project", &refusals)
+    };
+    let unknown = (!keys.is_empty()).then(|| {
+        let columns = vec![
+            Column::text("Key"),
+            Column::text("Sender"),
+            Column::number("Requests"),
+            Column::text("First seen"),
+            Column::text("Last seen"),
+        ];
+        let lines = keys.into_iter().map(key).collect();
+        view! { <Table caption="Unknown keys" columns=columns lines=lines /> }
+    });
+    view! {
+        <Section
+            id="unknown"
+            title="Requests of no project"
+            hint="Of the whole instance: requests that name no project that is known. Copy the project key from the start page of the project into the sender."
+        >
+            {refused}
+            {unknown}
+        </Section>
+    }
+    .into_any()
+}
+
+fn key(seen: UnknownView) -> Line {
+    let UnknownView { mask, caller, count, first_at, last_at } = seen;
+    let sender = if caller.is_empty() { "-".to_owned() } else { caller };
+    Line::new(vec![
+        cell(view! { <code>{mask}</code> }),
+        cell(view! { <span class="mono wrap">{sender}</span> }),
+        cell(grouped(count)),
+        cell(view! { <Time iso=first_at /> }),
+        cell(view! { <Time iso=last_at /> }),
+    ])
+}
+
+fn table(caption: &'static str, found: &[(String, u64)]) -> AnyView {
+    let columns = vec![
+        Column::text("What happened"),
+        Column::text("What to do"),
+        Column::number("Requests"),
+        Column::text("Code"),
+    ];
+    let line = |(code, count): &(String, u64)| {
+        let words = Refusal::of(code);
+        Line::new(vec![
+            cell(prose(words.map_or("This version does not know the reason.", |of| of.sentence))),
+            cell(prose(words.map_or("-", |of| of.fix))),
+            cell(grouped(*count)),
+            cell(view! { <code>{code.clone()}</code> }),
+        ])
+    };
+    let lines = found.iter().map(line).collect();
+    view! { <Table caption=caption columns=columns lines=lines /> }.into_any()
+}

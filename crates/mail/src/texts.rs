@@ -1,0 +1,329 @@
+//! The texts of each kind of mail.
+//!
+//! What belongs here: subjects and paragraphs. What does not: their form (`message`), and
+//! when a mail is stored (`weir-service`).
+
+use weir_model::Timestamp;
+use weir_model::mail::{ExportNamed, Mail, News, OneTimeLink, UserChange};
+use weir_model::user_links::LinkKind;
+
+use crate::message::{Message, Part};
+
+/// The instance that mails come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Site {
+    /// Its public URL without a trailing slash.
+    pub origin: String,
+}
+
+impl Site {
+    /// The host of the URL, or `localhost` if it has none.
+    #[must_use]
+    pub fn host(&self) -> String {
+        let host = url::Url::parse(&self.origin).ok();
+        let host = host.as_ref().and_then(|url| url.domain());
+        host.unwrap_or("localhost").to_owned()
+    }
+}
+
+/// The message for a mail.
+#[must_use]
+pub fn message(mail: &Mail, site: &Site) -> Message {
+    let (subject, reply_to, parts) = match &mail.news {
+        News::Invited {
+            token,
+            first_name,
+            inviter_name,
+            inviter_email,
+            organization,
+            message,
+            expires_at,
+            ..
+        } => {
+            let (inviter, home) = (one_line(inviter_name), one_line(organization));
+            let mut parts = vec![
+                Part::Text(greeting(first_name)),
+                Part::Text(format!(
+                    "{inviter} ({inviter_email}) invited you to join {home} on Weir, where its \
+                     product events are kept and looked at."
+                )),
+            ];
+            if let Some(message) = message.as_deref().map(str::trim).filter(|m| !m.is_empty()) {
+                parts.push(Part::Text(format!("{inviter} wrote:")));
+                parts.push(Part::Quote(shown(message)));
+            }
+            if let Some(token) = token {
+                let url = format!("{}{}", site.origin, token.path());
+                parts.push(Part::Link { label: format!("Join {home}"), url });
+            }
+            parts.push(Part::Text(format!(
+                "The link is for {} only and works until {}.",
+                mail.to,
+                expires_at.minute_text()
+            )));
+            parts.push(Part::Remark(format!(
+                "This mail was sent by the Weir instance at {}. If you do not know why you got \
+                 it, you can ignore it: nothing happens.",
+                site.origin
+            )));
+            let subject = format!("{inviter} invited you to join {home} on Weir");
+            (subject, Some((inviter, inviter_email.clone())), parts)
+        }
+        News::Joined { member_name, member_email, organization } => {
+            let (member, home) = (one_line(member_name), one_line(organization));
+            let parts = vec![
+                Part::Text("Hello,".to_owned()),
+                Part::Text(format!("{member} ({member_email}) joined {home} on Weir.")),
+                Part::Link { label: "Open Weir".to_owned(), url: site.origin.clone() },
+                Part::Remark(format!(
+                    "This mail was sent by the Weir instance at {}. An administrator of {home} \
+                     can switch such mails off.",
+                    site.origin
+                )),
+            ];
+            (format!("{member} joined you on Weir"), None, parts)
+        }
+        News::ExportFailed { export, start, end, error } => {
+            let (name, place) = place(export);
+            let range = match start {
+                Some(start) => format!("{} to {}", start.minute_text(), end.minute_text()),
+                None => format!("the beginning to {}", end.minute_text()),
+            };
+            let mut parts = vec![
+                Part::Text("Hello,".to_owned()),
+                Part::Text(format!("The batch export {place} failed for {range}.")),
+            ];
+            parts.extend(because(error.as_deref()));
+            parts.push(Part::Text(
+                "The events stay in Weir. Once the cause is mended, retry the run. You hear of \
+                 this export again when a run fails after one that did not."
+                    .to_owned(),
+            ));
+            parts.extend(to_administrators(&export.organization, site));
+            (format!("The export {name} failed"), None, parts)
+        }
+        News::ExportPaused { export, failed, of, error } => {
+            let (name, place) = place(export);
+            let mut parts = vec![
+                Part::Text("Hello,".to_owned()),
+                Part::Text(format!(
+                    "The batch export {place} was paused, because {failed} of its last {of} runs \
+                     failed. Its backfills were cancelled."
+                )),
+            ];
+            parts.extend(because(error.as_deref()));
+            parts.push(Part::Text(
+                "The events stay in Weir. Once the cause is mended, unpause the export with a \
+                 backfill: then it exports what was missed."
+                    .to_owned(),
+            ));
+            parts.extend(to_administrators(&export.organization, site));
+            (format!("The export {name} was paused"), None, parts)
+        }
+        News::PluginDisabled { plugin, project, organization, error } => {
+            let (name, project) = (one_line(plugin), one_line(project));
+            let mut parts = vec![
+                Part::Text("Hello,".to_owned()),
+                Part::Text(format!(
+                    "The plugin {name} of the project {project} was disabled, because it failed \
+                     over and over."
+                )),
+            ];
+            parts.extend(because(Some(error)));
+            parts.push(Part::Text(
+                "Events are stored without it. Once the cause is mended, enable it again."
+                    .to_owned(),
+            ));
+            parts.extend(to_administrators(organization, site));
+            (format!("The plugin {name} was disabled"), None, parts)
+        }
+        News::ConfirmAddress { link, .. } => {
+            let must_confirm = link.as_ref().is_some_and(|link| link.must_confirm);
+            let said = Said {
+                what: format!(
+                    "Somebody entered this address for an account on the Weir instance at {}. If \
+                     it was you, confirm that the address is yours.",
+                    site.origin
+                ),
+                caution: must_confirm.then(|| {
+                    format!(
+                        "The account has a password already. If you did not choose it yourself, \
+                         somebody else knows it: do not confirm here, but set a new one by \
+                         \"Forgot your password?\" at {}/login. That confirms the address too.",
+                        site.origin
+                    )
+                }),
+                label: "Confirm address",
+                after: "",
+                remark: "If it was not you, do not open the link: without it the address is not \
+                         confirmed.",
+            };
+            let parts = to_account(link.as_ref(), LinkKind::Confirm, site, said);
+            ("Confirm your address on Weir".to_owned(), None, parts)
+        }
+        News::ResetPassword { link, .. } => {
+            let said = Said {
+                what: format!(
+                    "Somebody asked for a new password for your account on the Weir instance at \
+                     {}. If it was you, set one.",
+                    site.origin
+                ),
+                caution: None,
+                label: "Set a new password",
+                after: " A new password ends every session of the account.",
+                remark: "If it was not you, you can ignore this mail: your password stays as it is.",
+            };
+            let parts = to_account(link.as_ref(), LinkKind::Reset, site, said);
+            ("Set a new password on Weir".to_owned(), None, parts)
+        }
+        News::UserChanged { first_name, change, at } => {
+            let (subject, parts) = user_changed(first_name, *change, *at, site);
+            (subject.to_owned(), None, parts)
+        }
+    };
+    Message { to: mail.to.clone(), reply_to, subject, parts }
+}
+
+/// An export by its name, and by the fields that distinguish it from others.
+fn place(export: &ExportNamed) -> (String, String) {
+    let name = one_line(&export.name);
+    let place = format!(
+        "{name} of the project {} to {}",
+        one_line(&export.project),
+        one_line(&export.destination)
+    );
+    (name, place)
+}
+
+/// The fault, in the text that members see in the app.
+fn because(error: Option<&str>) -> Vec<Part> {
+    match error.map(str::trim).filter(|error| !error.is_empty()) {
+        None => Vec::new(),
+        Some(error) => {
+            vec![Part::Text("What went wrong last:".to_owned()), Part::Quote(shown(error))]
+        }
+    }
+}
+
+/// A link to Weir, and the reason for this mail.
+fn to_administrators(organization: &str, site: &Site) -> [Part; 2] {
+    [
+        Part::Link { label: "Open Weir".to_owned(), url: site.origin.clone() },
+        Part::Remark(format!(
+            "This mail was sent by the Weir instance at {}, because you are an administrator of \
+             {}.",
+            site.origin,
+            one_line(organization)
+        )),
+    ]
+}
+
+/// The texts around the one-time link of a mail.
+struct Said {
+    what: String,
+    /// A warning before the link is opened.
+    caution: Option<String>,
+    label: &'static str,
+    after: &'static str,
+    remark: &'static str,
+}
+
+/// The parts of a mail to one user about that user, with an optional one-time link.
+fn to_account(link: Option<&OneTimeLink>, kind: LinkKind, site: &Site, said: Said) -> Vec<Part> {
+    let name = link.map_or("", |link| link.first_name.as_str());
+    let mut parts = vec![Part::Text(greeting(name)), Part::Text(said.what)];
+    parts.extend(said.caution.map(Part::Text));
+    if let Some(link) = link {
+        let url = format!("{}{}", site.origin, kind.path(link.user, &link.token));
+        parts.push(Part::Link { label: said.label.to_owned(), url });
+        parts.push(Part::Text(format!(
+            "The link works once, until {}.{}",
+            link.expires_at.minute_text(),
+            said.after
+        )));
+    }
+    parts.push(Part::Remark(said.remark.to_owned()));
+    parts
+}
+
+/// A mail to a user about a change that another person may have made.
+fn user_changed(
+    first_name: &str,
+    change: UserChange,
+    at: Timestamp,
+    site: &Site,
+) -> (&'static str, Vec<Part>) {
+    let (origin, at) = (&site.origin, at.minute_text());
+    let renew = format!("set a new password by \"Forgot your password?\" at {origin}/login");
+    let (subject, what, caution) = match change {
+        UserChange::Address => (
+            "Your address on Weir was changed",
+            format!(
+                "The address of your account on the Weir instance at {origin} was changed on \
+                 {at}. This one does not sign you in any more."
+            ),
+            "somebody else has your account: tell whoever runs this instance at once.".to_owned(),
+        ),
+        UserChange::Password => (
+            "Your password on Weir was changed",
+            format!(
+                "The password of your account on the Weir instance at {origin} was changed on \
+                 {at}. Every other session of the account has ended."
+            ),
+            format!("{renew} at once, and tell whoever runs this instance."),
+        ),
+        UserChange::SecondFactorOff => (
+            "Two-step sign-in on Weir was turned off",
+            format!(
+                "Two-step sign-in of your account on the Weir instance at {origin} was turned off \
+                 on {at}. The password alone signs you in now."
+            ),
+            format!(
+                "{renew} at once, turn two-step sign-in on, and tell whoever runs this instance."
+            ),
+        ),
+        UserChange::SecondFactorTakenAway => (
+            "Two-step sign-in on Weir was turned off",
+            format!(
+                "Two-step sign-in of your account on the Weir instance at {origin} was turned off \
+                 on {at} by whoever runs it. The password alone signs you in now, and every \
+                 session of the account has ended."
+            ),
+            "tell whoever runs this instance.".to_owned(),
+        ),
+    };
+    let (if_not, if_so) = match change {
+        UserChange::SecondFactorTakenAway => (
+            "If you did not ask for it,",
+            "If you asked for it, turn two-step sign-in on again once you are signed in.",
+        ),
+        _ => ("If it was not you,", "If it was you, there is nothing to do."),
+    };
+    let parts = vec![
+        Part::Text(greeting(first_name)),
+        Part::Text(what),
+        Part::Text(format!("{if_not} {caution}")),
+        Part::Remark(if_so.to_owned()),
+    ];
+    (subject, parts)
+}
+
+fn greeting(first_name: &str) -> String {
+    let first_name = one_line(first_name);
+    if first_name.is_empty() { "Hello,".to_owned() } else { format!("Hello {first_name},") }
+}
+
+/// A text as one line. Text of users must not begin a new header or another paragraph.
+fn one_line(text: &str) -> String {
+    let words = text.split(|c: char| c.is_whitespace() || c.is_control());
+    words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// A text of several lines without other control characters.
+fn shown(text: &str) -> String {
+    let lines = text.lines().map(|line| {
+        let visible = line.chars().map(|c| if c.is_control() { ' ' } else { c });
+        visible.collect::<String>().trim_end().to_owned()
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,279 @@
+//! The dispatcher: it gives every request an id, chooses the surface that answers it,
+//! contains panics, sets headers, writes the body of errors, counts metrics, and writes
+//! one log line.
+//!
+//! What belongs here: rules that are the same for all surfaces. What does not: paths and
+//! rules of a single surface (`capture`, `router`, `probes`, `web`). The log line
+//! contains the route's pattern, never the query, body or credentials.
+
+use std::net::SocketAddr;
+use std::panic::AssertUnwindSafe;
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::Request;
+use axum::response::{IntoResponse, Response};
+use futures::FutureExt as _;
+use http::uri::PathAndQuery;
+use http::{Method, StatusCode, Uri};
+use tower::ServiceExt as _;
+use weir_model::panics;
+
+use crate::app::App;
+use crate::capture::{self, Endpoint};
+use crate::http::body;
+use crate::http::compress;
+use crate::http::error::{ApiError, ErrorForm, Failure};
+use crate::http::headers::{self, CrossOrigin};
+use crate::http::peer::{self, RequestedUri};
+use crate::http::request_id::{self, RequestId};
+use crate::web::admission::{self, Gate};
+use crate::{probes, router, web};
+
+/// A part of the service with its own limits and headers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Surface {
+    /// Endpoints for client libraries, from any origin.
+    Capture,
+    /// The management API.
+    Api,
+    /// Probes of supervisors and load balancers.
+    Probe,
+    /// The web app.
+    Web,
+}
+
+impl Surface {
+    /// The name in metrics and logs.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Capture => "capture",
+            Self::Api => "api",
+            Self::Probe => "probe",
+            Self::Web => "web",
+        }
+    }
+}
+
+/// The pattern of the route that answered, for the log line.
+#[derive(Debug, Clone, Copy)]
+pub struct RoutePattern(pub &'static str);
+
+/// The service that answers the requests of all connections. Cheap to clone.
+#[derive(Clone)]
+pub struct Dispatcher {
+    app: App,
+    api: Router,
+    web: Router,
+}
+
+/// The handler of a request.
+enum Target {
+    Capture(Endpoint),
+    Probe(probes::Probe),
+    Api,
+    Web,
+}
+
+impl Target {
+    fn of(path: &str) -> Self {
+        let name = path.strip_suffix('/').unwrap_or(path);
+        if let Some(endpoint) = Endpoint::at(name) {
+            Self::Capture(endpoint)
+        } else if let Some(probe) = probes::Probe::at(name) {
+            Self::Probe(probe)
+        } else if path.starts_with("/api/") {
+            Self::Api
+        } else {
+            Self::Web
+        }
+    }
+
+    fn surface(&self) -> Surface {
+        match self {
+            Self::Capture(_) => Surface::Capture,
+            Self::Probe(_) => Surface::Probe,
+            Self::Api => Surface::Api,
+            Self::Web => Surface::Web,
+        }
+    }
+
+    fn error_form(&self) -> ErrorForm {
+        match self {
+            Self::Capture(endpoint) => endpoint.error_form(),
+            Self::Probe(_) | Self::Api | Self::Web => ErrorForm::Common,
+        }
+    }
+}
+
+impl Dispatcher {
+    /// A dispatcher for all surfaces of `app`.
+    #[must_use]
+    pub fn new(app: App) -> Self {
+        Self { api: router::api_router(&app), web: web::router(&app), app }
+    }
+
+    /// Answers a request of the client or proxy at `peer`.
+    pub async fn answer<B>(&self, peer: SocketAddr, request: http::Request<B>) -> Response
+    where
+        B: http_body_util::BodyExt<Data = bytes::Bytes> + Send + 'static,
+        B::Error: Into<axum::BoxError>,
+    {
+        let began = Instant::now();
+        let request_id = RequestId::at(self.app.services.clock.now());
+        let mut request = request.map(Body::new);
+        let target = Target::of(request.uri().path());
+        let surface = target.surface();
+        let error_form = target.error_form();
+        let method = request.method().clone();
+        let cross_origin = CrossOrigin::of(request.headers());
+        self.describe(peer, request_id, &mut request);
+
+        let answered = AssertUnwindSafe(self.dispatch(target, request)).catch_unwind().await;
+        let mut response = answered
+            .unwrap_or_else(|panic| ApiError::Panicked(panics::message(&*panic)).into_response());
+
+        let https = self.app.config.public_url.is_https();
+        match surface {
+            Surface::Capture => cross_origin.allow(response.headers_mut(), https),
+            Surface::Api | Surface::Probe => headers::secure_api(response.headers_mut(), https),
+            Surface::Web => headers::secure_web(response.headers_mut(), https),
+        }
+        response.headers_mut().insert(request_id::HEADER, request_id.header());
+        self.fill_in_failure(error_form, &mut response, request_id);
+
+        let status = response.status().as_u16();
+        let took = began.elapsed();
+        self.app.metrics.count_request(surface, status, took);
+        let route = response.extensions().get::<RoutePattern>().map_or("", |route| route.0);
+        let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        macro_rules! line {
+            ($level:ident) => {
+                tracing::$level!(
+                    target: "weir::access",
+                    surface = surface.text(), %method, route, status, duration_ms,
+                    request.id = %request_id,
+                    "request"
+                )
+            };
+        }
+        // A line for each accepted capture request would cost more than its events.
+        if matches!(surface, Surface::Capture) && status < 400 {
+            line!(debug);
+        } else {
+            line!(info);
+        }
+        response
+    }
+
+    /// Adds the data that handlers need to the extensions of the request.
+    fn describe(&self, peer: SocketAddr, request_id: RequestId, request: &mut Request) {
+        let config = &self.app.config;
+        let address = peer::client_address(config, peer.ip(), request.headers());
+        let origin = peer::origin(config, peer.ip(), request.headers(), request.uri());
+        let uri = RequestedUri(request.uri().clone());
+        let extensions = request.extensions_mut();
+        extensions.insert(request_id);
+        extensions.insert(address);
+        extensions.insert(origin);
+        extensions.insert(uri);
+    }
+
+    async fn dispatch(&self, target: Target, request: Request) -> Response {
+        let app = &self.app;
+        let length = request.uri().path_and_query().map_or(0, |uri| uri.as_str().len());
+        if length > app.limits.uri_bytes {
+            return ApiError::UriTooLong.into_response();
+        }
+        match target {
+            Target::Capture(endpoint) => capture::answer(app, endpoint, request).await,
+            Target::Probe(probe) => {
+                let (parts, _body) = request.into_parts();
+                probes::answer(app, probe, &parts.method, &parts.uri).await
+            }
+            Target::Api => {
+                // The handler reads the body here, within this time.
+                let reading = match *request.method() {
+                    Method::GET | Method::HEAD | Method::OPTIONS => Duration::ZERO,
+                    _ => app.limits.api_body.time,
+                };
+                let limit = app.limits.api_time + reading;
+                self.within_time(&self.api, limit, without_slash(request)).await
+            }
+            Target::Web => self.web(request).await,
+        }
+    }
+
+    /// Bodies of the web app are read before a permit is taken, so that slow senders do
+    /// not use up the permits. Checks that do not need the body come before it.
+    async fn web(&self, request: Request) -> Response {
+        let (mut parts, unread) = request.into_parts();
+        let (body, held) = match Gate::of(&self.app, &mut parts).await {
+            Gate::Refused(response) => return *response,
+            Gate::Unread => (Body::empty(), None),
+            Gate::Read { limits, budget, is_known } => {
+                match body::collect(&parts, unread, &limits, &budget).await {
+                    Ok(read) => (Body::from(read.bytes), Some(read.held)),
+                    Err(fault) => return admission::unread(&parts, fault, &limits, is_known),
+                }
+            }
+        };
+        let Ok(_permit) = self.app.permits.web.try_acquire() else {
+            return ApiError::Busy.into_response();
+        };
+        let request = Request::from_parts(parts, body);
+        let response = self.within_time(&self.web, self.app.limits.api_time, request).await;
+        drop(held);
+        response
+    }
+
+    async fn within_time(&self, router: &Router, limit: Duration, request: Request) -> Response {
+        let takes_gzip = compress::takes_gzip(request.headers());
+        let answer = async {
+            match router.clone().oneshot(request).await {
+                Ok(response) => compress::compress_page(takes_gzip, response).await,
+            }
+        };
+        let timely = tokio::time::timeout(limit, answer).await;
+        timely.unwrap_or_else(|_elapsed| ApiError::TimedOut.into_response())
+    }
+
+    /// Writes the body of an error, and the one log line about its cause.
+    fn fill_in_failure(&self, form: ErrorForm, response: &mut Response, request_id: RequestId) {
+        let Some(failure) = response.extensions_mut().remove::<Failure>() else { return };
+        let status = response.status();
+        if failure.store_failed {
+            self.app.metrics.store_errors.inc();
+        }
+        if let Some(cause) = &failure.cause {
+            if status == StatusCode::INTERNAL_SERVER_ERROR {
+                tracing::error!(cause, request.id = %request_id, "request failed");
+            } else {
+                tracing::warn!(cause, request.id = %request_id, "request not served");
+            }
+        }
+        if let Err(error) = failure.write(form, response, request_id) {
+            tracing::error!(%error, request.id = %request_id, "an error body could not be written");
+        }
+    }
+}
+
+/// Removes the optional slash at the end of a path. No other code does.
+fn without_slash(mut request: Request) -> Request {
+    let uri = request.uri();
+    let Some(path) = uri.path().strip_suffix('/').filter(|path| !path.is_empty()) else {
+        return request;
+    };
+    let shorter = match uri.query() {
+        Some(query) => format!("{path}?{query}"),
+        None => path.to_owned(),
+    };
+    let mut parts = uri.clone().into_parts();
+    parts.path_and_query = PathAndQuery::try_from(shorter).ok();
+    if let Ok(uri) = Uri::from_parts(parts) {
+        *request.uri_mut() = uri;
+    }
+    request
+}
