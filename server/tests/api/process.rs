@@ -357,7 +357,7 @@ async fn the_operator_takes_a_second_factor_away() {
     let refused = disable("ada@mail.example").await;
     assert!(!refused.ok && refused.err.contains("has no second factor"), "{}", refused.err);
     let unknown = disable("eve@mail.example").await;
-    assert!(!unknown.ok && unknown.err.contains("no account has the address"), "{}", unknown.err);
+    assert!(!unknown.ok && unknown.err.contains("no user has the address"), "{}", unknown.err);
 
     let serving = Serving::start(directory.path()).await;
     let login = json!({"email": "ada@mail.example", "password": password});

@@ -177,9 +177,9 @@ async fn unknown_keys_are_shown_masked() {
     assert_eq!(app.anonymous().post("/capture/", &body).await.status, 401);
     let body = format!("project={}&range=1h", app.project());
     let found = function(&app, &cookie, "get_traffic", &body).await.json();
-    assert_eq!(found["strangers"]["keys"][0]["mask"], "phc_nobo...");
-    assert_eq!(found["strangers"]["keys"][0]["caller"], "127.0.0.1");
-    assert_eq!(found["strangers"]["refusals"], json!([["invalid_api_key", 1]]));
+    assert_eq!(found["unknown_senders"]["keys"][0]["mask"], "phc_nobo...");
+    assert_eq!(found["unknown_senders"]["keys"][0]["caller"], "127.0.0.1");
+    assert_eq!(found["unknown_senders"]["refusals"], json!([["invalid_api_key", 1]]));
     assert_eq!(found["total"]["rejected"], 0);
 }
 

@@ -181,7 +181,7 @@ async fn without_mail_nothing_needs_to_be_confirmed() {
     let app = TestApp::with_owner().await;
     let user = app.owner().id().to_string();
     let answer = app.anonymous().post(REQUEST, &json!({"uuid": user})).await;
-    let detail = "This instance sends no mail. Ask whoever runs it.";
+    let detail = "This instance sends no mail. Ask the operator.";
     answer.assert_error(400, "validation_error", "email_not_available", detail);
     // The sign-up opens a session there: see `invites/accept.rs`.
 }

@@ -203,7 +203,7 @@ async fn a_domain_with_a_provider_of_its_own_sets_no_password() {
 #[tokio::test(flavor = "multi_thread")]
 async fn without_mail_there_is_no_link() {
     let app = TestApp::with_owner().await;
-    let detail = "This instance sends no mail. Ask whoever runs it.";
+    let detail = "This instance sends no mail. Ask the operator.";
     for email in [ADA, "nobody@mail.example"] {
         let answer = app.anonymous().post(REQUEST, &json!({"email": email})).await;
         answer.assert_error(400, "validation_error", "email_not_available", detail);

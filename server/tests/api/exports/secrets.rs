@@ -196,7 +196,7 @@ async fn a_data_directory_without_its_key_does_not_start() {
 
     // A new key: everything is sealed again, and can be opened.
     let (ok, said, log) = output(folder, &["rotate-key"]).await;
-    assert!(ok && said.starts_with("Sealed 1 secrets anew."), "{said}{log}");
+    assert!(ok && said.starts_with("Re-encrypted 1 secrets."), "{said}{log}");
     assert_ne!(std::fs::read(&file).unwrap(), right);
     let serving = Serving::start(folder).await;
     let owner = serving.caller.with_key(&key);
