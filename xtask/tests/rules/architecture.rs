@@ -444,6 +444,7 @@ fn the_storage_engine_is_compiled_once() {
     for selection in [
         &["build", "--package=weir-server"][..],
         &["build", "--workspace"],
+        &["test", "--no-run", "--package=weir-store"],
         &["test", "--no-run", "--package=weir-ingest"],
         &["test", "--no-run", "--workspace"],
     ] {
