@@ -168,7 +168,7 @@ def same(what, files, expected):
         )
 
 
-class Story:
+class Scenario:
     """One export, and a second one for the month."""
 
     def __init__(self, api, storage, count):
@@ -180,7 +180,7 @@ class Story:
         self.first, self.second = f"weir-first-{number}", f"weir-second-{number}"
         self.exports = []
 
-    def tell(self, line):
+    def log(self, line):
         print(f"{time.monotonic() - self.begun:7.1f} s  {line}", flush=True)
 
     def export(self, interval, prefix, paused=False):
@@ -199,7 +199,7 @@ class Story:
         self.api.send(self.token, events)
         ids = {event["uuid"] for event in events}
         wait("events can be read", READABLE, lambda: ids <= self.api.events(name).keys(), 5.0)
-        self.tell(f"{len(ids)} events {name} accepted and readable in "
+        self.log(f"{len(ids)} events {name} accepted and readable in "
                   f"{time.monotonic() - begun:.1f} s")
         return ids
 
@@ -211,13 +211,13 @@ class Story:
             return next((run for run in ended if run["finished_at"]), None)
 
         left = max(0, (end - now()).total_seconds())
-        self.tell(f"waiting {left:.0f} s for the end of the interval at {text(end)}")
+        self.log(f"waiting {left:.0f} s for the end of the interval at {text(end)}")
         run = wait(f"the run that ends at {text(end)}", left + RUN, look)
         counts = run["records_completed"], run["records_total_count"]
         if run["status"] != "Completed" or counts[0] != counts[1]:
             raise SystemExit(f"the run: {json.dumps(run, indent=2)}")
         late = datetime.fromisoformat(run["finished_at"]) - end
-        self.tell(f"run Completed with {counts[0]} of {counts[1]} events, "
+        self.log(f"run Completed with {counts[0]} of {counts[1]} events, "
                   f"{late.total_seconds():.1f} s after the end of its interval")
         return run
 
@@ -233,14 +233,14 @@ class Story:
         done = wait("the backfill", BACKFILL, look)
         if done["status"] != "Completed":
             raise SystemExit(f"the backfill: {json.dumps(done, indent=2)}")
-        self.tell(f"backfill Completed with {done['progress']['total_runs']} runs in "
+        self.log(f"backfill Completed with {done['progress']['total_runs']} runs in "
                   f"{time.monotonic() - begun:.1f} s")
 
     def clear_of_a_boundary(self):
         """Not so near to the end of an interval that events come on both sides."""
         left = (end_of_interval(now()) - now()).total_seconds()
         if left < 45:
-            self.tell(f"waiting {left:.0f} s for the next interval")
+            self.log(f"waiting {left:.0f} s for the next interval")
             time.sleep(left + 1)
 
     def every_five_minutes(self):
@@ -256,7 +256,7 @@ class Story:
         lines = sum(len(lines) for lines in files.values())
         if lines != run["records_completed"]:
             raise SystemExit(f"{lines} lines, and the run says {run['records_completed']}")
-        self.tell(f"{len(files)} file with {lines} lines: as GET events says")
+        self.log(f"{len(files)} file with {lines} lines: as GET events says")
         return path
 
     def month(self, path):
@@ -276,10 +276,10 @@ class Story:
         if len(files) != DAYS or any(len(lines) != 24 for lines in files.values()):
             counts = {key: len(lines) for key, lines in files.items()}
             raise SystemExit(f"files: {json.dumps(counts, indent=2)}")
-        self.tell(f"{len(files)} files of days with 24 events each")
+        self.log(f"{len(files)} files of days with 24 events each")
         self.run_until(path, end_of_interval(now()))
         same("late events", of(name, self.storage.files(self.first, "five/")), sent)
-        self.tell(f"{len(sent)} late events in the files of five minutes too")
+        self.log(f"{len(sent)} late events in the files of five minutes too")
 
     def pause(self, path):
         self.clear_of_a_boundary()
@@ -288,18 +288,18 @@ class Story:
         missed = self.ingest(name, [now()] * 100)
         end = end_of_interval(now())
         left = (end - now()).total_seconds() + 15
-        self.tell(f"paused; waiting {left:.0f} s until an interval has passed")
+        self.log(f"paused; waiting {left:.0f} s until an interval has passed")
         time.sleep(left)
         runs = self.api.get(f"{path}runs/")["results"]
         if any(run["data_interval_end"] == text(end) for run in runs):
             raise SystemExit("an export that is paused has a run")
         if of(name, self.storage.files(self.first, "five/")):
             raise SystemExit("an export that is paused has written")
-        self.tell("no run and no file of the pause")
+        self.log("no run and no file of the pause")
         self.filled(path, self.api.post(f"{path}unpause/", {"backfill": True}))
         files = of(name, self.storage.files(self.first, "five/"))
         same("the pause", files, missed)
-        self.tell(f"unpaused: {len(files)} more file with {len(missed)} events")
+        self.log(f"unpaused: {len(files)} more file with {len(missed)} events")
 
     def other_bucket(self, path):
         self.clear_of_a_boundary()
@@ -312,7 +312,7 @@ class Story:
         same("the other bucket", of(name, self.storage.files(self.second, "five/")), sent)
         if self.storage.files(self.first, "five/") != before:
             raise SystemExit("the first bucket has changed")
-        self.tell(f"{len(sent)} events in the other bucket, the first as it was")
+        self.log(f"{len(sent)} events in the other bucket, the first as it was")
 
     def whole(self):
         self.storage.make(self.first)
@@ -325,7 +325,7 @@ class Story:
         finally:
             for path in self.exports:
                 self.api.call("DELETE", f"{self.api.base}/{path}")
-        self.tell("all is as it should be")
+        self.log("all is as it should be")
 
 
 def main():
@@ -340,7 +340,7 @@ def main():
     parser.add_argument("--events", default=1000, type=int, help="events of the first run")
     given = parser.parse_args()
     storage = Storage(given.s3_endpoint, given.s3_key, given.s3_secret, given.s3_region)
-    Story(Api(given.url, given.key, given.project), storage, given.events).whole()
+    Scenario(Api(given.url, given.key, given.project), storage, given.events).whole()
 
 
 if __name__ == "__main__":

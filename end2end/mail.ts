@@ -67,7 +67,7 @@ export class Mailbox {
         text += `${line.replace(/^\./, "")}\n`;
       } else if (/^DATA/i.test(line)) {
         [inText, text] = [true, ""];
-        answer("354 go on");
+        answer("354 send the mail");
       } else if (/^QUIT/i.test(line)) {
         answer("221 bye");
         socket.end();

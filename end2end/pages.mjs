@@ -1,4 +1,4 @@
-// Writes docs/pages.md from what the specs noted of the pages they looked at:
+// Writes docs/pages.md from the notes of the specs about the pages they checked:
 //
 //   WEIR_PAGES_LOG=pages.jsonl npx playwright test && node pages.mjs pages.jsonl > ../docs/pages.md
 
@@ -42,7 +42,7 @@ const states = (seen) =>
 
 console.log(`# Pages
 
-Every page that the browser tests look at: in both themes, at 1280 and 320 px, without sideways scrolling.
+Every page that the browser tests check: in both themes, at 1280 and 320 px, without sideways scrolling.
 The state "map" is the usual one, with a little of everything; what such a page says to assistive technology, at both widths, is in \`end2end/tests/aria/\`.
 Made by \`end2end/pages.mjs\` from a run of the tests; not to be edited.
 The size is that of the page's HTML after gzip, the largest that was seen.

@@ -53,7 +53,7 @@ export default defineConfig({
       testIgnore: "**/*.hydrate.spec.ts",
       use: { javaScriptEnabled: false },
     },
-    // Pictures to be looked at, when asked for.
+    // Pictures for review, only on request.
     ...(process.env.WEIR_SCREENS ? [{ name: "screens", testMatch: "**/*.screens.ts" }] : []),
   ],
 });

@@ -404,8 +404,8 @@ pub(crate) fn go(path: &str) {
     if visit.wants_page {
         response.set_status(StatusCode::SEE_OTHER);
     } else {
-        let told = HeaderName::from_static(REDIRECT_HEADER);
-        response.insert_header(told, HeaderValue::from_static(""));
+        let name = HeaderName::from_static(REDIRECT_HEADER);
+        response.insert_header(name, HeaderValue::from_static(""));
     }
 }
 

@@ -142,8 +142,7 @@ impl Edits {
 /// The refusal of a form that another user or tab saved in the meantime.
 pub(crate) fn changed_elsewhere(now: &str) -> UiError {
     let detail = format!(
-        "This was saved in another tab or by somebody else while you had the form open, so \
-         nothing was changed here. {now}"
+        "This was saved in another tab or by another user while you had the form open, so nothing was changed here. {now}"
     );
     UiError::form(CHANGED_ELSEWHERE, &detail)
 }
@@ -174,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_form_showed_comes_back() {
+    fn a_form_sends_its_original_values_back() {
         let text = seen(&[("name", "Mill race"), ("config[host]", "a=b&c")]);
         let read = Seen::read(&text);
         assert_eq!(read.print("name"), Some(fingerprint("Mill race").as_str()));
@@ -186,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_that_was_left_alone_is_not_written() {
+    fn an_unchanged_field_is_not_written() {
         // The other tab changed the zone. This one changes the name.
         let mut edits = Edits::of(&seen(&[("name", "Shop"), ("zone", "UTC"), ("ips", "")]));
         assert_eq!(edits.text("name", "Name", "Store", "Shop"), Patch::Set("Store".to_owned()));
@@ -196,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn two_changes_of_one_field_are_reported_unless_they_are_the_same() {
+    fn two_changes_of_one_field_are_reported_unless_they_are_equal() {
         let mut edits = Edits::of(&seen(&[("name", "Shop"), ("ips", "on")]));
         assert_eq!(edits.text("name", "Name", "Store", "Store"), Patch::Keep);
         assert_eq!(edits.tick("ips", "Addresses", true, false), Patch::Keep);
@@ -208,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_message_says_is_bounded() {
+    fn messages_have_a_bound() {
         let names: Vec<String> = (0..9).map(|at| format!("f{at}")).collect();
         let shown: Vec<_> = names.iter().map(|name| (name.as_str(), "a")).collect();
         let mut edits = Edits::of(&seen(&shown));
@@ -226,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_form_that_says_nothing_writes_what_differs() {
+    fn a_form_without_original_values_writes_the_differences() {
         let mut edits = Edits::of("");
         assert!(edits.is_own("name", "Name", "Store", "Shop"));
         assert!(!edits.is_own("name", "Name", "Shop", "Shop"));

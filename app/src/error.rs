@@ -58,17 +58,15 @@ impl UiError {
     pub fn sentence(&self) -> String {
         match self {
             Self::Field(fault) => fault.detail.clone(),
-            Self::NotFound => "This is not here, or not for you.".to_owned(),
+            Self::NotFound => "This does not exist, or you may not see it.".to_owned(),
             Self::Forbidden(why) => why.clone(),
-            Self::SignIn => "Your session has ended. Sign in to go on.".to_owned(),
-            Self::SignInAgain => "Confirm your password to go on.".to_owned(),
+            Self::SignIn => "Your session has ended. Sign in to continue.".to_owned(),
+            Self::SignInAgain => "Confirm your password to continue.".to_owned(),
             Self::Throttled { seconds } => {
                 let unit = if *seconds == 1 { "second" } else { "seconds" };
-                format!("Too many tries. Wait {seconds} {unit}, then try again.")
+                format!("Too many attempts. Wait {seconds} {unit}, then try again.")
             }
-            Self::Unavailable { .. } => {
-                "Weir cannot take this on right now. Try again in a moment.".to_owned()
-            }
+            Self::Unavailable { .. } => "Weir is overloaded. Try again in a moment.".to_owned(),
             Self::Internal { .. } => {
                 "Something failed inside Weir. Nothing was changed.".to_owned()
             }
@@ -140,7 +138,7 @@ impl FromServerFnError for UiError {
     fn from_server_fn_error(error: ServerFnErrorErr) -> Self {
         match error {
             ServerFnErrorErr::Args(_) | ServerFnErrorErr::MissingArg(_) => {
-                Self::form("invalid_input", "Some of what was entered could not be read.")
+                Self::form("invalid_input", "Some of the fields could not be read.")
             }
             ServerFnErrorErr::Request(_)
             | ServerFnErrorErr::Deserialization(_)

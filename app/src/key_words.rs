@@ -95,7 +95,7 @@ pub(crate) fn sentence(preset: &str, chosen: &[Choice], until: Option<&str>) -> 
                 .filter_map(|(action, verb)| Some(format!("{verb} {}", all_with(chosen, action)?)))
                 .collect();
             if parts.is_empty() {
-                return "Choose at least one thing that the key may do.".to_owned();
+                return "Choose at least one scope.".to_owned();
             }
             format!("Can {}", parts.join(" and "))
         }
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn presets_offer_what_there_is() {
+    fn presets_offer_existing_scopes() {
         for (word, scopes) in GRANTED_TOGETHER {
             let chosen = choices_of(word).unwrap();
             assert_eq!(chosen.iter().flatten().count(), scopes.len(), "{word}");

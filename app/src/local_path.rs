@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_became_of_a_form_is_taken_out_of_an_address() {
+    fn the_outcome_of_a_form_is_removed_from_an_address() {
         assert_eq!(without_outcome("/a"), "/a");
         assert_eq!(without_outcome("/a?__path=x&__err=y"), "/a");
         assert_eq!(without_outcome("/a?b=1&__path=x&c=2&__err=y"), "/a?b=1&c=2");

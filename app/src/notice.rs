@@ -48,29 +48,29 @@ impl Notice {
     #[must_use]
     pub fn text_in_cookie(&self) -> String {
         let [text, undo] = NAMES;
-        let told = self.text_that_fits(text);
-        let Some(way) = &self.undo else { return told };
-        let mut all = format!("{told}&{undo}={}", encode(&way.function));
+        let message = self.text_that_fits(text);
+        let Some(way) = &self.undo else { return message };
+        let mut all = format!("{message}&{undo}={}", encode(&way.function));
         for (name, value) in &way.fields {
             all.push('&');
             all.push_str(&encode(name));
             all.push('=');
             all.push_str(&encode(value));
         }
-        if all.len() <= LONGEST { all } else { told }
+        if all.len() <= LONGEST { all } else { message }
     }
 
     /// Shortens the text, because encoding can make letters up to twelve times longer.
     fn text_that_fits(&self, name: &str) -> String {
-        let mut told = format!("{name}=");
+        let mut message = format!("{name}=");
         for letter in self.text.chars() {
             let encoded = encode(letter.encode_utf8(&mut [0; 4]));
-            if told.len() + encoded.len() > LONGEST {
+            if message.len() + encoded.len() > LONGEST {
                 break;
             }
-            told.push_str(&encoded);
+            message.push_str(&encoded);
         }
-        told
+        message
     }
 
     /// Decodes a notice from its pairs. An undo counts only if `is_function` knows its
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_notice_travels() {
+    fn a_notice_survives_encoding() {
         let notice = Notice::new("Paused; 50% \"done\", Zoë");
         assert_eq!(notice.text_in_cookie(), "text=Paused%3B%2050%25%20%22done%22%2C%20Zo%C3%AB");
         let notice = notice.with_undo("/_fn/resume", &[("id", "a b"), ("text", "x&y")]);
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_ours_is_left_out() {
+    fn unknown_pairs_are_ignored() {
         let read = |given: &[(&str, &str)]| Notice::from_pairs(pairs(given), |_| false);
         assert_eq!(read(&[]), None);
         assert_eq!(read(&[("undo", "/_fn/x")]), None);

@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_entered_becomes_values() {
+    fn input_becomes_values() {
         let form = form();
         let present = json!({
             "own": 1, "token": "(secret)", "rules": {"a": 1}, "table": {"saved": true},

@@ -1,4 +1,4 @@
-"""The API document of a running service: fetched, and looked at by operation."""
+"""The API document of a running service: fetched, and read by operation."""
 
 import json
 import urllib.request

@@ -1,6 +1,6 @@
 """Requests made up from the API document (schemathesis), as an owner, a member, with
-a key that only reads, and as nobody: no failure of ours, no status that the document
-does not name, no bad input taken, no answer in another form.
+a key that only reads, and without a key: no internal error, no status that the document
+does not name, no bad input accepted, no answer in another form.
 
     python end2end/api/fuzz.py                    as long as a stage of the tests may take
     python end2end/api/fuzz.py --max-examples 200 deeper
@@ -22,8 +22,8 @@ from people import Person
 from weir import Weir
 from widen import widened
 
-# Seconds for each caller. A refusal is quickly told, so nobody needs little.
-CALLERS = {"owner": 40, "member": 14, "reader": 10, "nobody": 6}
+# Seconds for each caller. Refusals are fast, so the anonymous caller needs few.
+CALLERS = {"owner": 40, "member": 14, "reader": 10, "anonymous": 6}
 CHECKS = ",".join([
     "not_a_server_error", "status_code_conformance", "content_type_conformance",
     "response_headers_conformance", "response_schema_conformance",
@@ -77,8 +77,8 @@ def run(weir, caller, arguments):
 
 
 def authorization(weir, caller, ids):
-    """The header of the caller; nobody has none."""
-    if caller == "nobody":
+    """The header of the caller. The anonymous one has none."""
+    if caller == "anonymous":
         return []
     if caller == "member":
         person = Person.invited(weir, "member@mail.example", 1)

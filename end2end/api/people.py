@@ -9,7 +9,7 @@ PASSWORD = "correct horse battery staple 17"
 
 
 class Person:
-    """Somebody with a session."""
+    """A user with a session."""
 
     def __init__(self, weir, cookie):
         self.weir = weir

@@ -1,6 +1,6 @@
 """A client made from the API document (openapi-python-client) makes, reads, changes
-and deletes one object of every resource of a running service. The client is made
-anew each time and is not kept. `clients.py` does the same in TypeScript.
+and deletes one object of every resource of a running service. The client is generated
+again each time and is not kept. `clients.py` does the same in TypeScript.
 
     python end2end/api/rounds.py
 

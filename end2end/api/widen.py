@@ -10,9 +10,9 @@ import copy
 
 WORDS = ["t", "y", "yes", "true", "on", "1", "f", "n", "no", "false", "off", "0"]
 
-# They ask for another form of the answer, which the schema does not tell: clients
+# They ask for another form of the answer, which the schema does not say: clients
 # made from it would have to ask every value which form it has. The API tests of
-# these operations look at both forms.
+# these operations expect both forms.
 OTHER_FORMS = ("expand", "raw")
 # Nonsense in them is ignored.
 LENIENT = ("limit", "offset", "order", "ordering", "page")

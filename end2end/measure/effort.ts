@@ -1,4 +1,4 @@
-// How much is measured; and progress, for whoever waits.
+// How much is measured, and the progress of a run.
 
 const quick = process.env.WEIR_QUICK === "1";
 

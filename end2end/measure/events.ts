@@ -16,7 +16,7 @@ export interface Arrival {
 export interface Typing {
   where: string;
   rows: number;
-  /** Events per second that were sent meanwhile. */
+  /** Events per second that were sent at the same time. */
   rate: number;
   keys: number;
   /** ms, of the keys. */

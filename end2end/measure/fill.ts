@@ -1,4 +1,4 @@
-// An instance as somebody uses it: a few of everything, and later many persons.
+// A realistic instance: a few of everything, and later many persons.
 
 import { type Browser } from "@playwright/test";
 import { startServer, type Server } from "../server";
@@ -10,7 +10,7 @@ import type { State } from "./phone";
 export interface Instance {
   server: Server;
   state: State;
-  /** The cookies of whoever is signed in, as a header. */
+  /** The cookies of the signed-in user, as a header. */
   cookie: string;
   project: string;
   organization: string;
@@ -52,7 +52,7 @@ export async function fill(browser: Browser, server: Server): Promise<Instance> 
   }
   await people("guest");
   for (const at of some((at) => at)) {
-    // Nobody listens at the destination.
+    // No server listens at the destination.
     const config = { bucket_name: "events", region: "eu-west-1", prefix: "weir/", aws_access_key_id: "AKIAEXAMPLE", aws_secret_access_key: "example" };
     const destination = { type: "S3", config };
     await call(server, api, "POST", `${root}/batch_exports/`, { name: `Export ${at}`, interval: "day", paused: true, destination });

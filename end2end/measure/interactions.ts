@@ -52,11 +52,11 @@ async function disclose(page: Page, selector: string): Promise<void> {
   await tap(page, `${selector}[open] > summary`);
 }
 
-/** Sends a form whose answer is the same page anew. */
+/** Sends a form whose answer is the same page again. */
 async function submit(page: Page, name: RegExp): Promise<void> {
-  const anew = page.waitForEvent("domcontentloaded");
+  const reloaded = page.waitForEvent("domcontentloaded");
   await page.getByRole("main").getByRole("button", { name }).first().tap();
-  await anew;
+  await reloaded;
   await alive(page);
 }
 
@@ -64,7 +64,7 @@ async function alive(page: Page): Promise<void> {
   await page.locator("html[data-alive]").waitFor({ state: "attached" });
 }
 
-/** What every page has for whoever is signed in: menus, and search over the page. */
+/** What every page of a signed-in user has: menus, and the search dialog. */
 async function frame(page: Page): Promise<void> {
   await tap(page, ".switch > summary", ".switch[open]");
   await key(page, "Escape", ".switch:not([open])");

@@ -10,7 +10,7 @@ import { phoneContext, phonePage, slowDown } from "./phone";
 export interface Place {
   name: string;
   path: string;
-  /** Whether nobody is signed in. */
+  /** Whether no user is signed in. */
   outside?: boolean;
 }
 
@@ -59,7 +59,7 @@ interface Once {
   said: string[];
 }
 
-/** Loads the pages in turns, so that what disturbs the machine disturbs all of them. */
+/** Loads the pages alternately, so that a disturbance of the machine affects all of them. */
 export async function measureLoads(browser: Browser, instance: Instance, wanted: Place[]): Promise<Load[]> {
   const loaded = wanted.map((): Promise<Once>[] => []);
   for (let round = 0; round < EFFORT.loads; round++) {
@@ -89,7 +89,7 @@ export async function measureLoads(browser: Browser, instance: Instance, wanted:
   return loads;
 }
 
-/** One load with an empty cache. The wait until it is quiet goes on beside the next. */
+/** One load with an empty cache. The wait until it is idle overlaps the next load. */
 async function load(browser: Browser, { server, state }: Instance, place: Place): Promise<{ rest: Promise<Once> }> {
   const context = await phoneContext(browser, server.url, place.outside ? undefined : state);
   const { page, session } = await phonePage(context);

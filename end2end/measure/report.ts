@@ -49,7 +49,7 @@ ${sizes(figures.sizes)}
 ### Loading
 
 The *phone*: ${PHONE.width} × ${PHONE.height} px, a processor ${PHONE.slowdown} times slower than the machine's, ${PHONE.down} Mbit/s down, ${PHONE.up} Mbit/s up, ${PHONE.latency} ms for each request; an empty cache for each load.
-p75 of ${EFFORT.loads} loads of each page in turns. The local time to the first byte is that of ${EFFORT.requests} requests without browser and network.
+p75 of ${EFFORT.loads} loads of each page, alternately. The local time to the first byte is that of ${EFFORT.requests} requests without browser and network.
 Shifts count until the page has come to life and nothing moved for 2 s. A page has come to life when it answers to scripts, for which the largest paint does not wait.
 
 ${loading(loads)}
@@ -60,7 +60,7 @@ ${said([...loads, ...long])}
 ### Answering
 
 On the phone, after the page has come to life: menus, the search over the page with three keys, and what the page has of its own (filters, switches, disclosures).
-The longest interaction of each of ${EFFORT.visits} visits, from the input until the next frame; the browser tells them in steps of 8 ms from 16 ms on.
+The longest interaction of each of ${EFFORT.visits} visits, from the input until the next frame; the browser reports them in steps of 8 ms from 16 ms on.
 
 ${interacting(answering)}
 

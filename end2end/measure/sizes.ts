@@ -14,9 +14,9 @@ export interface Size {
   budget: Budget;
 }
 
-/** The most pages that are looked at. */
+/** The most pages that are measured. */
 const MOST = 400;
-/** How many of them are told. */
+/** How many of them are reported. */
 const SHOWN = 3;
 
 /** The files as this program serves them, by the addresses in its pages. */

@@ -1,4 +1,4 @@
-"""What must be stored after a story (ING-6, ING-30, ING-38).
+"""What must be stored after a scenario (ING-6, ING-30, ING-38).
 
 Each check is a method; its first line says what it is about."""
 
@@ -9,20 +9,20 @@ import scenario_steps
 from compare import LATE, WAY, equal, near, once_each, recent, same
 from ledger import Ledger
 
-# What the harness sends itself.
+# The event that the harness sends itself.
 OURS = "settled"
 
 
 class Stored:
-    """Everything a project holds after its story was told."""
+    """Everything that a project holds after its scenario."""
 
     def __init__(self, library, project, report, gateway=None):
         self.library = library
         self.project = project
         self.report = report
-        # Of a story in which the service has failed.
+        # Of a scenario with faults.
         self.ledger = Ledger(library, gateway) if gateway else None
-        self.queued = scenario_steps.QUEUED_IN_TROUBLE if gateway else scenario_steps.QUEUED
+        self.queued = scenario_steps.QUEUED_WITH_FAULTS if gateway else scenario_steps.QUEUED
         self.way = LATE if gateway and library.keeps_sent_at else WAY
         self.events = [event for event in project.events() if event["event"] != OURS]
 
@@ -30,12 +30,12 @@ class Stored:
         return [*self.CHECKS, *(["acknowledged"] if self.ledger else [])]
 
     def acknowledged(self):
-        """what was acknowledged is stored, once and as it was sent, and nothing else"""
+        """acknowledged events are stored once and unchanged, and no others"""
         self.ledger.compare(self.events)
 
     def warned(self, repeats):
-        """That so many events came again, and that is all; more where the service
-        had to fail before it could answer."""
+        """That this number of events came again, and nothing else; more where the service
+        failed before it could answer."""
         least, most = self.ledger.repeats() if self.ledger else (repeats, repeats)
         found = self.project.warnings()
         again = found.pop("duplicate_uuid", 0)
@@ -111,7 +111,7 @@ class ServerChecks(Stored):
     ]
 
     def delivered(self):
-        """the library has given nothing up"""
+        """the library has given up no batch"""
         found = [one for one in self.report["failures"]
                  if one["client"] != scenario_steps.CLIENT_WITH_WRONG_KEY]
         assert not found, found
@@ -120,11 +120,11 @@ class ServerChecks(Stored):
         """an event with all kinds of values"""
         event = self.one("invoice issued")
         self.sent_by_library(event)
-        sent = scenario_steps.EVERYTHING | (scenario_steps.BEYOND if self.library.counts_exactly else {})
-        same("properties", event["properties"], sent)
+        beyond = scenario_steps.BEYOND if self.library.counts_exactly else {}
+        same("properties", event["properties"], scenario_steps.EVERYTHING | beyond)
         same("event", event, {
-            "uuid": scenario_steps.stable("invoice"), "distinct_id": "user-1", "elements_chain": "",
-            "historical": False,
+            "uuid": scenario_steps.stable("invoice"), "distinct_id": "user-1",
+            "elements_chain": "", "historical": False,
         })
         near("timestamp", event["timestamp"], scenario_steps.WHEN, self.way)
         now = self.one("order placed")
@@ -178,7 +178,8 @@ class ServerChecks(Stored):
         first, second = self.named("$groupidentify")
         named = {"$group_type": "company", "$group_key": "acme"}
         same("first", first["properties"], named | {"$group_set": {"name": "Acme", "seats": 10}})
-        same("second", second["properties"], named | {"$group_set": {"seats": 12, "city": "Berlin"}})
+        later = {"$group_set": {"seats": 12, "city": "Berlin"}}
+        same("second", second["properties"], named | later)
         self.group({"name": "Acme", "seats": 12, "city": "Berlin"})
         self.groups_of(self.one("order placed"))
 
@@ -210,7 +211,7 @@ class ServerChecks(Stored):
             same("properties", one["properties"], {"text": "x" * 200})
 
     def historical(self):
-        """an import that is run twice is there once"""
+        """an import that is run twice is stored once"""
         found = self.named("imported")
         equal("uuids", sorted(one["uuid"] for one in found),
               sorted(scenario_steps.stable(f"import/{n}") for n in range(scenario_steps.IMPORTED)))
@@ -226,11 +227,11 @@ class ServerChecks(Stored):
         equal("historical", sorted(set(live)), ["imported"])
 
     def shutdown(self):
-        """what was captured last is sent on shutting down"""
+        """the last event is sent on shutting down"""
         self.sent_by_library(self.one("last words", "user-1"))
 
     def wrong_key(self):
-        """a wrong key is told to the library, and nothing is stored"""
+        """the library gets an error for a wrong key, and nothing is stored"""
         found = [one for one in self.report["failures"]
                  if one["client"] == scenario_steps.CLIENT_WITH_WRONG_KEY]
         equal("failures", [one["status"] for one in found], [401])
@@ -240,8 +241,9 @@ class ServerChecks(Stored):
         """nothing else is stored"""
         self.count(Counter({
             "visited": 1, "$create_alias": 1, "$groupidentify": 2, "order placed": 1,
-            "invoice issued": 1, "heartbeat": 1, "step": scenario_steps.STEPS, "queued": self.queued,
-            "imported": scenario_steps.IMPORTED, "last words": 1, self.library.identify: 3,
+            "invoice issued": 1, "heartbeat": 1, "step": scenario_steps.STEPS,
+            "queued": self.queued, "imported": scenario_steps.IMPORTED, "last words": 1,
+            self.library.identify: 3,
         }) + Counter({self.library.set_once: 2}) + Counter(["ping"] * self.library.makes_ids))
 
     def warnings(self):
@@ -281,11 +283,11 @@ class BrowserChecks(Stored):
         )
 
     def encodings(self):
-        """the library packs bodies, asks for no leave, and uses beacons at the end"""
+        """the library compresses bodies, needs no preflight, and uses beacons at the end"""
         asked = [one for one in self.answered() if one.path.rstrip("/") in ("/e", "/i/v0/e")]
         equal("methods", sorted({one.method for one in asked}), ["POST"])
         # The first ones may go before the settings are there.
-        equal("packing at the end", asked[-1].packing, "gzip")
+        equal("compression at the end", asked[-1].compression, "gzip")
         equal("beacon at the end", asked[-1].by_beacon, True)
         for one in asked:
             equal("status", one.status, 204 if one.query.get("beacon") == "1" else 200)
@@ -313,7 +315,7 @@ class BrowserChecks(Stored):
         same("properties", now["properties"], {"total": 19.5})
 
     def identify(self):
-        """the visitor comes to be known"""
+        """the visitor is identified"""
         visited = self.one("visited")
         same("visited", visited, {"distinct_id": "anon-1"})
         event = self.one("$identify")
@@ -348,7 +350,8 @@ class BrowserChecks(Stored):
         named = {"$group_type": "company", "$group_key": "acme"}
         first, second = self.named("$groupidentify")
         same("first", first["properties"], named | {"$group_set": {"name": "Acme", "seats": 10}})
-        same("second", second["properties"], named | {"$group_set": {"seats": 12, "city": "Berlin"}})
+        later = {"$group_set": {"seats": 12, "city": "Berlin"}}
+        same("second", second["properties"], named | later)
         self.group({"name": "Acme", "seats": 12, "city": "Berlin"})
         for name in ("order placed", "invoice issued", "after reload"):
             self.groups_of(self.one(name))
@@ -363,8 +366,9 @@ class BrowserChecks(Stored):
         equal("$elements", event["properties"].get("$elements"), None)
 
     def batch(self):
-        """everything that was captured at once"""
-        for name, count in (("step", scenario_steps.PAGE_STEPS), ("queued", scenario_steps.PAGE_QUEUED)):
+        """everything that was captured at the same time"""
+        counts = {"step": scenario_steps.PAGE_STEPS, "queued": scenario_steps.PAGE_QUEUED}
+        for name, count in counts.items():
             found = self.named(name, "user-1")
             once_each(name, [one["properties"]["n"] for one in found], count)
 
@@ -378,7 +382,7 @@ class BrowserChecks(Stored):
         })
 
     def leaving(self):
-        """what is captured right before leaving the page"""
+        """an event right before leaving the page"""
         same("event", self.one("leaving"), {"distinct_id": "user-1"})
         equal("$pageleave", len(self.named("$pageleave")), 2)
 
@@ -387,8 +391,8 @@ class BrowserChecks(Stored):
         self.count({
             "visited": 1, "$identify": 1, "$create_alias": 1, "$groupidentify": 2,
             "order placed": 1, "invoice issued": 1, "$autocapture": 1, "$pageview": 2,
-            "$pageleave": 2, "step": scenario_steps.PAGE_STEPS, "queued": scenario_steps.PAGE_QUEUED,
-            "after reload": 1, "leaving": 1,
+            "$pageleave": 2, "step": scenario_steps.PAGE_STEPS,
+            "queued": scenario_steps.PAGE_QUEUED, "after reload": 1, "leaving": 1,
         })
 
     def warnings(self):

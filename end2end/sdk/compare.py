@@ -1,4 +1,4 @@
-"""Comparing what is stored with what was told, field by field."""
+"""Comparing stored events with sent ones, field by field."""
 
 import json
 from collections import Counter
@@ -30,7 +30,7 @@ def equal(what, found, expected):
 
 
 def text(value):
-    """Equal for what is the same JSON; True is not 1."""
+    """Equal for equal JSON; True is not 1."""
     return json.dumps(value, sort_keys=True, ensure_ascii=False)
 
 

@@ -11,11 +11,11 @@ line of JSON to its standard output:
 
 At a `pause` it writes `{"paused": "why"}` and waits for a line in answer.
 
-`captured` counts the events of `stream` calls, which go on until the harness
+`captured` counts the events of `stream` calls, which continue until the harness
 writes another line. `failures` are the batches that the library itself has given
 up, by the number of the client. After a `features` call, `features` are the answers
-of the library, and `said` is what it has complained about. The driver of pages says
-more: see `posthog_browser.mjs`."""
+of the library, and `said` are its warnings. The driver of pages reports more: see
+`posthog_browser.mjs`."""
 
 import json
 import os
@@ -24,7 +24,7 @@ import tempfile
 import threading
 from pathlib import Path
 
-# A library that waits between its tries, on a busy machine.
+# A library that waits between its attempts, on a busy machine.
 PATIENCE = 150
 
 
@@ -33,7 +33,7 @@ class Driver:
 
     def __init__(self, library, url, key, calls):
         self.library = library
-        self.story = json.dumps({"url": url, "key": key, "calls": calls})
+        self.scenario = json.dumps({"url": url, "key": key, "calls": calls})
 
     def __enter__(self):
         self.said = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")
@@ -42,7 +42,7 @@ class Driver:
             stderr=self.said, text=True, encoding="utf-8",
             env=self.library.environment(),
         )
-        self.write(self.story)
+        self.write(self.scenario)
         return self
 
     def __exit__(self, *_):
@@ -56,11 +56,11 @@ class Driver:
             self.process.stdin.write(line + "\n")
             self.process.stdin.flush()
         except BrokenPipeError:
-            # It has ended; its report, or what it said, tells why.
+            # It has ended; its report, or what it said, says why.
             pass
 
     def report(self):
-        """Waits until the story is told."""
+        """Waits until the scenario is complete."""
         said = self.next()
         assert "paused" not in said, said
         return said
@@ -109,8 +109,8 @@ class Chromium:
         self.process.stdout.close()
 
 
-def tell(library, url, key, calls):
-    """Tells a whole story and gives the report."""
+def run_scenario(library, url, key, calls):
+    """Runs a whole scenario and returns the report."""
     with Driver(library, url, key, calls) as driver:
         report = driver.report()
         driver.close()

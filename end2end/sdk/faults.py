@@ -1,71 +1,71 @@
-"""The story while the service fails: 503 for some seconds, and a service that ends
-and comes back."""
+"""The scenario with faults of the service: 503 for some seconds, and a service that
+ends and starts again."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
 import scenario_steps
+from reporting import ScenarioRun
 from scenarios import AWAY, Stream, until
-from reporting import Told
 
 # How long the service stays away when no page is collecting.
 SHORTLY_AWAY = 1.0
 
 
-def troubled(weir, library, what, **options):
+def with_faults(weir, library, what, **options):
     calls = (
-        scenario_steps.browser(troubled=True) if library.browser
-        else scenario_steps.server(library, troubled=True, **options)
+        scenario_steps.browser(faults=True) if library.browser
+        else scenario_steps.server(library, faults=True, **options)
     )
-    return Told(weir, library, what, calls)
+    return ScenarioRun(weir, library, what, calls)
 
 
 def outage(weir, library):
-    """The story, with 503 for some seconds wherever it stops."""
+    """The scenario, with 503 for some seconds at each pause."""
     options = library.outage_options if library.waits_at_shutdown else {"patient": True}
-    with troubled(weir, library, "story with 503", **options) as told:
-        while why := told.next():
-            if why == scenario_steps.AMID["why"]:
-                told.begin_to_send()
-                told.gateway.refuse(library.outage)
+    with with_faults(weir, library, "scenario with 503", **options) as run:
+        while why := run.next():
+            if why == scenario_steps.WHILE_SENDING["why"]:
+                run.resume_sending()
+                run.gateway.refuse(library.outage)
             else:
-                told.gateway.refuse(library.outage)
-                told.go_on()
-        assert told.gateway.refused(), "nothing was sent while the service refused"
-        return told.stored()
+                run.gateway.refuse(library.outage)
+                run.resume()
+        assert run.gateway.refused(), "nothing was sent while the service refused"
+        return run.stored()
 
 
 class Restarts:
-    """All libraries tell their story while the service ends by a signal and comes
-    back, whenever they all have stopped; and beside it, the first time, events
-    without end."""
+    """Runs the scenario with all libraries. The service is ended by a signal and started
+    again whenever all of them have paused. During the first restart there are also
+    streams of events."""
 
     def __init__(self, weir, libraries, signal, what):
         self.weir = weir
         self.libraries = libraries
         self.signal = signal
         self.what = what
-        self.told = []
+        self.runs = []
 
     def run(self, check):
-        """Calls `check` with each library, what is checked of it, and how; gives
-        what is stored after the stories."""
+        """Calls `check` with each library, the name of the check, and the check; returns
+        what is stored after the scenarios."""
         with ExitStack() as stack, ThreadPoolExecutor(2 * len(self.libraries)) as pool:
             streams = [
                 stack.enter_context(Stream(self.weir, library, self.what, patient=True))
                 for library in self.libraries
             ]
-            self.told = [
+            self.runs = [
                 stack.enter_context(
-                    troubled(
-                        self.weir, library, f"story, {self.what}",
+                    with_faults(
+                        self.weir, library, f"scenario, {self.what}",
                         **({} if library.browser else {"patient": True}),
                     )
                 )
                 for library in self.libraries
             ]
-            why = self.stopped(pool)
+            why = self.paused(pool)
             until(lambda: all(stream.begun() for stream in streams))
             self.restart(pool, why, AWAY)
             # So that there are events from after it as well.
@@ -75,50 +75,50 @@ class Restarts:
             name = f"{self.what} and started again: everything is stored once"
             # They must have ended when the service goes away again.
             list(pool.map(lambda stream: check(stream.library, name, stream.check), streams))
-            while why := self.stopped(pool):
+            while why := self.paused(pool):
                 self.restart(pool, why, SHORTLY_AWAY)
-            name = f"{self.what} and started again: the story is told"
+            name = f"{self.what} and started again: the scenario completes"
             stored = pool.map(
-                lambda told: check(told.library, name, lambda: self.stored(told)), self.told
+                lambda run: check(run.library, name, lambda: self.stored(run)), self.runs
             )
             return list(zip(self.libraries, stored, strict=True))
 
-    def going(self):
-        """The stories that have not ended: those of pages stop once only."""
-        return [told for told in self.told if told.report is None and told.problem is None]
+    def unfinished(self):
+        """The runs that have not ended: those of pages pause only once."""
+        return [run for run in self.runs if run.report is None and run.problem is None]
 
-    def stopped(self, pool):
-        """Waits until all stories have, and says why; None if all have ended."""
-        def next(told):
+    def paused(self, pool):
+        """Waits until all runs have paused; returns the reason, or None at the end."""
+        def next(run):
             try:
-                return told.next()
+                return run.next()
             except AssertionError as problem:
-                # The others go on; it is told when the story is checked.
-                told.problem = problem
+                # The others continue; it is reported when the run is checked.
+                run.problem = problem
                 return None
 
-        whys = set(pool.map(next, self.going())) - {None}
-        assert len(whys) <= 1, f"stories have stopped for {whys}"
+        whys = set(pool.map(next, self.unfinished())) - {None}
+        assert len(whys) <= 1, f"runs have paused for {whys}"
         return whys.pop() if whys else None
 
     @staticmethod
-    def stored(told):
-        if not told.library.browser:
-            assert told.gateway.unheard, "nothing was on its way when the service ended"
-        return told.stored()
+    def stored(run):
+        if not run.library.browser:
+            assert run.gateway.unheard, "nothing was on its way when the service ended"
+        return run.stored()
 
     def restart(self, pool, why, away):
-        going = self.going()
-        amid = why == scenario_steps.AMID["why"]
-        if amid:
-            list(pool.map(lambda told: told.begin_to_send(hold=True), going))
+        unfinished = self.unfinished()
+        while_sending = why == scenario_steps.WHILE_SENDING["why"]
+        if while_sending:
+            list(pool.map(lambda run: run.resume_sending(hold=True), unfinished))
         self.weir.stop(self.signal)
-        for told in self.told:
-            told.gateway.away()
-        if not amid:
-            for told in going:
-                told.go_on()
+        for run in self.runs:
+            run.gateway.away()
+        if not while_sending:
+            for run in unfinished:
+                run.resume()
         time.sleep(away)
         self.weir.start()
-        for told in self.told:
-            told.gateway.back()
+        for run in self.runs:
+            run.gateway.back()

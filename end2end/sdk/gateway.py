@@ -34,7 +34,7 @@ class Passed:
         self.answer = answer
 
     @property
-    def packing(self):
+    def compression(self):
         if self.body.startswith(b"\x1f\x8b"):
             return "gzip"
         if self.body.startswith(b"data="):
@@ -42,20 +42,20 @@ class Passed:
         return "plain" if self.body else None
 
     @cached_property
-    def said(self):
+    def events(self):
         """The events that were sent."""
         return wire.events(self.path, self.body) if self.method == "POST" else []
 
-    def taken(self):
+    def accepted(self):
         """The events that the answer acknowledges."""
-        return wire.taken(self.path, self.said, self.status, self.answer)
+        return wire.accepted(self.path, self.events, self.status, self.answer)
 
 
 class Listener(ThreadingHTTPServer):
     """Knows its open connections, so that they can be cut."""
 
     daemon_threads = True
-    # All requests of a page come at once.
+    # All requests of a page come at the same time.
     request_queue_size = 128
 
     def __init__(self, *arguments):
@@ -72,14 +72,14 @@ class Listener(ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def handle_error(self, *_):
-        """A library that has gone away is its own affair."""
+        """A library may close its connection at any time."""
 
     def cut(self):
         for connection in list(self.connections):
             try:
                 connection.shutdown(socket.SHUT_RDWR)
             except OSError:
-                # Closed meanwhile.
+                # It is closed already.
                 pass
 
 
@@ -95,7 +95,7 @@ class Gateway:
         self.address = ("127.0.0.1", free_port())
         self.url = f"http://127.0.0.1:{self.address[1]}"
         self.listener = None
-        # Set when answers need no longer be kept back; None if they are not.
+        # Set when the gateway goes away; None while answers are not kept back.
         self.holding = None
         # How many answers no library has heard.
         self.unheard = 0
@@ -152,8 +152,8 @@ class Gateway:
             self.away()
 
     def refuse(self, seconds):
-        """Answers 503 to whatever is sent from the next events on, for so long: a
-        library that takes its time meets it as well."""
+        """Answers 503 to all requests from the next events on, for this time. A library that
+        sends late gets it as well."""
         self.refuses_since = None
         self.refuses_for = seconds
 
@@ -167,8 +167,8 @@ class Gateway:
         return since is not None and arrived < since + self.refuses_for
 
     def hold(self):
-        """Keeps back all answers until the gateway goes away: the service has done
-        what it was asked, and nobody will know."""
+        """Keeps back all answers until the gateway goes away: the service has handled the
+        requests, and the library does not learn it."""
         self.holding = threading.Event()
 
     def away(self):
@@ -184,7 +184,7 @@ class Gateway:
     def back(self):
         """Listens again, at the same port."""
         self.listener = Listener(self.address, self.handler)
-        # It looks this often whether it is to end.
+        # How often it checks whether it has to end.
         often = {"poll_interval": 0.02}
         threading.Thread(target=self.listener.serve_forever, kwargs=often, daemon=True).start()
 

@@ -8,7 +8,7 @@ from compare import few
 
 
 class Ledger:
-    """What a library has sent, and what the service has said to it."""
+    """The events that a library has sent, and the answers of the service."""
 
     def __init__(self, library, gateway):
         self.named = self.by_uuid if library.gives_uuids else wire.content
@@ -19,34 +19,34 @@ class Ledger:
         self.refused = Counter()
         self.sent = {}
         for one in list(gateway.passed):
-            self.sent |= {self.named(event): event for event in one.said}
+            self.sent |= {self.named(event): event for event in one.events}
             if one.status is None:
-                self.unanswered.update(map(self.named, one.said))
+                self.unanswered.update(map(self.named, one.events))
             elif one.status == 503:
-                self.refused.update(map(self.named, one.said))
+                self.refused.update(map(self.named, one.events))
             else:
-                self.acknowledged.update(map(self.named, one.taken()))
+                self.acknowledged.update(map(self.named, one.accepted()))
 
     @staticmethod
     def by_uuid(event):
         return event["uuid"]
 
     def compare(self, stored):
-        """`stored` holds what was acknowledged, once, and nothing unknown."""
+        """`stored` holds every acknowledged event once, and no unknown event."""
         found = Counter(map(self.named, stored))
-        lost = [self.told(name) for name in self.acknowledged if name not in found]
+        lost = [self.described(name) for name in self.acknowledged if name not in found]
         assert not lost, f"acknowledged and not stored: {few(lost)}"
-        again = {self.told(name): times for name, times in found.items() if times > 1}
+        again = {self.described(name): times for name, times in found.items() if times > 1}
         assert not again, f"stored more than once: {few(again)}"
-        # The service may have kept what it had no time to answer.
+        # The service may have stored events that it had no time to acknowledge.
         strange = [
             name for name in found
             if name not in self.acknowledged and name not in self.unanswered
         ]
         assert not strange, f"stored and not acknowledged: {few(strange)}"
         changed = [
-            f"sent {self.told(self.named(event))}, stored {wire.content(event)}"
-            for event in stored if self.told(self.named(event)) != wire.content(event)
+            f"sent {self.described(self.named(event))}, stored {wire.content(event)}"
+            for event in stored if self.described(self.named(event)) != wire.content(event)
         ]
         assert not changed, f"changed on the way: {few(changed)}"
 
@@ -57,5 +57,5 @@ class Ledger:
             self.acknowledged.keys() | self.unanswered.keys()
         )
 
-    def told(self, name):
+    def described(self, name):
         return wire.content(self.sent[name])

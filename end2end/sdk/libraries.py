@@ -1,5 +1,4 @@
-"""The libraries that are tested: how to start the driver of each, and in what
-they differ from one another."""
+"""The tested libraries: how to start the driver of each, and how they differ."""
 
 import json
 import os
@@ -24,19 +23,19 @@ class Library:
     lib: str
     command: list = field(repr=False)
     browser: bool = False
-    # The protocol that it is told to speak (ING-26), if not its own choice.
+    # The protocol that it is set to (ING-26), if not its default.
     protocol: str | None = None
     # Names of the events that its calls for persons make.
     identify: str = "$identify"
     set_once: str = "$set_once"
     # Whether it keeps whole numbers beyond 2^53.
     counts_exactly: bool = True
-    # Whether it packs bodies without being asked.
-    packs: bool = False
-    # Whether it makes an id for events that name nobody.
+    # Whether it compresses bodies by default.
+    compresses: bool = False
+    # Whether it makes an id for events without one.
     makes_ids: bool = True
-    # Whether it marks its events with `$is_server`, so that the machine it runs
-    # on is not taken for the person's.
+    # Whether it marks its events with `$is_server`, so that its machine is
+    # not stored as the device of the person.
     is_server: bool = True
     # Whether each event has a uuid, by which a second one is known.
     gives_uuids: bool = True
@@ -45,16 +44,16 @@ class Library:
     # Options without which the outage could be longer than it tries.
     outage_options: dict = field(default_factory=dict)
     # How often it sends a batch that is always answered with 503, and one for which
-    # there is no connection; None: longer than a test can wait. After the last try
+    # there is no connection; None: longer than a test can wait. After the last attempt
     # the events of the batch are lost, but see the next two.
     tries: int | None = 4
     tries_to_connect: int | None = 4
-    # Whether a batch that found no connection goes with the next one: node puts
-    # aside what was answered only (`_flushRoute` of @posthog/core).
+    # Whether a batch that found no connection goes with the next one: node removes
+    # only answered batches from its queue (`_flushRoute` of @posthog/core).
     keeps_unconnected: bool = False
-    # Whether shutting down makes all tries. posthog-rs makes one, and does not say
-    # what that has lost (`Pipeline::attempt` of its transport.rs); and each flush
-    # is a try without a wait before it.
+    # Whether shutting down makes all attempts. posthog-rs makes one, and does not report
+    # the lost events (`Pipeline::attempt` of its transport.rs); and each flush
+    # is an attempt without a wait before it.
     waits_at_shutdown: bool = True
     # Whether a batch that is sent again says that it was sent when it was first,
     # which moves its events by the wait: their time is corrected by it (ING-38).
@@ -91,7 +90,7 @@ def all_libraries():
     )
     node = Library(
         "posthog-node", packages["posthog-node"], "posthog-node",
-        ["node", HERE / "posthog_node.mjs"], set_once="$set", counts_exactly=False, packs=True,
+        ["node", HERE / "posthog_node.mjs"], set_once="$set", counts_exactly=False, compresses=True,
         keeps_unconnected=True, keeps_sent_at=True, asks=("/flags/definitions", REMOTE_CONFIG),
     )
     return [
@@ -106,8 +105,8 @@ def all_libraries():
             asks=("/api/feature_flag/local_evaluation", REMOTE_CONFIG),
         ),
         node,
-        # Another sender, which puts aside whatever it has tried, and has a time of
-        # its own for each request (`V1CaptureSender`).
+        # Another sender, which removes every batch from its queue after an attempt, and
+        # has its own time for each request (`V1CaptureSender`).
         replace(node, protocol="v1", keeps_unconnected=False, keeps_sent_at=False),
         Library(
             "posthog-rs", rust, "posthog-rs", [f"{target}/sdk-rust/debug/weir-sdk-rust"],
@@ -130,8 +129,8 @@ def all_libraries():
 
 
 def older_pages():
-    """Libraries of pages that were loaded once and never updated. What they send is in
-    the API tests; here they ask for features."""
+    """Libraries of pages that were loaded once and never updated. Their events are in the
+    API tests; here they request features."""
     packages = json.loads((HERE / "../package.json").read_text())["devDependencies"]
     return [
         Library(
@@ -147,5 +146,5 @@ def older_pages():
 
 
 def pinned(path, pattern):
-    """The version that the set-up installs; what is stored must name it too."""
+    """The version that the set-up installs; stored events must name it too."""
     return re.search(pattern, (HERE / path).read_text(), re.MULTILINE)[1]

@@ -1,4 +1,4 @@
-// The driver of the browser library: reads a story from standard input, tells it
+// The driver of the browser library: reads a scenario from standard input, runs it
 // in a page of Chromium, and prints a report, as `drivers.py` describes.
 //
 //   CHROMIUM_AT=ws://… node posthog_browser.mjs <package in node_modules>
@@ -21,7 +21,7 @@ const dist = new URL(`../node_modules/${process.argv[2]}/dist/`, import.meta.url
 const older = new URL("es.js", dist);
 const library = existsSync(older) ? older : new URL("module.js", dist);
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
-const story = JSON.parse((await lines.next()).value);
+const scenario = JSON.parse((await lines.next()).value);
 
 // A little more than its timer.
 const LIBRARY_SENDS_AFTER_MS = 3_300;
@@ -41,10 +41,12 @@ const PAGE = `<!doctype html>
 const start = (options) => `
 import posthog from "/library.js";
 window.posthog = posthog;
-posthog.init(${JSON.stringify(options.key ?? story.key)}, {
-  api_host: ${JSON.stringify(story.url)},
-  bootstrap: localStorage.getItem("visited") ? {} : ${JSON.stringify({ distinctID: options.distinct_id })},
-  // Nobody sits before this browser; the library drops such events.
+posthog.init(${JSON.stringify(options.key ?? scenario.key)}, {
+  api_host: ${JSON.stringify(scenario.url)},
+  bootstrap: localStorage.getItem("visited")
+    ? {}
+    : ${JSON.stringify({ distinctID: options.distinct_id })},
+  // The library drops events of automated browsers.
   opt_out_useragent_filter: true,
   disable_web_experiments: ${!options.experiments},
   loaded: () => (window.ready = true),
@@ -79,7 +81,7 @@ const inFlight = new Set();
 // How many with events have had none.
 let failed = 0;
 page.on("request", (request) => {
-  if (request.url().startsWith(story.url)) inFlight.add(request);
+  if (request.url().startsWith(scenario.url)) inFlight.add(request);
 });
 page.on("requestfinished", (request) => inFlight.delete(request));
 page.on("requestfailed", (request) => {
@@ -90,12 +92,12 @@ page.on("requestfailed", (request) => {
 // Calls that are made in the page, in one go.
 let waiting = [];
 
-async function tell() {
+async function callInPage() {
   const calls = waiting;
   waiting = [];
   if (calls.length === 0) return;
   const leaves = calls.at(-1).call === "leave";
-  const told = page.evaluate((calls) => {
+  const done = page.evaluate((calls) => {
     const { posthog } = window;
     const make = {
       capture: ({ event, properties, timestamp }) =>
@@ -109,10 +111,10 @@ async function tell() {
   }, calls);
   if (leaves) {
     // The page may be gone before it can say that it has done so.
-    told.catch(() => {});
+    done.catch(() => {});
     await page.waitForURL(`${origin}/away`);
   } else {
-    await told;
+    await done;
   }
 }
 
@@ -126,7 +128,7 @@ const drive = {
   },
   click: ({ selector }) => page.click(selector),
   async reload() {
-    // What is queued by now is to go the usual way.
+    // Queued events are to be sent in the usual way.
     await pause(LIBRARY_SENDS_AFTER_MS);
     while (inFlight.size > 0) await pause(50);
     await page.reload();
@@ -136,7 +138,7 @@ const drive = {
     process.stdout.write(`${JSON.stringify({ paused: why })}\n`);
     await lines.next();
   },
-  // The library does not say so, but it no longer tries.
+  // The library does not report it, but it no longer tries.
   async given_up({ tries }) {
     while (failed < tries) await pause(50);
   },
@@ -144,7 +146,8 @@ const drive = {
     let enough = false;
     lines.next().then(() => (enough = true));
     while (!enough) {
-      await page.evaluate(([event, n]) => window.posthog.capture(event, { n }), [event, captured++]);
+      const capture = ([event, n]) => window.posthog.capture(event, { n });
+      await page.evaluate(capture, [event, captured++]);
       await pause(seconds * 1000);
     }
   },
@@ -174,15 +177,15 @@ const drive = {
   shutdown() {},
 };
 
-for (const { call, ...values } of story.calls) {
+for (const { call, ...values } of scenario.calls) {
   if (call in drive) {
-    await tell();
+    await callInPage();
     await drive[call](values);
   } else {
     waiting.push({ call, ...values });
   }
 }
-await tell();
+await callInPage();
 process.stdout.write(`${JSON.stringify({ captured, failures, blocked, said, features })}\n`);
 await lines.next();
 await browser.close();

@@ -1,4 +1,4 @@
-// The driver of the Node library: reads a story from standard input, tells it,
+// The driver of the Node library: reads a scenario from standard input, runs it,
 // and prints a report. Both are described in drivers.py.
 
 import { createInterface } from "node:readline";
@@ -7,7 +7,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { PostHog } from "posthog-node";
 
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
-const story = JSON.parse((await lines.next()).value);
+const scenario = JSON.parse((await lines.next()).value);
 
 let posthog;
 let clients = 0;
@@ -15,11 +15,11 @@ let captured = 0;
 let features;
 const failures = [];
 
-const tell = {
+const make = {
   client({ options }) {
     const client = clients++;
-    posthog = new PostHog(options.key ?? story.key, {
-      host: story.url,
+    posthog = new PostHog(options.key ?? scenario.key, {
+      host: scenario.url,
       // Beyond this number it drops the oldest ones.
       maxQueueSize: 10_000,
       historicalMigration: options.historical ?? false,
@@ -31,8 +31,8 @@ const tell = {
     posthog.on("error", (error) => {
       const text = String(error);
       // Protocol v1 has the status in its words only.
-      const told = text.match(/HTTP (\d{3})/)?.[1];
-      failures.push({ client, status: error.status ?? (told ? Number(told) : null), text });
+      const status = text.match(/HTTP (\d{3})/)?.[1];
+      failures.push({ client, status: error.status ?? (status ? Number(status) : null), text });
     });
   },
   capture({ event, distinct_id, properties, groups, uuid, timestamp }) {
@@ -57,7 +57,7 @@ const tell = {
   group({ group_type, key, set }) {
     posthog.groupIdentify({ groupType: group_type, groupKey: key, properties: set });
   },
-  // Why it fails is told as an error as well.
+  // The failure is reported as an error as well.
   flush: () => posthog.flush().catch(() => {}),
   async given_up() {
     while (failures.length === 0) await pause(20);
@@ -81,14 +81,15 @@ const tell = {
     lines.next().then(() => (enough = true));
     while (!enough) {
       const distinct_id = distinct_ids[captured % distinct_ids.length];
-      tell.capture({ event, distinct_id, properties: { n: captured++ } });
+      make.capture({ event, distinct_id, properties: { n: captured++ } });
       await pause(seconds * 1000);
     }
   },
 };
 
-for (const { call, ...values } of story.calls) {
-  await tell[call](values);
+for (const { call, ...values } of scenario.calls) {
+  await make[call](values);
 }
-// Not before it is written, and not later: standard input stays open.
-process.stdout.write(`${JSON.stringify({ captured, failures, features })}\n`, () => process.exit(0));
+// Exit once it is written, because standard input stays open.
+const report = JSON.stringify({ captured, failures, features });
+process.stdout.write(`${report}\n`, () => process.exit(0));

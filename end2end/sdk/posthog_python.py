@@ -1,5 +1,5 @@
-"""The driver of the Python library, of today and of 3.x: reads a story from
-standard input, tells it, and prints a report. Both are described in
+"""The driver of the Python library, of today and of 3.x: reads a scenario from
+standard input, runs it, and prints a report. Both are described in
 `drivers.py`. Needs nothing but the library."""
 
 import itertools
@@ -14,11 +14,11 @@ from posthog import Posthog
 from posthog.version import VERSION
 
 IS_3 = VERSION.startswith("3.")
-# Enough tries to wait out a restart; the waits double.
+# Enough attempts to wait out a restart; the waits double.
 PATIENT = 10
 
 
-class Teller:
+class Sender:
     def __init__(self, url, key):
         self.url = url
         self.key = key
@@ -112,13 +112,13 @@ class Teller:
 
 
 def main():
-    story = json.loads(sys.stdin.readline())
-    teller = Teller(story["url"], story["key"])
-    for call in story["calls"]:
-        getattr(teller, call.pop("call"))(**call)
+    scenario = json.loads(sys.stdin.readline())
+    sender = Sender(scenario["url"], scenario["key"])
+    for call in scenario["calls"]:
+        getattr(sender, call.pop("call"))(**call)
     print(json.dumps({
-        "captured": teller.captured, "failures": teller.failures, "said": teller.said,
-        "features": teller.answers,
+        "captured": sender.captured, "failures": sender.failures, "said": sender.said,
+        "features": sender.answers,
     }))
 
 

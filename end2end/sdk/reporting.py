@@ -1,4 +1,4 @@
-"""A story that is told through a gateway and stops wherever the service is to fail."""
+"""Runs a scenario through a gateway, stops at its faults, and reports what is stored."""
 
 import scenario_steps
 from checks import OURS, BrowserChecks, ServerChecks
@@ -8,8 +8,8 @@ from ledger import Ledger
 from scenarios import until
 
 
-class Told:
-    """A story that stops where it is to; use as a context manager."""
+class ScenarioRun:
+    """One run of a scenario with pauses; use as a context manager."""
 
     def __init__(self, weir, library, what, calls):
         self.library = library
@@ -31,8 +31,8 @@ class Told:
         self.gateway.__exit__(*stopped)
 
     def next(self):
-        """Why the story stops, or None at its end. What needs nobody's help to go
-        on is seen to here."""
+        """The reason of the next pause, or None at the end. Pauses that only wait for
+        acknowledgements are handled here."""
         while True:
             said = self.driver.next()
             if "paused" not in said:
@@ -41,47 +41,47 @@ class Told:
             end = self.pauses.pop(0)
             if said["paused"] != scenario_steps.DELIVERED["why"]:
                 return said["paused"]
-            self.delivered(self.calls[:end])
-            self.go_on()
+            self.wait_acknowledged(self.calls[:end])
+            self.resume()
 
-    def delivered(self, calls):
+    def wait_acknowledged(self, calls):
         """Waits until all events of these calls have been acknowledged."""
-        told = sum(scenario_steps.EVENTS.get(call["call"], 0) for call in calls)
+        events = sum(scenario_steps.EVENTS.get(call["call"], 0) for call in calls)
         # Opening a page is an event.
-        told += self.library.browser
-        until(lambda: len(self.ledger().acknowledged) >= told)
+        events += self.library.browser
+        until(lambda: len(self.ledger().acknowledged) >= events)
 
-    def go_on(self):
-        self.driver.write("go on")
+    def resume(self):
+        self.driver.write("resume")
 
-    def begin_to_send(self, hold=False):
-        """Goes on, and returns in the midst of what is sent then; with `hold`, the
-        library waits for an answer that it will not get."""
+    def resume_sending(self, hold=False):
+        """Resumes, and returns while the library is sending. With `hold`, the library
+        waits for an answer that never comes."""
         before = len(self.gateway.passed)
         if hold:
             self.gateway.hold()
-        self.go_on()
+        self.resume()
         until(lambda: len(self.gateway.passed) > before or self.driver.has_ended())
 
     def ledger(self):
         return Ledger(self.library, self.gateway)
 
     def settle(self):
-        """Everything that the library has to say has come, and is readable."""
+        """Waits until all events of the library have arrived and are readable."""
         if self.library.browser:
-            told = {"anon-1", "user-1", "other-1"}
+            distinct_ids = {"anon-1", "user-1", "other-1"}
         else:
-            told = {call["distinct_id"] for call in self.calls if call.get("distinct_id")}
-            told.add("$company_acme")
+            distinct_ids = {call["distinct_id"] for call in self.calls if call.get("distinct_id")}
+            distinct_ids.add("$company_acme")
         self.driver.close()
-        self.project.settle(sorted(told))
+        self.project.settle(sorted(distinct_ids))
 
     def events(self):
-        """All that is stored, without what was sent to settle."""
+        """All stored events, without those of the harness."""
         return [one for one in self.project.events() if one["event"] != OURS]
 
     def stored(self):
-        """Everything that is stored after the whole story."""
+        """The checks of everything that is stored after the whole scenario."""
         if self.problem is not None:
             raise self.problem
         if self.library.browser:

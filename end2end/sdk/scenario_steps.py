@@ -1,8 +1,8 @@
-"""What is told: calls to a library with fixed ids, the same for all of them.
+"""The steps of the scenarios: calls to a library with fixed ids, the same for all of them.
 
-The calls are data, so that one driver per library is all that a language needs
-(`drivers.py` says how they are handed over), and so that what is stored can be
-compared with the very values that were given to the library (`checks.py`)."""
+The calls are data. So a language needs only one driver per library (`drivers.py` says
+how it gets them), and the stored events can be compared with the values that were
+given to the library (`checks.py`)."""
 
 import uuid
 from datetime import datetime, timedelta, timezone
@@ -11,7 +11,7 @@ from datetime import datetime, timedelta, timezone
 
 
 def client(**options):
-    """A client of its own; the ones before have been shut down."""
+    """A new client; the previous ones have been shut down."""
     return {"call": "client", "options": options}
 
 
@@ -40,23 +40,23 @@ def group(group_type, key, properties):
 
 FLUSH = {"call": "flush"}
 SHUTDOWN = {"call": "shutdown"}
-# Waits until the library has given something up.
+# Waits until the library has given up a batch.
 GIVEN_UP = {"call": "given_up"}
 
 
 def pause(why):
-    """The driver says why, and waits until the harness lets it go on."""
+    """The driver says why, and waits until the harness resumes it."""
     return {"call": "pause", "why": why}
 
 
 # The service fails from here on: before the next call, or while the calls before
 # and after this one are still being sent.
-TROUBLE = pause("trouble")
-AMID = pause("amid")
-# Until everything that was told so far has been acknowledged.
+FAULT = pause("fault")
+WHILE_SENDING = pause("while sending")
+# Until all events so far have been acknowledged.
 DELIVERED = pause("delivered")
-# Until the service is well again.
-WELL = pause("well")
+# Until the service works again.
+RECOVERED = pause("recovered")
 
 # --- values ------------------------------------------------------------------
 
@@ -79,14 +79,14 @@ IMPORT_BEGINS = datetime(2024, 4, 2, 12, tzinfo=timezone.utc)
 IMPORTED = 120
 STEPS = 250
 QUEUED = 1000
-# In each of the three stories in which the service fails.
-QUEUED_IN_TROUBLE = 400
+# In each of the three scenarios with faults.
+QUEUED_WITH_FAULTS = 400
 
 TICKERS = ["ticker-1", "ticker-2", "ticker-3"]
 
 
 def stable(name):
-    """The uuid that an event of the story always has."""
+    """The uuid that an event of the scenario always has."""
     return str(uuid.uuid5(uuid.NAMESPACE_URL, f"weir/{name}"))
 
 
@@ -94,19 +94,19 @@ def import_time(n):
     return IMPORT_BEGINS + timedelta(minutes=n)
 
 
-# --- stories -----------------------------------------------------------------
+# --- scenarios ---------------------------------------------------------------
 
 
-def server(library, troubled=False, **options):
-    """A library that runs on a server: it speaks about many people.
+def server(library, faults=False, **options):
+    """A library that runs on a server: its events are about many people.
 
-    In a troubled story the service fails three times: when persons and groups are
-    told, in a long queue, and in an import."""
-    # Where shutting down gives up what has failed, it must not come too early.
+    With `faults` the service fails three times: while persons and groups are sent, in
+    a long queue, and in an import."""
+    # Where shutting down gives up failed batches, it must not come too early.
     end = [SHUTDOWN]
-    if troubled and not library.waits_at_shutdown:
+    if faults and not library.waits_at_shutdown:
         end = [FLUSH, DELIVERED, SHUTDOWN]
-    queued = QUEUED_IN_TROUBLE if troubled else QUEUED
+    queued = QUEUED_WITH_FAULTS if faults else QUEUED
     half = queued // 2
     everything = EVERYTHING | (BEYOND if library.counts_exactly else {})
     imported = [
@@ -122,7 +122,7 @@ def server(library, troubled=False, **options):
     return [
         client(**options),
         capture("visited", "anon-1", {"page": "/pricing", "$set": {"source": "ad", "seats": 1}}),
-        *([FLUSH, TROUBLE] if troubled else []),
+        *([FLUSH, FAULT] if faults else []),
         identify("user-1", {"email": "kei@mail.example", "seats": 3}),
         alias("anon-1", "user-1"),
         identify("user-2", {"email": "ines@mail.example", "seats": 3}),
@@ -142,46 +142,46 @@ def server(library, troubled=False, **options):
         FLUSH,
         *end,
         # The form of the body that is not the library's default.
-        client(gzip=not library.packs, **options),
+        client(gzip=not library.compresses, **options),
         *queue[:half],
-        *([AMID] if troubled else []),
+        *([WHILE_SENDING] if faults else []),
         *queue[half:],
         *end,
         client(historical=True, **options),
-        *([TROUBLE] if troubled else []),
+        *([FAULT] if faults else []),
         *imported,
         *end,
         # An import that is run twice.
         client(historical=True, **options),
         *imported,
         SHUTDOWN,
-        # Shutting down alone sends what is left.
+        # Shutting down alone sends the remaining events.
         client(**options),
         capture("last words", "user-1"),
         SHUTDOWN,
-        client(key="phc_nobody", **options),
+        client(key="phc_unknown", **options),
         capture("lost", "user-1"),
         SHUTDOWN,
     ]
 
 
-# Counted from nought, in the order of the story.
+# Counted from zero, in the order of the scenario.
 CLIENT_WITH_WRONG_KEY = 5
 
-# Of a page the library takes a hundred at once, and then ten a second.
+# The library accepts a hundred events of a page immediately, and then ten a second.
 PAGE_STEPS = 15
 PAGE_QUEUED = 60
 
 
-def browser(troubled=False):
-    """A library in a page: it speaks about one visitor, who comes to be known.
+def browser(faults=False):
+    """A library in a page: its events are about one visitor, who is identified.
 
-    In a troubled story the service fails while the visitor does so. A page that is
-    left has one try only, so that comes after."""
+    With `faults` the service fails during that. A page that is left tries only once, so
+    leaving comes later."""
     return [
         client(distinct_id="anon-1"),
         capture("visited", properties={"page": "/pricing"}),
-        *([TROUBLE] if troubled else []),
+        *([FAULT] if faults else []),
         identify("user-1", {"email": "kei@mail.example", "seats": 3})
         | {"set_once": {"plan_at_start": "free"}},
         {"call": "alias", "alias": "other-1"},
@@ -195,7 +195,7 @@ def browser(troubled=False):
             capture("queued", properties={"n": n, "text": "x" * 200})
             for n in range(PAGE_QUEUED)
         ),
-        *([DELIVERED] if troubled else []),
+        *([DELIVERED] if faults else []),
         {"call": "reload"},
         capture("after reload"),
         capture("leaving"),
@@ -204,7 +204,7 @@ def browser(troubled=False):
 
 
 def stream(pause, **options):
-    """Events without end, until the harness has seen enough."""
+    """A stream of events, until the harness ends it."""
     return [
         client(**options),
         {"call": "stream", "event": "tick", "distinct_ids": TICKERS, "pause": pause},
@@ -232,7 +232,7 @@ def features(library):
     return [begins, {"call": "features"}, SHUTDOWN]
 
 
-# Events of each part of a story that the library gives up a part of.
+# Events of each part of a scenario in which the library gives up events.
 FEW = 5
 
 
@@ -243,7 +243,7 @@ def few(event, distinct_id="user-1"):
 def given_up():
     """Some events while the service fails for longer than the library tries."""
     return [
-        client(), *few("before"), FLUSH, TROUBLE, *few("during"), FLUSH, GIVEN_UP, WELL,
+        client(), *few("before"), FLUSH, FAULT, *few("during"), FLUSH, GIVEN_UP, RECOVERED,
         *few("after"), SHUTDOWN,
     ]
 
@@ -251,7 +251,7 @@ def given_up():
 def ended():
     """The library is shut down while the service fails."""
     return [
-        client(), *few("before"), FLUSH, TROUBLE, *few("during"), SHUTDOWN, WELL,
+        client(), *few("before"), FLUSH, FAULT, *few("during"), SHUTDOWN, RECOVERED,
         client(), *few("after"), SHUTDOWN,
     ]
 
@@ -259,7 +259,7 @@ def ended():
 def left():
     """A page is left while the service fails."""
     return [
-        client(distinct_id="user-1"), *few("before"), DELIVERED, TROUBLE, *few("during"),
+        client(distinct_id="user-1"), *few("before"), DELIVERED, FAULT, *few("during"),
         {"call": "leave"},
     ]
 
@@ -267,10 +267,10 @@ def left():
 def page_given_up(tries):
     """A page stays while the service fails for longer than the library tries."""
     return [
-        client(distinct_id="user-1"), *few("before"), DELIVERED, TROUBLE, *few("during"),
-        {"call": "given_up", "tries": tries}, WELL, *few("after"), {"call": "leave"},
+        client(distinct_id="user-1"), *few("before"), DELIVERED, FAULT, *few("during"),
+        {"call": "given_up", "tries": tries}, RECOVERED, *few("after"), {"call": "leave"},
     ]
 
 
-# How many events a call of a story makes.
+# How many events a call makes.
 EVENTS = {"capture": 1, "identify": 1, "set_once": 1, "alias": 1, "group": 1, "click": 1}

@@ -1,12 +1,12 @@
-"""What is done with each library: a story in peace, and events without end, with
-503 for some seconds or a service that ends and comes back (`faults.py`)."""
+"""Scenarios for each library: one without faults, and a stream of events with 503 for
+some seconds or with a service that ends and starts again (`faults.py`)."""
 
 import time
 
 import scenario_steps
 from checks import BrowserChecks, ServerChecks
 from compare import equal, once_each
-from drivers import Driver, tell
+from drivers import Driver, run_scenario
 from gateway import Gateway
 from project import wait_for
 
@@ -17,11 +17,11 @@ AWAY = 3.5
 PATIENCE = 60
 
 
-def peace(weir, library):
-    """The story, and everything that is stored after it."""
-    project = weir.new_project(f"{library}: story")
+def without_faults(weir, library):
+    """The scenario, and the checks of everything that is stored after it."""
+    project = weir.new_project(f"{library}: scenario")
     if library.browser:
-        # To see what the page asks for.
+        # To see the requests of the page.
         with Gateway(weir.url) as gateway:
             with Driver(library, gateway.url, project.key, scenario_steps.browser()) as driver:
                 report = driver.report()
@@ -33,9 +33,9 @@ def peace(weir, library):
         # those events once more; the gateway knows which.
         return BrowserChecks(library, project, report, gateway)
     calls = scenario_steps.server(library)
-    report = tell(library, weir.url, project.key, calls)
-    told = {call["distinct_id"] for call in calls if call.get("distinct_id")}
-    project.settle(sorted(told | {"$company_acme"}))
+    report = run_scenario(library, weir.url, project.key, calls)
+    distinct_ids = {call["distinct_id"] for call in calls if call.get("distinct_id")}
+    project.settle(sorted(distinct_ids | {"$company_acme"}))
     return ServerChecks(library, project, report)
 
 
@@ -55,7 +55,7 @@ export function processEvent(event) {
 
 
 def transformed(weir, library):
-    """What a transformation of the project makes of what the library sends."""
+    """The events of the library after a transformation of the project."""
     project = weir.new_project(f"{library}: transformed")
     config = project.transform(CHANGES)
     with Driver(library, weir.url, project.key, scenario_steps.changed(library)) as driver:
@@ -63,12 +63,12 @@ def transformed(weir, library):
         until(lambda: project.newest(event="ordered"))
         driver.close()
     project.settle(["user-1"])
-    told = ("ordered", "order placed", "noise")
-    found = [one for one in project.events() if one["event"] in told]
+    names = ("ordered", "order placed", "noise")
+    found = [one for one in project.events() if one["event"] in names]
     equal("events", [one["event"] for one in found], ["ordered"])
     stored = found[0]["properties"]
     equal("total in cents", (stored.get("cents"), stored.get("total")), (1950, None))
-    # What it does not touch is as it was sent.
+    # The other properties are unchanged.
     for name, value in scenario_steps.EVERYTHING.items():
         equal(name, stored.get(name), value)
     equal("distinct id", found[0]["distinct_id"], "user-1")
@@ -80,11 +80,11 @@ def transformed(weir, library):
 
 
 def features(weir, library):
-    """What the library asks for and the service does not offer: there is none, nothing
-    is refused or asked for again, and the library has nothing to say about it."""
+    """Features that the library requests and the service does not offer: the answers are
+    empty, no request is refused or repeated, and the library logs no warning."""
     project = weir.new_project(f"{library}: features")
     with Gateway(weir.url) as gateway:
-        report = tell(library, gateway.url, project.key, scenario_steps.features(library))
+        report = run_scenario(library, gateway.url, project.key, scenario_steps.features(library))
     equal("failures", report["failures"], [])
     for name in ("said", "blocked"):
         equal(name, report.get(name, []), [])
@@ -100,13 +100,14 @@ def features(weir, library):
 
 
 class Stream:
-    """A library that sends without end, until told; then everything must be there."""
+    """A library that sends events until it is stopped; then all must be stored."""
 
     def __init__(self, weir, library, what, url=None, **options):
         self.library = library
         self.project = weir.new_project(f"{library}: {what}")
         # A page has one visitor, and a time of its own between two batches.
-        options |= {"distinct_id": scenario_steps.TICKERS[0]} if library.browser else {"flush_at": 10}
+        page = {"distinct_id": scenario_steps.TICKERS[0]}
+        options |= page if library.browser else {"flush_at": 10}
         calls = scenario_steps.stream(library.pause, **options)
         self.driver = Driver(library, url or weir.url, self.project.key, calls)
 
@@ -118,7 +119,7 @@ class Stream:
         self.driver.__exit__(*stopped)
 
     def begun(self):
-        """Whether the first events have arrived, or are never to come."""
+        """Whether the first events have arrived, or will never come."""
         return bool(self.project.newest(event="tick")) or self.driver.has_ended()
 
     def finish(self):
@@ -139,12 +140,12 @@ class Stream:
 
 
 def until(condition):
-    """Waits; what is missing in the end is seen in what is stored."""
+    """Waits. The checks of the stored events report what is missing in the end."""
     wait_for(condition, PATIENCE)
 
 
 def outage(weir, library):
-    """503 for some seconds, in the midst of sending."""
+    """503 for some seconds, while the library is sending."""
     with (
         Gateway(weir.url) as gateway,
         Stream(weir, library, "503", gateway.url, **library.outage_options) as stream,

@@ -1,5 +1,5 @@
-"""The published libraries against a running service: what they send is read back,
-field by field.
+"""The published libraries against a running service: their events are read back and
+compared field by field.
 
     WEIR_BIN=… WEIR_TOOLS=… CARGO_TARGET_DIR=… python sdks.py [part of a name …]
 
@@ -16,9 +16,9 @@ import traceback
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
+import faults
 import limits
 import scenarios
-import faults
 from drivers import Chromium
 from libraries import all_libraries, older_pages
 from weir import Weir
@@ -34,7 +34,7 @@ class Results:
         self.failed = 0
 
     def check(self, library, name, run):
-        """Runs a check; gives what it gives, or None if it failed."""
+        """Runs a check; returns its result, or None if it failed."""
         problem = found = None
         try:
             found = run()
@@ -52,13 +52,13 @@ class Results:
         return found
 
     def stored(self, library, what, stored):
-        """The checks of what is stored after a story, if it was told."""
+        """The checks of the stored events, if the scenario is complete."""
         for name in stored.checks() if stored else ():
             check = getattr(stored, name)
             self.check(library, f"{what}, {name.replace('_', ' ')}: {check.__doc__}", check)
 
-    def at_once(self, *runs):
-        """Runs what does not share state; gives back when all of it has ended."""
+    def concurrently(self, *runs):
+        """Runs independent checks at the same time; returns when all have ended."""
         with ThreadPoolExecutor(len(runs)) as pool:
             for done in [pool.submit(run) for run in runs]:
                 done.result()
@@ -66,12 +66,12 @@ class Results:
 
 
 class Scenarios:
-    """Everything that is done with the libraries, with the names of the checks."""
+    """The scenarios for the libraries, with the names of the checks."""
 
     def __init__(self, results, libraries, older):
         self.results = results
         self.libraries = libraries
-        # Of these, only what they ask for.
+        # Of these, only their requests for features.
         self.older = older
 
     def each(self, weir, *scenarios):
@@ -81,11 +81,12 @@ class Scenarios:
             for run in scenarios for library in self.libraries
         ]
 
-    def peace(self, weir, library):
+    def without_faults(self, weir, library):
         stored = self.results.check(
-            library, "the story is told", lambda: scenarios.peace(weir, library)
+            library, "the scenario completes",
+            lambda: scenarios.without_faults(weir, library),
         )
-        self.results.stored(library, "story", stored)
+        self.results.stored(library, "scenario", stored)
 
     def transformed(self, weir, library):
         self.results.check(
@@ -94,11 +95,11 @@ class Scenarios:
         )
 
     def features(self, weir):
-        """Runs of what libraries ask for besides."""
+        """Runs of the features that libraries request."""
         asking = [library for library in [*self.libraries, *self.older] if library.asks]
         return [
             lambda library=library: self.results.check(
-                library, "what is not offered is answered so that it keeps quiet",
+                library, "features that are not offered have quiet answers",
                 lambda: scenarios.features(weir, library),
             )
             for library in asking
@@ -110,15 +111,15 @@ class Scenarios:
             lambda: scenarios.outage(weir, library),
         )
 
-    def troubled(self, weir, library):
+    def with_faults(self, weir, library):
         stored = self.results.check(
-            library, "503 for some seconds: the story is told",
+            library, "503 for some seconds: the scenario completes",
             lambda: faults.outage(weir, library),
         )
         self.results.stored(library, "503", stored)
 
     def limits(self, weir):
-        """Runs of what is lost when the service fails for long."""
+        """Runs of long faults, in which events are lost."""
         return [
             lambda library=library, name=name, check=check: self.results.check(
                 library, name, lambda: check(weir, library)
@@ -128,8 +129,8 @@ class Scenarios:
         ]
 
     def restarts(self, weir, signal, what):
-        told = faults.Restarts(weir, self.libraries, signal, what)
-        for library, stored in told.run(self.results.check):
+        restarts = faults.Restarts(weir, self.libraries, signal, what)
+        for library, stored in restarts.run(self.results.check):
             self.results.stored(library, what, stored)
 
 
@@ -147,11 +148,13 @@ def main(wanted):
         weir, other = (stack.enter_context(Weir(binary)) for _ in range(2))
         if any(library.browser for library in [*libraries, *older]):
             stack.enter_context(Chromium())
-        results.at_once(*run.each(weir, run.peace, run.transformed), *run.features(weir))
+        results.concurrently(
+            *run.each(weir, run.without_faults, run.transformed), *run.features(weir)
+        )
         if libraries:
-            results.at_once(*run.each(weir, run.outage, run.troubled), *run.limits(weir))
+            results.concurrently(*run.each(weir, run.outage, run.with_faults), *run.limits(weir))
             # Services of their own, because they end.
-            results.at_once(
+            results.concurrently(
                 lambda: run.restarts(weir, signal.SIGTERM, "stopped"),
                 lambda: run.restarts(other, signal.SIGKILL, "killed"),
             )

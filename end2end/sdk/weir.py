@@ -65,8 +65,8 @@ class Weir:
         self.process.wait(PATIENCE)
 
     def environment(self):
-        # Settings of whoever runs the test must not reach the service; the site
-        # of a development build is no setting.
+        # Settings of the environment must not reach the service; the site of a
+        # development build is no setting.
         env = {k: v for k, v in os.environ.items() if not k.startswith("WEIR_") or k == "WEIR_SITE"}
         env |= {
             "WEIR_LISTEN": self.address,
@@ -127,12 +127,12 @@ class Weir:
             with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
                 return json.load(answer)
         except urllib.error.HTTPError as error:
-            told = error.read().decode(errors="replace")
-            raise AssertionError(f"{path} answered {error.code}: {told}") from None
+            detail = error.read().decode(errors="replace")
+            raise AssertionError(f"{path} answered {error.code}: {detail}") from None
 
     def new_project(self, name):
-        """An empty project: what is told in one is not seen in another."""
-        # Many at once in one organization are refused with 503.
+        """An empty project, so that scenarios do not see the events of others."""
+        # Many requests at the same time in one organization are refused with 503.
         with self.making:
             made = self.call(
                 f"/api/organizations/{self.instance['organization_id']}/projects/",
@@ -146,8 +146,8 @@ GIVEN = set()
 
 
 def free_port():
-    # Below the ports that the system gives to clients: whoever keeps knocking at
-    # one of those before the service listens may be given it as his own port.
+    # Below the ports that the system gives to clients: a client that tries to connect
+    # to one of those before the service listens may get it as its own port.
     for port in random.sample(range(15_000, 30_000), 200):
         with socket.socket() as probe:
             try:

@@ -1,5 +1,4 @@
-"""What a library says in a request: the events of a body, and which of them the
-answer has taken."""
+"""The events in the body of a request, and which of them the answer accepts."""
 
 import base64
 import gzip
@@ -23,14 +22,14 @@ def events(path, body):
     elif body.startswith(b"data="):
         form = urllib.parse.parse_qs(body.decode())
         body = base64.b64decode(form["data"][0])
-    said = json.loads(body)
-    if isinstance(said, dict):
-        said = said.get("batch", [said])
-    return [uniform(event) for event in said]
+    sent = json.loads(body)
+    if isinstance(sent, dict):
+        sent = sent.get("batch", [sent])
+    return [uniform(event) for event in sent]
 
 
 def uniform(event):
-    """Name, id and properties where every form of the protocol has them in the end."""
+    """Name, id and properties in the same places for every form of the protocol."""
     properties = dict(event.get("properties") or {})
     for name in ("$set", "$set_once"):
         if name in event:
@@ -43,19 +42,19 @@ def uniform(event):
     }
 
 
-def taken(path, said, status, answer):
-    """Those of the events `said` that this answer promises to keep."""
+def accepted(path, sent, status, answer):
+    """The events of `sent` that this answer acknowledges."""
     if status not in (200, 204):
         return []
     if path.rstrip("/") != V1:
-        return said
+        return sent
     results = json.loads(answer)["results"]
-    return [event for event in said if results[event["uuid"]]["result"] in ("ok", "warning")]
+    return [event for event in sent if results[event["uuid"]]["result"] in ("ok", "warning")]
 
 
 def content(event):
-    """What the caller has given to an event, for comparing and for telling apart
-    the events of a library that gives them no uuid."""
+    """The values that the caller gave to an event, for comparing events, and for
+    identifying events of a library that gives them no uuid."""
     properties = {
         name: value for name, value in event["properties"].items()
         if not name.startswith("$") or name in GIVEN

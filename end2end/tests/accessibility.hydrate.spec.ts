@@ -72,7 +72,7 @@ test("a refused form", async ({ page, server }) => {
   await check(page, "refused form");
 });
 
-test("a link leads to a page with its own title, and the keyboard begins at its top", async ({ page, server }) => {
+test("a link opens a page with its own title, and the focus starts at its top", async ({ page, server }) => {
   await enter(page, server, true);
   await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Live" }).click();
   await expect(page.getByRole("heading", { level: 1, name: "Live" })).toBeVisible();
@@ -86,7 +86,7 @@ test("a link leads to a page with its own title, and the keyboard begins at its 
   await expect(page.getByRole("main")).toBeFocused();
 });
 
-test("arrows go through a menu, and up from its first link to its button", async ({ page, server }) => {
+test("arrow keys move through a menu, and up from its first link to its button", async ({ page, server }) => {
   await enter(page, server, true);
   await alive(page, true);
   const menu = page.locator("details.account");
@@ -106,7 +106,7 @@ test("arrows go through a menu, and up from its first link to its button", async
   await expect(links.nth(0)).toBeFocused();
 });
 
-test("menus close on Escape and when something else is used", async ({ page, server }) => {
+test("menus close on Escape and on a click elsewhere", async ({ page, server }) => {
   await enter(page, server, true);
   await alive(page, true);
   const menu = page.locator("details.account");

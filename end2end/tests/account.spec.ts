@@ -55,7 +55,7 @@ async function recover(page: Page, scripts: boolean): Promise<void> {
   await alive(page, scripts);
 }
 
-test("names are kept, and the pages of the account lead to each other", async ({ page, server, scripts }) => {
+test("names are kept, and the pages of the account link to each other", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   await page.goto("/account");
   await alive(page, scripts);
@@ -105,7 +105,7 @@ test("two-step sign-in is turned on with a code of the app", async ({ page, serv
   await expect(page.getByText("10 recovery codes are left.")).toBeVisible();
 });
 
-test("a sign-in asks for the code and opens nothing before it", async ({ page, scripts }) => {
+test("a sign-in asks for the code, and no page opens before it", async ({ page, scripts }) => {
   await begin(page, scripts);
   await checkPage(page, "second step");
   const before = await page.request.get("/account", { maxRedirects: 0 });
@@ -113,10 +113,10 @@ test("a sign-in asks for the code and opens nothing before it", async ({ page, s
 
   await enterCode(page, scripts, wrongCode());
   await expect(page.getByText("This code is not right")).toBeVisible();
-  await expect(page.getByText("Codes come from the time.")).toBeHidden();
+  await expect(page.getByText("Codes depend on the time.")).toBeHidden();
   await alive(page, scripts);
   await enterCode(page, scripts, wrongCode());
-  await expect(page.getByText("Codes come from the time.")).toBeVisible();
+  await expect(page.getByText("Codes depend on the time.")).toBeVisible();
   await alive(page, scripts);
   // The one that turned it on works no more; the next one does already.
   await enterCode(page, scripts, code(1));
@@ -144,7 +144,7 @@ test("sessions are listed and ended", async ({ page, scripts }) => {
   await expect(page.getByText("This session", { exact: true })).toBeVisible();
 });
 
-test("the password is changed by whoever knows it", async ({ page, scripts }) => {
+test("changing the password requires the current one", async ({ page, scripts }) => {
   await recover(page, scripts);
   const chosen = "nine slow otters after dawn";
   for (const [current, said] of [

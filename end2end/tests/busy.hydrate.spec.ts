@@ -1,4 +1,4 @@
-// A form shows at once that it is being sent, and is sent once.
+// A form shows immediately that it is being sent, and is sent once.
 
 import type { Page } from "@playwright/test";
 import { alive, enter, expect, test } from "./helpers";
@@ -40,7 +40,7 @@ test("a form that is being sent says so and is not sent twice", async ({ page, s
   await expect(button).toHaveText("Save name");
 });
 
-test("a button without words of its own is held back as well", async ({ page, server }) => {
+test("a button without a busy text is disabled as well", async ({ page, server }) => {
   await enter(page, server, true);
   await page.goto("/account");
   await alive(page, true);

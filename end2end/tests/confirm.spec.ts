@@ -37,7 +37,7 @@ test("a new account waits for its address to be confirmed", async ({ page, serve
   await expect(page.getByText("We sent you a mail with a link.")).toBeVisible();
   await mailbox.wait(invited.email, SUBJECT);
 
-  // Nobody signs in before, and signing in leads back here.
+  // No user is signed in yet, and signing in returns here.
   await signInAs(page, scripts, invited.email, invited.password);
   await page.waitForURL("**/verify_email/*");
   await mailbox.wait(invited.email, SUBJECT, 2);
@@ -81,7 +81,7 @@ test("an address is changed once the new one is confirmed", async ({ page, serve
   await expect(pending).toBeVisible();
 
   // Taken back, and asked for again.
-  await page.getByRole("button", { name: "Keep the present address" }).click();
+  await page.getByRole("button", { name: "Keep the current address" }).click();
   await expect(pending).toHaveCount(0);
   const void_ = linkOf(await mailbox.wait(moved, SUBJECT));
   await page.goto(void_);
@@ -105,7 +105,7 @@ test("an address is changed once the new one is confirmed", async ({ page, serve
 });
 
 // Without scripts the same pages are walked; axe itself is a script.
-test("pages are for everybody", async ({ page, server, scripts, mailbox }) => {
+test("pages are accessible", async ({ page, server, scripts, mailbox }) => {
   test.setTimeout(180_000);
   const link = linkOf(await mailbox.wait(moved, SUBJECT, 2));
   await page.goto(link.split("?")[0]);
@@ -120,7 +120,7 @@ test("pages are for everybody", async ({ page, server, scripts, mailbox }) => {
   await alive(page, scripts);
   await page.getByLabel("New e-mail address").fill("ada@elsewhere.example");
   await page.getByRole("button", { name: "Change address" }).click();
-  await expect(page.getByRole("button", { name: "Keep the present address" })).toBeVisible();
+  await expect(page.getByRole("button", { name: "Keep the current address" })).toBeVisible();
   await alive(page, scripts);
   if (scripts) await checkPage(page, "address that waits");
   await page.goto(linkOf(await mailbox.wait("ada@elsewhere.example", SUBJECT)));

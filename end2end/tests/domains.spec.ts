@@ -36,24 +36,24 @@ test("a domain is claimed, and name servers are asked", async ({ page, server, s
   await shot(page, "domain");
 });
 
-test("a domain that is claimed says who can release it", async ({ page, server, scripts }) => {
+test("the error for a claimed domain says who can release it", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   await page.goto(address.slice(0, address.lastIndexOf("/")));
   await alive(page, scripts);
   await page.getByLabel("Domain", { exact: true }).fill(domain);
   await page.getByRole("button", { name: "Add domain" }).click();
   const field = page.getByLabel("Domain", { exact: true });
-  await expect(field).toHaveAccessibleDescription(/claimed already.*Whoever runs the instance can release it/);
+  await expect(field).toHaveAccessibleDescription(/claimed already.*The operator of the instance can release it/);
 });
 
-test("rules wait for the proof, SAML can be filled in before", async ({ page, server, scripts }) => {
+test("rules require the proof, SAML can be configured before", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   await page.goto(address);
   await alive(page, scripts);
   // Each says that nothing comes of it yet.
   await expect(page.getByText(/no sign-in through a provider yet/)).toHaveCount(3);
   await expect(page.getByText("No member has an address of this domain now.")).toBeVisible();
-  await expect(page.getByRole("button", { name: "Save way of signing in" })).toHaveCount(0);
+  await expect(page.getByRole("button", { name: "Save single sign-on" })).toHaveCount(0);
   await page.getByLabel("Entity id").fill("https://idp.otter-tea.example");
   await page.getByLabel("X.509 certificate").fill("no certificate");
   await save(page, "Save SAML");
@@ -68,7 +68,7 @@ test("rules wait for the proof, SAML can be filled in before", async ({ page, se
   await expect(page.getByLabel("Entity id")).toHaveValue("https://idp.otter-tea.example");
 });
 
-test("a domain is given up by typing its name", async ({ page, server, scripts }) => {
+test("a domain is removed by typing its name", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   await page.goto(address);
   await alive(page, scripts);

@@ -1,5 +1,5 @@
 // Batch exports, from the first one to its end: to a receiver of this test, which
-// refuses events until it is told to take them.
+// refuses events until the test lets it accept them.
 
 import { createServer, type Server as HttpServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -126,7 +126,7 @@ test("a first export, with a connection that is tested", async ({ page, server, 
   await expect(page.getByRole("heading", { name: "No run yet" })).toBeVisible();
 });
 
-test("a fault is told at its field", async ({ page, server, scripts }) => {
+test("a fault is shown at its field", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   await page.goto(`${list}/new?destination=S3`);
   await alive(page, scripts);
@@ -148,7 +148,7 @@ test("a fault is told at its field", async ({ page, server, scripts }) => {
   await expect(page.getByLabel("Query")).toHaveAccessibleDescription(/line 1, column \d+/);
 });
 
-test("the requests that a form prints do what the form does", async ({ page, server, scripts }) => {
+test("the printed API requests do the same as the form", async ({ page, server, scripts }) => {
   test.skip(!scripts, "without scripts the fields stay blanks");
   await enter(page, server, scripts);
   const key = await newKey(page, scripts, "Exports");
@@ -193,9 +193,9 @@ test("the requests that a form prints do what the form does", async ({ page, ser
   await call(server, key, "DELETE", `/api/organizations/${organization}/batch_exports/${made.id}/`);
 });
 
-test("pause, and take it back", async ({ page, server, scripts }) => {
+test("pause and undo", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
-  // Pages that are looked at closely do not load themselves again meanwhile.
+  // With `still` the page does not reload itself.
   await page.goto(`${list}?still=1`);
   await alive(page, scripts);
   const row = page.getByRole("row").filter({ hasText: NAME });
@@ -215,7 +215,7 @@ test("pause, and take it back", async ({ page, server, scripts }) => {
   await expect(row).toBeVisible();
 });
 
-test("a backfill fails, says why, and is done again", async ({ page, server, scripts }) => {
+test("a backfill fails with a cause and is run again", async ({ page, server, scripts }) => {
   // Runs are started by the clock, and looked for again and again.
   test.setTimeout(300_000);
   await enter(page, server, scripts);
@@ -229,7 +229,7 @@ test("a backfill fails, says why, and is done again", async ({ page, server, scr
   const count = page.locator(".export-count");
   await comes(page, () => expect(count).toHaveText(/^[12] runs?, about 1 event$/, { timeout: 2_000 }));
   await expect(page.getByText("The range begins before the first event")).toBeVisible();
-  await checkPage(page, "a backfill that is looked at");
+  await checkPage(page, "a backfill preview");
 
   takes = false;
   await alive(page, scripts);
@@ -286,7 +286,7 @@ test("details stay open while the list is kept fresh", async ({ page, server, sc
   await expect(page.locator("#runs[data-old]")).toHaveCount(1);
 });
 
-test("a shape leads to its run", async ({ page, server, scripts }) => {
+test("a mark of the strip links to its run", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   await page.goto(list);
   await alive(page, scripts);
@@ -298,10 +298,10 @@ test("a shape leads to its run", async ({ page, server, scripts }) => {
 
   await page.goto(`${one}?state=cancelled`);
   await alive(page, scripts);
-  await expect(page.getByRole("heading", { name: "No such run in the last 7 days" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "No matching run in the last 7 days" })).toBeVisible();
   await checkPage(page, "no run of a filter");
   await page.getByRole("link", { name: "Show runs of all days" }).click();
-  await expect(page.getByText("Nothing fits the filter")).toBeVisible();
+  await expect(page.getByText("Nothing matches the filter")).toBeVisible();
 });
 
 test("the log of a run", async ({ page, server, scripts }) => {
@@ -314,7 +314,7 @@ test("the log of a run", async ({ page, server, scripts }) => {
   await expect(page.getByText('text with "nothing says this"')).toBeVisible();
 });
 
-test("settings, with a secret that stays", async ({ page, server, scripts }) => {
+test("settings are saved, and the secret stays", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   await page.goto(`${one}/settings`);
   await alive(page, scripts);
@@ -325,7 +325,7 @@ test("settings, with a secret that stays", async ({ page, server, scripts }) => 
   await expect(page.getByRole("heading", { level: 1, name: "Copy", exact: true })).toBeVisible();
   await expect(page.getByLabel("Only these events")).toHaveValue("paid");
   await alive(page, scripts);
-  // Nobody enters the secret again.
+  // The secret is not entered again.
   received.length = 0;
   await page.getByRole("button", { name: "Test connection" }).click();
   await expect(page.getByText("The connection works.", { exact: false })).toBeVisible();
@@ -367,7 +367,7 @@ test("delete by typing the name", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   await page.goto(`${one}/settings`);
   await alive(page, scripts);
-  await expect(page.getByText("What it delivered stays at the destination", { exact: false })).toBeVisible();
+  await expect(page.getByText("Delivered rows stay at the destination", { exact: false })).toBeVisible();
   await page.getByLabel("Name of the export").fill("Copy");
   await page.getByRole("button", { name: "Delete export" }).click();
   await page.waitForURL(`**${list}`);

@@ -28,7 +28,7 @@ const beginnings: Record<string, string> = {
 async function snippet(page: Page, legend: string, label: string): Promise<string> {
   const tabs = page.locator(".tabs", { has: page.getByRole("group", { name: legend, exact: true }) });
   let text = "";
-  // Without scripts the page may load itself anew between the two.
+  // Without scripts the page may reload itself between the two.
   await expect(async () => {
     await tabs.getByText(label, { exact: true }).click();
     text = (await tabs.locator("pre:visible").textContent()) ?? "";
@@ -37,15 +37,15 @@ async function snippet(page: Page, legend: string, label: string): Promise<strin
   return text;
 }
 
-test("a wrong link says how to print another", async ({ page, scripts }) => {
+test("a wrong link says how to print a new one", async ({ page, scripts }) => {
   await page.goto("/setup?token=wrong");
   await alive(page, scripts);
   await expect(page.getByText("weir setup-link")).toBeVisible();
   await page.goto("/login");
-  await expect(page.getByText("Nobody has an account yet")).toBeVisible();
+  await expect(page.getByText("This instance has no account yet")).toBeVisible();
 });
 
-test("a weak password is refused at the field, and what was typed stays", async ({ page, server, scripts }) => {
+test("a weak password is refused at the field, and the other input stays", async ({ page, server, scripts }) => {
   await page.goto(server.setupLink);
   await alive(page, scripts);
   await shot(page, "first-event-1-setup");
@@ -62,7 +62,7 @@ test("a weak password is refused at the field, and what was typed stays", async 
   await expect(page.getByLabel("Organization")).toHaveValue("Kept");
 });
 
-test("from the link to the first event, and to one that is not stored", async ({ page, server, scripts }) => {
+test("from the set-up link to the first event and a dropped event", async ({ page, server, scripts }) => {
   await setUp(page, server, scripts);
   await alive(page, scripts);
   await expect(page.getByText("Waiting for the first event")).toBeVisible();
@@ -70,7 +70,7 @@ test("from the link to the first event, and to one that is not stored", async ({
   await shot(page, "first-event-2-start");
 
   await shell(await snippet(page, "Language of the snippet", "curl"));
-  // Without scripts the page loads itself anew every five seconds.
+  // Without scripts the page reloads itself every five seconds.
   const arrived = page.getByRole("link", { name: "first event" });
   await expect(arrived).toBeVisible({ timeout: scripts ? 2_000 : 12_000 });
   await expect(page.getByText("Accepted").first()).toBeVisible();

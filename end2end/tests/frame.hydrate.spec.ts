@@ -4,7 +4,7 @@ import { alive, checkPage, enter, expect, person, save, test } from "./helpers";
 
 test.describe.configure({ mode: "serial" });
 
-test("the palette searches, and leads the focus back", async ({ page, server }) => {
+test("the palette searches, and returns the focus", async ({ page, server }) => {
   await enter(page, server, true);
   await page.goto("/account");
   await alive(page, true);
@@ -45,7 +45,7 @@ test("the palette searches, and leads the focus back", async ({ page, server }) 
   await page.waitForURL("**/projects/1/live");
 });
 
-test("keys lead around, unless they are switched off", async ({ page, server }) => {
+test("keyboard shortcuts open pages, unless they are switched off", async ({ page, server }) => {
   await enter(page, server, true);
   await alive(page, true);
   await page.keyboard.press("Shift+?");

@@ -4,7 +4,7 @@ import { alive, call, checkPage, enter, expect, newKey, person, save, signIn, te
 
 test.describe.configure({ mode: "serial" });
 
-test("the rail leads around in the organization and project of the page", async ({ page, server, scripts }) => {
+test("the navigation stays in the organization and project of the page", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   const main = page.getByRole("navigation", { name: "Main" });
   await expect(main.getByRole("link")).toHaveText([
@@ -35,7 +35,7 @@ test("the rail leads around in the organization and project of the page", async 
   await expect(main.locator("[aria-current=page]")).toHaveText("Health");
 });
 
-test("on a phone the pages are behind a button, with scripts or without", async ({ page, server, scripts }) => {
+test("on a phone the navigation is behind a button", async ({ page, server, scripts }) => {
   await page.setViewportSize({ width: 360, height: 780 });
   await enter(page, server, scripts);
   const health = page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Health" });
@@ -51,7 +51,7 @@ test("on a phone the pages are behind a button, with scripts or without", async 
   await page.waitForURL("**/projects/*/health");
 });
 
-test("search finds pages and things by name", async ({ page, server, scripts }) => {
+test("search finds pages and objects by name", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   await page.goto("/search");
   await alive(page, scripts);
@@ -66,7 +66,7 @@ test("search finds pages and things by name", async ({ page, server, scripts }) 
   await expect(page.getByRole("main").getByText("<nothing>")).toBeVisible();
 });
 
-test("preferences apply at once and are kept", async ({ page, server, scripts }) => {
+test("preferences apply immediately and are kept", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   await page.goto("/account/preferences");
   await alive(page, scripts);
@@ -100,7 +100,7 @@ test("preferences apply at once and are kept", async ({ page, server, scripts })
 });
 
 test("messages of the session", async ({ page, scripts }) => {
-  // One of its own, to which nothing was told yet.
+  // A new session, which has no messages yet.
   await signIn(page, scripts);
   await page.goto("/account/messages");
   await alive(page, scripts);
@@ -128,7 +128,7 @@ test("help is in the same place on every page", async ({ page, server, scripts }
   expect((await page.goto("/help/nothing"))?.status()).toBe(404);
 });
 
-test("staff sees the instance", async ({ page, server, scripts }) => {
+test("staff can see the instance page", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   await page.locator("details.account > summary").click();
   await page.getByRole("link", { name: "Instance" }).click();

@@ -10,7 +10,7 @@ test.beforeEach(async ({ page, server }) => {
   await alive(page, true);
 });
 
-test("a changed form is not left by accident", async ({ page }) => {
+test("leaving a changed form asks first", async ({ page }) => {
   const field = page.getByLabel("Description");
   const leave = page.getByRole("link", { name: "Go to the account" });
   await field.fill("half a sentence");
@@ -31,18 +31,18 @@ test("a changed form is not left by accident", async ({ page }) => {
   await page.waitForURL("**/account");
 });
 
-test("a form that was not changed is left at once", async ({ page }) => {
+test("leaving an unchanged form does not ask", async ({ page }) => {
   await page.getByRole("link", { name: "Go to the account" }).click();
   await page.waitForURL("**/account");
 });
 
-test("a field says what is wrong when it is left, once the form was sent", async ({ page }) => {
+test("after the first submit a field is validated when it loses the focus", async ({ page }) => {
   const fields = page.locator("#fields");
   const name = fields.getByLabel("Name", { exact: true });
   const note = fields.getByLabel("Note");
   await name.fill("");
   await note.focus();
-  await expect(name, "nobody sent it yet").not.toHaveAttribute("aria-invalid");
+  await expect(name, "the form was not sent yet").not.toHaveAttribute("aria-invalid");
   await fields.getByRole("button", { name: "Save settings" }).click();
   await expect(name, "the browser leads to it").toBeFocused();
   await note.focus();
@@ -53,7 +53,7 @@ test("a field says what is wrong when it is left, once the form was sent", async
   await expect(name).toHaveAccessibleDescription("What people see.");
 });
 
-test("choosing is enough in a filter", async ({ page }) => {
+test("choosing an option submits a filter", async ({ page }) => {
   await page.locator("#filter").getByLabel("Level").selectOption("owner");
   await page.waitForURL("**level=owner**");
   await expect(page.locator("#filter").getByLabel("Level")).toHaveValue("owner");
@@ -67,7 +67,7 @@ test("a request follows what is typed", async ({ page }) => {
   await expect(request.locator("pre")).toContainText(`"first_name": "Zoë \\"Z\\" O'\\''Hara"`);
 });
 
-test("messages go away, but not while they are read", async ({ page }) => {
+test("messages disappear, but not under the pointer", async ({ page }) => {
   const removed = page.getByText("The member was removed.");
   await expect(removed).toBeVisible();
   await removed.hover();
@@ -81,7 +81,7 @@ test("messages go away, but not while they are read", async ({ page }) => {
 test("a name has to be typed first", async ({ page }) => {
   const button = page.getByRole("button", { name: "Delete organization" });
   await expect(button).toBeDisabled();
-  await expect(page.getByText("Type the name to be able to go on.")).toBeVisible();
+  await expect(page.getByText("Type the name to continue.")).toBeVisible();
   await page.getByLabel("Name of the organization").fill("Upstream Works");
   await expect(button).toBeEnabled();
 });

@@ -32,16 +32,16 @@ const SECTIONS = [
   "charts",
 ];
 
-test("strangers do not see it", async ({ page, server, scripts }) => {
+test("visitors without a session do not see it", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   await page.context().clearCookies();
-  // The page that is open goes to the sign-in by itself.
+  // The open page goes to the sign-in automatically.
   const other = await page.context().newPage();
   await other.goto("/gallery");
   await expect(other.getByRole("button", { name: "Sign in" })).toBeVisible();
 });
 
-test("every part can be used by everybody", async ({ page, server, scripts }) => {
+test("every part is accessible", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   await page.goto("/gallery");
   await alive(page, scripts);
@@ -50,7 +50,7 @@ test("every part can be used by everybody", async ({ page, server, scripts }) =>
   await checkPage(page, "gallery");
 });
 
-test("lists keep what else the address says", async ({ page, server, scripts }) => {
+test("lists keep the other parameters of the address", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   await page.goto("/gallery?q=ada&offset=100");
   await alive(page, scripts);
@@ -67,7 +67,7 @@ test("lists keep what else the address says", async ({ page, server, scripts }) 
   await page.waitForURL("**/gallery?q=grace&level=");
 });
 
-test("a confirmation opens and says what follows", async ({ page, server, scripts }) => {
+test("a confirmation opens and names the consequences", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   await page.goto("/gallery");
   await alive(page, scripts);
@@ -78,7 +78,7 @@ test("a confirmation opens and says what follows", async ({ page, server, script
   await expect(section.getByRole("button", { name: "Revoke key" })).toBeVisible();
 });
 
-test("every part looks as it is meant to", async ({ page, server, scripts }) => {
+test("every part matches its picture", async ({ page, server, scripts }) => {
   // Scripts change nothing that is seen at first; one picture of each is enough.
   test.skip(scripts, "pictures are taken without scripts");
   test.setTimeout(180_000);

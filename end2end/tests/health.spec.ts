@@ -10,7 +10,7 @@ test("without traffic the page says so", async ({ page, server, scripts }) => {
   await expect(page.getByText("No traffic in this range.")).toBeVisible();
 });
 
-test("events are counted at once, dropped ones with their reason", async ({ page, server, scripts }) => {
+test("events are counted immediately, dropped ones with their reason", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   const key = await projectKey(page);
   await send(server, key, { event: "healthy", distinct_id: "ada" });
@@ -19,8 +19,8 @@ test("events are counted at once, dropped ones with their reason", async ({ page
 
   await expect(async () => {
     await page.goto("/projects/1/health");
-    const told = await page.getByText(/events accepted, /).first().textContent({ timeout: 1_000 });
-    expect(Number((told ?? "").split(" ")[0])).toBeGreaterThan(0);
+    const summary = await page.getByText(/events accepted, /).first().textContent({ timeout: 1_000 });
+    expect(Number((summary ?? "").split(" ")[0])).toBeGreaterThan(0);
     await expect(page.locator("#missing_distinct_id")).toBeVisible({ timeout: 1_000 });
   }).toPass();
   await expect(page.getByText("No traffic in this range.")).toHaveCount(0);
@@ -31,7 +31,7 @@ test("events are counted at once, dropped ones with their reason", async ({ page
   await checkPage(page, "health");
 });
 
-test("all events of a reason are listed, page by page and within a time", async ({ page, server, scripts }) => {
+test("all events of a reason are listed, by page and in a time range", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   const key = await projectKey(page);
   for (let n = 0; n < 60; n++) await send(server, key, { event: `without an id ${n}` });
@@ -80,12 +80,12 @@ test("range and comparison are in the address", async ({ page, server, scripts }
 /** So many minutes ago, as a field for UTC takes it. */
 const ago = (minutes: number): string => new Date(Date.now() - minutes * 60_000).toISOString().slice(0, 16);
 
-test("two times show a part of the range, also as a table", async ({ page, server, scripts }) => {
+test("two times show a part of the range, and a table has the numbers", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   await page.goto("/projects/1/health?range=6h&compare=1");
   await alive(page, scripts);
   await expect(page.getByRole("heading", { name: "Events by 5 minutes" })).toBeVisible();
-  const form = page.getByRole("search", { name: "Part of the time" });
+  const form = page.getByRole("search", { name: "Time range" });
   await form.getByLabel("From (UTC)").fill(ago(10));
   await form.getByLabel("To (UTC)").fill(ago(-2));
   await form.getByRole("button", { name: "Zoom" }).click();
@@ -106,7 +106,7 @@ test("two times show a part of the range, also as a table", async ({ page, serve
   await expect(page.getByRole("heading", { name: "Events by 5 minutes" })).toBeVisible();
 
   await page.goto("/projects/1/health?from=soon&to=later");
-  await expect(page.getByText("The part of the time that the address asks for cannot be read")).toBeVisible();
+  await expect(page.getByText("The time range of the address cannot be read")).toBeVisible();
 });
 
 test("dragging over a chart zooms into it", async ({ page, server, scripts }) => {

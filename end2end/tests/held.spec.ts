@@ -27,7 +27,7 @@ async function openNewKey(page: Page, scripts: boolean): Promise<void> {
   await alive(page, scripts);
 }
 
-test("confirming the password carries out what was sent", async ({ page, server, scripts, clock }) => {
+test("confirming the password makes the change that was sent", async ({ page, server, scripts, clock }) => {
   await enter(page, server, scripts);
   await openNewKey(page, scripts);
   await clock.advance(16 * MINUTES);
@@ -35,7 +35,7 @@ test("confirming the password carries out what was sent", async ({ page, server,
   await page.getByRole("button", { name: "Create key" }).click();
   await page.waitForURL("**/login/again?**");
   const door = page.url();
-  await expect(page.getByText("What you sent has not been done yet.")).toBeVisible();
+  await expect(page.getByText("Your change has not been made yet.")).toBeVisible();
   await confirm(page, scripts, "not the password at all");
   await expect(page.getByText("This is not the password of your account.")).toBeVisible();
   await expect(page).toHaveURL(/\/login\/again\?.*held=/);

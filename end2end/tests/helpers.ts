@@ -133,12 +133,12 @@ export async function signOut(page: Page, scripts: boolean): Promise<void> {
 /** Name of the cookie by which Weir knows a session. */
 const SESSION = "session";
 
-/** Of each server the session of whoever entered it, for the later tests of the file. */
+/** The session at each server, for the later tests of the file. */
 const sessions = new WeakMap<Server, Cookie[]>();
 
 /**
- * Sets the instance up at the first call. Later ones go on with that session, as
- * passwords are slow to check; if it has ended meanwhile, they sign in.
+ * Sets the instance up at the first call. Later calls reuse that session, because
+ * passwords are slow to check. If it has ended, they sign in.
  */
 export async function enter(page: Page, server: Server, scripts: boolean): Promise<void> {
   const kept = sessions.get(server);
@@ -218,16 +218,16 @@ sys.exit(os.waitstatus_to_exitcode(pty.spawn(["bash", "-c", sys.argv[1]])))`;
   await run(python, ["-c", spawn, command]);
 }
 
-/** Looks again, as the page does by itself every few seconds without scripts. */
+/** Reloads, as the page does automatically every few seconds without scripts. */
 export async function look(page: Page, scripts: boolean): Promise<void> {
   if (!scripts) await page.reload();
 }
 
-/** Saves a form: its page comes anew and says so, also where it said so before. */
+/** Saves a form: its page loads again and confirms it, even if it confirmed it before. */
 export async function save(page: Page, button: string): Promise<void> {
-  const anew = page.waitForEvent("domcontentloaded");
+  const reloaded = page.waitForEvent("domcontentloaded");
   await page.getByRole("button", { name: button }).click();
-  await anew;
+  await reloaded;
   await expect(page.getByText("Saved", { exact: true })).toBeVisible();
 }
 
@@ -279,7 +279,7 @@ export async function checkPage(page: Page, what: string): Promise<void> {
   if (hasScripts()) await checkRules(page, what);
   for (const width of WIDTHS) {
     await page.setViewportSize({ width, height: 800 });
-    // Without scripts a page that shows news may load itself anew meanwhile.
+    // Without scripts a page with live data may reload itself at any time.
     await expect(async () => {
       expect(await page.evaluate(overflowing), `${what}: what is too wide at ${width} px`).toEqual([]);
     }).toPass({ timeout: 10_000 });
@@ -321,7 +321,7 @@ async function checkRules(page: Page, what: string): Promise<void> {
 
 /** Runs in the page. */
 async function violations(rules: string[]): Promise<string[]> {
-  // What comes up slowly is looked at once it is there.
+  // End animations, so that colours are final.
   for (const animation of document.getAnimations()) {
     if (Number.isFinite(animation.effect?.getComputedTiming().endTime)) animation.finish();
   }
@@ -335,7 +335,7 @@ function hasScripts(): boolean {
   return base.info().project.use.javaScriptEnabled !== false;
 }
 
-/** Notes that a page was looked at, for the list of pages that `pages.mjs` writes. */
+/** Notes that a page was checked, for the list of pages that `pages.mjs` writes. */
 async function record(page: Page, what: string, violations: number): Promise<void> {
   const log = process.env.WEIR_PAGES_LOG;
   if (!log) return;

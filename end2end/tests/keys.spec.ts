@@ -27,7 +27,7 @@ test("a new key is shown once and works", async ({ page, server, scripts }) => {
   expect(await page.content()).not.toContain(value);
 });
 
-test("a key that may do nothing is refused", async ({ page, server, scripts }) => {
+test("a key without scopes is refused", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   await page.goto("/account/keys/new");
   await alive(page, scripts);
@@ -56,7 +56,7 @@ test("custom scopes", async ({ page, server, scripts }) => {
   await expect(key.getByText("project:write")).toBeVisible();
 });
 
-test("presets say what they stand for, and a last day can be chosen", async ({ page, server, scripts }) => {
+test("presets list their scopes, and a last day can be chosen", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   await page.goto("/account/keys/new");
   await alive(page, scripts);
@@ -68,7 +68,7 @@ test("presets say what they stand for, and a last day can be chosen", async ({ p
     const sentence = "Can read organizations and projects and write batch exports until 18 Feb 2099.";
     await expect(page.getByText(sentence)).toBeVisible();
   }
-  await page.getByRole("radio", { name: "In some projects" }).check();
+  await page.getByRole("radio", { name: "Some projects" }).check();
   await checkPage(page, "new key");
   await page.getByRole("button", { name: "Create key" }).click();
   await expect(page.getByText("Choose at least one project, or all.")).toBeVisible();
@@ -81,11 +81,11 @@ test("presets say what they stand for, and a last day can be chosen", async ({ p
   await page.getByRole("link", { name: "I have stored it" }).click();
   const key = page.getByRole("listitem").filter({ has: page.getByRole("heading", { name: "Exporter" }) });
   await expect(key.getByText(`project ${person.project}`)).toBeVisible();
-  // The end of the day, in the zone of whoever looks.
+  // The end of the day, in the time zone of the viewer.
   await expect(key.getByText(/2099-02-1[89]/)).toBeVisible();
 });
 
-test("a refused call is shown, and the scope is added on the spot", async ({ page, server, scripts }) => {
+test("a refused call is shown with a button that adds the scope", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   await page.goto("/account/keys/new");
   await alive(page, scripts);

@@ -27,7 +27,7 @@ test("an event is visible within a second", async ({ page, server }) => {
   await shot(page, "live");
 });
 
-test("a rejected request is a row beside the events", async ({ page, server }) => {
+test("a rejected request is a row of the list", async ({ page, server }) => {
   const key = await openLive(page, server);
   const rejected = page.locator(".rows-list a", { hasText: "Rejected" });
   const before = await rejected.count();
@@ -52,7 +52,7 @@ test("a rejected request is a row beside the events", async ({ page, server }) =
   await expect(row(page, "quick one")).toHaveCount(0);
 });
 
-test("the start page ticks itself", async ({ page, server }) => {
+test("the start page ticks its steps", async ({ page, server }) => {
   await enter(page, server, true);
   await alive(page, true);
   const key = await projectKey(page);
@@ -64,7 +64,7 @@ test("the start page ticks itself", async ({ page, server }) => {
   await expect(page.getByRole("heading", { level: 1, name: "ada" })).toBeVisible();
 });
 
-test("space pauses, and nothing is lost meanwhile", async ({ page, server }) => {
+test("space pauses, and no row is lost during the pause", async ({ page, server }) => {
   const key = await openLive(page, server);
   await page.keyboard.press("Space");
   await expect(page.getByRole("button", { name: "Resume" })).toBeVisible();
@@ -75,7 +75,7 @@ test("space pauses, and nothing is lost meanwhile", async ({ page, server }) => 
   await expect(row(page, "while paused")).toHaveCount(1);
 });
 
-test("the filter covers what is there and is in the address", async ({ page, server }) => {
+test("the filter covers existing rows and is in the address", async ({ page, server }) => {
   const key = await openLive(page, server);
   await send(server, key, { event: "plan chosen", distinct_id: "ada", properties: { plan: "pro" } });
   await send(server, key, { event: "plan chosen again", distinct_id: "bob", properties: { plan: "free" } });
@@ -125,7 +125,7 @@ test("a row opens its detail, which takes the focus", async ({ page, server }) =
   await expect(detail).toBeHidden();
 });
 
-test("the detail leads to the person, to similar events, and prints a command", async ({ page, server }) => {
+test("the detail links to the person and to similar events, and prints a command", async ({ page, server }) => {
   const key = await openLive(page, server);
   await send(server, key, { event: "it's detailed", distinct_id: "ada", properties: { $set: { plan: "pro" } } });
   await row(page, "it's detailed").click();
@@ -142,14 +142,14 @@ test("the detail leads to the person, to similar events, and prints a command", 
   await expect(page).toHaveURL(/\/persons\//);
 });
 
-test("a lost stream is told, retried, and the gap is filled", async ({ page, server }) => {
+test("a lost stream is shown and retried, and the gap is filled", async ({ page, server }) => {
   const key = await openLive(page, server);
   await page.route("**/_live/**", (route) => route.abort());
   await page.reload();
   await expect(page.getByText("The connection is lost.")).toBeVisible({ timeout: 15_000 });
   await expect(page.getByText(/Next try in \d+ s|Trying now/)).toBeVisible();
   await send(server, key, { event: "in the gap", distinct_id: "ada" });
-  // It stays while tries go on and fail.
+  // It stays while attempts fail.
   await expect(page.getByText(/Next try in [34] s/)).toBeVisible({ timeout: 40_000 });
   await page.unroute("**/_live/**");
   await page.getByRole("button", { name: "Try now" }).click();
@@ -158,7 +158,7 @@ test("a lost stream is told, retried, and the gap is filled", async ({ page, ser
   await expect(page.locator(".status-live")).toBeVisible();
 });
 
-test("a server that is down is not said to take events", async ({ page, server }) => {
+test("the page does not claim that a stopped server accepts events", async ({ page, server }) => {
   await openLive(page, server);
   // The stream alone is gone: the server is asked, and answers.
   await page.route("**/_live/**", (route) => route.abort());
@@ -167,7 +167,7 @@ test("a server that is down is not said to take events", async ({ page, server }
   await expect(lost).toContainText("The server answers");
   await page.route("**/_fn/list_live_rows", (route) => route.abort());
   await page.getByRole("button", { name: "Try now" }).click();
-  await expect(lost).toContainText("The server does not answer: whether events arrive is not known.");
+  await expect(lost).toContainText("The server does not answer, so it is unknown whether events arrive.");
   await page.unroute("**/_fn/list_live_rows");
   await page.unroute("**/_live/**");
   await page.getByRole("button", { name: "Try now" }).click();
@@ -191,7 +191,7 @@ test.describe("in another zone", () => {
 });
 
 // These are the last: they push what the others sent out of what is drawn.
-test("of a long list as much is drawn as is near", async ({ page, server }) => {
+test("only the near rows of a long list are drawn", async ({ page, server }) => {
   const key = await openLive(page, server);
   for (let at = 0; at < 300; at++) {
     await send(server, key, { event: `many ${at}.`, distinct_id: "ada" });
@@ -208,7 +208,7 @@ test("of a long list as much is drawn as is near", async ({ page, server }) => {
   await expect(row(page, "many 249.")).toBeFocused();
   await expect.poll(() => rows.count()).toBeGreaterThanOrEqual(100);
 
-  // On the way down more comes by itself.
+  // Scrolling down draws more rows automatically.
   await expect(async () => {
     await page.mouse.wheel(0, 500);
     await expect(row(page, "many 150.")).toBeInViewport({ timeout: 100 });
@@ -237,7 +237,7 @@ const stored = (page: Page, name: string): Promise<number> =>
     return rows.filter((row: { event: string }) => row.event?.startsWith(name)).length;
   }, name);
 
-test("a long gap is filled as far as the list reaches, which it says", async ({ page, server }) => {
+test("a long gap is filled up to the length of the list, and the rest is reported", async ({ page, server }) => {
   const key = await openLive(page, server);
   const more = page.getByText("Rows in between are missing here.");
   for (const [name, count] of [
@@ -256,7 +256,7 @@ test("a long gap is filled as far as the list reaches, which it says", async ({ 
     expect(answer.status).toBe(200);
     await expect.poll(() => stored(page, name), { timeout: 40_000 }).toBe(Math.min(count, 1_000));
     await page.unroute("**/_live/**");
-    // It may try by itself just then.
+    // An automatic attempt may happen at the same time.
     const again = page.getByRole("button", { name: "Try now" });
     await expect(async () => {
       if (await again.isVisible()) await again.click({ timeout: 1_000 });

@@ -1,7 +1,7 @@
 // Every page of the map, with an owner and a little of everything: what it says to
 // assistive technology, wide and narrow, as kept in `aria/`; what the frame around them
 // says; and the pages that are worked in, walked through by keyboard. Once a page or the
-// frame has changed, the trees are made anew with
+// frame has changed, the snapshots are written again with
 //
 //   npx playwright test map -g "every page" -u
 
@@ -16,7 +16,7 @@ test.describe.configure({ mode: "serial" });
 type Stop = [route: string, path: string, here?: string];
 
 const ROUTES = fileURLToPath(new URL("../../app/src/app.rs", import.meta.url));
-const NOBODY = "00000000-0000-0000-0000-000000000000";
+const UNKNOWN_ID = "00000000-0000-0000-0000-000000000000";
 
 let organization = "";
 
@@ -152,7 +152,7 @@ function treeOf(route: string, scripts: boolean): string {
   return `${parts.join("-")}${scripts && WITH_SCRIPTS.has(route) ? "-scripts" : ""}.yml`;
 }
 
-/** Looks at the pages one after the other, and tells of all that are not as they should be. */
+/** Checks the pages one after the other, and reports all faults together. */
 async function visit(page: Page, scripts: boolean, stops: Stop[]): Promise<void> {
   const focusable = page.locator("a[href], button, input, select, textarea, summary, [tabindex='0']");
   for (const [route, path, here] of stops) {
@@ -176,8 +176,7 @@ async function visit(page: Page, scripts: boolean, stops: Stop[]): Promise<void>
       outOfOrder: 0,
     };
     expect.soft(found, `${route} at ${path}`).toEqual(wanted);
-    // Right after each other, before the page is looked at for long: without scripts it
-    // may load itself anew.
+    // Right after each other: without scripts the page may reload itself.
     const trees = await atBothWidths(page, () => tree(page.getByRole("main")));
     expect.soft(trees, `${route} as it is read`).toMatchSnapshot(treeOf(route, scripts));
     await checkPage(page, "map");
@@ -185,7 +184,7 @@ async function visit(page: Page, scripts: boolean, stops: Stop[]): Promise<void>
   }
 }
 
-test("every page opens, says what it is and where one is", async ({ page, server, scripts }) => {
+test("every page opens, with a title and a marked place in the navigation", async ({ page, server, scripts }) => {
   test.setTimeout(300_000);
   const before: Stop[] = [["/setup", server.setupLink]];
   await visit(page, scripts, before);
@@ -258,9 +257,9 @@ test("every page opens, says what it is and where one is", async ({ page, server
   await page.context().clearCookies();
   const outside: Stop[] = [
     ["/signup/:id", `/signup/${made.invite}`],
-    ["/verify_email/:id", `/verify_email/${NOBODY}`],
+    ["/verify_email/:id", `/verify_email/${UNKNOWN_ID}`],
     ["/reset", "/reset"],
-    ["/reset/:id", `/reset/${NOBODY}?token=x`],
+    ["/reset/:id", `/reset/${UNKNOWN_ID}?token=x`],
     ["/login", "/login"],
     // Who has not begun to sign in is led to where that begins.
     ["/login/2fa", "/login/2fa?next=/account"],
@@ -286,7 +285,7 @@ async function openMenus(page: Page): Promise<void> {
   });
 }
 
-test("the frame of every page says where one is and can go", async ({ page, server, scripts }) => {
+test("the frame of every page has the navigation and marks the current place", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   await page.goto("/account");
   await alive(page, scripts);
@@ -302,13 +301,13 @@ test("the frame of every page says where one is and can go", async ({ page, serv
 /** What is wrong with what has the focus: nothing, if it is marked and can be seen. */
 function faultOfFocus(): string {
   const here = document.activeElement as HTMLElement;
-  const told = here.outerHTML.slice(0, 200);
+  const tag = here.outerHTML.slice(0, 200);
   // A mark may be around the label of a field that is not drawn itself.
   const marked = [here, here.parentElement].some((one) => {
     const style = one && getComputedStyle(one);
     return style && style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0;
   });
-  if (!marked) return `not marked: ${told}`;
+  if (!marked) return `not marked: ${tag}`;
   const points = [...here.getClientRects()].flatMap(({ left, right, top, bottom }) => {
     const [x, y] = [(left + right) / 2, (top + bottom) / 2];
     return [[x, y], [left + 2, top + 2], [right - 2, top + 2], [left + 2, bottom - 2], [right - 2, bottom - 2]];
@@ -317,7 +316,7 @@ function faultOfFocus(): string {
     const top = document.elementFromPoint(x!, y!);
     return top !== null && top !== document.body && (here.contains(top) || top.contains(here));
   });
-  return seen ? "" : `hidden: ${told}`;
+  return seen ? "" : `hidden: ${tag}`;
 }
 
 test("the focus is marked and never hidden", async ({ page, server, scripts }) => {

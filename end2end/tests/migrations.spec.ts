@@ -1,4 +1,4 @@
-// Migrations: announced, done with the script that the page prints, looked at, finished.
+// Migrations: started, run with the script that the page prints, followed, finished.
 
 import { mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -10,7 +10,7 @@ test.describe.configure({ mode: "serial" });
 /** A name that would do harm if it stood in a script as it is. */
 const file = "it's $(touch owned); old.jsonl";
 
-test("at first the page says how to migrate", async ({ page, server, scripts }) => {
+test("the empty page says how to migrate", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   await page.goto("/projects/1/migrations");
   await expect(page.getByRole("heading", { name: "Nothing was imported yet" })).toBeVisible();
@@ -30,7 +30,7 @@ test("a migration needs a source", async ({ page, server, scripts }) => {
   await expect(page.getByLabel("Number of events", { exact: true })).toHaveValue("12");
 });
 
-test("the printed script imports, goes on where it stopped, and is followed", async ({ page, server, scripts }) => {
+test("the printed script imports, resumes where it stopped, and is followed", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   const directory = await mkdtemp(join(tmpdir(), "weir-migration-"));
   const line = (n: number) =>
@@ -70,7 +70,7 @@ test("the printed script imports, goes on where it stopped, and is followed", as
   expect(await answer.text()).toContain("historical_migration");
 });
 
-test("old events that do not say so are warned of", async ({ page, server, scripts }) => {
+test("old events without the mark cause a warning", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   const key = await projectKey(page);
   await fetch(`${server.url}/batch/`, {
@@ -80,7 +80,7 @@ test("old events that do not say so are warned of", async ({ page, server, scrip
   });
   await expect(async () => {
     await page.goto("/projects/1/migrations");
-    await expect(page.getByText(/came without historical_migration/)).toBeVisible({ timeout: 2_000 });
+    await expect(page.getByText(/were sent without historical_migration/)).toBeVisible({ timeout: 2_000 });
   }).toPass();
 });
 

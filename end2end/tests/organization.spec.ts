@@ -37,12 +37,12 @@ test("settings are saved section by section", async ({ page, server, scripts }) 
       - link "Activity"
   `);
   await expect(page.getByText(/This is your only organization/)).toBeVisible();
-  await page.getByLabel("Tell members by mail when somebody joins").uncheck();
+  await page.getByLabel("Notify members by mail when a member joins").uncheck();
   await save(page, "Save mail setting");
   await page.reload();
   await alive(page, scripts);
-  await expect(page.getByLabel("Tell members by mail when somebody joins")).not.toBeChecked();
-  // Looking at what it would mean changes nothing.
+  await expect(page.getByLabel("Notify members by mail when a member joins")).not.toBeChecked();
+  // The preview changes nothing.
   await page.locator("summary", { hasText: "Require a second factor" }).click();
   await expect(page.getByText("One member has no second factor:")).toBeVisible();
   await expect(page.getByText(`${person.name} (${person.email})`)).toBeVisible();
@@ -50,10 +50,10 @@ test("settings are saved section by section", async ({ page, server, scripts }) 
   await shot(page, "organization");
 });
 
-test("a pasted list is looked at, then sent, and an invite taken up", async ({ page, server, scripts, browser }) => {
+test("a pasted list is previewed and sent, and an invite is accepted", async ({ page, server, scripts, browser }) => {
   await enter(page, server, scripts);
   await open(page, scripts, "/invites");
-  await expect(page.getByText("No invite waits")).toBeVisible();
+  await expect(page.getByText("No pending invite")).toBeVisible();
   await expect(page.getByText(/Mail is not set up on this instance/)).toBeVisible();
   await page
     .getByLabel("E-mail addresses")
@@ -92,7 +92,7 @@ test("a pasted list is looked at, then sent, and an invite taken up", async ({ p
   await other.getByLabel("Password", { exact: true }).fill(grace.password);
   await other.getByRole("button", { name: "Create account and join" }).click();
   await other.waitForURL("**/projects/*/start");
-  // A plain member looks at the settings, and is told who can change them.
+  // A plain member sees the settings, and who can change them.
   await other.goto(`/organizations/${home}`);
   await expect(other.getByText("Administrators and owners can change this.").first()).toBeVisible();
   await expect(other.getByRole("button", { name: "Save name" })).toHaveCount(0);
@@ -109,7 +109,7 @@ test("a pasted list is looked at, then sent, and an invite taken up", async ({ p
   await alive(page, scripts);
   await linus.locator("summary", { hasText: "Revoke" }).click();
   await linus.getByRole("button", { name: "Revoke invite" }).click();
-  await expect(page.getByText("No invite waits")).toBeVisible();
+  await expect(page.getByText("No pending invite")).toBeVisible();
 });
 
 test("members: search, level, removal", async ({ page, server, scripts }) => {
@@ -126,7 +126,7 @@ test("members: search, level, removal", async ({ page, server, scripts }) => {
   await expect(row(page, grace.email)).toBeVisible();
   await expect(row(page, person.email)).toHaveCount(0);
   await open(page, scripts, "/members?search=nobody");
-  await expect(page.getByText("Nothing fits the filter: nobody")).toBeVisible();
+  await expect(page.getByText("Nothing matches the filter: nobody")).toBeVisible();
   await page.getByRole("link", { name: "Clear filters" }).click();
   await expect(row(page, grace.email)).toBeVisible();
   await alive(page, scripts);
@@ -167,7 +167,7 @@ test("activity: filter, link, file", async ({ page, server, scripts }) => {
   await page.waitForURL("**/activity?entry=*#*");
   await expect(page.getByRole("row")).toHaveCount(2);
   await open(page, scripts, "/activity?to=2000-01-01");
-  await expect(page.getByText(/Nothing fits the filter/)).toBeVisible();
+  await expect(page.getByText(/Nothing matches the filter/)).toBeVisible();
 });
 
 test("a long value opens in the activity log", async ({ page, server, scripts }) => {

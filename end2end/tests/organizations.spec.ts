@@ -15,7 +15,7 @@ test("create", async ({ page, server, scripts }) => {
   await page.getByLabel("Name").fill("</title><b>Second Shop");
   await page.getByRole("button", { name: "Create organization" }).click();
   await page.waitForURL("**/projects/*/start");
-  // Its key works at once.
+  // Its key works immediately.
   key = await projectKey(page);
   await send(server, key, { event: "first", distinct_id: "ada" });
   await page.goto("/organizations");
@@ -49,13 +49,13 @@ test("delete by typing the name", async ({ page, server, scripts }) => {
   await page.goto("/organizations");
   await alive(page, scripts);
   await page.getByRole("main").getByRole("link", { name: "Second Shop" }).click();
-  await expect(page.getByText("Project keys stop working at once.")).toBeVisible();
+  await expect(page.getByText("Project keys stop working immediately.")).toBeVisible();
   const typed = page.getByLabel("Name of the organization");
   const button = page.getByRole("button", { name: "Delete organization" });
   await typed.fill("second instance");
   if (scripts) {
     await expect(button).toBeDisabled();
-    await expect(page.getByText("Type the name to be able to go on.")).toBeVisible();
+    await expect(page.getByText("Type the name to continue.")).toBeVisible();
   } else {
     await button.click();
     await expect(typed).toHaveAccessibleDescription(/Type the name exactly/);
@@ -76,19 +76,19 @@ test("settings of a project", async ({ page, server, scripts }) => {
   await expect(page.getByText(/^phc_\w+$/)).toBeVisible();
   await page.getByLabel("Name", { exact: true }).fill("Tail race");
   await page.getByLabel("Time zone").fill("nowhere");
-  await page.getByLabel(/Leave client addresses out/).check();
+  await page.getByLabel(/Remove client addresses/).check();
   await page.getByRole("button", { name: "Save settings" }).click();
   await expect(page.getByLabel("Time zone")).toHaveAccessibleDescription(/such as UTC or Europe\/Berlin/);
   await expect(page.getByLabel("Time zone")).toBeFocused();
   await expect(page.getByLabel("Name", { exact: true })).toHaveValue("Tail race");
-  await expect(page.getByLabel(/Leave client addresses out/)).toBeChecked();
+  await expect(page.getByLabel(/Remove client addresses/)).toBeChecked();
   await page.getByLabel("Time zone").fill("Europe/Berlin");
   await save(page, "Save settings");
   await expect(page.locator(".switch-project")).toHaveText("Tail race");
   await page.reload();
   await expect(page.getByLabel("Name", { exact: true })).toHaveValue("Tail race");
   await expect(page.getByLabel("Time zone")).toHaveValue("Europe/Berlin");
-  await expect(page.getByLabel(/Leave client addresses out/)).toBeChecked();
+  await expect(page.getByLabel(/Remove client addresses/)).toBeChecked();
   await expect(page.getByLabel(/Store events without persons/)).not.toBeChecked();
   await page.getByLabel(/Store events without persons/).check();
   await save(page, "Save settings");

@@ -1,4 +1,4 @@
-// Pictures of every page and state, in both themes, wide and narrow, to be looked at:
+// Pictures of every page and state, in both themes, wide and narrow, for review:
 //
 //   WEIR_SCREENS=test-results/screens npx playwright test --project screens
 //
@@ -31,7 +31,7 @@ async function visit(page: Page, path: string, name: string): Promise<void> {
 
 test("before the sign-in", async ({ page, server }) => {
   test.setTimeout(180_000);
-  await visit(page, "/login", "login-nobody");
+  await visit(page, "/login", "login-no-account");
   await visit(page, "/setup?token=x", "setup-void");
   await visit(page, "/nowhere", "nothing");
   await visit(page, server.setupLink, "setup");

@@ -4,7 +4,7 @@ import { alive, checkPage, enter, expect, projectKey, send, test } from "./helpe
 
 test.describe.configure({ mode: "serial" });
 
-test("before the first event both pages say what is missing", async ({ page, server, scripts }) => {
+test("before the first event both pages explain what is missing", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   await page.goto("/projects/1/persons");
   await expect(page.getByText("Persons appear with the first event.")).toBeVisible();
@@ -14,7 +14,7 @@ test("before the first event both pages say what is missing", async ({ page, ser
   await checkPage(page, "no group");
 });
 
-test("a person is found, and shows how its ids came together", async ({ page, server, scripts }) => {
+test("a person is found, and shows how its ids were merged", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   const key = await projectKey(page);
   await send(server, key, { event: "$pageview", distinct_id: "anon-7" });
@@ -55,7 +55,7 @@ test("a person is found, and shows how its ids came together", async ({ page, se
     await expect(page.getByRole("heading", { level: 1, name: "ada7@example.com" })).toBeVisible();
     await expect(page.getByText("plan paid").first()).toBeVisible({ timeout: 1_000 });
   }).toPass();
-  await expect(page.getByText("Joined this person at")).toBeVisible();
+  await expect(page.getByText("Merged into this person at")).toBeVisible();
   const properties = page.getByRole("table", { name: "Properties of the person" });
   await expect(properties).toContainText("ada7@example.com");
   await expect(properties).toContainText("$identify");
@@ -88,7 +88,7 @@ test("a group shows its properties, its members and its events", async ({ page, 
   await expect(page.getByRole("link", { name: "company: acme/tea" })).toBeVisible();
 });
 
-test("groups that events only name are told as such", async ({ page, server, scripts }) => {
+test("groups that events only name are shown as such", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   const key = await projectKey(page);
   await send(server, key, { event: "plan paid", distinct_id: "ada-7", properties: { $groups: { team: "blue" } } });
@@ -109,7 +109,7 @@ test("groups that events only name are told as such", async ({ page, server, scr
   await expect(page.locator(".timeline")).toContainText("plan paid");
 });
 
-test("who is not there has no page", async ({ page, server, scripts }) => {
+test("unknown persons and groups have no page", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   const answer = await page.goto("/projects/1/persons/00000000-0000-0000-0000-000000000000");
   expect(answer?.status()).toBe(404);

@@ -26,7 +26,7 @@ test("a destination comes from the catalogue", async ({ page, server, scripts })
   await page.getByRole("button", { name: "Add Webhook" }).click();
   await expect(page.getByRole("heading", { name: "Webhook", level: 1 })).toBeVisible();
   await expect(page.getByText("Added Webhook.")).toBeVisible();
-  await expect(page.getByRole("table", { name: "What can be set" })).toContainText("Address");
+  await expect(page.getByRole("table", { name: "Settings" })).toContainText("Address");
   await checkPage(page, "a plugin");
   await page.goto(`${lists}/destinations`);
   await expect(page.getByRole("link", { name: "Webhook" })).toBeVisible();
@@ -34,7 +34,7 @@ test("a destination comes from the catalogue", async ({ page, server, scripts })
   await checkPage(page, "the list of destinations");
 });
 
-test("an address that is none is refused at the field", async ({ page, server, scripts }) => {
+test("an invalid address is refused at the field", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   await page.goto(`${lists}/destinations/add`);
   await alive(page, scripts);
@@ -70,7 +70,7 @@ test("source is written, and a fault is shown at its line", async ({ page, serve
   await expect(page.getByText("processEvent")).toBeVisible();
 });
 
-test("an archive that is none is refused at the field", async ({ page, server, scripts }) => {
+test("an invalid archive is refused at the field", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   await page.goto(`${lists}/frontend-apps/add`);
   await alive(page, scripts);
@@ -80,7 +80,7 @@ test("an archive that is none is refused at the field", async ({ page, server, s
   await expect(page.getByLabel("Archive", { exact: true })).toHaveAttribute("aria-invalid", "true");
 });
 
-test("import apps without one say what they do", async ({ page, server, scripts }) => {
+test("the empty list of import apps explains them", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   await page.goto(`${lists}/import-apps`);
   await expect(page.getByRole("heading", { name: "No import app yet" })).toBeVisible();

@@ -30,7 +30,7 @@ test("a project is added and receives a test event", async ({ page, server, scri
   await page.getByRole("button", { name: "Send a test event" }).click();
   // Not at the top of the page: where it appears.
   await expect(page).toHaveURL(/#step-see$/);
-  await expect(page.getByRole("heading", { name: "See it here" })).toBeInViewport();
+  await expect(page.getByRole("heading", { name: "Check that it arrives" })).toBeInViewport();
   await expect(async () => {
     if (!scripts) await page.reload();
     await expect(page.getByRole("link", { name: "test event" }).first()).toBeVisible({ timeout: 2_000 });
@@ -39,7 +39,7 @@ test("a project is added and receives a test event", async ({ page, server, scri
   await shot(page, "start");
 });
 
-test("the checklist is ticked by fact and can be put away", async ({ page, server, scripts }) => {
+test("the checklist follows the data and can be hidden", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   const start = settings.replace("/settings", "/start");
   await page.goto("/account/keys/new");
@@ -56,7 +56,7 @@ test("the checklist is ticked by fact and can be put away", async ({ page, serve
   await expect(page.getByText("1 of 3 done")).toBeVisible();
 });
 
-test("general settings show what there is", async ({ page, server, scripts }) => {
+test("general settings show the facts of the project", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   await page.goto(settings);
   await alive(page, scripts);
@@ -94,7 +94,7 @@ test("the old key works beside the new one until it is ended", async ({ page, se
   expect((await post(server, fresh, { event: "new", distinct_id: "me" })).status).toBe(200);
 });
 
-test("a secret key is made, and another one", async ({ page, server, scripts }) => {
+test("a secret key is created and rotated", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   await page.goto(`${settings}/keys`);
   await alive(page, scripts);
@@ -107,10 +107,10 @@ test("a secret key is made, and another one", async ({ page, server, scripts }) 
   await request.locator("summary").click();
   await expect(request.locator("pre")).toContainText(/-X PATCH '.*\/rotate_secret_token\/'/);
   await page.getByRole("button", { name: "Rotate secret key" }).click();
-  await expect(page.getByText("The secret key before it works too.")).toBeVisible();
+  await expect(page.getByText("The previous secret key works too.")).toBeVisible();
 });
 
-test("a project goes when its name is typed", async ({ page, server, scripts }) => {
+test("a project is deleted by typing its name", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   await page.goto(settings);
   await alive(page, scripts);

@@ -9,7 +9,7 @@ test.describe.configure({ mode: "serial" });
 const SUBJECT = "Set a new password on Weir";
 const next = "nine slow otters in a barn";
 
-test("a link comes for an account, and the same words without one", async ({ page, server, scripts, mailbox }) => {
+test("an account gets a link, and the answer is the same without an account", async ({ page, server, scripts, mailbox }) => {
   await enter(page, server, scripts);
   await signOut(page, scripts);
   for (const email of ["nobody@weir.example", person.email]) {
@@ -71,7 +71,7 @@ test("the link sets a password once and ends sessions", async ({ page, browser, 
 });
 
 // Without scripts the same pages are walked; axe itself is a script.
-test("pages are for everybody", async ({ page, scripts, mailbox }) => {
+test("pages are accessible", async ({ page, scripts, mailbox }) => {
   test.setTimeout(180_000);
   for (const [what, path] of [
     ["sign-in with a way out", "/login?reset=done"],

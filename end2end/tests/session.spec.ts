@@ -15,7 +15,7 @@ test("signing out ends the session", async ({ page, server, scripts }) => {
   await expect(page).toHaveURL(/\/login\?next=\/account$/);
 });
 
-test("a wrong password and an unknown address sound the same", async ({ page, scripts }) => {
+test("a wrong password and an unknown address get the same answer", async ({ page, scripts }) => {
   for (const [email, password] of [
     [person.email, "not the password at all"],
     ["nobody@weir.example", person.password],
@@ -31,15 +31,15 @@ test("a wrong password and an unknown address sound the same", async ({ page, sc
   }
 });
 
-test("who forgot the password reads whom to ask where no mail is sent", async ({ page, scripts }) => {
+test("without mail, the page for forgotten passwords refers to the operator", async ({ page, scripts }) => {
   await page.goto("/login");
   await alive(page, scripts);
   await page.getByRole("link", { name: "Forgot your password?" }).click();
   await page.waitForURL("**/reset");
-  await expect(page.getByText(/This instance sends no mail.+Ask whoever runs it/)).toBeVisible();
+  await expect(page.getByText(/This instance sends no mail.+Ask the operator of the instance/)).toBeVisible();
 });
 
-test("signing in leads back to the page that was asked for", async ({ page, scripts }) => {
+test("signing in returns to the requested page", async ({ page, scripts }) => {
   await page.goto("/account/keys?x=1");
   await alive(page, scripts);
   await page.getByLabel("E-mail address").fill(person.email);
@@ -51,7 +51,7 @@ test("signing in leads back to the page that was asked for", async ({ page, scri
 
 test("redirects stay on this site", async ({ page, scripts }) => {
   for (const next of ["//evil.example", "https://evil.example", "/\\evil.example"]) {
-    // A page that watches events would notice, and lead to the sign-in by itself.
+    // A page with a live list would notice, and go to the sign-in automatically.
     await page.goto("about:blank");
     await page.context().clearCookies();
     await page.goto(`/login?next=${encodeURIComponent(next)}`);
@@ -87,7 +87,7 @@ test("names and theme are kept", async ({ page, scripts }) => {
   await expect(page.locator("html")).toHaveAttribute("data-theme", "dark");
 });
 
-test("what is not there is 404, with a way on", async ({ page, scripts }) => {
+test("an unknown page is 404, with a link to the start", async ({ page, scripts }) => {
   await signIn(page, scripts);
   for (const path of ["/nothing", "/projects/999/live", "/organizations/00000000-0000-0000-0000-000000000000"]) {
     const answer = await page.goto(path);
@@ -96,7 +96,7 @@ test("what is not there is 404, with a way on", async ({ page, scripts }) => {
   }
 });
 
-test("other sites cannot make changes, and scripts of others do not run", async ({ page, server }) => {
+test("other sites cannot make changes, and foreign scripts do not run", async ({ page, server }) => {
   const bare = await page.request.post("/_fn/sign_out", { headers: { "Sec-Fetch-Site": "cross-site" } });
   expect(bare.status()).toBe(403);
   const silent = await fetch(`${server.url}/_fn/sign_in`, { method: "POST", body: "email=a&password=b&next=" });

@@ -16,7 +16,7 @@ const invite = (server: Server, organization: string, email: string) =>
     message: "Have a look.\n<b>See you</b>",
   });
 
-/** What an invite says is there, whoever opens its link. */
+/** The page of an invite has its texts for every visitor. */
 async function expectWords(page: Page, inviter: string, organization: string): Promise<void> {
   await expect(page.getByText(`${inviter} invited you to join ${organization}.`)).toBeVisible();
   await expect(page.getByText("Member", { exact: true })).toBeVisible();
@@ -48,10 +48,10 @@ test("a new person signs up", async ({ page, server, scripts }) => {
 
   // The link worked once.
   await page.goto(`/signup/${made.token}`);
-  await expect(page.getByText(/Weir does not know this link, or not any more/)).toBeVisible();
+  await expect(page.getByText(/This link is unknown or no longer valid/)).toBeVisible();
 });
 
-test("who has an account signs in and joins", async ({ page, server, scripts }) => {
+test("a user with an account signs in and joins", async ({ page, server, scripts }) => {
   const home = await call(server, key, "POST", "/api/organizations/", { name: "Second home" });
   const made = await invite(server, home.id, invited.email);
   await page.goto(`/signup/${made.token}`);
@@ -70,15 +70,15 @@ test("who has an account signs in and joins", async ({ page, server, scripts }) 
   await expect(page.getByText("Second home").first()).toBeVisible();
 });
 
-test("an invite is for its address alone", async ({ page, server, scripts }) => {
+test("an invite is only for its address", async ({ page, server, scripts }) => {
   await signIn(page, scripts);
   const made = await invite(server, "@current", "barbara@weir.example");
   await page.goto(`/signup/${made.token}`);
   await alive(page, scripts);
   const whose = `This invite is for barbara@weir.example. You are signed in as ${person.email}.`;
   await expect(page.getByText(whose)).toBeVisible();
-  await checkPage(page, "invite for somebody else");
-  await page.getByRole("button", { name: "Sign out and go on" }).click();
+  await checkPage(page, "invite for another address");
+  await page.getByRole("button", { name: "Sign out and continue" }).click();
   await expect(page.getByRole("button", { name: "Create account and join" })).toBeVisible();
   await expect(page.getByLabel("E-mail address")).toHaveValue("barbara@weir.example");
   await page.goto("/account");

@@ -14,7 +14,7 @@ const cases = [
   { what: "without a name", event: { distinct_id: "silent-nameless" }, row: "silent-nameless", code: "missing_event_name", word: "Dropped", reason: noName, fix: "Send a non-empty text as event.", sample: '"silent-nameless"' },
   { what: "without a distinct id", event: { event: "silent of no one" }, row: "silent of no one", code: "missing_distinct_id", word: "Dropped", reason: noOne, fix: "Send a distinct_id that is not blank", sample: '"silent of no one"' },
   { what: "with a blank distinct id", event: { event: "silent of a blank", distinct_id: "   " }, row: "silent of a blank", code: "missing_distinct_id", word: "Dropped", reason: noOne, fix: "Send a distinct_id that is not blank", sample: '"distinct_id": "   "' },
-  { what: "that is altered", event: { event: "silent and long ".repeat(20), distinct_id: "silent-long", properties: { told: "altered" } }, row: "silent-long", code: "event_name_cut", word: "Altered", reason: cut, fix: "Use short fixed names", sample: '"told": "altered"' },
+  { what: "that is altered", event: { event: "silent and long ".repeat(20), distinct_id: "silent-long", properties: { kind: "altered" } }, row: "silent-long", code: "event_name_cut", word: "Altered", reason: cut, fix: "Use short fixed names", sample: '"told": "altered"' },
 ];
 
 const entry = (page: Page, code: string): Locator => page.locator(`#${code}`);
@@ -82,7 +82,7 @@ test("a rejected request is seen on both pages", async ({ page, server, scripts 
   await expect(counted).toContainText("The body could not be read.");
 });
 
-test("dropped events come before altered ones, and the navigation leads there", async ({ page, server, scripts }) => {
+test("dropped events are listed before altered ones, and the navigation links to them", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Health" }).click();
   await expect(page.getByRole("heading", { level: 1, name: "Health" })).toBeVisible();
@@ -92,7 +92,7 @@ test("dropped events come before altered ones, and the navigation leads there", 
   await expect(page.locator(".nav-link[aria-current=page]")).toHaveText("Health");
 });
 
-test("a project of others has no such page", async ({ page, server, scripts }) => {
+test("a project of another organization has no such page", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   const answer = await page.goto("/projects/999/health");
   expect(answer?.status()).toBe(404);

@@ -1,8 +1,8 @@
-// Switches show at once what they lead to, before the server has answered.
+// Switches show their new state before the server has answered.
 
 import { alive, call, enter, expect, newKey, test } from "./helpers";
 
-test("a switch shows what becomes of it, and then what is so", async ({ page, server }) => {
+test("a switch shows its new state immediately, and then the state of the server", async ({ page, server }) => {
   await enter(page, server, true);
   const key = await newKey(page, true, "Switches");
   const found = await call(server, key, "GET", "/api/organizations/@current/");

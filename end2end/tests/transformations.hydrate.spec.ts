@@ -2,7 +2,7 @@
 
 import { alive, call, enter, expect, newKey, test } from "./helpers";
 
-test("a step is dragged to another place", async ({ page, server, scripts }) => {
+test("steps are reordered by dragging", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   const project = /projects\/(\d+)/.exec(page.url())![1];
   const api = await newKey(page, scripts, "Dragging");

@@ -17,7 +17,7 @@ async function add(server: any, entry: string, config: object, order: number): P
   return (await call(server, api, "POST", path, { plugin: plugin.id, order, enabled: true, config })).id;
 }
 
-test("the first one", async ({ page, server, scripts }) => {
+test("the first transformation", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   project = /projects\/(\d+)/.exec(page.url())![1];
   key = await projectKey(page);
@@ -52,7 +52,7 @@ test("an event is changed before it is stored", async ({ server }) => {
   }).toPass();
 });
 
-test("a try shows the event before and after", async ({ page, server, scripts }) => {
+test("a trial shows the event before and after", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   await page.goto(`/projects/${project}/transformations`);
   await alive(page, scripts);
@@ -61,7 +61,7 @@ test("a try shows the event before and after", async ({ page, server, scripts })
   await page.getByLabel("Event", { exact: true }).fill('{"event": "paid", "properties": {"card": "4711", "total": 3}}');
   await page.getByRole("button", { name: "Try this event" }).click();
   await page.waitForURL("**sample=entered**");
-  const result = page.getByRole("region", { name: "What became of the event" });
+  const result = page.getByRole("region", { name: "Result" });
   await expect(result.getByText("Changed")).toBeVisible();
   await expect(result.locator("td.diff-out").filter({ hasText: '"card"' })).toBeVisible();
   await checkPage(page, "a config with a try");
@@ -72,19 +72,19 @@ test("a try shows the event before and after", async ({ page, server, scripts })
   await expect(page.getByLabel("Event", { exact: true })).toHaveAccessibleDescription(/This is no JSON/);
 });
 
-test("settings are saved, and a fault is told at its field", async ({ page, server, scripts }) => {
+test("settings are saved, and a fault is shown at its field", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   await page.goto(`/projects/${project}/transformations`);
   await alive(page, scripts);
   await page.getByRole("link", { name: "Property filter" }).click();
   await alive(page, scripts);
   await page.getByLabel("Name", { exact: true }).fill("No cards");
-  // It takes something out, so that it must not be left out unless somebody says so.
-  const choice = page.getByLabel("If it cannot be run", { exact: true });
+  // It removes values, so it drops the event on failure unless the settings say otherwise.
+  const choice = page.getByLabel("On failure", { exact: true });
   await expect(choice).toHaveValue("hold_then_drop");
   await choice.selectOption("store_unchanged");
   await save(page, "Save settings");
-  await expect(page.getByLabel("If it cannot be run", { exact: true })).toHaveValue("store_unchanged");
+  await expect(page.getByLabel("On failure", { exact: true })).toHaveValue("store_unchanged");
   await expect(page.getByRole("heading", { name: "No cards", level: 1 })).toBeVisible();
   await alive(page, scripts);
   await page.getByLabel("Properties", { exact: true }).fill("");
@@ -92,7 +92,7 @@ test("settings are saved, and a fault is told at its field", async ({ page, serv
   await expect(page.getByLabel("Properties", { exact: true })).toHaveAttribute("aria-invalid", "true");
 });
 
-test("switch off and take it back", async ({ page, server, scripts }) => {
+test("switch off and undo", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   await page.goto(`/projects/${project}/transformations`);
   await alive(page, scripts);
@@ -128,7 +128,7 @@ test("order by buttons", async ({ page, server, scripts }) => {
   expect(answer.results).toHaveLength(2);
 });
 
-test("another order meanwhile is shown, and asked about", async ({ page, server, scripts }) => {
+test("a conflicting order is shown with a choice", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   await page.goto(`/projects/${project}/transformations`);
   await alive(page, scripts);
@@ -137,13 +137,13 @@ test("another order meanwhile is shown, and asked about", async ({ page, server,
   const orders = Object.fromEntries(listed.map((one: any, at: number) => [one.id, listed.length - at]));
   await call(server, api, "PATCH", `${path}rearrange/`, { orders });
   await page.getByRole("button", { name: "Move up No cards" }).click();
-  await expect(page.getByText("Somebody else changed the order meanwhile.")).toBeVisible();
+  await expect(page.getByText("Another user has changed the order.")).toBeVisible();
   await checkPage(page, "two orders");
-  await page.getByRole("button", { name: "Use the order that I asked for" }).click();
+  await page.getByRole("button", { name: "Use my order" }).click();
   await expect(page.locator("ol.steps h2")).toHaveText(["No cards", "Bot filter"]);
 });
 
-test("deleted, brought back, deleted for good", async ({ page, server, scripts }) => {
+test("delete, restore, delete for good", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   await page.goto(`/projects/${project}/transformations`);
   await alive(page, scripts);

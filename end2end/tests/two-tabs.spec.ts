@@ -1,5 +1,5 @@
-// A form that is open in two tabs: each saves what was changed in it, and what both
-// changed is told. Every form that writes several fields is here.
+// A form that is open in two tabs: each saves its own changes, and a conflict is shown.
+// Every form that writes several fields is here.
 
 import type { Page } from "@playwright/test";
 import { alive, call, enter, expect, newKey, person, save, signInAfterEnd, test } from "./helpers";
@@ -37,7 +37,7 @@ async function shows(page: Page, change: Change): Promise<void> {
 
 let forms: Form[] = [];
 
-test("each tab saves what was changed in it", async ({ page, server, scripts }) => {
+test("each tab saves its own changes", async ({ page, server, scripts }) => {
   test.setTimeout(240_000);
   await enter(page, server, scripts);
   const key = await newKey(page, scripts, "Two tabs");
@@ -114,16 +114,16 @@ test("each tab saves what was changed in it", async ({ page, server, scripts }) 
   }
 });
 
-/** Exports tell it beside the title, all other forms beside the button. */
+/** Exports confirm beside the title, all other forms beside the button. */
 async function saved(page: Page, button: string): Promise<void> {
   if (!page.url().includes("/exports/")) return save(page, button);
-  const anew = page.waitForEvent("domcontentloaded");
+  const reloaded = page.waitForEvent("domcontentloaded");
   await page.getByRole("button", { name: button }).click();
-  await anew;
+  await reloaded;
   await expect(page.getByText("Saved the settings of the export.").first()).toBeVisible();
 }
 
-test("what both changed is told, and written by whoever insists", async ({ page, server, scripts }) => {
+test("a conflict is shown, and saving again overwrites the other change", async ({ page, server, scripts }) => {
   test.setTimeout(240_000);
   await enter(page, server, scripts);
   const other = await page.context().newPage();
@@ -139,7 +139,7 @@ test("what both changed is told, and written by whoever insists", async ({ page,
       await saved(other, button);
       await enterInto(page, change("https://two.example"));
       await page.getByRole("main").getByRole("button", { name: button }).click();
-      const alert = page.getByRole("alert").filter({ hasText: "saved in another tab or by somebody else" });
+      const alert = page.getByRole("alert").filter({ hasText: "saved in another tab or by another user" });
       await expect(alert).toContainText(`${second.label} is now \u201chttps://one.example\u201d`);
       await shows(page, change("https://two.example"));
       await alive(page, scripts);
@@ -150,7 +150,7 @@ test("what both changed is told, and written by whoever insists", async ({ page,
   }
 });
 
-test("a file of a plugin is not written over unseen", async ({ page, server, scripts }) => {
+test("a conflict in a file of a plugin is shown", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   const key = await newKey(page, scripts, "Source");
   const organization = (await call(server, key, "GET", "/api/organizations/@current/")).id;
@@ -178,19 +178,19 @@ test("a file of a plugin is not written over unseen", async ({ page, server, scr
   await expect(other.getByLabel("Text of the file")).toHaveValue(code("two"));
 });
 
-test("an ended session keeps what was typed", async ({ page, server, scripts }) => {
+test("a form of an ended session keeps its input", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   await page.goto("/projects/1/settings");
   await alive(page, scripts);
   await page.getByLabel("Name", { exact: true }).fill("Written in vain");
-  await page.getByLabel("Leave client addresses out of events").check();
+  await page.getByLabel("Remove client addresses from events").check();
   await page.context().clearCookies({ name: "session" });
   await page.getByRole("button", { name: "Save settings" }).click();
   await signInAfterEnd(page, scripts);
   await page.waitForURL("**/projects/1/settings**");
   await expect(page.getByText("This was not saved")).toBeVisible();
   await expect(page.getByLabel("Name", { exact: true })).toHaveValue("Written in vain");
-  await expect(page.getByLabel("Leave client addresses out of events")).toBeChecked();
+  await expect(page.getByLabel("Remove client addresses from events")).toBeChecked();
   await alive(page, scripts);
   await save(page, "Save settings");
   await page.goto("/projects/1/settings");
@@ -198,7 +198,7 @@ test("an ended session keeps what was typed", async ({ page, server, scripts }) 
   await expect(page.getByText("This was not saved")).toHaveCount(0);
 });
 
-test("a project that a script makes does not move the browser", async ({ page, server, scripts }) => {
+test("a project that a script creates does not change the current project of the browser", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   const key = await newKey(page, scripts, "Script");
   const organization = (await call(server, key, "GET", "/api/organizations/@current/")).id;

@@ -29,7 +29,7 @@ fn check(input: &HtmlInputElement) {
         button.set_disabled(blocked);
     }
     if let Some(why) = within::<Element>(&form, "[data-guard-why]") {
-        let text = if blocked { "Type the name to be able to go on." } else { "" };
+        let text = if blocked { "Type the name to continue." } else { "" };
         why.set_text_content(Some(text));
     }
 }

@@ -132,7 +132,7 @@ async fn show(text: String, number: u32) {
         return;
     }
     let found = page.and_then(|page| page.query_selector("[data-found]").ok().flatten());
-    let (html, told) = match &found {
+    let (html, count) = match &found {
         Some(found) => (found.inner_html(), found.get_attribute("data-count")),
         None => (String::new(), Some("The search gave no answer. Press Enter to try.".to_owned())),
     };
@@ -141,7 +141,7 @@ async fn show(text: String, number: u32) {
         place.set_inner_html(&html);
     }
     if let Some(status) = within::<Element>(&dialog, "[data-palette-count]") {
-        status.set_text_content(told.as_deref());
+        status.set_text_content(count.as_deref());
     }
     SHOWN.set(found.map(|_| text));
 }

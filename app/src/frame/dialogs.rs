@@ -10,10 +10,10 @@ use crate::ui::icon::Icon;
 const KEYS: [(&str, &str); 6] = [
     ("Ctrl K", "Search. On a Mac: \u{2318} K"),
     ("?", "This list"),
-    ("u", "Times in UTC, and back"),
+    ("u", "Switch between UTC and your time zone"),
     ("Esc", "Close a menu, the search, or an event on the live page"),
     ("/", "Filter, on the live page"),
-    ("Space", "Pause and go on, on the live page"),
+    ("Space", "Pause and resume, on the live page"),
 ];
 
 /// Both dialogs, closed.
@@ -78,7 +78,7 @@ fn Keys() -> impl IntoView {
                 </button>
             </header>
             <table>
-                <caption class="hidden">"Keys and what they do"</caption>
+                <caption class="hidden">"Keyboard shortcuts"</caption>
                 <tbody>{general} {goals}</tbody>
             </table>
             <p class="hint">

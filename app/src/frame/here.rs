@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn the_address_counts_before_what_was_looked_at_last() {
+    fn the_address_counts_before_the_last_visited_page() {
         let organizations =
             [organization("a", &[1, 2]), organization("b", &[3]), organization("c", &[])];
         for (path, last, organization, project) in [

@@ -186,7 +186,7 @@ mod tests {
     use super::{Around, Row, command};
 
     #[test]
-    fn commands_are_one_word_beside_their_options() {
+    fn a_body_is_one_word_of_the_command() {
         let around = Around { project: 1, host: "http://h".to_owned(), key: "phc_k".to_owned() };
         let row = Row {
             key: "1".to_owned(),

@@ -86,7 +86,7 @@ mod tests {
         for (text, expected) in [
             ("sign", true),
             ("ADA", true),
-            ("nobody", false),
+            ("unknown-id", false),
             ("plan=pro", true),
             ("plan = pro", true),
             ("plan=pr", false),

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn the_stream_and_the_first_fill_say_the_same() {
+    fn the_stream_and_the_first_page_have_equal_rows() {
         let text = serde_json::to_string(&sent()).unwrap();
         let streamed: Row = serde_json::from_str(&text).unwrap();
         assert_eq!(streamed, Row::from(sent()));

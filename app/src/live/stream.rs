@@ -257,7 +257,7 @@ fn status(feed: Feed, reloads: bool) -> AnyView {
     view! {
         <span class=move || state().0>{move || state().1}</span>
         {reloads.then(|| view! {
-            <span class="status needs-no-scripts">"Loads itself anew every 5 seconds"</span>
+            <span class="status needs-no-scripts">"Reloads every 5 seconds"</span>
         })}
     }
     .into_any()
@@ -273,8 +273,8 @@ fn lost(feed: Feed) -> AnyView {
     };
     let known = move || match feed.answers.get() {
         None => "",
-        Some(true) => "The server answers; what arrives appears here once it is back.",
-        Some(false) => "The server does not answer: whether events arrive is not known.",
+        Some(true) => "The server answers. Events appear here as soon as the connection is back.",
+        Some(false) => "The server does not answer, so it is unknown whether events arrive.",
     };
     let banner = move || {
         gone.get().then(|| {
@@ -322,8 +322,8 @@ fn nothing(project: i64, filter: RwSignal<Filter>, feed: Feed) -> AnyView {
     let paused = move || feed.paused.get().then_some("The list is paused.");
     view! {
         <div class="empty">
-            <h2>"Nothing has arrived yet"</h2>
-            <p>"Whatever is sent with this project's key appears here at once, stored or not."</p>
+            <h2>"No event received yet"</h2>
+            <p>"Every event that is sent with the key of this project appears here immediately, stored or not."</p>
             <p><strong>{paused}</strong></p>
             <p>
                 <a class="button button-primary" href=format!("/projects/{project}/start")>

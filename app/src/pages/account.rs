@@ -34,13 +34,13 @@ pub(crate) fn Account() -> impl IntoView {
             </Section>
             <Section id="address" title="E-mail address">
                 <dl class="facts">
-                    <dt>"Present address"</dt>
+                    <dt>"Current address"</dt>
                     <dd class="wrap">{email}</dd>
                 </dl>
                 {address}
             </Section>
             <Section id="session" title="Session"
-                hint="Signing out ends the session of this browser. API keys go on working.">
+                hint="Signing out ends the session of this browser. API keys continue to work.">
                 <ActionForm action=sign_out>
                     <div class="submit">
                         <button type="submit" class="button" data-busy="Signing out...">"Sign out"</button>
@@ -108,7 +108,7 @@ fn Pending(id: String, email: String, pending: String) -> impl IntoView {
             <Back />
             <div class="submit">
                 <button type="submit" class="button" data-busy="Keeping the address...">
-                    "Keep the present address"
+                    "Keep the current address"
                 </button>
             </div>
         </ActionForm>
@@ -120,8 +120,8 @@ fn AddressForm(sends_mail: bool) -> impl IntoView {
     let change = ServerAction::<ChangeAddress>::new();
     let sent = sent(change);
     let hint = match sends_mail {
-        true => "We mail a link to it. Until you open that, the present address stays.",
-        false => "You sign in with it at once. No mail is sent.",
+        true => "We mail a link to it. Until you open the link, the current address stays.",
+        false => "You sign in with it immediately. No mail is sent.",
     };
     view! {
         <ActionForm action=change>

@@ -31,9 +31,9 @@ pub(crate) fn ConfirmAddressPage() -> impl IntoView {
             .into_any(),
             Link::OnItsWay => view! {
                 <p class="lead">
-                    "We sent you a mail with a link. Open it to go on; it works for a day."
+                    "We sent you a mail with a link. Open the link to continue. It works for a day."
                 </p>
-                <p>"Nothing there? Look among unwanted mail, or have it sent again."</p>
+                <p>"No mail? Check your spam folder, or send the mail again."</p>
                 <AgainForm id=id />
             }
             .into_any(),
@@ -76,7 +76,7 @@ fn ConfirmForm(
             <Submit sent=sent label="Confirm address" busy="Confirming address..." />
         </ActionForm>
         <p class="hint">
-            "If you did not enter it here yourself, leave this page: nothing happens then."
+            "If you did not enter it yourself, leave this page. Nothing changes then."
         </p>
     }
 }
@@ -88,8 +88,8 @@ fn PasswordNote() -> impl IntoView {
     view! {
         <Alert kind="note">
             <p>
-                "The account has a password already. If you did not choose it yourself, somebody else knows it: do not confirm here, but set a new one by "
-                <a href="/reset">"Forgot your password?"</a> " That confirms the address too."
+                "The account has a password already. If you did not choose it, another person knows it. Do not confirm here, but set a new password with "
+                <a href="/reset">"Forgot your password?"</a> " That also confirms the address."
             </p>
         </Alert>
     }

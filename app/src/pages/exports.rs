@@ -89,7 +89,7 @@ pub(crate) fn Exports() -> impl IntoView {
                 </a>
             </PageHead>
             <p class="lead">
-                "An export sends the events or the persons of a project to a storage, a database or another instance, at the end of every interval."
+                "An export sends the events or the persons of a project to a storage, a database or another instance at the end of every interval."
             </p>
             {failure}
             {content}
@@ -142,7 +142,7 @@ fn nothing(base: &str) -> AnyView {
     view! {
         <Empty title="No export yet">
             <p>
-                "An export keeps a copy of your events where you analyse them. What was stored before it is created follows with a backfill."
+                "An export keeps a copy of your events where you analyse them. A backfill exports the events from before the export was created."
             </p>
             <ul class="chips" aria-label="Destinations">{kinds}</ul>
             <p>
@@ -415,7 +415,7 @@ mod tests {
     const ID: &str = "00000000-0000-4000-8000-000000000000";
 
     #[test]
-    fn a_run_that_is_tried_again_counts_as_failed() {
+    fn a_retried_run_counts_as_failed() {
         let at = Timestamp::from_micros(0);
         let run = |status, failing_since| Run {
             id: ID.parse().unwrap(),
@@ -436,7 +436,7 @@ mod tests {
         let runs = [run(Status::Running, Some(at)), run(Status::Running, None)];
         assert_eq!(summary(&runs), "1 of the last 2 runs failed.");
         assert_eq!(summary(&runs[1..]), "None of the last 1 run failed.");
-        assert_eq!(words::run(&runs[0]).1, "Failing, tried again");
+        assert_eq!(words::run(&runs[0]).1, "Failing, retried");
         assert_eq!(words::run(&runs[1]).1, "Running");
     }
 }

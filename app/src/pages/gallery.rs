@@ -22,7 +22,7 @@ pub(crate) fn Gallery() -> impl IntoView {
             <PageHead title="Gallery" />
             <p class="lead">
                 "The parts that pages are made of, with made-up data. Nothing here changes anything. "
-                "Every installation has this page for its staff, so that whoever reports that something looks wrong can compare it in the same browser."
+                "Every installation has this page for its staff. Compare with it when you report a fault of the layout."
             </p>
             <div class="gallery">
                 {states::sections()}

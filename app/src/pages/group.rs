@@ -51,9 +51,9 @@ pub(crate) fn Group() -> impl IntoView {
 fn looked(group: &GroupView) -> String {
     let count = counted(group.looked_at as u64, "event", "events");
     if group.more {
-        format!("Looked for among the latest {count} of the project.")
+        format!("Searched among the latest {count} of the project.")
     } else {
-        format!("Looked for among all {count} of the project.")
+        format!("Searched among all {count} of the project.")
     }
 }
 
@@ -85,7 +85,7 @@ fn properties(group: &GroupView) -> AnyView {
 fn members(project: i64, group: &GroupView, looked: String) -> AnyView {
     if group.members.is_empty() {
         return view! {
-            <Section id="members" title="Members" hint=looked><p>"None was seen with this group."</p></Section>
+            <Section id="members" title="Members" hint=looked><p>"No person was seen with this group."</p></Section>
         }
         .into_any();
     }

@@ -30,7 +30,7 @@ pub(crate) fn Groups() -> impl IntoView {
     page(TITLE, async move {
         let of = get_project(project).await?;
         let Slice { limit, offset } = slice;
-        let goes_on = !after.is_empty();
+        let continues = !after.is_empty();
         let found =
             list_groups(project, kind.clone(), search.clone(), limit, offset, after).await?;
         let name = of.name.clone();
@@ -43,12 +43,12 @@ pub(crate) fn Groups() -> impl IntoView {
         }
         let shown = found.groups.len();
         let further = found.further.map(|at| view! { <LookFurther what="groups" at=at /> });
-        let content = if shown == 0 && search.is_empty() && offset == 0 && !goes_on {
+        let content = if shown == 0 && search.is_empty() && offset == 0 && !continues {
             named_only(&of, kind, &found.types)
         } else if shown == 0 {
             let clear = with_query(&[("q", None), ("after", None), ("offset", None)]);
             let filter = if search.is_empty() {
-                "at this place of the list".to_owned()
+                "on this page of the list".to_owned()
             } else {
                 format!("with \"{search}\" in its key or properties")
             };
@@ -69,7 +69,7 @@ pub(crate) fn Groups() -> impl IntoView {
             view! {
                 <Table caption="Groups" columns=columns lines=lines />
                 {further}
-                {(!goes_on)
+                {(!continues)
                     .then(|| view! { <PagerMore slice=slice more=found.more shown=shown what="groups" /> })}
             }
             .into_any()
@@ -140,7 +140,7 @@ fn named_only(project: &ProjectView, kind: String, types: &[String]) -> AnyView 
         <Empty title=title>
             <p>
                 "Events name groups of the type " <code>{named}</code> " in " <code>"$groups"</code> ", but no event "
-                <code>"$groupidentify"</code> " has made one and set its properties. This sends one:"
+                <code>"$groupidentify"</code> " has created one and set its properties. This sends one:"
             </p>
             <Code text=snippet what="snippet" />
         </Empty>
@@ -153,8 +153,8 @@ fn nothing(project: &ProjectView) -> AnyView {
     view! {
         <Empty title="No group yet">
             <p>
-                "Groups are what events are about beside persons, such as companies or teams. An event "
-                <code>"$groupidentify"</code> " makes one and sets its properties; other events name it in "
+                "Events are about groups as well as persons. A group is a company or a team, for example. An event "
+                <code>"$groupidentify"</code> " creates a group and sets its properties. Other events name it in "
                 <code>"$groups"</code> "."
             </p>
             <Code text=snippet what="snippet" />

@@ -75,7 +75,7 @@ pub(crate) fn Health() -> impl IntoView {
             <Section
                 id="reasons"
                 title="Dropped and altered events"
-                hint="Why events were not stored, or stored altered, although their request was answered with 200. Counted since the project was created."
+                hint="The reasons why events were dropped or altered although their request was answered with 200. Counted since the project was created."
             >
                 {why}
             </Section>
@@ -109,7 +109,7 @@ fn ranges(range: &'static str, compare: bool, zoomed: bool) -> AnyView {
             {whole}
             <a class="button button-quiet" href=other>{word}</a>
         </nav>
-        <p class="hint">"From and To are in UTC. Other times are in the zone chosen under Preferences; without scripts, in UTC. Counts appear at once and are kept by the minute for a day, by the hour for 30 days."</p>
+        <p class="hint">"From and To are in UTC. Other times are in the zone chosen under Preferences; without scripts, in UTC. Counts appear immediately and are kept by the minute for a day, by the hour for 30 days."</p>
     }
     .into_any()
 }
@@ -130,7 +130,7 @@ fn zoom(id: i64, range: &'static str, compare: bool, traffic: &TrafficView) -> A
         <form
             class="filter"
             role="search"
-            aria-label="Part of the time"
+            aria-label="Time range"
             method="get"
             action=format!("/projects/{id}/health")
             data-brush-form=""
@@ -148,7 +148,7 @@ fn zoom(id: i64, range: &'static str, compare: bool, traffic: &TrafficView) -> A
 fn unreadable() -> impl IntoView {
     view! {
         <Alert kind="note">
-            <p>"The part of the time that the address asks for cannot be read: it needs two times, the earlier one first. The whole range is shown."</p>
+            <p>"The time range of the address cannot be read: it needs two times, the earlier one first. The whole range is shown."</p>
         </Alert>
     }
 }
@@ -159,7 +159,7 @@ fn charts(traffic: &TrafficView) -> AnyView {
     let silence = is_silent.then(|| {
         let last = match traffic.last_event.clone() {
             Some(iso) => view! { <p>"Last event: "<Time iso=iso /></p> }.into_any(),
-            None => view! { <p>"No event was ever stored."</p> }.into_any(),
+            None => view! { <p>"No event was stored yet."</p> }.into_any(),
         };
         view! {
             <Alert kind="note">
@@ -193,10 +193,8 @@ fn charts(traffic: &TrafficView) -> AnyView {
         Series { label: "p95", tone: Tone::Warn, values: traffic.most.clone() },
     ];
     let deepest = traffic.waiting.iter().copied().max().unwrap_or(0);
-    let depth = format!(
-        "At most {} waited to become readable, of the whole instance.",
-        bytes::text(deepest)
-    );
+    let depth =
+        format!("At most {} waited to be applied, in the whole instance.", bytes::text(deepest));
     let waiting = traffic.waiting.iter().map(|bytes| Some(bytes.div_ceil(1 << 10))).collect();
     let queue = vec![Series { label: "Waiting", tone: Tone::Busy, values: waiting }];
     let sizes = format!(

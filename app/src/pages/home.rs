@@ -12,7 +12,7 @@ pub(crate) fn Home() -> impl IntoView {
         find_home().await?;
         Ok(view! {
             <PageHead title="Welcome back" />
-            <p><a href="/organizations">"Go on"</a></p>
+            <p><a href="/organizations">"Continue"</a></p>
         }
         .into_any())
     });

@@ -17,7 +17,7 @@ pub(crate) fn Instance() -> impl IntoView {
         let InstanceView { facts, sends_mail, users, organizations, projects, events } = found;
         Ok(view! {
             <PageHead title="Instance" />
-            <p class="lead">"As it was when this page was loaded. Only staff sees it."</p>
+            <p class="lead">"The state when this page was loaded. Only staff can see this page."</p>
             <Process facts=facts.clone() sends_mail=sends_mail />
             <Data facts=facts.clone() />
             <Work facts=facts />
@@ -56,7 +56,7 @@ fn Process(facts: Facts, sends_mail: bool) -> impl IntoView {
         <Section id="process" title="Process">
             <dl class="facts">
                 <dt>"Version"</dt><dd>{facts.version}</dd>
-                <dt>"Running for"</dt><dd>{duration(facts.up_seconds.saturating_mul(1000))}</dd>
+                <dt>"Uptime"</dt><dd>{duration(facts.up_seconds.saturating_mul(1000))}</dd>
                 <dt>"Public address"</dt><dd>{public_url}</dd>
                 <dt>"Mail"</dt><dd>{mail}</dd>
                 <dt>"Licences"</dt><dd><a href="/help/licences">"What Weir is made of"</a></dd>
@@ -123,10 +123,10 @@ fn Work(facts: Facts) -> impl IntoView {
         <Section id="work" title="Work">
             <dl class="facts">
                 <dt>"Events"</dt><dd><Status tone=tone label=word /></dd>
-                <dt>"Waiting to be readable"</dt><dd>{bytes::text(facts.lag_bytes)}</dd>
+                <dt>"Waiting to be applied"</dt><dd>{bytes::text(facts.lag_bytes)}</dd>
                 {facts.damage.map(damaged)}
-                <dt>"Exports"</dt><dd>{counted(facts.export_runs, "run", "runs")} " going on"</dd>
-                <dt>"Scripts of plugins"</dt>
+                <dt>"Exports"</dt><dd>{counted(facts.export_runs, "run", "runs")} " in progress"</dd>
+                <dt>"Plugin processes"</dt>
                 <dd>{counted(facts.plugin_children, "process", "processes")}</dd>
             </dl>
         </Section>

@@ -29,18 +29,18 @@ pub(crate) fn Key() -> impl IntoView {
         Ok(view! {
             <PageHead title=title />
             {actions.failures()}
-            <section class="card key" aria-label="How it is used">
+            <section class="card key" aria-label="Usage">
                 <p><code class="faint">{key.mask.clone()}</code></p>
                 {facts(&key)}
                 {previous(&key, actions)}
                 {refused(&key, actions)}
             </section>
             <Section id="edit" title="Edit"
-                hint="Its value and its end stay. Scripts that use it notice at once.">
+                hint="The value and the expiry stay the same. Changes apply immediately.">
                 <div data-dirty-guard=""><EditForm key=edited offer=offer /></div>
             </Section>
             <Section id="rotate" title="Rotate"
-                hint="The key gets a new value, shown once. The old value can work on until every script has the new one.">
+                hint="The key gets a new value, which is shown once. The old value can stay valid until every script has the new one.">
                 <RotateForm key=key />
             </Section>
             <Section id="revoke" title="Revoke" danger=true>{ending}</Section>
@@ -84,7 +84,7 @@ fn EditForm(key: KeyView, offer: KeyOffer) -> impl IntoView {
 /// Choices of how long an old value stays valid.
 pub(super) fn overlaps() -> Vec<Choice> {
     let label = |overlap: Overlap| match overlap {
-        Overlap::None => "It ends at once",
+        Overlap::None => "It ends immediately",
         Overlap::Hour => "For 1 hour",
         Overlap::Day => "For 24 hours",
         Overlap::Week => "For 7 days",
@@ -99,7 +99,7 @@ fn RotateForm(key: KeyView) -> impl IntoView {
     let ends = key.previous.is_some().then(|| {
         view! {
             <p class="hint">
-                "The value before the present one ends with it: only one old value works at a time."
+                "The previous old value ends then: only one old value works at a time."
             </p>
         }
     });

@@ -15,14 +15,14 @@ const PRESETS: [(&str, &str, &str); 6] = [
     ("exports", "Batch exports", "Sets up, runs and watches exports."),
     ("members", "Members", "Invites people, changes levels, removes members."),
     ("plugins", "Plugins", "Installs and configures what runs on events."),
-    ("custom", "Custom", "Choose for each kind of thing."),
-    ("all", "Everything", "Whatever you may do, now and later: deleting organizations too."),
+    ("custom", "Custom", "Choose the access for each kind of object."),
+    ("all", "Everything", "All that you may do, now and later, including deleting organizations."),
 ];
 
 /// A warning about a scope, if there is one.
 pub(super) fn caution(scope: Scope) -> Option<&'static str> {
     let object = match scope {
-        Scope::All => return Some("Who has the key can do whatever you may do."),
+        Scope::All => return Some("The holder of the key can do all that you may do."),
         Scope::On(_, ScopeAction::Read) => return None,
         Scope::On(object, ScopeAction::Write) => object,
     };
@@ -33,7 +33,7 @@ pub(super) fn caution(scope: Scope) -> Option<&'static str> {
         }
         ScopeObject::Project => Some("Can replace project keys and delete projects."),
         ScopeObject::Plugin => Some("Can change the code that runs on every event."),
-        ScopeObject::BatchExport => Some("Can send all events to another place."),
+        ScopeObject::BatchExport => Some("Can send all events elsewhere."),
         ScopeObject::User => Some("Can change your account."),
         _ => None,
     }
@@ -78,7 +78,7 @@ pub(super) fn Presets(
             autofocus=sent.begins_at("scopes", false)
             aria-describedby=described_by
         >
-            <legend>"What it may do"</legend>
+            <legend>"Scopes"</legend>
             {choices}
             {fault.map(|fault| view! {
                 <p class="fault" id="scopes-fault"><Icon name="alert" />{fault}</p>
@@ -180,9 +180,9 @@ pub(super) fn ReachFields(
     };
     let kind = initial("reach[kind]", kind.to_owned());
     let kinds = [
-        ("", "Wherever you belong, now and later"),
-        ("organizations", "In some organizations"),
-        ("projects", "In some projects"),
+        ("", "All of your organizations, now and later"),
+        ("organizations", "Some organizations"),
+        ("projects", "Some projects"),
     ]
     .into_iter()
     .map(|(value, label)| {
@@ -214,7 +214,7 @@ pub(super) fn ReachFields(
             autofocus=sent.begins_at("reach", false)
             aria-describedby=described_by
         >
-            <legend>"Where it works"</legend>
+            <legend>"Organizations and projects"</legend>
             {kinds}
             <div class="reach-organizations">{of_organizations.collect_view()}</div>
             <div class="reach-projects">{of_projects.collect_view()}</div>
@@ -244,7 +244,7 @@ mod tests {
     use super::{caution, value_of};
 
     #[test]
-    fn a_grid_begins_with_what_the_key_has() {
+    fn a_grid_starts_with_the_scopes_of_the_key() {
         let read = Scope::read(ScopeObject::Plugin);
         let write = Scope::write(ScopeObject::Plugin);
         assert_eq!(value_of(ScopeObject::Plugin, &[write, read]), "plugin:write");
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_widens_access_is_said() {
+    fn scopes_that_widen_access_have_a_warning() {
         assert!(caution(Scope::write(ScopeObject::OrganizationMember)).is_some());
         assert!(caution(Scope::All).is_some());
         assert_eq!(caution(Scope::read(ScopeObject::OrganizationMember)), None);

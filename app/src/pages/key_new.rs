@@ -25,7 +25,7 @@ pub(crate) fn KeyNew() -> impl IntoView {
             <PageHead title="New API key" />
             <section class="card" data-dirty-guard=""><KeyForm offer=offer /></section>
             <p class="hint">
-                "Keys are made here only: the API refuses to make a key with another key, so that one that leaks cannot make more."
+                "Keys are created only here: the API refuses to create a key with another key, so that a leaked key cannot create more."
             </p>
             <p><a href="/account/keys">"Back to API keys"</a></p>
         }

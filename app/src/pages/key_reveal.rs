@@ -33,7 +33,7 @@ fn shown(value: String, host: &str) -> AnyView {
     view! {
         <section class="card reveal">
             <Alert kind="warning">
-                <p>"Store it now. It is shown this once: Weir keeps only what is needed to recognise it."</p>
+                <p>"Store it now. It is shown only once, because Weir stores only a hash of it."</p>
             </Alert>
             <p class="reveal-value"><CopyValue text=value what="key" /></p>
             <CodeFigure caption="Try it" what="command" text=try_it />
@@ -51,7 +51,7 @@ fn gone(keys: Vec<(String, String)>) -> AnyView {
     });
     view! {
         <div class="empty">
-            <p>"There is no value to show: it was shown before, or none was made."</p>
+            <p>"There is no value to show: it was shown before, or none was created."</p>
             <p>"If you did not store it, rotate the key: it gets a new value."</p>
             <ul class="links">{links.collect_view()}</ul>
             <p><a class="button button-primary" href="/account/keys">"Go to API keys"</a></p>

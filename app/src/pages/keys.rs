@@ -256,7 +256,7 @@ pub(super) fn revoke(id: String, label: String, actions: Actions) -> AnyView {
     view! {
         <Confirm button="Revoke" of=label danger=true>
             <ActionForm action=actions.revoke>
-                <p>"Scripts that use this key stop working at once. This cannot be undone."</p>
+                <p>"Scripts that use this key stop working immediately. This cannot be undone."</p>
                 <input type="hidden" name="id" value=id />
                 <Back />
                 <button type="submit" class="button button-danger" data-busy="Revoking key...">

@@ -56,7 +56,7 @@ fn has(rows: &[Row], key: &str) -> bool {
 fn too_old() -> impl IntoView {
     view! {
         <Alert kind="note">
-            <p>{format!("What this address leads to is not among the latest {KEPT} rows.")}</p>
+            <p>{format!("The event of this address is not among the latest {KEPT} rows.")}</p>
         </Alert>
     }
 }

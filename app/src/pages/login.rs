@@ -42,7 +42,7 @@ fn no_user_yet() -> impl IntoView {
     view! {
         <Alert kind="note">
             <p>
-                "Nobody has an account yet. Open the link that Weir printed when it started, or print a new one:"
+                "This instance has no account yet. Open the link that Weir printed when it started, or print a new one:"
             </p>
         </Alert>
         <pre class="block"><code>"weir setup-link"</code></pre>
@@ -77,7 +77,7 @@ fn LoginForm(
         })}
         {is_late.then(|| view! {
             <Alert kind="note">
-                <p>"The code came too late: a sign-in waits ten minutes for it. Sign in again."</p>
+                <p>"The code came too late: it has to be entered within ten minutes. Sign in again."</p>
             </Alert>
         })}
         {door.insecure.then(|| view! { <InsecureNote /> })}
@@ -90,7 +90,7 @@ fn LoginForm(
             <PasswordField sent=sent autocomplete="current-password" />
             {sent.must_wait().then(|| view! {
                 <Field sent=sent name="code" label="Code" autocomplete="one-time-code" max=CODE_MAX
-                    hint="Only with two-step sign-in: with a code, or a recovery code, you need not wait. Enter your password again, too."
+                    hint="With two-step sign-in you need not wait: enter your password again, and a code or a recovery code."
                     required=false />
             })}
             <Submit sent=sent label="Sign in" busy="Signing in..." />

@@ -49,9 +49,7 @@ fn AgainForm(
         back = format!("{back}{sign}{KEPT}=1");
     }
     let note = match (waits, unsent) {
-        (true, _) => {
-            Some("What you sent has not been done yet. It is done as soon as you confirm.")
-        }
+        (true, _) => Some("Your change has not been made yet. It is made as soon as you confirm."),
         (false, true) => Some(
             "Nothing was changed, and the file was not kept. Once you have confirmed, send it again.",
         ),
@@ -60,7 +58,7 @@ fn AgainForm(
     view! {
         {note.map(|note| view! { <Alert kind="note"><p>{note}</p></Alert> })}
         <p class="lead">
-            "What you are about to do can give others access. You signed in more than 15 minutes ago as "
+            "This change can give others access. You signed in more than 15 minutes ago as "
             <strong>{email.clone()}</strong> "."
         </p>
         <ActionForm action=action>

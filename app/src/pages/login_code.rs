@@ -43,7 +43,7 @@ fn CodeForm(next: String, failures: u64) -> impl IntoView {
         {(failures >= MANY).then(|| view! {
             <Alert kind="note">
                 <p>
-                    "Codes come from the time. If they keep being refused, set the clock of your phone to automatic time, or use a recovery code."
+                    "Codes depend on the time. If they are refused repeatedly, let the phone set its clock automatically, or use a recovery code."
                 </p>
             </Alert>
         })}

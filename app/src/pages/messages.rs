@@ -15,7 +15,7 @@ pub(crate) fn Messages() -> impl IntoView {
         let content = if found.is_empty() {
             view! {
                 <Empty title="No message yet">
-                    <p>"When something is done, the page says so and it is listed here."</p>
+                    <p>"The messages about your changes are listed here."</p>
                 </Empty>
             }
             .into_any()
@@ -26,7 +26,7 @@ pub(crate) fn Messages() -> impl IntoView {
         Ok(view! {
             <PageHead title="Messages" />
             <AccountNav />
-            <p class="lead">"The last twenty of this session, newest first. They go when you sign out."</p>
+            <p class="lead">"The last twenty of this session, newest first. They are deleted when you sign out."</p>
             {content}
         }
         .into_any())

@@ -72,17 +72,17 @@ fn how(project: &ProjectView) -> AnyView {
     let organization = format!("/organizations/{}", project.organization);
     view! {
         <p>
-            "Events of the past come in as all others do, marked with "
-            <code>"historical_migration"</code> ": their order is kept, and they set off no alarm."
+            "Send historical events like all others, marked with "
+            <code>"historical_migration"</code> ". Their order is kept, and they trigger no alarm."
         </p>
         <ul>
             <li>"Try it on a new project first: " <a href=organization>"create one in the organization"</a> "."</li>
             <li>"Use the names that your product sends now, such as " <code>"$pageview"</code> " for page views."</li>
             <li>"Give every event a " <code>"timestamp"</code> " in ISO 8601 and a " <code>"distinct_id"</code> "."</li>
             <li>"Send " <code>"historical_migration"</code> " as true with every batch. The scripts of this page do."</li>
-            <li>"Keep what you export in files, so that both halves can be done again."</li>
+            <li>"Keep the exported events in files, so that you can repeat the import."</li>
             <li>"Sending an event a second time with its uuid changes nothing."</li>
-            <li>"Events of now may go on meanwhile: they come first."</li>
+            <li>"You can send live events during the import. They come first."</li>
         </ul>
     }
     .into_any()
@@ -103,14 +103,14 @@ fn plan(
     let is_open = id == open;
     let left = seconds_left.map(|seconds| {
         let time = duration(seconds.saturating_mul(1_000));
-        view! { <p>{format!("About {time} left at the present rate.")}</p> }
+        view! { <p>{format!("About {time} left at the current rate.")}</p> }
     });
     let is_finished = finished_at.is_some();
     let state = match finished_at {
         Some(at) => {
             view! { <Status tone=Tone::Good label="Finished" /> " " <Time iso=at /> }.into_any()
         }
-        None => view! { <Status tone=Tone::Busy label="Under way" /> }.into_any(),
+        None => view! { <Status tone=Tone::Busy label="In progress" /> }.into_any(),
     };
     let hidden = source.clone();
     let same = source.clone();
@@ -125,7 +125,7 @@ fn plan(
     let pace = (!is_finished).then(|| {
         view! {
             <p class="hint">
-                "To pause, stop the script with Ctrl-C; run it again to go on where it stopped. Nothing is counted twice."
+                "To pause, stop the script with Ctrl-C. To resume, run it again. Nothing is counted twice."
             </p>
         }
     });
@@ -134,7 +134,7 @@ fn plan(
         view! {
             <Confirm button="Mark finished" of=hidden>
                 <ActionForm action=finish>
-                    <p>"The count stays as it is now. Events that still come are stored all the same."</p>
+                    <p>"The count stays as it is now. Later events are still stored."</p>
                     <input type="hidden" name="project" value=number.to_string() />
                     <input type="hidden" name="plan" value=id />
                     <Back />
@@ -164,7 +164,7 @@ fn plan(
 #[component]
 fn StartForm(project: i64, start: ServerAction<StartImport>, sent: Sent) -> impl IntoView {
     view! {
-        <Section id="start" title="Start a migration" hint="Gives a script that can be stopped and run again, and follows how far it is.">
+        <Section id="start" title="Start a migration" hint="Prints a script that you can stop and resume, and shows its progress.">
             <ActionForm action=start>
                 <FormFailure sent=sent fields=&["source", "total", "file", "note"] />
                 <input type="hidden" name="project" value=project.to_string() />
@@ -172,9 +172,9 @@ fn StartForm(project: i64, start: ServerAction<StartImport>, sent: Sent) -> impl
                 <TextLine sent=sent name="source" label="Source" required=true max=200
                     hint="Where the events come from, such as the name of the other tool." />
                 <TextLine sent=sent name="file" label="File" max=200
-                    hint="One event as JSON on each line. Leave it empty to put the name in later." />
+                    hint="One event as JSON on each line. Leave it empty to enter the name later." />
                 <TextLine sent=sent name="total" label="Number of events" max=30
-                    hint="If you know it: then the time that is left can be told." />
+                    hint="Optional. It allows an estimate of the remaining time." />
                 <TextArea sent=sent name="note" label="Note" rows=3 max=2_000 />
                 <Submit sent=sent label="Start migration" busy="Starting migration..." />
             </ActionForm>

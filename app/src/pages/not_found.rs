@@ -13,8 +13,8 @@ pub(crate) fn NotFound() -> impl IntoView {
     view! {
         <main id="main" class="alone" tabindex="-1">
             <p class="brand"><Mark /> "Weir"</p>
-            <PageHead title="Nothing here" />
-            <p>"There is nothing at this address, or it is not for you."</p>
+            <PageHead title="Page not found" />
+            <p>"There is nothing at this address, or you may not see it."</p>
             <p><a class="button" href="/">"Go to the start"</a></p>
         </main>
     }

@@ -162,14 +162,14 @@ fn JoinMail(organization: OrganizationView) -> impl IntoView {
     let OrganizationView { id, mails_joins, may_change, .. } = organization;
     let call = patch(&id, json!({"is_member_join_email_enabled": "{enabled}"}));
     view! {
-        <Section id="joining" title="Mail when somebody joins">
+        <Section id="joining" title="Mail when a member joins">
             {if may_change {
                 view! {
                     <ActionForm action=set>
                         <FormFailure sent=sent />
                         <input type="hidden" name="id" value=id />
                         <Back />
-                        <Check sent=sent name="enabled" label="Tell members by mail when somebody joins"
+                        <Check sent=sent name="enabled" label="Notify members by mail when a member joins"
                             hint="Works where mail is set up on this instance." checked=mails_joins />
                         <Submit sent=sent label="Save mail setting" busy="Saving mail setting..." saved="Saved" />
                         <ApiRequest call=call />
@@ -195,7 +195,7 @@ fn SecondFactor(organization: OrganizationView, without: Vec<String>) -> impl In
     };
     view! {
         <Section id="second-factor" title="Second factor"
-            hint="A code from an app, asked for beside the password. API keys go on working without one.">
+            hint="A code from an app, in addition to the password. API keys continue to work without one.">
             <p>{state}</p>
             {if may_change {
                 view! { <EnforceForm id=id enforces=enforces_2fa without=without /> }.into_any()
@@ -223,12 +223,12 @@ fn EnforceForm(id: String, enforces: bool, without: Vec<String>) -> impl IntoVie
             "Stop requiring it",
             "Members can sign in with their password alone again, unless they keep their second factor.",
             "Stop requiring a second factor",
-            "Lifting the requirement...",
+            "Removing the requirement...",
         )
     } else {
         (
             "Require a second factor",
-            "Whoever has none is asked to set one up before anything else. You too, if you have none.",
+            "Members without a second factor have to set one up before they can continue. That includes you.",
             "Require it of all members",
             "Requiring a second factor...",
         )

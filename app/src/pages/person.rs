@@ -55,7 +55,7 @@ fn facts(person: &PersonView) -> AnyView {
         <dl class="facts">
             <dt>"Id"</dt>
             <dd><CopyValue text=person.id.clone() what="person id" /></dd>
-            <dt>"Known as"</dt>
+            <dt>"Name"</dt>
             <dd>{known}</dd>
             <dt>"First seen"</dt>
             <dd><Time iso=person.first_seen.clone() /></dd>
@@ -78,7 +78,7 @@ fn refused(person: &PersonView) -> Option<AnyView> {
         .collect_view();
     let view = view! {
         <Alert kind="warning">
-            <p>"Another person was not joined with this one:"</p>
+            <p>"Another person was not merged with this one:"</p>
             <ul>{entries}</ul>
         </Alert>
     };
@@ -87,7 +87,7 @@ fn refused(person: &PersonView) -> Option<AnyView> {
 
 fn properties(person: &PersonView) -> AnyView {
     let hint = format!(
-        "What set a property is looked for among the newest {} events.",
+        "The event that set a property is searched among the newest {} events.",
         grouped(person.looked_at as u64)
     );
     if person.properties.is_empty() {
@@ -145,7 +145,7 @@ fn distinct_id(view: IdView) -> AnyView {
     let IdView { id, joined } = view;
     let how = match joined {
         Some((at, by)) => view! {
-            "Joined this person at "<Time iso=at />" by the event "<Id text=by what="event id" />
+            "Merged into this person at "<Time iso=at />" by the event "<Id text=by what="event id" />
         }
         .into_any(),
         None => "This person's own".into_any(),

@@ -38,7 +38,7 @@ pub(crate) fn Persons() -> impl IntoView {
             <PageHead title=TITLE within=of.name />
             <ProjectZone zone=of.timezone />
             <p class="lead">
-                "Whom events are about. A person is made by the first event of a distinct id; identifying events join several ids into one person."
+                "The users that your events are about. The first event of a distinct id creates a person. Identifying events merge several ids into one person."
             </p>
             <FilterForm label="Search persons">
                 <SearchField label="Distinct id, name, e-mail address, or property = value" value=search />
@@ -52,7 +52,7 @@ pub(crate) fn Persons() -> impl IntoView {
 fn nothing(project: i64) -> AnyView {
     view! {
         <Empty title="No person yet">
-            <p>"Persons appear with the first event. Each event says whom it is about with its distinct id."</p>
+            <p>"Persons appear with the first event. The distinct id of an event says which person it is about."</p>
             <p>
                 <a class="button button-primary" href=format!("/projects/{project}/start")>
                     "Send the first event"
@@ -63,14 +63,14 @@ fn nothing(project: i64) -> AnyView {
     .into_any()
 }
 
-fn list(project: i64, found: PersonList, search: &str, slice: Slice, goes_on: bool) -> AnyView {
+fn list(project: i64, found: PersonList, search: &str, slice: Slice, continues: bool) -> AnyView {
     let PersonList { persons, more, further } = found;
     let shown = persons.len();
     let further = further.map(|at| view! { <LookFurther what="persons" at=at /> });
     if shown == 0 {
         let clear = with_query(&[("q", None), ("after", None), ("offset", None)]);
         let filter = if search.is_empty() {
-            "at this place of the list".to_owned()
+            "on this page of the list".to_owned()
         } else {
             format!("with \"{search}\" as a property, or in a distinct id, name or e-mail address")
         };
@@ -83,14 +83,14 @@ fn list(project: i64, found: PersonList, search: &str, slice: Slice, goes_on: bo
     let columns = vec![
         Column::text("Person"),
         Column::text("Distinct ids"),
-        Column::text("Known as"),
+        Column::text("Name"),
         Column::text("First seen"),
     ];
     let lines = persons.into_iter().map(|person| line(project, person)).collect();
     view! {
         <Table caption="Persons" columns=columns lines=lines />
         {further}
-        {(!goes_on).then(|| view! { <PagerMore slice=slice more=more shown=shown what="persons" /> })}
+        {(!continues).then(|| view! { <PagerMore slice=slice more=more shown=shown what="persons" /> })}
     }
     .into_any()
 }

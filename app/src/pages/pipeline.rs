@@ -77,7 +77,7 @@ pub(crate) fn Transformations() -> impl IntoView {
             <PageHead title=TITLE within=project_name>{buttons}</PageHead>
             <p class="lead">
                 "Each event goes through these steps, from the top, before it is stored. "
-                "What comes from now on is changed, what is stored stays as it is. "
+                "They change only new events. Stored events stay as they are. "
                 <a href=plugins>"Plugins for transformations"</a>
             </p>
             {refusal.map(|why| view! { <ReadOnly why=why /> })}
@@ -101,8 +101,8 @@ fn nothing(project: i64, may_change: bool) -> AnyView {
     view! {
         <div class="empty">
             <h2>"No transformation yet"</h2>
-            <p>"A transformation changes or drops events on their way in: bots go, addresses are cut, names are put right."</p>
-            <ol class="flow-steps" aria-label="The way of an event">
+            <p>"A transformation changes or drops events before they are stored. It can drop bots, shorten addresses and correct names."</p>
+            <ol class="flow-steps" aria-label="Steps of an event">
                 <li>"Event arrives"</li>
                 <li>"Step 1"</li>
                 <li>"Step 2"</li>
@@ -156,7 +156,7 @@ fn row(
     let handle = (may_change && count > 1).then(|| {
         view! {
             <span class="step-handle needs-scripts" draggable="true" data-reorder-handle=""
-                title="Drag to another place" aria-hidden="true">
+                title="Drag to reorder" aria-hidden="true">
                 "⠿"
             </span>
         }
@@ -221,7 +221,7 @@ fn bin(project: i64, gone: Vec<ConfigLine>, may_change: bool, actions: Actions) 
         view! {
             <details class="bin">
                 <summary>"Deleted transformations"</summary>
-                <p class="hint">"They do nothing and keep their settings until they are deleted for good."</p>
+                <p class="hint">"They are inactive and keep their settings until you delete them for good."</p>
                 <ul class="plain">{rows}</ul>
             </details>
         }

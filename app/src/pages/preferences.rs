@@ -25,7 +25,7 @@ pub(crate) fn PreferencesPage() -> impl IntoView {
             <PageHead title="Preferences" within="Account" />
             <AccountNav />
             <p class="lead">
-                "Kept with your account. They apply at once here, and from the next page on wherever else you are signed in. Only the theme of another browser waits until you sign in there again."
+                "Stored with your account. They apply here immediately, and in your other browsers from the next page on. The theme applies in another browser after you sign in there again."
             </p>
             <Section id="appearance" title="Appearance">
                 <ThemeForm theme=viewer.theme />

@@ -45,12 +45,12 @@ pub(crate) fn ProjectKeys() -> impl IntoView {
         Ok(view! {
             <PageHead title=TITLE within=keys.name.clone() />
             {tabs(id)}
-            <Section id="working" title="Keys that work"
+            <Section id="working" title="Active keys"
                 hint="Safe to put into client code: a project key can send events and nothing else.">
                 <Working project=id keys=keys />
             </Section>
             <Section id="rotate" title="Rotate the project key"
-                hint="The project gets a new key. The old one can work on until every client has the new one.">
+                hint="The project gets a new key. The old key can stay valid until every client has the new one.">
                 {rotation}
             </Section>
             <Section id="secret" title="Secret project key"
@@ -69,14 +69,14 @@ fn Working(project: i64, keys: ProjectKeysView) -> impl IntoView {
     let ended = sent(end);
     let ProjectKeysView { present, old, times, may_rotate, .. } = keys;
     let mut series =
-        vec![Series { label: "Present key", tone: Tone::Good, values: values(&present) }];
-    let mut lines = vec![line("Present key", &present)];
+        vec![Series { label: "Current key", tone: Tone::Good, values: values(&present) }];
+    let mut lines = vec![line("Current key", &present)];
     let came = |traffic: &TrafficView| counted(traffic.week, "event", "events");
     let summary = match &old {
         Some((old, _)) => {
-            format!("{} came with the present key, {} with the old one.", came(&present), came(old))
+            format!("{} with the current key, {} with the old key.", came(&present), came(old))
         }
-        None => format!("{} came with the key.", came(&present)),
+        None => format!("{} with the key.", came(&present)),
     };
     if let Some((traffic, _)) = &old {
         series.push(Series { label: "Old key", tone: Tone::Warn, values: values(traffic) });
@@ -94,7 +94,7 @@ fn Working(project: i64, keys: ProjectKeysView) -> impl IntoView {
             view! {
                 <Confirm button="End the old key now" danger=true>
                     <ActionForm action=end>
-                        <p>"Events that still come with the old key are refused at once, and are lost."</p>
+                        <p>"Events that are sent with the old key are refused immediately, and are lost."</p>
                         <input type="hidden" name="id" value=project.to_string() />
                         <Back />
                         <button type="submit" class="button button-danger" data-busy="Ending the old key...">
@@ -108,7 +108,7 @@ fn Working(project: i64, keys: ProjectKeysView) -> impl IntoView {
             <div class="key-previous">
                 <p>
                     <Status tone=Tone::Busy label="Old key works" />
-                    " until " <Time iso=until /> ". End it once nothing comes with it any more."
+                    " until " <Time iso=until /> ". End it when no client uses it any more."
                 </p>
                 {form}
             </div>
@@ -154,7 +154,7 @@ fn RotateForm(project: i64, has_old: bool) -> impl IntoView {
     let sent = sent(rotate);
     let ends = has_old.then(|| {
         view! {
-            <p class="hint">"The key that is old now ends with it: only one old key works at a time."</p>
+            <p class="hint">"The previous old key ends then: only one old key works at a time."</p>
         }
     });
     let request = call(project, "reset_token");
@@ -167,7 +167,7 @@ fn RotateForm(project: i64, has_old: bool) -> impl IntoView {
             {ends}
             <Submit sent=sent label="Rotate project key" busy="Rotating project key..." />
         </ActionForm>
-        <p class="hint">"Through the API the old key ends at once."</p>
+        <p class="hint">"Through the API the old key ends immediately."</p>
         <ApiRequest call=request />
     }
     .into_any()
@@ -187,10 +187,10 @@ fn Secret(project: i64, secret: Option<String>, backup: bool) -> impl IntoView {
     let consequence = match (has_one, backup) {
         (false, _) => "The project gets a secret key.",
         (true, false) => {
-            "The project gets a new secret key. The present one works on until you end it."
+            "The project gets a new secret key. The current one stays valid until you end it."
         }
         (true, true) => {
-            "The project gets a new secret key. The present one works on; the one before it ends now."
+            "The project gets a new secret key. The current one stays valid. The one before it ends now."
         }
     };
     let shown = match secret {
@@ -209,7 +209,7 @@ fn Secret(project: i64, secret: Option<String>, backup: bool) -> impl IntoView {
         view! {
             <Confirm button="End the old secret key" danger=true>
                 <ActionForm action=forget>
-                    <p>"Servers that still use it are refused at once."</p>
+                    <p>"Requests of servers that use it are refused immediately."</p>
                     <input type="hidden" name="id" value=project.to_string() />
                     <Back />
                     <button type="submit" class="button button-danger" data-busy="Ending the old secret key...">
@@ -224,7 +224,7 @@ fn Secret(project: i64, secret: Option<String>, backup: bool) -> impl IntoView {
         <FormFailure sent=rotated />
         <FormFailure sent=forgotten />
         {shown}
-        {backup.then(|| view! { <p class="hint">"The secret key before it works too."</p> })}
+        {backup.then(|| view! { <p class="hint">"The previous secret key works too."</p> })}
         <div class="key-actions">
             <Confirm button=label>
                 <ActionForm action=rotate>

@@ -35,7 +35,7 @@ pub(crate) fn ProjectNew() -> impl IntoView {
         Ok(view! {
             <PageHead title=TITLE within=organization.name.clone() />
             <p class="lead">
-                {format!("Events, persons and exports of {} are kept apart by project.", organization.name)}
+                {format!("Each project of {} has its own events, persons and exports.", organization.name)}
             </p>
             {content}
             <p><a href=back>"Back to the organization"</a></p>

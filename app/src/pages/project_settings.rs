@@ -158,8 +158,8 @@ fn General(project: ProjectView) -> impl IntoView {
             <label class="choice">
                 <input type="checkbox" name="anonymize_ips" value="true" checked=anonymize />
                 <span>
-                    "Leave client addresses out of events"
-                    <span class="hint">"Applies to events from now on."</span>
+                    "Remove client addresses from events"
+                    <span class="hint">"Applies to new events."</span>
                 </span>
             </label>
             <label class="choice">
@@ -167,9 +167,9 @@ fn General(project: ProjectView) -> impl IntoView {
                 <span>
                     "Store events without persons"
                     <span class="hint">
-                        "Applies to events from now on: they make and change no person. "
+                        "Applies to new events: they create and change no person. "
                         "Identify, alias, merge and group calls are skipped and shown as dropped. "
-                        "Persons that there are stay."
+                        "Existing persons stay."
                     </span>
                 </span>
             </label>
@@ -203,12 +203,12 @@ fn Ending(project: ProjectView, facts: ProjectFactsView) -> impl IntoView {
     view! {
         <Section id="ending" title="Delete project" danger=true>
             <Alert kind="warning">
-                <p>"This cannot be undone. What goes:"</p>
+                <p>"This cannot be undone. It deletes:"</p>
                 <ul>
                     <li>{counted(facts.events, "stored event", "stored events")} ", with persons and groups"</li>
                     <li>{counted(exports, "batch export", "batch exports")} "; what they have delivered stays there"</li>
                     <li>{counted(configs, "configured plugin", "configured plugins")}</li>
-                    <li>"Its project keys, which stop working at once"</li>
+                    <li>"Its project keys, which stop working immediately"</li>
                 </ul>
             </Alert>
             <ActionForm action=delete>

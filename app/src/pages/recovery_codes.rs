@@ -28,7 +28,7 @@ fn shown(codes: String) -> AnyView {
         <section class="card reveal">
             <Alert kind="warning">
                 <p>
-                    "Store them now, not on the phone that makes your codes. They are shown this once. Each signs you in one time when the phone is lost."
+                    "Store them now, but not on the phone with your authenticator app. They are shown only once. If you lose the phone, each code signs you in one time."
                 </p>
             </Alert>
             <div class="recovery-codes">
@@ -43,8 +43,8 @@ fn shown(codes: String) -> AnyView {
 fn gone() -> AnyView {
     view! {
         <div class="empty">
-            <p>"There are no codes to show: they were shown before, or none were made."</p>
-            <p>"If you did not store them, make new ones: the others stop working then."</p>
+            <p>"There are no codes to show: they were shown before, or none were created."</p>
+            <p>"If you did not store them, create new codes. The old codes stop working then."</p>
             <p><a class="button button-primary" href="/account/security">"Go to security"</a></p>
         </div>
     }

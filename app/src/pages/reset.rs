@@ -42,7 +42,7 @@ fn on_its_way() -> AnyView {
                 "If there is an account with this address, a mail with a link is on its way to it. The link works for a day."
             </p>
         </Alert>
-        <p>"Nothing there? Look among unwanted mail, or " <a href="/reset">"try another address"</a> "."</p>
+        <p>"No mail? Check your spam folder, or " <a href="/reset">"try another address"</a> "."</p>
     }
     .into_any()
 }
@@ -50,7 +50,7 @@ fn on_its_way() -> AnyView {
 fn no_mail() -> AnyView {
     view! {
         <Alert kind="note">
-            <p>"This instance sends no mail, so it cannot send you a link. Ask whoever runs it."</p>
+            <p>"This instance sends no mail, so it cannot send you a link. Ask the operator of the instance."</p>
         </Alert>
     }
     .into_any()
@@ -61,7 +61,7 @@ fn AskForm() -> impl IntoView {
     let action = ServerAction::<AskReset>::new();
     let sent = sent(action);
     view! {
-        <p class="lead">"We mail you a link with which you set a new one."</p>
+        <p class="lead">"We mail you a link for setting a new password."</p>
         <ActionForm action=action>
             <FormFailure sent=sent fields=&["email"] />
             <Back />
@@ -117,8 +117,8 @@ fn SetForm(id: String, token: String, email: String) -> impl IntoView {
             // The link identifies the user.
             <KnownAddress email=email />
             <PasswordField sent=sent label="New password" autocomplete="new-password" autofocus=true
-                hint="At least 12 characters. A few unrelated words are easy to keep." />
-            <p class="hint">"Every session of your account ends. API keys go on working."</p>
+                hint="At least 12 characters. A few unrelated words are easy to remember." />
+            <p class="hint">"Every session of your account ends. API keys continue to work."</p>
             <Submit sent=sent label="Set the password" busy="Setting the password..." />
         </ActionForm>
     }

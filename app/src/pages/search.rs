@@ -49,7 +49,7 @@ fn results(groups: Vec<FoundGroup>, q: &str) -> AnyView {
     let count = groups.iter().map(|group| group.found.len() as u64).sum();
     let message = counted(count, "result", "results");
     if groups.is_empty() {
-        let none = format!("Nothing that you may see has a name with \u{201c}{q}\u{201d}.");
+        let none = format!("Nothing that you can see has a name with \u{201c}{q}\u{201d}.");
         return view! {
             <div data-found="" data-count=none>
                 <p class="empty">

@@ -37,8 +37,8 @@ fn Demand(factor: FactorView) -> impl IntoView {
         view! {
             <Alert kind="warning">
                 <p>
-                    "Two-step sign-in is asked of members by " <strong>{factor.demanded_by.join(", ")}</strong>
-                    ". Turn it on to open the pages there. API keys go on working."
+                    "Two-step sign-in is required by " <strong>{factor.demanded_by.join(", ")}</strong>
+                    ". Turn it on to open the pages there. API keys continue to work."
                 </p>
             </Alert>
         }

@@ -67,7 +67,7 @@ fn SetupForm(token: String, insecure: bool) -> impl IntoView {
             <Field sent=sent name="email" label="E-mail address" kind="email" autocomplete="username" max=254
                 hint="You sign in with it. No mail is sent." />
             <PasswordField sent=sent autocomplete="new-password"
-                hint="At least 12 characters. A few unrelated words are easy to keep." />
+                hint="At least 12 characters. A few unrelated words are easy to remember." />
             <div class="pair">
                 <Field sent=sent name="organization" label="Organization" autocomplete="organization" max=64
                     value="My organization".to_owned() />

@@ -55,11 +55,11 @@ pub(crate) fn SignUpPage() -> impl IntoView {
             }
             Invitation::Expired => void(
                 "This invite has expired: its link worked for three days.",
-                "Ask whoever invited you for a new one.",
+                "Ask the person who invited you for a new one.",
             ),
             Invitation::Unknown => void(
-                "Weir does not know this link, or not any more. An invite ends when it is taken up, taken back, or sent again with another link.",
-                "See whether you have the whole link and the latest one. Else ask whoever invited you.",
+                "This link is unknown or no longer valid. An invite ends when it is accepted, revoked, or sent again with another link.",
+                "Check that you have the whole link, and the latest one. If it still fails, ask the person who invited you.",
             ),
         };
         Ok(view! {
@@ -146,14 +146,14 @@ fn OtherAddress(id: String, invited: String, present: String) -> impl IntoView {
                 <strong class="wrap">{present}</strong> "."
             </p>
             <p>
-                "To take it up, sign out and go on with the address that it is for. Or ask whoever invited you to invite the address that you are signed in with."
+                "To accept it, sign out and continue with the address that was invited. Or ask the person who invited you to invite the address that you are signed in with."
             </p>
         </Alert>
         <ActionForm action=action>
             <FormFailure sent=sent />
             <input type="hidden" name="id" value=id />
             <Back />
-            <Submit sent=sent label="Sign out and go on" busy="Signing out..." />
+            <Submit sent=sent label="Sign out and continue" busy="Signing out..." />
         </ActionForm>
         <p><a href="/">"Stay signed in"</a></p>
     }
@@ -190,7 +190,7 @@ fn NewAccountForm(id: String, email: String, first_name: String, insecure: bool)
             <Field sent=sent name="first_name" label="First name" autocomplete="given-name" max=128
                 value=first_name autofocus=true />
             <PasswordField sent=sent autocomplete="new-password"
-                hint="At least 12 characters. A few unrelated words are easy to keep." />
+                hint="At least 12 characters. A few unrelated words are easy to remember." />
             <Submit sent=sent label="Create account and join" busy="Creating account..." />
         </ActionForm>
     }

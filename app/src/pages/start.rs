@@ -73,7 +73,7 @@ fn Steps(project: ProjectView, rows: Vec<Row>, help: StartHelpView) -> impl Into
     let broken = snippets::of(&host, &key, false);
     view! {
         <ol class="steps">
-            <Step name="key" title="Take the project key" done=any>
+            <Step name="key" title="Copy the project key" done=any>
                 <div class="key-box">
                     <CopyValue text=key what="project key" />
                     <p class="hint">"Safe to put into client code: it can send events and nothing else."</p>
@@ -84,11 +84,11 @@ fn Steps(project: ProjectView, rows: Vec<Row>, help: StartHelpView) -> impl Into
                 <CodeTabs name="first" legend="Language of the snippet" tabs=first />
                 <TestEvent project=id />
             </Step>
-            <Step name="see" title="See it here" done=any>
+            <Step name="see" title="Check that it arrives" done=any>
                 <Arrivals project=id rows=rows host=host.clone() />
                 <Help project=id host=host help=help waiting=!any />
             </Step>
-            <Step name="broken" title="See what is not stored" done=dropped>
+            <Step name="broken" title="See a dropped event" done=dropped>
                 <p>
                     "This one lacks its "
                     <code>"distinct_id"</code>
@@ -112,7 +112,7 @@ fn TestEvent(project: i64) -> impl IntoView {
                 <input type="hidden" name="id" value=project.to_string() />
                 <Back part="step-see" />
                 <p class="hint">
-                    "Or let Weir send one to itself. It goes the same way and shows that Weir works, not that your code reaches it."
+                    "Or let Weir send an event to itself. This shows that Weir works, but not that your code can reach it."
                 </p>
                 <button type="submit" class="button" data-busy="Sending event...">"Send a test event"</button>
             </ActionForm>
@@ -156,18 +156,18 @@ fn Help(project: i64, host: String, help: StartHelpView, waiting: bool) -> impl 
     let seen = seen.collect_view();
     let list = view! {
         <details class="help" open=opened>
-            <summary>"Nothing arrives?"</summary>
+            <summary>"No event arrives?"</summary>
             <ul>
                 {seen}
                 <li>
                     "The command must print an answer with status 200. If it cannot connect, the host is not reachable from there: try "
                     <code>{format!("curl -i {host}/_livez")}</code> ". To compare, open that address in your browser."
                 </li>
-                <li>"401 means that the key is not the one above, or was cut while pasting."</li>
-                <li>"From a browser, an extension that blocks tracking can hold the request back."</li>
-                <li>"Behind a proxy, check that it passes POST requests on to Weir."</li>
+                <li>"401 means that the key differs from the one above, or was pasted incompletely."</li>
+                <li>"In a browser, an extension that blocks tracking can block the request."</li>
+                <li>"Behind a proxy, check that it forwards POST requests to Weir."</li>
                 <li>
-                    "What arrives and is not stored is counted by reason on the page "
+                    "Dropped events are counted by reason on the page "
                     <a href=format!("/projects/{project}/health")>"Health"</a> "."
                 </li>
             </ul>

@@ -39,7 +39,7 @@ mod tests {
     use super::segment;
 
     #[test]
-    fn a_part_of_a_path_stays_one() {
+    fn a_path_segment_is_escaped() {
         assert_eq!(segment("a/b?c=d%"), "a%2Fb%3Fc%3Dd%25");
     }
 }

@@ -34,7 +34,7 @@ pub(crate) fn TwoStep() -> impl IntoView {
 fn nothing() -> AnyView {
     view! {
         <div class="empty">
-            <p>"No set-up is waiting: it was finished, given up, or took longer than ten minutes."</p>
+            <p>"No set-up is in progress: it was finished or cancelled, or took longer than ten minutes."</p>
             <p><a class="button button-primary" href="/account/security">"Go to security"</a></p>
         </div>
     }
@@ -65,7 +65,7 @@ fn SetUp(enrolment: EnrolmentView) -> impl IntoView {
                     max=CODE_MAX autofocus=true
                     hint="Six digits. If they are refused, check that the clock of the phone is right." />
                 <p class="hint">
-                    "Your other sessions end when it is on. This set-up waits until " <Time iso=expires_at /> "."
+                    "Your other sessions end when it is on. This set-up expires at " <Time iso=expires_at /> "."
                 </p>
                 <Submit sent=sent label="Turn on two-step sign-in" busy="Turning on..." />
             </ActionForm>
@@ -73,7 +73,7 @@ fn SetUp(enrolment: EnrolmentView) -> impl IntoView {
                 <FormFailure sent=cancelled />
                 <Back />
                 <div class="submit">
-                    <button type="submit" class="button" data-busy="Giving up...">"Give up"</button>
+                    <button type="submit" class="button" data-busy="Cancelling...">"Cancel set-up"</button>
                 </div>
             </ActionForm>
         </section>

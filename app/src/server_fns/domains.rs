@@ -59,7 +59,7 @@ pub(crate) async fn get_domain(id: String, domain: String) -> Result<DomainView,
     let expires_at = details.saml_certificate_expires_at;
     let way = |sso: SsoEnforcement| {
         let name = match sso {
-            SsoEnforcement::Off => "However they like",
+            SsoEnforcement::Off => "Any way",
             SsoEnforcement::Google => "Google only",
             SsoEnforcement::GitHub => "GitHub only",
             SsoEnforcement::GitLab => "GitLab only",
@@ -79,9 +79,7 @@ pub(crate) async fn get_domain(id: String, domain: String) -> Result<DomainView,
 
 /// The error for a domain that is already claimed. The text of the API is a fixed
 /// contract and does not help users.
-const TAKEN: &str = "This domain is claimed already. If it is not in the list above, another \
-                     organization on this instance has verified it. Whoever runs the instance can \
-                     release it.";
+const TAKEN: &str = "This domain is claimed already. If it is not in the list above, another organization on this instance has verified it. The operator of the instance can release it.";
 
 /// Claims a domain and redirects to its page.
 #[server(prefix = "/_fn", endpoint = "add_domain")]

@@ -164,10 +164,10 @@ pub(crate) async fn unpause_export(
     let found =
         services.exports.unpause((&org).into(), &export, backfill).await.map_err(ui_error)?;
     if found.backfill_id.is_some() {
-        notice(&format!("{} goes on, and a backfill exports what was missed.", found.name));
+        notice(&format!("Unpaused {}. A backfill exports the missed events.", found.name));
         return Ok(());
     }
-    let text = format!("{} goes on.", found.name);
+    let text = format!("Unpaused {}.", found.name);
     let fields = [("organization", organization.as_str()), ("export", export.as_str())];
     notice_with_undo(&text, PauseExport::PATH, &fields);
     Ok(())
@@ -187,7 +187,7 @@ pub(crate) async fn delete_export(
         return Err(UiError::field("typed_name", "mismatch", &detail));
     }
     services.exports.delete((&org).into(), &export).await.map_err(ui_error)?;
-    let text = format!("Deleted {}. What it delivered stays at the destination.", present.name);
+    let text = format!("Deleted {}. Delivered rows stay at the destination.", present.name);
     done(&format!("/organizations/{organization}/exports"), &text);
     Ok(())
 }

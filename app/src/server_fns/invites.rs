@@ -189,7 +189,7 @@ pub(crate) async fn send_invites(
     };
     let how = match services.identity.sends_mail() {
         true => "The mail is on its way.",
-        false => "No mail is sent here: pass the links on.",
+        false => "This instance sends no mail: send the links yourself.",
     };
     done(&format!("/organizations/{id}/invites"), &format!("Invited {people}. {how}"));
     Ok(())

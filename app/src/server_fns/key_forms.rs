@@ -119,7 +119,7 @@ pub(crate) async fn update_key(
     // combined.
     let now = super::keys::get_key(id.clone()).await?.edited();
     if Seen::read(&seen).print(KEY).is_some_and(|print| print != fingerprint(&now)) {
-        let detail = "The form shows the key as it is now: make your change again.";
+        let detail = "The form shows the current key. Make your change again.";
         return Err(changed_elsewhere(detail));
     }
     let Reach { projects, organizations, .. } = limits(reach)?;
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_those_that_the_form_shows() {
+    fn limits_match_the_form() {
         let chosen = |kind: &str| {
             let (organizations, projects) = (vec!["a".to_owned()], vec![1]);
             limits(Reach { kind: kind.to_owned(), organizations, projects }).unwrap()

@@ -128,10 +128,10 @@ pub(crate) async fn get_organization(id: String) -> Result<OrganizationView, UiE
 /// Creates an organization with a first project and redirects to it.
 #[server(prefix = "/_fn", endpoint = "create_organization")]
 pub(crate) async fn create_organization(name: String) -> Result<(), UiError> {
-    use weir_model::organizations::OrganizationInput;
+    use weir_model::organizations::OrganizationPatch;
 
     let (services, ctx) = enter()?;
-    let input = OrganizationInput::named("name", &name).map_err(UiError::Field)?;
+    let input = OrganizationPatch::named("name", &name).map_err(UiError::Field)?;
     let made = services.organizations.create(&ctx, input).await.map_err(ui_error)?;
     projects_changed().await;
     match made.teams.first() {

@@ -18,7 +18,7 @@ use crate::plugin_settings::{SentSetting, field, field_at, parts, shown, values,
 use views::{ConfigDetail, ConfigLine, LogView, OfferedPlugin, PipelineView};
 
 /// Label of the setting for events that a transformation cannot process.
-pub(crate) const ON_FAILURE: &str = "If it cannot be run";
+pub(crate) const ON_FAILURE: &str = "On failure";
 /// Path of the list of transformations, below the project.
 const TRANSFORMATIONS: &str = "transformations";
 /// Path of the list of other configs, below the project.
@@ -268,7 +268,7 @@ pub(crate) async fn restore_plugin_config(
         ..PluginConfigPatch::default()
     };
     services.plugin_configs.update(&ctx, &config, shown).await.map_err(ui_error)?;
-    notice(&format!("{} is back.", ConfigLine::from(stage).name));
+    notice(&format!("Restored {}.", ConfigLine::from(stage).name));
     Ok(())
 }
 
@@ -313,7 +313,7 @@ pub(crate) async fn reorder_transformations(
     let project = project.to_string();
     let fields =
         [("project", project.as_str()), ("seen", wanted.as_str()), ("wanted", seen.as_str())];
-    let text = "Put the transformations in another order.";
+    let text = "Changed the order of the transformations.";
     notice_with_undo(text, ReorderTransformations::PATH, &fields);
     Ok(())
 }
@@ -341,7 +341,7 @@ pub(crate) async fn run_plugin_job(
             other => other,
         },
     )?;
-    notice(&format!("The job {job} is to run now. The log tells how it went."));
+    notice(&format!("The job {job} was started. Its result appears in the log."));
     Ok(())
 }
 
@@ -438,14 +438,14 @@ mod tests {
     use super::{ids, named, object};
 
     #[test]
-    fn the_name_of_the_plugin_is_no_own_name() {
+    fn a_config_named_like_its_plugin_has_no_own_name() {
         assert_eq!(named(" ", "Tea"), Patch::Clear);
         assert_eq!(named("Tea ", "Tea"), Patch::Clear);
         assert_eq!(named("Mint", "Tea"), Patch::Set("Mint".to_owned()));
     }
 
     #[test]
-    fn orders_and_objects_are_read() {
+    fn orders_and_objects_are_parsed() {
         assert_eq!(ids("3,1,2").unwrap().len(), 3);
         assert!(ids("").unwrap().is_empty());
         assert!(ids("1,x").is_err());

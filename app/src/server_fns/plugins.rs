@@ -201,7 +201,7 @@ pub(crate) async fn check_plugin(organization: String, plugin: String) -> Result
         services.plugins.check_for_updates(&org, found.group, &plugin).await.map_err(ui_error)?;
     let name = views::name_of(&checked.plugin);
     if let Some(fault) = checked.fault {
-        let detail = format!("Nobody knows whether {name} has a newer version: {fault}");
+        let detail = format!("The newest version of {name} is unknown: {fault}");
         return Err(UiError::form("check_failed", &detail));
     }
     let fields = &checked.plugin.fields;

@@ -115,6 +115,6 @@ pub(crate) async fn rotate_secret_key(id: i64) -> Result<(), UiError> {
 pub(crate) async fn delete_secret_backup(id: i64) -> Result<(), UiError> {
     let (services, project) = enter_project(id).await?;
     services.projects.delete_secret_backup(&project).await.map_err(ui_error)?;
-    notice("The secret key before the present one no longer works.");
+    notice("The secret key before the current one no longer works.");
     Ok(())
 }

@@ -99,9 +99,9 @@ pub(crate) async fn send_test_event(id: i64) -> Result<(), UiError> {
     });
     match send_event(body.to_string()).await? {
         200..300 => Ok(()),
-        503 => Err(ui_error(weir_service::Error::Unavailable("capture takes nothing now"))),
+        503 => Err(ui_error(weir_service::Error::Unavailable("capture accepts no events now"))),
         status => {
-            let detail = format!("Capture answered {status}: the event was not taken.");
+            let detail = format!("Capture answered {status}: the event was not accepted.");
             Err(UiError::form("not_taken", &detail))
         }
     }

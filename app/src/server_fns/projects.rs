@@ -153,7 +153,7 @@ pub(crate) async fn update_project(
         timezone: edits.text("timezone", "Time zone", timezone.trim(), &now.brief.timezone),
         anonymize_ips: edits.tick(
             "anonymize_ips",
-            "Leave client addresses out of events",
+            "Remove client addresses from events",
             anonymize_ips,
             now.anonymize_ips,
         ),

@@ -9,11 +9,11 @@ use crate::context::visit;
 
 /// Explanations of fields that are not plain text.
 const RULES: [(As, &str); 5] = [
-    (As::Optional, " One that is optional is null when it is empty."),
+    (As::Optional, " An optional field is null when it is empty."),
     (As::Time, " A time is such as \"2026-01-02T03:04:00Z\", or null."),
     (As::List, " A list is such as [\"one\", \"two\"], or null."),
     (As::Object, " An object is such as {}, without quotation marks."),
-    (As::Secret, " A secret that there is none of is null."),
+    (As::Secret, " A missing secret is null."),
 ];
 
 /// A request to the API.

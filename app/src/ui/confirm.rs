@@ -54,7 +54,7 @@ pub(crate) fn TypedConfirm(
     busy: String,
 ) -> impl IntoView {
     view! {
-        <p>"To go on, type " <strong class="typed-name">{name_to_type.clone()}</strong></p>
+        <p>"To continue, type " <strong class="typed-name">{name_to_type.clone()}</strong></p>
         <Field sent=sent name="typed_name" label=label max=800 must_equal=name_to_type />
         <div class="submit">
             <button

@@ -37,7 +37,7 @@ pub(crate) fn NoMatch(
 ) -> impl IntoView {
     view! {
         <div class="empty">
-            <p>"Nothing fits the filter: " <strong>{filter}</strong></p>
+            <p>"Nothing matches the filter: " <strong>{filter}</strong></p>
             <p><a class="button" href=clear>"Clear filters"</a></p>
         </div>
     }

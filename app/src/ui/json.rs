@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_stand_for_their_escapes() {
+    fn escapes_become_letters() {
         for (json, expected) in [
             (r#""Bj\u00f8rn \u00D8""#, r#""Bjørn Ø""#),
             (r#"{"\u540d":"\ud83c\udf75"}"#, "{\n  \"名\": \"🍵\"\n}"),
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn laying_out_twice_changes_nothing() {
+    fn formatting_twice_changes_nothing() {
         let once = pretty(r#"{"a":[1,{"b":"c"}]}"#);
         assert_eq!(pretty(&once), once);
     }

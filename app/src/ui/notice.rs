@@ -15,16 +15,16 @@ const STAYS_WITH_UNDO: u32 = 10;
 /// The notice of the page, if there is one.
 #[component]
 pub(crate) fn Notice() -> impl IntoView {
-    let told = visit().and_then(|visit| visit.notice);
-    told.map(|told| {
+    let notice = visit().and_then(|visit| visit.notice);
+    notice.map(|notice| {
         forget_notice();
-        toast(told)
+        toast(notice)
     })
 }
 
 /// Renders a notice.
-pub(crate) fn toast(told: notice::Notice) -> AnyView {
-    let notice::Notice { text, undo } = told;
+pub(crate) fn toast(notice: notice::Notice) -> AnyView {
+    let notice::Notice { text, undo } = notice;
     let seconds = if undo.is_some() { STAYS_WITH_UNDO } else { STAYS };
     view! {
         <div class="toast" data-toast=seconds.to_string()>

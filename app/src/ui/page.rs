@@ -32,7 +32,7 @@ fn failed(error: UiError) -> AnyView {
     match error {
         UiError::NotFound => view! {
             <div class="empty">
-                <p>"There is nothing at this address, or it is not for you."</p>
+                <p>"There is nothing at this address, or you may not see it."</p>
                 <p><a class="button" href="/">"Go to the start"</a></p>
             </div>
         }

@@ -78,8 +78,8 @@ pub(crate) fn LookFurther(
     let href = with_query(&[("after", Some(at.as_str()))]);
     view! {
         <Alert kind="note">
-            <p>{format!("Many {what} were looked at, and there are more.")}</p>
-            <p><a class="button" href=href>"Look further"</a></p>
+            <p>{format!("Many {what} were searched, and there are more.")}</p>
+            <p><a class="button" href=href>"Search further"</a></p>
         </Alert>
     }
 }

@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_became_of_a_form_is_left_out() {
+    fn the_outcome_of_a_form_is_removed() {
         assert_eq!(changed("/a", "__done=/_fn/f&q=x&__err=e", &[]), "/a?q=x");
     }
 }

@@ -129,7 +129,7 @@ fn class(align: Align) -> &'static str {
 fn heading(column: Column) -> AnyView {
     let Column { label, align, sort } = column;
     let order = sort.as_ref().and_then(|sort| sort.now);
-    let told = order.map(|order| match order {
+    let aria_sort = order.map(|order| match order {
         Direction::Up => "ascending",
         Direction::Down => "descending",
     });
@@ -150,7 +150,7 @@ fn heading(column: Column) -> AnyView {
         }
     };
     view! {
-        <th scope="col" role="columnheader" class=class(align) aria-sort=told>
+        <th scope="col" role="columnheader" class=class(align) aria-sort=aria_sort>
             {content}
         </th>
     }

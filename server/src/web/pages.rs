@@ -48,7 +48,7 @@ async fn page(web: Web, request: Request) -> Response {
         Err(error) => {
             // A page cannot be served without knowing the user.
             tracing::error!(%error, "a page was not served");
-            let text = "Weir cannot take this on right now. Try again in a moment.\n";
+            let text = "Weir is overloaded. Try again in a moment.\n";
             return (StatusCode::SERVICE_UNAVAILABLE, text).into_response();
         }
     };

@@ -103,7 +103,7 @@ async fn confirming_the_password_carries_out_what_was_sent() {
     assert!(door.starts_with("/login/again?next=/account/keys/new&held="), "{door}");
     assert!(!browser.open("/account/keys").await.contains("Rooibos"));
     let page = browser.open(&door).await;
-    assert!(page.contains("has not been done yet") && page.contains("name=\"held\""), "{page}");
+    assert!(page.contains("has not been made yet") && page.contains("name=\"held\""), "{page}");
 
     let held = parameter(&door, "held");
     let confirm = |password| {

@@ -305,7 +305,7 @@ async fn attempts_from_unknown_senders_lock_no_owner_out() {
         // Sign-ins of the user are blocked for a while. A code lets the owner in.
         assert_eq!(text.contains("name=\"code\""), number == 6, "{number}");
     }
-    assert!(String::from_utf8_lossy(&shown.body).contains("Too many tries"));
+    assert!(String::from_utf8_lossy(&shown.body).contains("Too many attempts"));
     assert_eq!(sign_in(&app).send().await.status, 429);
     assert_eq!(sign_in(&app).header("cookie", "browser=x").send().await.status, 429);
     assert_eq!(sign_in(&app).header("cookie", browser).send().await.status, 200);

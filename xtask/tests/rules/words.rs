@@ -106,7 +106,7 @@ fn a_word_is_found_in_prose_only() {
     assert_eq!(found("Households retold *going on*, packedness.\n"), [""; 0]);
 }
 
-fn below(directory: &Path, ending: &str, files: &mut Vec<PathBuf>) {
+pub(crate) fn below(directory: &Path, ending: &str, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
@@ -196,4 +196,82 @@ fn without(line: &str) -> String {
     }
     left.push_str(rest);
     left
+}
+
+/// Fewer texts than this mean that reading the sources is broken.
+const TEXTS_AT_LEAST: usize = 1000;
+
+#[test]
+fn the_app_uses_the_words_of_the_glossary() {
+    let root = support::root();
+    let mut files = Vec::new();
+    below(&root.join("app/src"), "rs", &mut files);
+    let mut texts = 0;
+    let mut broken = Vec::new();
+    for file in files {
+        let name = file.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
+        let source = fs::read_to_string(&file).unwrap();
+        let source = source.split("#[cfg(test)]\nmod ").next().unwrap();
+        for (line, text) in literals(source) {
+            texts += 1;
+            let faults = found(&text);
+            broken.extend(
+                faults.into_iter().map(|fault| format!("{name}:{line}: {text:?}: {fault}")),
+            );
+        }
+    }
+    assert!(texts >= TEXTS_AT_LEAST, "only {texts} texts were found");
+    broken.sort();
+    assert!(broken.is_empty(), "words that are not in the glossary:\n- {}", broken.join("\n- "));
+}
+
+#[test]
+fn texts_are_found_in_sources() {
+    let source =
+        "// \"no\"\nlet a = '\"'; f(\"one \\\" and\n two\", r#\"three \" four\"#, \"name\");";
+    let texts = [(2, "one \\\" and\n two".to_owned()), (3, "three \" four".to_owned())];
+    assert_eq!(literals(source), texts);
+}
+
+/// Texts of more than one word in a source, with their lines.
+fn literals(source: &str) -> Vec<(usize, String)> {
+    let mut texts = Vec::new();
+    let mut at = 0;
+    while let Some(rest) = source.get(at..).filter(|rest| !rest.is_empty()) {
+        let (skip, text) = match rest.as_bytes() {
+            [b'/', b'/', ..] => (rest.find('\n').unwrap_or(rest.len()), None),
+            [b'\'', b'\\', ..] => (rest[2..].find('\'').map_or(rest.len(), |end| end + 3), None),
+            [b'\'', _, b'\'', ..] => (3, None),
+            [b'r', b'#' | b'"', ..] => raw(rest),
+            [b'"', ..] => quoted(rest),
+            _ => (rest.chars().next().map_or(1, char::len_utf8), None),
+        };
+        if let Some(text) = text.filter(|text| text.contains(char::is_whitespace)) {
+            texts.push((source[..at].matches('\n').count() + 1, text.to_owned()));
+        }
+        at += skip;
+    }
+    texts
+}
+
+/// How much of a source a quoted text takes, and the text.
+fn quoted(rest: &str) -> (usize, Option<&str>) {
+    let mut escaped = true;
+    for (at, byte) in rest.bytes().enumerate() {
+        match byte {
+            b'"' if !escaped => return (at + 1, Some(&rest[1..at])),
+            b'\\' => escaped = !escaped,
+            _ => escaped = false,
+        }
+    }
+    (rest.len(), None)
+}
+
+/// The same for a raw text; a name such as `r#type` is none.
+fn raw(rest: &str) -> (usize, Option<&str>) {
+    let hashes = rest[1..].bytes().take_while(|byte| *byte == b'#').count();
+    let Some(text) = rest[1 + hashes..].strip_prefix('"') else { return (1, None) };
+    let close = format!("\"{}", "#".repeat(hashes));
+    let end = text.find(&close).unwrap_or(text.len());
+    (2 + hashes + end + close.len(), Some(&text[..end]))
 }

@@ -71,10 +71,10 @@ fn planning(found: &ExportHead, start: String, end: String, is_asked: bool, sent
     });
     let what = match found.export.model {
         ExportModel::Events => {
-            "Exports the events that happened in a stretch of time, whenever they arrived, beside the schedule."
+            "Exports the events of a past range of time once more, independently of the schedule. The time of an event decides, not its arrival."
         }
         ExportModel::Persons => {
-            "Exports the persons of the events that happened in a stretch of time, as they are now, beside the schedule."
+            "Exports the persons of the events of a past range of time, as they are now, independently of the schedule."
         }
     };
     view! {
@@ -118,7 +118,7 @@ fn previewed(found: &ExportHead, preview: &Preview, start: String, end: String) 
     };
     let longer = (preview.intervals_per_run > 1).then(|| {
         let intervals = grouped(preview.intervals_per_run);
-        view! { <li>"Each run covers " {intervals} " intervals, so that they do not become too many."</li> }
+        view! { <li>"Each run covers " {intervals} " intervals, which limits the number of runs."</li> }
     });
     let earlier = preview.begins_before_first_event.then(|| {
         let first = preview.first_event.clone().unwrap_or_default();
@@ -126,13 +126,13 @@ fn previewed(found: &ExportHead, preview: &Preview, start: String, end: String) 
     });
     let repeated = preview.may_repeat.then(|| {
         let what = words::repeated(&export.destination.kind, export.model);
-        view! { <li>"Some of this may have been delivered already. " {what}</li> }
+        view! { <li>"Some of these rows may have been delivered already. " {what}</li> }
     });
     let overlap = preview.overlaps_active.then(|| {
-        view! { <li>"A backfill that still goes on has some of this range too."</li> }
+        view! { <li>"Another backfill in progress covers a part of this range."</li> }
     });
     let fewer = preview.has_condition.then(|| {
-        view! { <li>"The query of the export leaves some of these events out."</li> }
+        view! { <li>"The query of the export skips some of these events."</li> }
     });
     let start_backfill = ServerAction::<StartBackfill>::new();
     let (organization, id) = (found.organization.id.clone(), export.id.to_string());
@@ -214,7 +214,7 @@ fn cancel(backfill: &Backfill, found: &ExportHead) -> AnyView {
     let call = call("POST", found, &format!("backfills/{backfill}/cancel/"));
     view! {
         <Confirm button="Cancel" of="backfill">
-            <p>"The run that goes on ends now, and no further one follows. What was delivered stays at the destination."</p>
+            <p>"The current run ends now, and no other run follows. Delivered rows stay at the destination."</p>
             <ActionForm action=cancel>
                 <input type="hidden" name="organization" value=organization />
                 <input type="hidden" name="export" value=export />

@@ -19,7 +19,7 @@ const CAUSES: &[Cause] = &[
         classes: &["ForbiddenAddress"],
         checks: &[
             "Is the host the one you mean? Weir connects to public addresses only.",
-            "For a machine in your own network, ask whoever runs this instance to add its address to the setting egress_allow.",
+            "For a machine in your own network, ask the operator of this instance to add its address to the setting egress_allow.",
         ],
     },
     Cause {
@@ -39,7 +39,7 @@ const CAUSES: &[Cause] = &[
         classes: &["ConnectionRefused", "ConnectionBroken"],
         checks: &[
             "Does the server run, and does it listen at this port?",
-            "Does a firewall or an allow-list let the machine of Weir through?",
+            "Does a firewall or an allow-list block the machine of Weir?",
         ],
     },
     Cause {
@@ -72,9 +72,7 @@ const CAUSES: &[Cause] = &[
     },
     Cause {
         classes: &["Redirected", "NoReceiver"],
-        checks: &[
-            "Enter the address that takes events itself, such as https://other.example.org/batch/.",
-        ],
+        checks: &["Enter the capture address, such as https://other.example.org/batch/."],
     },
     Cause {
         classes: &["TokenRefused"],
@@ -84,20 +82,20 @@ const CAUSES: &[Cause] = &[
     },
     Cause {
         classes: &["OverQuota"],
-        checks: &["The receiver takes no more events. Raise its quota, then run this again."],
+        checks: &["The receiver accepts no more events. Raise its quota, then run this again."],
     },
     Cause {
         classes: &["InvalidRequest", "DataRefused", "StatementRefused", "Refused"],
         checks: &[
-            "Has the table other columns or types than the export? Let Weir make a new one by another name, or change the query.",
+            "Has the table other columns or types than the export? Let Weir create a new table with another name, or change the query.",
             "The code in the text is the destination's own; its manual explains it.",
         ],
     },
     Cause {
         classes: &["Throttled", "Unavailable", "StorageUnavailable", "DatabaseUnavailable"],
         checks: &[
-            "The destination is busy or down. Weir tries again for six hours after the first failed try.",
-            "If it stays so, look at its quotas, or choose a longer interval.",
+            "The destination is busy or down. Weir tries again for six hours after the first failed attempt.",
+            "If that continues, check its quotas, or choose a longer interval.",
         ],
     },
     Cause {
@@ -152,15 +150,15 @@ const CAUSES: &[Cause] = &[
     Cause {
         classes: &["MissingDatabase", "MissingSchema", "MissingTable", "NotFound"],
         checks: &[
-            "Is everything there that the settings name: database, catalog, dataset, schema, warehouse?",
-            "Can this user see it? What a user may not see looks like missing.",
+            "Does everything exist that the settings name: database, catalog, dataset, schema, warehouse?",
+            "Can this user see it? Objects that a user may not see look like missing objects.",
         ],
     },
     Cause {
         classes: &["NoWarehouse", "WarehouseSuspended"],
         checks: &[
             "Is the name of the warehouse right, and may the role use it?",
-            "Let it resume by itself, or start it.",
+            "Let it resume automatically, or start it.",
         ],
     },
     Cause {
@@ -173,27 +171,27 @@ const CAUSES: &[Cause] = &[
         classes: &["MissingColumn", "WrongColumns", "SameColumnTwice"],
         checks: &[
             "Compare the columns of the table with those of the export.",
-            "Give each column of the query a name of its own, or let Weir make a new table by another name.",
+            "Give each column of the query a name of its own, or let Weir create a new table with another name.",
         ],
     },
     Cause {
         classes: &["NotNull", "Constraint", "TooLong", "WrongType", "SameIdTwice"],
         checks: &[
             "The table refuses a row: loosen the rule that the text names, or widen the column.",
-            "Or let Weir make a new table by another name.",
+            "Or let Weir create a new table with another name.",
         ],
     },
     Cause {
         classes: &["NoPersonsTable"],
         checks: &[
-            "Name another table: one of events cannot hold persons. Weir makes it if it is missing.",
+            "Name another table: a table of events cannot hold persons. Weir creates it if it does not exist.",
         ],
     },
     Cause {
         classes: &["LoadFailed", "JobFailed", "StatementFailed"],
         checks: &[
-            "Look at the load errors that the destination keeps; for Redshift in sys_load_error_detail.",
-            "Does the table have the columns and types that Weir makes?",
+            "Read the load errors that the destination keeps. For Redshift they are in sys_load_error_detail.",
+            "Does the table have the columns and types that Weir creates?",
         ],
     },
     Cause {
@@ -207,8 +205,8 @@ const CAUSES: &[Cause] = &[
             "UploadGone",
         ],
         checks: &[
-            "Usually passes: Weir tries again.",
-            "If it comes back, see whether somebody stops statements, locks the table or clears the stage.",
+            "Usually temporary: Weir tries again.",
+            "If it happens again, check whether another user stops statements, locks the table or clears the stage.",
         ],
     },
     Cause {
@@ -220,7 +218,7 @@ const CAUSES: &[Cause] = &[
     Cause {
         classes: &["DiskFull", "WriteFailed"],
         checks: &[
-            "Make room on the disk of the destination. For a directory on the server that is the disk of Weir.",
+            "Free space on the disk of the destination. For a directory on the server that is the disk of Weir.",
         ],
     },
     Cause {
@@ -230,13 +228,13 @@ const CAUSES: &[Cause] = &[
     Cause {
         classes: &["LocalExportsOff"],
         checks: &[
-            "Ask whoever runs this instance to name a directory with the setting local_exports.",
+            "Ask the operator of this instance to name a directory with the setting local_exports.",
         ],
     },
     Cause {
         classes: &["NotADirectory", "NotAFile", "NoDirectory"],
         checks: &[
-            "Look at the directory on the server: a part of the path is missing, or is a file or a link.",
+            "Check the directory on the server: a part of the path is missing, or is a file or a link.",
         ],
     },
     Cause {
@@ -266,7 +264,7 @@ const CAUSES: &[Cause] = &[
         ],
         checks: &[
             "Weir itself stopped or failed in the middle. Run it again.",
-            "If it comes back, look for the id of the run in the log of Weir.",
+            "If it happens again, search the log of Weir for the id of the run.",
         ],
     },
 ];
@@ -312,7 +310,7 @@ mod tests {
         assert_eq!(class("Something else happened: x"), "");
         assert_eq!(class(""), "");
         assert!(!checks("ForbiddenAddress: The address is not public.").is_empty());
-        assert!(checks("Nobody knows").is_empty());
+        assert!(checks("Unknown fault").is_empty());
     }
 
     #[test]

@@ -137,7 +137,7 @@ pub(crate) fn all_labels(kind: &'static DestinationType) -> Vec<(String, String)
         ("timezone", ZONE),
         ("start_at", "Not before"),
         ("end_at", "Not after"),
-        ("model", "What is exported"),
+        ("model", "Exported data"),
         ("hogql_query", "Query"),
     ];
     let own = own.into_iter().map(|(name, label)| (name.to_owned(), label.to_owned()));
@@ -231,8 +231,8 @@ fn what(shape: &Shape, sent: Sent) -> AnyView {
             };
             let models = vec![Choice::new(ExportModel::Events.text(), "Events"), persons];
             view! {
-                <Select sent=sent name="model" label="What is exported" choices=models
-                    hint="Persons: a row for each distinct id, anew whenever the person has events. This cannot be changed later." />
+                <Select sent=sent name="model" label="Exported data" choices=models
+                    hint="Persons: a row for each distinct id, sent again whenever the person has new events. This cannot be changed later." />
             }
             .into_any()
         }
@@ -264,7 +264,7 @@ fn connection(steps: &[TriedStep]) -> AnyView {
     let failed = steps.iter().any(|step| step.outcome != StepOutcome::Passed);
     let (kind, title) = match failed {
         true => ("error", "The connection does not work yet."),
-        false => ("note", "The connection works. Nothing was left at the destination."),
+        false => ("note", "The connection works. Nothing remains at the destination."),
     };
     let items = steps.iter().map(step).collect_view();
     view! {

@@ -40,7 +40,7 @@ impl Asked {
     fn words(&self) -> String {
         let run = (!self.run.is_empty()).then(|| format!("run {}", self.run));
         let level = LogLevel::of(&self.level).map(|level| words::level(level).1.to_owned());
-        let level = level.map(|level| format!("{level} and graver"));
+        let level = level.map(|level| format!("{level} and above"));
         let text = (!self.text.is_empty()).then(|| format!("text with \"{}\"", self.text));
         [run, level, text].into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
@@ -67,8 +67,8 @@ pub(crate) fn ExportLogs() -> impl IntoView {
                 view! { <NoMatch filter=asked.words() clear=format!("{path}/logs") /> }.into_any()
             }
             (true, false) => view! {
-                <Empty title="No lines">
-                    <p>"Runs write here what they did. Lines are kept for 30 days."</p>
+                <Empty title="No log lines">
+                    <p>"Runs write their log here. Lines are kept for 30 days."</p>
                     <p><a class="button" href=path>"See the runs"</a></p>
                 </Empty>
             }
@@ -95,9 +95,10 @@ pub(crate) fn ExportLogs() -> impl IntoView {
 fn filters(asked: &Asked, sent: Sent) -> AnyView {
     let mut levels = vec![Choice::new("", "Any level")];
     levels.extend(
-        LogLevel::ALL.into_iter().skip(1).map(|level| {
-            Choice::new(level.text(), format!("{} and graver", words::level(level).1))
-        }),
+        LogLevel::ALL
+            .into_iter()
+            .skip(1)
+            .map(|level| Choice::new(level.text(), format!("{} and above", words::level(level).1))),
     );
     let Asked { run, level, text, .. } = asked.clone();
     view! {

@@ -30,7 +30,7 @@ pub(crate) fn ExportNew() -> impl IntoView {
         let list = list_path(&organization.id);
         let content = match DestinationType::of(&destination) {
             None => view! {
-                <p class="lead">"Where to? Settings follow on the next page."</p>
+                <p class="lead">"Choose a destination. Its settings follow on the next page."</p>
                 {destinations(&organization.id, created)}
             }
             .into_any(),

@@ -33,7 +33,7 @@ const IDLE_SECONDS: u32 = 30;
 /// Filters by state: value and label.
 const STATES: [(&str, &str); 5] = [
     ("", "Any state"),
-    ("active", "Under way"),
+    ("active", "In progress"),
     ("completed", "Completed"),
     ("failed", "Failed"),
     ("cancelled", "Cancelled"),
@@ -139,15 +139,15 @@ fn nothing(found: &ExportHead) -> AnyView {
     let often = words::rhythm(&found.export);
     let next = match &found.next_run {
         Some(next) => view! {
-            <p>{often} ", what arrived since the run before is exported. The next run starts at " <Time iso=next.clone() /> "."</p>
+            <p>{often} ", a run exports the events that arrived since the previous run. The next run starts at " <Time iso=next.clone() /> "."</p>
         }
         .into_any(),
-        None => view! { <p>"Its schedule starts no run now."</p> }.into_any(),
+        None => view! { <p>"It is paused, so its schedule starts no run."</p> }.into_any(),
     };
     view! {
         <Empty title="No run yet">
             {next}
-            <p>"What was stored before follows with a backfill."</p>
+            <p>"A backfill exports events that were stored earlier."</p>
             <p><a class="button" href=format!("{path}/backfill")>"Plan a backfill"</a></p>
         </Empty>
     }
@@ -168,9 +168,9 @@ fn none_of_these(asked: &Asked, found: &ExportHead) -> AnyView {
         }
         .into_any(),
         (true, false) => view! {
-            <Empty title="No such run in the last 7 days">
-                <p>"Nothing of the last 7 days fits the filter: " <strong>{filter}</strong></p>
-                <p>"Older runs were not looked at. They are kept for 90 days."</p>
+            <Empty title="No matching run in the last 7 days">
+                <p>"No run of the last 7 days matches the filter: " <strong>{filter}</strong></p>
+                <p>"Older runs were not searched. They are kept for 90 days."</p>
                 <p><a class="button" href=all>"Show runs of all days"</a></p>
                 <p><a class="button" href=path>"Clear filters"</a></p>
             </Empty>
@@ -192,7 +192,7 @@ fn first_day(found: &ExportHead) -> String {
 
 fn listed(list: RunList, found: &ExportHead, asked: &Asked) -> AnyView {
     let columns = vec![
-        Column::text("Interval of data"),
+        Column::text("Data interval"),
         Column::text("Status"),
         Column::number("Records"),
         Column::number("Took"),
@@ -257,7 +257,7 @@ fn more(line: &RunLine, found: &ExportHead) -> AnyView {
         view! { <div><dt>"Ended"</dt><dd><Time iso=time.to_string() /></dd></div> }
     });
     let cursor = run.cursor.clone().map(|cursor| {
-        view! { <div><dt>"Goes on at"</dt><dd><code class="wrap">{cursor}</code></dd></div> }
+        view! { <div><dt>"Resumes at"</dt><dd><code class="wrap">{cursor}</code></dd></div> }
     });
     let id = run.id.to_string();
     // The refresh uses the id to open the details again.
@@ -322,7 +322,7 @@ fn cancel(line: &RunLine, found: &ExportHead) -> AnyView {
     let call = call("POST", found, &format!("runs/{}/cancel/", line.run.id));
     view! {
         <Confirm button="Cancel" of=format!("run {}", range::text(&line.run))>
-            <p>"The run ends now and is not tried again. What it delivered stays at the destination. If it belongs to a backfill, the backfill goes on with its other runs and ends as cancelled."</p>
+            <p>"The run ends now and is not tried again. Delivered rows stay at the destination. If the run belongs to a backfill, the backfill continues with its other runs and ends as cancelled."</p>
             <ActionForm action=cancel>
                 {ids}
                 <button type="submit" class="button button-primary" data-busy="Cancelling run...">

@@ -104,7 +104,7 @@ fn pausing(found: &ExportHead) -> AnyView {
             {since}
             <ActionForm action=unpause>
                 {ids}
-                <Check sent=unpaused name="backfill" label="Export what was missed"
+                <Check sent=unpaused name="backfill" label="Export the missed events"
                     hint="A backfill from the start of the interval in which it was paused." />
                 <div class="submit">
                     <button type="submit" class="button" data-busy="Unpausing export...">
@@ -118,7 +118,7 @@ fn pausing(found: &ExportHead) -> AnyView {
     } else {
         let call = call("POST", found, "pause/");
         view! {
-            <p>"While it is paused, its schedule starts no runs. Events stay in Weir, and runs that go on are not touched."</p>
+            <p>"While it is paused, its schedule starts no runs. Events stay in Weir, and current runs continue."</p>
             <ActionForm action=pause>
                 {ids}
                 <div class="submit">
@@ -164,7 +164,7 @@ fn ending(found: &ExportHead) -> AnyView {
     view! {
         <Section id="ending" title="Delete export" danger=true>
             <p>
-                "The export goes with its runs, backfills and logs, and what is under way ends. This cannot be undone. What it delivered stays at the destination, and events stay in Weir."
+                "Deletes the export with its runs, backfills and logs, and ends runs in progress. This cannot be undone. Delivered rows stay at the destination, and events stay in Weir."
             </p>
             <ActionForm action=delete>
                 <FormFailure sent=sent fields=&["typed_name"] />

@@ -14,19 +14,19 @@ pub(super) const fn status(status: Status) -> (Tone, &'static str) {
         Status::Running => (Tone::Busy, "Running"),
         Status::Completed => (Tone::Good, "Completed"),
         Status::Failed => (Tone::Bad, "Failed"),
-        Status::FailedRetryable => (Tone::Bad, "Failed after all tries"),
+        Status::FailedRetryable => (Tone::Bad, "Failed after all attempts"),
         Status::FailedBilling => (Tone::Bad, "Failed, quota used up"),
         Status::Cancelled => (Tone::Quiet, "Cancelled"),
-        Status::TimedOut => (Tone::Bad, "Took too long"),
-        Status::Terminated => (Tone::Bad, "Ended from outside"),
-        Status::ContinuedAsNew => (Tone::Quiet, "Went on as another"),
+        Status::TimedOut => (Tone::Bad, "Timed out"),
+        Status::Terminated => (Tone::Bad, "Terminated"),
+        Status::ContinuedAsNew => (Tone::Quiet, "Continued as another run"),
     }
 }
 
 /// Tone and word for a run. A run that will be retried counts as failing, although it has
 /// not ended.
 pub(super) const fn run(run: &Run) -> (Tone, &'static str) {
-    if run.is_retried() { (Tone::Bad, "Failing, tried again") } else { status(run.status) }
+    if run.is_retried() { (Tone::Bad, "Failing, retried") } else { status(run.status) }
 }
 
 /// Tone and word for the condition of an export.
@@ -111,7 +111,9 @@ pub(super) fn destination(kind: &str) -> &'static str {
         "Snowflake" => "A table in Snowflake.",
         "BigQuery" => "A table in BigQuery.",
         "Databricks" => "A table in Unity Catalog.",
-        "HTTP" => "Another instance, or whatever takes what event libraries send.",
+        "HTTP" => {
+            "Another instance, or any other server that accepts events from client libraries."
+        }
         "LocalDirectory" => "Files on the machine that Weir runs on, if its operator allows it.",
         "NoOp" => "Delivers nothing: for trying an interval, a filter or a backfill.",
         _ => "",
@@ -122,15 +124,15 @@ pub(super) fn destination(kind: &str) -> &'static str {
 pub(super) fn repeated(kind: &str, model: ExportModel) -> &'static str {
     match (kind, model) {
         (_, ExportModel::Persons) | ("Postgres" | "Redshift", ExportModel::Events) => {
-            "Rows that are there already are replaced, if the table has a unique key."
+            "Existing rows are replaced if the table has a unique key."
         }
         ("S3" | "AzureBlob" | "GoogleCloudStorage" | "LocalDirectory", _) => {
-            "A backfill has files of its own, so these events are there twice: take one for each uuid."
+            "A backfill writes its own files, so these events are stored twice: keep one for each uuid."
         }
         ("Snowflake" | "BigQuery" | "Databricks", _) => {
-            "The table has these events twice: take one row for each uuid."
+            "The table has these events twice: keep one row for each uuid."
         }
-        ("HTTP", _) => "A receiver that knows events by their uuid keeps one of them.",
+        ("HTTP", _) => "A receiver that deduplicates by uuid keeps one of them.",
         _ => "Nothing is stored there.",
     }
 }
@@ -152,8 +154,8 @@ pub(super) fn setting(kind: &str, path: &str) -> (&'static str, &'static str) {
             ("Endpoint", "Address of a compatible storage. Leave empty for Google's own.")
         }
         ("Redshift", "host") => ("Host", "Name of the cluster's or the workgroup's endpoint."),
-        ("Snowflake", "schema") => ("Schema", "It must be there."),
-        ("Snowflake", "user") => ("User", "Who signs in."),
+        ("Snowflake", "schema") => ("Schema", "It must exist."),
+        ("Snowflake", "user") => ("User", "The user that Weir signs in with."),
         ("Snowflake", "password") => ("Password", "For the sign-in with a password."),
         ("Snowflake", "private_key") => (
             "Private key",
@@ -163,8 +165,8 @@ pub(super) fn setting(kind: &str, path: &str) -> (&'static str, &'static str) {
             "Private key",
             "From the key file of the service account; line ends as \\n are understood.",
         ),
-        ("Databricks", "schema") => ("Schema", "It must be there."),
-        ("Databricks", "table_name") => ("Table", "It is made if it is missing."),
+        ("Databricks", "schema") => ("Schema", "It must exist."),
+        ("Databricks", "table_name") => ("Table", "It is created if it does not exist."),
         _ => shared(path),
     };
     if own.0.is_empty() { ("Setting", "") } else { own }
@@ -176,8 +178,8 @@ const PREFIX_OR_ROOT: &str = "Directory of the files; empty for the root. {year}
 /// Settings with the same meaning in all destinations.
 fn shared(path: &str) -> (&'static str, &'static str) {
     match path {
-        "bucket_name" => ("Bucket", "It must be there."),
-        "container_name" => ("Container", "It must be there."),
+        "bucket_name" => ("Bucket", "It must exist."),
+        "container_name" => ("Container", "It must exist."),
         "aws_access_key_id" => {
             ("Access key id", "Leave both keys empty for requests that are not signed.")
         }
@@ -187,7 +189,7 @@ fn shared(path: &str) -> (&'static str, &'static str) {
         "encryption" => ("Encryption by the storage", "Empty: what the bucket says."),
         "kms_key_id" => ("Key for aws:kms", "Empty: the account's own."),
         "max_file_size_mb" => {
-            ("Largest file in MiB", "Another file is begun after about so many. Empty: one file.")
+            ("Largest file in MiB", "A new file is started at about this size. Empty: one file.")
         }
         "use_virtual_style_addressing" => {
             ("The bucket is part of the host name", "And not of the path.")
@@ -202,20 +204,20 @@ fn shared(path: &str) -> (&'static str, &'static str) {
         "host" => ("Host", "Name or address of the server."),
         "port" => ("Port", ""),
         "database" => ("Database", ""),
-        "user" => ("User", "Who signs in."),
+        "user" => ("User", "The user that Weir signs in with."),
         "password" => ("Password", ""),
-        "schema" => ("Schema", "It must be there."),
+        "schema" => ("Schema", "It must exist."),
         "table_name" | "table_id" => {
-            ("Table", "It is made if it is missing. Persons need a table of their own.")
+            ("Table", "It is created if it does not exist. Persons need a table of their own.")
         }
-        "has_self_signed_cert" => {
-            ("Take any certificate", "The line is secret then, but not who is at its other end.")
-        }
-        "properties_data_type" => ("Type of JSON columns", "For a table that Weir makes."),
-        "mode" => (
-            "How rows get there",
-            "COPY goes through a bucket and is faster for millions of events.",
+        "has_self_signed_cert" => (
+            "Take any certificate",
+            "The connection is encrypted then, but the server is not verified.",
         ),
+        "properties_data_type" => ("Type of JSON columns", "For a table that Weir creates."),
+        "mode" => {
+            ("Loading method", "COPY goes through a bucket and is faster for millions of events.")
+        }
         "copy_inputs__s3_bucket" => ("COPY: bucket", "Only for COPY, as all that follows."),
         "copy_inputs__region_name" => ("COPY: region of the bucket", ""),
         "copy_inputs__s3_key_prefix" => ("COPY: prefix in the bucket", "Empty: none."),
@@ -235,31 +237,33 @@ fn shared(path: &str) -> (&'static str, &'static str) {
         "copy_inputs__bucket_credentials__aws_secret_access_key" => {
             ("COPY: secret access key of Weir", "")
         }
-        "account" => ("Account", "Such as acme-main: what stands before snowflakecomputing.com."),
+        "account" => ("Account", "Such as acme-main: the part before snowflakecomputing.com."),
         "warehouse" => ("Warehouse", ""),
         "authentication_type" => ("Sign-in", ""),
         "private_key_passphrase" => ("Passphrase of the private key", "If it has one."),
         "role" => ("Role", "Empty: the user's own."),
         "project_id" => ("Project of Google Cloud", ""),
-        "dataset_id" => ("Dataset", "It must be there."),
+        "dataset_id" => ("Dataset", "It must exist."),
         "private_key_id" => ("Id of the private key", "From the key file."),
         "token_uri" => ("Token address", "token_uri of the key file."),
         "client_email" => {
             ("E-mail address of the service account", "client_email of the key file.")
         }
         "use_json_type" => {
-            ("Columns of type JSON", "Instead of STRING; only for a table that Weir makes.")
+            ("Columns of type JSON", "Instead of STRING. Only for a table that Weir creates.")
         }
         "server_hostname" => ("Server host name", "From Connection details of the SQL warehouse."),
         "http_path" => ("HTTP path", "Such as /sql/1.0/warehouses/1a2b3c."),
         "client_id" => ("Client id", "Of the service principal."),
         "client_secret" => ("Client secret", "Of the service principal."),
-        "catalog" => ("Catalog", "It must be there."),
+        "catalog" => ("Catalog", "It must exist."),
         "use_variant_type" => ("New JSON columns are VARIANT", "Instead of STRING."),
         "use_automatic_schema_evolution" => {
-            ("Add columns that the table lacks", "Otherwise they are left out.")
+            ("Add columns that the table lacks", "Otherwise they are skipped.")
         }
-        "url" => ("Address", "Where the receiver takes events; without a path, /batch/ is added."),
+        "url" => {
+            ("Address", "The capture address of the receiver. Without a path, /batch/ is added.")
+        }
         "token" => ("Project key at the receiver", ""),
         "path" => (
             "Directory",
@@ -280,7 +284,7 @@ mod tests {
     use crate::server_fns::exports::config::asked;
 
     #[test]
-    fn every_setting_and_destination_has_words() {
+    fn every_setting_and_destination_has_a_label() {
         for kind in ALL {
             assert!(!destination(kind.name).is_empty(), "{}", kind.name);
             for asked in asked(kind) {

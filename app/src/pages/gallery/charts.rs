@@ -43,7 +43,7 @@ pub(super) fn sections() -> AnyView {
             <Lines
                 id="chart-lines"
                 title="How long requests took"
-                summary="Half of the requests were answered within 61 ms; nothing is known of 04:00."
+                summary="Half of the requests were answered within 61 ms. There are no values for 04:00."
                 times=times
                 series=waits
                 unit="ms"

@@ -43,13 +43,13 @@ pub(super) fn sections() -> AnyView {
     let (first, second, third) = (at(0), at(50), at(100));
     let sent = Sent::sample(None);
     view! {
-        <Section id="ways" title="Ways between pages">
+        <Section id="ways" title="Navigation">
             {ways()}
             <Refresh seconds=3_600 />
         </Section>
         <Section id="filter" title="Filter">{filter()}</Section>
         <Section id="table" title="Table">{table()}</Section>
-        <Section id="pagers" title="Slices of lists">
+        <Section id="pagers" title="Pagination">
             <Pager slice=slice total=1_204 what="members" />
             <Pager slice=third total=1_204 what="members" />
             <Pager slice=first total=12 what="members" />
@@ -63,13 +63,13 @@ pub(super) fn sections() -> AnyView {
                     <button type="button" class="button button-primary">"Pause export"</button>
                 </Confirm>
                 <Confirm button="Revoke" of="the key Nightly report" danger=true>
-                    <p>"Scripts that use this key stop working at once. This cannot be undone."</p>
+                    <p>"Scripts that use this key stop working immediately. This cannot be undone."</p>
                     <button type="button" class="button button-danger">"Revoke key"</button>
                 </Confirm>
             </div>
         </Section>
         <Section id="typed-confirm" title="Confirmation by name" danger=true
-            hint="For what cannot be undone.">
+            hint="For changes that cannot be undone.">
             <form action="/gallery">
                 <TypedConfirm
                     sent=sent

@@ -12,7 +12,7 @@ use crate::ui::status::Progress;
 /// The six states of a panel.
 pub(super) fn sections() -> AnyView {
     view! {
-        <Section id="panel-content" title="Panel: content" hint="What is there, kept while it is made fresh.">
+        <Section id="panel-content" title="Panel: content" hint="The content stays visible while it is refreshed.">
             {panel(async { Ok(view! { <p>"12 members, 2 of them owners."</p> }.into_any()) })}
         </Section>
         <Section id="panel-initial" title="Panel: nothing yet">
@@ -26,7 +26,7 @@ pub(super) fn sections() -> AnyView {
                 </p>
             </Empty>
         </Section>
-        <Section id="panel-no-match" title="Panel: nothing that fits">
+        <Section id="panel-no-match" title="Panel: no results">
             <NoMatch filter="level is owner, name contains grace" clear="#panel-no-match" />
         </Section>
         <Section id="panel-failed" title="Panel: failed">
@@ -36,9 +36,9 @@ pub(super) fn sections() -> AnyView {
             {panel(async {
                 Err(UiError::Forbidden("Administrators and owners can see who was invited.".to_owned()))
             })}
-            <ReadOnly why="You can look at this. Owners can change it." />
+            <ReadOnly why="You can see this. Owners can change it." />
         </Section>
-        <Section id="panel-waiting" title="Panel: under way, and out of date">
+        <Section id="panel-waiting" title="Panel: in progress, and out of date">
             <Fresh id="sample">
                 <Progress done=1_204 total=None label="Rows exported" />
             </Fresh>

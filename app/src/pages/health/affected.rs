@@ -37,7 +37,7 @@ pub(crate) fn AffectedEvents() -> impl IntoView {
             </PageHead>
             <ProjectZone zone=project.timezone />
             <p class="lead">
-                "Events that were not stored, or stored altered, the newest first. Kept are at least the latest 100,000 of the project, for 30 days; of a request with more than 10,000 dropped events the others are only counted."
+                "Dropped and altered events, newest first. At least the latest 100,000 of the project are kept for 30 days. Of a request with more than 10,000 dropped events, the others are only counted."
             </p>
             {form}
             {(found.unreadable > 0).then(|| view! { <Alert kind="warning">{unreadable(found.unreadable)}</Alert> })}
@@ -80,7 +80,7 @@ fn filter(codes: &[String], code: String, from: String, to: String) -> AnyView {
 
 fn unreadable(events: u64) -> String {
     format!(
-        "What is stored of {} events is damaged, so they are missing here or on a page nearby.",
+        "The records of {} events are damaged, so these events are missing here or on a page nearby.",
         grouped(events)
     )
 }
@@ -90,7 +90,7 @@ fn list(found: AffectedPage, is_filtered: bool) -> AnyView {
     if events.is_empty() && !is_filtered {
         return view! {
             <Empty title="No event was dropped or altered">
-                <p>"What is not stored, or stored altered, is listed here with the reason."</p>
+                <p>"Dropped and altered events are listed here with the reason."</p>
             </Empty>
         }
         .into_any();

@@ -42,15 +42,15 @@ fn nothing(project: &ProjectView) -> AnyView {
         return view! {
             <div class="empty">
                 <h2>"No event was dropped or altered"</h2>
-                <p>"Everything that arrived was stored as it came. What is not stored, or stored altered, is listed here with the reason and the fix."</p>
+                <p>"Every event was stored unchanged. Dropped and altered events are listed here with the reason and the fix."</p>
             </div>
         }
         .into_any();
     }
     view! {
         <div class="empty">
-            <h2>"Nothing has arrived yet"</h2>
-            <p>"What arrives and is not stored, or stored altered, is listed here with the reason and the fix."</p>
+            <h2>"No event received yet"</h2>
+            <p>"Dropped and altered events are listed here with the reason and the fix."</p>
             <p>
                 <a class="button button-primary" href=format!("/projects/{}/start", project.id)>
                     "Send the first event"

@@ -21,7 +21,7 @@ pub(super) fn refusals(found: &[(String, u64)]) -> AnyView {
         <Section
             id="rejected"
             title="Rejected requests"
-            hint="Requests in this range that were refused, where the project could be told. Nothing of them is stored; libraries send again what may pass later."
+            hint="Requests in this range that were refused and whose project is known. None of their events are stored. Client libraries send again after a temporary fault."
         >
             {content}
         </Section>
@@ -35,7 +35,7 @@ pub(super) fn unknown_senders(found: Option<UnknownSendersView>) -> AnyView {
     let Some(UnknownSendersView { refusals, keys }) = found else {
         return view! {
             <p class="hint">
-                "Requests with a key that no project has are shown to whoever set up this instance."
+                "Staff of this instance can see requests with an unknown key."
             </p>
         }
         .into_any();
@@ -59,8 +59,8 @@ pub(super) fn unknown_senders(found: Option<UnknownSendersView>) -> AnyView {
     view! {
         <Section
             id="unknown"
-            title="Requests of no project"
-            hint="Of the whole instance: requests that name no project that is known. Copy the project key from the start page of the project into the sender."
+            title="Requests without a project"
+            hint="Requests to this instance with an unknown project key. Copy the project key from the start page of the project into the sender."
         >
             {refused}
             {unknown}

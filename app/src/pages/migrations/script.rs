@@ -23,7 +23,7 @@ pub(super) fn loop_of_curl(host: &str, key: &str, file: &str) -> String {
     let (host, key, file) = (quoted(host), quoted(key), quoted(file));
     format!(
         r#"#!/usr/bin/env bash
-# One event as JSON on each line. Run it again to go on where it was stopped.
+# One event as JSON on each line. Run it again to resume where it was stopped.
 set -euo pipefail
 host={host}
 key={key}
@@ -57,7 +57,7 @@ mod tests {
     use super::{command, loop_of_curl, quoted};
 
     #[test]
-    fn what_people_typed_stays_one_word() {
+    fn input_stays_one_word_of_the_script() {
         for (text, expected) in [
             ("a b", "'a b'"),
             ("$(touch x)", "'$(touch x)'"),

@@ -25,13 +25,13 @@ pub(super) fn suspects(sources: &[SourceView]) -> Option<AnyView> {
             unmarked,
             "event",
             "events",
-            "of more than a day ago came without historical_migration. They count as events of now: their order is not kept, and they can set off alarms. If they are of an import, stop it and send the rest with historical_migration. Devices that were offline send such events too.",
+            "more than a day old were sent without historical_migration. They count as live events: their order is not kept, and they can trigger alarms. If they belong to an import, stop it and send the rest with historical_migration. Devices that were offline send such events too.",
         ),
         (
             future,
             "event",
             "events",
-            "had a time ahead of our clock and got the time of receipt. Check the clock and the time zone of the export.",
+            "had a time in the future and got the time of receipt. Check the clock and the time zone of the export.",
         ),
         (missing, "event", "events", "had no distinct id and were not stored."),
     ];
@@ -52,7 +52,7 @@ pub(super) fn sources(found: Vec<SourceView>) -> Option<AnyView> {
     }
     let columns = vec![
         Column::text("Source"),
-        Column::text("Marked as history"),
+        Column::text("Historical"),
         Column::number("Sent"),
         Column::number("Accepted"),
         Column::number("Dropped"),
@@ -65,8 +65,8 @@ pub(super) fn sources(found: Vec<SourceView>) -> Option<AnyView> {
     let view = view! {
         <Section
             id="sources"
-            title="What came"
-            hint="By day, key and library. Hosted services ask to be told before more than 10,000 events are sent in a minute; Weir has no such limit."
+            title="Events received"
+            hint="By day, key and client library. Hosted services want notice before you send more than 10,000 events in a minute. Weir has no such limit."
         >
             <Table caption="Imported events by source" columns=columns lines=lines />
         </Section>

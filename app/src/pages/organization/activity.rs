@@ -40,7 +40,7 @@ pub(crate) fn Activity() -> impl IntoView {
             }
             (true, false) => view! {
                 <Empty title="Changes appear here">
-                    <p>"Whatever people and API keys change in this organization is kept, with what it was before."</p>
+                    <p>"Every change that users and API keys make in this organization is listed, with the values before and after."</p>
                 </Empty>
             }
             .into_any(),
@@ -63,7 +63,7 @@ pub(crate) fn Activity() -> impl IntoView {
             <Filter filter=filter actors=found.actors />
             {is_filtered.then(|| view! {
                 <p class="hint activity-filtered">
-                    "A filter looks at the newest 10,000 changes. " <a href=here>"Clear filters"</a>
+                    "A filter searches the newest 10,000 changes. " <a href=here>"Clear filters"</a>
                 </p>
             })}
             {list}
@@ -151,7 +151,7 @@ fn Filter(filter: ActivityFilter, actors: Vec<(String, String)>) -> impl IntoVie
     people.extend(actors);
     // Keep the selected actor, even if they are no longer a member.
     if !filter.actor.is_empty() && !people.iter().any(|(id, _)| *id == filter.actor) {
-        people.push((filter.actor.clone(), "Somebody else".to_owned()));
+        people.push((filter.actor.clone(), "Another user".to_owned()));
     }
     let owned = |(value, label): (&str, &str)| (value.to_owned(), label.to_owned());
     let kinds: Vec<_> = Subject::ALL.iter().map(|one| owned((one.text(), kind(*one)))).collect();
@@ -207,7 +207,7 @@ fn day(name: &'static str, label: &'static str, value: String) -> AnyView {
 }
 
 fn columns() -> Vec<Column> {
-    ["When", "Who", "What", "Thing", "Before and after", "Through"].map(Column::text).into()
+    ["When", "Who", "What", "Thing", "Before and after", "Via"].map(Column::text).into()
 }
 
 fn line(here: &str, entry: EntryView) -> Line {
@@ -245,7 +245,7 @@ fn actor(who: Option<(String, String, String)>, by_service: bool) -> AnyView {
             view! { <a href=href title=email>{name}</a> }.into_any()
         }
         None if by_service => "Weir".into_any(),
-        None => "Somebody whose account is gone".into_any(),
+        None => "A deleted user".into_any(),
     }
 }
 

@@ -52,15 +52,15 @@ fn Ownership(id: String, domain: DomainView) -> impl IntoView {
     let state = ownership(&details);
     let is_verified = details.domain.is_verified;
     let what_to_do = if is_verified {
-        "Leave this TXT record where it is. It is looked for every day."
+        "Keep this TXT record. Weir checks it every day."
     } else {
-        "Make this TXT record at your DNS provider, then check it."
+        "Create this TXT record at your DNS provider, then check it."
     };
     let failing = details.verification_failing_since.map(|since| {
         let consequence = if details.is_suspended {
-            "Until it is there again, nothing below acts."
+            "Until it is found again, the rules below have no effect."
         } else {
-            "After seven days without it, nothing below acts until it is there again."
+            "After seven days without it, the rules below have no effect until it is found again."
         };
         view! {
             <Alert kind="warning">
@@ -77,7 +77,7 @@ fn Ownership(id: String, domain: DomainView) -> impl IntoView {
     let answer = details.last_answer.clone();
     let next = match details.next_check_at {
         Some(time) => view! { <Time iso=time.to_string() /> }.into_any(),
-        None => "None: until the domain is verified, Weir looks only when you ask.".into_any(),
+        None => "None: until the domain is verified, Weir checks only when you ask.".into_any(),
     };
     let domain = details.domain.id.to_string();
     view! {
@@ -101,7 +101,7 @@ fn Ownership(id: String, domain: DomainView) -> impl IntoView {
                     }}
                 </dd>
                 {answer.map(|answer| view! {
-                    <dt>"Name servers said"</dt>
+                    <dt>"Answer of the name servers"</dt>
                     <dd class="wrap">{answer}</dd>
                 })}
                 <dt>"Next automatic check"</dt>
@@ -166,16 +166,16 @@ fn Removal(id: String, domain: DomainView) -> impl IntoView {
     view! {
         <Section id="removal" title="Remove domain" danger=true>
             <Alert kind="warning">
-                <p>"What ends with it:"</p>
+                <p>"Removing it ends:"</p>
                 <ul>
                     <li>"The claim: others on this instance can verify it then, and adding it again means another record."</li>
                     {of_domain.jit_provisioning_enabled.then(|| view! {
-                        <li>"People with an address of it do not join by signing in any more."</li>
+                        <li>"Just-in-time provisioning. Users with an address of it no longer join by signing in."</li>
                     })}
                     {bound.then(|| view! {
-                        <li>"People with an address of it sign in however they like again."</li>
+                        <li>"The required way of signing in. Members with an address of it can sign in any way again."</li>
                     })}
-                    {of_domain.has_saml.then(|| view! { <li>"What is filled in for SAML."</li> })}
+                    {of_domain.has_saml.then(|| view! { <li>"The SAML settings."</li> })}
                 </ul>
                 {members}
             </Alert>

@@ -15,15 +15,12 @@ use crate::ui::sections::Section;
 use crate::ui::time::Time;
 
 /// Note about automatic membership while there is no provider for signing in.
-const NO_JOINING: &str = "This version of Weir has no sign-in through a provider yet. It keeps this \
-                          setting and gives it to API clients, but nobody joins by it.";
+const NO_JOINING: &str = "This version of Weir has no sign-in through a provider yet. It stores this setting and returns it to API clients, but no user joins this way.";
 /// The same note for the required way of signing in.
 const NO_BINDING: &str = "This version of Weir has no sign-in through a provider yet, so there is \
                           none to choose: people sign in with their password.";
 /// The same note for SAML.
-const NO_SAML: &str = "This version of Weir has no sign-in through a provider yet. It keeps what is \
-                       entered here and gives it to API clients, but nobody signs in by it. All \
-                       three belong together; what is left empty is taken away.";
+const NO_SAML: &str = "This version of Weir has no sign-in through a provider yet. It stores these settings and returns them to API clients, but no user signs in with them. All three belong together. An empty field is removed.";
 /// Why an unverified domain has no rules.
 const UNVERIFIED: &str = "Only for a verified domain.";
 
@@ -62,7 +59,7 @@ pub(super) fn Provisioning(
                     hint="They become members. An invite that waits for them counts first, with its level."
                     checked=enabled disabled=why_not />
                 {domain.is_verified.then(|| view! {
-                    <Submit sent=sent label="Save joining" busy="Saving joining..." saved="Saved" />
+                    <Submit sent=sent label="Save provisioning" busy="Saving provisioning..." saved="Saved" />
                     <ApiRequest call=call />
                 })}
             </ActionForm>
@@ -71,7 +68,7 @@ pub(super) fn Provisioning(
     } else {
         view! { <p>{if enabled { "On" } else { "Off" }}</p> }.into_any()
     };
-    view! { <Section id="provisioning" title="Joining by sign-in" hint=NO_JOINING>{content}</Section> }
+    view! { <Section id="provisioning" title="Just-in-time provisioning" hint=NO_JOINING>{content}</Section> }
 }
 
 /// The required way of signing in, and the members it affects.
@@ -102,16 +99,16 @@ pub(super) fn SignInWay(
     let name = ways.into_iter().find(|(value, ..)| *value == present).map(|(_, name, _)| name);
     let whom = match touched.len() {
         0 => view! { <p>"No member has an address of this domain now."</p> }.into_any(),
-        1 => view! { <p>"It touches one member:"</p>{named(&touched)} }.into_any(),
+        1 => view! { <p>"It affects one member:"</p>{named(&touched)} }.into_any(),
         count => {
             let members = counted(count as u64, "member", "members");
-            view! { <p>"It touches " {members} ":"</p>{named(&touched)} }.into_any()
+            view! { <p>"It affects " {members} ":"</p>{named(&touched)} }.into_any()
         }
     };
     let you = if touches_you {
         "You are among them: before you bind people to a provider, make sure that another owner with an address elsewhere keeps a password."
     } else {
-        "Your own address is of another domain: you keep the way in with your password."
+        "Your own address is of another domain, so you can still sign in with your password."
     };
     let content = if may_change {
         view! {
@@ -119,7 +116,7 @@ pub(super) fn SignInWay(
                 {whom}
                 <p>{you}</p>
                 <p>
-                    "Passwords of people who are bound to a provider stop working, API keys go on. If nobody gets in any more, the operator releases the domain on the host with "
+                    "Members who are bound to a provider cannot sign in with their password any more. Their API keys continue to work. If no member can sign in any more, the operator releases the domain on the host with "
                     <code>"weir domain release --verified-too"</code> "."
                 </p>
             </Alert>
@@ -131,7 +128,7 @@ pub(super) fn SignInWay(
                 <Select sent=sent name="sso_enforcement" label="People with an address of the domain sign in"
                     choices=choices value=present />
                 {is_verified.then(|| view! {
-                    <Submit sent=sent label="Save way of signing in" busy="Saving way of signing in..." saved="Saved" />
+                    <Submit sent=sent label="Save single sign-on" busy="Saving single sign-on..." saved="Saved" />
                     <ApiRequest call=call />
                 })}
                 {(!is_verified).then(|| view! { <p class="hint">{UNVERIFIED}</p> })}
@@ -141,7 +138,7 @@ pub(super) fn SignInWay(
     } else {
         view! { <p>{name}</p> }.into_any()
     };
-    view! { <Section id="sign-in" title="Way of signing in" hint=NO_BINDING>{content}</Section> }
+    view! { <Section id="sign-in" title="Single sign-on" hint=NO_BINDING>{content}</Section> }
 }
 
 /// The settings of the SAML provider.

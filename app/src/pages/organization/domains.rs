@@ -35,7 +35,7 @@ pub(crate) fn Domains() -> impl IntoView {
             <PageHead title=TITLE within=organization.name />
             <Tabs id=id.clone() />
             <p class="lead">
-                "Prove that a domain is yours, and say how people with an address of it are to sign in. This version of Weir has no sign-in through a provider yet: it keeps these settings and gives them to API clients, but joining by sign-in and single sign-on have no effect."
+                "Prove that a domain is yours, and choose how users with an address of it sign in. This version of Weir has no sign-in through a provider yet. It stores these settings and returns them to API clients, but just-in-time provisioning and single sign-on have no effect."
             </p>
             {list}
             <Section id="adding" title="Add a domain">
@@ -51,7 +51,7 @@ pub(crate) fn Domains() -> impl IntoView {
 }
 
 fn columns() -> Vec<Column> {
-    ["Domain", "Ownership", "Joining by sign-in", "Way of signing in", "SAML"]
+    ["Domain", "Ownership", "Just-in-time provisioning", "Single sign-on", "SAML"]
         .map(Column::text)
         .into()
 }
@@ -62,7 +62,7 @@ fn line(id: &str, details: &DomainDetails) -> Line {
     let name = domain.domain.clone();
     let joining = if domain.jit_provisioning_enabled { "On" } else { "Off" };
     let way = match domain.sso_enforcement.text() {
-        "" => "However they like".to_owned(),
+        "" => "Any way".to_owned(),
         text => format!("{text} only"),
     };
     Line::new(vec![
@@ -70,7 +70,7 @@ fn line(id: &str, details: &DomainDetails) -> Line {
         ownership(details),
         cell(joining),
         cell(way),
-        cell(if domain.has_saml { "Filled in" } else { "-" }),
+        cell(if domain.has_saml { "Configured" } else { "-" }),
     ])
 }
 
@@ -120,13 +120,13 @@ fn AddForm(id: String) -> impl IntoView {
 fn Explanation() -> impl IntoView {
     view! {
         <Empty title="No domain yet">
-            <p>"Three steps prove that a domain is yours. Nobody else on this instance can claim it then:"</p>
+            <p>"Three steps prove that a domain is yours. No other organization on this instance can claim it then:"</p>
             <ol class="domain-steps">
                 <li>"Add the domain, such as " <code>"otter-tea.example"</code> "."</li>
                 <li>
-                    "At your DNS provider, make a TXT record. Its name is "
+                    "At your DNS provider, create a TXT record. Its name is "
                     <code>"_posthog-challenge.otter-tea.example"</code>
-                    ", its value a text that Weir gives you, such as "
+                    ", its value a text from Weir, such as "
                     <code>"kX3f...9aQ"</code> "."
                 </li>
                 <li>"Come back and press Check now. Name servers can take hours to pass a new record on."</li>

@@ -45,13 +45,13 @@ pub(super) fn Ending(
     view! {
         <Section id="ending" title="Delete organization" danger=true>
             <Alert kind="warning">
-                <p>"This cannot be undone. What goes:"</p>
+                <p>"This cannot be undone. It deletes:"</p>
                 <ul>
                     {projects}
                     {others}
                     <li>"The membership of " {members(&organization.members)}</li>
                 </ul>
-                <p>"Project keys stop working at once."</p>
+                <p>"Project keys stop working immediately."</p>
                 {is_only.then(|| view! {
                     <p>"This is your only organization: afterwards you belong to none, and can create another."</p>
                 })}

@@ -45,7 +45,7 @@ pub(super) fn InviteForm(
         },
     );
     let nothing_entered = (is_entered && invited == 0).then(
-        || view! { <p>"Nobody in this list can be invited. Change it and check it again."</p> },
+        || view! { <p>"No address in this list can be invited. Change the list and check it again."</p> },
     );
     view! {
         <FormFailure sent=sent fields=&["people", "level", "message"] />
@@ -62,7 +62,7 @@ fn PeopleForm(sent: Sent, people: String) -> impl IntoView {
     view! {
         <form method="get" action=path>
             <TextArea sent=sent name="people" label="E-mail addresses" value=people rows=4 max=PEOPLE_MAX required=true
-                hint="One on a line or with commas between them, 20 at most. A name may stand before an address: Ada <ada@mail.example>." />
+                hint="One on a line or with commas between them, 20 at most. A name may precede an address: Ada <ada@mail.example>." />
             <div class="submit">
                 <button type="submit" class="button" data-busy="Checking list...">"Check list"</button>
             </div>
@@ -102,7 +102,7 @@ fn preview(listed: Vec<ListedView>) -> AnyView {
         ])
     });
     let lines: Vec<Line> = lines.collect();
-    let columns: Vec<Column> = ["Address", "First name", "What happens"].map(Column::text).into();
+    let columns: Vec<Column> = ["Address", "First name", "Result"].map(Column::text).into();
     view! { <Table caption="Preview of invites" columns=columns lines=lines /> }.into_any()
 }
 
@@ -117,7 +117,7 @@ fn SendForm(
     call: ApiCall,
 ) -> impl IntoView {
     let where_it_stands = match sends_mail {
-        true => "Optional. It stands in the mail, and on the page that the link opens.",
+        true => "Optional. It is shown in the mail and on the page that the link opens.",
         false => "Optional. It is shown on the page that the link opens.",
     };
     let choices: Vec<Choice> =

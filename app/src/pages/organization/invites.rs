@@ -53,8 +53,8 @@ pub(crate) fn Invites() -> impl IntoView {
         let sends_mail = found.sends_mail;
         let list = if found.invites.is_empty() {
             view! {
-                <Empty title="No invite waits">
-                    <p>"Invite people by e-mail or by a link. An invite works for three days, for its address alone."</p>
+                <Empty title="No pending invite">
+                    <p>"Invite people by e-mail or by a link. An invite works for three days, and only for its address."</p>
                 </Empty>
             }
             .into_any()
@@ -68,7 +68,7 @@ pub(crate) fn Invites() -> impl IntoView {
             <Tabs id=id.clone() />
             {(!sends_mail).then(|| view! {
                 <Alert kind="note">
-                    <p>"Mail is not set up on this instance, so nothing is mailed. The link of an invite is shown once, when it is made: copy it and pass it on. New link replaces one that is lost."</p>
+                    <p>"Mail is not set up on this instance. The link of an invite is shown once, when the invite is created: copy it and send it. New link replaces a lost link."</p>
                 </Alert>
             })}
             {links}
@@ -103,10 +103,10 @@ fn new_links(links: Vec<NewLink>, sends_mail: bool) -> Option<AnyView> {
     let columns: Vec<Column> = ["Invited", "Link"].map(Column::text).into();
     let why = match sends_mail {
         true => {
-            "The mail has a link of its own. These are for passing on by hand, and are shown this once."
+            "The mail has a link of its own. These links are for sending yourself. They are shown only once."
         }
         false => {
-            "Copy each link now and pass it on. It is shown this once: Weir keeps only what is needed to recognise it."
+            "Copy each link now and send it. It is shown only once, because Weir stores only a hash of it."
         }
     };
     Some(
@@ -127,7 +127,7 @@ fn line(id: &str, invite: InviteView, sends_mail: bool, actions: Actions) -> Lin
         <span class="wrap">{email.clone()}</span>
         {(!first_name.is_empty()).then(|| view! { <span class="faint">" " {first_name}</span> })}
     };
-    let by = if invited_by.is_empty() { "Somebody who left".to_owned() } else { invited_by };
+    let by = if invited_by.is_empty() { "A former member".to_owned() } else { invited_by };
     let doings = match invite_id {
         Some(invite_id) => doings(id, &invite_id, &invite, sends_mail, actions),
         None => {
@@ -197,7 +197,7 @@ fn doings(
         <span class="row-actions">
             <Confirm button=button of=of>
                 <ActionForm action=actions.resend>
-                    <p>"The invite gets a new link for three more days. The present link ends."</p>
+                    <p>"The invite gets a new link for three more days. The current link ends."</p>
                     <input type="hidden" name="id" value=id />
                     <input type="hidden" name="invite" value=invite />
                     <Back />
@@ -209,7 +209,7 @@ fn doings(
             </Confirm>
             <Confirm button="Revoke" of=other_of danger=true>
                 <ActionForm action=actions.revoke>
-                    <p>"The link ends at once. You can invite the person again."</p>
+                    <p>"The link ends immediately. You can invite the person again."</p>
                     <input type="hidden" name="id" value=other_id />
                     <input type="hidden" name="invite" value=other_invite />
                     <Back />

@@ -76,7 +76,7 @@ pub(crate) fn Members() -> impl IntoView {
             {if alone {
                 view! {
                     <Empty title="Only you so far">
-                        <p>"Whoever joins sees the projects of this organization and works on them with you."</p>
+                        <p>"New members see the projects of this organization and work on them with you."</p>
                         <p><a class="button" href=invites>"Invite people"</a></p>
                     </Empty>
                 }
@@ -232,7 +232,7 @@ fn losses(keys: &[String], lose: &str, whose: &str) -> AnyView {
         }
     });
     view! {
-        <p>{format!("{lose} the access to all projects of this organization at once. The account stays.")}</p>
+        <p>{format!("{lose} access to all projects of this organization immediately. The account stays.")}</p>
         {keys}
     }
     .into_any()
@@ -251,7 +251,7 @@ fn Leaving(id: String, you: MemberView) -> impl IntoView {
             <Confirm button="Leave organization" danger=true>
                 <ActionForm action=leave>
                     {losses(&keys, "You lose", "Your")}
-                    <p>"Only an invite brings you back."</p>
+                    <p>"You can join again only with a new invite."</p>
                     <input type="hidden" name="id" value=id />
                     <Back />
                     <button type="submit" class="button button-danger" data-busy="Leaving organization...">

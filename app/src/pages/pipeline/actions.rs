@@ -79,8 +79,8 @@ pub(super) fn restoring(
     view! {
         <ActionForm action=restore>
             {about}
-            <button type="submit" class="button" data-busy="Bringing back...">
-                "Bring back"<span class="hidden">" " {name}</span>
+            <button type="submit" class="button" data-busy="Restoring...">
+                "Restore"<span class="hidden">" " {name}</span>
             </button>
         </ActionForm>
     }

@@ -87,7 +87,7 @@ fn about(project: i64, found: &ConfigDetail) -> AnyView {
     // The API request of the button next to the title.
     let request = found.refusal.is_none().then(|| {
         let (of, fields) = match (line.deleted, line.enabled) {
-            (true, _) => ("bring back", json!({"deleted": false})),
+            (true, _) => ("restore", json!({"deleted": false})),
             (false, true) => ("switch off", json!({"enabled": false})),
             (false, false) => ("switch on", json!({"enabled": true})),
         };
@@ -106,7 +106,7 @@ fn about(project: i64, found: &ConfigDetail) -> AnyView {
     let fault = line.fault.clone().map(fault);
     let (created, updated) = (found.created_at.clone(), found.updated_at.clone());
     view! {
-        <Section id="health" title="How it goes">
+        <Section id="health" title="Status">
             {numbers}
             {fault}
             <dl class="facts facts-row">
@@ -143,7 +143,7 @@ fn changing(project: i64, found: &ConfigDetail) -> AnyView {
         ];
         view! {
             <Select sent=sent name="on_failure" label=ON_FAILURE choices=choices value=policy
-                hint="What becomes of an event that this step fails on, has no time left for, or cannot be started for. A step that takes out what must not be stored should drop it." />
+                hint="The result for an event if this step fails, has no time left or cannot be started. A step that removes sensitive values should drop the event." />
         }
     });
     let may_change = found.refusal.is_none();
@@ -278,7 +278,7 @@ fn jobs(project: i64, found: &ConfigDetail) -> AnyView {
     let choices: Vec<Choice> =
         found.jobs.iter().map(|job| Choice::new(job.clone(), job.clone())).collect();
     view! {
-        <Section id="jobs" title="Run a job" hint="What the plugin offers to be done once. It is tried three times.">
+        <Section id="jobs" title="Run a job" hint="A job runs once. It is tried three times.">
             <ActionForm action=run>
                 <FormFailure sent=sent fields=&["job", "payload"] />
                 <input type="hidden" name="project" value=project.to_string() />
@@ -301,19 +301,19 @@ fn log(project: i64, config: String) -> AnyView {
     let drawn = async move {
         let found = list_plugin_logs(project, config, slice.limit, slice.offset).await?;
         if found.lines.is_empty() {
-            return Ok::<AnyView, UiError>(view! { <p>"Nothing was written yet."</p> }.into_any());
+            return Ok::<AnyView, UiError>(view! { <p>"The log is empty."</p> }.into_any());
         }
         let columns: Vec<Column> =
             ["When", "Level", "Who", "Text"].map(Column::text).into_iter().collect();
         let lines: Vec<Line> = found.lines.into_iter().map(log_line).collect();
         Ok(view! {
-            <Table caption="The log" columns=columns lines=lines />
+            <Table caption="Log lines" columns=columns lines=lines />
             <Pager slice=slice total=found.total what="lines" />
         }
         .into_any())
     };
     view! {
-        <Section id="log" title="Log" hint="What the plugin writes to its console, and what Weir says of it. The newest 1,000 lines are kept.">
+        <Section id="log" title="Log" hint="Console output of the plugin, and messages of Weir about it. The newest 1,000 lines are kept.">
             {panel(drawn)}
         </Section>
     }

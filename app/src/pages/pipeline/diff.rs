@@ -79,7 +79,7 @@ mod tests {
     use super::compare;
 
     #[test]
-    fn what_changed_is_marked() {
+    fn changes_are_marked() {
         let pairs = compare(r#"{"b":1,"a":"x"}"#, r#"{"a":"x","b":2,"c":3}"#);
         let shown: Vec<(Option<&str>, Option<&str>, bool)> = pairs
             .iter()
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_is_the_same() {
+    fn equal_events_have_no_marks() {
         assert!(compare("{\"a\":[1,2]}", "{ \"a\": [1, 2] }").iter().all(|pair| pair.same));
         assert_eq!(compare("no json", "{}").len(), 1);
     }

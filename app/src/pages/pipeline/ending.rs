@@ -19,7 +19,7 @@ pub(super) fn ending(project: i64, found: &ConfigDetail) -> AnyView {
     let hidden = sent(hide);
     let id = found.line.id.clone();
     let hiding = (!found.line.deleted).then(|| {
-        let follows = "It is switched off and leaves the list. Its settings stay, so that it can be brought back.";
+        let follows = "It is switched off and removed from the list. Its settings stay, so that you can restore it.";
         let call = calls::change(project, &id, json!({"deleted": true}));
         view! {
             {hiding(project, &found.line, Some(follows), hide)}
@@ -45,11 +45,11 @@ fn ForGood(project: i64, config: String, name: String) -> impl IntoView {
     let call = calls::call("DELETE", project, &format!("{config}/"));
     view! {
         <Alert kind="warning">
-            <p>"Deleting it for good cannot be undone. What goes:"</p>
+            <p>"This cannot be undone. It deletes:"</p>
             <ul>
                 <li>"Its settings and secrets"</li>
-                <li>"Its files, and what it has stored"</li>
-                <li>"Its log, and jobs that wait"</li>
+                <li>"Its files and its storage"</li>
+                <li>"Its log and waiting jobs"</li>
             </ul>
         </Alert>
         <ActionForm action=delete>

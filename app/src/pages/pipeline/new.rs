@@ -117,10 +117,10 @@ fn filling(
                         <input type="hidden" name="plugin" value=plugin />
                         <Back />
                         <TextLine sent=sent name="name" label="Name (optional)" max=NAME_MAX
-                            hint="To tell it from others. Without one it is called as the plugin is." />
+                            hint="Without a name it is called like the plugin." />
                         {fields}
                         <Check sent=sent name="enabled" label="Switch on" checked=true
-                            hint="It works within a second, for events from then on." />
+                            hint="It applies to new events within a second." />
                         <Submit sent=sent label="Add to project" busy="Adding to project..." />
                         <ApiRequest call=call />
                     </ActionForm>

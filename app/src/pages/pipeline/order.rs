@@ -125,10 +125,10 @@ pub(super) fn conflict(
     let (project, seen, wanted) = (order.project, order.seen(), wanted.join(","));
     let asking = view! {
         <Alert kind="warning" autofocus=true>
-            <p>"Somebody else changed the order meanwhile. Nothing was moved."</p>
+            <p>"Another user has changed the order. Nothing was moved."</p>
             <div class="orders">
-                <div><h2>"The order now"</h2><ol>{now}</ol></div>
-                <div><h2>"The order that you asked for"</h2><ol>{yours}</ol></div>
+                <div><h2>"Current order"</h2><ol>{now}</ol></div>
+                <div><h2>"Your order"</h2><ol>{yours}</ol></div>
             </div>
             <ActionForm action=reorder>
                 <input type="hidden" name="project" value=project.to_string() />
@@ -136,7 +136,7 @@ pub(super) fn conflict(
                 <input type="hidden" name="wanted" value=wanted />
                 <Back />
                 <button type="submit" class="button" data-busy="Saving order...">
-                    "Use the order that I asked for"
+                    "Use my order"
                 </button>
             </ActionForm>
         </Alert>

@@ -37,7 +37,7 @@ pub(super) fn fault(fault: FaultView) -> AnyView {
     let sample = event.map(|event| {
         view! {
             <details class="sample">
-                <summary>"The event that it came of"</summary>
+                <summary>"The event that caused it"</summary>
                 <CodeFigure caption="Event" what="event" text=json::pretty(&event) />
             </details>
         }

@@ -84,7 +84,7 @@ pub(super) fn trial(project: i64, config: Option<String>) -> AnyView {
                 <input type="hidden" name="config" value=for_form.unwrap_or_default() />
                 <Back />
                 <TextArea sent=sent name="sample" label="Event" value=begins rows=8 max=16_384 code=true
-                    hint="JSON with event, distinct_id and properties. What is left out is made up." />
+                    hint="JSON with event, distinct_id and properties. Omitted fields get sample values." />
                 <Submit sent=sent label="Try this event" busy="Trying event..." />
             </ActionForm>
             <ApiRequest call=call of="try" />
@@ -94,7 +94,7 @@ pub(super) fn trial(project: i64, config: Option<String>) -> AnyView {
     };
     view! {
         <Section id="try" title="Try it"
-            hint="Sends one event through, also while it is switched off. Nothing is stored.">
+            hint="Runs it with one event, even while it is switched off. Nothing is stored.">
             {panel(drawn)}
         </Section>
     }
@@ -137,7 +137,7 @@ fn choice(recent: Vec<RecentEvent>, chosen: &str) -> AnyView {
 fn result(tried: TriedView) -> AnyView {
     let TriedView { before, after, steps } = tried;
     let none = steps.is_empty().then(|| {
-        view! { <p>"No transformation is switched on: events are stored as they come."</p> }
+        view! { <p>"No transformation is switched on: events are stored unchanged."</p> }
     });
     let steps = steps.into_iter().map(step).collect_view();
     let comparison = match &after {
@@ -148,7 +148,7 @@ fn result(tried: TriedView) -> AnyView {
         Some(after) => comparison(compare(&before, after)),
     };
     view! {
-        <div class="trial-result" role="region" aria-label="What became of the event">
+        <div class="trial-result" role="region" aria-label="Result">
             {none}
             <ol class="plain trial-steps">{steps}</ol>
             {comparison}

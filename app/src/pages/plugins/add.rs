@@ -152,7 +152,7 @@ fn FromAddress(
     let call = call(&organization, &shelf).with(json!({"url": "{url}"}));
     view! {
         <Section id="address" title="From another host"
-            hint="The code is fetched once and kept. Nothing is upgraded by itself.">
+            hint="The code is fetched once and stored. Nothing is upgraded automatically.">
             <ActionForm action=install>
                 <input type="hidden" name="organization" value=organization />
                 <input type="hidden" name="shelf" value=shelf />
@@ -164,7 +164,7 @@ fn FromAddress(
                     <input id="token" name="token" type="password" autocomplete="off" maxlength="200"
                         aria-describedby="token-hint" />
                     <p class="hint" id="token-hint">
-                        "Only where the place is private. It is encrypted and never shown again."
+                        "Only for a private repository or package. It is encrypted and never shown again."
                     </p>
                 </div>
                 <Submit sent=sent label="Add from address" busy="Fetching plugin..." />
@@ -178,7 +178,7 @@ fn FromAddress(
 /// carries a file.
 #[component]
 fn FromArchive(organization: String, shelf: String, sent: Sent) -> impl IntoView {
-    let hint = "A zip or a packed tar with plugin.json and the code.";
+    let hint = "A zip or a compressed tar with plugin.json and the code.";
     let ties = Ties::new("archive", hint, sent);
     let most = bytes::text(u64::try_from(ARCHIVE_MAX).unwrap_or(u64::MAX));
     let call = call(&organization, &shelf);
@@ -220,15 +220,15 @@ fn Written(organization: String, shelf: String) -> impl IntoView {
     let call = call.with(json!({"plugin_type": "source", "name": "{name}"}));
     view! {
         <Section id="written" title="Written here"
-            hint="It begins with a few lines that work. You change them in the browser.">
+            hint="Starts with a few lines that work. You edit them in the browser.">
             <ActionForm action=write>
                 <FormFailure sent=sent fields=&["name"] />
                 <input type="hidden" name="organization" value=organization />
                 <input type="hidden" name="shelf" value=shelf />
                 <Back />
                 <Field sent=sent name="name" label="Name" max=NAME_MAX />
-                <Submit sent=sent label="Write plugin" busy="Making plugin..." />
-                <ApiRequest call=call of="make one without files" />
+                <Submit sent=sent label="Write plugin" busy="Creating plugin..." />
+                <ApiRequest call=call of="create one without files" />
             </ActionForm>
         </Section>
     }

@@ -101,7 +101,7 @@ fn faults(faults: &[(String, String)], root: &str) -> AnyView {
 fn about(found: &Detail, root: &str) -> AnyView {
     let line = &found.line;
     let description = match line.description.is_empty() {
-        true => "It says nothing of itself.".to_owned(),
+        true => "It has no description.".to_owned(),
         false => line.description.clone(),
     };
     let (origin, owner, tag) = (line.origin.clone(), line.owner.clone(), line.tag.clone());
@@ -237,31 +237,31 @@ fn configurable(form: &[Part]) -> AnyView {
     };
     let lines: Vec<Line> = settings(form).map(line).collect();
     let content = if lines.is_empty() {
-        view! { <p>"There is nothing to set."</p> }.into_any()
+        view! { <p>"It has no settings."</p> }.into_any()
     } else {
-        let columns = ["Setting", "Kind", "Needed", "Without it", "Meaning"].map(Column::text);
+        let columns = ["Setting", "Kind", "Needed", "Default", "Meaning"].map(Column::text);
         let columns: Vec<Column> = columns.into_iter().collect();
-        view! { <Table caption="What can be set" columns=columns lines=lines /> }.into_any()
+        view! { <Table caption="Settings" columns=columns lines=lines /> }.into_any()
     };
     view! { <Section id="settings" title="Settings">{content}</Section> }.into_any()
 }
 
 fn history(actions: Vec<AuditEntryView>) -> AnyView {
     let content = if actions.is_empty() {
-        view! { <p>"Nothing was done with it yet."</p> }.into_any()
+        view! { <p>"No activity yet."</p> }.into_any()
     } else {
-        let line = |deed: AuditEntryView| {
+        let line = |entry: AuditEntryView| {
             Line::new(vec![
-                cell(view! { <Time iso=deed.at /> }),
-                cell(deed.who),
-                cell(deed.what),
-                cell(view! { <span class="wrap">{deed.fields.join(", ")}</span> }),
+                cell(view! { <Time iso=entry.at /> }),
+                cell(entry.who),
+                cell(entry.what),
+                cell(view! { <span class="wrap">{entry.fields.join(", ")}</span> }),
             ])
         };
         let columns: Vec<Column> =
             ["When", "Who", "What", "Changed"].map(Column::text).into_iter().collect();
         let lines: Vec<Line> = actions.into_iter().map(line).collect();
-        view! { <Table caption="What was done with it" columns=columns lines=lines /> }.into_any()
+        view! { <Table caption="Activity of the plugin" columns=columns lines=lines /> }.into_any()
     };
     view! { <Section id="activity" title="Activity">{content}</Section> }.into_any()
 }

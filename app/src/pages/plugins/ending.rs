@@ -29,10 +29,10 @@ pub(super) fn offering(
             "Offering plugin...",
         ),
         true => (
-            "Take back from other organizations",
-            "Others can no longer add it. Configs that they have go on working.",
-            "Take back plugin",
-            "Taking back plugin...",
+            "Withdraw from other organizations",
+            "Other organizations can no longer add it. Their existing configs continue to work.",
+            "Withdraw plugin",
+            "Withdrawing plugin...",
         ),
     };
     let call = call("PATCH", &organization, &found.line, "");
@@ -71,7 +71,7 @@ pub(super) fn removal(
     if found.line.is_global {
         return view! {
             <Section id="removal" title="Remove plugin" danger=true>
-                <p>"It is offered to all organizations. Take it back before removing it."</p>
+                <p>"It is offered to all organizations. Withdraw it before removing it."</p>
             </Section>
         }
         .into_any();
@@ -88,7 +88,7 @@ pub(super) fn removal(
         })
         .collect_view();
     let kept = (!found.uses.is_empty()).then(|| {
-        view! { <p>"Configs go with their settings, secrets, files, storage and logs."</p> }
+        view! { <p>"Configs are deleted with their settings, secrets, files, storage and logs."</p> }
     });
     let elsewhere = (found.elsewhere > 0).then(|| {
         let count = u64::try_from(found.elsewhere).unwrap_or(u64::MAX);
@@ -97,7 +97,7 @@ pub(super) fn removal(
     view! {
         <Section id="removal" title="Remove plugin" danger=true>
             <Alert kind="warning">
-                <p>"This cannot be undone. What goes:"</p>
+                <p>"This cannot be undone. It deletes:"</p>
                 <ul>
                     <li>"Its source"</li>
                     {used}

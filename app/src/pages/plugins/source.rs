@@ -206,7 +206,7 @@ fn removal(
     view! {
         <Confirm button="Remove file" of=name.to_owned()>
             <ActionForm action=remove>
-                <p>"The text is gone then. What the plugin can do is looked at anew."</p>
+                <p>"The text of the file is deleted. Weir then inspects the plugin again."</p>
                 <input type="hidden" name="organization" value=organization />
                 <input type="hidden" name="plugin" value=plugin />
                 <input type="hidden" name="file" value=file />

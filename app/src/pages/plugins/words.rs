@@ -51,7 +51,7 @@ const fn words(shelf: PluginList) -> Words {
         },
         PluginList::ImportApps => Words {
             title: "Import apps",
-            lead: "Plugins that fetch events from elsewhere by the clock.",
+            lead: "Plugins that fetch events from elsewhere on a schedule.",
             add: "Add import app",
             none: "No import app yet",
             example: "An import app asks another service every hour for what is new, and sends each thing as an event.",

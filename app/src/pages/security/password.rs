@@ -17,7 +17,7 @@ pub(crate) fn PasswordSection() -> impl IntoView {
         <Section
             id="change-password"
             title="Password"
-            hint="Changing it ends your other sessions. API keys go on working."
+            hint="Changing it ends your other sessions. API keys continue to work."
         >
             <ActionForm action=change>
                 <FormFailure sent=sent fields=&["current_password", "password"] />

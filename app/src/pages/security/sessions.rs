@@ -32,7 +32,7 @@ pub(crate) fn SessionsSection(
         <Section
             id="sessions"
             title="Sessions"
-            hint="Where you are signed in. A session ends by itself after 12 hours without use, and after 14 days."
+            hint="Your browsers that are signed in. A session ends automatically after 12 hours without use, and after 14 days."
         >
             <FormFailure sent=ended />
             <FormFailure sent=others_ended />
@@ -40,7 +40,7 @@ pub(crate) fn SessionsSection(
             {are_others.then(|| view! {
                 <Confirm button="Sign out other sessions">
                     <ActionForm action=end_others>
-                        <p>"Everywhere but here you have to sign in again. API keys go on working."</p>
+                        <p>"You have to sign in again in all other browsers. API keys continue to work."</p>
                         <Back />
                         <button type="submit" class="button button-danger" data-busy="Signing out...">
                             "Sign out everywhere else"

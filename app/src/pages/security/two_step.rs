@@ -33,7 +33,7 @@ pub(crate) fn TwoStepSection(
         <Section
             id="two-step"
             title="Two-step sign-in"
-            hint="A code from your phone is asked for after the password, so that the password alone is worth nothing."
+            hint="Sign-in asks for a code from your phone after the password, so that the password alone is not enough."
         >
             {content}
         </Section>
@@ -61,7 +61,7 @@ fn On(since: String, codes_left: usize) -> impl IntoView {
         <p>{left(codes_left)}</p>
         {(codes_left < FEW).then(|| view! {
             <Alert kind="warning">
-                <p>"Make new recovery codes before you need one: without them a lost phone locks you out."</p>
+                <p>"Create new recovery codes before you need one: without them a lost phone locks you out."</p>
             </Alert>
         })}
         <div class="security-actions">
@@ -88,14 +88,14 @@ fn RenewForm() -> impl IntoView {
     view! {
         <FormFailure sent=sent fields=&["code"] />
         <details class="confirm" open=failed>
-            <summary class="button">"Make new recovery codes"</summary>
+            <summary class="button">"Create new recovery codes"</summary>
             <div class="confirm-body">
                 <ActionForm action=renew>
-                    <p>"You get ten new codes, shown once. The present ones stop working at once."</p>
+                    <p>"You get ten new codes, which are shown once. The current codes stop working immediately."</p>
                     <Back />
                     <Field sent=sent name="code" label="Code" hint=CODE_HINT autocomplete="one-time-code"
                         max=CODE_MAX />
-                    <Submit sent=sent label="Make new codes" busy="Making codes..." />
+                    <Submit sent=sent label="Create new codes" busy="Creating codes..." />
                 </ActionForm>
             </div>
         </details>

@@ -31,11 +31,11 @@ pub(super) fn Checklist(
             <p class="hint">{format!("{done} of 3 done")}</p>
             <ul class="checklist">
                 {step(teammate, format!("/organizations/{organization}/invites"), "Invite a teammate",
-                    "Events are worth more to more people.")}
+                    "Share the events with your team.")}
                 {step(read_only_key, "/account/keys/new".to_owned(), "Create a read-only API key",
                     "For scripts and dashboards that read what is stored.")}
                 {step(export, format!("/organizations/{organization}/exports"), "Add a batch export",
-                    "Takes events to where they are analysed.")}
+                    "Copies events to the place where you analyse them.")}
             </ul>
             <ul class="next-list">
                 <li><a href=format!("/projects/{project}/live")>"Watch events arrive"</a></li>

@@ -62,7 +62,7 @@ mod tests {
     use super::of;
 
     #[test]
-    fn only_the_broken_ones_lack_the_distinct_id() {
+    fn only_broken_snippets_lack_the_distinct_id() {
         for (label, text) in of("http://h:1", "phc_k", true) {
             assert!(text.contains("distinct_id") && text.contains("phc_k"), "{label}");
             assert!(text.contains("http://h:1/i/v0/e/"), "{label}: {text}");

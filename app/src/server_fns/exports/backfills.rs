@@ -102,7 +102,7 @@ pub(crate) async fn start_backfill(
     let started = services.exports.backfill((&org).into(), &export, input).await;
     started.map_err(|error| at_bound(ui_error(error)))?;
     let path = format!("/organizations/{organization}/exports/{export}/backfill");
-    done(&path, "Scheduled the backfill. Its runs come one after the other.");
+    done(&path, "Scheduled the backfill. Its runs follow one after the other.");
     Ok(())
 }
 
@@ -116,7 +116,7 @@ pub(crate) async fn cancel_backfill(
     let (services, org) = enter_organization(&organization).await?;
     let exports = &services.exports;
     exports.cancel_backfill((&org).into(), &export, &backfill).await.map_err(ui_error)?;
-    notice("Cancelled the backfill. What it delivered stays at the destination.");
+    notice("Cancelled the backfill. Delivered rows stay at the destination.");
     Ok(())
 }
 

@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_form_makes_the_config_that_the_api_takes() {
+    fn a_form_becomes_the_config_of_the_api() {
         let typed = values(&[
             ("bucket_name", " events "),
             ("region", "eu-west-1"),
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_within_settings_are_flat_in_the_form() {
+    fn nested_settings_are_flat_in_the_form() {
         let redshift = kind("Redshift");
         let typed = values(&[
             ("host", "h"),
@@ -282,14 +282,14 @@ mod tests {
     }
 
     #[test]
-    fn keys_out_of_json_get_their_lines_back() {
+    fn keys_from_json_regain_their_line_breaks() {
         let keys = values(&[("private_key", "-----BEGIN KEY-----\\nabc\\n-----END KEY-----\r\n")]);
         let sent = sent(kind("BigQuery"), &Values::new(), &keys);
         assert_eq!(sent.0["private_key"], "-----BEGIN KEY-----\nabc\n-----END KEY-----\n");
     }
 
     #[test]
-    fn every_kind_asks_for_all_of_its_settings() {
+    fn every_kind_has_fields_for_all_of_its_settings() {
         for kind in weir_model::exports::destinations::ALL {
             let asked = asked(kind);
             assert!(asked.len() >= kind.fields.len(), "{}", kind.name);

@@ -120,7 +120,7 @@ pub(crate) async fn cancel_export_run(
 ) -> Result<(), UiError> {
     let (services, org) = enter_organization(&organization).await?;
     services.exports.cancel_run((&org).into(), &export, &run).await.map_err(ui_error)?;
-    notice("Cancelled the run. What it delivered stays at the destination.");
+    notice("Cancelled the run. Delivered rows stay at the destination.");
     Ok(())
 }
 

@@ -26,8 +26,7 @@ pub(crate) struct SourceView {
 /// Refusal for transformations that are part of Weir.
 const BUILT_IN: &str = "It comes with Weir. Upgrading Weir brings its newest code.";
 /// Refusal for plugins from another host.
-const BROUGHT: &str =
-    "Its code comes from another host. Upgrading it would undo what is changed here.";
+const BROUGHT: &str = "Its code comes from another host. Upgrading it would undo your changes.";
 
 /// Returns the source of a plugin.
 #[server(prefix = "/_fn", endpoint = "get_plugin_source")]
@@ -165,7 +164,7 @@ mod tests {
     use super::first_files;
 
     #[test]
-    fn a_new_plugin_begins_with_a_manifest_that_can_be_read() {
+    fn a_new_plugin_has_a_readable_manifest() {
         for shelf in PluginList::ALL {
             let files = first_files(shelf, "Say \"tea\"");
             let texts = files.into_iter().filter_map(|(name, text)| Some((name, text?))).collect();

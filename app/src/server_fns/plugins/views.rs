@@ -211,7 +211,7 @@ impl PluginDetail {
         let fields = &found.plugin.fields;
         let part = |name: &str| names(fields.capabilities.as_ref().and_then(|all| all.get(name)));
         let capabilities =
-            [("Functions", "methods"), ("Runs by the clock", "scheduled_tasks"), ("Jobs", "jobs")]
+            [("Functions", "methods"), ("Runs on a schedule", "scheduled_tasks"), ("Jobs", "jobs")]
                 .map(|(label, name)| (label.to_owned(), part(name)));
         Self {
             settings: parts(fields.config_schema.as_ref()),
@@ -254,8 +254,7 @@ impl UseView {
 impl From<Activity> for AuditEntryView {
     fn from(entry: Activity) -> Self {
         let person = entry.user.map(|user| user.first_name);
-        let unknown_author =
-            if entry.is_system { "Weir" } else { "Somebody whose account is gone" };
+        let unknown_author = if entry.is_system { "Weir" } else { "A deleted user" };
         Self {
             at: entry.created_at.to_string(),
             who: person.unwrap_or_else(|| unknown_author.to_owned()),

@@ -71,7 +71,7 @@ mod tests {
     use super::{HEIGHT, ceiling, height, path, stacked, width};
 
     #[test]
-    fn drawings_end_at_round_numbers() {
+    fn axes_end_at_round_numbers() {
         for (largest, expected) in
             [(0, 1), (1, 1), (2, 2), (3, 5), (10, 10), (11, 20), (499, 500), (501, 1000)]
         {
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_there_is_seen() {
+    fn small_values_are_visible() {
         assert_eq!(height(0, 10), 0);
         assert_eq!(height(5, 10), 500);
         assert_eq!(height(10, 10), HEIGHT);
@@ -91,13 +91,13 @@ mod tests {
     }
 
     #[test]
-    fn values_stand_on_each_other() {
+    fn values_are_stacked() {
         assert_eq!(stacked(&[Some(5), Some(2), None], 10), [(500, 500), (300, 200), (300, 0)]);
         assert_eq!(stacked(&[Some(10), Some(1)], 10), [(0, 1000), (0, 0)], "there is no more room");
     }
 
     #[test]
-    fn lines_stop_where_nothing_is_known() {
+    fn lines_stop_at_missing_values() {
         assert_eq!(path(&[Some(0), Some(5), None, Some(10)], 10), "M5 1000h0L15 500M35 0h0");
         assert_eq!(path(&[], 10), "");
         assert_eq!(width(24), 240);

@@ -53,7 +53,7 @@ mod tests {
     use super::{moment, shown};
 
     #[test]
-    fn what_a_field_sends_is_utc() {
+    fn a_field_sends_utc() {
         let read = |text| moment(text).map(|time| time.to_string());
         for text in ["2026-08-21T14:05", "2026-08-21T14:05:00Z", "2026-08-21T16:05:00+02:00"] {
             assert_eq!(read(text).as_deref(), Some("2026-08-21T14:05:00Z"), "{text}");
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_takes_local_forms_only() {
+    fn a_field_accepts_local_forms_only() {
         assert_eq!(shown("2026-08-21T14:05:00Z"), "2026-08-21T14:05");
         assert_eq!(shown("2026-08-21T14:05:09.5Z"), "2026-08-21T14:05:09");
         assert_eq!(shown("2026-08-21T14:05"), "2026-08-21T14:05");

@@ -129,7 +129,7 @@ impl Invites {
         let inputs: Vec<InviteInput> =
             listed.into_iter().filter(|one| one.verdict.is_invited()).map(input).collect();
         if inputs.is_empty() {
-            let detail = "Nobody in this list can be invited.";
+            let detail = "No address in this list can be invited.";
             return Err(FieldError::new("people", "required", detail).into());
         }
         self.create_all(org, inputs).await

@@ -1,4 +1,4 @@
-//! The story as it comes from the harness; `story.py` tells it.
+//! The scenario as it comes from the harness; `scenario_steps.py` has its calls.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 /// What to do, and with which project.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Story {
+pub(crate) struct Scenario {
     pub(crate) url: String,
     pub(crate) key: String,
     pub(crate) calls: Vec<Call>,
@@ -41,7 +41,7 @@ pub(crate) struct Options {
     /// Waits out a restart of the service.
     pub(crate) patient: bool,
     pub(crate) flush_at: Option<usize>,
-    /// Another key than that of the story.
+    /// Another key than that of the scenario.
     pub(crate) key: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! The driver of the Rust library: reads a story from standard input, tells it,
+//! The driver of the Rust library: reads a scenario from standard input, runs it,
 //! and prints a report. Both are described in `drivers.py`.
 
 mod call;
@@ -15,11 +15,11 @@ use posthog_rs::{
 use serde::Serialize;
 use serde_json::Value;
 
-use call::{Call, Capture, Options, Story};
+use call::{Call, Capture, Options, Scenario};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
-/// What the harness learns at the end.
+/// The report for the harness at the end.
 #[derive(Debug, Serialize)]
 struct Report {
     captured: u64,
@@ -34,7 +34,7 @@ struct Failure {
     text: String,
 }
 
-/// The harness is to say when to go on.
+/// A pause. The harness writes a line to resume.
 #[derive(Debug, Serialize)]
 struct Paused {
     paused: String,
@@ -43,10 +43,10 @@ struct Paused {
 fn main() -> Outcome<()> {
     let mut line = String::new();
     stdin().lock().read_line(&mut line)?;
-    let story: Story = serde_json::from_str(&line)?;
-    let mut sender = Sender::new(&story.url, &story.key);
-    for call in story.calls {
-        sender.tell(call)?;
+    let scenario: Scenario = serde_json::from_str(&line)?;
+    let mut sender = Sender::new(&scenario.url, &scenario.key);
+    for call in scenario.calls {
+        sender.make(call)?;
     }
     let failures = Arc::clone(&sender.failures);
     let captured = sender.captured;
@@ -82,7 +82,7 @@ impl Sender {
         }
     }
 
-    fn tell(&mut self, call: Call) -> Outcome<()> {
+    fn make(&mut self, call: Call) -> Outcome<()> {
         match call {
             Call::Client { options } => {
                 self.client = Some(posthog_rs::client(self.options(&options)?));
@@ -128,7 +128,7 @@ impl Sender {
     }
 
     fn client(&self) -> Outcome<&Client> {
-        self.client.as_ref().ok_or_else(|| "the story has no client yet".into())
+        self.client.as_ref().ok_or_else(|| "the scenario has no client yet".into())
     }
 
     fn options(&self, wanted: &Options) -> Outcome<ClientOptions> {

@@ -212,7 +212,7 @@ impl Input for DryRunInput {
         let schema = || {
             json!({
                 "type": ["object", "null"],
-                "description": "What is left out is made up.",
+                "description": "Omitted fields get sample values.",
                 "properties": {
                     "event": {"type": ["string", "null"]},
                     "distinct_id": {"type": ["string", "null"]},

@@ -119,20 +119,20 @@ async fn the_profile_shows_a_pending_address() {
         let call = instance.anonymous().call(Method::GET, "/account").header("cookie", &session);
         String::from_utf8(call.send().await.body.to_vec()).unwrap()
     };
-    assert!(!account().await.contains("Keep the present address"));
+    assert!(!account().await.contains("Keep the current address"));
     let call = instance.function("change_address", "email=ada%40new.example&back=%2Faccount");
     let answer = call.header("accept", "text/html").header("cookie", &session).send().await;
     assert_eq!(answer.header("location"), Some("/account?__done=/_fn/change_address"));
     let text = account().await;
     assert!(
-        text.contains("ada@new.example") && text.contains("Keep the present address"),
+        text.contains("ada@new.example") && text.contains("Keep the current address"),
         "{text}"
     );
     let link = instance.confirmation("ada@new.example", 1).await;
     let text = instance.page(&format!("/verify_email/{}?token={}", link.user, link.token)).await;
     assert!(text.contains("Confirm address") && !text.contains("has a password already"), "{text}");
     assert_eq!(instance.confirm(&link).await.status, 200);
-    assert!(!account().await.contains("Keep the present address"));
+    assert!(!account().await.contains("Keep the current address"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -69,7 +69,7 @@ async fn a_link_sets_a_new_password_once_and_ends_all_sessions() {
     for session in &sessions {
         assert!(!instance.is_open(session).await);
     }
-    assert_eq!(key.get("/api/organizations/").await.status, 200, "keys go on working");
+    assert_eq!(key.get("/api/organizations/").await.status, 200, "keys continue to work");
     let answer = instance.login(ADA, PASSWORD).await;
     let detail = "Invalid email or password.";
     answer.assert_error(400, "validation_error", "invalid_credentials", detail);

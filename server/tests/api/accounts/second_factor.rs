@@ -194,7 +194,7 @@ async fn the_pages_ask_for_the_code() {
     let pending = cookie(&answer);
     let text = instance.text(page, &pending).await;
     assert!(text.contains("one-time-code") && text.contains("Use a recovery code"), "{text}");
-    assert!(!text.contains("automatic time"), "{text}");
+    assert!(!text.contains("Codes depend on the time"), "{text}");
 
     for _ in 0..2 {
         let wrong = instance.wrong(&factor);
@@ -205,7 +205,7 @@ async fn the_pages_ask_for_the_code() {
         let kept = answer.header("set-cookie").unwrap_or_default();
         assert!(!kept.contains(&wrong), "{kept}");
     }
-    assert!(instance.text(page, &pending).await.contains("automatic time"));
+    assert!(instance.text(page, &pending).await.contains("Codes depend on the time"));
     let now = instance.code(&factor, 0);
     let fields = [("code", now.as_str()), ("next", "/account"), ("back", page)];
     let answer = instance.submit("end_sign_in", &fields, &pending).await;
@@ -242,7 +242,7 @@ async fn turning_it_on_and_off_ends_what_was_open() {
     assert_eq!(shown().await, json!([false, false]));
     assert!(instance.text("/account/security", &this).await.contains("Set up two-step sign-in"));
     let page = "/account/security/two-step";
-    assert!(instance.text(page, &this).await.contains("No set-up is waiting"));
+    assert!(instance.text(page, &this).await.contains("No set-up is in progress"));
     instance.act("begin_second_factor", &[], &this).await;
     let text = instance.text(page, &this).await;
     assert!(text.contains("class=\"qr\"") && text.contains("Enter the code"), "{text}");
@@ -316,7 +316,7 @@ async fn an_organization_that_asks_for_it_leads_its_members_there() {
         assert_eq!(led, (303, Some("/account/security")), "{page}");
     }
     let text = instance.text("/account/security", &session).await;
-    assert!(text.contains("Two-step sign-in is asked of members by"), "{text}");
+    assert!(text.contains("Two-step sign-in is required by"), "{text}");
     let stream = format!("/_live/{}", instance.app.project());
     instance.visit(&stream, &session).await.assert_error(
         403,

@@ -183,7 +183,7 @@ async fn the_list_shows_failing_exports_and_runs_show_the_reason() {
     assert!(html.contains("2<span class=\"hidden\"> failing exports"), "the rail counts it");
     let one = format!("{}/{}", pages(&app), retried["id"].as_str().unwrap());
     let html = text(&page(&app, &one, &cookie).await);
-    for words in ["Failing since", "next try", "Failing, tried again", "Next try"] {
+    for words in ["Failing since", "next try", "Failing, retried", "Next try"] {
         assert!(html.contains(words), "{words}");
     }
 
@@ -254,7 +254,7 @@ async fn runs_that_are_older_than_a_week_are_found() {
 
     // A filter shows how far it has searched, and has a link to continue.
     let html = shown(&format!("{one}?state=failed")).await;
-    assert!(html.contains("No such run in the last 7 days") && !lists(&html, &old));
+    assert!(html.contains("No matching run in the last 7 days") && !lists(&html, &old));
     let html = shown(&links(&html, "after=")[0]).await;
     assert!(lists(&html, &old) && !lists(&html, &new));
 

@@ -423,7 +423,7 @@ async fn the_page_works_without_scripts() {
     assert_eq!((answer.status, answer.header("location")), (303, Some("/")), "{:?}", answer.body);
     let cookie = cookie(&answer);
 
-    assert!(shown(&app, &made, UNKNOWN_USER).await.contains("Weir does not know this link"));
+    assert!(shown(&app, &made, UNKNOWN_USER).await.contains("This link is unknown or no longer valid"));
     let made = invite_elsewhere(&app, "grace@mail.example").await;
     let page = format!("/signup/{}", token(&made));
     let text = app.anonymous().get(&page).await;
@@ -479,7 +479,7 @@ async fn the_page_of_a_link_that_is_of_no_use_says_what_helps() {
     assert_eq!(owner(&app).await.delete(&one).await.status, 204);
     for invite in [revoked, json!({"token": Uuid::nil().to_string()}), json!({"token": "junk"})] {
         let text = shown(&app, &invite, UNKNOWN_USER).await;
-        assert!(text.contains("Weir does not know this link"), "{text}");
+        assert!(text.contains("This link is unknown or no longer valid"), "{text}");
         assert!(!text.contains("linus@mail.example") && !text.contains("Acme Tea"), "{text}");
     }
 
@@ -495,7 +495,7 @@ async fn the_page_of_a_link_that_is_of_no_use_says_what_helps() {
 
     let others = invite(&app, "barbara@mail.example").await;
     let text = shown(&app, &others, &grace).await;
-    for words in ["barbara@mail.example", "grace@mail.example", "Sign out and go on"] {
+    for words in ["barbara@mail.example", "grace@mail.example", "Sign out and continue"] {
         assert!(text.contains(words), "{words}: {text}");
     }
     let out = with_session(&app, Method::POST, "/_fn/sign_out_to_join", &grace)

@@ -1,12 +1,10 @@
 //! Mails about invites and new members, as a mail server receives them.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 use weir_model::Timestamp;
 use weir_model::organizations::Level;
 use weir_service::Clock;
-use weir_testkit::{Caller, MailSink, Received, TestApp};
+use weir_testkit::{Caller, MailSink, Received, TestApp, until};
 
 use super::{id, invite, owner, path, token};
 use crate::web::{page, session};
@@ -47,12 +45,7 @@ async fn shown(app: &TestApp, caller: &Caller) -> bool {
 /// Waits until the task has stored the outcome of an accepted mail.
 async fn until_attempt_made(app: &TestApp) {
     let caller = owner(app).await;
-    let waiting = async {
-        while !shown(app, &caller).await {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(30), waiting).await.unwrap();
+    until(async || shown(app, &caller).await).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -91,7 +84,7 @@ async fn an_invite_arrives() {
 async fn the_form_says_where_the_message_is_read() {
     let sink = MailSink::start().await;
     for (app, expected) in [
-        (with_mail(&sink.url()).await, "It stands in the mail, and on the page"),
+        (with_mail(&sink.url()).await, "It is shown in the mail and on the page"),
         (TestApp::with_owner().await, "It is shown on the page that the link opens."),
     ] {
         let cookie = session(&app).await;
@@ -136,14 +129,9 @@ async fn a_mail_that_was_refused_is_tried_again() {
     clock.advance(5);
     sink.refused(2).await;
     assert!(sink.received().is_empty());
+    app.until_mail_tried(2).await;
     // The next back-off is longer.
-    let waiting = async {
-        while sink.received().is_empty() {
-            clock.advance(5);
-            tokio::time::sleep(Duration::from_millis(200)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(30), waiting).await.unwrap();
+    clock.advance(30);
     assert_eq!(sink.wait_for(1).await.len(), 1);
 }
 
@@ -155,16 +143,7 @@ async fn an_undeliverable_mail_is_abandoned_and_recorded() {
     invite(&app, "nobody@mail.example").await;
     sink.refused(1).await;
     let mails = &app.app().services.mails;
-    let waiting = async {
-        loop {
-            let given_up = mails.undelivered().await.unwrap();
-            if let Some(given_up) = given_up.into_iter().next() {
-                return given_up;
-            }
-            tokio::task::yield_now().await;
-        }
-    };
-    let given_up = tokio::time::timeout(Duration::from_secs(30), waiting).await.unwrap();
+    let given_up = until(async || mails.undelivered().await.unwrap().pop()).await;
     assert_eq!(given_up.mail.to, "nobody@mail.example");
     assert!(given_up.reason.contains("550"), "{}", given_up.reason);
     assert_eq!(mails.waiting().await.unwrap(), 0);
@@ -186,12 +165,7 @@ async fn a_mail_whose_invite_is_gone_is_not_sent() {
     invite(&app, "linus@mail.example").await;
     let mails = sink.wait_for(1).await;
     assert_eq!(mails[0].to, ["linus@mail.example"]);
-    let waiting = async {
-        while app.app().services.mails.waiting().await.unwrap() > 0 {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(30), waiting).await.unwrap();
+    until(async || app.app().services.mails.waiting().await.unwrap() == 0).await;
     assert_eq!(sink.received().len(), 1);
 }
 
