@@ -126,55 +126,46 @@ pub struct Cookies {
 
 impl Cookies {
     /// Name of the cookie of a session.
-    #[must_use]
     pub fn session_name(self) -> &'static str {
         if self.secure { "__Host-session" } else { "session" }
     }
 
     /// Name of the cookie of a sign-in that waits for the second factor.
-    #[must_use]
     pub fn pending_name(self) -> &'static str {
         if self.secure { "__Host-pending" } else { "pending" }
     }
 
     /// Name of the cookie with the values of a form that failed.
-    #[must_use]
     pub fn typed_name(self) -> &'static str {
         if self.secure { "__Host-typed" } else { "typed" }
     }
 
     /// Name of the cookie with the notice for the next page.
-    #[must_use]
     pub fn notice_name(self) -> &'static str {
         if self.secure { "__Host-notice" } else { "notice" }
     }
 
     /// Name of the cookie that marks a browser in which a user has signed in before.
-    #[must_use]
     pub fn browser_name(self) -> &'static str {
         if self.secure { "__Host-browser" } else { "browser" }
     }
 
     /// The cookie that marks a known browser. It stays after the sign-out.
-    #[must_use]
     pub fn browser(self, token: &str) -> String {
         self.hidden(self.browser_name(), token, YEAR_SECONDS)
     }
 
     /// The cookie of a session.
-    #[must_use]
     pub fn session(self, session: &NewSession) -> String {
         self.hidden(self.session_name(), &session.token, SESSION_SECONDS)
     }
 
     /// The cookie of a sign-in that waits for the second factor.
-    #[must_use]
     pub fn pending(self, pending: &PendingSignIn) -> String {
         self.hidden(self.pending_name(), &pending.token, PENDING_SECONDS)
     }
 
     /// A cookie that scripts cannot read, valid for this many seconds.
-    #[must_use]
     pub fn hidden(self, name: &str, value: &str, seconds: u32) -> String {
         let secure = if self.secure { "; Secure" } else { "" };
         format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax; Max-Age={seconds}{secure}")
@@ -523,7 +514,6 @@ fn is_account_page() -> bool {
 }
 
 /// An address without scheme and host.
-#[must_use]
 pub fn path_of(address: &str) -> &str {
     match address.split_once("://") {
         Some((_, rest)) => rest.find('/').map_or("/", |at| &rest[at..]),

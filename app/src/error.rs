@@ -42,19 +42,16 @@ pub enum UiError {
 
 impl UiError {
     /// An error of the form as a whole.
-    #[must_use]
     pub fn form(code: &str, detail: &str) -> Self {
         Self::Field(FieldError::body(code, detail))
     }
 
     /// An error of one field.
-    #[must_use]
     pub fn field(attr: &str, code: &str, detail: &str) -> Self {
         Self::Field(FieldError::new(attr, code, detail))
     }
 
     /// The message for users.
-    #[must_use]
     pub fn sentence(&self) -> String {
         match self {
             Self::Field(fault) => fault.detail.clone(),
@@ -78,7 +75,6 @@ impl UiError {
 
     /// The error code that the API uses for the same fault, for faults that the user
     /// cannot correct (API-2).
-    #[must_use]
     pub fn code(&self) -> Option<&'static str> {
         match self {
             Self::Unavailable { .. } => Some("unavailable"),
@@ -94,7 +90,6 @@ impl UiError {
     }
 
     /// The request id, for a search in the log.
-    #[must_use]
     pub fn request_id(&self) -> Option<&str> {
         match self {
             Self::Internal { request_id } | Self::Unavailable { request_id } => Some(request_id),
@@ -109,7 +104,6 @@ impl UiError {
     }
 
     /// The message for the field of this name.
-    #[must_use]
     pub fn at(&self, attr: &str) -> Option<&str> {
         match self {
             Self::Field(fault) if fault.attr.as_deref() == Some(attr) => Some(&fault.detail),
@@ -126,7 +120,6 @@ impl UiError {
     }
 
     /// The name of the invalid field.
-    #[must_use]
     pub fn attr(&self) -> Option<&str> {
         if let Self::Field(fault) = self { fault.attr.as_deref() } else { None }
     }

@@ -88,7 +88,6 @@ fn listed(link: &str) -> Option<(String, String)> {
 }
 
 /// The picture with this name.
-#[must_use]
 pub fn image(name: &str) -> Option<Image> {
     let (stem, ending) = name.rsplit_once('.')?;
     if !is_name(stem) || !matches!(ending, "png" | "svg" | "webp") {

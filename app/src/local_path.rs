@@ -2,7 +2,6 @@
 
 /// The path, if it stays on this site: `/x`, but not `//x` or `/\x`. Also not `/..//x`,
 /// which libraries and browsers resolve to `//x`; no path of the app has such segments.
-#[must_use]
 pub fn safe(path: &str) -> Option<&str> {
     let rest = path.strip_prefix('/')?;
     let is_text = path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
@@ -18,7 +17,6 @@ fn is_dots(part: &str) -> bool {
 }
 
 /// Encodes a text as the value of a query parameter.
-#[must_use]
 pub fn encode(text: &str) -> String {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     let mut encoded = String::with_capacity(text.len());
@@ -36,13 +34,11 @@ pub fn encode(text: &str) -> String {
 }
 
 /// A path and query without the outcome that a form added to it.
-#[must_use]
 pub fn without_outcome(path: &str) -> String {
     without(path, &["__path=", "__err=", "__done=", "__kept="])
 }
 
 /// The same for a page that is opened later: it still shows what was entered.
-#[must_use]
 pub fn to_open_later(path: &str) -> String {
     without(path, &["__path=", "__err=", "__done="])
 }

@@ -30,7 +30,6 @@ pub struct Undo {
 
 impl Notice {
     /// A notice without an undo.
-    #[must_use]
     pub fn new(text: &str) -> Self {
         Self { text: text.chars().take(TEXT).collect(), undo: None }
     }
@@ -45,7 +44,6 @@ impl Notice {
 
     /// The notice in its encoded form. An undo that is too long is omitted; the message
     /// stays.
-    #[must_use]
     pub fn text_in_cookie(&self) -> String {
         let [text, undo] = NAMES;
         let message = self.text_that_fits(text);
@@ -75,7 +73,6 @@ impl Notice {
 
     /// Decodes a notice from its pairs. An undo counts only if `is_function` knows its
     /// path.
-    #[must_use]
     pub fn from_pairs(
         pairs: Vec<(String, String)>,
         is_function: impl Fn(&str) -> bool,

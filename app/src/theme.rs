@@ -22,7 +22,6 @@ impl Theme {
     pub const ALL: [Self; 3] = [Self::System, Self::Light, Self::Dark];
 
     /// The value in cookies, forms and the page.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::System => "system",
@@ -32,7 +31,6 @@ impl Theme {
     }
 
     /// The label for users.
-    #[must_use]
     pub const fn label(self) -> &'static str {
         match self {
             Self::System => "Same as the system",
@@ -42,7 +40,6 @@ impl Theme {
     }
 
     /// Parses a value. Unknown values are [`Theme::System`].
-    #[must_use]
     pub fn from_word(word: &str) -> Self {
         Self::ALL.into_iter().find(|theme| theme.word() == word).unwrap_or_default()
     }

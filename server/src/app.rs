@@ -61,7 +61,6 @@ pub struct App {
 
 impl App {
     /// The dependencies of export destinations.
-    #[must_use]
     pub fn dependencies(&self) -> Dependencies {
         let root = &self.config.local_exports;
         let local_root = (!root.as_os_str().is_empty()).then(|| root.clone());
@@ -90,7 +89,6 @@ pub struct AppBuilder {
 
 impl AppBuilder {
     /// Builds the application.
-    #[must_use]
     pub fn build(self) -> App {
         let Self { terms, store, services, ingest, limits, egress, export_hosts } = self;
         let Terms { config, metrics, stopping, .. } = terms;
@@ -133,7 +131,6 @@ impl Stopping {
     }
 
     /// Whether the signal was sent.
-    #[must_use]
     pub fn has_begun(&self) -> bool {
         *self.0.borrow()
     }

@@ -72,7 +72,6 @@ impl Background {
     }
 
     /// Handle to spawn work with.
-    #[must_use]
     pub fn handle(&self) -> &Handle {
         &self.handle
     }

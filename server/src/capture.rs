@@ -62,7 +62,6 @@ pub enum Endpoint {
 
 impl Endpoint {
     /// The endpoint at a path without the slash at the end.
-    #[must_use]
     pub fn at(path: &str) -> Option<Self> {
         Some(match path {
             "/capture" => Self::Events(CapturePath::Capture),
@@ -91,7 +90,6 @@ impl Endpoint {
     }
 
     /// The form of its error bodies.
-    #[must_use]
     pub fn error_form(self) -> ErrorForm {
         match self {
             Self::EventsV1 => ErrorForm::V1,

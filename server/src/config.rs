@@ -43,7 +43,6 @@ macro_rules! settings {
 
         impl Settings {
             /// The effective settings: from these, then from `file`, then the defaults.
-            #[must_use]
             pub fn over(self, file: Self) -> Config {
                 Config {
                     $($name: self.$name.or(file.$name).unwrap_or_else(|| $default),)+
@@ -155,7 +154,6 @@ impl Config {
     }
 
     /// The thresholds of free disk space.
-    #[must_use]
     pub fn disk_marks(&self) -> DiskMarks {
         DiskMarks { high: self.disk_high.0, low: self.disk_low.0 }
     }
@@ -211,20 +209,17 @@ pub struct PublicUrl(Option<http::Uri>);
 
 impl PublicUrl {
     /// The origin without a slash at the end, such as `https://weir.example.org`.
-    #[must_use]
     pub fn origin(&self) -> Option<String> {
         let uri = self.0.as_ref()?;
         Some(format!("{}://{}", uri.scheme_str()?, uri.authority()?))
     }
 
     /// Host and port as a browser sends them.
-    #[must_use]
     pub fn authority(&self) -> Option<&str> {
         self.0.as_ref()?.authority().map(http::uri::Authority::as_str)
     }
 
     /// Whether the instance is reached over TLS.
-    #[must_use]
     pub fn is_https(&self) -> bool {
         self.0.as_ref().and_then(http::Uri::scheme_str) == Some("https")
     }
@@ -358,14 +353,12 @@ pub struct Networks(Vec<IpNet>);
 impl Networks {
     /// Whether an address is in one of the networks. An IPv4 address in IPv6 notation is
     /// compared as IPv4.
-    #[must_use]
     pub fn contain(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         self.0.iter().any(|network| network.contains(&address))
     }
 
     /// All networks, in the order of the setting.
-    #[must_use]
     pub fn all(&self) -> &[IpNet] {
         &self.0
     }

@@ -46,7 +46,6 @@ pub enum Surface {
 
 impl Surface {
     /// The name in metrics and logs.
-    #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
             Self::Capture => "capture",
@@ -110,7 +109,6 @@ impl Target {
 
 impl Dispatcher {
     /// A dispatcher for all surfaces of `app`.
-    #[must_use]
     pub fn new(app: App) -> Self {
         Self { api: router::api_router(&app), web: web::router(&app), app }
     }

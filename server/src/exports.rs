@@ -54,7 +54,6 @@ pub struct ExportHost {
 
 impl ExportHost {
     /// Creates the host of this application.
-    #[must_use]
     pub fn new(app: App) -> Self {
         let dependencies = app.dependencies();
         Self { app, dependencies }

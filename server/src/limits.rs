@@ -131,6 +131,9 @@ pub struct Limits {
     pub streams_per_person: usize,
     /// Time between two checks that the reader of a live stream still has access.
     pub stream_check: Duration,
+    /// The service is not ready when acknowledged events wait this long and none becomes
+    /// readable (ING-59).
+    pub stall: Duration,
     /// Capture requests that are processed at a time.
     pub capture_requests: usize,
     /// Management requests that are processed at a time.
@@ -209,6 +212,7 @@ impl Default for Limits {
             streams: 256,
             streams_per_person: 16,
             stream_check: Duration::from_secs(3),
+            stall: Duration::from_secs(30),
             capture_requests: 1024,
             api_requests: 128,
             api_streams: 32,
@@ -230,7 +234,6 @@ impl Default for Limits {
 
 impl Limits {
     /// The default limits, with those that have a setting taken from the settings.
-    #[must_use]
     pub fn from_config(config: &Config) -> Self {
         let count = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
         let mut limits = Self::default();
@@ -266,7 +269,6 @@ pub struct Permits {
 
 impl Permits {
     /// Unused semaphores and budgets of the sizes in `limits`.
-    #[must_use]
     pub fn new(limits: &Limits) -> Self {
         let semaphore = |size: usize| Arc::new(Semaphore::new(size));
         Self {

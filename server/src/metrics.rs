@@ -183,7 +183,6 @@ impl EncodeLabelValue for Surface {
 
 impl Metrics {
     /// All metrics at zero.
-    #[must_use]
     pub fn new() -> Self {
         let requests = Family::default();
         let request_seconds = Family::new_with_constructor(seconds as fn() -> Histogram);

@@ -34,7 +34,6 @@ pub struct PluginHost {
 
 impl PluginHost {
     /// Creates the host with these services.
-    #[must_use]
     pub fn new(services: Services, store: Store) -> Self {
         Self { services, store, ingest: OnceLock::new() }
     }

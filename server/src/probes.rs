@@ -3,7 +3,7 @@
 //! check them first.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use axum::Json;
 use axum::response::{IntoResponse, Response};
@@ -34,12 +34,9 @@ pub enum Probe {
 const ALL: [&str; 4] = ["http", "ingest", "store", "disk"];
 /// The parts that capture requires: events are accepted without the store.
 const EVENTS: [&str; 3] = ["http", "ingest", "disk"];
-/// It is a fault when acknowledged events wait this long and none is applied (ING-59).
-const STALL: Duration = Duration::from_secs(30);
 
 impl Probe {
     /// The probe at a path without the slash at the end.
-    #[must_use]
     pub fn at(path: &str) -> Option<Self> {
         match path {
             "/_livez" => Some(Self::Live),
@@ -114,7 +111,7 @@ async fn ready(app: &App, query: Option<&str>) -> Response {
     };
     let state: BTreeMap<&str, bool> = [
         ("http", !app.stopping.has_begun()),
-        ("ingest", app.ingest.accepts() && app.ingest.stalled_for(Instant::now()) < STALL),
+        ("ingest", app.ingest.accepts() && app.ingest.stalled_for(Instant::now()) < app.limits.stall),
         ("store", app.services.identity.is_set_up().await.is_ok()),
         ("disk", app.disk.level() == DiskLevel::Ok),
         // Requests do not need it. It is shown for the operator.

@@ -61,7 +61,6 @@ macro_rules! public_routes {
 }
 
 /// Every operation of the management API that needs a key.
-#[must_use]
 pub fn routes() -> Vec<Route> {
     routes! {
         GET    "/api/organizations/"                                     OrganizationRead  organizations::list_organizations;
@@ -251,7 +250,6 @@ pub fn routes() -> Vec<Route> {
 
 /// Operations without a key, each with its reason. There is no other way around the
 /// guards.
-#[must_use]
 pub fn public_routes() -> Vec<PublicRoute> {
     public_routes! {
         GET  "/api/signup/{token}/" signup::get_invitation, "the link is the credential; who has none is to learn what it is for";

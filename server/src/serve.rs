@@ -464,7 +464,6 @@ fn show_link(link: &str, file: Option<&PathBuf>) {
 }
 
 /// The address in a form that can be opened on this host.
-#[must_use]
 pub fn reachable(address: SocketAddr) -> SocketAddr {
     let mut address = address;
     if address.ip().is_unspecified() {

@@ -161,13 +161,11 @@ pub async fn new_link(config: &Config) -> Result<String, SetupError> {
 }
 
 /// The file that contains the last link.
-#[must_use]
 pub fn link_file(config: &Config) -> PathBuf {
     config.data.join("setup-link")
 }
 
 /// The public URL, or else the address of the listener.
-#[must_use]
 pub fn origin(config: &Config, address: Option<SocketAddr>) -> String {
     config.public_url.origin().unwrap_or_else(|| match address.or(config.listen.parse().ok()) {
         Some(address) => format!("http://{}", reachable(address)),
@@ -176,20 +174,17 @@ pub fn origin(config: &Config, address: Option<SocketAddr>) -> String {
 }
 
 /// The link for a token.
-#[must_use]
 pub fn link(origin: &str, token: &str) -> String {
     format!("{origin}{TOKEN}{token}")
 }
 
 /// The link in this file.
-#[must_use]
 pub fn kept_link(file: &Path) -> Option<String> {
     let link = std::fs::read_to_string(file).ok()?;
     Some(link.trim().to_owned()).filter(|link| !link.is_empty())
 }
 
 /// The token of a link.
-#[must_use]
 pub fn token_of(link: &str) -> Option<&str> {
     link.split_once(TOKEN).map(|(_, token)| token)
 }

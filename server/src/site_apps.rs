@@ -37,7 +37,6 @@ struct Kept {
 
 impl SiteApps {
     /// An empty cache.
-    #[must_use]
     pub fn new(configs: PluginConfigs) -> Self {
         let changes = configs.changes();
         let kept = Mutex::new(Kept { changes, by_project: HashMap::new(), state: 0 });

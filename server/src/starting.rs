@@ -33,7 +33,6 @@ struct Shared {
 
 impl Starting {
     /// A dispatcher that is not set yet.
-    #[must_use]
     pub fn new(patience: Duration, is_https: bool) -> Self {
         let (dispatcher, opened) = (OnceLock::new(), watch::Sender::new(false));
         Self(Arc::new(Shared { dispatcher, opened, patience, is_https }))

@@ -41,7 +41,6 @@ struct Counts {
 
 impl Throttle {
     /// A throttle without counts.
-    #[must_use]
     pub fn new(rates: Rates) -> Self {
         Self { rates, start: Instant::now(), keys: Mutex::default() }
     }

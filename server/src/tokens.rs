@@ -62,7 +62,6 @@ pub enum Verdict {
 
 impl TokenCache {
     /// An empty cache.
-    #[must_use]
     pub fn new(projects: Projects, clock: Clock) -> Self {
         Self(Arc::new(Inner {
             projects,
@@ -76,7 +75,6 @@ impl TokenCache {
     }
 
     /// The project of `token`, if it is in memory.
-    #[must_use]
     pub fn known(&self, token: &str) -> Option<ProjectRules> {
         self.0.known.load().get(token).copied()
     }

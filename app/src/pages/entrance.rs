@@ -29,7 +29,6 @@ pub(crate) fn Entrance(
 /// The known address of a user, for password managers.
 #[component]
 pub(crate) fn KnownAddress(
-    /// The address.
     email: String,
 ) -> impl IntoView {
     view! {

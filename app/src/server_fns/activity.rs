@@ -33,7 +33,6 @@ pub(crate) struct EntryView {
     pub(crate) by_service: bool,
     /// Label of the personal API key that was used.
     pub(crate) key: Option<String>,
-    /// The audit action.
     pub(crate) action: AuditAction,
     /// The kind of the changed object.
     pub(crate) subject: Subject,

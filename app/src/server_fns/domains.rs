@@ -18,7 +18,6 @@ pub(crate) struct DomainsView {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DomainView {
-    /// The domain.
     pub(crate) details: DomainDetails,
     /// Whether the SAML certificate has expired.
     pub(crate) certificate_expired: bool,

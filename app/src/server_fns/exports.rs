@@ -59,7 +59,6 @@ pub(crate) struct ExportLine {
 /// A page of the list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ExportList {
-    /// The organization.
     pub(crate) organization: OrganizationView,
     /// Total number of exports, without the filter.
     pub(crate) all: u64,
@@ -72,7 +71,6 @@ pub(crate) struct ExportList {
 /// One export, with the data that all its pages show.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ExportHead {
-    /// The organization.
     pub(crate) organization: OrganizationView,
     pub(crate) export: BatchExport,
     /// The condition: `failing`, `active` or `paused`.

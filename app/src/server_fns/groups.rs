@@ -12,7 +12,6 @@ use crate::error::UiError;
 pub(crate) struct GroupLine {
     /// The group type.
     pub(crate) kind: String,
-    /// The group key.
     pub(crate) key: String,
     /// The name in its properties.
     pub(crate) name: Option<String>,

@@ -28,7 +28,6 @@ pub(crate) struct KeyView {
     pub(crate) projects: Vec<(i64, String)>,
     /// When it was created.
     pub(crate) created_at: String,
-    /// The last call.
     pub(crate) last: Option<CallView>,
     /// The expiry time.
     pub(crate) expires_at: Option<String>,

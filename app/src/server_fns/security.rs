@@ -43,7 +43,6 @@ pub(crate) async fn list_sessions() -> Result<Vec<SessionView>, UiError> {
     Ok(found.into_iter().map(shown).collect())
 }
 
-/// Ends a session.
 #[server(prefix = "/_fn", endpoint = "end_session")]
 pub(crate) async fn end_session(id: String) -> Result<(), UiError> {
     let (services, ctx) = enter()?;

@@ -45,7 +45,6 @@ impl ApiCall {
 /// (`behaviours::api_request`).
 #[component]
 pub(crate) fn ApiRequest(
-    /// The request.
     call: ApiCall,
     /// The action, such as `switch off`, where the page does not name it next to the
     /// request.

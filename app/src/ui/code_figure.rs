@@ -7,7 +7,6 @@ use super::copy::CopyButton;
 /// A text with a caption and a copy button.
 #[component]
 pub(crate) fn CodeFigure(
-    /// The caption.
     caption: &'static str,
     /// Name of the content, for screen readers.
     what: &'static str,

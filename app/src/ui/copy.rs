@@ -25,7 +25,6 @@ pub(crate) fn CopyButton(
 #[cfg(feature = "ssr")]
 #[component]
 pub(crate) fn CopyValue(
-    /// The value.
     text: String,
     /// Name of the value, for screen readers.
     what: &'static str,

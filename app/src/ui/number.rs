@@ -57,7 +57,6 @@ fn with_tenth(tenths: u64) -> String {
 /// A count, abbreviated, with the exact number as its title.
 #[component]
 pub(crate) fn Count(
-    /// The count.
     value: u64,
 ) -> impl IntoView {
     let exact = grouped(value);
@@ -122,7 +121,6 @@ pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
 /// selecting it still copies the whole id.
 #[component]
 pub(crate) fn Id(
-    /// The id.
     #[prop(into)]
     text: String,
     /// The kind of object, for screen readers.

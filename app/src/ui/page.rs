@@ -51,7 +51,6 @@ fn failed(error: UiError) -> AnyView {
 /// Heading and title of a page.
 #[component]
 pub(crate) fn PageHead(
-    /// The heading.
     #[prop(into)]
     title: String,
     /// Name of the page's organization or project, for the title.

@@ -56,7 +56,6 @@ impl Api {
     }
 
     /// The bytes of a request, which can be sent repeatedly.
-    #[must_use]
     pub fn request(&self, method: &str, path: &str, body: &str) -> Vec<u8> {
         request(&self.instance, method, path, body)
     }
@@ -146,14 +145,12 @@ impl Api {
 }
 
 /// The bytes of a request to the management API.
-#[must_use]
 pub fn request(instance: &Instance, method: &str, path: &str, body: &str) -> Vec<u8> {
     let key = format!("Authorization: Bearer {}\r\n", instance.personal_api_key);
     with_headers(method, path, &key, body)
 }
 
 /// The bytes of a request without a key.
-#[must_use]
 pub fn anonymous(method: &str, path: &str, body: &str) -> Vec<u8> {
     with_headers(method, path, "", body)
 }
@@ -168,13 +165,11 @@ fn with_headers(method: &str, path: &str, headers: &str, body: &str) -> Vec<u8> 
 }
 
 /// Path of the events of the instance's project.
-#[must_use]
 pub fn events_path(instance: &Instance) -> String {
     format!("/api/projects/{}/events/", instance.project_id)
 }
 
 /// Path of the instance's organization.
-#[must_use]
 pub fn organization_path(instance: &Instance) -> String {
     format!("/api/organizations/{}/", instance.organization_id)
 }

@@ -6,7 +6,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub const TIME: usize = "2026-01-02T03:04:05.123456Z".len();
 
 /// Microseconds since 1970 UTC.
-#[must_use]
 #[expect(clippy::disallowed_methods, reason = "a client stamps its events with the time it has")]
 pub fn micros() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -34,7 +33,6 @@ pub fn write_time(micros: i64, place: &mut [u8]) {
 }
 
 /// The date, as `2026-01-02`.
-#[must_use]
 pub fn today() -> String {
     let mut text = [0; TIME];
     write_time(micros(), &mut text);

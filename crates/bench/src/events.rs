@@ -45,7 +45,6 @@ pub struct Source {
 
 impl Source {
     /// A source; sources with different seeds have no event in common.
-    #[must_use]
     pub fn new(seed: u64, people: People) -> Self {
         Self { seed, people, next: AtomicU64::new(0) }
     }
@@ -57,14 +56,12 @@ impl Source {
     }
 
     /// Number of allocated numbers.
-    #[must_use]
     pub fn taken(&self) -> u64 {
         self.next.load(Ordering::Relaxed)
     }
 
     /// The uuid of an event. It is random, like those of most libraries: the worst case
     /// for a store.
-    #[must_use]
     pub fn uuid(&self, number: u64) -> Uuid {
         let high = mix(self.seed ^ mix(number));
         let bytes = (u128::from(high) << 64 | u128::from(mix(high ^ number))).to_be_bytes();
@@ -72,7 +69,6 @@ impl Source {
     }
 
     /// The distinct id of an event.
-    #[must_use]
     pub fn distinct_id(&self, number: u64) -> String {
         format!("user-{:016x}", self.person(number))
     }
@@ -150,7 +146,6 @@ pub struct Template {
 
 impl Template {
     /// A request of one event to `/capture/`.
-    #[must_use]
     pub fn single(token: &str, shape: Shape) -> Self {
         let mut text = Text::default();
         text.begin_event();
@@ -162,7 +157,6 @@ impl Template {
     }
 
     /// A request of several events to `/batch/`.
-    #[must_use]
     pub fn batch(token: &str, shape: Shape, count: usize) -> Self {
         let mut text = Text::default();
         let mut raw = 0;
@@ -196,7 +190,6 @@ impl Template {
     }
 
     /// The current request.
-    #[must_use]
     pub fn request(&self) -> &[u8] {
         &self.bytes
     }
@@ -215,20 +208,17 @@ impl Template {
     }
 
     /// Bytes of the events, as JSON.
-    #[must_use]
     pub fn raw_bytes(&self) -> usize {
         self.raw
     }
 
     /// Number of events in the request.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.events.len()
     }
 }
 
 /// Only the properties of an event, for code that writes to the store directly.
-#[must_use]
 pub fn properties(source: &Source, number: u64, time: i64) -> String {
     let mut text = Text::default();
     text.begin_event();

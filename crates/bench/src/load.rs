@@ -28,7 +28,6 @@ pub struct Pool {
 
 impl Pool {
     /// These requests; each answer counts as one event.
-    #[must_use]
     pub fn of(requests: Vec<Vec<u8>>) -> Self {
         Self { requests: requests.into(), events: 1, raw: 0, next: AtomicUsize::new(0) }
     }
@@ -48,7 +47,6 @@ impl Pool {
     }
 
     /// The same requests, with none of them used.
-    #[must_use]
     pub fn untouched(&self) -> Self {
         let requests = Arc::clone(&self.requests);
         Self { requests, events: self.events, raw: self.raw, next: AtomicUsize::new(0) }
@@ -91,7 +89,6 @@ pub struct Load {
 
 impl Load {
     /// A load as fast as it is answered, for some time.
-    #[must_use]
     pub fn closed(address: SocketAddr, connections: usize, time: Duration, work: Work) -> Self {
         Self { address, connections, time, rate: None, most: u64::MAX, work }
     }
@@ -116,7 +113,6 @@ pub struct Outcome {
 
 impl Outcome {
     /// Acknowledged events per second.
-    #[must_use]
     pub fn rate(&self) -> f64 {
         self.events as f64 / self.took.as_secs_f64().max(1e-9)
     }

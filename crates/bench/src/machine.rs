@@ -20,7 +20,6 @@ pub struct Machine {
 
 impl Machine {
     /// Reads the facts of this machine and the file system of `directory`.
-    #[must_use]
     pub fn look(directory: &Path) -> Self {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let after_colon = |text: &str, name: &str| {

@@ -32,7 +32,6 @@ impl Process {
     }
 
     /// The process id.
-    #[must_use]
     pub fn id(&self) -> u32 {
         self.child.id()
     }

@@ -8,7 +8,6 @@ pub struct Random(u64);
 
 impl Random {
     /// The generator of a seed.
-    #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(mix(seed))
     }
@@ -37,7 +36,6 @@ impl Random {
 }
 
 /// A number that depends on all bits of `value`.
-#[must_use]
 pub fn mix(value: u64) -> u64 {
     let mut mixed = value.wrapping_add(0x9E37_79B9_7F4A_7C15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -20,14 +20,12 @@ impl Latencies {
     }
 
     /// Number of latencies.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.micros.len()
     }
 
     /// The latency in milliseconds that the given fraction of requests (0 to 1) did not
     /// exceed; zero if there are none.
-    #[must_use]
     pub fn percentile(&self, share: f64) -> f64 {
         let mut sorted = self.micros.clone();
         sorted.sort_unstable();
@@ -38,7 +36,6 @@ impl Latencies {
 }
 
 /// The median; zero if there are no values.
-#[must_use]
 pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -63,13 +63,11 @@ impl Weir {
     }
 
     /// The data directory.
-    #[must_use]
     pub fn data(&self) -> PathBuf {
         self.directory.join("data")
     }
 
     /// The file with the log lines of all runs.
-    #[must_use]
     pub fn log(&self) -> PathBuf {
         self.directory.join("weir.log")
     }
@@ -169,7 +167,6 @@ impl Weir {
     }
 
     /// The end of the log of the service, for messages.
-    #[must_use]
     pub fn last_lines(&self) -> String {
         let mut text = String::new();
         let read = File::open(self.log()).and_then(|mut file| file.read_to_string(&mut text));

@@ -43,7 +43,6 @@ pub enum CapturePath {
 
 impl CapturePath {
     /// Whether base64 is removed again after decompression (ING-18).
-    #[must_use]
     pub const fn takes_inner_base64(self) -> bool {
         match self {
             Self::Capture
@@ -58,7 +57,6 @@ impl CapturePath {
 
     /// Whether an event without a name is a person update (ING-13): the value of
     /// [`Context::engage`](super::Context::engage).
-    #[must_use]
     pub const fn is_engage(self) -> bool {
         matches!(self, Self::Engage)
     }
@@ -89,26 +87,22 @@ pub struct Payload {
 
 impl Payload {
     /// A payload that needs no decoding, such as a line of an import file.
-    #[must_use]
     pub const fn from_text(text: String) -> Self {
         Self { text, sent_at: None, hides_address: false }
     }
 
     /// The text, at most [`BODY_LIMIT`] bytes when it comes from [`decode`].
-    #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
     /// Time of sending by the sender's clock, from `_` in the query or form (ING-38). A
     /// time in the body takes precedence: use [`Batch::sent_at`](super::Batch::sent_at).
-    #[must_use]
     pub const fn sent_at(&self) -> Option<DateTime<Utc>> {
         self.sent_at
     }
 
     /// Whether the sender asked with `ip=0` not to store its address (ING-35).
-    #[must_use]
     pub const fn hides_address(&self) -> bool {
         self.hides_address
     }

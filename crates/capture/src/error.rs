@@ -39,7 +39,6 @@ impl CaptureError {
     }
 
     /// The code of the answer.
-    #[must_use]
     pub const fn code(&self) -> &'static str {
         match self {
             Self::InvalidPayload { .. } => "invalid_payload",
@@ -50,7 +49,6 @@ impl CaptureError {
     }
 
     /// The `type` of the answer.
-    #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::InvalidPayload { .. } | Self::PayloadTooLarge { .. } => "validation_error",
@@ -62,7 +60,6 @@ impl CaptureError {
 
     /// Message for the sender. It is the same for a malformed and an unknown key, so that
     /// it does not reveal the form of keys.
-    #[must_use]
     pub fn detail(&self) -> Cow<'_, str> {
         match self {
             Self::InvalidPayload { detail } => Cow::Borrowed(detail),

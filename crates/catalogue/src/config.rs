@@ -44,7 +44,6 @@ pub struct Config<'a> {
 
 impl<'a> Config<'a> {
     /// Creates a config from its values.
-    #[must_use]
     pub const fn new(values: &'a Map<String, Value>, items: &'a [Item]) -> Self {
         Self { values, items }
     }

@@ -28,7 +28,6 @@ pub enum Direction {
 
 impl Direction {
     /// The word on the wire.
-    #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
             Self::In => "data_in",
@@ -211,25 +210,21 @@ pub struct Entry {
 
 impl Entry {
     /// The address of the plugin.
-    #[must_use]
     pub fn url(&self) -> String {
         format!("{URL}{}", self.id)
     }
 
     /// The documentation page, as a path from the root of the repository.
-    #[must_use]
     pub fn page(&self) -> String {
         format!("docs/catalogue/{}.md", self.id)
     }
 
     /// Its settings as a list of items (PLG-2).
-    #[must_use]
     pub fn config_schema(&self) -> Value {
         self.items.iter().map(|item| item.to_json()).collect()
     }
 
     /// Its capabilities (PLG-3).
-    #[must_use]
     pub fn capabilities(&self) -> Value {
         match self.code {
             Code::Native(_) => {
@@ -245,19 +240,16 @@ impl Entry {
 
     /// Whether it removes data from events that must not be stored. If it cannot run, the
     /// event is dropped by default.
-    #[must_use]
     pub fn protects(&self) -> bool {
         crate::PROTECTING.contains(&self.id)
     }
 
     /// Whether it can send requests.
-    #[must_use]
     pub const fn connects(&self) -> bool {
         matches!(self.code, Code::Source(_))
     }
 
     /// The source files; empty for a step in Rust.
-    #[must_use]
     pub const fn files(&self) -> &'static [SourceFile] {
         match self.code {
             Code::Native(_) => &[],
@@ -266,7 +258,6 @@ impl Entry {
     }
 
     /// The item in the list of the catalogue (PLG-12).
-    #[must_use]
     pub fn listed(&self) -> Value {
         json!({
             "name": self.name,

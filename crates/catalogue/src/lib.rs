@@ -29,19 +29,16 @@ pub use event::{Flow, NotAnObject, Object, StepEvent};
 pub use locate::{Locate, Precision};
 
 /// All plugins that Weir ships, in display order.
-#[must_use]
 pub fn catalogue() -> &'static [&'static Entry] {
     ALL
 }
 
 /// The entry with this id.
-#[must_use]
 pub fn find(id: &str) -> Option<&'static Entry> {
     ALL.iter().copied().find(|entry| entry.id == id)
 }
 
 /// The entry for the address of a plugin, such as `inline:location`.
-#[must_use]
 pub fn find_url(url: &str) -> Option<&'static Entry> {
     find(url.strip_prefix(URL)?)
 }

@@ -28,7 +28,6 @@ pub struct Resolver {
 
 impl Resolver {
     /// A resolver that asks these servers, or those of the system if the list is empty.
-    #[must_use]
     pub fn new(servers: Vec<SocketAddr>) -> Self {
         Self { servers }
     }

@@ -33,7 +33,6 @@ pub enum FaultClass {
 
 impl FaultClass {
     /// A short text for users, without a sentence around it: `HTTP 403`.
-    #[must_use]
     pub fn text(self) -> Cow<'static, str> {
         Cow::Borrowed(match self {
             Self::Forbidden => "forbidden address",

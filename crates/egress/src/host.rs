@@ -34,7 +34,6 @@ pub enum Refused {
 pub(crate) enum Host {
     /// An address in any spelling: decimal, octal, hexadecimal, short.
     Address(IpAddr),
-    /// A name.
     Name(String),
 }
 

@@ -82,17 +82,11 @@ struct Clients {
 
 impl Egress {
     /// Outgoing connections under these rules, with the resolver of the system.
-    ///
-    /// # Errors
-    /// [`BuildError`].
     pub fn new(rules: Rules) -> Result<Self, BuildError> {
         Self::with_resolver(rules, Arc::new(System))
     }
 
     /// Outgoing connections with another resolver, for tests of answers that change.
-    ///
-    /// # Errors
-    /// [`BuildError`].
     pub fn with_resolver(rules: Rules, resolver: Arc<dyn Resolve>) -> Result<Self, BuildError> {
         let mut ports: Vec<u16> = rules.own.iter().map(SocketAddr::port).collect();
         ports.sort_unstable();
@@ -170,9 +164,6 @@ impl Egress {
     }
 
     /// TLS over a connection to this host.
-    ///
-    /// # Errors
-    /// [`Fault`].
     pub async fn tls(
         &self,
         stream: TcpStream,
@@ -201,7 +192,6 @@ impl Egress {
     /// Only the text is judged, at the time of entry. The text is a host, a host with a
     /// port, or a URL of any scheme; the address in it may have any spelling. Other text
     /// is not judged.
-    #[must_use]
     pub fn never_dials(&self, text: &str) -> bool {
         let never = |address| !self.gate.permits(address);
         match host::named(text) {
@@ -227,9 +217,6 @@ impl Egress {
     }
 
     /// Judges a URL that a member wants to store, as [`Egress::judge_host`] does.
-    ///
-    /// # Errors
-    /// [`Refused`].
     pub fn judge_url(&self, url: &str) -> Result<(), Refused> {
         host::check_url_strictly(url)?;
         self.judge_text(url)
@@ -241,9 +228,6 @@ impl Egress {
 
     /// Checks whether host and port of a URL could be dialled now. The addresses of a
     /// name may change later, so every dial checks again.
-    ///
-    /// # Errors
-    /// [`Fault`].
     pub async fn check_url(&self, url: &str) -> Result<(), Fault> {
         let (_, host, port) = self.read_url(url)?;
         in_time(CONNECT, self.gate.pass(&host, Some(port))).await.map(drop)

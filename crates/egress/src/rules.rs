@@ -73,7 +73,6 @@ pub struct Rules {
 impl Rules {
     /// Whether this address may be dialled. Without a port, whether at least one of its
     /// ports may be.
-    #[must_use]
     pub fn permit(&self, address: IpAddr, port: Option<u16>) -> bool {
         // An IPv4 address that is written as IPv6 is judged as IPv4.
         let address = address.to_canonical();

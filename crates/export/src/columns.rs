@@ -88,7 +88,6 @@ pub struct Columns {
 
 impl Columns {
     /// The columns of a destination.
-    #[must_use]
     pub fn of(columns: &[(&str, Kind, Source)]) -> Self {
         let named = |(name, kind, _): &(&str, Kind, Source)| Column {
             name: (*name).to_owned(),
@@ -102,7 +101,6 @@ impl Columns {
     }
 
     /// The columns of a query.
-    #[must_use]
     pub fn of_query(query: Arc<Query>) -> Self {
         let named = |column: &weir_query::Column| Column {
             name: column.alias.clone(),
@@ -117,9 +115,6 @@ impl Columns {
 
     /// The row of an event, or `None` if the export does not include the event. `now` is
     /// in microseconds since 1970. The properties are parsed once, and only if needed.
-    ///
-    /// # Errors
-    /// [`TooLong`].
     pub fn row_if_taken(
         &self,
         project: ProjectId,
@@ -137,7 +132,6 @@ impl Columns {
     }
 
     /// The row of a distinct id and its person. Columns for events only are null.
-    #[must_use]
     pub fn row_of_person(&self, project: ProjectId, record: PersonRecord<'_>) -> Vec<Cell> {
         let PersonRecord { distinct_id, person, version, seen_at } = record;
         let value = |source: &Source| match source {
@@ -156,13 +150,11 @@ impl Columns {
     }
 
     /// The index of the column that has this field of the event unchanged.
-    #[must_use]
     pub fn position_of(&self, field: Field) -> Option<usize> {
         self.sources.iter().position(|source| self.field_of(source) == Some(field))
     }
 
     /// Whether the rows or the condition use the person of an event.
-    #[must_use]
     pub fn needs_person(&self) -> bool {
         let fields = [Field::PersonId, Field::PersonProperties];
         self.sources

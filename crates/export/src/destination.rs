@@ -193,7 +193,6 @@ impl From<Refused> for Failure {
 
 impl Job {
     /// The job of a run.
-    #[must_use]
     pub fn of(row: &RunRow, project: ProjectId, columns: Arc<Columns>, model: ExportModel) -> Self {
         let run = &row.run;
         Self {

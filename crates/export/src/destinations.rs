@@ -39,7 +39,6 @@ pub struct Dependencies {
 
 impl Dependencies {
     /// Dependencies with the real public services.
-    #[must_use]
     pub fn new(egress: Egress, local_root: Option<PathBuf>) -> Self {
         Self { egress, local_root, hosts: Hosts::default() }
     }
@@ -99,7 +98,6 @@ pub fn open(
 
 /// The steps of the test of this kind of destination, for users. Empty if there is
 /// nothing to test.
-#[must_use]
 pub fn steps(kind: &str) -> &'static [&'static str] {
     match kind {
         "AzureBlob" | "GoogleCloudStorage" | "S3" => files::STEPS,

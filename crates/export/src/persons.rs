@@ -15,7 +15,6 @@ pub(crate) const VERSIONS: [&str; 2] = ["person_version", "person_distinct_id_ve
 
 /// The columns, the same for every destination. Changes of the distinct ids change the
 /// record of the person, so both versions are that of the record.
-#[must_use]
 pub fn columns() -> Columns {
     Columns::of(&[
         ("team_id", Kind::Integer, Source::TeamId),

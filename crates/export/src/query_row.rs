@@ -23,7 +23,6 @@ pub struct QueryRow<'a> {
 
 impl<'a> QueryRow<'a> {
     /// A record of a project.
-    #[must_use]
     pub fn new(project: ProjectId, record: &'a Record) -> Self {
         Self {
             project,

@@ -94,7 +94,6 @@ pub enum Cell {
 
 impl Cell {
     /// Bytes of memory that it takes, roughly.
-    #[must_use]
     pub fn size(&self) -> usize {
         match self {
             Self::Text(text) | Self::Json(text) => text.len() + 8,

@@ -21,7 +21,6 @@ pub enum Effect {
 
 impl Effect {
     /// The word in reports.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Skipped => "skipped",
@@ -44,25 +43,21 @@ macro_rules! defects {
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
             /// The stable code, in snake case.
-            #[must_use]
             pub const fn code(self) -> &'static str {
                 match self { $(Self::$variant => $code),+ }
             }
 
             /// The effect on the line.
-            #[must_use]
             pub const fn effect(self) -> Effect {
                 match self { $(Self::$variant => Effect::$effect),+ }
             }
 
             /// One sentence for users: what is wrong.
-            #[must_use]
             pub const fn sentence(self) -> &'static str {
                 match self { $(Self::$variant => $sentence),+ }
             }
 
             /// One sentence for users: what to do about it.
-            #[must_use]
             pub const fn fix(self) -> &'static str {
                 match self { $(Self::$variant => $fix),+ }
             }

@@ -117,7 +117,6 @@ pub(crate) enum Line<'a> {
 /// How far a file was read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Mark {
-    /// Lines.
     pub(crate) line: u64,
     /// Decompressed bytes.
     pub(crate) bytes: u64,

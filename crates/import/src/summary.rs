@@ -68,7 +68,6 @@ pub struct Summary {
 
 impl Summary {
     /// Why the import did not fully succeed; `None` if it did.
-    #[must_use]
     pub fn failure(&self) -> Option<String> {
         match &self.outcome {
             Outcome::Checked | Outcome::Complete => None,
@@ -86,7 +85,6 @@ impl Summary {
     }
 
     /// The summary as one JSON object.
-    #[must_use]
     pub fn to_json(&self) -> Value {
         let finding = |finding: &Finding| {
             json!({

@@ -54,7 +54,6 @@ pub struct Batch {
 /// A number for the network of an address: the first 24 bits of IPv4, 48 of IPv6. The
 /// network cannot be computed from the number. The number is a different one after a
 /// restart.
-#[must_use]
 pub fn network(address: IpAddr) -> u64 {
     static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
     KEY.hash_one(match address.to_canonical() {
@@ -80,7 +79,6 @@ pub struct Sealed {
 
 impl Sealed {
     /// Whether nothing of the request has to be kept.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.is_empty
     }
@@ -93,7 +91,6 @@ impl Sealed {
     }
 
     /// Bytes of memory that it takes, roughly.
-    #[must_use]
     pub fn memory(&self) -> usize {
         self.payload.len() + self.batch.as_ref().map_or(0, |_| self.decoded)
     }
@@ -121,7 +118,6 @@ impl BatchError {
 
 impl Batch {
     /// A batch without events.
-    #[must_use]
     pub fn new(received_at: i64, historical: bool) -> Self {
         Self {
             received_at,
@@ -134,7 +130,6 @@ impl Batch {
     }
 
     /// Whether nothing of the request has to be kept.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.accepted.is_empty() && self.dropped.is_empty()
     }
@@ -156,7 +151,6 @@ impl Batch {
     }
 
     /// Bytes of memory that the batch takes, roughly.
-    #[must_use]
     pub fn memory(&self) -> usize {
         let accepted = self.accepted.iter().map(size_of_accepted);
         let dropped = self.dropped.iter().map(size_of_dropped);
@@ -164,7 +158,6 @@ impl Batch {
     }
 
     /// Encodes the batch. Encoding a large batch takes noticeable time.
-    #[must_use]
     pub fn seal(self) -> Sealed {
         let decoded = self.memory();
         let (payload, count) = self.encode(decoded);
@@ -242,7 +235,6 @@ impl Batch {
 }
 
 /// Bytes of memory that an event takes, roughly.
-#[must_use]
 pub fn size_of_accepted(event: &AcceptedEvent) -> usize {
     size_of::<AcceptedEvent>()
         + event.event.len()

@@ -181,25 +181,21 @@ impl Ingest {
     }
 
     /// The live feed.
-    #[must_use]
     pub fn live(&self) -> &LiveFeed {
         &self.live
     }
 
     /// Bytes of the log that are acknowledged and not yet readable.
-    #[must_use]
     pub fn lag_bytes(&self) -> u64 {
         self.log.end().borrow().0.saturating_sub(self.progress.lowest())
     }
 
     /// What opening the log found and repaired.
-    #[must_use]
     pub fn recovery(&self) -> &log::Recovery {
         self.log.recovery()
     }
 
     /// Damage of the log, as of the last check.
-    #[must_use]
     pub fn damage(&self) -> Damage {
         *self.damage.lock()
     }
@@ -212,7 +208,6 @@ impl Ingest {
     }
 
     /// The skipped and altered events since the last call, counted by outcome.
-    #[must_use]
     pub fn take_outcomes(&self) -> HashMap<Outcome, u64> {
         self.outcomes.take()
     }
@@ -246,7 +241,6 @@ impl Ingest {
     }
 
     /// Whether the log accepts events.
-    #[must_use]
     pub fn accepts(&self) -> bool {
         !self.log.is_poisoned()
     }
@@ -266,7 +260,6 @@ impl Ingest {
     }
 
     /// How long records have waited without any of them becoming readable.
-    #[must_use]
     pub fn stalled_for(&self, now: Instant) -> Duration {
         self.stall.lock().since.map_or(Duration::ZERO, |since| now.duration_since(since))
     }

@@ -25,7 +25,6 @@ pub struct LiveFeed {
 
 impl LiveFeed {
     /// Subscribes to the rows of a project from now on.
-    #[must_use]
     pub fn watch(&self, project: ProjectId) -> broadcast::Receiver<Arc<LiveRow>> {
         let mut projects = self.projects.lock();
         projects.retain(|_, sender| sender.receiver_count() > 0);
@@ -33,7 +32,6 @@ impl LiveFeed {
     }
 
     /// Whether the project has a receiver.
-    #[must_use]
     pub fn is_watched(&self, project: ProjectId) -> bool {
         self.projects.lock().get(&project.0).is_some_and(|s| s.receiver_count() > 0)
     }

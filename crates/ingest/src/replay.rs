@@ -63,9 +63,6 @@ pub struct Replayed {
 
 /// Appends the events again that are in the log from `from` on, were applied and are not
 /// stored. No service may use the directory and the store at the same time.
-///
-/// # Errors
-/// [`ReplayError`].
 pub async fn replay(
     directory: &Path,
     settings: LogSettings,

@@ -49,7 +49,6 @@ const SMALL: &str = "color:#5c5952;font-size:14px";
 
 impl Message {
     /// The form for programs that show plain text only.
-    #[must_use]
     pub fn plain(&self) -> String {
         let mut text = String::new();
         for part in &self.parts {
@@ -77,7 +76,6 @@ impl Message {
     }
 
     /// The form for programs that show HTML. It loads no external resources.
-    #[must_use]
     pub fn html(&self) -> String {
         let mut parts = String::new();
         for part in &self.parts {

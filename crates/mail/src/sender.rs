@@ -61,9 +61,6 @@ pub struct MailSender {
 
 impl MailSender {
     /// A courier to this server, which trusts the certificate authorities of the system.
-    ///
-    /// # Errors
-    /// [`SetUpError`].
     pub fn new(server: SmtpServer, site: &Site) -> Result<Self, SetUpError> {
         let mut roots = RootCertStore::empty();
         let found = rustls_native_certs::load_native_certs();
@@ -75,9 +72,6 @@ impl MailSender {
     }
 
     /// A courier that trusts these certificate authorities.
-    ///
-    /// # Errors
-    /// [`SetUpError`].
     pub fn trusting(
         server: SmtpServer,
         site: &Site,
@@ -96,9 +90,6 @@ impl MailSender {
     }
 
     /// Delivers a message. The id makes two deliveries of the same mail recognizable.
-    ///
-    /// # Errors
-    /// [`Failure`].
     pub async fn deliver(
         &self,
         id: MailId,

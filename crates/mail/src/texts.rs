@@ -18,7 +18,6 @@ pub struct Site {
 
 impl Site {
     /// The host of the URL, or `localhost` if it has none.
-    #[must_use]
     pub fn host(&self) -> String {
         let host = url::Url::parse(&self.origin).ok();
         let host = host.as_ref().and_then(|url| url.domain());
@@ -27,7 +26,6 @@ impl Site {
 }
 
 /// The message for a mail.
-#[must_use]
 pub fn message(mail: &Mail, site: &Site) -> Message {
     let (subject, reply_to, parts) = match &mail.news {
         News::Invited {

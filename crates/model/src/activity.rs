@@ -31,7 +31,6 @@ macro_rules! words {
             pub const WORDS: &'static [&'static str] = &[$($text),+];
 
             /// The word on the wire.
-            #[must_use]
             pub const fn text(self) -> &'static str {
                 match self { $(Self::$variant => $text),+ }
             }
@@ -254,13 +253,11 @@ pub struct ActivityQuery {
 
 impl ActivityQuery {
     /// Whether the filter accepts every entry.
-    #[must_use]
     pub fn is_all(&self) -> bool {
         *self == Self::default()
     }
 
     /// Whether the filter accepts an entry.
-    #[must_use]
     pub fn wants(&self, entry: &Entry) -> bool {
         self.scope.as_deref().is_none_or(|scope| scope == entry.scope.text())
             && self.item_id.as_deref().is_none_or(|id| id == entry.item_id)

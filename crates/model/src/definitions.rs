@@ -46,7 +46,6 @@ pub enum PropertyOwner {
 
 impl PropertyOwner {
     /// The word in records and answers.
-    #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
             Self::Event => "event",
@@ -89,7 +88,6 @@ impl PropertyKind {
         [Self::Text, Self::Number, Self::Boolean, Self::Time, Self::List, Self::Object];
 
     /// The word in records and answers.
-    #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
             Self::Text => "String",
@@ -102,7 +100,6 @@ impl PropertyKind {
     }
 
     /// The kind of a JSON value from its text; `None` for `null`.
-    #[must_use]
     pub fn of(json: &str) -> Option<Self> {
         match json.as_bytes().first()? {
             b'"' => {

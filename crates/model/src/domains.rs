@@ -47,7 +47,6 @@ impl SsoEnforcement {
     pub const ALL: [Self; 5] = [Self::Off, Self::Google, Self::GitHub, Self::GitLab, Self::Saml];
 
     /// The text on the wire.
-    #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
             Self::Off => "",
@@ -184,7 +183,6 @@ pub struct Precheck {
 }
 
 /// The name of the TXT record that verifies a domain.
-#[must_use]
 pub fn challenge_name(domain: &str) -> String {
     format!("{CHALLENGE_LABEL}.{domain}")
 }

@@ -37,13 +37,11 @@ pub struct FieldError {
 
 impl FieldError {
     /// A fault of a named field.
-    #[must_use]
     pub fn new(attr: &str, code: &str, detail: impl Into<String>) -> Self {
         Self { attr: Some(attr.to_owned()), code: code.to_owned(), detail: detail.into() }
     }
 
     /// A fault of the body as a whole.
-    #[must_use]
     pub fn body(code: &str, detail: impl Into<String>) -> Self {
         Self { attr: None, code: code.to_owned(), detail: detail.into() }
     }

@@ -211,7 +211,6 @@ impl Status {
     ];
 
     /// The word on the wire.
-    #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
             Self::Starting => "Starting",
@@ -228,13 +227,11 @@ impl Status {
     }
 
     /// The status of this word.
-    #[must_use]
     pub fn of(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.text() == text)
     }
 
     /// Whether it ended before everything was delivered, without being cancelled.
-    #[must_use]
     pub const fn is_failure(self) -> bool {
         matches!(
             self,
@@ -247,7 +244,6 @@ impl Status {
     }
 
     /// Whether work is still to be done.
-    #[must_use]
     pub const fn is_active(self) -> bool {
         matches!(self, Self::Starting | Self::Running)
     }

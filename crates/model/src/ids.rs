@@ -75,7 +75,6 @@ macro_rules! number_ids {
 
         impl $name {
             /// The id in a path; accepts only its canonical form.
-            #[must_use]
             pub fn in_path(text: &str) -> Option<Self> {
                 let id: Self = text.parse().ok()?;
                 (id.0 > 0 && id.to_string() == text).then_some(id)

@@ -26,7 +26,6 @@ pub struct ImportSource {
 
 impl ImportSource {
     /// The day, such as 2026-08-21.
-    #[must_use]
     pub fn day_text(&self) -> String {
         let begin = Timestamp::from_micros(self.day.saturating_mul(86_400_000_000));
         begin.to_chrono().format("%Y-%m-%d").to_string()
@@ -73,19 +72,16 @@ pub struct ImportCounts {
 
 impl ImportCounts {
     /// Events that were sent.
-    #[must_use]
     pub fn sent(&self) -> u64 {
         self.accepted + self.dropped
     }
 
     /// Events per minute, averaged over the minutes with events.
-    #[must_use]
     pub fn rate(&self) -> u64 {
         self.sent() / self.minutes.max(1)
     }
 
     /// Whether there is an event with a time.
-    #[must_use]
     pub fn has_times(&self) -> bool {
         self.oldest <= self.newest
     }

@@ -64,7 +64,6 @@ pub struct LinkToken(pub String);
 
 impl LinkToken {
     /// The path of the page of the link.
-    #[must_use]
     pub fn path(&self) -> String {
         format!("/signup/{}", self.0)
     }
@@ -134,7 +133,6 @@ pub struct SignedUp {
 }
 
 /// When an invite with this creation time expires.
-#[must_use]
 pub fn expires_at(created_at: Timestamp) -> Timestamp {
     created_at.plus_seconds(VALID_SECONDS)
 }

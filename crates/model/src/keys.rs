@@ -95,7 +95,6 @@ pub struct PersonalKeyPatch {
 }
 
 /// `phx_...ghij`, or only stars if the key is too short to show a part of it.
-#[must_use]
 pub fn mask(value: &str) -> String {
     if value.len() < 16 || !value.is_ascii() {
         return "********".to_owned();

@@ -11,7 +11,6 @@ pub const SAMPLE_LIMIT: usize = 4096;
 
 /// Whether the sample of a dropped event may be truncated. It is cut between two
 /// characters, and a character has at most four bytes.
-#[must_use]
 pub const fn may_be_cut(sample: &str) -> bool {
     sample.len() + 4 > SAMPLE_LIMIT
 }

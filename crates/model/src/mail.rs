@@ -168,7 +168,6 @@ impl fmt::Debug for OneTimeLink {
 
 impl News {
     /// The invite that the mail is about. A mail of a deleted invite is not sent.
-    #[must_use]
     pub fn invite(&self) -> Option<InviteId> {
         match self {
             Self::Invited { invite, .. } => Some(*invite),

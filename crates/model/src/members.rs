@@ -68,7 +68,6 @@ pub struct MemberQuery {
 
 impl MemberQuery {
     /// Whether the filter accepts every member.
-    #[must_use]
     pub fn is_all(&self) -> bool {
         self.email.is_none() && self.search.is_none() && self.updated_after.is_none()
     }

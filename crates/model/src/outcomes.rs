@@ -44,31 +44,26 @@ macro_rules! outcomes {
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
             /// The stable code, in snake case: metric label and wire form.
-            #[must_use]
             pub const fn code(self) -> &'static str {
                 match self { $(Self::$variant => $code),+ }
             }
 
             /// One sentence for users: what happened.
-            #[must_use]
             pub const fn sentence(self) -> &'static str {
                 match self { $(Self::$variant => $sentence),+ }
             }
 
             /// One sentence for users: what to do about it.
-            #[must_use]
             pub const fn fix(self) -> &'static str {
                 match self { $(Self::$variant => $fix),+ }
             }
 
             /// The anchor of its heading in the manual, without `#`.
-            #[must_use]
             pub const fn anchor(self) -> &'static str {
                 match self { $(Self::$variant => $anchor),+ }
             }
 
             /// The value with this code, if there is one.
-            #[must_use]
             pub fn from_code(code: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|value| value.code() == code)
             }
@@ -257,7 +252,6 @@ pub struct Meaning {
 
 impl Meaning {
     /// The description of a code; `None` if a newer version of the program wrote it.
-    #[must_use]
     pub fn of(code: &str) -> Option<Self> {
         let dropped = |reason: DropReason| Self {
             outcome: Outcome::Dropped,

@@ -24,13 +24,11 @@ impl Default for Page {
 
 impl Page {
     /// Parses the query parameters leniently: invalid values are ignored.
-    #[must_use]
     pub fn from_texts(limit: Option<&str>, offset: Option<&str>) -> Self {
         Self::within(DEFAULT_LIMIT, MAX_LIMIT, limit, offset)
     }
 
     /// The same for a list with other default and maximum sizes.
-    #[must_use]
     pub fn within(usual: u64, most: u64, limit: Option<&str>, offset: Option<&str>) -> Self {
         let number = |text: Option<&str>| text.and_then(|t| t.trim().parse::<u64>().ok());
         Self {

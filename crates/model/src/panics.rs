@@ -6,7 +6,6 @@
 use std::any::Any;
 
 /// The message of a panic; empty if its payload is not a text.
-#[must_use]
 pub fn message(panic: &(dyn Any + Send)) -> String {
     panic
         .downcast_ref::<&str>()

@@ -20,7 +20,6 @@ pub struct PersonRef {
 
 impl PersonRef {
     /// Bytes of its texts.
-    #[must_use]
     pub fn size(&self) -> usize {
         self.properties.len() + self.distinct_ids.iter().map(String::len).sum::<usize>()
     }
@@ -63,7 +62,6 @@ const EXACT_PLACEHOLDERS: [&str; 6] = ["[object Object]", "NaN", "None", "none",
 
 /// Whether a distinct id is a placeholder, also within quotes. Events with it are stored,
 /// but it never merges persons.
-#[must_use]
 pub fn is_placeholder(distinct_id: &str) -> bool {
     let bare = distinct_id.trim();
     let bare = ['"', '\'']

@@ -136,7 +136,6 @@ pub struct PluginConfigFields {
 
 impl PluginConfigFields {
     /// The fields if there is no config.
-    #[must_use]
     pub fn none(project: ProjectId) -> Self {
         Self {
             enabled: false,
@@ -206,7 +205,6 @@ pub struct PluginConfigOrder {
 
 impl PluginConfigOrder {
     /// The answer with these configs of a project.
-    #[must_use]
     pub fn of(project: ProjectId, results: Vec<PluginConfig>) -> Self {
         let first = results.first();
         Self {

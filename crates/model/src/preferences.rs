@@ -37,7 +37,6 @@ impl Zone {
     pub const BROWSER: &'static str = "browser";
 
     /// The word in forms and in the store.
-    #[must_use]
     pub fn word(&self) -> &str {
         match self {
             Self::Browser => Self::BROWSER,
@@ -46,7 +45,6 @@ impl Zone {
     }
 
     /// The zone of a word. It does not check whether the name is known.
-    #[must_use]
     pub fn from_word(word: &str) -> Self {
         match word {
             "" | Self::BROWSER => Self::Browser,
@@ -55,7 +53,6 @@ impl Zone {
     }
 
     /// Its name, unless it is the zone of the browser.
-    #[must_use]
     pub fn name(&self) -> Option<&str> {
         match self {
             Self::Browser => None,
@@ -81,7 +78,6 @@ impl NumberFormat {
     pub const ALL: [Self; 3] = [Self::Comma, Self::Point, Self::Space];
 
     /// The word in forms and in the store.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Comma => "comma",
@@ -91,13 +87,11 @@ impl NumberFormat {
     }
 
     /// The format of a word.
-    #[must_use]
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|form| form.word() == word)
     }
 
     /// A number in this format.
-    #[must_use]
     pub const fn example(self) -> &'static str {
         match self {
             Self::Comma => "1,234.5",
@@ -107,7 +101,6 @@ impl NumberFormat {
     }
 
     /// The separator between groups of three digits.
-    #[must_use]
     pub const fn group(self) -> char {
         match self {
             Self::Comma => ',',
@@ -118,7 +111,6 @@ impl NumberFormat {
     }
 
     /// The decimal separator.
-    #[must_use]
     pub const fn decimal(self) -> char {
         match self {
             Self::Comma | Self::Space => '.',

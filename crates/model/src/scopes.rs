@@ -20,7 +20,6 @@ macro_rules! objects {
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
             /// The word on the wire.
-            #[must_use]
             pub const fn text(self) -> &'static str {
                 match self { $(Self::$variant => $text),+ }
             }
@@ -87,19 +86,16 @@ pub enum Scope {
 
 impl Scope {
     /// The read scope of an object.
-    #[must_use]
     pub const fn read(object: ScopeObject) -> Self {
         Self::On(object, ScopeAction::Read)
     }
 
     /// The write scope of an object.
-    #[must_use]
     pub const fn write(object: ScopeObject) -> Self {
         Self::On(object, ScopeAction::Write)
     }
 
     /// Whether this scope satisfies the required scope `wanted`.
-    #[must_use]
     pub fn covers(self, wanted: Self) -> bool {
         match (self, wanted) {
             (Self::All, _) => true,

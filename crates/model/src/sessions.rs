@@ -90,7 +90,6 @@ pub enum NotCounted {
 
 impl NotCounted {
     /// Stable code.
-    #[must_use]
     pub fn code(self) -> &'static str {
         match self {
             Self::Empty => "empty",
@@ -146,7 +145,6 @@ impl Session {
     }
 
     /// Seconds from the first to the last event.
-    #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "at most a day")]
     pub fn seconds(&self) -> f64 {
         self.micros() as f64 / 1e6
@@ -155,7 +153,6 @@ impl Session {
     /// Whether the visit is a bounce: one page view (or one screen of an app), no
     /// `$autocapture`, and less than 10 seconds from the first to the last event. A
     /// session without a view is not a bounce.
-    #[must_use]
     pub fn is_bounce(&self) -> bool {
         let EventCounts { pageviews, screens, autocaptures, .. } = self.counts;
         pageviews + screens == 1 && autocaptures == 0 && self.micros() < STAYED
@@ -180,7 +177,6 @@ impl EventCounts {
 
 /// A session id and its time of creation, to the millisecond; `None` if it is not a UUID
 /// v7. A session that counts has no earlier event.
-#[must_use]
 pub fn made(id: &str) -> Option<Timestamp> {
     made_at(id).map(|(_, micros)| Timestamp::from_micros(micros))
 }

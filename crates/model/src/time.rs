@@ -18,25 +18,21 @@ impl Timestamp {
     pub const EPOCH: Self = Self(DateTime::<Utc>::UNIX_EPOCH);
 
     /// From microseconds since 1970; values beyond the calendar become the epoch.
-    #[must_use]
     pub fn from_micros(micros: i64) -> Self {
         Self(DateTime::from_timestamp_micros(micros).unwrap_or(DateTime::UNIX_EPOCH))
     }
 
     /// Microseconds since 1970.
-    #[must_use]
     pub fn micros(self) -> i64 {
         self.0.timestamp_micros()
     }
 
     /// The value as a `chrono` time.
-    #[must_use]
     pub fn to_chrono(self) -> DateTime<Utc> {
         self.0
     }
 
     /// Parses the written form, and any other RFC 3339 form.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         DateTime::parse_from_rfc3339(text).ok().map(|t| Self::from(t.with_timezone(&Utc)))
     }
@@ -45,7 +41,6 @@ impl Timestamp {
     /// `YYYY-MM-DDThh:mm[:ss[.uuuuuu]][+HH:MM|-HH:MM|Z]`, with a blank allowed for the
     /// `T`, and UTC if there is no zone. Stored times must have the form of
     /// [`Timestamp::parse`].
-    #[must_use]
     pub fn parse_lenient(text: &str) -> Option<Self> {
         let text = text.trim();
         let (date, rest) = text.split_at_checked(10)?;
@@ -63,13 +58,11 @@ impl Timestamp {
     }
 
     /// `2026-08-21 14:05 UTC`: the form in pages until the browser applies its zone.
-    #[must_use]
     pub fn minute_text(self) -> String {
         self.0.format("%Y-%m-%d %H:%M UTC").to_string()
     }
 
     /// `14:05:09.123`: the form of the live list.
-    #[must_use]
     pub fn clock_text(self) -> String {
         self.0.format("%H:%M:%S%.3f").to_string()
     }

@@ -89,14 +89,12 @@ impl Counts {
     }
 
     /// Whether nothing reached the project.
-    #[must_use]
     pub fn is_silent(&self) -> bool {
         self.accepted == 0 && self.dropped == 0 && self.rejected == 0 && self.requests == 0
     }
 
     /// The processing time, in milliseconds, within which this many percent of the
     /// requests were answered; `None` without requests.
-    #[must_use]
     pub fn within(&self, hundredths: u64) -> Option<u64> {
         let all: u64 = self.took.iter().sum();
         let wanted = (all * hundredths).div_ceil(100).max(1);
@@ -160,7 +158,6 @@ pub struct Refusal {
 
 impl Refusal {
     /// The description of the code; `None`: it is not the code of a refusal.
-    #[must_use]
     pub fn of(code: &str) -> Option<Self> {
         let (sentence, fix) = match code {
             "invalid_payload" => (

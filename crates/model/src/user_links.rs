@@ -19,7 +19,6 @@ pub enum LinkKind {
 
 impl LinkKind {
     /// The stored word.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Confirm => "confirm",
@@ -28,7 +27,6 @@ impl LinkKind {
     }
 
     /// How long the link is valid after it was sent, in seconds: a day.
-    #[must_use]
     pub const fn seconds(self) -> i64 {
         match self {
             Self::Confirm | Self::Reset => 24 * 60 * 60,
@@ -36,7 +34,6 @@ impl LinkKind {
     }
 
     /// The page of the link, without the token.
-    #[must_use]
     pub fn page(self, user: UserId) -> String {
         match self {
             Self::Confirm => format!("/verify_email/{user}"),
@@ -45,7 +42,6 @@ impl LinkKind {
     }
 
     /// The page with the token. The token is in the query, which access logs omit.
-    #[must_use]
     pub fn path(self, user: UserId, token: &str) -> String {
         format!("{}?token={token}", self.page(user))
     }

@@ -82,7 +82,6 @@ pub fn within(attr: &str, number: i64, least: i64, most: i64) -> Result<(), Fiel
 }
 
 /// The fault of a value that is not among the choices.
-#[must_use]
 pub fn invalid_choice(attr: &str, value: &dyn std::fmt::Display) -> FieldError {
     FieldError::new(attr, "invalid_choice", format!("\"{value}\" is not a valid choice."))
 }

@@ -197,7 +197,6 @@ impl Shared {
 
 impl Plugins {
     /// Creates the plugins; nothing runs yet.
-    #[must_use]
     pub fn new(dependencies: Dependencies) -> Self {
         let Dependencies { store, egress, host, locations, site_url, settings } = dependencies;
         let pool = |children| {
@@ -254,13 +253,11 @@ impl Plugins {
     }
 
     /// Counts of what plugins did, for the operator.
-    #[must_use]
     pub fn metrics(&self) -> &Metrics {
         &self.shared.metrics
     }
 
     /// The processes that run scripts.
-    #[must_use]
     pub fn children(&self) -> Children {
         let pools = [&self.shared.steps, &self.shared.work];
         Children {

@@ -20,7 +20,6 @@ pub enum Effect {
 
 impl Effect {
     /// The value of the metric label.
-    #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
             Self::Transformed => "transformed",
@@ -43,7 +42,6 @@ pub enum Ending {
 
 impl Ending {
     /// The value of the metric label.
-    #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
             Self::Succeeded => "succeeded",
@@ -70,7 +68,6 @@ pub struct Metrics {
 
 impl Metrics {
     /// Returns the counts and resets them.
-    #[must_use]
     pub fn take(&self) -> HashMap<(Effect, Ending), u64> {
         std::mem::take(&mut *self.counts.lock())
     }

@@ -49,7 +49,6 @@ enum What {
 enum Ended {
     /// It is done, or its config no longer exists.
     Done,
-    /// A job failed.
     Failed(Box<(Arc<Active>, JobRow, String)>),
 }
 

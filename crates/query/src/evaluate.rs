@@ -43,7 +43,6 @@ pub trait Row {
 
 impl Query {
     /// Whether the event satisfies the condition.
-    #[must_use]
     pub fn matches(&self, row: &dyn Row) -> bool {
         match &self.filter {
             None => true,
@@ -55,7 +54,6 @@ impl Query {
 impl Expression {
     /// The value of the expression. If the budget of the row is used up, computed values
     /// are null; values that are in the event or in the query are not affected.
-    #[must_use]
     pub fn evaluate<'a>(&'a self, row: &'a dyn Row) -> Value<'a> {
         let budget = row.budget();
         let is_made = !matches!(self, Self::Field(_) | Self::Property(..) | Self::Literal(_));

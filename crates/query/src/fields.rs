@@ -41,7 +41,6 @@ impl Field {
     ];
 
     /// Its name.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::TeamId => "team_id",
@@ -58,13 +57,11 @@ impl Field {
     }
 
     /// The field of this name.
-    #[must_use]
     pub fn of(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|field| field.name() == name)
     }
 
     /// Whether it has properties that can be named individually.
-    #[must_use]
     pub const fn has_properties(self) -> bool {
         matches!(self, Self::Properties | Self::PersonProperties)
     }

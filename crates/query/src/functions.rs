@@ -13,13 +13,11 @@ macro_rules! functions {
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
             /// Its name; names are case-insensitive.
-            #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name),+ }
             }
 
             /// Minimum and maximum number of arguments.
-            #[must_use]
             pub const fn arguments(self) -> (usize, usize) {
                 match self { $(Self::$variant => ($least, $most)),+ }
             }
@@ -100,7 +98,6 @@ functions! {
 
 impl Function {
     /// The function of this name.
-    #[must_use]
     pub fn of(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|function| function.name().eq_ignore_ascii_case(name))
     }

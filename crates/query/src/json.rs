@@ -15,25 +15,21 @@ pub struct Members<'a>(Vec<(Name<'a>, &'a RawValue)>);
 
 impl<'a> Members<'a> {
     /// The members of an object; other values have none.
-    #[must_use]
     pub fn of(json: &'a str) -> Self {
         serde_json::from_str(json).unwrap_or_default()
     }
 
     /// The JSON text of a member. Of a duplicate name, the last one counts.
-    #[must_use]
     pub fn get(&self, name: &str) -> Option<&'a str> {
         self.0.iter().rev().find(|(key, _)| key.0 == name).map(|(_, value)| value.get())
     }
 
     /// Number of members.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.0.len()
     }
 
     /// The JSON text at the end of a path; `None` for an empty path.
-    #[must_use]
     pub fn at(&self, path: &[String]) -> Option<&'a str> {
         let (first, rest) = path.split_first()?;
         let first = self.get(first)?;

@@ -5,7 +5,6 @@ use super::tree::{Expression, Query};
 
 impl Query {
     /// Whether a column or the condition uses this field or a property of it.
-    #[must_use]
     pub fn mentions(&self, field: Field) -> bool {
         self.columns.iter().any(|column| column.expression.mentions(field))
             || self.filter.as_ref().is_some_and(|filter| filter.mentions(field))
@@ -14,7 +13,6 @@ impl Query {
 
 impl Expression {
     /// Whether the expression uses this field or a property of it.
-    #[must_use]
     pub fn mentions(&self, field: Field) -> bool {
         let any = |items: &[Self]| items.iter().any(|item| item.mentions(field));
         match self {

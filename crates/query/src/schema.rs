@@ -6,7 +6,6 @@ use super::tree::Query;
 use super::write::{Bound, write};
 
 /// The schema of a query. Texts are values that expressions refer to by name.
-#[must_use]
 pub fn schema(query: &Query) -> ExportSchema {
     let mut bound = Bound::default();
     let mut text = |expression| {

@@ -118,7 +118,6 @@ pub enum Comparison {
 
 impl Comparison {
     /// Its sign.
-    #[must_use]
     pub const fn sign(self) -> &'static str {
         match self {
             Self::Equal => "=",
@@ -148,7 +147,6 @@ pub enum Arithmetic {
 
 impl Arithmetic {
     /// Its sign.
-    #[must_use]
     pub const fn sign(self) -> &'static str {
         match self {
             Self::Add => "+",

@@ -70,7 +70,6 @@ impl Style for Bound {
 
 impl Query {
     /// The query in normal form: equivalent texts have the same one.
-    #[must_use]
     pub fn normal_form(&self) -> String {
         let mut out = String::from("SELECT ");
         for (at, column) in self.columns.iter().enumerate() {
@@ -95,7 +94,6 @@ impl Query {
 
 impl Expression {
     /// The expression in normal form.
-    #[must_use]
     pub fn normal_form(&self) -> String {
         let mut out = String::new();
         write(&mut out, self, &mut Normal);

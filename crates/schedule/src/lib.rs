@@ -33,7 +33,6 @@ fn zone(name: &str) -> Option<TimeZone> {
 
 /// The name of a time zone in the spelling of the IANA table. `None` if there is no such
 /// zone.
-#[must_use]
 pub fn zone_name(name: &str) -> Option<String> {
     zone(name)?.iana_name().map(str::to_owned)
 }
@@ -63,7 +62,6 @@ impl Cadence {
     /// The cadence of an interval whose days and weeks begin at this hour and on this day
     /// (0 Sunday) of a time zone. A missing value counts as 0. `None` if the time zone,
     /// the day or the hour is not valid.
-    #[must_use]
     pub fn of(
         interval: Interval,
         timezone: &str,
@@ -81,7 +79,6 @@ impl Cadence {
 
     /// The cadence of an export as it is stored: the word of its interval, and UTC if it
     /// has no time zone. `None` if the values are not valid.
-    #[must_use]
     pub fn stored(
         interval: &str,
         timezone: Option<&str>,
@@ -92,20 +89,17 @@ impl Cadence {
     }
 
     /// The cadence of an export as the API shows it. `None` if the values are not valid.
-    #[must_use]
     pub fn of_export(export: &BatchExport) -> Option<Self> {
         Self::of(export.interval, &export.timezone, export.offset_day, export.offset_hour)
     }
 
     /// How often the export runs.
-    #[must_use]
     pub fn interval(&self) -> Interval {
         self.interval
     }
 
     /// A name for its boundaries: two cadences with the same name have the same
     /// boundaries.
-    #[must_use]
     pub fn name(&self) -> String {
         let word = self.interval.text();
         let zone = self.zone.iana_name().unwrap_or(UTC);
@@ -116,7 +110,6 @@ impl Cadence {
     }
 
     /// The last boundary between intervals that is not after this time.
-    #[must_use]
     pub fn boundary_before(&self, time: Timestamp) -> Timestamp {
         if !self.is_of_calendar() {
             let length = self.interval.seconds() * MICROS;
@@ -127,7 +120,6 @@ impl Cadence {
     }
 
     /// The first boundary between intervals after this time.
-    #[must_use]
     pub fn boundary_after(&self, time: Timestamp) -> Timestamp {
         if !self.is_of_calendar() {
             return self.boundary_before(time).plus_seconds(self.interval.seconds());
@@ -138,14 +130,12 @@ impl Cadence {
     }
 
     /// Begin of the interval that ends at this boundary.
-    #[must_use]
     pub fn start_of(&self, end: Timestamp) -> Timestamp {
         self.boundary_before(Timestamp::from_micros(end.micros().saturating_sub(1)))
     }
 
     /// When the schedule of an export starts the next run, if nothing changes until then.
     /// `None` if it starts no more runs.
-    #[must_use]
     pub fn next_run(export: &BatchExport, now: Timestamp) -> Option<Timestamp> {
         if export.paused {
             return None;
@@ -162,7 +152,6 @@ impl Cadence {
 
     /// Begin of the first run of a backfill: the last begin of an interval that is not
     /// after the first event, or the start of the backfill if that is later.
-    #[must_use]
     pub fn backfill_start(&self, start: Option<Timestamp>, first_event: Timestamp) -> Timestamp {
         let Some(start) = start else { return self.boundary_before(first_event) };
         let near = self.between(start, first_event);
@@ -173,14 +162,12 @@ impl Cadence {
 
     /// How many intervals each run of a backfill between two instants covers, if all
     /// intervals have events: one, or as many as keep it within 5,000 runs.
-    #[must_use]
     pub fn intervals_per_run(&self, start: Timestamp, end: Timestamp) -> u64 {
         parts(start, end, self.interval.seconds()).div_ceil(BACKFILL_RUNS_MAX).max(1)
     }
 
     /// How many runs a backfill between two instants takes. An incomplete last part takes
     /// one too.
-    #[must_use]
     pub fn runs_between(&self, start: Timestamp, end: Timestamp) -> u64 {
         self.runs_of(start, end, self.intervals_per_run(start, end))
     }
@@ -191,7 +178,6 @@ impl Cadence {
     ///
     /// Only intervals with events get a run. Intervals after the counted ones are assumed
     /// to have events.
-    #[must_use]
     pub fn backfill_plan(
         &self,
         start: Option<Timestamp>,
@@ -215,7 +201,6 @@ impl Cadence {
     }
 
     /// End of the interval of a backfill that contains this time.
-    #[must_use]
     pub fn interval_end(&self, start: Option<Timestamp>, time: Timestamp) -> Timestamp {
         match start {
             None => self.boundary_after(time),
@@ -225,7 +210,6 @@ impl Cadence {
 
     /// The bounds of the run that contains this time, in a backfill that begins at
     /// `start`, ends at `end`, and whose runs cover `each` intervals.
-    #[must_use]
     pub fn backfill_run(
         &self,
         start: Timestamp,

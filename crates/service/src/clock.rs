@@ -19,13 +19,11 @@ enum Source {
 
 impl Clock {
     /// A clock with a fixed time, which only [`Clock::advance`] changes.
-    #[must_use]
     pub fn fixed(at: Timestamp) -> Self {
         Self(Source::Fixed(Arc::new(AtomicI64::new(at.micros()))))
     }
 
     /// The present time.
-    #[must_use]
     pub fn now(&self) -> Timestamp {
         match &self.0 {
             Source::System => {
@@ -39,7 +37,6 @@ impl Clock {
 
     /// The time since some moment. It never goes back, even when the system clock is
     /// set; a fixed clock changes only with [`Clock::advance`].
-    #[must_use]
     pub fn uptime(&self) -> Duration {
         static BEGUN: LazyLock<Instant> = LazyLock::new(Instant::now);
         match &self.0 {

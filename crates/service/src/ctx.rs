@@ -42,7 +42,6 @@ pub struct Ctx {
 
 impl Ctx {
     /// The user behind the actor.
-    #[must_use]
     pub fn user(&self) -> UserId {
         match &self.actor {
             Actor::Session { user, .. } | Actor::Key { user, .. } => *user,

@@ -21,9 +21,6 @@ impl Definitions {
     }
 
     /// Event names that contain `search`, in order.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub async fn events(
         &self,
         project: &ProjectCtx,
@@ -36,9 +33,6 @@ impl Definitions {
     }
 
     /// Property names of `owner` that contain `search`, in order.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub async fn properties(
         &self,
         project: &ProjectCtx,

@@ -92,7 +92,6 @@ pub const NO_KEYS: &str = "This action does not support Personal API Key access"
 
 impl Error {
     /// The class of the error.
-    #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::NotAuthenticated | Self::BadCredential(_) | Self::SecondFactor(_) => {

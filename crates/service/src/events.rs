@@ -54,9 +54,6 @@ impl Events {
 
     /// A page of events with their persons. It is shorter than requested where these
     /// are large, and where matches are so rare that `within` is over first.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub async fn list(
         &self,
         project: &ProjectCtx,
@@ -120,18 +117,12 @@ impl Events {
     }
 
     /// Skipped and altered events of a project, counted by reason.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub async fn warnings(&self, project: &ProjectCtx) -> Result<Vec<Counted>> {
         Ok(warnings::counts(&self.core.store, project.project).await?)
     }
 
     /// Dropped and altered events, newest first. The payload of an altered event is its
     /// stored properties, cut when long.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub async fn affected(
         &self,
         project: &ProjectCtx,
@@ -158,9 +149,6 @@ impl Events {
     /// The latest entries of a project, newest first: events, stored or not, and
     /// requests that were refused with its key. The live list begins with them, and
     /// fills its gaps from them.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub async fn live_rows(&self, project: &ProjectCtx, limit: usize) -> Result<Vec<LiveRow>> {
         let id = project.project;
         let stored = events::arrivals(&self.core.store, id, None, limit).await?;
@@ -193,7 +181,6 @@ impl Events {
 }
 
 /// The error when the events at an offset cannot be found in time.
-#[must_use]
 pub fn too_deep() -> Error {
     too_deep_or(", or ask for a shorter time with `after` and `before`")
 }

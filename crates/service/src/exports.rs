@@ -72,7 +72,6 @@ impl<'a> From<&'a ProjectCtx> for Within<'a> {
 
 impl<'a> Within<'a> {
     /// The organization.
-    #[must_use]
     pub fn org(self) -> &'a OrgCtx {
         self.org
     }
@@ -368,7 +367,6 @@ fn cadence(row: &ExportRow) -> Result<Cadence> {
 
 /// When the schedule starts the next run of an export, if nothing changes until then;
 /// none: it starts no more runs.
-#[must_use]
 pub fn next_run(export: &BatchExport, now: Timestamp) -> Option<Timestamp> {
     Cadence::next_run(export, now)
 }

@@ -30,9 +30,6 @@ impl Groups {
     }
 
     /// The names of the group types, in order of their indexes.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub async fn types(&self, project: &ProjectCtx) -> Result<Vec<String>> {
         Ok(rows::types(&self.core.store, project.project).await?)
     }
@@ -54,9 +51,6 @@ impl Groups {
 
     /// Groups with the names of their types, by type, from a cursor on. Searches no
     /// longer than `within`.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub async fn list(
         &self,
         project: &ProjectCtx,

@@ -25,9 +25,6 @@ impl Instance {
     }
 
     /// Whether the caller is a user who may see the instance.
-    ///
-    /// # Errors
-    /// Any failure of the store.
     pub async fn is_staff(&self, ctx: &Ctx) -> Result<bool> {
         if policy::person_only(ctx).is_err() {
             return Ok(false);

@@ -198,7 +198,6 @@ impl Invites {
 
     /// Whether the actor may delete or renew an invite: only if they could have created
     /// it.
-    #[must_use]
     pub fn may_hold(org: &OrgCtx, invite: &Invite) -> bool {
         invite.level <= org.level
     }

@@ -43,7 +43,6 @@ pub(crate) fn too_deep_or(hint: &str) -> Error {
 }
 
 /// The error when the results of a list without time bounds cannot be found in time.
-#[must_use]
 pub fn too_deep() -> Error {
     too_deep_or("")
 }

@@ -109,7 +109,6 @@ impl Mails {
     }
 
     /// Whether mail is sent.
-    #[must_use]
     pub fn is_open(&self) -> bool {
         self.core.mailing.is_open()
     }
@@ -122,9 +121,6 @@ impl Mails {
     /// A batch of mails that are due, with their links. Mails that are not needed any
     /// more are removed: those of deleted invites, and those to users who have no use
     /// for them.
-    ///
-    /// # Errors
-    /// Any failure of the store.
     pub async fn due(&self) -> Result<Vec<MailRow>> {
         let store = &self.core.store;
         let mut due = Vec::new();
@@ -149,17 +145,11 @@ impl Mails {
     }
 
     /// Records that the mail server accepted a mail.
-    ///
-    /// # Errors
-    /// Any failure of the store.
     pub async fn sent(&self, row: &MailRow) -> Result<()> {
         Ok(rows::sent(&self.core.store, row).await?)
     }
 
     /// Records that an attempt failed. The mail is retried later, for a day.
-    ///
-    /// # Errors
-    /// Any failure of the store.
     pub async fn not_sent(&self, row: &MailRow, setback: &Setback) -> Result<()> {
         let store = &self.core.store;
         let now = self.core.clock.now();
@@ -177,17 +167,11 @@ impl Mails {
     }
 
     /// The mails that were given up in the last thirty days, oldest first.
-    ///
-    /// # Errors
-    /// Any failure of the store.
     pub async fn undelivered(&self) -> Result<Vec<Undelivered>> {
         Ok(rows::undelivered(&self.core.store).await?)
     }
 
     /// How many mails wait to be sent.
-    ///
-    /// # Errors
-    /// Any failure of the store.
     pub async fn waiting(&self) -> Result<u64> {
         Ok(rows::waiting(&self.core.store).await?)
     }

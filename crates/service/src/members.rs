@@ -61,13 +61,11 @@ pub struct Changeable(MemberRow);
 
 impl Changeable {
     /// First name of the member.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.0.user.first_name
     }
 
     /// Level of the member.
-    #[must_use]
     pub fn level(&self) -> Level {
         self.0.level
     }

@@ -34,9 +34,6 @@ impl Messages {
 
     /// Stores a message for the session of the caller. A key has no session, so nothing
     /// happens for it.
-    ///
-    /// # Errors
-    /// Any failure of the store.
     pub async fn put(&self, ctx: &Ctx, text: &str) -> Result<()> {
         let Actor::Session { session, .. } = &ctx.actor else { return Ok(()) };
         let message = Message { at: ctx.now, text: text.chars().take(LONGEST).collect() };
@@ -52,9 +49,6 @@ impl Messages {
     }
 
     /// The messages of the caller's session, newest first.
-    ///
-    /// # Errors
-    /// Any failure of the store.
     pub async fn list(&self, ctx: &Ctx) -> Result<Vec<Message>> {
         match &ctx.actor {
             Actor::Session { session, .. } => {

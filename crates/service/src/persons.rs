@@ -35,9 +35,6 @@ impl Persons {
     }
 
     /// Persons from a cursor on. Searches no longer than `within`.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub async fn list(
         &self,
         project: &ProjectCtx,
@@ -97,7 +94,6 @@ impl Persons {
 
 /// The display name of a person: a name or an address among the properties, else the
 /// first distinct id.
-#[must_use]
 pub fn name(person: &PersonRef) -> String {
     let properties: Value = serde_json::from_str(&person.properties).unwrap_or_default();
     let texts = NAMES.iter().filter_map(|name| properties.get(name)?.as_str());

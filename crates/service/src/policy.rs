@@ -81,7 +81,6 @@ impl Action {
     ];
 
     /// The scope a key needs.
-    #[must_use]
     pub const fn scope(self) -> Scope {
         match self {
             Self::ReadOrganization => Scope::read(ScopeObject::Organization),
@@ -106,7 +105,6 @@ impl Action {
     }
 
     /// The level the actor needs.
-    #[must_use]
     pub const fn level(self) -> Level {
         match self {
             Self::ReadOrganization
@@ -213,7 +211,6 @@ pub fn refuse_organization_keys(ctx: &Ctx) -> Result<(), Error> {
 }
 
 /// Whether the limits of the actor's key include this organization.
-#[must_use]
 pub fn organization_in_limits(ctx: &Ctx, organization: OrganizationId) -> bool {
     match &ctx.actor {
         Actor::Session { .. } => true,
@@ -224,7 +221,6 @@ pub fn organization_in_limits(ctx: &Ctx, organization: OrganizationId) -> bool {
 }
 
 /// Whether the limits of the actor's key include this project.
-#[must_use]
 pub fn project_in_limits(ctx: &Ctx, organization: OrganizationId, project: ProjectId) -> bool {
     let project_fits = match &ctx.actor {
         Actor::Session { .. } => true,

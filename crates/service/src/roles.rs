@@ -131,9 +131,6 @@ impl Roles {
     }
 
     /// Deletes a role. Its members stay members of the organization.
-    ///
-    /// # Errors
-    /// Any failure of the store.
     pub async fn delete(&self, org: &OrgCtx, changeable: Changeable) -> Result<()> {
         let Changeable(row) = changeable;
         let changes = Changes::none().field("name", &Some(&row.name), &None);

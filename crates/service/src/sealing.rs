@@ -34,7 +34,6 @@ pub struct Plain(Zeroizing<Vec<u8>>);
 
 impl Plain {
     /// The secret, for the one caller that needs it.
-    #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }
@@ -50,7 +49,6 @@ pub struct SealedLocation {
 
 impl SealedLocation {
     /// A field of a record. `record` is the record's id within its table, as text.
-    #[must_use]
     pub fn new(
         field: SealedField,
         record: impl std::fmt::Display,
@@ -172,7 +170,6 @@ impl Sealer {
     }
 
     /// A sealer without a key, for work with no secrets.
-    #[must_use]
     pub fn without_key(store: Store) -> Self {
         Self(Arc::new(Inner { store, source: None, cipher: OnceCell::new() }))
     }

@@ -19,19 +19,16 @@ pub struct Secret(String);
 
 impl Secret {
     /// The text, for the one caller that returns it.
-    #[must_use]
     pub fn reveal(self) -> String {
         self.0
     }
 
     /// The stored form: the SHA-256 of the text.
-    #[must_use]
     pub fn hash(&self) -> String {
         sha256_hex(&self.0)
     }
 
     /// First four and last four characters.
-    #[must_use]
     pub fn mask(&self) -> String {
         keys::mask(&self.0)
     }

@@ -54,9 +54,6 @@ impl Sessions {
     /// The sessions of the person behind a distinct id: a user who is identified in the
     /// middle of a session has it under two ids. Reads the newest [`EVENTS`] events of
     /// at most [`IDS`] distinct ids.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub async fn list(
         &self,
         project: &ProjectCtx,

@@ -40,7 +40,6 @@ impl Range {
     pub const ALL: [Self; 5] = [Self::Hour, Self::SixHours, Self::Day, Self::Week, Self::Month];
 
     /// The name of the range in a URL.
-    #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
             Self::Hour => "1h",
@@ -52,7 +51,6 @@ impl Range {
     }
 
     /// The range of this name.
-    #[must_use]
     pub fn from_text(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|range| range.text() == text)
     }
@@ -207,9 +205,6 @@ impl Traffic {
     }
 
     /// When the latest event of a project arrived.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub async fn last_event(&self, project: &ProjectCtx) -> Result<Option<Timestamp>> {
         let page = events::arrivals(&self.core.store, project.project, None, 1).await?;
         Ok(page.events.first().map(|event| Timestamp::from_micros(event.received_at)))
@@ -217,9 +212,6 @@ impl Traffic {
 
     /// Refused requests without a project, and unknown keys; `None`: the caller is not
     /// staff. They can contain the addresses of senders to other projects.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub async fn unknown_senders(
         &self,
         project: &ProjectCtx,

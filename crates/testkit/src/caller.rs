@@ -38,25 +38,21 @@ impl Caller {
     }
 
     /// A caller of a server that runs in another process.
-    #[must_use]
     pub fn of(address: SocketAddr) -> Self {
         Self::new(Client::new(), address)
     }
 
     /// The same caller with a bearer key.
-    #[must_use]
     pub fn with_key(&self, key: &str) -> Self {
         Self { key: Some(key.to_owned()), ..self.clone() }
     }
 
     /// The bearer key of this caller.
-    #[must_use]
     pub fn key(&self) -> &str {
         self.key.as_deref().unwrap_or_default()
     }
 
     /// Begins a request. The returned [`Call`] sets headers and a body and sends it.
-    #[must_use]
     pub fn call(&self, method: Method, path: &str) -> Call {
         let mut headers = HeaderMap::new();
         if let Some(key) = &self.key {
@@ -160,20 +156,17 @@ pub struct Answer {
 
 impl Answer {
     /// The body as JSON.
-    #[must_use]
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body)
             .unwrap_or_else(|error| panic_with(&format!("no JSON ({error}): {self:?}")))
     }
 
     /// The value of a header, if the answer has it.
-    #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
 
     /// The status and the parts of the error body: type, code, detail, attr.
-    #[must_use]
     pub fn error(&self) -> (u16, String, String, String, Option<String>) {
         let body = self.json();
         let text = |name: &str| body[name].as_str().unwrap_or_default().to_owned();

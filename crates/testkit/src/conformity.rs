@@ -57,7 +57,6 @@ pub(crate) fn faults(method: &Method, path_and_query: &str, answer: &Answer) -> 
 }
 
 /// The faults of a value by a schema of the document.
-#[must_use]
 pub fn schema_faults(schema: &Value, value: &Value) -> Vec<String> {
     let mut faults = Vec::new();
     check(schema, value, "", &mut faults);

@@ -36,7 +36,6 @@ pub enum DnsAnswer {
 
 impl DnsAnswer {
     /// One record of one string.
-    #[must_use]
     pub fn txt(text: &str) -> Self {
         Self::Txt(vec![vec![text.to_owned()]])
     }
@@ -73,7 +72,6 @@ impl DnsServer {
     }
 
     /// The address of the server, in the form of the setting `dns_servers`.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -85,7 +83,6 @@ impl DnsServer {
     }
 
     /// The number of queries so far.
-    #[must_use]
     pub fn asked(&self) -> usize {
         self.shared.asked.load(Ordering::SeqCst)
     }

@@ -24,7 +24,6 @@ pub struct Received {
 
 impl Received {
     /// The value of a header that is on one line.
-    #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         let (headers, _) = self.text.split_once("\n\n")?;
         headers.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
@@ -67,7 +66,6 @@ impl MailSink {
     }
 
     /// The value of the setting that names this server.
-    #[must_use]
     pub fn url(&self) -> String {
         format!("smtp://{}", self.address)
     }
@@ -90,7 +88,6 @@ impl MailSink {
     }
 
     /// The mails that arrived so far.
-    #[must_use]
     pub fn received(&self) -> Vec<Received> {
         self.shared.received.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

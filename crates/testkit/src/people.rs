@@ -24,13 +24,11 @@ impl Person {
     }
 
     /// The user's id.
-    #[must_use]
     pub fn id(&self) -> UserId {
         self.user
     }
 
     /// The context of a user who signed in just now.
-    #[must_use]
     pub fn ctx(&self) -> Ctx {
         let now = self.app.services.clock.now();
         let session = "test".to_owned();

@@ -40,20 +40,17 @@ impl Azurite {
     }
 
     /// The address that the emulator listens at.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.0.address
     }
 
     /// The value of the setting `connection_string`.
-    #[must_use]
     pub fn connection_string(&self) -> String {
         Self::connection_string_at(self.0.address)
     }
 
     /// The value of the setting `connection_string` for another address, such as a
     /// gate's.
-    #[must_use]
     pub fn connection_string_at(address: SocketAddr) -> String {
         format!(
             "DefaultEndpointsProtocol=http;AccountName={ACCOUNT};AccountKey={KEY};\

@@ -77,13 +77,11 @@ impl Gate {
     }
 
     /// The address that the proxy listens at.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// The base address, such as `http://127.0.0.1:5000`.
-    #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }

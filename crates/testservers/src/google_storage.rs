@@ -37,13 +37,11 @@ impl GoogleStorage {
     }
 
     /// The address that the emulator listens at.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.0.address
     }
 
     /// The base address, such as `http://127.0.0.1:5000`.
-    #[must_use]
     pub fn url(&self) -> String {
         self.0.url()
     }

@@ -30,7 +30,6 @@ impl Npm {
     }
 
     /// The base address, such as `http://127.0.0.1:5000`.
-    #[must_use]
     pub fn url(&self) -> String {
         self.0.url()
     }

@@ -43,7 +43,6 @@ pub struct Receptions {
 
 impl Receptions {
     /// How often each uuid was stored by the receiver.
-    #[must_use]
     pub fn by_uuid(&self) -> HashMap<String, usize> {
         let mut counts = HashMap::new();
         for event in &self.events {
@@ -95,13 +94,11 @@ impl Receiver {
     }
 
     /// The address that the receiver listens at.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// The address to send events to.
-    #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}/batch/", self.address)
     }
@@ -113,13 +110,11 @@ impl Receiver {
     }
 
     /// The requests and events so far.
-    #[must_use]
     pub fn seen(&self) -> Receptions {
         self.shared.seen().clone()
     }
 
     /// The number of requests so far.
-    #[must_use]
     pub fn requests(&self) -> usize {
         self.shared.seen().requests.len()
     }

@@ -88,13 +88,11 @@ impl RedshiftCopy {
     }
 
     /// The address that the proxy listens at.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// The COPY statements that the proxy executed.
-    #[must_use]
     pub fn asked(&self) -> Vec<String> {
         self.shared.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -27,7 +27,6 @@ pub struct Asked {
 
 impl Asked {
     /// A header's value, or an empty text if the request does not have it.
-    #[must_use]
     pub fn header(&self, name: &str) -> &str {
         let found = self.headers.iter().find(|(other, _)| other == name);
         found.map(|(_, value)| value.as_str()).unwrap_or_default()
@@ -37,7 +36,6 @@ impl Asked {
     ///
     /// # Panics
     /// When the body is not JSON.
-    #[must_use]
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap()
     }
@@ -56,13 +54,11 @@ pub struct Said {
 
 impl Said {
     /// An answer with a status and a JSON body.
-    #[must_use]
     pub fn json(status: u16, body: &Value) -> Self {
         Self { status, headers: Vec::new(), body: body.to_string().into_bytes() }
     }
 
     /// An answer with a status and no body.
-    #[must_use]
     pub fn empty(status: u16) -> Self {
         Self { status, headers: Vec::new(), body: Vec::new() }
     }
@@ -99,13 +95,11 @@ impl Stub {
     }
 
     /// The address that the server listens at.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// The base address, such as `http://127.0.0.1:5000`.
-    #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -142,13 +136,11 @@ impl<S: Send + 'static> StandIn<S> {
     }
 
     /// The address that the server listens at.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.stub.address()
     }
 
     /// The base address, such as `http://127.0.0.1:5000`.
-    #[must_use]
     pub fn url(&self) -> String {
         self.stub.url()
     }

@@ -30,7 +30,6 @@ const AGAIN_MAX: usize = 16 << 20;
 pub(crate) enum Grammar {
     /// JavaScript or TypeScript.
     Script,
-    /// With JSX.
     Jsx,
 }
 

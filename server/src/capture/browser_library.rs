@@ -77,7 +77,6 @@ impl Version {
 
 impl BrowserLibrary {
     /// The library at `place`. An empty path means that there is none.
-    #[must_use]
     pub fn at(place: &Path) -> Self {
         if !place.as_os_str().is_empty()
             && let Err(error) = place.metadata()

@@ -3,21 +3,18 @@
 use http::{HeaderMap, header};
 
 /// Whether the client accepts JSON. Without the header it accepts everything.
-#[must_use]
 pub fn takes_json(headers: &HeaderMap) -> bool {
     let json = ["*/*", "application/*", "application/json"];
     !headers.contains_key(header::ACCEPT) || names(headers, &json)
 }
 
 /// Whether the header contains one of these media types or ranges.
-#[must_use]
 pub fn names(headers: &HeaderMap, wanted: &[&str]) -> bool {
     weight(headers, wanted).is_some()
 }
 
 /// The highest weight of these media types or ranges in the header, above 0 and at most
 /// 1. `None` if the header has none of them, or refuses it.
-#[must_use]
 pub fn weight(headers: &HeaderMap, wanted: &[&str]) -> Option<f32> {
     let lines = headers.get_all(header::ACCEPT).iter().filter_map(|line| line.to_str().ok());
     let weights = lines.flat_map(|line| line.split(',')).filter_map(|range| {

@@ -98,7 +98,6 @@ pub enum ApiError {
 
 impl ApiError {
     /// A defect of the server itself.
-    #[must_use]
     pub fn internal(cause: &'static str) -> Self {
         Self::Service(ServiceError::Internal(cause.to_owned()))
     }

@@ -355,7 +355,6 @@ pub struct ApiJson<T> {
 
 impl<T: Input> ApiJson<T> {
     /// Whether the body has a field of this name.
-    #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.fields.has(name)
     }

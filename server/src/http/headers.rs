@@ -53,7 +53,6 @@ pub struct CrossOrigin {
 
 impl CrossOrigin {
     /// Reads the headers of a request.
-    #[must_use]
     pub fn of(request: &HeaderMap) -> Self {
         Self {
             origin: request.get(header::ORIGIN).cloned(),
@@ -89,7 +88,6 @@ impl CrossOrigin {
 }
 
 /// Whether the client accepts an encoding of bodies.
-#[must_use]
 pub fn accepts_encoding(request: &HeaderMap, encoding: &str) -> bool {
     let lines =
         request.get_all(header::ACCEPT_ENCODING).iter().filter_map(|line| line.to_str().ok());

@@ -187,7 +187,6 @@ impl Fields {
     }
 
     /// Whether there is a field of this name.
-    #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
@@ -198,13 +197,11 @@ impl Fields {
     }
 
     /// The files of a form.
-    #[must_use]
     pub fn uploads(&self) -> &[Upload] {
         &self.2
     }
 
     /// A text as it was sent, for keys that are read before the body is validated.
-    #[must_use]
     pub fn raw_text(&self, name: &str) -> Option<&str> {
         self.0.get(name).and_then(Value::as_str)
     }

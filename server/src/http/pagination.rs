@@ -43,7 +43,6 @@ pub enum ParameterKind {
 
 impl ParameterKind {
     /// Whether the parameter is required.
-    #[must_use]
     pub const fn is_required(self) -> bool {
         matches!(self, Self::RequiredText | Self::RequiredOneOf(_))
     }
@@ -115,7 +114,6 @@ pub struct Params<F: Filters> {
 
 impl<F: Filters> Params<F> {
     /// A query parameter; the last one when it is given several times.
-    #[must_use]
     pub fn param(&self, name: &str) -> Option<&str> {
         Self::check(name);
         self.query.param(name)
@@ -139,7 +137,6 @@ impl<F: Filters> Params<F> {
 
     /// A link to the same operation with some parameters set or, with `None`,
     /// removed. All others are kept, sorted by name.
-    #[must_use]
     pub fn link(&self, changes: &[(&str, Option<String>)]) -> String {
         self.query.link(changes)
     }
@@ -160,7 +157,6 @@ pub struct Listing<F: Filters = NoFilters>(Params<F>);
 
 impl<F: Filters> Listing<F> {
     /// A query parameter; the last one when it is given several times.
-    #[must_use]
     pub fn param(&self, name: &str) -> Option<&str> {
         self.0.param(name)
     }
@@ -172,27 +168,23 @@ impl<F: Filters> Listing<F> {
     }
 
     /// The page that was asked for.
-    #[must_use]
     pub fn page(&self) -> Page {
         self.0.query.page(F::USUAL, F::MOST)
     }
 
     /// Whether the caller counts offsets. Such a caller takes a page that is not full for
     /// the last one.
-    #[must_use]
     pub fn is_by_offset(&self) -> bool {
         self.0.query.param("offset").is_some()
     }
 
     /// A link to the same list with some parameters set or, with `None`, removed.
     /// All others are kept, sorted by name.
-    #[must_use]
     pub fn link(&self, changes: &[(&str, Option<String>)]) -> String {
         self.0.link(changes)
     }
 
     /// The list answer for a page of results.
-    #[must_use]
     pub fn envelope<T>(&self, paged: Paged<T>) -> Envelope<T> {
         self.0.query.envelope(self.page(), paged)
     }

@@ -16,7 +16,6 @@ pub struct ClientAddress(pub IpAddr);
 impl ClientAddress {
     /// The networks of the client that sent a request. Requests without the dispatcher's
     /// extensions share one set of networks.
-    #[must_use]
     pub fn networks(extensions: &http::Extensions) -> [IpAddr; 3] {
         let client = extensions.get::<Self>();
         networks_of(client.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |client| client.0))
@@ -30,7 +29,6 @@ impl ClientAddress {
 /// IPv4: the address, /24, /16. IPv6: /64, /48, /32; a /56 is between the first two.
 /// Addresses of private networks are counted by the first alone: they belong to the
 /// operator, and all clients of a small installation may be in one of them.
-#[must_use]
 pub fn networks_of(peer: IpAddr) -> [IpAddr; 3] {
     match peer.to_canonical() {
         IpAddr::V4(address) => {
@@ -59,7 +57,6 @@ pub struct RequestedUri(pub Uri);
 pub struct Origin(pub String);
 
 /// The address of the client that connects through `peer`.
-#[must_use]
 pub fn client_address(config: &Config, peer: IpAddr, headers: &HeaderMap) -> ClientAddress {
     let peer = peer.to_canonical();
     if !config.trusted_proxies.contain(peer) {
@@ -89,7 +86,6 @@ fn forwarded_address(hop: &str) -> Option<IpAddr> {
 }
 
 /// The origin that the caller used. The configured public URL fills in missing parts.
-#[must_use]
 pub fn origin(config: &Config, peer: IpAddr, headers: &HeaderMap, uri: &Uri) -> Origin {
     let behind_proxy = config.trusted_proxies.contain(peer);
     let forwarded = |name: &str| {

@@ -20,7 +20,6 @@ pub struct RequestId(Uuid);
 
 impl RequestId {
     /// A new id for a request of this time; ids sort by time.
-    #[must_use]
     pub fn at(now: Timestamp) -> Self {
         let micros = u64::try_from(now.micros()).unwrap_or(0);
         let nanos = u32::try_from(micros % 1_000_000 * 1_000).unwrap_or(0);
@@ -29,7 +28,6 @@ impl RequestId {
     }
 
     /// The id as a header.
-    #[must_use]
     pub fn header(self) -> HeaderValue {
         // Digits, letters and hyphens are always valid in a header.
         HeaderValue::from_str(&self.to_string()).unwrap_or(HeaderValue::from_static("unknown"))

@@ -51,7 +51,6 @@ impl Visitor {
 
     /// The refusal of a sign-in. If it waits for the second factor, the answer has the
     /// cookie that identifies it.
-    #[must_use]
     pub fn refused(&self, error: ServiceError) -> ApiError {
         match error {
             ServiceError::SecondFactor(pending) => ApiError::SecondFactor(self.asked(&pending)),
@@ -111,7 +110,6 @@ pub struct Opened<T, const STATUS: u16 = 200> {
 
 impl<T, const STATUS: u16> Opened<T, STATUS> {
     /// An answer without a session.
-    #[must_use]
     pub fn new(body: T) -> Self {
         Self { body, cookies: Vec::new() }
     }

@@ -21,7 +21,6 @@ pub struct Budget {
 
 impl Budget {
     /// A budget with these limits and no bytes taken.
-    #[must_use]
     pub fn new(limits: &ByteLimits) -> Self {
         Self {
             common: Pool::new(limits.total, limits.per_network, 16 * KIB),
@@ -32,7 +31,6 @@ impl Budget {
 
     /// Begins with a body from these networks. `announced` is its length, if the request
     /// contains it. No bytes are taken yet.
-    #[must_use]
     pub fn room(&self, networks: [IpAddr; 3], announced: Option<usize>) -> BodyRoom {
         let is_small = announced.is_some_and(|bytes| bytes <= self.small_body);
         BodyRoom {
@@ -114,7 +112,6 @@ impl BodyRoom {
     }
 
     /// The body is complete: its bytes no longer count against its network.
-    #[must_use]
     pub fn arrived(self) -> HeldBytes {
         self.taken.held
     }
@@ -130,7 +127,6 @@ pub struct HeldBytes {
 
 impl HeldBytes {
     /// No bytes yet.
-    #[must_use]
     pub fn none(budget: Arc<Semaphore>) -> Self {
         Self { budget, permit: None, held: 0 }
     }

@@ -35,13 +35,11 @@ pub struct Part<K: Eq + Hash> {
 
 impl<K: Eq + Hash + Clone> Parts<K> {
     /// No holder has anything yet.
-    #[must_use]
     pub fn new(most: usize) -> Self {
         Self { most, held: Arc::default() }
     }
 
     /// Begins with a holder, with nothing taken yet.
-    #[must_use]
     pub fn of(&self, holder: K) -> Part<K> {
         Part { of: self.clone(), holder, held: 0 }
     }
@@ -89,13 +87,11 @@ pub struct NetworkPart([Part<IpAddr>; 3]);
 
 impl NetworkParts {
     /// No network has anything yet.
-    #[must_use]
     pub fn new(most: [usize; 3]) -> Self {
         Self(most.map(Parts::new))
     }
 
     /// Begins with a client in these networks, with nothing taken yet.
-    #[must_use]
     pub fn of(&self, networks: [IpAddr; 3]) -> NetworkPart {
         let [near, site, provider] = networks;
         let Self([of_near, of_site, of_provider]) = self;
@@ -129,7 +125,6 @@ pub struct StreamPermit {
 
 impl StreamPermits {
     /// This many permits, all of them free.
-    #[must_use]
     pub fn new(all: usize, per_person: usize) -> Self {
         Self { all: Arc::new(Semaphore::new(all)), people: Parts::new(per_person) }
     }

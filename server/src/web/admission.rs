@@ -50,7 +50,6 @@ pub(super) enum Sender {
     /// session has ended, and the values of a form that was filled in before are kept for
     /// its sender.
     Returning(UserId),
-    /// An unknown sender.
     Unknown,
 }
 

@@ -13,7 +13,6 @@ use crate::local_path;
 /// A plugin with its source.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct SourceView {
-    /// The plugin.
     pub(crate) line: PluginLine,
     /// Files: name and text.
     pub(crate) files: Vec<(String, String)>,

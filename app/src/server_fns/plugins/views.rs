@@ -104,7 +104,6 @@ pub(crate) struct UseView {
     pub(crate) deleted: bool,
 }
 
-/// An audit entry.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct AuditEntryView {
     /// Time of the change.

@@ -61,7 +61,6 @@ impl Fault {
     }
 
     /// The code of the answer.
-    #[must_use]
     pub const fn tag(&self) -> &'static str {
         match self {
             Self::Common(error) => error.code(),
@@ -81,7 +80,6 @@ impl Fault {
     }
 
     /// Message for the sender.
-    #[must_use]
     pub fn detail(&self) -> Cow<'_, str> {
         match self {
             Self::Common(error) => error.detail(),

@@ -61,31 +61,26 @@ impl<'a> StepEvent<'a> {
     }
 
     /// The name of the event.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// The distinct id of the user.
-    #[must_use]
     pub fn distinct_id(&self) -> &str {
         &self.distinct_id
     }
 
     /// The address next to the properties; see also [`StepEvent::address`].
-    #[must_use]
     pub fn ip(&self) -> Option<&str> {
         self.ip.as_deref()
     }
 
     /// The event time.
-    #[must_use]
     pub fn timestamp(&self) -> Timestamp {
         self.timestamp
     }
 
     /// Its properties.
-    #[must_use]
     pub fn properties(&self) -> &Object<'a> {
         &self.properties
     }
@@ -96,7 +91,6 @@ impl<'a> StepEvent<'a> {
     }
 
     /// The address of the sender: `$ip`, otherwise the address next to the properties.
-    #[must_use]
     pub fn address(&self) -> Option<Cow<'_, str>> {
         self.properties.text("$ip").or_else(|| self.ip.as_deref().map(Cow::Borrowed))
     }
@@ -118,13 +112,11 @@ impl<'a> StepEvent<'a> {
     }
 
     /// Whether anything was changed. If not, the original text can be passed on.
-    #[must_use]
     pub fn is_changed(&self) -> bool {
         self.is_changed || self.properties.is_changed()
     }
 
     /// The JSON text of the properties: the original one if nothing changed.
-    #[must_use]
     pub fn properties_text(&self) -> Cow<'_, str> {
         self.properties.to_text()
     }

@@ -35,7 +35,6 @@ pub struct Taken {
 
 impl Metrics {
     /// Returns the counts since the last call and resets them.
-    #[must_use]
     pub fn take(&self) -> Taken {
         Taken {
             ended: std::mem::take(&mut *self.ended.lock()),

@@ -124,7 +124,6 @@ async fn see_through(shared: Arc<Shared>, export: BatchExportId, run: RunId, wor
 
 impl Engine {
     /// Starts the engine on this runtime. Runs read events and make rows there.
-    #[must_use]
     pub fn start(store: Store, host: Arc<dyn Host>, settings: Settings, runtime: &Handle) -> Self {
         let shared = Arc::new(Shared {
             store,
@@ -148,7 +147,6 @@ impl Engine {
     }
 
     /// The counters of the engine.
-    #[must_use]
     pub fn metrics(&self) -> &Metrics {
         &self.shared.metrics
     }

@@ -80,7 +80,6 @@ const LOGGED_ATTEMPTS: u32 = 10;
 const LOGGED_EVERY: u32 = 10;
 /// The wait before the second attempt. It doubles with every attempt.
 const FIRST_WAIT: Duration = Duration::from_secs(30);
-/// The longest wait.
 const LONGEST_WAIT: Duration = Duration::from_secs(120);
 /// The longest wait that a destination can ask for.
 const LONGEST_ASKED: Duration = MINUTE.saturating_mul(15);

@@ -78,7 +78,6 @@ pub enum Fault {
 
 impl Fault {
     /// The name of the fault in one word.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Damaged => "damaged",
@@ -150,7 +149,6 @@ pub struct Content {
 
 impl Inspection {
     /// The offsets at which the log begins and ends. `None` if there are no segments.
-    #[must_use]
     pub fn bounds(&self) -> Option<(Offset, Offset)> {
         Some((self.segments.first()?.begin, self.segments.last()?.end))
     }

@@ -150,7 +150,6 @@ pub struct Damage {
 
 impl Damage {
     /// Whether there is no damage.
-    #[must_use]
     pub fn is_none(self) -> bool {
         self == Self::default()
     }
@@ -167,7 +166,6 @@ pub struct Applied {
 
 impl Applied {
     /// Computes both offsets from the positions of all partitions.
-    #[must_use]
     pub fn of(positions: &[Position]) -> Self {
         let lowest = positions.iter().map(|position| position.offset).min();
         let highest = positions.iter().map(|position| {
@@ -319,7 +317,6 @@ impl LocalLog {
     }
 
     /// What opening the log found and repaired.
-    #[must_use]
     pub fn recovery(&self) -> &Recovery {
         &self.recovery
     }
@@ -343,7 +340,6 @@ impl LocalLog {
     }
 
     /// Whether a write has failed.
-    #[must_use]
     pub fn is_poisoned(&self) -> bool {
         self.poisoned.load(Ordering::Acquire)
     }
@@ -356,7 +352,6 @@ impl LocalLog {
     }
 
     /// Bytes on stable storage that are not applied yet.
-    #[must_use]
     pub fn backlog(&self) -> u64 {
         self.end.borrow().0.saturating_sub(self.applied.load(Ordering::Acquire))
     }

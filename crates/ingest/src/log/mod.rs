@@ -114,7 +114,6 @@ impl Record {
     }
 
     /// Bytes of the encoded payload.
-    #[must_use]
     pub fn size(&self) -> usize {
         self.payload.len()
     }
@@ -125,7 +124,6 @@ impl Record {
     }
 
     /// Bytes of memory that it takes, roughly.
-    #[must_use]
     pub fn memory(&self) -> usize {
         self.memory
     }

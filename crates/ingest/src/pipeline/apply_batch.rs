@@ -350,9 +350,6 @@ impl ApplyBatch {
     }
 
     /// Which events of the batch are stored already, in the projects that are `wanted`.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub(crate) async fn stored(
         &self,
         store: &Store,

@@ -51,9 +51,6 @@ impl Default for PersonCache {
 impl PersonCache {
     /// The stored persons of these ids. Ids without a person are missing from the result.
     /// Of persons that do not fit into `room`, some are missing.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub(super) async fn get(
         &self,
         store: &Store,

@@ -120,9 +120,6 @@ impl NamesCache {
     }
 
     /// Reads the names of a project if they are not in memory.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub(super) async fn load(&self, store: &Store, project: ProjectId) -> Result<(), Error> {
         if self.projects.lock().contains_key(&project) {
             return Ok(());

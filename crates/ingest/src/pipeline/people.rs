@@ -95,9 +95,6 @@ pub(super) struct People {
 impl People {
     /// Reads the persons of these ids, and the persons that they were merged into. `None`
     /// if they are larger than `room`.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub(super) async fn load(
         cache: &PersonCache,
         store: &Store,

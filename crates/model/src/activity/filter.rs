@@ -33,7 +33,6 @@ pub struct ActivityFilter {
 
 impl ActivityFilter {
     /// The filter as a query of the log.
-    #[must_use]
     pub fn query(&self) -> ActivityQuery {
         let known = |word: &str, words: &[&str]| words.contains(&word).then(|| word.to_owned());
         ActivityQuery {

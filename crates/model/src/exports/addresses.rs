@@ -29,7 +29,6 @@ pub enum Address {
 }
 
 /// The addresses of a config, each with the name of its setting in error messages.
-#[must_use]
 pub fn addresses(kind: &DestinationType, config: &Map<String, Value>) -> Vec<(String, Address)> {
     let mut found = Vec::new();
     each_with(kind, |path, field| {
@@ -114,7 +113,6 @@ pub enum Credentials {
 impl Connection {
     /// Parses a connection string. `None`: it names no storage account, or no
     /// credentials.
-    #[must_use]
     pub fn read(text: &str) -> Option<Self> {
         let pairs: Vec<(&str, &str)> = text
             .split(';')

@@ -50,7 +50,6 @@ pub struct BackfillProgress {
 
 impl BackfillProgress {
     /// The progress of a backfill with this status; `None` where it is not meaningful.
-    #[must_use]
     pub fn of(status: Status, total_runs: Option<u64>, finished_runs: u64) -> Option<Self> {
         let total_runs = total_runs?;
         let progress = match status {

@@ -71,7 +71,6 @@ pub fn changed(
 }
 
 /// Separates settings into visible ones and secrets.
-#[must_use]
 pub fn split_secrets(
     kind: &DestinationType,
     config: Map<String, Value>,
@@ -80,7 +79,6 @@ pub fn split_secrets(
 }
 
 /// Joins visible settings and secrets again.
-#[must_use]
 pub fn merged(mut shown: Map<String, Value>, secrets: Map<String, Value>) -> Map<String, Value> {
     for (name, value) in secrets {
         let joined = match (shown.remove(&name), value) {
@@ -95,7 +93,6 @@ pub fn merged(mut shown: Map<String, Value>, secrets: Map<String, Value>) -> Map
 }
 
 /// The names of changed secrets, such as `password`.
-#[must_use]
 pub fn changed_secrets(
     kind: &DestinationType,
     before: &Map<String, Value>,

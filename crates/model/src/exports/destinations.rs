@@ -316,7 +316,6 @@ const NO_OP: DestinationType = DestinationType {
 
 impl DestinationType {
     /// The type with this name; names are case-sensitive.
-    #[must_use]
     pub fn of(name: &str) -> Option<&'static Self> {
         ALL.iter().find(|kind| kind.name == name)
     }

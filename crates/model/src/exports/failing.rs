@@ -25,7 +25,6 @@ impl Failing {
     ///
     /// A run that is being retried counts, independent of later runs. Failed runs count
     /// unless a later one was completed.
-    #[must_use]
     pub fn of(runs: &[Run]) -> Option<Self> {
         let retried = runs.iter().filter(|run| run.is_retried());
         let ended = |run: &&Run| !run.status.is_active() && run.status != Status::Cancelled;
@@ -43,13 +42,11 @@ impl Failing {
 
 impl Run {
     /// Whether an attempt failed and the run is retried.
-    #[must_use]
     pub const fn is_retried(&self) -> bool {
         self.status.is_active() && self.failing_since.is_some()
     }
 
     /// Whether it failed, or its last attempt did.
-    #[must_use]
     pub const fn is_failing(&self) -> bool {
         self.status.is_failure() || self.is_retried()
     }

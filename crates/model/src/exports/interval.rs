@@ -41,7 +41,6 @@ impl Interval {
         ["hour", "day", "week", "every 5 minutes", "every 15 minutes"];
 
     /// The word on the wire.
-    #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
             Self::Hour => "hour",
@@ -53,13 +52,11 @@ impl Interval {
     }
 
     /// The interval of this word.
-    #[must_use]
     pub fn of(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|interval| interval.text() == text)
     }
 
     /// Its length in seconds, ignoring changes to and from daylight saving time.
-    #[must_use]
     pub const fn seconds(self) -> i64 {
         match self {
             Self::Hour => HOUR,

@@ -54,7 +54,6 @@ impl RunOrder {
         ["-created_at", "created_at", "data_interval_start", "-data_interval_start"];
 
     /// The order of this word.
-    #[must_use]
     pub fn of(text: &str) -> Option<Self> {
         let orders =
             [Self::NewestFirst, Self::OldestFirst, Self::EarliestInterval, Self::LatestInterval];
@@ -63,7 +62,6 @@ impl RunOrder {
     }
 
     /// Whether it orders by interval, not by creation.
-    #[must_use]
     pub const fn is_of_intervals(self) -> bool {
         matches!(self, Self::EarliestInterval | Self::LatestInterval)
     }

@@ -46,7 +46,6 @@ impl LogLevel {
     pub const ALL: [Self; 4] = [Self::Debug, Self::Info, Self::Warning, Self::Error];
 
     /// The word on the wire.
-    #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
             Self::Debug => "DEBUG",
@@ -57,7 +56,6 @@ impl LogLevel {
     }
 
     /// The level of this word, ignoring case.
-    #[must_use]
     pub fn of(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|level| level.text().eq_ignore_ascii_case(text))
     }

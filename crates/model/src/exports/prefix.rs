@@ -124,7 +124,6 @@ impl Template {
 
     /// Whether files of both can be in the same directory, or in one inside the other.
     /// Case is ignored, because some file systems ignore it.
-    #[must_use]
     pub fn overlaps(&self, other: &Self) -> bool {
         let (own, other) = (self.parts(), other.parts());
         own.iter().zip(&other).all(|(own, other)| may_be_equal(own, other))
@@ -217,7 +216,6 @@ fn bound(time: Timestamp) -> String {
 }
 
 /// The path of a name in a directory, which may be empty.
-#[must_use]
 pub fn join(directory: &str, name: &str) -> String {
     match directory {
         "" => name.to_owned(),

@@ -24,7 +24,6 @@ impl ExportModel {
     pub const WORDS: [&'static str; 2] = ["events", "persons"];
 
     /// The word on the wire. It is also used in file names.
-    #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
             Self::Events => "events",
@@ -33,7 +32,6 @@ impl ExportModel {
     }
 
     /// The model of this word.
-    #[must_use]
     pub fn of(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|model| model.text() == text)
     }

@@ -24,7 +24,6 @@ impl Overlap {
     pub const ALL: [Self; 4] = [Self::None, Self::Hour, Self::Day, Self::Week];
 
     /// The word in forms.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::None => "now",
@@ -47,7 +46,6 @@ impl Overlap {
 
     /// When the previous value ends if the new one is created at `now`; `None`:
     /// immediately.
-    #[must_use]
     pub fn until(self, now: Timestamp) -> Option<Timestamp> {
         let hours = match self {
             Self::None => return None,

@@ -71,7 +71,6 @@ impl KeyUse {
     }
 
     /// Number of refused calls in the seven days up to the day of `now`.
-    #[must_use]
     pub fn refused_lately(&self, now: Timestamp) -> u64 {
         self.refused_by_day.range(day(now) - 6..).map(|(_, count)| count).sum()
     }

@@ -55,7 +55,6 @@ pub struct DryRun {
 
 impl DryRun {
     /// The result of these steps for this event.
-    #[must_use]
     pub fn of(event: JsonText, results: Vec<DryStep>) -> Self {
         let after = |event: Option<JsonText>, step: &DryStep| match step.outcome {
             DryOutcome::Dropped => None,

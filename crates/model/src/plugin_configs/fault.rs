@@ -17,7 +17,6 @@ pub enum ConfigError {
 
 impl ConfigError {
     /// The message for users.
-    #[must_use]
     pub fn message(&self) -> &str {
         match self {
             Self::Text(message) => message,

@@ -47,13 +47,11 @@ macro_rules! words {
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
             /// The word on the wire.
-            #[must_use]
             pub const fn text(self) -> &'static str {
                 match self { $(Self::$variant => $text),+ }
             }
 
             /// The value of this word.
-            #[must_use]
             pub fn of(text: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|one| one.text() == text)
             }

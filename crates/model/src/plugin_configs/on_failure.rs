@@ -20,7 +20,6 @@ impl OnFailure {
     pub const WORDS: &'static [&'static str] = &["store_unchanged", "hold_then_drop"];
 
     /// The word on the wire.
-    #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
             Self::StoreUnchanged => "store_unchanged",
@@ -29,7 +28,6 @@ impl OnFailure {
     }
 
     /// The policy of this word.
-    #[must_use]
     pub fn of(text: &str) -> Option<Self> {
         [Self::StoreUnchanged, Self::HoldThenDrop].into_iter().find(|one| one.text() == text)
     }

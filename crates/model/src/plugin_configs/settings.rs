@@ -29,7 +29,6 @@ enum Kind<'a> {
     Any,
 }
 
-/// A setting.
 #[derive(Debug, Clone, PartialEq)]
 struct Setting<'a> {
     key: &'a str,
@@ -54,7 +53,6 @@ pub struct Settings<'a> {
 
 impl<'a> Settings<'a> {
     /// The settings of this `config_schema`, in its order.
-    #[must_use]
     pub fn of(schema: Option<&'a Map<String, Value>>) -> Self {
         let mut found: Vec<(f64, Setting<'a>)> = schema
             .into_iter()
@@ -79,7 +77,6 @@ impl<'a> Settings<'a> {
     }
 
     /// Whether the value of this setting is never returned.
-    #[must_use]
     pub fn is_secret(&self, key: &str) -> bool {
         self.get(key).is_some_and(|setting| setting.is_secret)
     }
@@ -87,7 +84,6 @@ impl<'a> Settings<'a> {
     /// Whether visited pages may read the value of this setting: the plugin names it, it
     /// is neither a secret nor a file, and if the plugin marks settings with `site`, this
     /// one is marked.
-    #[must_use]
     pub fn is_for_pages(&self, key: &str) -> bool {
         self.get(key).is_some_and(|setting| {
             !setting.is_secret
@@ -97,14 +93,12 @@ impl<'a> Settings<'a> {
     }
 
     /// Whether this value is never returned. An empty value need not be hidden.
-    #[must_use]
     pub fn hides(&self, key: &str, value: &Value) -> bool {
         self.is_secret(key) && !value.is_null() && !is_empty(value)
     }
 
     /// The secrets among stored values: values that were stored as secrets, and values of
     /// settings that the plugin has made secret since.
-    #[must_use]
     pub fn secrets(
         &self,
         shown: &Map<String, Value>,
@@ -115,7 +109,6 @@ impl<'a> Settings<'a> {
     }
 
     /// Whether the plugin lists the valid values of this setting.
-    #[must_use]
     pub fn is_choice(&self, key: &str) -> bool {
         let listed = |setting: &Setting<'_>| match &setting.kind {
             Kind::Choice(choices) => !choices.is_empty(),
@@ -125,7 +118,6 @@ impl<'a> Settings<'a> {
     }
 
     /// Whether the value of this setting is a file.
-    #[must_use]
     pub fn is_attachment(&self, key: &str) -> bool {
         self.get(key).is_some_and(|setting| setting.kind == Kind::Attachment)
     }
@@ -183,7 +175,6 @@ impl<'a> Settings<'a> {
 
     /// Separates the values into visible ones and secrets. A stored secret stays a
     /// secret, even if the schema changes.
-    #[must_use]
     pub fn apart(
         &self,
         before: &Map<String, Value>,

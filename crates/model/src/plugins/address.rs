@@ -39,7 +39,6 @@ impl CodeSource {
     }
 
     /// The address in the form for display and comparison.
-    #[must_use]
     pub fn url(&self) -> String {
         match self {
             Self::Inline(id) => format!("{INLINE}{id}"),

@@ -21,7 +21,6 @@ const TOOLS: [&str; 4] = ["package.json", "package-lock.json", "tsconfig.json", 
 const VERSION_MAX: usize = 100;
 
 /// Whether a key of a body is a file name: fields of the record contain no dot.
-#[must_use]
 pub fn is_file_name(key: &str) -> bool {
     key.contains('.')
 }
@@ -172,7 +171,6 @@ fn counts(name: &str) -> bool {
 
 /// Faults of source files, from the name of a file to a message, as far as they can be
 /// found without running them.
-#[must_use]
 pub fn faults(files: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let fault = files.get(MANIFEST).and_then(|text| manifest(text).err());
     fault.map(|fault| (MANIFEST.to_owned(), fault)).into_iter().collect()

@@ -30,7 +30,6 @@ use crate::Shared;
 use crate::registry::Active;
 use delivery::Progress;
 
-/// Concurrent deliveries.
 const CONCURRENT_DELIVERIES: usize = 4;
 /// Concurrent deliveries of one project.
 const OF_PROJECT: usize = 3;

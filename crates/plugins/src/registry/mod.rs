@@ -47,7 +47,6 @@ const COMPILE_TRIES: u32 = 7;
 pub(crate) enum Code {
     /// A step in Rust.
     Native(Box<dyn Step>),
-    /// A script.
     Script(Box<Loaded>),
     /// No server code: nothing runs.
     Nothing,

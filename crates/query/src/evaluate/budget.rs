@@ -17,7 +17,6 @@ impl Budget {
     }
 
     /// Whether nothing is left. It stays so.
-    #[must_use]
     pub fn is_used_up(&self) -> bool {
         self.0.get() == 0
     }

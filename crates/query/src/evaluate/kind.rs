@@ -10,7 +10,6 @@ const JSON_COLUMNS: [&str; 4] = ["properties", "set", "set_once", "person_proper
 
 impl Column {
     /// Its type.
-    #[must_use]
     pub fn kind(&self) -> Kind {
         let is_property = matches!(self.expression, Expression::Property(..));
         if is_property && JSON_COLUMNS.contains(&self.alias.as_str()) {
@@ -23,7 +22,6 @@ impl Column {
 impl Expression {
     /// The type of a column with this value. A property can have any type and is text;
     /// functions have more specific types.
-    #[must_use]
     pub fn kind(&self) -> Kind {
         known(self).unwrap_or(Kind::Text)
     }

@@ -9,7 +9,6 @@ use crate::value::Value;
 /// A number for arithmetic.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Number {
-    /// An integer.
     Integer(i128),
     /// A floating-point number; always finite.
     Float(f64),

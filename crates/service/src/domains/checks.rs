@@ -109,9 +109,6 @@ impl Domains {
 
     /// Takes a domain from the organization that has verified it, for the operator, if
     /// `verified_too` is set. A claim that is not verified reserves nothing.
-    ///
-    /// # Errors
-    /// Any failure of the store.
     pub async fn release(&self, name: &str, verified_too: bool) -> Result<Released> {
         let store = &self.core.store;
         let Some(row) = rows::by_name(store, name).await? else { return Ok(Released::Unverified) };

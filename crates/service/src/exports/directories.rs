@@ -30,9 +30,6 @@ fn path(config: &Map<String, Value>) -> Option<Template> {
 impl Exports {
     /// Whether the directory of a destination overlaps no directory of another
     /// organization. With `export` only older exports count.
-    ///
-    /// # Errors
-    /// Any failure of the store.
     pub async fn has_own_directory(
         &self,
         organization: OrganizationId,

@@ -28,7 +28,6 @@ impl Condition {
     pub const ALL: [Self; 3] = [Self::Failing, Self::Active, Self::Paused];
 
     /// The name of the condition in a URL.
-    #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
             Self::Failing => "failing",
@@ -38,13 +37,11 @@ impl Condition {
     }
 
     /// The condition with this name.
-    #[must_use]
     pub fn of(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|condition| condition.text() == text)
     }
 
     /// The condition of an export.
-    #[must_use]
     pub fn of_export(export: &BatchExport) -> Self {
         Self::judge(export.paused, export.failing_since.is_some())
     }

@@ -34,9 +34,6 @@ impl Exports {
     /// Pauses an export because `failed` of its `of` newest runs failed, cancels its
     /// backfills, and sends a mail to the administrators of its organization. `false`:
     /// it was paused already, or is deleted.
-    ///
-    /// # Errors
-    /// Any failure of the store.
     pub async fn pause_failing(
         &self,
         row: &ExportRow,
@@ -77,9 +74,6 @@ impl Exports {
     /// Sends a mail to the administrators of an export's organization that a run
     /// failed, unless the run before it failed too: a series of failures causes one
     /// mail.
-    ///
-    /// # Errors
-    /// Any failure of the store.
     pub async fn notify_failed(&self, row: &ExportRow, run: &Run) -> Result<()> {
         let (store, now) = (&self.core.store, self.core.clock.now());
         if !self.core.mailing.is_open() {

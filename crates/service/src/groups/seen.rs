@@ -47,9 +47,6 @@ pub struct Member {
 
 impl Groups {
     /// Searches the latest events for a group.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub async fn seen(&self, project: &ProjectCtx, group: &Group) -> Result<Seen> {
         let (store, home) = (&self.core.store, project.project);
         let page = events::arrivals(store, home, None, ARRIVALS).await?;

@@ -29,7 +29,6 @@ const EMAIL_TAKEN: &str = "There is already an account with this email address."
 
 impl Identity {
     /// Whether mail is set up, and with it everything that needs a link.
-    #[must_use]
     pub fn sends_mail(&self) -> bool {
         self.core.mailing.is_open()
     }

@@ -77,7 +77,6 @@ impl Default for HashParameters {
 
 impl HashParameters {
     /// The lowest cost that the algorithm allows, for tests.
-    #[must_use]
     pub fn cheapest() -> Self {
         Self { memory_kib: 8, passes: 1, lanes: 1 }
     }

@@ -92,9 +92,6 @@ impl Identity {
     }
 
     /// The state of the sign-in with this token, while it waits.
-    ///
-    /// # Errors
-    /// Any failure of the store.
     pub async fn waiting(&self, token: &str) -> Result<Option<Waiting>> {
         let found = self.find_pending(token).await?;
         Ok(found.map(|found| Waiting { failures: u64::try_from(found.failures).unwrap_or(0) }))

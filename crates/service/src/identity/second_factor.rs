@@ -239,9 +239,6 @@ impl Identity {
     /// Removes the second factor of a user, for the operator when the user is locked
     /// out. All sessions of the user end, and the user gets a mail. `None`: there is no
     /// such user; `false`: the user has no factor.
-    ///
-    /// # Errors
-    /// Any failure of the store.
     pub async fn remove_second_factor(&self, email: &str) -> Result<Option<bool>> {
         let store = &self.core.store;
         let found = user_rows::by_email(store, &emails::normalise(email)).await?;

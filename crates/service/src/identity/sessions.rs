@@ -41,9 +41,6 @@ pub struct OwnSession {
 impl Identity {
     /// The context of the user whose session has this token; `None` when there is no
     /// such session, or it has ended.
-    ///
-    /// # Errors
-    /// Any failure of the store.
     pub async fn session(&self, token: &str, request_id: String) -> Result<Option<Ctx>> {
         if !secrets::is_token(token) {
             return Ok(None);
@@ -84,9 +81,6 @@ impl Identity {
 
     /// The user who last signed in in the browser with this cookie. The cookie outlives
     /// the session, and does not open one.
-    ///
-    /// # Errors
-    /// Any failure of the store.
     pub async fn returning(&self, browser: &str) -> Result<Option<UserId>> {
         let user = browser.split_once('.').and_then(|(_, user)| Uuid::try_parse(user).ok());
         let (Some(token), Some(user)) = (BrowserToken::sent(browser), user.map(UserId)) else {
@@ -97,9 +91,6 @@ impl Identity {
     }
 
     /// Ends the session. A key has no session, so nothing happens for it.
-    ///
-    /// # Errors
-    /// Any failure of the store.
     pub async fn sign_out(&self, ctx: &Ctx) -> Result<()> {
         if let Actor::Session { user, session, .. } = &ctx.actor {
             sessions::delete(&self.core.store, *user, session).await?;

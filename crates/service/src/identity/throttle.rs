@@ -72,7 +72,6 @@ const PRUNE_EVERY: i64 = 60 * 60 * 1_000_000;
 /// has signed in, or of an open session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Caller<'a> {
-    /// An unknown caller.
     Unknown,
     /// A known caller, which has its own counters.
     Known(&'a str),

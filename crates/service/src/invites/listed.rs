@@ -53,7 +53,6 @@ pub enum Verdict {
 
 impl Verdict {
     /// Whether the person is invited.
-    #[must_use]
     pub fn is_invited(&self) -> bool {
         matches!(self, Self::Ready | Self::Again)
     }

@@ -44,7 +44,6 @@ impl Members {
     }
 
     /// The changes that the actor may make to a member.
-    #[must_use]
     pub fn leeway(&self, org: &OrgCtx, member: &Member) -> Leeway {
         let user = member.user.uuid;
         if let Err(Error::Forbidden(why)) = may_change(org, user, member.level) {

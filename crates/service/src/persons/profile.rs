@@ -130,9 +130,6 @@ impl Persons {
 
     /// Events of a person before a cursor in its timeline; with a name, only events of
     /// that name.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub async fn timeline(
         &self,
         project: &ProjectCtx,

@@ -59,9 +59,6 @@ impl PluginConfigs {
     }
 
     /// The site apps for the visited pages of a project, in order. They are public.
-    ///
-    /// # Errors
-    /// Any failure of the store.
     pub async fn site_apps(&self, project: ProjectId) -> Result<Vec<SiteApp>> {
         let found = registry::site_apps(&self.core.store, project).await?;
         let app = |(row, plugin): &(ConfigRow, PluginRow)| SiteApp {
@@ -74,9 +71,6 @@ impl PluginConfigs {
 
     /// The code of a site app, by the parts of its URL; `None`: there is none, or it is
     /// not enabled. It is public to clients that know the URL, and contains no secrets.
-    ///
-    /// # Errors
-    /// Any failure of the store.
     pub async fn site_script(&self, config: &str, token: &str) -> Result<Option<SiteScript>> {
         let Some(id) = PluginConfigId::in_path(config) else { return Ok(None) };
         let store = &self.core.store;
@@ -104,7 +98,6 @@ impl PluginConfigs {
     }
 
     /// Changes of configs and plugins from now on, for a cache.
-    #[must_use]
     pub fn changes(&self) -> tokio::sync::broadcast::Receiver<PluginChange> {
         self.core.store.plugin_changes()
     }

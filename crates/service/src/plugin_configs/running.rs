@@ -62,9 +62,6 @@ impl PluginConfigs {
     /// Disables a config that keeps failing, unless it has changed since it was read.
     /// `message` is the reason, for the config and the log. `false`: it is disabled
     /// already, was changed since, or is deleted.
-    ///
-    /// # Errors
-    /// Any failure of the store.
     pub async fn switch_off(&self, row: &ConfigRow, message: &str) -> Result<bool> {
         let (store, now) = (&self.core.store, self.core.clock.now());
         let plugin = match self.plugin(row).await {

@@ -22,7 +22,6 @@ use crate::sealing::{SealedField, SealedLocation, Sealer};
 pub(super) struct Opened {
     /// The values that are shown.
     pub(super) shown: Map<String, Value>,
-    /// The secret values.
     pub(super) secrets: Map<String, Value>,
 }
 
@@ -113,7 +112,6 @@ pub(super) fn shown(row: &ConfigRow, plugin: &PluginRow) -> Result<PluginConfig>
 }
 
 /// The treatment of events that a config cannot be run for.
-#[must_use]
 pub fn on_failure(row: &ConfigRow, plugin: &PluginRow) -> OnFailure {
     let usual = || match catalogue::of_url(plugin.url.as_deref()) {
         Some(entry) if entry.protects() => OnFailure::HoldThenDrop,

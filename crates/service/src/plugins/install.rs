@@ -37,7 +37,6 @@ pub(super) struct Brought {
     pub(super) tag: Option<String>,
     /// The source files that are stored.
     pub(super) files: BTreeMap<String, String>,
-    /// Its manifest.
     pub(super) manifest: Manifest,
     /// Its capabilities, where there is no source to inspect.
     pub(super) capabilities: Option<Map<String, Value>>,

@@ -56,13 +56,11 @@ impl KeyTraffic {
     }
 
     /// The number of events in the seven days.
-    #[must_use]
     pub fn week(&self) -> u64 {
         self.steps.iter().sum()
     }
 
     /// The number of events in the last day.
-    #[must_use]
     pub fn day(&self) -> u64 {
         self.steps.iter().rev().take(DAY).sum()
     }

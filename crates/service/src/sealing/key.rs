@@ -30,7 +30,6 @@ pub struct BadKey;
 
 impl MasterKey {
     /// A key with these bytes.
-    #[must_use]
     pub fn new(bytes: [u8; BYTES]) -> Self {
         Self(Zeroizing::new(bytes))
     }
@@ -45,9 +44,6 @@ impl MasterKey {
 
     /// Reads a key: 64 hexadecimal digits or base64, with surrounding blanks removed,
     /// or exactly 32 bytes.
-    ///
-    /// # Errors
-    /// [`BadKey`].
     pub fn parse(written: &[u8]) -> Result<Self, BadKey> {
         let trimmed = written.trim_ascii();
         let text = std::str::from_utf8(trimmed).unwrap_or_default();
@@ -69,14 +65,12 @@ impl MasterKey {
     }
 
     /// The key as 64 hexadecimal digits, for the file that stores it.
-    #[must_use]
     pub fn written(&self) -> Zeroizing<String> {
         Zeroizing::new(secrets::hex(self.0.as_slice()))
     }
 
     /// The id of the key. It reveals nothing about the key, and two keys have different
     /// ids.
-    #[must_use]
     pub fn id(&self) -> String {
         secrets::hex(&self.derive::<ID_BYTES>(&[b"id"]))
     }

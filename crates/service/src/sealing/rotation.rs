@@ -33,9 +33,6 @@ pub enum RotationError {
 }
 
 /// Refuses a present key that is not the one in use, before a new key is made.
-///
-/// # Errors
-/// [`RotationError`].
 pub async fn check_present(
     store: &Store,
     present: Option<&MasterKey>,

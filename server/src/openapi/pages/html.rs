@@ -55,7 +55,6 @@ impl Html {
         self.close(name);
     }
 
-    /// A link.
     pub(super) fn link(&mut self, address: &str, class: &str, text: &str) {
         self.raw("<a href=\"");
         self.text(address);

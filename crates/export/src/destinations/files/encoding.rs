@@ -28,7 +28,6 @@ pub(super) enum Given {
 pub(super) enum Piece {
     /// The next bytes of the file, at most one chunk.
     Bytes(Bytes),
-    /// The file ends.
     EndOfFile,
     /// The end of all files.
     End,

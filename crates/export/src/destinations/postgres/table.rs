@@ -33,7 +33,6 @@ pub(crate) struct Found {
 pub(crate) enum Target {
     /// Text, of at most this length.
     Text(Option<usize>),
-    /// JSON.
     Json,
     /// An integer of this many bits.
     Integer(u32),
@@ -47,9 +46,7 @@ pub(crate) enum Target {
     Boolean,
     /// An instant.
     Timestamp,
-    /// A date.
     Date,
-    /// A uuid.
     Uuid,
     /// An address of a network, or of a host.
     Address { is_network: bool },

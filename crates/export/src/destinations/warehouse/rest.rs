@@ -35,7 +35,6 @@ pub(in crate::destinations) struct Service {
 }
 
 impl Service {
-    /// A request.
     pub(in crate::destinations) fn request(
         &self,
         method: Method,

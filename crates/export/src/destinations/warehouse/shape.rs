@@ -27,7 +27,6 @@ const TIME_AS_NULL: &str = "a time out of range became null";
 pub(in crate::destinations) enum Json {
     /// As a nested value.
     Value,
-    /// As text.
     Text,
 }
 
