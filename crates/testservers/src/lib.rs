@@ -1,9 +1,9 @@
 //! Third-party servers that a test starts on a free port. They end when the test ends,
 //! also when it is killed. `scripts/setup test` installs them.
 //!
-//! What belongs here: starting a server, waiting until it answers, ending it. What does
-//! not: what a test does with it. One file per server. Only tests and benchmarks depend
-//! on this crate.
+//! What belongs here: starting a server, waiting until it answers or until another
+//! condition holds, ending it. What does not: what a test does with it. One file per
+//! server. Only tests and benchmarks depend on this crate.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "test support fails by panicking")]
 
@@ -18,6 +18,7 @@ mod python;
 mod receiver;
 mod redshift_copy;
 mod stub;
+mod wait;
 
 pub use azurite::Azurite;
 pub use fakesnow::Fakesnow;
@@ -30,6 +31,7 @@ pub use python::python;
 pub use receiver::{Receiver, Reception, Receptions};
 pub use redshift_copy::RedshiftCopy;
 pub use stub::{Asked, Said, StandIn, Stub};
+pub use wait::{Look, slow_work, until};
 
 use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -37,10 +39,6 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
-
-/// How long a server may take until it answers. Many start at the same time.
-const STARTS_WITHIN: Duration = Duration::from_secs(90);
 
 /// The first port of these servers, and their number. The ports are below the range that
 /// the system chooses from. So no other server of the test program gets the port before
@@ -85,13 +83,12 @@ impl Process {
     /// # Panics
     /// When the process ends before, or no server listens in time.
     pub async fn listens(&mut self, address: SocketAddr) {
-        let begun = Instant::now();
-        while TcpStream::connect(address).is_err() {
+        until(async || {
             let said = || std::fs::read_to_string(&self.log).unwrap_or_default();
             assert!(self.child.try_wait().unwrap().is_none(), "the server ended: {}", said());
-            assert!(begun.elapsed() < STARTS_WITHIN, "nobody listens at {address}: {}", said());
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+            TcpStream::connect(address).map_err(|error| format!("{address}: {error}: {}", said()))
+        })
+        .await;
     }
 }
 

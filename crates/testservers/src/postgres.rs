@@ -6,7 +6,6 @@ use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
 use super::{Process, free_address};
 
@@ -115,9 +114,7 @@ impl Postgres {
             let mut asked = Command::new(program_of("pg_isready"));
             asked.args(["-q", "-h", "127.0.0.1", "-p", &port]).status().unwrap().success()
         };
-        while !is_ready() {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+        crate::until(async || is_ready()).await;
         self.process = Some(process);
     }
 

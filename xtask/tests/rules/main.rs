@@ -12,4 +12,5 @@ mod architecture;
 mod citations;
 mod dependencies;
 mod support;
+mod waiting;
 mod words;

@@ -322,7 +322,7 @@ async fn waiting_for_the_host_is_bounded_and_not_counted() {
             _: &weir_sandbox::Program,
             _: weir_sandbox::HostCall,
         ) -> Result<serde_json::Value, String> {
-            tokio::time::sleep(self.0).await;
+            weir_testservers::slow_work(self.0).await;
             Ok(json!(1))
         }
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use weir_sandbox::{Delivery, Fault, NoHost, Outcome, Pool, PoolSettings};
+use weir_testservers::until;
 
 use crate::support::*;
 
@@ -39,13 +40,14 @@ fn alive(id: u32) -> bool {
 }
 
 async fn gone(id: u32) {
-    for _ in 0..200 {
-        if !alive(id) {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    panic!("process {id} is still there");
+    until(async || !alive(id)).await;
+}
+
+/// Processor time of a process, in ticks.
+fn worked(id: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap();
+    let fields = stat.rsplit_once(')').unwrap().1;
+    fields.split_whitespace().nth(11).unwrap().parse().unwrap()
 }
 
 #[tokio::test]
@@ -88,6 +90,7 @@ async fn a_child_that_is_killed_in_the_middle_loses_no_event() {
     );
     pool.transform(0, std::slice::from_ref(&step), &[event(json!({}))], &NoHost).await.unwrap();
     let id = pool.process_id(0).await.unwrap();
+    let before = worked(id);
     let work = tokio::spawn({
         let pool = pool.clone();
         async move {
@@ -95,7 +98,7 @@ async fn a_child_that_is_killed_in_the_middle_loses_no_event() {
             pool.transform(0, &[step], &events, &NoHost).await
         }
     });
-    tokio::time::sleep(Duration::from_millis(60)).await;
+    until(async || worked(id) > before + 2).await;
     kill(id);
     let all = work.await.unwrap().unwrap();
     assert_eq!(all.len(), 5000);
@@ -198,9 +201,7 @@ async fn the_end_does_not_wait_for_a_script_that_waits() {
             pool.deliver(0, &program(source), Delivery::OnEvent, &events, &Silent).await
         }
     });
-    while pool.alive() == 0 {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    until(async || pool.alive() > 0).await;
     pool.confinement(1).await.unwrap();
     let started = std::time::Instant::now();
     pool.shutdown().await;
