@@ -28,9 +28,7 @@ pub(crate) fn Entrance(
 
 /// The known address of a user, for password managers.
 #[component]
-pub(crate) fn KnownAddress(
-    email: String,
-) -> impl IntoView {
+pub(crate) fn KnownAddress(email: String) -> impl IntoView {
     view! {
         <div class="field">
             <label for="email">"E-mail address"</label>

@@ -56,9 +56,7 @@ fn with_tenth(tenths: u64) -> String {
 
 /// A count, abbreviated, with the exact number as its title.
 #[component]
-pub(crate) fn Count(
-    value: u64,
-) -> impl IntoView {
+pub(crate) fn Count(value: u64) -> impl IntoView {
     let exact = grouped(value);
     let short = compact(value);
     let title = (short != exact).then_some(exact);
@@ -121,8 +119,7 @@ pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
 /// selecting it still copies the whole id.
 #[component]
 pub(crate) fn Id(
-    #[prop(into)]
-    text: String,
+    #[prop(into)] text: String,
     /// The kind of object, for screen readers.
     what: &'static str,
 ) -> impl IntoView {

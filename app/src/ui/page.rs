@@ -51,8 +51,7 @@ fn failed(error: UiError) -> AnyView {
 /// Heading and title of a page.
 #[component]
 pub(crate) fn PageHead(
-    #[prop(into)]
-    title: String,
+    #[prop(into)] title: String,
     /// Name of the page's organization or project, for the title.
     #[prop(into, optional)]
     within: String,

@@ -41,7 +41,10 @@ pub(crate) enum Target {
     /// A floating-point number of 64 bits, or a number without bounds.
     Float,
     /// A number with this many digits, `whole` of them before the point.
-    Decimal { digits: usize, whole: i64 },
+    Decimal {
+        digits: usize,
+        whole: i64,
+    },
     /// True or false.
     Boolean,
     /// An instant.
@@ -49,7 +52,9 @@ pub(crate) enum Target {
     Date,
     Uuid,
     /// An address of a network, or of a host.
-    Address { is_network: bool },
+    Address {
+        is_network: bool,
+    },
     /// Another type. Values are written as text, whether they fit or not.
     Other,
 }
