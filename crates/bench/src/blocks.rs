@@ -18,7 +18,7 @@ pub const PROJECT: ProjectId = ProjectId(1);
 /// 2026-06-01, the time of the first event.
 const BEGIN: i64 = 1_780_308_000_000_000;
 /// Microseconds from one event to the next.
-pub const STEP: i64 = 10_000;
+const STEP: i64 = 10_000;
 /// Number of active visitors, and of events that each sends.
 const ACTIVE: u64 = 50;
 const VISIT: u64 = 10;
@@ -56,16 +56,12 @@ impl Visits {
         Self { source: Source::new(17, People::Known(people)), people }
     }
 
-    /// Distinct id of event `number`.
-    #[must_use]
-    pub fn distinct_id(&self, number: u64) -> String {
+    fn distinct_id(&self, number: u64) -> String {
         let visit = number / (ACTIVE * VISIT) * ACTIVE + number % ACTIVE;
         format!("user-{:016x}", crate::random::mix(visit) % self.people)
     }
 
-    /// Time of event `number`, in microseconds.
-    #[must_use]
-    pub fn time(number: u64) -> i64 {
+    fn time(number: u64) -> i64 {
         BEGIN + i64::try_from(number).unwrap_or(0) * STEP
     }
 
@@ -119,12 +115,6 @@ impl Writer {
             None => (Head::empty(), None),
         };
         Ok(Self { store: store.clone(), partition, position, head, open })
-    }
-
-    /// Its partition.
-    #[must_use]
-    pub fn partition(&self) -> u16 {
-        self.partition
     }
 
     /// Number of events that this partition contains.
