@@ -16,6 +16,7 @@ use surrealdb_cnf::ConfigMap;
 use surrealdb_core::kvs::Datastore;
 use surrealdb_rpc::capabilities::{Capabilities, Targets};
 use tokio::sync::Semaphore;
+use uuid::Uuid;
 
 use crate::db::Db;
 use crate::disk::{self, DiskLevel, DiskMarks, DiskState};
@@ -83,7 +84,8 @@ impl Default for Settings {
 #[derive(Clone)]
 pub struct Store {
     pub(crate) db: Db,
-    pub(crate) locks: KeyedLocks,
+    pub(crate) locks: KeyedLocks<Uuid>,
+    pub(crate) row_locks: KeyedLocks<String>,
     pub(crate) plugin_changes: ChangeNotifier,
     pub(crate) large_reads: Arc<Semaphore>,
     pub(crate) arrival_reads: Arc<Semaphore>,
@@ -144,6 +146,7 @@ impl Store {
         Ok(Self {
             db,
             locks: KeyedLocks::default(),
+            row_locks: KeyedLocks::default(),
             plugin_changes,
             large_reads: Arc::new(Semaphore::new(LARGE_READS)),
             arrival_reads: Arc::new(Semaphore::new(ARRIVAL_READS)),
@@ -259,4 +262,24 @@ fn refuse_deleted_files(directory: &Path) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::refuse_deleted_files;
+
+    #[test]
+    fn a_deleted_file_of_the_data_directory_refuses_the_start() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("held");
+        let held = std::fs::File::create(&path).unwrap();
+        assert!(refuse_deleted_files(directory.path()).is_ok());
+        std::fs::remove_file(&path).unwrap();
+        let refused = refuse_deleted_files(directory.path()).unwrap_err().to_string();
+        assert!(refused.contains("holds a deleted file"), "{refused}");
+        // Files that other directories lost are of no concern, and neither are closed ones.
+        assert!(refuse_deleted_files(tempfile::tempdir().unwrap().path()).is_ok());
+        drop(held);
+        assert!(refuse_deleted_files(directory.path()).is_ok());
+    }
 }

@@ -1,7 +1,7 @@
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use tokio::sync::Semaphore;
 use weir_model::exports::{LogLevel, LogLine, RECENT_RUNS, Status};
 use weir_model::{BackfillId, RunId};
 
@@ -491,7 +491,7 @@ async fn busy_runs_do_not_delay_cancelling() {
     let plan = Plan { start: at(0), total_runs: 2, each: Some(1), after: 0, up_to: 50 };
     assert!(backfills::begin(&store, export.id, id, plan, at(1)).await.unwrap());
     let mut busy = tokio::task::JoinSet::new();
-    let begun = Arc::new(AtomicU32::new(0));
+    let begun = Arc::new(Semaphore::new(0));
     for n in 0..8 {
         let (store, row, begun) = (store.clone(), run(&export, n), Arc::clone(&begun));
         create_run(&store, &row).await;
@@ -505,7 +505,7 @@ async fn busy_runs_do_not_delay_cancelling() {
             {
                 logs::add(&store, &line(&row, n), steps).await.unwrap();
                 if steps == 1 {
-                    begun.fetch_add(1, Ordering::Relaxed);
+                    begun.add_permits(1);
                 }
                 steps += 1;
             }
@@ -515,9 +515,7 @@ async fn busy_runs_do_not_delay_cancelling() {
     let own = run(&export, 3_600);
     let own = RunRow { backfill: Some(id), ..own };
     assert!(backfills::add_run_of(&store, &own, at(0), at(3_600)).await.unwrap());
-    while begun.load(Ordering::Relaxed) < 8 {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    let _all = begun.acquire_many(8).await.unwrap();
     let second = Duration::from_secs(1);
     let begun = std::time::Instant::now();
     assert!(backfills::cancel(&store, PROJECT, export.id, id, at(5), &[]).await.unwrap());
