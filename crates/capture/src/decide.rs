@@ -12,18 +12,22 @@ use chrono::{DateTime, Utc};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
+use weir_json::{self as json, Cursor, Fault, Limits};
 use weir_model::live::SAMPLE_LIMIT;
 use weir_model::outcomes::{DropReason, Warning};
 
 use super::elements;
 use super::identity::{self, Content};
-use super::json::{self, Cursor, Fault, Limits};
 use super::properties;
 use super::shape::{RawEvent, present};
 use super::time::{self, Claims};
 
 /// Maximum bytes of the text of one event, as sent (ING-37).
 pub const EVENT_LIMIT: usize = 1_048_576;
+
+/// The limits of the properties of an event that otherwise has only its name, distinct id
+/// and time.
+const PROPERTIES: Limits = Limits { depth: Limits::EVENT.depth - 1, keys: Limits::EVENT.keys - 4 };
 
 /// Maximum characters of an event name and of a distinct id (ING-28, ING-29).
 const NAME_LIMIT: usize = 200;
@@ -149,7 +153,7 @@ pub fn with_properties(
         return Ok(None);
     }
     let mut facts = Facts::default();
-    let mut cursor = Cursor::new(properties, Limits::PROPERTIES);
+    let mut cursor = Cursor::new(properties, PROPERTIES);
     facts.read_properties(properties, &mut cursor).map_err(refusal)?;
     if cursor.needs_repair() {
         return Ok(None);
@@ -252,9 +256,7 @@ fn accept(
     };
     let properties = match &context.client_address {
         Some(address) if !facts.has_ip => {
-            let mut value = String::with_capacity(address.len() + 2);
-            json::push_string(&mut value, address);
-            json::with_member(&properties, "$ip", &value)
+            json::with_member(&properties, "$ip", &json::quoted(address))
         }
         _ => properties.into_owned(),
     };
@@ -408,7 +410,7 @@ fn without_person<'a>(properties: Cow<'a, str>, facts: &Facts) -> Cow<'a, str> {
 fn is_long_group_key(value: &str) -> bool {
     // A text never has more characters than bytes.
     value.len() > GROUP_KEY_LIMIT
-        && match json::string(value) {
+        && match json::string_lossy(value) {
             Some(key) => key.chars().nth(GROUP_KEY_LIMIT).is_some(),
             None => value.chars().nth(GROUP_KEY_LIMIT).is_some(),
         }
@@ -422,7 +424,7 @@ fn event_name(
     let Some(value) = present(event.event) else {
         return if engage { Ok("$identify".to_owned()) } else { Err(DropReason::MissingEventName) };
     };
-    let name = json::string(value).ok_or(DropReason::EventNameNotText)?;
+    let name = json::string_lossy(value).ok_or(DropReason::EventNameNotText)?;
     if name.is_empty() {
         return Err(DropReason::MissingEventName);
     }
@@ -435,9 +437,9 @@ fn distinct_id(event: &RawEvent<'_>, facts: &Facts) -> Option<String> {
     let value = present(event.distinct_id)
         .or_else(|| present(event.dollar_distinct_id))
         .or_else(|| inner().filter(|value| *value != "null"))?;
-    let text = match json::string(value) {
+    let text = match json::string_lossy(value) {
         Some(text) => text.into_owned(),
-        None => json::canonical(value).ok()?,
+        None => json::canonical(value, Limits::EVENT).ok()?,
     };
     if text.trim().is_empty() { None } else { Some(text) }
 }

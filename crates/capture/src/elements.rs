@@ -13,7 +13,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::json::{self, Cursor, Fault, Limits};
+use weir_json::{self as json, Cursor, Fault, Limits};
 
 /// The property with the chain as a text.
 pub(super) const CHAIN: &str = "$elements_chain";
@@ -41,7 +41,7 @@ pub(super) struct Given {
 /// counts. A value that cannot be a chain stays in the properties.
 pub(super) fn take(properties: Cow<'_, str>, given: Given) -> (Cow<'_, str>, String) {
     let (properties, listed) = take_one(properties, given.list, LIST, |list| chain_of(list).ok());
-    let text = |text: &str| json::string(text).map(Cow::into_owned);
+    let text = |text: &str| json::string_lossy(text).map(Cow::into_owned);
     let (properties, written) = take_one(properties, given.chain, CHAIN, text);
     (properties, written.or(listed).unwrap_or_default())
 }
@@ -142,7 +142,7 @@ impl Element {
 
 /// A value as text: `None` if `null` or empty. Other types are converted to JSON.
 fn text_of(value: &str) -> Option<Cow<'_, str>> {
-    let text = json::string(value).unwrap_or(Cow::Borrowed(value));
+    let text = json::string_lossy(value).unwrap_or(Cow::Borrowed(value));
     if text.is_empty() || value == "null" { None } else { Some(text) }
 }
 

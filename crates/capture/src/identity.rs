@@ -4,9 +4,9 @@
 //! What does not: deduplication (`weir-ingest`).
 
 use uuid::{NoContext, Timestamp, Uuid};
+use weir_json::{self as json, Limits};
 use weir_model::outcomes::DropReason;
 
-use super::json;
 use super::shape::{RawEvent, present};
 
 /// The namespace of uuids that are computed from the content of an event. It must never
@@ -18,7 +18,7 @@ pub(super) fn sent(event: &RawEvent<'_>) -> Result<Option<Uuid>, DropReason> {
     let Some(value) = present(event.uuid) else {
         return Ok(None);
     };
-    let text = json::string(value).ok_or(DropReason::InvalidUuid)?;
+    let text = json::string_lossy(value).ok_or(DropReason::InvalidUuid)?;
     if text.is_empty() {
         return Ok(None);
     }
@@ -46,7 +46,7 @@ impl Content<'_> {
     pub(super) fn uuid(&self) -> Uuid {
         let Self { project, name, distinct_id, sent_time, .. } = self;
         // Fails only for text beyond the limits, which was dropped before.
-        let properties = json::canonical(self.properties);
+        let properties = json::canonical(self.properties, Limits::EVENT);
         let properties = properties.as_deref().unwrap_or(self.properties);
         // No part can contain a NUL, so the separator is unambiguous.
         let content = format!("{project}\0{name}\0{distinct_id}\0{sent_time}\0{properties}");

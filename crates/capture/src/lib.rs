@@ -19,7 +19,6 @@ mod elements;
 mod error;
 mod form;
 mod identity;
-pub mod json;
 mod lz64;
 mod properties;
 mod shape;
@@ -34,5 +33,8 @@ pub use decode::{BODY_LIMIT, CapturePath, CaptureRequest, Payload, decode};
 pub use error::CaptureError;
 pub use shape::{Batch, EventIter, Events, RawEvent, is_project_key, shape};
 
+#[cfg(test)]
+#[path = "../../json/src/tests/any_json.rs"]
+mod any_json;
 #[cfg(test)]
 mod tests;

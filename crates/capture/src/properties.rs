@@ -6,11 +6,10 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::ops::Range;
 
+use weir_json::{self as json, Cursor, Fault, Limits, ObjectWriter};
 use weir_model::outcomes::Warning;
 
-use super::json::{self, Cursor, Fault, Limits};
 use super::shape::{RawEvent, present};
 
 /// The properties with the three fields of the top level merged in. Usually there is
@@ -34,7 +33,7 @@ pub(super) fn lift<'a>(
             }
             continue;
         }
-        merged = Cow::Owned(match find(&merged, name) {
+        merged = Cow::Owned(match json::member_range(&merged, name) {
             None => json::with_member(&merged, name, top),
             Some(place) => {
                 let inner = merged.get(place.clone()).unwrap_or_default();
@@ -51,19 +50,6 @@ pub(super) fn lift<'a>(
 /// Overwrites members of an object with those of another; `None` if it is not an object.
 pub(super) fn overlay(object: &str, over: &str) -> Option<String> {
     unite_objects(object, over).ok()
-}
-
-/// The range of the value of the last member with this name.
-fn find(object: &str, name: &str) -> Option<Range<usize>> {
-    let mut place = None;
-    let walked = Cursor::new(object, Limits::NONE).object(|key, cursor| {
-        let range = cursor.range()?;
-        if key.text() == name {
-            place = Some(range);
-        }
-        Ok(())
-    });
-    walked.ok().and(place)
 }
 
 /// How two values of a field are merged.
@@ -101,26 +87,18 @@ fn unite_objects(inner: &str, top: &str) -> Result<String, Fault> {
         Ok(())
     })?;
     let mut out = String::with_capacity(inner.len() + top.len());
-    let mut push = |name: &str, value: &str| {
-        out.push(if out.is_empty() { '{' } else { ',' });
-        json::push_string(&mut out, name);
-        out.push(':');
-        out.push_str(value);
-    };
+    let mut object = ObjectWriter::begin(&mut out);
     Cursor::new(inner, Limits::NONE).object(|key, cursor| {
         let value = cursor.value()?;
         if !taken.contains(&key.text()) {
-            push(&key.text(), value);
+            object.json(&key.text(), value);
         }
         Ok(())
     })?;
     for (name, value) in members {
-        push(&name, value);
+        object.json(&name, value);
     }
-    if out.is_empty() {
-        out.push('{');
-    }
-    out.push('}');
+    object.end();
     Ok(out)
 }
 
@@ -130,9 +108,7 @@ fn unite_names(inner: &str, top: &str) -> Result<String, Fault> {
         let mut cursor = Cursor::new(source, Limits::NONE);
         if cursor.at_object() {
             cursor.object(|key, cursor| {
-                let mut name = String::new();
-                json::push_string(&mut name, &key.text());
-                names.push(Cow::Owned(name));
+                names.push(Cow::Owned(json::quoted(&key.text())));
                 cursor.range().map(drop)
             })?;
         } else {

@@ -10,10 +10,10 @@ use std::fmt;
 use chrono::{DateTime, Utc};
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
+use weir_json::{self as json, Cursor, Limits};
 
 use super::decode::Payload;
 use super::error::CaptureError;
-use super::json::{self, Cursor, Limits};
 use super::time;
 
 /// Maximum characters of a project key (ING-22).
@@ -185,7 +185,7 @@ impl<'a> RawEvent<'a> {
         });
         // A value that is not a text is an unrelated property of the sender with the same
         // name.
-        token.and_then(json::string).map(valid_token).transpose()
+        token.and_then(json::string_lossy).map(valid_token).transpose()
     }
 }
 
@@ -196,7 +196,7 @@ impl<'a> Keys<'a> {
         else {
             return Ok(None);
         };
-        let text = json::string(value.get()).ok_or(CaptureError::InvalidApiKey)?;
+        let text = json::string_lossy(value.get()).ok_or(CaptureError::InvalidApiKey)?;
         valid_token(text).map(Some)
     }
 }
@@ -305,7 +305,7 @@ pub(super) fn valid_token(token: Cow<'_, str>) -> Result<Cow<'_, str>, CaptureEr
 }
 
 fn read_sent_at(value: &RawValue) -> Option<DateTime<Utc>> {
-    let text = json::string(value.get())?;
+    let text = json::string_lossy(value.get())?;
     DateTime::from_timestamp_micros(time::parse_iso(&text)?)
 }
 

@@ -6,9 +6,8 @@
 //! All times are microseconds since 1970-01-01 UTC; further digits are truncated.
 
 use chrono::{DateTime, NaiveDate, Utc};
+use weir_json as json;
 use weir_model::outcomes::Warning;
-
-use super::json;
 
 const SECOND: i64 = 1_000_000;
 const MINUTE: i64 = 60 * SECOND;
@@ -95,7 +94,7 @@ fn integer(json: &str) -> Option<i64> {
 
 /// Parses a JSON text or number as a time, in any of the forms.
 fn parse_json(json: &str) -> Option<i64> {
-    match json::string(json) {
+    match json::string_lossy(json) {
         Some(text) => parse(&text),
         None => parse_epoch(json),
     }

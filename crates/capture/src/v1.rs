@@ -23,11 +23,11 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use uuid::Uuid;
+use weir_json::{self as json, Cursor, Limits, ObjectWriter};
 use weir_model::outcomes::{DropReason, Warning};
 
 use super::decide::{Context, Decision, EVENT_LIMIT, decide as decide_common, dropped};
 use super::decode::{BODY_LIMIT, Payload, is_gzip};
-use super::json::{self, Cursor, Limits};
 use super::shape::{Events, RawEvent, list_of_events, present};
 use super::{decompress, identity, properties, time};
 
@@ -98,7 +98,7 @@ pub fn shape(payload: &Payload) -> Result<Batch<'_>, Fault> {
         })
         .map_err(|_| Fault::Unreadable("The payload is not a JSON object.".to_owned()))?;
 
-    let created_at = created_at.and_then(json::string);
+    let created_at = created_at.and_then(json::string_lossy);
     if created_at.is_none_or(|text| time::parse_iso(&text).is_none()) {
         return Err(Fault::InvalidCreatedAt);
     }
@@ -174,8 +174,8 @@ fn not_mended(event: &RawEvent<'_>, warnings: &[Warning]) -> Option<DropReason> 
 struct Beside {
     /// The range of the properties in the text of the event.
     properties: Option<Range<usize>>,
-    /// Members to add to the properties: JSON without the braces.
-    members: String,
+    /// Members to add to the properties, with their JSON.
+    members: Vec<(&'static str, String)>,
     /// Whether a field has the wrong type.
     is_odd: bool,
 }
@@ -215,12 +215,12 @@ impl Beside {
     }
 
     /// Adds a member unless its value is `null`; `read` converts it to JSON.
-    fn add(&mut self, name: &str, value: &str, read: fn(&str) -> Option<Cow<'_, str>>) {
+    fn add(&mut self, name: &'static str, value: &str, read: fn(&str) -> Option<Cow<'_, str>>) {
         if value == "null" {
             return;
         }
         match read(value) {
-            Some(json) => push_member(&mut self.members, name, &json),
+            Some(json) => self.members.push((name, json.into_owned())),
             None => self.is_odd = true,
         }
     }
@@ -232,18 +232,19 @@ impl Beside {
         event: &RawEvent<'a>,
         library: Option<Library<'_>>,
     ) -> Cow<'a, str> {
-        let mut members = self.members.clone();
-        if let Some(library) = library {
-            for (name, text) in [("$lib", library.name), ("$lib_version", library.version)] {
-                let mut json = String::new();
-                json::push_string(&mut json, text);
-                push_member(&mut members, name, &json);
-            }
-        }
-        if members.is_empty() {
+        if self.members.is_empty() && library.is_none() {
             return Cow::Borrowed(event.raw);
         }
-        let added = format!("{{{members}}}");
+        let mut added = String::new();
+        let mut object = ObjectWriter::begin(&mut added);
+        for (name, json) in &self.members {
+            object.json(name, json);
+        }
+        if let Some(library) = library {
+            object.text("$lib", library.name);
+            object.text("$lib_version", library.version);
+        }
+        object.end();
         let Some(range) = &self.properties else {
             return Cow::Owned(json::with_member(event.raw, "properties", &added));
         };
@@ -262,15 +263,6 @@ impl Beside {
     }
 }
 
-fn push_member(members: &mut String, name: &str, json: &str) {
-    if !members.is_empty() {
-        members.push(',');
-    }
-    json::push_string(members, name);
-    members.push(':');
-    members.push_str(json);
-}
-
 /// A text, or a number as text.
 fn text_option(value: &str) -> Option<Cow<'_, str>> {
     match value.as_bytes().first()? {
@@ -282,7 +274,8 @@ fn text_option(value: &str) -> Option<Cow<'_, str>> {
 
 /// True or false, also in the forms of senders that only have texts or numbers.
 fn switch(value: &str) -> Option<Cow<'_, str>> {
-    let word = json::string(value).unwrap_or(Cow::Borrowed(value)).trim().to_ascii_lowercase();
+    let word =
+        json::string_lossy(value).unwrap_or(Cow::Borrowed(value)).trim().to_ascii_lowercase();
     match word.as_str() {
         "true" | "1" => Some(Cow::Borrowed("true")),
         "false" | "0" => Some(Cow::Borrowed("false")),

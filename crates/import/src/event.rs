@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use uuid::Uuid;
 use weir_model::Timestamp;
-use weir_model::json::is_empty_list;
+use weir_json::is_empty_list;
 use weir_model::persons::is_placeholder;
 
 use crate::defect::{Defect, Effect, Flaw};

@@ -10,7 +10,7 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
-use weir_model::json::push_string;
+use weir_json::push_string;
 
 /// An object in the order of its text. Of a duplicate name, the last one counts.
 #[derive(Debug, Clone, Default)]

@@ -9,8 +9,6 @@ use std::path::{Path, PathBuf};
 
 use maxminddb::{MaxMindDbError, Reader, geoip2::City};
 
-use weir_capture::json;
-
 /// Properties of a location. The second name is the one under which a person keeps the
 /// first value.
 const NAMES: [(&str, &str); 13] = [
@@ -89,9 +87,7 @@ impl Locations {
         let mut located = Vec::new();
         let mut text = |name: &str, value: Option<&str>| {
             if let Some(value) = value {
-                let mut json = String::with_capacity(value.len() + 2);
-                json::push_string(&mut json, value);
-                put(&mut located, name, json);
+                put(&mut located, name, weir_json::quoted(value));
             }
         };
         text("$geoip_city_name", city.city.names.english);

@@ -21,7 +21,7 @@ use weir_model::outcomes::{DropReason, Warning};
 use weir_model::{PluginConfigId, ProjectId};
 
 use crate::batch::Batch;
-use weir_capture::{AcceptedEvent, Context, Decision, RawEvent, decide, json};
+use weir_capture::{AcceptedEvent, Context, Decision, RawEvent, decide};
 
 /// The property that says whether the event has a person.
 const PROFILE: &str = "$process_person_profile";
@@ -234,16 +234,7 @@ fn is_without_person(properties: &str) -> bool {
     if !properties.contains(PROFILE) && !properties.contains('\\') {
         return false;
     }
-    let mut is_off = false;
-    let mut cursor = json::Cursor::new(properties, json::Limits::NONE);
-    let walked = cursor.object(|key, cursor| {
-        let value = cursor.value()?;
-        if key.text() == PROFILE {
-            is_off = value == "false";
-        }
-        Ok(())
-    });
-    walked.is_ok() && is_off
+    weir_json::member(properties, PROFILE) == Some("false")
 }
 
 const fn is_about_time(warning: Warning) -> bool {

@@ -1,7 +1,7 @@
-//! JSON as text: writing it without changing values, and limiting its depth.
+//! JSON in input and output of the API: a field that keeps its text, and the maximum
+//! depth.
 //!
-//! What belongs here: functions that several crates need. What does not: parsing
-//! (`weir_capture::json` and, without its rules, `weir-import`).
+//! What does not belong here: reading and changing JSON text (`weir-json`).
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
@@ -53,48 +53,7 @@ pub const DEPTH: usize = 64;
 /// Whether more than [`DEPTH`] objects and lists are nested in a JSON text.
 #[must_use]
 pub fn is_too_deep(text: &[u8]) -> bool {
-    let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
-    for byte in text {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if in_text => escaped = true,
-            b'"' => in_text = !in_text,
-            _ if in_text => {}
-            b'{' | b'[' => {
-                depth += 1;
-                if depth > DEPTH {
-                    return true;
-                }
-            }
-            b'}' | b']' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-    }
-    false
-}
-
-/// Whether a JSON value is an empty list. PHP writes an object without members like that.
-#[must_use]
-pub fn is_empty_list(json: &str) -> bool {
-    let inner = json.trim_ascii().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
-    inner.is_some_and(|inner| inner.trim_ascii().is_empty())
-}
-
-/// Appends `text` as a JSON string.
-pub fn push_string(out: &mut String, text: &str) {
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            c if c < ' ' => out.push_str(&format!("\\u{:04x}", u32::from(c))),
-            c => out.push(c),
-        }
-    }
-    out.push('"');
+    weir_json::is_deeper_than(text, DEPTH)
 }
 
 #[cfg(test)]
@@ -119,12 +78,5 @@ mod tests {
         assert!(!super::is_too_deep(nested(64).as_bytes()));
         assert!(super::is_too_deep(nested(65).as_bytes()));
         assert!(!super::is_too_deep(br#"{"a":"[[[[\"[["}"#));
-    }
-
-    #[test]
-    fn what_json_cannot_hold_is_escaped() {
-        let mut out = "[".to_owned();
-        super::push_string(&mut out, "a\"\\\n\r\t\u{1}ä\u{7f}");
-        assert_eq!(out, "[\"a\\\"\\\\\\n\\r\\t\\u0001ä\u{7f}\"");
     }
 }

@@ -178,7 +178,7 @@ impl Host for Trying<'_> {
 
 /// The event of a dry run. Missing fields are filled in.
 fn sample(event: &JsonText, now: Timestamp) -> AcceptedEvent {
-    let part = |name: &str| shape::member(event.text(), name);
+    let part = |name: &str| weir_json::member(event.text(), name);
     let text = |name: &str| {
         let text: Option<String> = part(name).and_then(|text| serde_json::from_str(text).ok());
         text.filter(|text| !text.is_empty())

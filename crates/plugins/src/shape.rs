@@ -3,10 +3,14 @@
 
 use chrono::SecondsFormat;
 use serde_json::value::RawValue;
-use weir_capture::{AcceptedEvent, json};
+use weir_capture::AcceptedEvent;
+use weir_json::{ObjectWriter, member, quoted, with_member};
 use weir_model::persons::PersonRef;
 use weir_model::{ProjectId, Timestamp};
 use weir_store::events::StoredEvent;
+
+/// Bytes of an event in addition to its properties, usually.
+const SPARE: usize = 512;
 
 /// An event for `processEvent`.
 pub(crate) fn for_transformation(
@@ -15,27 +19,31 @@ pub(crate) fn for_transformation(
     received_at: i64,
     site_url: &str,
 ) -> String {
-    let mut object = Writer::new(event.properties.len());
+    let mut text = String::with_capacity(event.properties.len() + SPARE);
+    let mut object = ObjectWriter::begin(&mut text);
     object.text("uuid", &event.uuid.to_string());
     object.text("event", &event.event);
     object.text("distinct_id", &event.distinct_id);
-    object.raw("team_id", &project.to_string());
-    object.raw("ip", member(&event.properties, "$ip").unwrap_or("null"));
+    object.json("team_id", &project.to_string());
+    object.json("ip", member(&event.properties, "$ip").unwrap_or("null"));
     object.text("site_url", site_url);
     object.text("now", &time(received_at));
     object.text("timestamp", &time(event.timestamp));
-    object.raw("properties", &event.properties);
-    object.end()
+    object.json("properties", &event.properties);
+    object.end();
+    text
 }
 
 /// The result of a Rust step for an event.
 pub(crate) fn rebuilt(event: &str, distinct_id: &str, timestamp: i64, properties: &str) -> String {
-    let mut object = Writer::new(properties.len());
+    let mut text = String::with_capacity(properties.len() + SPARE);
+    let mut object = ObjectWriter::begin(&mut text);
     object.text("event", event);
     object.text("distinct_id", distinct_id);
     object.text("timestamp", &time(timestamp));
-    object.raw("properties", properties);
-    object.end()
+    object.json("properties", properties);
+    object.end();
+    text
 }
 
 /// A stored event for `onEvent`, `composeWebhook` and `exportEvents`.
@@ -45,46 +53,48 @@ pub(crate) fn for_delivery(
     person: Option<&PersonRef>,
     site_url: &str,
 ) -> String {
-    let mut object = Writer::new(event.properties.len());
+    let mut text = String::with_capacity(event.properties.len() + SPARE);
+    let mut object = ObjectWriter::begin(&mut text);
     object.text("uuid", &event.uuid.to_string());
     object.text("event", &event.event);
     object.text("distinct_id", &event.distinct_id);
-    object.raw("team_id", &project.to_string());
-    object.raw("ip", member(&event.properties, "$ip").unwrap_or("null"));
+    object.json("team_id", &project.to_string());
+    object.json("ip", member(&event.properties, "$ip").unwrap_or("null"));
     object.text("timestamp", &time(event.timestamp));
     for name in ["$set", "$set_once"] {
         if let Some(value) = member(&event.properties, name) {
-            object.raw(name, value);
+            object.json(name, value);
         }
     }
     if event.elements_chain.is_empty() {
-        object.raw("properties", &event.properties);
+        object.json("properties", &event.properties);
     } else {
-        let mut chain = String::with_capacity(event.elements_chain.len() + 2);
-        json::push_string(&mut chain, &event.elements_chain);
-        let properties = json::with_member(&event.properties, "$elements_chain", &chain);
-        object.raw("properties", &properties);
+        let chain = quoted(&event.elements_chain);
+        object.json("properties", &with_member(&event.properties, "$elements_chain", &chain));
     }
     if let Some(person) = person {
-        let mut inner = Writer::new(person.properties.len());
+        let mut inner = ObjectWriter::begin(object.name("person"));
         inner.text("uuid", &person.id.to_string());
-        inner.raw("properties", &person.properties);
+        inner.json("properties", &person.properties);
         let site = site_url.trim_end_matches('/');
         inner.text("posthog_url", &format!("{site}/project/{project}/persons/{}", person.id));
-        object.raw("person", &inner.end());
+        inner.end();
     }
-    object.end()
+    object.end();
+    text
 }
 
 /// An event as it is shown to members.
 pub(crate) fn for_people(event: &AcceptedEvent) -> String {
-    let mut object = Writer::new(event.properties.len());
+    let mut text = String::with_capacity(event.properties.len() + SPARE);
+    let mut object = ObjectWriter::begin(&mut text);
     object.text("uuid", &event.uuid.to_string());
     object.text("event", &event.event);
     object.text("distinct_id", &event.distinct_id);
     object.text("timestamp", &Timestamp::from_micros(event.timestamp).to_string());
-    object.raw("properties", &event.properties);
-    object.end()
+    object.json("properties", &event.properties);
+    object.end();
+    text
 }
 
 /// JSON text in the form that is sent to the sandbox.
@@ -95,54 +105,6 @@ pub(crate) fn raw(text: String) -> Option<Box<RawValue>> {
 /// A time as ISO text that is read back exactly.
 pub(crate) fn time(micros: i64) -> String {
     Timestamp::from_micros(micros).to_chrono().to_rfc3339_opts(SecondsFormat::AutoSi, true)
-}
-
-/// The JSON text of an object member.
-pub(crate) fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
-    let mut found = None;
-    let mut cursor = json::Cursor::new(object, json::Limits::NONE);
-    let walked = cursor.object(|key, cursor| {
-        let value = cursor.value()?;
-        if key.text() == name {
-            found = Some(value);
-        }
-        Ok(())
-    });
-    walked.ok().and(found)
-}
-
-/// Writes an object. Values are JSON text.
-struct Writer(String);
-
-impl Writer {
-    fn new(size: usize) -> Self {
-        let mut text = String::with_capacity(size + 512);
-        text.push('{');
-        Self(text)
-    }
-
-    fn name(&mut self, name: &str) {
-        if self.0.len() > 1 {
-            self.0.push(',');
-        }
-        json::push_string(&mut self.0, name);
-        self.0.push(':');
-    }
-
-    fn text(&mut self, name: &str, value: &str) {
-        self.name(name);
-        json::push_string(&mut self.0, value);
-    }
-
-    fn raw(&mut self, name: &str, value: &str) {
-        self.name(name);
-        self.0.push_str(value);
-    }
-
-    fn end(mut self) -> String {
-        self.0.push('}');
-        self.0
-    }
 }
 
 #[cfg(test)]

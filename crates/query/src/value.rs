@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use uuid::Uuid;
-use weir_model::json::push_string;
+use weir_json::push_string;
 
 use super::evaluate::number::{self, Number};
 use super::evaluate::time;

@@ -20,8 +20,13 @@ struct Layer {
 
 const LAYERS: &[Layer] = &[
     Layer {
-        of: "weir-model",
+        of: "weir-json",
         uses: &[],
+        why: "how JSON is read and changed follows from the text alone",
+    },
+    Layer {
+        of: "weir-model",
+        uses: &["weir-json"],
         why: "the vocabulary stands below everything and also runs in the browser",
     },
     Layer {
@@ -40,6 +45,7 @@ const LAYERS: &[Layer] = &[
         uses: &[
             "weir-catalogue",
             "weir-egress",
+            "weir-json",
             "weir-model",
             "weir-query",
             "weir-schedule",
@@ -49,17 +55,17 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         of: "weir-capture",
-        uses: &["weir-model"],
+        uses: &["weir-json", "weir-model"],
         why: "what a request means follows from the request alone",
     },
     Layer {
         of: "weir-ingest",
-        uses: &["weir-capture", "weir-model", "weir-store"],
+        uses: &["weir-capture", "weir-json", "weir-model", "weir-store"],
         why: "capture never waits for management work",
     },
     Layer {
         of: "weir-query",
-        uses: &["weir-model"],
+        uses: &["weir-json", "weir-model"],
         why: "a query is checked when it is saved and worked out when it runs",
     },
     Layer {
@@ -69,12 +75,19 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         of: "weir-export",
-        uses: &["weir-egress", "weir-model", "weir-query", "weir-schedule", "weir-store"],
+        uses: &[
+            "weir-egress",
+            "weir-json",
+            "weir-model",
+            "weir-query",
+            "weir-schedule",
+            "weir-store",
+        ],
         why: "exports read the store in the background, not through capture or management",
     },
     Layer {
         of: "weir-sandbox",
-        uses: &["weir-transpile"],
+        uses: &["weir-json", "weir-transpile"],
         why: "a process that runs or compiles foreign code has no access to data",
     },
     Layer {
@@ -84,7 +97,7 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         of: "weir-catalogue",
-        uses: &["weir-model"],
+        uses: &["weir-json", "weir-model"],
         why: "what Weir ships works on an event alone",
     },
     Layer {
@@ -96,6 +109,7 @@ const LAYERS: &[Layer] = &[
             "weir-egress",
             // For the interface of transformations, and for locations.
             "weir-ingest",
+            "weir-json",
             "weir-model",
             "weir-sandbox",
             // For the interface through which management inspects code.
@@ -117,7 +131,7 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         of: "weir-import",
-        uses: &["weir-model"],
+        uses: &["weir-json", "weir-model"],
         why: "an import knows a host by its address only",
     },
     Layer {
@@ -282,6 +296,7 @@ const BELOW_MODEL: &[&str] = &[
     "syn",
     "unicode-ident",
     "uuid",
+    "weir-json",
     "zmij",
 ];
 

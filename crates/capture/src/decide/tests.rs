@@ -362,7 +362,7 @@ fn any_event() -> impl Strategy<Value = String> {
         "other",
     ];
     let value = prop_oneof![
-        crate::json::tests::any_json().prop_map(|value| value.to_string()),
+        crate::any_json::any_json().prop_map(|value| value.to_string()),
         prop::sample::select(vec![
             "null",
             "\"\"",

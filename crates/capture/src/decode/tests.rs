@@ -297,7 +297,7 @@ proptest! {
     }
 
     #[test]
-    fn text_that_is_json_arrives_unchanged(value in crate::json::tests::any_json()) {
+    fn text_that_is_json_arrives_unchanged(value in crate::any_json::any_json()) {
         let text = format!("[{value}]");
         for body in [text.clone().into_bytes(), gzip(&text), base64(&text).into_bytes()] {
             prop_assert_eq!(text_of(post(body)).unwrap(), text.clone());

@@ -246,7 +246,7 @@ proptest! {
     }
 
     #[test]
-    fn any_json_is_judged(value in crate::json::tests::any_json()) {
+    fn any_json_is_judged(value in crate::any_json::any_json()) {
         let _ = shape(&payload(&value.to_string()));
         let batch = format!(r#"{{"api_key":"k","batch":{value}}}"#);
         let outcome = outcome(&batch);

@@ -2,10 +2,10 @@
 
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
+use weir_json as json;
 use weir_model::outcomes::{DropReason, Warning};
 
 use crate::Decision;
-use crate::json;
 use crate::shape::{RawEvent, present};
 
 /// The results of the events of a request, by uuid as sent. Serializes to the body of the
@@ -24,7 +24,7 @@ enum Outcome {
 impl Results {
     /// Adds the decision on an event.
     pub fn push(&mut self, event: &RawEvent<'_>, decision: &Decision) {
-        let uuid = present(event.uuid).and_then(json::string).unwrap_or_default();
+        let uuid = present(event.uuid).and_then(json::string_lossy).unwrap_or_default();
         let outcome = match decision {
             Decision::Accept(event) => Outcome::Kept(event.warnings.clone()),
             Decision::Drop(event) => Outcome::Dropped(event.reason),

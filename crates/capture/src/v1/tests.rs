@@ -405,7 +405,7 @@ proptest! {
                     "options", "properties", "$set", "offset",
                 ]),
                 prop_oneof![
-                    crate::json::tests::any_json().prop_map(|value| value.to_string()),
+                    crate::any_json::any_json().prop_map(|value| value.to_string()),
                     Just("\"2026-06-01T09:00:00Z\"".to_owned()),
                     Just("{\"cookieless_mode\":\"\\ud83e\",\"product_tour_id\":1}".to_owned()),
                     Just("{\"\\u0000\":1}".to_owned()),

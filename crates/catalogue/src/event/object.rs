@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use serde_json::Value;
-use weir_model::json::push_string;
+use weir_json::push_string;
 
 use super::read::members_of;
 use super::texts::{self, json_of, text_of};

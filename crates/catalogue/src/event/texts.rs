@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use weir_model::json::push_string;
+use weir_json::push_string;
 
 /// A text as a JSON string.
 pub(crate) fn json_of(text: &str) -> String {

@@ -11,7 +11,7 @@ mod posthog;
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
-use weir_model::json::is_empty_list;
+use weir_json::is_empty_list;
 
 use crate::defect::{Defect, Flaw};
 use crate::event::Draft;

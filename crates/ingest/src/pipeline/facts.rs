@@ -6,10 +6,10 @@
 use std::borrow::Cow;
 use std::hash::{BuildHasher as _, Hash as _, Hasher as _, RandomState};
 
+use weir_json::{self as json, Cursor, Limits};
 use weir_model::definitions::PropertyKind;
 
 use super::updates::lifted;
-use weir_capture::json::{self, Cursor, Limits};
 
 /// The properties of an event that have an effect beyond being stored. Of several
 /// properties with the same name, the last one counts, as everywhere.
@@ -79,7 +79,7 @@ impl<'a> Facts<'a> {
 
     /// The address to look up, if the event has one.
     pub(super) fn address(&self) -> Option<Cow<'a, str>> {
-        if self.hides_location { None } else { json::string(self.ip?) }
+        if self.hides_location { None } else { json::string_lossy(self.ip?) }
     }
 
     /// Whether the event has a person. It has one unless it says otherwise.

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 use parking_lot::Mutex;
+use weir_json::{self as json, Cursor, Limits};
 use weir_model::ProjectId;
 use weir_model::outcomes::Warning;
 use weir_store::groups::{self, GroupWrite, Stored, TYPES, TypesWrite};
@@ -16,7 +17,6 @@ use super::facts::Facts;
 use super::people::Cause;
 use super::properties::{Properties, member_size, members};
 use super::updates;
-use weir_capture::json::{self, Cursor, Limits};
 
 /// Upper bound of characters in a type and in a key (ING-53).
 const LONGEST: usize = 400;
@@ -187,8 +187,7 @@ impl Groups {
             };
             match self.index(&kind) {
                 Some(index) => {
-                    let mut value = String::with_capacity(key.len() + 2);
-                    json::push_string(&mut value, &key);
+                    let value = json::quoted(&key);
                     let name = format!("$group_{index}");
                     added.retain(|(present, _)| *present != name);
                     added.push((name, value));
@@ -243,9 +242,9 @@ fn text(value: &str) -> Option<Cow<'_, str>> {
     if value == "null" {
         return None;
     }
-    let text = match json::string(value) {
+    let text = match json::string_lossy(value) {
         Some(text) => text,
-        None => Cow::Owned(json::canonical(value).ok()?),
+        None => Cow::Owned(json::canonical(value, Limits::EVENT).ok()?),
     };
     is_name(&text).then_some(text)
 }

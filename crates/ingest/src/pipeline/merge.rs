@@ -3,10 +3,10 @@
 //! What belongs here: the three events that merge, their direction, and the ids that
 //! never merge. What does not: the stored records of the persons (`people`).
 
+use weir_json::{self as json, Limits};
 use weir_model::persons::is_placeholder;
 
 use super::facts::Facts;
-use weir_capture::json;
 
 /// Upper bound of characters in an id. A longer id merges nothing.
 const LONGEST: usize = 400;
@@ -63,9 +63,9 @@ pub(super) fn asked(event: &str, distinct_id: &str, facts: &Facts<'_>) -> Asked 
         // An `$identify` with one id is only an update of the person.
         return if event == "$identify" { Asked::Nothing } else { Asked::Incomplete };
     };
-    let second = match json::string(second) {
+    let second = match json::string_lossy(second) {
         Some(text) => text.into_owned(),
-        None => json::canonical(second).unwrap_or_default(),
+        None => json::canonical(second, Limits::EVENT).unwrap_or_default(),
     };
     if second == distinct_id {
         return Asked::Nothing;

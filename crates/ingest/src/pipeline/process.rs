@@ -20,6 +20,7 @@
 
 use std::sync::Arc;
 
+use weir_json as json;
 use weir_model::outcomes::Warning;
 use weir_model::{PersonId, ProjectId};
 use weir_store::events::{ProjectWrite, StoredEvent};
@@ -36,7 +37,7 @@ use super::names::{Named, NamesCache, NewNames};
 use super::people::{Cause, People};
 use super::updates::Updates;
 use crate::location::{Located, Locations};
-use weir_capture::{AcceptedEvent, json};
+use weir_capture::AcceptedEvent;
 
 /// The caches of stored state that all consumers use.
 #[derive(Default)]

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use weir_capture::json::{self, Cursor, Limits};
+use weir_json::{Cursor, Limits, ObjectWriter};
 
 /// Names of properties and the text of their values. Keeps its size up to date, so that a
 /// change of one property does not cost a pass over all of them.
@@ -30,16 +30,11 @@ impl Properties {
     /// Writes a JSON object.
     pub(super) fn write(&self) -> String {
         let mut out = String::with_capacity(self.size + 2);
-        out.push('{');
+        let mut object = ObjectWriter::begin(&mut out);
         for (name, value) in &self.members {
-            if out.len() > 1 {
-                out.push(',');
-            }
-            json::push_string(&mut out, name);
-            out.push(':');
-            out.push_str(value);
+            object.json(name, value);
         }
-        out.push('}');
+        object.end();
         out
     }
 

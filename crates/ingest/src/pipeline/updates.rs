@@ -7,10 +7,11 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+use weir_json::{self as json, Cursor, Limits};
+
 use super::facts::Facts;
 use super::properties::{Properties, member_size, members};
 use crate::location::Located;
-use weir_capture::json::{self, Cursor, Limits};
 
 /// Upper bound of bytes in a person's properties. A change beyond it is refused (ING-47).
 pub(super) const LIMIT: usize = 524_288;
@@ -253,7 +254,7 @@ fn names(raw: Option<&str>) -> BTreeSet<Cow<'_, str>> {
     }
     let mut names = BTreeSet::new();
     let walked = Cursor::new(raw, Limits::NONE).list(|cursor| {
-        names.extend(json::string(cursor.value()?));
+        names.extend(json::string_lossy(cursor.value()?));
         Ok(())
     });
     debug_assert!(walked.is_ok(), "a list that is none");

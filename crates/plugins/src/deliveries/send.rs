@@ -29,7 +29,7 @@ const PERSON: usize = 64 << 10;
 /// Whether this config captured the event.
 pub(super) fn is_made_by(event: &StoredEvent, config: PluginConfigId) -> bool {
     event.properties.contains(MADE_BY)
-        && shape::member(&event.properties, MADE_BY) == Some(config.to_string().as_str())
+        && weir_json::member(&event.properties, MADE_BY) == Some(config.to_string().as_str())
 }
 
 /// The event in the form of the script, shown to members.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use weir_model::json::{self, JsonText};
+use weir_model::json::JsonText;
 use weir_model::plugin_configs::{ConfigError, ConfigFault, PluginConfig, Texted};
 use weir_model::{PluginConfigId, Timestamp};
 use weir_store::plugin_runtime::health::{self as rows, Fault, Health};
@@ -59,12 +59,7 @@ fn shown(fault: Fault) -> ConfigFault {
 
 /// The event of a sample, or its text where it was cut.
 fn event(sample: String) -> Option<JsonText> {
-    let text = || {
-        let mut text = String::with_capacity(sample.len() + 2);
-        json::push_string(&mut text, &sample);
-        JsonText::read(text)
-    };
-    JsonText::read(sample.clone()).or_else(text)
+    JsonText::read(sample.clone()).or_else(|| JsonText::read(weir_json::quoted(&sample)))
 }
 
 /// The first hour that counts.

@@ -6,11 +6,11 @@ use serde::de::IgnoredAny;
 use weir_model::live::SAMPLE_LIMIT;
 use weir_model::outcomes::DropReason;
 
-use crate::json::{Cursor, Limits};
 use crate::{
     AcceptedEvent, BODY_LIMIT, Batch, CaptureError, CapturePath, CaptureRequest, Context, Decision,
     DroppedEvent, EVENT_LIMIT, Payload, RawEvent, decide, decode, shape, v1,
 };
+use weir_json::{Cursor, Limits};
 
 /// 2026-06-01T10:00:00Z
 const NOW: i64 = 1_780_308_000_000_000;

@@ -1,7 +1,21 @@
+use std::borrow::Cow;
+
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::{Cursor, Fault, Limits, canonical, push_string, repair, string, unescape, with_member};
+use super::{
+    Cursor, Edits, Escape, Fault, Limits, Members, ObjectWriter, Part, Token, Tokens, Weight,
+    is_deeper_than, is_empty_list, member, push_string, quoted, repair, replace_escapes, rewrite,
+    string, string_lossy, take_member, weigh, with_member, without_members,
+};
+
+mod any_json;
+
+use any_json::any_json;
+
+fn canonical(json: &str) -> Result<String, Fault> {
+    super::canonical(json, Limits::EVENT)
+}
 
 /// Walks one value; returns its text, the number of keys and whether it needs repair.
 fn walk(json: &str, limits: Limits) -> Result<(&str, usize, bool), Fault> {
@@ -86,11 +100,13 @@ fn repair_replaces_what_no_text_can_hold() {
             assert_eq!(repair(&json), expected);
             assert!(serde_json::from_str::<Value>(&expected).is_ok(), "{expected}");
         }
-        assert_eq!(unescape(sent), text, "{sent}");
-        assert_eq!(string(&format!("\"{sent}\"")).unwrap(), text);
+        let json = format!("\"{sent}\"");
+        assert_eq!(string_lossy(&json).unwrap(), text, "{sent}");
+        // The exact text is the one that a full parser reads, if it reads one.
+        assert_eq!(string(&json).map(Cow::into_owned), serde_json::from_str(&json).ok(), "{sent}");
     }
     for other in ["1", "null", "{\"a\":\"b\"}", "[\"a\"]", "\"", ""] {
-        assert_eq!(string(other), None, "{other}");
+        assert_eq!((string_lossy(other), string(other)), (None, None), "{other}");
     }
 }
 
@@ -128,23 +144,122 @@ fn adding_a_member() {
     }
 }
 
-/// JSON with all kinds of names, texts and numbers, a few levels deep.
-pub(crate) fn any_json() -> impl Strategy<Value = Value> {
-    let leaf = prop_oneof![
-        Just(Value::Null),
-        any::<bool>().prop_map(Value::from),
-        any::<i64>().prop_map(Value::from),
-        any::<f64>().prop_map(Value::from),
-        any::<String>().prop_map(Value::from),
-        "[a-z$\\\\\"\u{0}é🦆]{0,6}".prop_map(Value::from),
+#[test]
+fn removing_members() {
+    let object = r#"{ "a": 1.0, "b\u0063" : [2], "a":"x" , "d":{"a":3} }"#;
+    assert_eq!(
+        take_member(object, "a").unwrap(),
+        (r#"{"b\u0063":[2],"d":{"a":3}}"#.into(), "\"x\"")
+    );
+    assert_eq!(take_member("{}", "a").unwrap(), ("{}".to_owned(), "null"));
+    assert_eq!(without_members(object, &["bc", "a"]).unwrap(), r#"{"d":{"a":3}}"#);
+    assert_eq!(without_members("[]", &["a"]), Err(Fault::Malformed));
+    assert_eq!((member(object, "a"), member(object, "bc")), (Some("\"x\""), Some("[2]")));
+    assert_eq!((member(object, "e"), member("[]", "a")), (None, None));
+}
+
+#[test]
+fn members_are_read_with_their_digits() {
+    let json = r#"{"a":12345678901234567890123,"b\u0041":{"x":{"y":1.10}},"c":null,"a":2}"#;
+    let members = Members::parse(json).unwrap();
+    assert_eq!((members.count(), members.get("a"), members.get("c")), (4, Some("2"), Some("null")));
+    assert_eq!(members.at(&["bA".into(), "x".into(), "y".into()]), Some("1.10"));
+    assert_eq!((members.at(&["a".into(), "x".into()]), members.at(&[])), (None, None));
+    let first = members.into_iter().next();
+    assert_eq!(first, Some((Cow::Borrowed("a"), "12345678901234567890123")));
+    for other in ["[]", "1", "{", r#"{"\ud800":1}"#] {
+        assert!(Members::parse(other).is_err(), "{other}");
+        assert_eq!(Members::of(other).count(), 0, "{other}");
+    }
+}
+
+#[test]
+fn a_written_object_is_read_back() {
+    let mut out = "[".to_owned();
+    ObjectWriter::begin(&mut out).end();
+    out.push(',');
+    let mut object = ObjectWriter::begin(&mut out);
+    object.json("a\"", "1.0");
+    object.text("b", "x\n");
+    ObjectWriter::begin(object.name("c")).end();
+    object.end();
+    assert_eq!(out, r#"[{},{"a\"":1.0,"b":"x\n","c":{}}"#);
+}
+
+#[test]
+fn what_json_cannot_hold_is_escaped() {
+    assert_eq!(quoted("a\"\\\n\r\t\u{1}ä\u{7f}"), "\"a\\\"\\\\\\n\\r\\t\\u0001ä\u{7f}\"");
+    for (json, expected) in [("[]", true), (" [ \n] ", true), ("[1]", false), ("{}", false)] {
+        assert_eq!(is_empty_list(json), expected, "{json}");
+    }
+}
+
+#[test]
+fn tokens_of_a_text() {
+    let json = r#" {"a\"{":[-1.5e+3,true ,null]}"#;
+    let tokens: Vec<_> =
+        Tokens::of(json.as_bytes()).map(|(token, at)| (token, &json[at])).collect();
+    let mark = |mark: &'static str| (Token::Mark(mark.as_bytes()[0]), mark);
+    let expected = [
+        mark("{"),
+        (Token::String, r#""a\"{""#),
+        mark(":"),
+        mark("["),
+        (Token::Number, "-1.5e+3"),
+        mark(","),
+        (Token::Word, "true"),
+        mark(","),
+        (Token::Word, "null"),
+        mark("]"),
+        mark("}"),
     ];
-    leaf.prop_recursive(6, 64, 6, |inner| {
-        prop_oneof![
-            prop::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
-            prop::collection::hash_map(".{0,4}", inner, 0..6)
-                .prop_map(|map| Value::Object(map.into_iter().collect())),
-        ]
-    })
+    assert_eq!(tokens, expected);
+}
+
+#[test]
+fn structure_is_weighed_outside_of_texts() {
+    for (json, depth, keys) in [
+        ("1", 0, 0),
+        ("{}", 1, 0),
+        (r#"{"a:{[":"\":{[","b":{"c":[[]]}}"#, 4, 3),
+        (r#"["a\\",{"b":1}]"#, 2, 1),
+    ] {
+        assert_eq!(weigh(json), Weight { depth, keys }, "{json}");
+        assert!(is_deeper_than(json.as_bytes(), depth.saturating_sub(1)) == (depth > 0), "{json}");
+        assert!(!is_deeper_than(json.as_bytes(), depth), "{json}");
+    }
+    assert!(!is_deeper_than(br#"{"a":"[[[[\"[["}"#, 1));
+    assert!(is_deeper_than(b"\xff[[", 1));
+}
+
+#[test]
+fn only_what_is_replaced_changes() {
+    let json = r#"{ "n\u0000" : [1.50, "2\ud83d", 3] }"#;
+    let same = rewrite(json, |_| None);
+    assert!(matches!(same, Cow::Borrowed(same) if same == json));
+    let changed = rewrite(json, |part| match part {
+        Part::Escape(escape) => Some(if escape == Escape::Nul { "" } else { "?" }.into()),
+        Part::Number(number) => (number == "1.50").then(|| format!("\"{number}\"").into()),
+    });
+    assert_eq!(changed, r#"{ "n" : ["1.50", "2?", 3] }"#);
+    for (json, expected) in [
+        (
+            r#""\\ud800 \u00e4 \ud83d\ude00 \\u0000 \n""#,
+            r#""\\ud800 \u00e4 \ud83d\ude00 \\u0000 \n""#,
+        ),
+        (r#""\ude00ä\ud83d\ud83d\ude00b""#, r#""\ufffdä\ufffd\ud83d\ude00b""#),
+        // Not valid JSON.
+        (r#""\ud83d\""#, r#""\ufffd\""#),
+        (r#""\u+12 \ud83d""#, r#""\u+12 \ufffd""#),
+    ] {
+        let replaced = replace_escapes(json, |escape| escape.needs_repair().then_some("\\ufffd"));
+        assert_eq!(replaced, expected, "{json}");
+    }
+    let mut edits = Edits::of("abcdef");
+    edits.replace(1..4, "x");
+    edits.replace(2..3, "inside of a replaced range");
+    edits.replace(5..6, "");
+    assert_eq!(edits.finish(), "axe");
 }
 
 fn count_keys(value: &Value) -> usize {
@@ -174,7 +289,7 @@ proptest! {
             // Both are parsed, because the parser rounds some floats.
             let [before, after] = [&compact, &once].map(|json| json.parse::<Value>().unwrap());
             prop_assert_eq!(before, after);
-            prop_assert_eq!(repair(&compact), compact);
+            prop_assert_eq!(repair(&compact), &*compact);
         }
     }
 
@@ -183,7 +298,8 @@ proptest! {
         let mut quoted = String::new();
         push_string(&mut quoted, &text);
         prop_assert_eq!(serde_json::from_str::<String>(&quoted).unwrap(), text.clone());
-        prop_assert_eq!(string(&quoted).unwrap(), text.replace('\0', "\u{fffd}"));
+        prop_assert_eq!(string_lossy(&quoted).unwrap(), text.replace('\0', "\u{fffd}"));
+        prop_assert_eq!(string(&quoted).unwrap(), text);
     }
 
     #[test]
@@ -192,7 +308,11 @@ proptest! {
         let repaired = repair(&json);
         let value: Value = serde_json::from_str(&repaired).unwrap();
         prop_assert!(!walk(&repaired, Limits::EVENT).unwrap().2);
-        prop_assert_eq!(value[unescape(&text).as_ref()].as_str().unwrap(), unescape(&text));
+        let quoted = format!("\"{text}\"");
+        let read = string_lossy(&quoted).unwrap();
+        prop_assert_eq!(value[read.as_ref()].as_str().unwrap(), read.as_ref());
+        let exact = serde_json::from_str::<String>(&quoted).ok();
+        prop_assert_eq!(string(&quoted).map(Cow::into_owned), exact);
     }
 
     #[test]
@@ -200,8 +320,9 @@ proptest! {
         let _ = walk(&text, Limits::EVENT);
         let _ = canonical(&text);
         let _ = repair(&text);
-        let _ = unescape(&text);
-        let _ = with_member(&text, "a", "1");
+        let _ = (string(&text), string_lossy(&text), weigh(&text), member(&text, "a"));
+        let _ = (with_member(&text, "a", "1"), without_members(&text, &["a"]));
+        let _ = rewrite(&text, |_| Some("x".into()));
         let _ = Cursor::new(&text, Limits::NONE).object(|_, cursor| cursor.range().map(drop));
     }
 }

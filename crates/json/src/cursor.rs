@@ -1,22 +1,14 @@
-//! JSON as text: reading events without building a tree.
+//! Walking JSON text once, within limits.
 //!
-//! What belongs here: a scanner that walks raw JSON text once and reports its members,
-//! depth, number of keys and invalid escapes; and rewrites that keep every number and
-//! every other byte as sent. What does not: the meaning of events (`decide`).
-//!
-//! Every function requires text that a JSON parser has accepted. For other text the
-//! result is unspecified, but there is no panic and no endless loop.
-
-mod escape;
+//! What belongs here: the members and elements of a value, their depth and number, and
+//! whether an escape needs repair. What does not: changing the text (`members`, `edits`).
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use memchr::memchr2;
 
-use escape::Escape;
-pub use escape::{repair, string, unescape};
-pub use weir_model::json::{is_empty_list, push_string};
+use crate::escape::{self, Escape};
 
 /// Why a walk stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,21 +21,18 @@ pub enum Fault {
     Malformed,
 }
 
-/// The limits of a walk (ING-37).
+/// The limits of a walk.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Nested objects and lists; the outermost one counts as 1.
-    depth: usize,
+    pub depth: usize,
     /// Members, summed over all levels.
-    keys: usize,
+    pub keys: usize,
 }
 
 impl Limits {
-    /// The limits of one event.
+    /// The limits of one event, when it is sent, imported or written by a script.
     pub const EVENT: Self = Self { depth: 64, keys: 10_000 };
-    /// The limits of the properties of an event that otherwise has only its name,
-    /// distinct id and time.
-    pub(super) const PROPERTIES: Self = Self { depth: 63, keys: 9_996 };
     /// No limits, for searching text whose limits are checked elsewhere.
     pub const NONE: Self = Self { depth: usize::MAX, keys: usize::MAX };
 }
@@ -52,14 +41,15 @@ impl Limits {
 #[derive(Debug, Clone, Copy)]
 pub struct Key<'a> {
     /// The text between the quotes, as sent.
-    raw: &'a str,
+    pub(crate) raw: &'a str,
     escaped: bool,
 }
 
 impl<'a> Key<'a> {
-    /// The decoded name.
+    /// The decoded name; U+FFFD for what needs repair.
+    #[must_use]
     pub fn text(self) -> Cow<'a, str> {
-        if self.escaped { unescape(self.raw) } else { Cow::Borrowed(self.raw) }
+        if self.escaped { escape::decode_lossy(self.raw) } else { Cow::Borrowed(self.raw) }
     }
 }
 
@@ -69,13 +59,14 @@ pub struct Cursor<'a> {
     text: &'a str,
     at: usize,
     depth: usize,
-    keys: usize,
+    pub(crate) keys: usize,
     limits: Limits,
     needs_repair: bool,
 }
 
 impl<'a> Cursor<'a> {
     /// At the first value of `text`.
+    #[must_use]
     pub fn new(text: &'a str, limits: Limits) -> Self {
         let mut cursor = Self { text, at: 0, depth: 0, keys: 0, limits, needs_repair: false };
         cursor.skip_blanks();
@@ -83,11 +74,13 @@ impl<'a> Cursor<'a> {
     }
 
     /// Whether an escape so far was NUL or a single surrogate, which cannot be stored.
+    #[must_use]
     pub fn needs_repair(&self) -> bool {
         self.needs_repair
     }
 
     /// Whether the next value is an object.
+    #[must_use]
     pub fn at_object(&self) -> bool {
         self.peek() == Some(b'{')
     }
@@ -210,7 +203,7 @@ impl<'a> Cursor<'a> {
         Ok(from..self.at)
     }
 
-    fn peek(&self) -> Option<u8> {
+    pub(crate) fn peek(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }
 
@@ -260,132 +253,10 @@ impl<'a> Cursor<'a> {
                 self.at += 1;
                 return Ok(escaped);
             }
-            let escape = Escape::read(from).ok_or(Fault::Malformed)?;
-            self.at += escape.length;
-            self.needs_repair |= escape.broken;
+            let (escape, length) = Escape::read(from).ok_or(Fault::Malformed)?;
+            self.at += length;
+            self.needs_repair |= escape.needs_repair();
             escaped = true;
         }
     }
 }
-
-/// Appends a member to an object.
-pub fn with_member(object: &str, key: &str, value: &str) -> String {
-    let body = object.trim_end().strip_suffix('}').unwrap_or(object);
-    let mut out = String::with_capacity(object.len() + key.len() + value.len() + 6);
-    out.push_str(body);
-    if !body.trim_end().ends_with('{') {
-        out.push(',');
-    }
-    push_string(&mut out, key);
-    out.push(':');
-    out.push_str(value);
-    out.push('}');
-    out
-}
-
-/// Removes the members of this name; returns the object and the text of the last of them.
-pub fn take_member<'a>(object: &'a str, name: &str) -> Result<(String, &'a str), Fault> {
-    let mut out = String::with_capacity(object.len());
-    let mut taken = "null";
-    Cursor::new(object, Limits::NONE).object(|key, cursor| {
-        let value = cursor.value()?;
-        if key.text() == name {
-            taken = value;
-            return Ok(());
-        }
-        push_member(&mut out, key, value);
-        Ok(())
-    })?;
-    out.push_str(if out.is_empty() { "{}" } else { "}" });
-    Ok((out, taken))
-}
-
-/// Removes the members of these names.
-pub fn without_members(object: &str, names: &[&str]) -> Result<String, Fault> {
-    let mut out = String::with_capacity(object.len());
-    Cursor::new(object, Limits::NONE).object(|key, cursor| {
-        let value = cursor.value()?;
-        if !names.contains(&key.text().as_ref()) {
-            push_member(&mut out, key, value);
-        }
-        Ok(())
-    })?;
-    out.push_str(if out.is_empty() { "{}" } else { "}" });
-    Ok(out)
-}
-
-/// Adds a member to an unfinished object.
-fn push_member(out: &mut String, key: Key<'_>, value: &str) {
-    out.push(if out.is_empty() { '{' } else { ',' });
-    out.push('"');
-    out.push_str(key.raw);
-    out.push_str("\":");
-    out.push_str(value);
-}
-
-/// The same text for all forms of a value: no whitespace, names sorted, the last of equal
-/// names, escapes only where needed. Numbers keep their digits.
-///
-/// # Errors
-/// If the limits of an event are exceeded.
-pub fn canonical(json: &str) -> Result<String, Fault> {
-    let mut out = String::with_capacity(json.len());
-    push_canonical(&mut out, &mut Cursor::new(json, Limits::EVENT))?;
-    Ok(out)
-}
-
-/// Recursive, but never deeper than the depth limit.
-fn push_canonical(out: &mut String, cursor: &mut Cursor<'_>) -> Result<(), Fault> {
-    match cursor.peek() {
-        Some(b'{') => {
-            let start = out.len();
-            let mut members = Vec::new();
-            cursor.object(|key, cursor| {
-                let from = out.len();
-                let name = key.text();
-                push_string(out, &name);
-                out.push(':');
-                push_canonical(out, cursor)?;
-                members.push((name, from..out.len()));
-                Ok(())
-            })?;
-            // A stable sort, so that the last of equal names stays last.
-            members.sort_by(|(left, _), (right, _)| left.cmp(right));
-            let mut sorted = String::with_capacity(out.len() - start + 2);
-            for (index, (name, range)) in members.iter().enumerate() {
-                if members.get(index + 1).is_some_and(|(next, _)| next == name) {
-                    continue;
-                }
-                sorted.push(if sorted.is_empty() { '{' } else { ',' });
-                sorted.push_str(out.get(range.clone()).unwrap_or_default());
-            }
-            out.truncate(start);
-            out.push_str(if sorted.is_empty() { "{" } else { &sorted });
-            out.push('}');
-            Ok(())
-        }
-        Some(b'[') => {
-            out.push('[');
-            let mut first = true;
-            cursor.list(|cursor| {
-                if !std::mem::take(&mut first) {
-                    out.push(',');
-                }
-                push_canonical(out, cursor)
-            })?;
-            out.push(']');
-            Ok(())
-        }
-        _ => {
-            let value = cursor.value()?;
-            match string(value) {
-                Some(text) => push_string(out, &text),
-                None => out.push_str(value),
-            }
-            Ok(())
-        }
-    }
-}
-
-#[cfg(test)]
-pub(super) mod tests;
