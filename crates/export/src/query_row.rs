@@ -5,8 +5,8 @@
 
 use std::cell::OnceCell;
 
+use weir_json::Members;
 use weir_model::ProjectId;
-use weir_query::json::Members;
 use weir_query::{Budget, Field, Row, Value};
 
 use crate::rows::Record;

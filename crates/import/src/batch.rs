@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use weir_json as json;
 
 use crate::error::ImportError;
-use crate::json;
 use crate::walk::{Found, Position, Walk};
 
 /// Maximum events of a request.

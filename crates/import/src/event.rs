@@ -6,21 +6,19 @@
 use std::borrow::Cow;
 
 use uuid::Uuid;
+use weir_json::{self as json, Limits, ObjectWriter};
 use weir_model::Timestamp;
-use weir_json::is_empty_list;
 use weir_model::persons::is_placeholder;
 
 use crate::defect::{Defect, Effect, Flaw};
 use crate::identity;
-use crate::json::{self, Object};
+use crate::object::Object;
 use crate::time;
 
 /// Maximum bytes of the text of one event: capture drops larger ones.
 const EVENT_LIMIT: usize = 1_048_576;
-/// Maximum depth of one event.
-const DEPTH_LIMIT: usize = 64;
-/// Maximum members of one event, summed over all levels.
-const KEY_LIMIT: usize = 10_000;
+/// Of a part that is compared as text: members are counted for the whole event.
+const PART: Limits = Limits { depth: Limits::EVENT.depth - 1, keys: usize::MAX };
 /// Maximum characters of an event name and of a distinct id.
 const NAME_LIMIT: usize = 200;
 /// How far in the future an event may be before capture uses the time of receipt.
@@ -124,7 +122,7 @@ impl Draft<'_> {
         let uuid = self.given_uuid(&mut flaws);
         let stays = |flaw: &Flaw| flaw.defect.effect() == Effect::Imported;
         // Deeper values must not be processed recursively.
-        if (self.properties.depth() + 1).max(self.beside.depth()) > DEPTH_LIMIT {
+        if (self.properties.depth() + 1).max(self.beside.depth()) > Limits::EVENT.depth {
             flaws.push(Defect::TooDeep.into());
         }
         let (Some(name), Some(distinct_id)) = (name, distinct_id) else {
@@ -146,7 +144,7 @@ impl Draft<'_> {
         if text.len() > EVENT_LIMIT {
             flaws.push(Flaw::with(Defect::EventTooLarge, format_args!("{} bytes", text.len())));
         }
-        if keys > KEY_LIMIT {
+        if keys > Limits::EVENT.keys {
             flaws.push(Flaw::with(Defect::TooManyKeys, format_args!("{keys} keys")));
         }
         let event = flaws.iter().all(stays).then_some(Event { uuid, text, link });
@@ -158,7 +156,7 @@ impl Draft<'_> {
             flaws.push(Defect::MissingEventName.into());
             return None;
         };
-        let Some(name) = json::text(value) else {
+        let Some(name) = json::string(value) else {
             flaws.push(Defect::EventNameNotText.into());
             return None;
         };
@@ -176,10 +174,9 @@ impl Draft<'_> {
     fn distinct_id(&self, flaws: &mut Vec<Flaw>) -> Option<String> {
         let value = self.distinct_id.as_deref();
         // Other types are converted to JSON text, as in capture.
-        let text = value.map(|value| match json::text(value) {
-            Some(text) => text,
-            None if json::weigh(value).depth < DEPTH_LIMIT => json::canonical(value).into(),
-            None => value.into(),
+        let text = value.map(|value| {
+            let other = || json::canonical(value, PART).map_or(value.into(), Cow::Owned);
+            json::string(value).unwrap_or_else(other)
         });
         let Some(text) = text.filter(|text| !text.trim().is_empty()) else {
             flaws.push(Defect::MissingDistinctId.into());
@@ -217,7 +214,7 @@ impl Draft<'_> {
             Identity::Derived(uuid) => return Some(*uuid),
             Identity::Content => return None,
         };
-        let text = json::text(value);
+        let text = json::string(value);
         if text.as_deref() == Some("") {
             return None;
         }
@@ -241,7 +238,7 @@ impl Draft<'_> {
             return;
         }
         let set = self.properties.get("$group_set");
-        if set.is_some_and(|set| !set.starts_with('{') && !is_empty_list(set)) {
+        if set.is_some_and(|set| !set.starts_with('{') && !json::is_empty_list(set)) {
             flaws.push(Defect::InvalidGroupSet.into());
         }
         let key = self.properties.text("$group_key");
@@ -252,8 +249,12 @@ impl Draft<'_> {
 
     fn content_uuid(&self, name: &str, distinct_id: &str, time: Option<Timestamp>) -> Uuid {
         let micros = time.map(|time| time.micros().to_string()).unwrap_or_default();
-        let properties = json::canonical(&self.properties.to_json());
-        let beside = json::canonical(&self.beside.to_json());
+        // Deeper ones were refused.
+        let text = |object: &Object<'_>| {
+            let text = object.to_json();
+            json::canonical(&text, Limits { keys: usize::MAX, ..Limits::EVENT }).unwrap_or(text)
+        };
+        let (properties, beside) = (text(&self.properties), text(&self.beside));
         identity::of(&["content", name, distinct_id, &micros, &properties, &beside])
     }
 
@@ -288,21 +289,17 @@ fn write(
     properties: &Object<'_>,
     beside: &Object<'_>,
 ) -> String {
-    let mut event = Object::default();
-    event.add("event", json::quoted(name));
-    event.add("distinct_id", json::quoted(distinct_id));
-    event.add("uuid", json::quoted(&uuid.to_string()));
+    let mut out = String::new();
+    let mut event = ObjectWriter::begin(&mut out);
+    event.text("event", name);
+    event.text("distinct_id", distinct_id);
+    event.text("uuid", &uuid.to_string());
     if let Some(time) = time {
-        event.add("timestamp", json::quoted(&time.to_string()));
+        event.text("timestamp", &time.to_string());
     }
-    event.add("properties", properties.to_json());
-    let mut out = event.to_json();
-    if !beside.is_empty() {
-        out.pop();
-        out.push(',');
-        beside.write_members(&mut out);
-        out.push('}');
-    }
+    event.json("properties", &properties.to_json());
+    beside.write_members(&mut event);
+    event.end();
     out
 }
 

@@ -25,7 +25,7 @@ mod event;
 mod format;
 mod host;
 mod identity;
-mod json;
+mod object;
 mod plan;
 mod progress;
 mod recent;

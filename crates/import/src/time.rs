@@ -7,15 +7,14 @@
 //! guessed.
 
 use chrono::DateTime;
+use weir_json as json;
 use weir_model::Timestamp;
-
-use crate::json;
 
 /// Parses a JSON text or number as a time: ISO 8601 with or without a zone (UTC), a date
 /// alone, slashes for dashes, RFC 2822, or the seconds, milliseconds or microseconds
 /// since 1970.
 pub(crate) fn read(json: &str) -> Option<Timestamp> {
-    match json::text(json) {
+    match json::string(json) {
         Some(text) => parse(text.trim()),
         None => epoch(json),
     }

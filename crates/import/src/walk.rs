@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use serde::{Deserialize, Serialize};
+use weir_json::replace_escapes;
 
 use crate::defect::{Defect, Flaw};
 use crate::error::ImportError;
 use crate::event::{Event, Link, Rules};
 use crate::format::Format;
-use crate::json;
 use crate::recent::Recent;
 use crate::report::Report;
 use crate::source::{self, Input, Line, Lines};
@@ -159,7 +159,8 @@ fn judge(line: &[u8], format: Format, rules: &Rules) -> (Option<Event>, Vec<Flaw
     let Ok(line) = std::str::from_utf8(line) else {
         return (None, vec![Defect::NotUtf8.into()]);
     };
-    let repaired = json::repair(line);
+    // As an escape of the same length, so that positions in errors are those of the line.
+    let repaired = replace_escapes(line, |escape| escape.needs_repair().then_some("\\ufffd"));
     let (event, mut flaws) = match format.draft(repaired.as_deref().unwrap_or(line)) {
         Ok(draft) => draft.finish(rules),
         Err(flaw) => (None, vec![flaw]),

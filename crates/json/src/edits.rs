@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::escape::Escapes;
-use crate::{Escape, Token, Tokens};
+use crate::{Escape, Token, Tokens, quoted, string};
 
 /// Replacements in a text, from its start to its end.
 #[derive(Debug)]
@@ -31,28 +31,30 @@ impl<'a> Edits<'a> {
         }
     }
 
-    /// The text with its replacements; borrowed if there are none.
+    /// The text with its replacements; `None` if there are none.
     #[must_use]
-    pub fn finish(mut self) -> Cow<'a, str> {
+    pub fn finish(mut self) -> Option<String> {
         if self.copied == 0 {
-            return Cow::Borrowed(self.text);
+            return None;
         }
-        self.out.push_str(self.text.get(self.copied..).unwrap_or_default());
-        Cow::Owned(self.out)
+        self.out.push_str(self.text.get(self.copied..)?);
+        Some(self.out)
     }
 }
 
 /// Replaces escapes of NUL and of single surrogates by U+FFFD.
 #[must_use]
 pub fn repair(json: &str) -> Cow<'_, str> {
-    replace_escapes(json, |escape| escape.needs_repair().then_some("\u{fffd}"))
+    let repaired = replace_escapes(json, |escape| escape.needs_repair().then_some("\u{fffd}"));
+    repaired.map_or(Cow::Borrowed(json), Cow::Owned)
 }
 
-/// Replaces escapes for which `change` returns a text, which may be an escape.
+/// Replaces escapes for which `change` returns a text, which may be an escape. `None` if
+/// there is no replacement.
 pub fn replace_escapes(
     json: &str,
     mut change: impl FnMut(Escape) -> Option<&'static str>,
-) -> Cow<'_, str> {
+) -> Option<String> {
     let mut edits = Edits::of(json);
     for (escape, range) in Escapes::of(json) {
         if let Some(with) = change(escape) {
@@ -71,11 +73,12 @@ pub enum Part<'a> {
     Number(&'a str),
 }
 
-/// Replaces the escapes and numbers for which `change` returns a text, in one pass.
+/// Replaces the escapes and numbers for which `change` returns a text, in one pass. `None`
+/// if there is no replacement.
 pub fn rewrite(
     json: &str,
     mut change: impl FnMut(Part<'_>) -> Option<Cow<'static, str>>,
-) -> Cow<'_, str> {
+) -> Option<String> {
     let mut edits = Edits::of(json);
     for (token, range) in Tokens::of(json.as_bytes()) {
         let text = json.get(range.clone()).unwrap_or_default();
@@ -93,6 +96,27 @@ pub fn rewrite(
                 }
             }
             Token::Mark(_) | Token::Word => {}
+        }
+    }
+    edits.finish()
+}
+
+/// Replaces the strings for which `change` returns another text; names stay. `None` if
+/// there is no replacement.
+pub fn replace_strings(
+    json: &str,
+    change: &mut dyn FnMut(&str) -> Option<String>,
+) -> Option<String> {
+    let mut edits = Edits::of(json);
+    let mut tokens = Tokens::of(json.as_bytes()).peekable();
+    while let Some((token, range)) = tokens.next() {
+        let is_name = matches!(tokens.peek(), Some((Token::Mark(b':'), _)));
+        if token != Token::String || is_name {
+            continue;
+        }
+        let text = string(json.get(range.clone())?)?;
+        if let Some(other) = change(&text).filter(|other| *other != text) {
+            edits.replace(range, &quoted(&other));
         }
     }
     edits.finish()

@@ -27,7 +27,7 @@ mod write;
 
 pub use canonical::canonical;
 pub use cursor::{Cursor, Fault, Key, Limits};
-pub use edits::{Edits, Part, repair, replace_escapes, rewrite};
+pub use edits::{Edits, Part, repair, replace_escapes, replace_strings, rewrite};
 pub use escape::{Escape, string, string_lossy};
 pub use members::{Members, member, member_range, take_member, with_member, without_members};
 pub use tokens::{Token, Tokens, Weight, is_deeper_than, weigh};

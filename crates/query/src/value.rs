@@ -6,11 +6,10 @@
 use std::borrow::Cow;
 
 use uuid::Uuid;
-use weir_json::push_string;
+use weir_json::quoted;
 
 use super::evaluate::number::{self, Number};
 use super::evaluate::time;
-use super::json;
 
 /// A value.
 #[derive(Debug, Clone, PartialEq)]
@@ -60,7 +59,7 @@ impl<'a> Value<'a> {
     pub fn of_json(json: &'a str) -> Self {
         match json {
             "null" => Self::Null,
-            json => json::string(json).map_or(Self::Json(Cow::Borrowed(json)), Self::Text),
+            json => weir_json::string(json).map_or(Self::Json(Cow::Borrowed(json)), Self::Text),
         }
     }
 
@@ -116,11 +115,7 @@ impl<'a> Value<'a> {
         match self {
             Self::Json(json) => Some(json),
             Self::Integer(_) | Self::Float(_) | Self::Boolean(_) => self.into_text(),
-            other => {
-                let mut out = String::new();
-                push_string(&mut out, &other.into_text()?);
-                Some(Cow::Owned(out))
-            }
+            other => Some(Cow::Owned(quoted(&other.into_text()?))),
         }
     }
 

@@ -1,111 +1,20 @@
 //! Checks that JSON text is a valid event, without building a tree.
-
-use std::borrow::Cow;
+//!
+//! What belongs here: the rules for the result of a script. What does not: reading and
+//! changing JSON text (`weir-json`).
 
 use serde::de::IgnoredAny;
+use weir_json::{Cursor, Escape, Limits, replace_escapes, weigh};
 
 /// Maximum depth of the result of a script (PLG-37).
-pub(crate) const MAX_DEPTH: usize = 64;
-
-/// The end of the string that begins at `from`, in valid JSON.
-pub(crate) fn string_end(bytes: &[u8], from: usize) -> usize {
-    let mut at = from + 1;
-    while let Some(byte) = bytes.get(at) {
-        match byte {
-            b'"' => return at + 1,
-            b'\\' => at += 2,
-            _ => at += 1,
-        }
-    }
-    bytes.len()
-}
+pub(crate) const MAX_DEPTH: usize = Limits::EVENT.depth;
 
 /// Replaces escapes of single surrogates by U+FFFD. JavaScript engines write them, but
 /// JSON parsers that store UTF-8 refuse them.
-pub(crate) fn mend_surrogates(text: &str) -> Cow<'_, str> {
-    if !text.contains("\\ud") && !text.contains("\\uD") {
-        return Cow::Borrowed(text);
-    }
-    let bytes = text.as_bytes();
-    let mut mended = String::new();
-    let (mut from, mut at) = (0, 0);
-    while at < bytes.len() {
-        if bytes[at] != b'\\' {
-            at += 1;
-            continue;
-        }
-        match (half(bytes, at), half(bytes, at + 6)) {
-            (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => at += 12,
-            (Some(0xD800..=0xDFFF), _) => {
-                mended.push_str(&text[from..at]);
-                mended.push_str("\\ufffd");
-                at += 6;
-                from = at;
-            }
-            _ => at += 2,
-        }
-    }
-    if from == 0 {
-        return Cow::Borrowed(text);
-    }
-    mended.push_str(&text[from..]);
-    Cow::Owned(mended)
-}
-
-/// The value of a `\uXXXX` that begins at `at`.
-fn half(bytes: &[u8], at: usize) -> Option<u16> {
-    let digits = bytes.get(at..at + 6)?.strip_prefix(b"\\u")?;
-    u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
-}
-
-/// The result of one pass over valid JSON: its depth (0 for a number, 1 for `{}`), and
-/// the first bytes of the members that an event must have.
-#[derive(Debug, Default)]
-struct Shape {
-    depth: usize,
-    event: Option<u8>,
-    distinct_id: Option<u8>,
-    properties: Option<u8>,
-}
-
-impl Shape {
-    fn of(text: &[u8]) -> Self {
-        let mut shape = Self::default();
-        let mut depth = 0_usize;
-        // The last string among the outermost members: before a colon, it is a name.
-        let mut name: &[u8] = &[];
-        let mut at = 0;
-        while let Some(byte) = text.get(at) {
-            match byte {
-                b'"' => {
-                    let end = string_end(text, at);
-                    if depth == 1 {
-                        name = &text[at..end];
-                    }
-                    at = end;
-                    continue;
-                }
-                b'{' | b'[' => {
-                    depth += 1;
-                    shape.depth = shape.depth.max(depth);
-                }
-                b'}' | b']' => depth = depth.saturating_sub(1),
-                b':' if depth == 1 => {
-                    let value = &text[at + 1..];
-                    let first = value.iter().find(|byte| !byte.is_ascii_whitespace()).copied();
-                    match name {
-                        b"\"event\"" => shape.event = first,
-                        b"\"distinct_id\"" => shape.distinct_id = first,
-                        b"\"properties\"" => shape.properties = first,
-                        _ => {}
-                    }
-                }
-                _ => {}
-            }
-            at += 1;
-        }
-        shape
-    }
+pub(crate) fn mend_surrogates(text: String) -> String {
+    let mended =
+        replace_escapes(&text, |escape| (escape == Escape::SingleSurrogate).then_some("\\ufffd"));
+    mended.unwrap_or(text)
 }
 
 /// Whether the output of an engine is an event; if not, the reason. It is parsed, because
@@ -122,17 +31,31 @@ pub(crate) fn event_shape(text: &str) -> Result<(), &'static str> {
     if !text.starts_with('{') {
         return Err("what was returned is not an object");
     }
-    let shape = Shape::of(text.as_bytes());
-    if shape.event != Some(b'"') {
+    // The first bytes of the members that an event must have.
+    let (mut event, mut distinct_id, mut properties) = (None, None, None);
+    let walked = Cursor::new(text, Limits::NONE).object(|key, cursor| {
+        let first = cursor.value()?.bytes().next();
+        match key.text().as_ref() {
+            "event" => event = first,
+            "distinct_id" => distinct_id = first,
+            "properties" => properties = first,
+            _ => {}
+        }
+        Ok(())
+    });
+    if walked.is_err() {
+        return Err("what was returned is not an event");
+    }
+    if event != Some(b'"') {
         return Err("the event that was returned has no text in `event`");
     }
-    if shape.distinct_id != Some(b'"') {
+    if distinct_id != Some(b'"') {
         return Err("the event that was returned has no text in `distinct_id`");
     }
-    if shape.properties != Some(b'{') {
+    if properties != Some(b'{') {
         return Err("the event that was returned has no object in `properties`");
     }
-    if shape.depth > MAX_DEPTH {
+    if weigh(text).depth > MAX_DEPTH {
         return Err("the event that was returned is nested deeper than 64");
     }
     Ok(())
@@ -140,26 +63,15 @@ pub(crate) fn event_shape(text: &str) -> Result<(), &'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{MAX_DEPTH, Shape, event_shape, event_written, mend_surrogates};
+    use super::{MAX_DEPTH, event_shape, event_written, mend_surrogates};
 
     #[test]
     fn halves_of_pairs_are_replaced_and_pairs_stay() {
         for same in [r#""a""#, r#""\ud83d\ude00""#, r#""\\ud83d""#, r#""\u00e4""#] {
-            assert_eq!(mend_surrogates(same), same);
+            assert_eq!(mend_surrogates(same.to_owned()), same);
         }
-        assert_eq!(mend_surrogates(r#""a\ud83db""#), r#""a\ufffdb""#);
-        assert_eq!(
-            mend_surrogates(r#""\ude00\ud83d\ude00\ud83d""#),
-            r#""\ufffd\ud83d\ude00\ufffd""#
-        );
-    }
-
-    #[test]
-    fn brackets_in_strings_are_no_depth() {
-        let depth = |text: &[u8]| Shape::of(text).depth;
-        assert_eq!(depth(b"1"), 0);
-        assert_eq!(depth(br#"{"a":[{"b":"[[[{\"[["}]}"#), 3);
-        assert_eq!(depth(br#"["\\",["x"]]"#), 2);
+        let halves = r#""a\ud83db\ude00\ud83d\ude00\ud83d\u0000""#.to_owned();
+        assert_eq!(mend_surrogates(halves), r#""a\ufffdb\ufffd\ud83d\ude00\ufffd\u0000""#);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 
-use crate::json::string_end;
+use weir_json::{Edits, Token, Tokens};
 
 /// Numbers with at most this many significant digits are never rounded.
 const SAFE_DIGITS: usize = 15;
@@ -24,24 +24,17 @@ pub(crate) fn restore(original: &str, made: &str) -> Option<String> {
             long.insert(place, text);
         }
     });
-    let mut restored = String::new();
-    let mut from = 0;
+    let mut edits = Edits::of(made);
     each_number(made, |place, at| {
         let now = &made[at.clone()];
         if let Some(text) = long.get(&place)
             && *text != now
             && rounded(text) == rounded(now)
         {
-            restored.push_str(&made[from..at.start]);
-            restored.push_str(text);
-            from = at.end;
+            edits.replace(at, text);
         }
     });
-    if from == 0 {
-        return None;
-    }
-    restored.push_str(&made[from..]);
-    Some(restored)
+    edits.finish()
 }
 
 /// Whether there is a sequence of too many digits, with at most points between them.
@@ -71,41 +64,28 @@ fn rounded(text: &str) -> Option<u64> {
 
 /// Calls `found` for each number of valid JSON, with a hash of its path and its range.
 fn each_number(text: &str, mut found: impl FnMut(u64, Range<usize>)) {
-    let bytes = text.as_bytes();
     // For each open bracket: the hash of its path, and what comes next in it.
     let mut open: Vec<(u64, Next)> = Vec::new();
-    let mut at = 0;
-    while let Some(byte) = bytes.get(at) {
-        match byte {
-            b'{' => open.push((place(&open), Next::Key)),
-            b'[' => open.push((place(&open), Next::Element(0))),
-            b'}' | b']' => {
+    for (token, at) in Tokens::of(text.as_bytes()) {
+        match token {
+            Token::Mark(b'{') => open.push((place(&open), Next::Key)),
+            Token::Mark(b'[') => open.push((place(&open), Next::Element(0))),
+            Token::Mark(b'}' | b']') => {
                 open.pop();
             }
-            b',' => match open.last_mut() {
+            Token::Mark(b',') => match open.last_mut() {
                 Some((_, Next::Element(index))) => *index += 1,
                 Some((_, next)) => *next = Next::Key,
                 None => {}
             },
-            b'"' => {
-                let end = string_end(bytes, at);
+            Token::String => {
                 if let Some((_, next @ Next::Key)) = open.last_mut() {
-                    *next = Next::Value(marked(&bytes[at..end]));
+                    *next = Next::Value(marked(&text[at]));
                 }
-                at = end;
-                continue;
             }
-            b'-' | b'0'..=b'9' => {
-                let rest = &bytes[at..];
-                let length =
-                    rest.iter().position(|byte| !is_of_number(*byte)).unwrap_or(rest.len());
-                found(place(&open), at..at + length);
-                at += length;
-                continue;
-            }
-            _ => {}
+            Token::Number => found(place(&open), at),
+            Token::Mark(_) | Token::Word => {}
         }
-        at += 1;
     }
 }
 
@@ -127,10 +107,6 @@ fn marked<T: Hash + ?Sized>(value: &T) -> u64 {
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);
     hasher.finish()
-}
-
-fn is_of_number(byte: u8) -> bool {
-    matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E')
 }
 
 #[cfg(test)]

@@ -4,13 +4,10 @@
 //! unchanged. What does not: steps (`steps`).
 
 mod object;
-mod read;
-mod texts;
 
 use std::borrow::Cow;
 
 pub use object::{NotAnObject, Object};
-pub(crate) use texts::{json_of, text_of};
 use weir_model::time::Timestamp;
 
 /// The result of a step for an event.

@@ -6,10 +6,7 @@
 use std::borrow::Cow;
 
 use serde_json::Value;
-use weir_json::push_string;
-
-use super::read::members_of;
-use super::texts::{self, json_of, text_of};
+use weir_json::{Members, ObjectWriter, quoted, replace_strings, string};
 
 /// The text is not a JSON object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -73,11 +70,13 @@ impl<'a> Object<'a> {
     /// If the text is not a JSON object.
     pub fn read(source: Cow<'a, str>) -> Result<Self, NotAnObject> {
         let members = match &source {
-            Cow::Borrowed(text) => members_of(text)?
+            Cow::Borrowed(text) => Members::parse(text)
+                .map_err(|_| NotAnObject)?
                 .into_iter()
                 .map(|(key, value)| (key, Node::new(Cow::Borrowed(value))))
                 .collect(),
-            Cow::Owned(text) => members_of(text)?
+            Cow::Owned(text) => Members::parse(text)
+                .map_err(|_| NotAnObject)?
                 .into_iter()
                 .map(|(key, value)| {
                     (Cow::Owned(key.into_owned()), Node::new(Cow::Owned(value.to_owned())))
@@ -109,19 +108,15 @@ impl<'a> Object<'a> {
             out.push_str(&self.source);
             return;
         }
-        out.push('{');
-        for (index, (key, node)) in self.members.iter().enumerate() {
-            if index > 0 {
-                out.push(',');
-            }
-            push_string(out, key);
-            out.push(':');
+        let mut object = ObjectWriter::begin(out);
+        for (key, node) in &self.members {
+            let out = object.name(key);
             match &node.open {
                 None => out.push_str(&node.text),
                 Some(object) => object.write(out),
             }
         }
-        out.push('}');
+        object.end();
     }
 
     /// The names of its members, in their order.
@@ -164,7 +159,7 @@ impl<'a> Object<'a> {
     /// A member that is a text.
     #[must_use]
     pub fn text(&self, key: &str) -> Option<Cow<'_, str>> {
-        text_of(&self.node(key)?.text)
+        string(&self.node(key)?.text)
     }
 
     /// The value of a member. Numbers are converted to the nearest double.
@@ -240,7 +235,7 @@ impl<'a> Object<'a> {
     pub fn set_text(&mut self, key: &str, text: &str) {
         // The same text may have been sent with other escapes.
         if self.text(key).as_deref() != Some(text) {
-            self.set_raw(key, json_of(text));
+            self.set_raw(key, quoted(text));
         }
     }
 
@@ -277,9 +272,9 @@ impl<'a> Object<'a> {
     /// Calls `change` for every member that is a text; it may return a new text.
     pub fn change_texts(&mut self, mut change: impl FnMut(&str, &str) -> Option<String>) {
         for (name, node) in &mut self.members {
-            let Some(text) = text_of(&node.text) else { continue };
+            let Some(text) = string(&node.text) else { continue };
             if let Some(other) = change(name, &text).filter(|other| *other != text) {
-                *node = Node::new(Cow::Owned(json_of(&other)));
+                *node = Node::new(Cow::Owned(quoted(&other)));
                 self.is_changed = true;
             }
         }
@@ -295,7 +290,7 @@ impl<'a> Object<'a> {
         for (_, node) in &mut self.members {
             if let Some(object) = &mut node.open {
                 object.change_within(change);
-            } else if let Some(json) = texts::replace(&node.text, change) {
+            } else if let Some(json) = replace_strings(&node.text, change) {
                 *node = Node::new(Cow::Owned(json));
                 self.is_changed = true;
             }

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 
 use serde_json::Value;
+use weir_json::quoted;
 
 use crate::config::{Config, ConfigError, shown};
 use crate::entry::{Code, Direction, Entry, Item, Means, Native, Step};
-use crate::event::{Flow, Object, StepEvent, json_of};
+use crate::event::{Flow, Object, StepEvent};
 
 const RATES: &str = "rates";
 /// Maximum rates of a config.
@@ -97,7 +98,7 @@ impl Step for Convert {
         let properties = event.properties_mut();
         if let Some(converted) = self.converted(properties) {
             properties.set_raw(&self.result, converted.to_string());
-            properties.set_raw(&format!("{}_currency", self.result), json_of(&self.target));
+            properties.set_raw(&format!("{}_currency", self.result), quoted(&self.target));
         }
         Flow::Keep
     }

@@ -1,11 +1,12 @@
 //! Replaces values by their SHA-256.
 
 use sha2::{Digest, Sha256};
+use weir_json::string;
 
 use super::OF_PERSON;
 use crate::config::{Config, ConfigError};
 use crate::entry::{Code, Direction, Entry, Item, Means, Native, Step};
-use crate::event::{Flow, Object, StepEvent, text_of};
+use crate::event::{Flow, Object, StepEvent};
 
 pub(crate) const ENTRY: Entry = Entry {
     id: "hash-properties",
@@ -93,7 +94,7 @@ impl HashProperties {
 
     fn replace(&self, object: &mut Object<'_>, key: &str) {
         let hashed = object.raw(key).and_then(|json| match json.as_bytes().first()? {
-            b'"' => text_of(&json).filter(|text| !text.is_empty()).map(|text| self.hash(&text)),
+            b'"' => string(&json).filter(|text| !text.is_empty()).map(|text| self.hash(&text)),
             b'-' | b'0'..=b'9' => Some(self.hash(&json)),
             _ => None,
         });

@@ -1,10 +1,11 @@
 //! Adds year, month, day, weekday, hour and minute of an event.
 
 use chrono::{Datelike, FixedOffset, Timelike};
+use weir_json::quoted;
 
 use crate::config::{Config, ConfigError};
 use crate::entry::{Code, Direction, Entry, Item, Means, Native, Step};
-use crate::event::{Flow, StepEvent, json_of};
+use crate::event::{Flow, StepEvent};
 
 pub(crate) const ENTRY: Entry = Entry {
     id: "timestamp-parts",
@@ -69,7 +70,7 @@ impl Step for TimestampParts {
             ("year", local.year().to_string()),
             ("month", local.month().to_string()),
             ("day", local.day().to_string()),
-            ("day_of_the_week", json_of(day)),
+            ("day_of_the_week", quoted(day)),
             ("hour", local.hour().to_string()),
             ("minute", local.minute().to_string()),
         ] {

@@ -1,8 +1,10 @@
 //! Adds browser, system and device from the user agent.
 
+use weir_json::quoted;
+
 use crate::config::{Config, ConfigError};
 use crate::entry::{Code, Direction, Entry, Item, Means, Native, Step};
-use crate::event::{Flow, StepEvent, json_of};
+use crate::event::{Flow, StepEvent};
 use crate::user_agents::UserAgent;
 
 /// Maximum bytes of a user agent that is parsed.
@@ -63,12 +65,12 @@ impl Step for Parse {
             holder.remove(key);
         }
         for (name, json) in [
-            ("$browser", found.browser.map(json_of)),
+            ("$browser", found.browser.map(quoted)),
             ("$browser_version", found.browser_version.map(|version| version.to_string())),
-            ("$os", found.os.map(json_of)),
-            ("$os_version", found.os_version.as_deref().map(json_of)),
-            ("$device", found.device.map(json_of)),
-            ("$device_type", found.device_type.map(json_of)),
+            ("$os", found.os.map(quoted)),
+            ("$os_version", found.os_version.as_deref().map(quoted)),
+            ("$device", found.device.map(quoted)),
+            ("$device_type", found.device_type.map(quoted)),
         ] {
             let is_free = properties.raw(name).is_none_or(|value| value == "null");
             if let Some(json) = json.filter(|_| self.overwrites || is_free) {

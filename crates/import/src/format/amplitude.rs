@@ -7,11 +7,12 @@
 use std::borrow::Cow;
 
 use uuid::Uuid;
+use weir_json as json;
 
 use crate::defect::Flaw;
 use crate::event::{Draft, Identity};
 use crate::identity;
-use crate::json::{self, Object};
+use crate::object::Object;
 
 /// Names of built-in events.
 const EVENTS: [(&str, &str); 8] = [
@@ -186,7 +187,7 @@ fn add_groups<'a>(groups: Object<'a>, properties: &mut Object<'a>) {
             Ok(list) => list.first().map(|key| key.get().to_owned()),
             Err(_) => Some(key.clone().into_owned()),
         };
-        if let Some(key) = key.filter(|key| json::text(key).is_some_and(|key| !key.is_empty())) {
+        if let Some(key) = key.filter(|key| json::string(key).is_some_and(|key| !key.is_empty())) {
             named.add(kind, key);
         }
     }

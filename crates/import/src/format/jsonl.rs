@@ -3,7 +3,7 @@
 
 use crate::defect::Flaw;
 use crate::event::{Draft, Identity};
-use crate::json::Object;
+use crate::object::Object;
 
 pub(super) fn draft(mut line: Object<'_>) -> Draft<'_> {
     let mut draft = Draft::default();

@@ -6,12 +6,13 @@
 
 use std::borrow::Cow;
 
+use weir_json as json;
 use weir_model::persons::is_placeholder;
 
 use crate::defect::{Defect, Flaw};
 use crate::event::{Draft, Identity};
 use crate::identity;
-use crate::json::{self, Object};
+use crate::object::Object;
 use crate::time;
 
 const BEFORE: &str = "$distinct_id_before_identity";
@@ -128,7 +129,7 @@ fn merge<'a>(draft: &mut Draft<'a>, properties: &mut Object<'a>) {
 /// Reports a defect if the host does not merge the distinct id with the id in a property.
 fn check_pair(draft: &mut Draft<'_>, properties: &Object<'_>, name: &str) {
     let ids = [draft.distinct_id.as_deref(), properties.get(name)];
-    let [one, other] = ids.map(|id| id.and_then(json::text).filter(|id| !is_unusable(id)));
+    let [one, other] = ids.map(|id| id.and_then(json::string).filter(|id| !is_unusable(id)));
     if one.is_none() || other.is_none() || one == other {
         draft.flaws.push(Flaw::with(Defect::IdsNotJoined, format_args!("`{name}`")));
     }

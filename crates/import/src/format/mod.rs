@@ -11,11 +11,11 @@ mod posthog;
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
-use weir_json::is_empty_list;
+use weir_json as json;
 
 use crate::defect::{Defect, Flaw};
 use crate::event::Draft;
-use crate::json::{self, Object};
+use crate::object::Object;
 
 /// What wrote a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, clap::ValueEnum)]
@@ -109,9 +109,9 @@ fn not_an_object(line: &str, error: &serde_json::Error) -> Flaw {
 /// An object, or the JSON text of one. An empty list is an object without members, as PHP
 /// writes it.
 fn object(json: Cow<'_, str>) -> Result<Object<'_>, Defect> {
-    let inner = json::text(&json).map(Cow::into_owned);
+    let inner = json::string(&json).map(Cow::into_owned);
     let json = inner.map_or(json, Cow::Owned);
-    if is_empty_list(&json) {
+    if json::is_empty_list(&json) {
         return Ok(Object::default());
     }
     let parsed = match json {
@@ -138,7 +138,7 @@ fn add_person_update<'a>(
 
 /// The name in Weir as JSON text, if there is another one.
 fn renamed<'a>(name: Cow<'a, str>, names: &[(&str, &str)]) -> Cow<'a, str> {
-    let known = json::text(&name).and_then(|name| names.iter().find(|(from, _)| *from == name));
+    let known = json::string(&name).and_then(|name| names.iter().find(|(from, _)| *from == name));
     match known {
         Some((_, to)) => Cow::Owned(json::quoted(to)),
         None => name,

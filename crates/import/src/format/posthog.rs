@@ -6,7 +6,7 @@
 
 use super::jsonl;
 use crate::event::Draft;
-use crate::json::Object;
+use crate::object::Object;
 
 /// The property with the chain of clicked elements.
 const ELEMENTS_CHAIN: &str = "$elements_chain";

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::{Row, equal, text, time, truth};
 use crate::functions::Function;
-use crate::json::{self, Step};
+use crate::path::{self, Step};
 use crate::tree::Expression;
 use crate::value::Value;
 
@@ -133,9 +133,9 @@ impl<'a> Call<'a> {
             return None;
         }
         Some(match whole {
-            Cow::Borrowed(whole) => json::find(whole, &steps).map(Cow::Borrowed),
+            Cow::Borrowed(whole) => path::find(whole, &steps).map(Cow::Borrowed),
             Cow::Owned(whole) => {
-                json::find(&whole, &steps).map(|found| Cow::Owned(found.to_owned()))
+                path::find(&whole, &steps).map(|found| Cow::Owned(found.to_owned()))
             }
         })
     }

@@ -8,9 +8,9 @@ mod operators;
 use std::borrow::Cow;
 
 use uuid::Uuid;
+use weir_json::Members;
 
 use super::*;
-use crate::json::Members;
 use crate::parse;
 
 /// 2026-06-15T10:20:30.123456Z

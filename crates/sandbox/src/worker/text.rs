@@ -14,7 +14,7 @@ impl<'js> FromJs<'js> for Text {
             return Ok(Self(text));
         }
         let escaped = ctx.json_stringify(value)?.map(|text| text.to_string()).transpose()?;
-        let text = escaped.and_then(|text| serde_json::from_str(&mend_surrogates(&text)).ok());
+        let text = escaped.and_then(|text| serde_json::from_str(&mend_surrogates(text)).ok());
         Ok(Self(text.unwrap_or_default()))
     }
 }

@@ -145,10 +145,7 @@ pub(super) fn written<'js>(
         let message = "what was returned is larger than a result may be";
         return Err(Trouble::plain(ErrorKind::BadResult, message));
     }
-    Ok(match mend_surrogates(&text) {
-        Cow::Borrowed(_) => text,
-        Cow::Owned(mended) => mended,
-    })
+    Ok(mend_surrogates(text))
 }
 
 /// Reads a property of an object of the prelude, through JSON.

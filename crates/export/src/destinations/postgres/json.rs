@@ -1,10 +1,12 @@
 //! JSON that databases accept: without NUL and unpaired surrogates, and with numbers in
 //! the range of the database.
 //!
-//! What belongs here: the text of JSON. What does not: whether it fits into its column
-//! (`coerce`).
+//! What belongs here: which parts of a JSON text the database refuses. What does not:
+//! finding them (`weir-json`), and whether a text fits into its column (`coerce`).
 
 use std::borrow::Cow;
+
+use weir_json::{Escape, Part, rewrite};
 
 /// JSON for a database, and how it was altered.
 #[derive(Debug, PartialEq, Eq)]
@@ -19,96 +21,20 @@ pub(crate) struct Clean<'a> {
 /// Cleans JSON. A number may have up to `digits_max` digits when it is written without an
 /// exponent.
 pub(crate) fn clean(json: &str, digits_max: usize) -> Clean<'_> {
-    let mut clean = Rewriting { json, out: String::new(), copied: 0, at: 0 };
     let (mut without_nul, mut numbers_as_text) = (false, false);
-    let mut in_text = false;
-    while let Some(byte) = clean.peek(0) {
-        match byte {
-            b'\\' if in_text => without_nul |= clean.escape(),
-            b'"' => {
-                in_text = !in_text;
-                clean.at += 1;
-            }
-            b'-' | b'0'..=b'9' if !in_text => numbers_as_text |= clean.number(digits_max),
-            _ => clean.at += 1,
+    let cleaned = rewrite(json, |part| match part {
+        Part::Escape(Escape::Char(_)) => None,
+        Part::Escape(broken) => {
+            without_nul = true;
+            Some(if broken == Escape::Nul { "" } else { "\u{fffd}" }.into())
         }
-    }
-    Clean { json: clean.whole(), without_nul, numbers_as_text }
-}
-
-struct Rewriting<'a> {
-    json: &'a str,
-    out: String,
-    /// The end of the text that was copied to `out`.
-    copied: usize,
-    at: usize,
-}
-
-impl<'a> Rewriting<'a> {
-    fn peek(&self, ahead: usize) -> Option<u8> {
-        self.json.as_bytes().get(self.at + ahead).copied()
-    }
-
-    /// Replaces the next bytes.
-    fn replace(&mut self, bytes: usize, with: &str) {
-        self.out.push_str(self.json.get(self.copied..self.at).unwrap_or_default());
-        self.out.push_str(with);
-        self.at += bytes;
-        self.copied = self.at;
-    }
-
-    fn whole(mut self) -> Cow<'a, str> {
-        if self.copied == 0 {
-            return Cow::Borrowed(self.json);
-        }
-        self.out.push_str(self.json.get(self.copied..).unwrap_or_default());
-        Cow::Owned(self.out)
-    }
-
-    /// Passes an escape or removes it. Returns whether it was removed.
-    fn escape(&mut self) -> bool {
-        match self.unit(0) {
-            None => {
-                self.at += 2;
-                return false;
-            }
-            Some(0) => self.replace(6, ""),
-            Some(0xd800..=0xdbff) => match self.unit(6) {
-                Some(0xdc00..=0xdfff) => {
-                    self.at += 12;
-                    return false;
-                }
-                _ => self.replace(6, "\u{fffd}"),
-            },
-            Some(0xdc00..=0xdfff) => self.replace(6, "\u{fffd}"),
-            Some(_) => {
-                self.at += 6;
-                return false;
-            }
-        }
-        true
-    }
-
-    /// The UTF-16 unit of a `\u` escape.
-    fn unit(&self, ahead: usize) -> Option<u32> {
-        let from = self.at + ahead;
-        let digits = self.json.get(from..from + 6)?.strip_prefix("\\u")?;
-        u32::from_str_radix(digits, 16).ok()
-    }
-
-    /// Passes a number or makes it a text. Returns whether it became a text.
-    fn number(&mut self, digits_max: usize) -> bool {
-        let rest = self.json.get(self.at..).unwrap_or_default();
-        let is_number = |c: char| matches!(c, '0'..='9' | '-' | '+' | '.' | 'e' | 'E');
-        let length = rest.find(|c| !is_number(c)).unwrap_or(rest.len());
-        let number = rest.get(..length).unwrap_or_default();
-        if size(number) <= digits_max {
-            self.at += length;
-            return false;
-        }
-        self.replace(length, &format!("\"{number}\""));
-        true
-    }
+        Part::Number(number) => (size(number) > digits_max).then(|| {
+            numbers_as_text = true;
+            format!("\"{number}\"").into()
+        }),
+    });
+    let json = cleaned.map_or(Cow::Borrowed(json), Cow::Owned);
+    Clean { json, without_nul, numbers_as_text }
 }
 
 /// The number of digits of a number when it is written without an exponent.

@@ -6,6 +6,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use weir_json::{Edits, Token, Tokens, string};
+
 /// A member of an object.
 struct Member<'a> {
     name: Cow<'a, str>,
@@ -18,55 +20,46 @@ struct Member<'a> {
 /// one counts, as for most readers. `None` if there are no such members.
 pub(super) fn without_repeats(json: &str) -> Option<String> {
     let mut cuts = repeats(json);
-    if cuts.is_empty() {
-        return None;
-    }
     cuts.sort_unstable_by_key(|cut| cut.start);
-    let (mut out, mut kept) = (String::with_capacity(json.len()), 0);
+    let mut edits = Edits::of(json);
     for cut in cuts {
-        // A removed member may be within another one.
-        if cut.start >= kept {
-            out.push_str(json.get(kept..cut.start).unwrap_or_default());
-            kept = cut.end;
-        }
+        // A removed member may be within another one, which is passed over.
+        edits.replace(cut, "");
     }
-    out.push_str(json.get(kept..).unwrap_or_default());
-    Some(out)
+    edits.finish()
 }
 
 /// The ranges of the repeated members, each with the comma after it.
 fn repeats(json: &str) -> Vec<Range<usize>> {
-    let bytes = json.as_bytes();
     let mut cuts = Vec::new();
     let mut members: Vec<Member<'_>> = Vec::new();
     // For each open bracket: the index of its first member, or `None` for an array.
     let mut open: Vec<Option<usize>> = Vec::new();
-    let (mut at, mut is_name) = (0, false);
-    while let Some(byte) = bytes.get(at) {
-        match byte {
-            b'"' => {
-                let end = end_of_text(bytes, at);
+    let mut is_name = false;
+    for (token, at) in Tokens::of(json.as_bytes()) {
+        match token {
+            Token::String => {
                 if is_name && let Some(&Some(from)) = open.last() {
                     if let Some(before) = members.get_mut(from..).and_then(<[_]>::last_mut) {
-                        before.next = at;
+                        before.next = at.start;
                     }
-                    let name = name(json.get(at..end).unwrap_or_default());
-                    members.push(Member { name, start: at, next: at });
+                    let start = at.start;
+                    let text = json.get(at).unwrap_or_default();
+                    let name = string(text).unwrap_or(Cow::Borrowed(text));
+                    members.push(Member { name, start, next: start });
                 }
                 is_name = false;
-                at = end;
-                continue;
             }
-            b'{' => {
+            Token::Mark(b'{') => {
                 open.push(Some(members.len()));
                 is_name = true;
             }
-            b'[' => {
+            Token::Mark(b'[') => {
                 open.push(None);
                 is_name = false;
             }
-            b',' => is_name = matches!(open.last(), Some(Some(_))),
-            b'}' | b']' => {
+            Token::Mark(b',') => is_name = matches!(open.last(), Some(Some(_))),
+            Token::Mark(b'}' | b']') => {
                 if let Some(Some(from)) = open.pop() {
                     let own = members.get_mut(from..).unwrap_or_default();
                     cuts.extend(repeated(own));
@@ -74,9 +67,8 @@ fn repeats(json: &str) -> Vec<Range<usize>> {
                 }
                 is_name = false;
             }
-            _ => {}
+            Token::Mark(_) | Token::Number | Token::Word => {}
         }
-        at += 1;
     }
     cuts
 }
@@ -88,29 +80,6 @@ fn repeated(own: &mut [Member<'_>]) -> impl Iterator<Item = Range<usize>> {
         [member, again] if member.name == again.name => Some(member.start..member.next),
         _ => None,
     })
-}
-
-/// The end of a text that begins here, after its quotation mark.
-fn end_of_text(bytes: &[u8], begin: usize) -> usize {
-    let mut at = begin + 1;
-    while let Some(byte) = bytes.get(at) {
-        match byte {
-            b'\\' => at += 2,
-            b'"' => return at + 1,
-            _ => at += 1,
-        }
-    }
-    bytes.len()
-}
-
-/// A name without its quotation marks and escapes.
-fn name(text: &str) -> Cow<'_, str> {
-    if text.contains('\\')
-        && let Ok(name) = serde_json::from_str::<String>(text)
-    {
-        return Cow::Owned(name);
-    }
-    Cow::Borrowed(text.trim_matches('"'))
 }
 
 #[cfg(test)]

@@ -4,8 +4,11 @@
 //! What belongs here: altering values that do not fit, and the notes about them. What
 //! does not: files, statements.
 
+use std::borrow::Cow;
+
 use chrono::{DateTime, Datelike as _, SecondsFormat};
 use uuid::Uuid;
+use weir_json::{Escape, Part, rewrite};
 
 use super::repeats::without_repeats;
 use crate::destination::{Altered, Failure};
@@ -128,65 +131,22 @@ const HARMLESS: usize = 15;
 /// JSON without values that warehouses refuse: NUL and unpaired surrogates in texts, and
 /// numbers that are neither integers of 64 bits nor doubles.
 fn tame(json: String) -> (String, Option<&'static str>) {
-    let bytes = json.as_bytes();
-    let (mut out, mut kept, mut at) = (String::new(), 0, 0);
     let mut what = None;
-    let mut is_text = false;
-    while let Some(byte) = bytes.get(at) {
-        match byte {
-            b'\\' if is_text => {
-                let (length, other) = escape(bytes.get(at..).unwrap_or_default());
-                if let Some((other, why)) = other {
-                    out.push_str(json.get(kept..at).unwrap_or_default());
-                    out.push_str(other);
-                    kept = at + length;
-                    what = Some(why);
-                }
-                at += length;
-                continue;
+    let tamed = rewrite(&json, |part| {
+        let (other, why): (Cow<'_, str>, _) = match part {
+            Part::Escape(Escape::Char(_)) => return None,
+            Part::Escape(Escape::Nul) => ("".into(), Some(NUL_LEFT_OUT)),
+            Part::Escape(Escape::SingleSurrogate) => ("\\ufffd".into(), Some(HALF_REPLACED)),
+            Part::Number(number) => {
+                let other = tame_number(number)?;
+                let why = other.starts_with('"').then_some(NUMBER_AS_TEXT);
+                (other.into(), why)
             }
-            b'"' => is_text = !is_text,
-            b'-' | b'0'..=b'9' if !is_text => {
-                let rest = bytes.get(at..).unwrap_or_default();
-                let is_part = |b: &u8| b.is_ascii_digit() || b"+-.eE".contains(b);
-                let length = rest.iter().take_while(|b| is_part(b)).count();
-                let number = json.get(at..at + length).unwrap_or_default();
-                if let Some(other) = tame_number(number) {
-                    out.push_str(json.get(kept..at).unwrap_or_default());
-                    out.push_str(&other);
-                    kept = at + length;
-                    if other.starts_with('"') {
-                        what = Some(NUMBER_AS_TEXT);
-                    }
-                }
-                at += length;
-                continue;
-            }
-            _ => {}
-        }
-        at += 1;
-    }
-    if kept == 0 {
-        return (json, what);
-    }
-    out.push_str(json.get(kept..).unwrap_or_default());
-    (out, what)
-}
-
-/// The length of the escape at the beginning of `rest`, and its replacement with the
-/// reason. `None`: the escape stays.
-fn escape(rest: &[u8]) -> (usize, Option<(&'static str, &'static str)>) {
-    let code = |from: usize| {
-        let escape = rest.get(from..from + 6)?.strip_prefix(b"\\u")?;
-        u32::from_str_radix(std::str::from_utf8(escape).ok()?, 16).ok()
-    };
-    match (code(0), code(6)) {
-        (None, _) => (2, None),
-        (Some(0), _) => (6, Some(("", NUL_LEFT_OUT))),
-        (Some(0xd800..0xdc00), Some(0xdc00..0xe000)) => (12, None),
-        (Some(0xd800..0xe000), _) => (6, Some(("\\ufffd", HALF_REPLACED))),
-        _ => (6, None),
-    }
+        };
+        what = why.or(what);
+        Some(other)
+    });
+    (tamed.unwrap_or(json), what)
 }
 
 /// The replacement of a number. `None`: the number stays.
