@@ -116,7 +116,7 @@ impl Session {
         let who = format!("{}.{}", config.account_name(), config.user.to_uppercase());
         let now = clock::now().timestamp();
         let claims = json!({
-            "iss": format!("{who}.{}", key.fingerprint()),
+            "iss": format!("{who}.{}", key.fingerprint().map_err(wrong)?),
             "sub": who,
             "iat": now,
             "exp": now + TOKEN,

@@ -7,11 +7,15 @@
 use aes::cipher::{Block, BlockDecryptMut, BlockSizeUser, KeyIvInit};
 use base64::Engine as _;
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
+use der::asn1::{AnyRef, BitStringRef, OctetStringRef};
+use der::oid::ObjectIdentifier;
+use der::{Choice, Decode as _, DecodeValue, Encode as _, Sequence};
 use ring::pbkdf2;
 use ring::rand::SystemRandom;
 use ring::signature::{self, KeyPair as _, RsaKeyPair};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
+use spki::{AlgorithmIdentifierRef, SubjectPublicKeyInfoRef};
 use zeroize::Zeroizing;
 
 /// Upper bound of key derivation rounds: the key of a member must not occupy the
@@ -90,19 +94,14 @@ impl Key {
     }
 
     /// SHA-256 of the public key in Snowflake's form: `SHA256:…`.
-    pub(in crate::destinations) fn fingerprint(&self) -> String {
-        // The prefix of a SubjectPublicKeyInfo around ring's public key, with the
-        // algorithm rsaEncryption.
-        const ALGORITHM: &[u8] = &[
-            0x30, 0x0d, 0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01, 0x05,
-            0x00,
-        ];
-        let mut bits = vec![0];
-        bits.extend_from_slice(self.0.public_key().as_ref());
-        let mut inner = ALGORITHM.to_vec();
-        inner.extend(wrapped(0x03, &bits));
-        let hash = Sha256::digest(wrapped(0x30, &inner));
-        format!("SHA256:{}", BASE64_STANDARD.encode(hash))
+    pub(in crate::destinations) fn fingerprint(&self) -> Result<String, KeyFault> {
+        let bits = BitStringRef::from_bytes(self.0.public_key().as_ref());
+        let info = bits.map(|subject_public_key| SubjectPublicKeyInfoRef {
+            algorithm: AlgorithmIdentifierRef { oid: RSA, parameters: Some(AnyRef::NULL) },
+            subject_public_key,
+        });
+        let der = info.and_then(|info| info.to_der()).map_err(|_| KeyFault::Kind)?;
+        Ok(format!("SHA256:{}", BASE64_STANDARD.encode(Sha256::digest(der))))
     }
 }
 
@@ -143,26 +142,59 @@ fn unwrapped(text: &str) -> Result<(Label, Zeroizing<Vec<u8>>), KeyFault> {
     Ok((label, Zeroizing::new(der)))
 }
 
-const PBES2: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x05, 0x0d];
-const PBKDF2: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x05, 0x0c];
-const HMAC_SHA256: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x02, 0x09];
-const HMAC_SHA384: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x02, 0x0a];
-const HMAC_SHA512: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x02, 0x0b];
-const AES_128: &[u8] = &[0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x01, 0x02];
-const AES_256: &[u8] = &[0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x01, 0x2a];
-const DES_3: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x03, 0x07];
+const RSA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.1");
+const PBES2: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.5.13");
+const PBKDF2: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.5.12");
+const HMAC_SHA256: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.2.9");
+const HMAC_SHA384: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.2.10");
+const HMAC_SHA512: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.2.11");
+const AES_128: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.16.840.1.101.3.4.1.2");
+const AES_256: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.16.840.1.101.3.4.1.42");
+const DES_3: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.3.7");
+
+/// `EncryptedPrivateKeyInfo` of RFC 5208.
+#[derive(Sequence)]
+struct Encrypted<'a> {
+    scheme: AlgorithmIdentifierRef<'a>,
+    data: OctetStringRef<'a>,
+}
+
+/// `PBES2-params` of RFC 8018.
+#[derive(Sequence)]
+struct Scheme<'a> {
+    derivation: AlgorithmIdentifierRef<'a>,
+    cipher: AlgorithmIdentifierRef<'a>,
+}
+
+/// `PBKDF2-params` of RFC 8018.
+#[derive(Sequence)]
+struct Derivation<'a> {
+    salt: OctetStringRef<'a>,
+    rounds: u32,
+    /// Ignored: the cipher determines it.
+    length: Option<u16>,
+    hash: Option<AlgorithmIdentifierRef<'a>>,
+}
+
+/// The parameters of an algorithm that must be `expected`.
+fn parameters<'a, T: Choice<'a> + DecodeValue<'a>>(
+    algorithm: &AlgorithmIdentifierRef<'a>,
+    expected: ObjectIdentifier,
+) -> Result<T, KeyFault> {
+    let found = algorithm.parameters.filter(|_| algorithm.oid == expected);
+    found.and_then(|any| any.decode_as().ok()).ok_or(KeyFault::Encryption)
+}
 
 /// Decrypts an `EncryptedPrivateKeyInfo` (RFC 8018, PBES2).
 fn decrypted(der: &[u8], passphrase: &str) -> Result<Zeroizing<Vec<u8>>, KeyFault> {
-    let plan = Plan::read(der).ok_or(KeyFault::Encryption)?;
-    let rounds = plan
-        .rounds
-        .iter()
-        .try_fold(0_u32, |sum, byte| sum.checked_mul(256)?.checked_add(u32::from(*byte)))
+    let info = Encrypted::from_der(der).map_err(|_| KeyFault::Encryption)?;
+    let scheme: Scheme<'_> = parameters(&info.scheme, PBES2)?;
+    let derivation: Derivation<'_> = parameters(&scheme.derivation, PBKDF2)?;
+    let rounds = Some(derivation.rounds)
         .filter(|rounds| *rounds <= ROUNDS_MAX)
         .and_then(std::num::NonZeroU32::new)
         .ok_or(KeyFault::Encryption)?;
-    let hash = match plan.hash {
+    let hash = match derivation.hash.map(|hash| hash.oid) {
         // The default is omitted in the encoding.
         None => pbkdf2::PBKDF2_HMAC_SHA1,
         Some(HMAC_SHA256) => pbkdf2::PBKDF2_HMAC_SHA256,
@@ -170,21 +202,19 @@ fn decrypted(der: &[u8], passphrase: &str) -> Result<Zeroizing<Vec<u8>>, KeyFaul
         Some(HMAC_SHA512) => pbkdf2::PBKDF2_HMAC_SHA512,
         Some(_) => return Err(KeyFault::Encryption),
     };
-    let length = match plan.cipher {
-        AES_128 => 16,
-        DES_3 => 24,
-        AES_256 => 32,
+    let cipher = scheme.cipher.oid;
+    let start: OctetStringRef<'_> = parameters(&scheme.cipher, cipher)?;
+    let (length, unlock): (usize, fn(&[u8], &[u8], &mut [u8]) -> Option<()>) = match cipher {
+        AES_128 => (16, unlock::<cbc::Decryptor<aes::Aes128>>),
+        DES_3 => (24, unlock::<cbc::Decryptor<des::TdesEde3>>),
+        AES_256 => (32, unlock::<cbc::Decryptor<aes::Aes256>>),
         _ => return Err(KeyFault::Encryption),
     };
     let mut key = Zeroizing::new(vec![0; length]);
-    pbkdf2::derive(hash, rounds, plan.salt, passphrase.as_bytes(), &mut key);
-    let mut data = Zeroizing::new(plan.data.to_vec());
-    match plan.cipher {
-        AES_128 => unlock::<cbc::Decryptor<aes::Aes128>>(&key, plan.start, &mut data),
-        DES_3 => unlock::<cbc::Decryptor<des::TdesEde3>>(&key, plan.start, &mut data),
-        _ => unlock::<cbc::Decryptor<aes::Aes256>>(&key, plan.start, &mut data),
-    }
-    .ok_or(KeyFault::Encryption)?;
+    let salt = derivation.salt.as_bytes();
+    pbkdf2::derive(hash, rounds, salt, passphrase.as_bytes(), &mut key);
+    let mut data = Zeroizing::new(info.data.as_bytes().to_vec());
+    unlock(&key, start.as_bytes(), &mut data).ok_or(KeyFault::Encryption)?;
     // Padding: each added byte has the number of added bytes as its value.
     let padding = usize::from(data.last().copied().unwrap_or_default());
     let length = data.len().checked_sub(padding).filter(|_| padding != 0);
@@ -205,87 +235,6 @@ fn unlock<C: BlockDecryptMut + BlockSizeUser + KeyIvInit>(
         cipher.decrypt_block_mut(Block::<C>::from_mut_slice(block));
     }
     Some(())
-}
-
-/// How a key is encrypted.
-struct Plan<'a> {
-    salt: &'a [u8],
-    rounds: &'a [u8],
-    hash: Option<&'a [u8]>,
-    cipher: &'a [u8],
-    start: &'a [u8],
-    data: &'a [u8],
-}
-
-impl<'a> Plan<'a> {
-    fn read(der: &'a [u8]) -> Option<Self> {
-        let mut info = Der(Der(der).expect(0x30)?);
-        let mut scheme = Der(info.expect(0x30)?);
-        let data = info.expect(0x04)?;
-        if scheme.expect(0x06)? != PBES2 {
-            return None;
-        }
-        let mut parts = Der(scheme.expect(0x30)?);
-        let mut derivation = Der(parts.expect(0x30)?);
-        let mut encryption = Der(parts.expect(0x30)?);
-        if derivation.expect(0x06)? != PBKDF2 {
-            return None;
-        }
-        let mut numbers = Der(derivation.expect(0x30)?);
-        let (salt, rounds) = (numbers.expect(0x04)?, numbers.expect(0x02)?);
-        let mut hash = None;
-        while let Some((tag, content)) = numbers.next() {
-            // An integer here is the length of the key, which the cipher determines.
-            if tag == 0x30 {
-                hash = Some(Der(content).expect(0x06)?);
-            }
-        }
-        let (cipher, start) = (encryption.expect(0x06)?, encryption.expect(0x04)?);
-        Some(Self { salt, rounds, hash, cipher, start, data })
-    }
-}
-
-/// The unread rest of a sequence of DER values.
-struct Der<'a>(&'a [u8]);
-
-impl<'a> Der<'a> {
-    /// The next value: its tag and its content.
-    fn next(&mut self) -> Option<(u8, &'a [u8])> {
-        let (tag, rest) = self.0.split_first()?;
-        let (first, rest) = rest.split_first()?;
-        let (length, rest) = match first {
-            0..=0x7f => (usize::from(*first), rest),
-            0x81..=0x83 => {
-                let (digits, rest) = rest.split_at_checked(usize::from(first & 0x7f))?;
-                (digits.iter().fold(0, |sum, digit| (sum << 8) | usize::from(*digit)), rest)
-            }
-            _ => return None,
-        };
-        let (content, rest) = rest.split_at_checked(length)?;
-        self.0 = rest;
-        Some((*tag, content))
-    }
-
-    /// The content of the next value, which must have this tag.
-    fn expect(&mut self, wanted: u8) -> Option<&'a [u8]> {
-        self.next().and_then(|(tag, content)| (tag == wanted).then_some(content))
-    }
-}
-
-/// Encodes a DER value.
-fn wrapped(tag: u8, content: &[u8]) -> Vec<u8> {
-    let digits: Vec<u8> =
-        content.len().to_be_bytes().into_iter().skip_while(|digit| *digit == 0).collect();
-    let mut value = vec![tag];
-    match content.len() {
-        length @ 0..=0x7f => value.extend(u8::try_from(length)),
-        _ => {
-            value.extend(u8::try_from(digits.len()).map(|count| 0x80 | count));
-            value.extend(digits);
-        }
-    }
-    value.extend_from_slice(content);
-    value
 }
 
 #[cfg(test)]
@@ -318,7 +267,7 @@ mod tests {
             (PLAIN.replace('\n', "\r\n").as_str(), Some("not needed")),
             (bare.as_str(), None),
         ] {
-            assert_eq!(Key::read(text, passphrase).unwrap().fingerprint(), FINGERPRINT);
+            assert_eq!(Key::read(text, passphrase).unwrap().fingerprint().unwrap(), FINGERPRINT);
         }
     }
 
@@ -333,6 +282,23 @@ mod tests {
         assert_eq!(fault(DES, Some("wrong")), KeyFault::WrongPassphrase);
         let encrypted = PLAIN.replace(" PRIVATE", " ENCRYPTED PRIVATE");
         assert_eq!(fault(&encrypted, Some("any")), KeyFault::Encryption);
+    }
+
+    #[test]
+    fn every_cut_or_changed_encrypted_key_is_refused() {
+        let body: String = DES.lines().filter(|line| !line.starts_with('-')).collect();
+        let der = BASE64_STANDARD.decode(body).unwrap();
+        // The parameters take the first 88 bytes; the null of the hash has no meaning.
+        for at in (0..60).chain(62..88) {
+            assert!(decrypted(&der[..at], "correct").is_err());
+            for mask in [0x01, 0x80] {
+                let mut changed = der.clone();
+                changed[at] ^= mask;
+                let read = decrypted(&changed, "correct")
+                    .is_ok_and(|der| RsaKeyPair::from_pkcs8(&der).is_ok());
+                assert!(!read, "byte {at}");
+            }
+        }
     }
 
     #[test]
