@@ -51,7 +51,6 @@ pub struct Visits {
 
 impl Visits {
     /// A population of this size.
-    #[must_use]
     pub fn new(people: u64) -> Self {
         Self { source: Source::new(17, People::Known(people)), people }
     }
@@ -66,13 +65,11 @@ impl Visits {
     }
 
     /// Uuid of event `number`.
-    #[must_use]
     pub fn uuid(&self, number: u64) -> Uuid {
         self.source.uuid(number)
     }
 
     /// Event `number`; numbers are arrival numbers, from 1.
-    #[must_use]
     pub fn event(&self, number: u64) -> StoredEvent {
         let names = ["order completed", "invoice issued", "report exported", "member invited"];
         let time = Self::time(number);
@@ -118,7 +115,6 @@ impl Writer {
     }
 
     /// Number of events that this partition contains.
-    #[must_use]
     pub fn position(&self) -> u64 {
         self.position
     }

@@ -115,7 +115,6 @@ pub struct DroppedEvent {
 
 /// Decides on one event. The result depends only on the arguments, except for the random
 /// part of a new v7 uuid.
-#[must_use]
 pub fn decide(event: &RawEvent<'_>, context: &Context) -> Decision {
     let verdict = if event.raw.len() > EVENT_LIMIT {
         Err(DropReason::EventTooLarge)
@@ -177,7 +176,6 @@ pub fn with_properties(
 
 /// The drop of an event that was sent to the path of recordings. No such event is stored
 /// (ING-14).
-#[must_use]
 pub fn drop_recording(event: &RawEvent<'_>) -> DroppedEvent {
     dropped(event, DropReason::NotAnEvent, false)
 }

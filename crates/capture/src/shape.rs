@@ -49,14 +49,12 @@ pub struct Events<'a> {
 impl<'a> Events<'a> {
     /// Number of events; never 0.
     #[expect(clippy::len_without_is_empty, reason = "never empty")]
-    #[must_use]
     pub const fn len(&self) -> usize {
         self.count
     }
 
     /// Iterates over the events in the order of the request. Every call starts at the
     /// first one.
-    #[must_use]
     pub fn iter(&self) -> EventIter<'a> {
         let mut cursor = Cursor::new(self.text, Limits::NONE);
         let is_list = cursor.enter_list().is_ok();
@@ -286,7 +284,6 @@ fn shared_token(events: Events<'_>) -> Result<Option<Cow<'_, str>>, CaptureError
 
 /// Whether a text has the form of a project key (ING-22). It does not check that a
 /// project has the key.
-#[must_use]
 pub fn is_project_key(text: &str) -> bool {
     // `phx_` begins a personal API key, which must never work as a project key.
     !text.is_empty()

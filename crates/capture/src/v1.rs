@@ -129,7 +129,6 @@ fn check_uuids(events: Events<'_>) -> Result<(), Fault> {
 
 /// Decides on one event: like [`capture::decide`](super::decide), after `library` and the
 /// options were added to its properties.
-#[must_use]
 pub fn decide(event: &RawEvent<'_>, library: Option<Library<'_>>, context: &Context) -> Decision {
     let drop = |reason| Decision::Drop(dropped(event, reason, context.engage));
     if event.raw.len() > EVENT_LIMIT {

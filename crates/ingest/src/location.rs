@@ -64,7 +64,6 @@ impl Locations {
 
     /// The location of an address as properties with their JSON text. Empty if the
     /// address is unknown.
-    #[must_use]
     pub fn properties(&self, address: IpAddr) -> Vec<(&'static str, String)> {
         let found = self.find(&address.to_string()).into_iter();
         found.map(|located| (located.name, located.value)).collect()
@@ -72,7 +71,6 @@ impl Locations {
 
     /// The whole record of an address as it is in the file, or `None` if the file has
     /// none.
-    #[must_use]
     pub fn record(&self, address: IpAddr) -> Option<serde_json::Value> {
         // A damaged entry of the file counts as an unknown address.
         self.reader.lookup(address).ok()?.decode().ok()?

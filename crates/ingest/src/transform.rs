@@ -57,13 +57,11 @@ pub struct Given {
 
 impl Given {
     /// The event with this index in a batch, or `None` if the index is out of range.
-    #[must_use]
     pub fn of(batch: &Arc<Batch>, index: usize) -> Option<Self> {
         batch.accepted.get(index).map(|_| Self { batch: Arc::clone(batch), index })
     }
 
     /// An event without a batch, such as a sample.
-    #[must_use]
     pub fn single(event: AcceptedEvent, received_at: i64) -> Self {
         let batch = Batch { accepted: vec![event], ..Batch::new(received_at, false) };
         Self { batch: Arc::new(batch), index: 0 }
@@ -71,25 +69,21 @@ impl Given {
 
     /// The present event. `None` only for an index that the batch lacks, which cannot be
     /// constructed.
-    #[must_use]
     pub fn event(&self) -> Option<&AcceptedEvent> {
         self.batch.accepted.get(self.index)
     }
 
     /// When the event was received, in microseconds since 1970 UTC.
-    #[must_use]
     pub fn received_at(&self) -> i64 {
         self.batch.received_at
     }
 
     /// The network that the event came from, see [`crate::batch::network`].
-    #[must_use]
     pub fn network(&self) -> Option<u64> {
         self.batch.network
     }
 
     /// Whether the request had `historical_migration`.
-    #[must_use]
     pub fn is_historical(&self) -> bool {
         self.batch.historical
     }
@@ -143,9 +137,6 @@ impl Changed {
     /// `timestamp` and `properties`, and possibly `$set`, `$set_once` and `$unset`.
     /// Without a time, or a chain of elements, those of `now` stay. Texts that are too
     /// long are cut, as capture does. All other members are ignored.
-    ///
-    /// # Errors
-    /// [`Invalid`].
     pub fn read(given: &Given, now: &AcceptedEvent, text: &str) -> Result<Self, Invalid> {
         let original = given.event().ok_or(Invalid::NotAnObject)?;
         let mut raw = RawEvent::parse(text).map_err(|_| Invalid::NotAnObject)?;
@@ -184,9 +175,6 @@ impl Changed {
 
     /// The event `now` with other properties, by the rules of [`Changed::read`], without
     /// writing it as text and parsing it. `None` if the text form is necessary.
-    ///
-    /// # Errors
-    /// [`Invalid`].
     pub fn with_properties(
         given: &Given,
         now: &AcceptedEvent,
@@ -207,20 +195,17 @@ impl Changed {
     }
 
     /// An event that is stored although a transformation could not be run on it.
-    #[must_use]
     pub fn without_a_step(mut event: AcceptedEvent) -> Self {
         event.warnings.push(Warning::TransformationSkipped);
         Self(event)
     }
 
     /// The event.
-    #[must_use]
     pub fn event(&self) -> &AcceptedEvent {
         &self.0
     }
 
     /// Returns the event.
-    #[must_use]
     pub fn into_event(self) -> AcceptedEvent {
         self.0
     }

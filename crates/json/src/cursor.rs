@@ -47,7 +47,6 @@ pub struct Key<'a> {
 
 impl<'a> Key<'a> {
     /// The decoded name; U+FFFD for what needs repair.
-    #[must_use]
     pub fn text(self) -> Cow<'a, str> {
         if self.escaped { escape::decode_lossy(self.raw) } else { Cow::Borrowed(self.raw) }
     }
@@ -66,7 +65,6 @@ pub struct Cursor<'a> {
 
 impl<'a> Cursor<'a> {
     /// At the first value of `text`.
-    #[must_use]
     pub fn new(text: &'a str, limits: Limits) -> Self {
         let mut cursor = Self { text, at: 0, depth: 0, keys: 0, limits, needs_repair: false };
         cursor.skip_blanks();
@@ -74,13 +72,11 @@ impl<'a> Cursor<'a> {
     }
 
     /// Whether an escape so far was NUL or a single surrogate, which cannot be stored.
-    #[must_use]
     pub fn needs_repair(&self) -> bool {
         self.needs_repair
     }
 
     /// Whether the next value is an object.
-    #[must_use]
     pub fn at_object(&self) -> bool {
         self.peek() == Some(b'{')
     }

@@ -17,7 +17,6 @@ pub struct Edits<'a> {
 
 impl<'a> Edits<'a> {
     /// A text without replacements.
-    #[must_use]
     pub const fn of(text: &'a str) -> Self {
         Self { text, out: String::new(), copied: 0 }
     }
@@ -32,7 +31,6 @@ impl<'a> Edits<'a> {
     }
 
     /// The text with its replacements; `None` if there are none.
-    #[must_use]
     pub fn finish(mut self) -> Option<String> {
         if self.copied == 0 {
             return None;
@@ -43,7 +41,6 @@ impl<'a> Edits<'a> {
 }
 
 /// Replaces escapes of NUL and of single surrogates by U+FFFD.
-#[must_use]
 pub fn repair(json: &str) -> Cow<'_, str> {
     let repaired = replace_escapes(json, |escape| escape.needs_repair().then_some("\u{fffd}"));
     repaired.map_or(Cow::Borrowed(json), Cow::Owned)

@@ -18,7 +18,6 @@ pub enum Escape {
 
 impl Escape {
     /// Whether it cannot be stored everywhere.
-    #[must_use]
     pub const fn needs_repair(self) -> bool {
         !matches!(self, Self::Char(_))
     }
@@ -109,14 +108,12 @@ impl Iterator for Escapes<'_> {
 
 /// The text of a JSON string; `None` if the value is not a string, or has a single
 /// surrogate.
-#[must_use]
 pub fn string(json: &str) -> Option<Cow<'_, str>> {
     decode(inner(json)?, Escape::exact)
 }
 
 /// The text of a JSON string, with U+FFFD for NUL and single surrogates; `None` if the
 /// value is not a string.
-#[must_use]
 pub fn string_lossy(json: &str) -> Option<Cow<'_, str>> {
     inner(json).map(decode_lossy)
 }

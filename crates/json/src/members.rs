@@ -24,25 +24,21 @@ impl<'a> Members<'a> {
     }
 
     /// The members of an object; other values have none.
-    #[must_use]
     pub fn of(json: &'a str) -> Self {
         Self::parse(json).unwrap_or_default()
     }
 
     /// The JSON text of a member.
-    #[must_use]
     pub fn get(&self, name: &str) -> Option<&'a str> {
         self.0.iter().rev().find(|(key, _)| key == name).map(|(_, value)| *value)
     }
 
     /// Number of members.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.0.len()
     }
 
     /// The JSON text at the end of a path; `None` for an empty path.
-    #[must_use]
     pub fn at(&self, path: &[String]) -> Option<&'a str> {
         let (first, rest) = path.split_first()?;
         let first = self.get(first)?;
@@ -86,13 +82,11 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
 }
 
 /// The JSON text of the last member with this name.
-#[must_use]
 pub fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
     object.get(member_range(object, name)?)
 }
 
 /// The range of the value of the last member with this name.
-#[must_use]
 pub fn member_range(object: &str, name: &str) -> Option<Range<usize>> {
     let mut found = None;
     let walked = Cursor::new(object, Limits::NONE).object(|key, cursor| {
@@ -106,7 +100,6 @@ pub fn member_range(object: &str, name: &str) -> Option<Range<usize>> {
 }
 
 /// Appends a member to an object.
-#[must_use]
 pub fn with_member(object: &str, key: &str, value: &str) -> String {
     let body = object.trim_end().strip_suffix('}').unwrap_or(object);
     let mut out = String::with_capacity(object.len() + key.len() + value.len() + 6);

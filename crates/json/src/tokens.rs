@@ -26,7 +26,6 @@ pub struct Tokens<'a> {
 
 impl<'a> Tokens<'a> {
     /// The tokens of a text.
-    #[must_use]
     pub const fn of(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0 }
     }
@@ -84,7 +83,6 @@ pub struct Weight {
 }
 
 /// Measures a JSON text without recursion.
-#[must_use]
 pub fn weigh(json: &str) -> Weight {
     let mut weight = Weight::default();
     for (token, depth) in depths(json.as_bytes()) {
@@ -95,7 +93,6 @@ pub fn weigh(json: &str) -> Weight {
 }
 
 /// Whether more than `limit` objects and lists are nested in a text that may not be JSON.
-#[must_use]
 pub fn is_deeper_than(text: &[u8], limit: usize) -> bool {
     depths(text).any(|(_, depth)| depth > limit)
 }

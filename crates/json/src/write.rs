@@ -18,7 +18,6 @@ pub fn push_string(out: &mut String, text: &str) {
 }
 
 /// A text as a JSON string.
-#[must_use]
 pub fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     push_string(&mut out, text);
@@ -26,7 +25,6 @@ pub fn quoted(text: &str) -> String {
 }
 
 /// Whether a JSON value is an empty list. PHP writes an object without members like that.
-#[must_use]
 pub fn is_empty_list(json: &str) -> bool {
     let inner = json.trim_ascii().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     inner.is_some_and(|inner| inner.trim_ascii().is_empty())

@@ -13,13 +13,11 @@ pub struct JsonText(Box<RawValue>);
 
 impl JsonText {
     /// The text, if it is valid JSON.
-    #[must_use]
     pub fn read(text: String) -> Option<Self> {
         RawValue::from_string(text).ok().map(Self)
     }
 
     /// The text.
-    #[must_use]
     pub fn text(&self) -> &str {
         self.0.get()
     }
@@ -51,7 +49,6 @@ impl<'de> Deserialize<'de> for JsonText {
 pub const DEPTH: usize = 64;
 
 /// Whether more than [`DEPTH`] objects and lists are nested in a JSON text.
-#[must_use]
 pub fn is_too_deep(text: &[u8]) -> bool {
     weir_json::is_deeper_than(text, DEPTH)
 }

@@ -55,7 +55,6 @@ pub enum Kind {
 
 impl<'a> Value<'a> {
     /// The value of a property: its text if it is a string, otherwise its JSON.
-    #[must_use]
     pub fn of_json(json: &'a str) -> Self {
         match json {
             "null" => Self::Null,
@@ -64,7 +63,6 @@ impl<'a> Value<'a> {
     }
 
     /// A copy that borrows nothing.
-    #[must_use]
     pub fn into_owned(self) -> Value<'static> {
         match self {
             Self::Null => Value::Null,
@@ -88,13 +86,11 @@ impl<'a> Value<'a> {
     }
 
     /// Whether it is null.
-    #[must_use]
     pub const fn is_null(&self) -> bool {
         matches!(self, Self::Null)
     }
 
     /// The value as text.
-    #[must_use]
     pub fn into_text(self) -> Option<Cow<'a, str>> {
         Some(match self {
             Self::Null => return None,
@@ -110,7 +106,6 @@ impl<'a> Value<'a> {
     }
 
     /// The value as JSON.
-    #[must_use]
     pub fn into_json(self) -> Option<Cow<'a, str>> {
         match self {
             Self::Json(json) => Some(json),
@@ -120,7 +115,6 @@ impl<'a> Value<'a> {
     }
 
     /// The value as an integer: decimals are truncated, a time is in seconds since 1970.
-    #[must_use]
     pub fn integer(&self) -> Option<i64> {
         match self {
             Self::Text(text) => text.trim().parse().ok(),
@@ -130,7 +124,6 @@ impl<'a> Value<'a> {
     }
 
     /// The value as a number; a time is in seconds since 1970.
-    #[must_use]
     pub fn float(&self) -> Option<f64> {
         match self {
             Self::Timestamp(micros) => Some(time::float_seconds(*micros)),
@@ -140,7 +133,6 @@ impl<'a> Value<'a> {
     }
 
     /// The value as true or false: a number is true unless it is 0.
-    #[must_use]
     pub fn boolean(&self) -> Option<bool> {
         match self {
             Self::Boolean(value) => Some(*value),
@@ -153,7 +145,6 @@ impl<'a> Value<'a> {
     }
 
     /// The value as microseconds since 1970: a text with a time, or a number of seconds.
-    #[must_use]
     pub fn timestamp(&self) -> Option<i64> {
         match self {
             Self::Timestamp(micros) => Some(*micros),
@@ -165,7 +156,6 @@ impl<'a> Value<'a> {
     }
 
     /// The value as a uuid.
-    #[must_use]
     pub fn uuid(&self) -> Option<Uuid> {
         match self {
             Self::Uuid(uuid) => Some(*uuid),

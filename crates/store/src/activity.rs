@@ -96,9 +96,6 @@ pub(crate) use write_activities;
 /// Runs a transaction that contains [`write_activities`], holding the keyed locks of the
 /// organizations of `entries`: all changes of one organization write the head of its log
 /// (`locks`).
-///
-/// # Errors
-/// Any failure of the store.
 pub(crate) async fn change(
     store: &Store,
     statement: Statement,
@@ -110,9 +107,6 @@ pub(crate) async fn change(
 
 /// Runs [`change`] and drops `held` when the transaction has ended, even if the caller is
 /// dropped before.
-///
-/// # Errors
-/// Any failure of the store.
 pub(crate) async fn change_holding(
     store: &Store,
     statement: Statement,
@@ -128,9 +122,6 @@ pub(crate) async fn change_holding(
 
 /// Runs [`change`] for a change of these exports, whose runs write the same records. It
 /// waits for their keyed locks first, so that running exports cannot starve it.
-///
-/// # Errors
-/// Any failure of the store.
 pub(crate) async fn change_exports(
     store: &Store,
     statement: Statement,
@@ -150,9 +141,6 @@ const WRITE: Statement =
 
 /// Writes audit entries without a change in the store: a refused call, or work that was
 /// started.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn write(store: &Store, entries: &[Entry]) -> Result<()> {
     change(store, WRITE, bind! {}, entries).await.map(drop)
 }
@@ -221,9 +209,6 @@ async fn range(store: &Store, of: Of, from: i64, to: i64) -> Result<Vec<Entry>> 
 }
 
 /// A page of entries, newest first, and the number of all entries.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn page(store: &Store, of: Of, page: Page) -> Result<(u64, Vec<Entry>)> {
     let last = last(store, of).await?;
     let count = u64::try_from(last).unwrap_or(0);
@@ -237,9 +222,6 @@ pub async fn page(store: &Store, of: Of, page: Page) -> Result<(u64, Vec<Entry>)
 
 /// A page of the entries that `wanted` accepts among the newest ten thousand, newest
 /// first, and the number of all accepted entries.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn search(
     store: &Store,
     of: Of,
@@ -268,9 +250,6 @@ pub async fn search(
 /// the five hundred entries before the entry number `before`, or the newest five hundred.
 /// Also returns the number before which the next range ends; `None`: this range had the
 /// oldest entry.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn batch(
     store: &Store,
     of: Of,
@@ -330,9 +309,6 @@ const LINKS: Statement = Statement::read(
 
 /// Computes the hashes of an organization's audit entries again and compares them.
 /// Entries that are written during the check are not included.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn verify(store: &Store, organization: OrganizationId) -> Result<Verified> {
     let head: Option<Head> =
         store.db.run(HEAD, bind! { organization: organization.0 }).await?.row(0)?;

@@ -46,7 +46,6 @@ pub struct DiskState {
 impl DiskState {
     /// The state of the file system that holds `directory`; `None` for a store in memory,
     /// which always has enough.
-    #[must_use]
     pub fn new(directory: Option<PathBuf>, marks: DiskMarks) -> Self {
         let state =
             Self { directory, marks, level: AtomicU8::new(0), free: AtomicU64::new(u64::MAX) };

@@ -167,13 +167,11 @@ impl Store {
     }
 
     /// The state of the disk guard, shared with other writers to the same disk.
-    #[must_use]
     pub fn disk(&self) -> Arc<DiskState> {
         Arc::clone(self.db.disk())
     }
 
     /// The traffic counts that are not written yet.
-    #[must_use]
     pub fn traffic(&self) -> &Arc<TrafficCounters> {
         &self.traffic
     }

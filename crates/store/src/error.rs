@@ -109,7 +109,6 @@ pub enum Error {
 
 impl Error {
     /// Whether the same call may succeed later without a change by the caller.
-    #[must_use]
     pub fn is_temporary(&self) -> bool {
         matches!(self, Self::Conflict { .. } | Self::Timeout { .. } | Self::DiskLow | Self::Stopped)
     }

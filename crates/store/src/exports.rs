@@ -58,7 +58,6 @@ pub struct BackfilledPause {
 
 impl BackfilledPause {
     /// Whether this backfill makes up for this pause or for the pause before it.
-    #[must_use]
     pub fn is_made_up_by(&self, backfill: Option<BackfillId>) -> bool {
         backfill.is_some() && (self.backfill == backfill || self.earlier == backfill)
     }
@@ -267,9 +266,6 @@ const OF_PROJECT: Statement = Statement::read(
 );
 
 /// Exports: ids only, oldest first.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn ordered(store: &Store, of: Of) -> Result<Vec<BatchExportId>> {
     let (statement, vars) = match of {
         Of::Organization(organization) => (OF_ORGANIZATION, bind! { organization: organization.0 }),
@@ -279,9 +275,6 @@ pub async fn ordered(store: &Store, of: Of) -> Result<Vec<BatchExportId>> {
 }
 
 /// Exports of an organization, in the order of `ids`; missing ones are skipped.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn rows(
     store: &Store,
     organization: OrganizationId,
@@ -294,9 +287,6 @@ pub async fn rows(
 }
 
 /// An export of any organization.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn find(store: &Store, export: BatchExportId) -> Result<Option<ExportRow>> {
     let found = lists::records::<Stored>(store, "batch_export", vec![export.0]).await?;
     Ok(found.into_iter().flatten().next().map(ExportRow::from))
@@ -306,9 +296,6 @@ pub async fn find(store: &Store, export: BatchExportId) -> Result<Option<ExportR
 const ALL: Statement = Statement::read("all exports", "SELECT * FROM batch_export;");
 
 /// The exports of all organizations.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn all(store: &Store) -> Result<Vec<ExportRow>> {
     let found = store.db.run(ALL, bind! {}).await?.rows::<Stored>(0)?;
     Ok(found.into_iter().map(ExportRow::from).collect())
@@ -316,9 +303,6 @@ pub async fn all(store: &Store) -> Result<Vec<ExportRow>> {
 
 /// The newest runs of each of these exports, at most `most` each, newest first, in the
 /// order of `rows`.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn latest_runs(store: &Store, rows: &[ExportRow], most: usize) -> Result<Vec<Vec<Run>>> {
     runs::latest(store, rows, most).await
 }
@@ -344,9 +328,6 @@ const CREATE: Statement = Statement::write(
 );
 
 /// Adds an export. `false`: its organization or its project is deleted.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn create(store: &Store, row: &ExportRow, activities: &[Entry]) -> Result<bool> {
     let vars = bind! { export: Stored::from(row) };
     is_done(activity::change(store, CREATE, vars, activities).await)
@@ -413,9 +394,6 @@ const UPDATE: Statement = Statement::write(
 
 /// Stores a change of an export whose revision was `before` when it was read, and an
 /// optional backfill. At most `most` backfills of a project may be active.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn update(
     store: &Store,
     row: &ExportRow,

@@ -5,7 +5,6 @@ use uuid::{NoContext, Uuid};
 use weir_model::Timestamp;
 
 /// A new UUID (version 7) whose time part is `now`.
-#[must_use]
 pub fn time_ordered(now: Timestamp) -> Uuid {
     let micros = u64::try_from(now.micros()).unwrap_or(0);
     let nanos = u32::try_from(micros % 1_000_000 * 1_000).unwrap_or(0);

@@ -18,7 +18,6 @@ const PAYLOAD: usize = 16 << 10;
 const NAMES: usize = 8;
 
 /// The row of a stored event.
-#[must_use]
 pub fn accepted(project: ProjectId, event: &StoredEvent) -> LiveRow {
     let properties: Value = serde_json::from_str(&event.properties).unwrap_or_default();
     let effects = effects(&event.event, &properties);
@@ -44,7 +43,6 @@ pub fn accepted(project: ProjectId, event: &StoredEvent) -> LiveRow {
 }
 
 /// The row of a skipped event.
-#[must_use]
 pub fn dropped(skipped: Skipped) -> LiveRow {
     LiveRow {
         key: skipped.key,
@@ -68,7 +66,6 @@ pub fn dropped(skipped: Skipped) -> LiveRow {
 }
 
 /// The row of a refused request.
-#[must_use]
 pub fn rejected(request: RefusedRequest) -> LiveRow {
     LiveRow {
         key: request.key,

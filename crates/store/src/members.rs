@@ -132,18 +132,12 @@ const ORDERED: Statement = Statement::read(
 );
 
 /// The listed members: ids only, in the order in which they joined.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn ordered(store: &Store, organization: OrganizationId) -> Result<Vec<UserId>> {
     lists::ids(store, ORDERED, bind! { organization: organization.0 }, UserId).await
 }
 
 /// These users as members, in the order of `users`. Users who are not members are
 /// skipped.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn rows(
     store: &Store,
     organization: OrganizationId,
@@ -203,9 +197,6 @@ const SET_LEVEL: Statement = Statement::write(
 
 /// Changes the level of a member, if the levels of actor and member are still those of
 /// the decision.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn set_level(
     store: &Store,
     decision: Decision<'_>,
@@ -243,9 +234,6 @@ const REMOVE: Statement = Statement::write(
 /// those of the decision. Clears the user's current organization and project there. A
 /// user who was removed from their last organization by another user is signed out
 /// everywhere (SEC-6).
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn remove(store: &Store, decision: Decision<'_>) -> Result<Changed> {
     let vars = bind! {
         organization: decision.organization.0,
@@ -285,9 +273,6 @@ const SET_ACTIVE: Statement = Statement::write(
 
 /// Activates or deactivates a user. A deactivated user is not listed as a member, and is
 /// listed again after activation.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn set_active(
     store: &Store,
     user: UserId,

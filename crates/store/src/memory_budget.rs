@@ -23,7 +23,6 @@ impl ByteBudget {
     pub const ALL: Self = Self(usize::MAX);
 
     /// A budget of so many bytes.
-    #[must_use]
     pub const fn of(bytes: usize) -> Self {
         Self(bytes)
     }
@@ -34,13 +33,11 @@ impl ByteBudget {
     }
 
     /// Whether the budget is used up. The read is then incomplete.
-    #[must_use]
     pub const fn is_used_up(self) -> bool {
         self.0 == 0
     }
 
     /// The bytes that are left.
-    #[must_use]
     pub const fn left(self) -> usize {
         self.0
     }

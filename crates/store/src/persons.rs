@@ -138,14 +138,12 @@ struct Step {
 }
 
 /// The id of the person that a distinct id creates.
-#[must_use]
 pub fn first_id(project: ProjectId, distinct_id: &str) -> PersonId {
     PersonId(Uuid::new_v5(&NAMESPACE, format!("{project}:{distinct_id}").as_bytes()))
 }
 
 impl Stored {
     /// The approximate size in memory, bytes.
-    #[must_use]
     pub fn size(&self) -> usize {
         let texts = match &self.state {
             PersonState::Person(facts) => {
@@ -160,9 +158,6 @@ impl Stored {
 
 /// The records at these ids, in no particular order. Incomplete when the budget is used
 /// up.
-///
-/// # Errors
-/// When the store cannot be read.
 pub async fn by_ids(
     store: &Store,
     project: ProjectId,
@@ -191,9 +186,6 @@ async fn some_by_ids(store: &Store, project: ProjectId, ids: &[PersonId]) -> Res
 /// The persons that these ids lead to, by the requested id. Ids without a person are
 /// skipped. A person that several ids lead to is stored once. All persons are in memory
 /// at the same time: for a few ids only, otherwise see [`resolve_as`].
-///
-/// # Errors
-/// When the store cannot be read.
 pub async fn resolve(
     store: &Store,
     project: ProjectId,
@@ -205,9 +197,6 @@ pub async fn resolve(
 /// Resolves ids like [`resolve`] and keeps only the result of `needed` for each person,
 /// so that less memory is needed for many persons. Persons for which it returns `None`
 /// are skipped.
-///
-/// # Errors
-/// When the store cannot be read.
 pub async fn resolve_as<T>(
     store: &Store,
     project: ProjectId,
@@ -218,9 +207,6 @@ pub async fn resolve_as<T>(
 }
 
 /// Resolves ids like [`resolve`], with the version of each person.
-///
-/// # Errors
-/// When the store cannot be read.
 pub async fn resolve_versioned(
     store: &Store,
     project: ProjectId,
@@ -232,9 +218,6 @@ pub async fn resolve_versioned(
 
 /// The ids of the persons that these ids lead to, by the requested id, without reading
 /// their data. Ids without a person are skipped.
-///
-/// # Errors
-/// When the store cannot be read.
 pub async fn whither(
     store: &Store,
     project: ProjectId,
@@ -308,9 +291,6 @@ fn askers(ids: impl IntoIterator<Item = PersonId>) -> HashMap<PersonId, Vec<Pers
 /// Persons in order of their ids from `from` on: at most `limit` of those that `wanted`
 /// accepts. The page is shorter when the limit of `look` is reached or when it has about
 /// 4 MiB. The next page then continues after it.
-///
-/// # Errors
-/// When the store cannot be read.
 pub async fn page(
     store: &Store,
     project: ProjectId,

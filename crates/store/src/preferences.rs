@@ -24,9 +24,6 @@ const GET: Statement =
 
 /// The preferences of a user; `None`: none is set. A number format that this version does
 /// not know counts as not set.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn get(store: &Store, user: UserId) -> Result<Option<Preferences>> {
     let stored = store.db.run(GET, bind! { user: user.0 }).await?.row::<Stored>(0)?;
     Ok(stored.map(|stored| Preferences {
@@ -42,9 +39,6 @@ const PUT: Statement = Statement::write(
 );
 
 /// Stores the preferences of a user.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn put(store: &Store, user: UserId, chosen: &Preferences) -> Result<()> {
     let row = Stored {
         zone: chosen.zone.word().to_owned(),

@@ -34,13 +34,11 @@ macro_rules! sealed_fields {
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
             /// The table of the record.
-            #[must_use]
             pub const fn table(self) -> &'static str {
                 match self { $(Self::$variant => $table),+ }
             }
 
             /// The name of the field.
-            #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $field),+ }
             }
@@ -150,9 +148,6 @@ const IN_USE: Statement =
     Statement::read("sealing key in use", "SELECT * FROM master_key:current;");
 
 /// The key in use; `None`: no text was ever sealed.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn in_use(store: &Store) -> Result<Option<KeyInUse>> {
     store.db.run(IN_USE, bind! {}).await?.row(0)
 }
@@ -168,9 +163,6 @@ const USE: Statement = Statement::write(
 
 /// Stores the id of the first key, before any text is sealed with it. `false`: another
 /// key is in use, and nothing was written.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn use_key(store: &Store, key: &str) -> Result<bool> {
     is_done(store.db.run(USE, bind! { key: key }).await)
 }
@@ -181,9 +173,6 @@ const BEGIN: Statement = Statement::write(
 );
 
 /// Stores that a rotation to another key has begun.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn begin_rotation(store: &Store, next: &str) -> Result<()> {
     store.db.run(BEGIN, bind! { next: next }).await.map(drop)
 }
@@ -194,18 +183,12 @@ const END: Statement = Statement::write(
 );
 
 /// Stores that all texts are sealed with this key.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn end_rotation(store: &Store, key: &str) -> Result<()> {
     store.db.run(END, bind! { key: key }).await.map(drop)
 }
 
 /// At most `most` texts of a field that do not begin with `prefix`, the common beginning
 /// of the texts of one key.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn with_other_keys(
     store: &Store,
     field: SealedField,
@@ -220,9 +203,6 @@ pub async fn with_other_keys(
 
 /// Replaces these texts, all or none. A text that has changed since it was read is not
 /// replaced.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn replace(
     store: &Store,
     field: SealedField,

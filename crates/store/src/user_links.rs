@@ -96,9 +96,6 @@ pub struct NewLink<'a> {
 
 /// Stores a link before its mail is sent. Writes nothing if the user is deactivated, or
 /// if their address or password has changed since they were read.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn put_link(store: &Store, link: NewLink<'_>, now: Timestamp) -> Result<Changed> {
     let row = Stored {
         kind: link.kind.word().to_owned(),
@@ -126,9 +123,6 @@ const GET: Statement = Statement::read(
 );
 
 /// The link of this user whose token has this hash, even if it is used or expired.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn link(store: &Store, user: UserId, hash: &str) -> Result<Option<LinkRow>> {
     let mut answer = store.db.run(GET, bind! { user: user.0, hash: hash }).await?;
     Ok(answer.row::<Stored>(0)?.map(LinkRow::from))
@@ -138,9 +132,6 @@ const LIST: Statement =
     Statement::read("account links of a user", "SELECT * FROM account_link:[$user]..=[$user, ..];");
 
 /// All links of this user, even used and expired ones, in no particular order.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn links(store: &Store, user: UserId) -> Result<Vec<LinkRow>> {
     let mut answer = store.db.run(LIST, bind! { user: user.0 }).await?;
     Ok(answer.rows::<Stored>(0)?.into_iter().map(LinkRow::from).collect())
@@ -254,9 +245,6 @@ const CONFIRM: Statement = Statement::write(
 );
 
 /// Confirms an address with a link: the present address of the user, or the pending one.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn confirm(store: &Store, with: Use<'_>, address: Address<'_>) -> Result<Changed> {
     let vars = bind! {
         user: with.user.0,
@@ -308,9 +296,6 @@ const RESET: Statement = Statement::write(
 );
 
 /// Sets a new password with a link, and ends all sessions of the user.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn reset(store: &Store, with: Use<'_>, password: &PasswordHash) -> Result<Changed> {
     let vars = bind! {
         user: with.user.0,
@@ -343,9 +328,6 @@ const AWAIT: Statement = Statement::write(
 
 /// Stores the pending address that replaces `before` once it is confirmed, with the mail
 /// about it; `None` clears the pending address.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn await_address(
     store: &Store,
     user: UserId,
@@ -386,9 +368,6 @@ const MOVE: Statement = Statement::write(
 );
 
 /// Changes an address immediately, unconfirmed.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn move_address(
     store: &Store,
     user: UserId,

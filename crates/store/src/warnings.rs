@@ -77,9 +77,6 @@ struct Kept {
 }
 
 /// All skipped or altered events of a project, counted by reason.
-///
-/// # Errors
-/// When the store cannot be read.
 pub async fn counts(store: &Store, project: ProjectId) -> Result<Vec<Counted>> {
     let vars = bind! { range: of_project("ingestion_warning", project) };
     let rows: Vec<CountRow> = store.db.run(COUNTS, vars).await?.rows(0)?;
@@ -131,9 +128,6 @@ fn skipped(code: &str, kept: Kept) -> Skipped {
 }
 
 /// The latest dropped events of a project, newest first.
-///
-/// # Errors
-/// When the store cannot be read.
 pub async fn dropped(store: &Store, project: ProjectId, limit: usize) -> Result<Vec<Skipped>> {
     let query = AffectedQuery { is_dropped: true, limit, ..AffectedQuery::default() };
     let found = page(store, project, &query).await?.found;
@@ -142,7 +136,6 @@ pub async fn dropped(store: &Store, project: ProjectId, limit: usize) -> Result<
 
 impl Skipped {
     /// A dropped event as the live list shows it.
-    #[must_use]
     pub fn of(cursor: AffectedCursor, event: Affected) -> Self {
         Self {
             key: sample_key(cursor.partition.into(), cursor.number),
@@ -157,7 +150,6 @@ impl Skipped {
 }
 
 /// The key of a sample in the live list.
-#[must_use]
 pub fn sample_key(partition: i64, number: i64) -> String {
     format!("drop-{partition}-{number}")
 }

@@ -61,7 +61,6 @@ impl Process {
     ///
     /// # Panics
     /// When it does not start.
-    #[must_use]
     pub fn start(program: &Path, arguments: &[&str], directory: &Path) -> Self {
         assert!(program.exists(), "{} is missing: run scripts/setup test", program.display());
         let name = program.file_name().unwrap().to_string_lossy().into_owned();
@@ -124,7 +123,6 @@ impl Server {
 }
 
 /// An address of this machine that no program listens at. Each call returns another one.
-#[must_use]
 pub fn free_address() -> SocketAddr {
     static GIVEN: AtomicU32 = AtomicU32::new(0);
     // Test programs that run at the same time begin with another port.

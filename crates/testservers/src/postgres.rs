@@ -119,7 +119,6 @@ impl Postgres {
     }
 
     /// The address that the server listens at.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -128,7 +127,6 @@ impl Postgres {
     ///
     /// # Panics
     /// When the statement fails, with the server's error.
-    #[must_use]
     pub fn ask(&self, statement: &str) -> Vec<String> {
         let port = self.address.port().to_string();
         let mut psql = Command::new(program_of("psql"));

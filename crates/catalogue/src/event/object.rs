@@ -87,13 +87,11 @@ impl<'a> Object<'a> {
     }
 
     /// Whether a member, or a nested one, was changed.
-    #[must_use]
     pub fn is_changed(&self) -> bool {
         self.is_changed || self.members.iter().any(|(_, node)| node.is_changed())
     }
 
     /// Its JSON text: the original one if nothing changed.
-    #[must_use]
     pub fn to_text(&self) -> Cow<'_, str> {
         if !self.is_changed() {
             return Cow::Borrowed(&self.source);
@@ -125,13 +123,11 @@ impl<'a> Object<'a> {
     }
 
     /// Number of its members.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.members.len()
     }
 
     /// Whether it has no members.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
@@ -141,13 +137,11 @@ impl<'a> Object<'a> {
     }
 
     /// Whether it has this member, even if it is `null`.
-    #[must_use]
     pub fn has(&self, key: &str) -> bool {
         self.find(key).is_some()
     }
 
     /// The JSON text of a member.
-    #[must_use]
     pub fn raw(&self, key: &str) -> Option<Cow<'_, str>> {
         self.node(key).map(Node::text)
     }
@@ -157,13 +151,11 @@ impl<'a> Object<'a> {
     }
 
     /// A member that is a text.
-    #[must_use]
     pub fn text(&self, key: &str) -> Option<Cow<'_, str>> {
         string(&self.node(key)?.text)
     }
 
     /// The value of a member. Numbers are converted to the nearest double.
-    #[must_use]
     pub fn value(&self, key: &str) -> Option<Value> {
         serde_json::from_str(&self.raw(key)?).ok()
     }

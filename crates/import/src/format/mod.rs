@@ -35,7 +35,6 @@ impl Format {
     const ALL: [Self; 4] = [Self::Jsonl, Self::Posthog, Self::Mixpanel, Self::Amplitude];
 
     /// The word on the command line.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Jsonl => "jsonl",

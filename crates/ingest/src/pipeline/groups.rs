@@ -98,9 +98,6 @@ impl Identified {
 impl Groups {
     /// Reads the group types, and the groups that the events create or change. `None` if
     /// they are larger than `room`.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub(super) async fn load(
         cache: &TypesCache,
         store: &Store,

@@ -86,9 +86,6 @@ impl StoreCache {
 
     /// Computes the effects of the events of one project and puts the records into
     /// `write`. `None` if their persons and groups are larger than `room`.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub(super) async fn process(
         &self,
         store: &Store,

@@ -30,7 +30,6 @@ pub struct Position {
 
 impl Position {
     /// The beginning of the record at `offset`.
-    #[must_use]
     pub fn at(offset: u64) -> Self {
         Self { offset, index: 0 }
     }
@@ -80,7 +79,6 @@ pub struct ProjectWrite {
 
 impl ProjectWrite {
     /// A write without effects, to be filled.
-    #[must_use]
     pub fn new(project: ProjectId) -> Self {
         Self {
             project,
@@ -139,7 +137,6 @@ pub struct Head {
 
 impl Head {
     /// The head of a partition without events.
-    #[must_use]
     pub fn empty() -> Self {
         Self {
             newest: 0,
@@ -154,7 +151,6 @@ impl Head {
     }
 
     /// The earliest and latest event time, if there are events.
-    #[must_use]
     pub fn span(&self) -> Option<Span> {
         (self.count > 0).then_some(Span { from: self.from_time, to: self.to_time })
     }
@@ -402,9 +398,6 @@ pub async fn apply(store: &Store, apply: Apply) -> Result<()> {
 }
 
 /// The position of a partition.
-///
-/// # Errors
-/// When the store cannot be read.
 pub async fn position(store: &Store, partition: u16) -> Result<Position> {
     let vars = bind! { position: keys::position(partition) };
     let row: Option<PositionRow> = store.db.run(POSITION, vars).await?.row(0)?;
@@ -415,9 +408,6 @@ pub async fn position(store: &Store, partition: u16) -> Result<Position> {
 }
 
 /// The positions of all partitions, in order.
-///
-/// # Errors
-/// When the store cannot be read.
 pub async fn positions(store: &Store) -> Result<Vec<Position>> {
     let mut positions = Vec::new();
     for partition in 0..PARTITIONS {

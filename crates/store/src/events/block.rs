@@ -94,7 +94,6 @@ impl Summary {
     /// The latest time before `high` at which the block may hold an event; `None`: there
     /// is none. It is never earlier than the last such event, and less than a second
     /// later than it when the summary lists seconds.
-    #[must_use]
     pub fn latest_before(&self, high: i64) -> Option<i64> {
         if self.from_time >= high {
             return None;
@@ -111,7 +110,6 @@ impl Summary {
     /// The earliest time from `low` on at which the block may hold an event; `None`:
     /// there is none. It is never later than the first such event, and less than a second
     /// earlier than it when the summary lists seconds.
-    #[must_use]
     pub fn earliest_from(&self, low: i64) -> Option<i64> {
         if self.to_time < low {
             return None;
@@ -131,13 +129,11 @@ impl Summary {
     }
 
     /// Whether the block may hold events of this name.
-    #[must_use]
     pub fn may_name(&self, name: &str) -> bool {
         self.names.is_empty() || self.names.iter().any(|n| n == name)
     }
 
     /// Whether the block may hold events of this distinct id.
-    #[must_use]
     pub fn may_be_about(&self, project: ProjectId, distinct_id: &str) -> bool {
         let wanted = fingerprint(project, distinct_id).to_be_bytes();
         let (ids, _) = self.ids.as_chunks::<4>();
@@ -224,19 +220,16 @@ impl BlockBuilder {
     }
 
     /// Whether the block takes no further events.
-    #[must_use]
     pub fn is_full(&self) -> bool {
         self.count >= FULL_EVENTS || self.raw.len() >= FULL_BYTES
     }
 
     /// Number of events in the block so far.
-    #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }
 
     /// Earliest and latest event time.
-    #[must_use]
     pub fn span(&self) -> Span {
         self.span
     }

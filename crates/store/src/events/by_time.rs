@@ -62,7 +62,6 @@ pub struct Cursor {
 
 impl Cursor {
     /// The cursor after an event.
-    #[must_use]
     pub fn behind(event: &StoredEvent) -> Self {
         Self { before: event.timestamp, uuid: Some(event.uuid) }
     }

@@ -62,20 +62,17 @@ pub const PARTITIONS: u16 = LIVE_PARTITIONS + HISTORICAL_PARTITIONS;
 ///
 /// It must never change for a data directory: events of a distinct id stay in order only
 /// because all of them are in one partition.
-#[must_use]
 pub fn live_partition(project: ProjectId, distinct_id: &str) -> u16 {
     spread(project, distinct_id, LIVE_PARTITIONS)
 }
 
 /// The partition of a project's historical events: one for all of them, so that an import
 /// keeps its order (ING-56).
-#[must_use]
 pub fn historical_partition(project: ProjectId) -> u16 {
     LIVE_PARTITIONS + spread(project, "", HISTORICAL_PARTITIONS)
 }
 
 /// The partition of a live or historical event.
-#[must_use]
 pub fn partition(project: ProjectId, distinct_id: &str, historical: bool) -> u16 {
     match historical {
         true => historical_partition(project),
@@ -85,7 +82,6 @@ pub fn partition(project: ProjectId, distinct_id: &str, historical: bool) -> u16
 
 /// Whether a transformation gave an event in this partition this distinct id: such an
 /// event stays in the partition of the distinct id that it was sent with.
-#[must_use]
 pub fn is_stray(project: ProjectId, partition: u16, distinct_id: &str) -> bool {
     partition < LIVE_PARTITIONS && partition != live_partition(project, distinct_id)
 }

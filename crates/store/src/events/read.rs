@@ -74,18 +74,12 @@ pub struct ArrivalPage {
 }
 
 /// The head of a project in a partition.
-///
-/// # Errors
-/// When the store cannot be read.
 pub async fn head(store: &Store, project: ProjectId, partition: u16) -> Result<Option<Head>> {
     let vars = bind! { ids: vec![keys::head(project, partition)] };
     store.db.run(HEADS, vars).await?.row(0)
 }
 
 /// All heads of a project, by partition.
-///
-/// # Errors
-/// When the store cannot be read.
 pub async fn heads(store: &Store, project: ProjectId) -> Result<BTreeMap<u16, Head>> {
     let ids: Vec<_> = (0..PARTITIONS).map(|p| keys::head(project, p)).collect();
     let rows: Vec<Value> = store.db.run(HEADS, bind! { ids: ids }).await?.rows(0)?;
@@ -98,9 +92,6 @@ pub async fn heads(store: &Store, project: ProjectId) -> Result<BTreeMap<u16, He
 }
 
 /// For every project with events, the first arrival number that is not stored.
-///
-/// # Errors
-/// When the store cannot be read.
 pub async fn next_arrivals(store: &Store) -> Result<HashMap<i64, u64>> {
     let rows: Vec<Value> = store.db.run(ALL_HEADS, bind! {}).await?.rows(0)?;
     let mut next: HashMap<i64, u64> = HashMap::new();
@@ -130,9 +121,6 @@ pub async fn open_block(
 }
 
 /// Which of these uuids are already stored, in no particular order.
-///
-/// # Errors
-/// When the store cannot be read.
 pub async fn stored_uuids(store: &Store, project: ProjectId, uuids: &[Uuid]) -> Result<Vec<Uuid>> {
     let mut stored = Vec::new();
     // In the order of their ids, as when they are written: neighbours are found faster.

@@ -248,9 +248,6 @@ impl std::fmt::Debug for Where {
 impl Scan {
     /// Begins before the first event. Everything up to the selection's last arrival
     /// number must be applied, because later events may be missed.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub async fn begin(store: &Store, project: ProjectId, selection: Selection) -> Result<Self> {
         let block_ref = Arc::new(Where { store: store.clone(), project, selection });
         let lanes = match block_ref.selection.time {
@@ -326,9 +323,6 @@ pub async fn count(store: &Store, project: ProjectId, selection: Selection) -> R
 
 /// The approximate number of events of a selection, from the summaries of blocks alone.
 /// This is fast even when many blocks would have to be opened.
-///
-/// # Errors
-/// When the store cannot be read.
 pub async fn estimate(store: &Store, project: ProjectId, selection: Selection) -> Result<u64> {
     let mut scan = Scan::begin(store, project, selection).await?;
     let mut about: u64 = 0;
@@ -526,7 +520,6 @@ pub(super) async fn floor(
 const ALLOCATIONS: usize = 64;
 
 /// The approximate bytes of an event in memory.
-#[must_use]
 pub fn size(event: &StoredEvent) -> usize {
     size_of::<StoredEvent>()
         + ALLOCATIONS

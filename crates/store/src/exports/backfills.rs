@@ -159,9 +159,6 @@ const IDS: Statement = Statement::read(
 );
 
 /// Backfills of an export, newest first: at most `limit`, after `cursor` in the list.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn page(
     store: &Store,
     project: ProjectId,
@@ -178,9 +175,6 @@ pub async fn page(
 }
 
 /// A backfill of an export, as the API shows it.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn find(
     store: &Store,
     project: ProjectId,
@@ -192,9 +186,6 @@ pub async fn find(
 }
 
 /// A backfill of an export, with its progress.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn find_state(
     store: &Store,
     project: ProjectId,
@@ -231,9 +222,6 @@ const ACTIVE: Statement = Statement::read(
 
 /// The backfills of all organizations that have not ended. One that cannot be read is
 /// skipped, so that it does not block the others.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn active(store: &Store) -> Result<Vec<BackfillState>> {
     let mut found = Vec::new();
     for row in store.db.run(ACTIVE, bind! {}).await?.rows::<Active>(0)? {
@@ -262,9 +250,6 @@ const BEGIN: Statement = Statement::write(
 );
 
 /// Stores the plan of a backfill. `false`: the backfill has ended.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn begin(
     store: &Store,
     export: BatchExportId,
@@ -305,9 +290,6 @@ const ADD_RUN: Statement = Statement::write(
 /// Adds the next run of a backfill whose progress is at `begins`. The run after it begins
 /// at `next` or later. `false`: the backfill has ended, or its progress is not at
 /// `begins`.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn add_run_of(
     store: &Store,
     run: &RunRow,
@@ -363,9 +345,6 @@ const END: Statement = Statement::write(
 /// Ends a backfill with this status. If it would be completed but one of its runs was
 /// cancelled, it is cancelled, because not all records were delivered (EXP-25). `false`:
 /// it has already ended, or is deleted.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn end(
     store: &Store,
     project: ProjectId,
@@ -388,9 +367,6 @@ pub async fn end(
 
 /// Cancels a backfill that is starting or running, and its runs. The engine notices it at
 /// its next write. `false`: it has already ended, or is deleted.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn cancel(
     store: &Store,
     project: ProjectId,

@@ -26,9 +26,6 @@ const RUNS: Statement = Statement::read(
 
 /// Removes log lines before `lines` and runs before `runs`. The newest runs, which the
 /// export's record names, stay.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn forget(
     store: &Store,
     export: &ExportRow,

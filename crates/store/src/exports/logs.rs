@@ -71,9 +71,6 @@ const ADD: Statement = Statement::write(
 
 /// Adds a line to a run. `number` distinguishes lines of the same time. Does nothing when
 /// the run has the largest number of lines or is deleted.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn add(store: &Store, line: &LogLine, number: u32) -> Result<()> {
     let mut message = line.message.clone();
     message.truncate(message.floor_char_boundary(MESSAGE));
@@ -104,9 +101,6 @@ const RANGE: Statement = Statement::read(
 );
 
 /// Lines of an export or of one of its runs, newest first.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn page(
     store: &Store,
     export: BatchExportId,

@@ -32,9 +32,6 @@ const PAUSE: Statement = Statement::write(
 
 /// Pauses an export. `revision` is its new revision. `false`: it is paused already, or
 /// deleted, and nothing was written.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn pause(
     store: &Store,
     export: BatchExportId,

@@ -51,7 +51,6 @@ pub struct RunRow {
 
 impl RunRow {
     /// A run without attempts and without events.
-    #[must_use]
     pub fn new(run: Run) -> Self {
         Self {
             run,
@@ -228,9 +227,6 @@ const CREATE: Statement = Statement::write(
 /// Adds the run of an interval and moves the schedule on, if the schedule is still
 /// `before`. So an interval has one run. `false`: the schedule has changed, or the export
 /// is deleted. Nothing was written.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn create(
     store: &Store,
     row: &RunRow,
@@ -288,9 +284,6 @@ const STEP: Statement = Statement::write(
 /// Stores the progress of a run. A status that is not active ends the run, and also its
 /// backfill unless the status is completed. `false`: the run has already ended, or is
 /// deleted, and was not changed.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn step(
     store: &Store,
     export: BatchExportId,
@@ -348,9 +341,6 @@ const CANCEL: Statement = Statement::write(
 /// Cancels a run that is starting or running. The engine notices it at its next write. A
 /// backfill continues with its next run. `false`: the run has already ended, or is
 /// deleted.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn request_cancel(
     store: &Store,
     export: BatchExportId,
@@ -368,25 +358,16 @@ pub async fn request_cancel(
 }
 
 /// A run of an export, as the API shows it.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn find(store: &Store, export: BatchExportId, run: RunId) -> Result<Option<Run>> {
     Ok(row(store, export, run).await?.map(|row| row.run))
 }
 
 /// A run of an export as stored; `None` also when it cannot be read.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn row(store: &Store, export: BatchExportId, run: RunId) -> Result<Option<RunRow>> {
     Ok(rows(store, vec![vec![export.0, run.0]]).await?.into_iter().flatten().next())
 }
 
 /// Runs of an export as stored, in the order of `runs`; missing ones are skipped.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn stored(store: &Store, export: BatchExportId, runs: &[RunId]) -> Result<Vec<RunRow>> {
     let keys = runs.iter().map(|run| vec![export.0, run.0]).collect();
     Ok(rows(store, keys).await?.into_iter().flatten().collect())
@@ -415,9 +396,6 @@ fn read(key: &[Uuid], value: Value) -> Option<RunRow> {
 
 /// The newest runs of each of these exports, at most `most` and [`RECENT_RUNS`] each,
 /// newest first, in the order of `exports`.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn latest(store: &Store, exports: &[ExportRow], most: usize) -> Result<Vec<Vec<Run>>> {
     let newest = |row: &ExportRow| row.latest.len().min(most);
     let keys = exports
@@ -437,9 +415,6 @@ const ACTIVE: Statement =
     Statement::read("exports active runs", "SELECT VALUE record::id(id) FROM active_run;");
 
 /// The runs of all organizations that have not ended, oldest first.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn active(store: &Store) -> Result<Vec<RunRow>> {
     let mut keys = store.db.run(ACTIVE, bind! {}).await?.rows::<Vec<Uuid>>(0)?;
     keys.sort_unstable_by_key(|key| key.last().copied());
@@ -465,9 +440,6 @@ const RANGE: Statement = Statement::read(
 );
 
 /// Runs of an export, newest first.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn page(store: &Store, export: BatchExportId, wanted: Runs) -> Result<Vec<Run>> {
     let fits = |run: &Run| {
         wanted.after.is_none_or(|after| run.created_at >= after)

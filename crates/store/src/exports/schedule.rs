@@ -40,14 +40,12 @@ pub struct Schedule {
 
 impl Schedule {
     /// A schedule without pauses.
-    #[must_use]
     pub fn new(last_end: Timestamp, mark: u64, interval: String) -> Self {
         Self { last_end, mark, interval, paused: None, left: Vec::new(), noted: None }
     }
 
     /// The end of the last interval that was handled before the pause, or of the last
     /// handled interval when no pause has skipped intervals since the last run.
-    #[must_use]
     pub fn begun(&self) -> Paused {
         self.paused.unwrap_or(Paused { end: self.last_end, mark: self.mark })
     }
@@ -109,9 +107,6 @@ impl From<StoredSchedule> for Schedule {
 const ALL: Statement = Statement::read("export schedules", "SELECT * FROM batch_export_state;");
 
 /// The schedules of all exports of all organizations.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn all(store: &Store) -> Result<HashMap<BatchExportId, Schedule>> {
     let rows = store.db.run(ALL, bind! {}).await?.rows::<StoredSchedule>(0)?;
     Ok(rows.into_iter().map(|row| (BatchExportId(row.uuid), row.into())).collect())
@@ -140,9 +135,6 @@ const ADVANCE: Statement =
 
 /// Moves a schedule on without a run. `false`: the schedule is not `before` any more, or
 /// the export is deleted.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn advance(
     store: &Store,
     export: BatchExportId,

@@ -106,9 +106,6 @@ impl TryFrom<Stored> for KeyUse {
 }
 
 /// The use of these keys, in the order of `keys`. Every key may occur once.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn uses(store: &Store, keys: &[(UserId, KeyId)]) -> Result<Vec<KeyUse>> {
     let id = |(user, key): &(UserId, KeyId)| vec![user.0.into_value(), key.0.clone().into_value()];
     let ids: Vec<Vec<Value>> = keys.iter().map(id).collect();
@@ -133,9 +130,6 @@ const WRITE: Statement = Statement::write(
 );
 
 /// Stores the use of keys, replacing what is stored. Deleted keys are skipped.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn write_uses(store: &Store, uses: &[((UserId, KeyId), KeyUse)]) -> Result<()> {
     if uses.is_empty() {
         return Ok(());

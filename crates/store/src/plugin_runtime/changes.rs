@@ -55,7 +55,6 @@ impl Drop for PendingNotification {
 impl Store {
     /// A receiver of changes that are made from now on through this store or a clone of
     /// it.
-    #[must_use]
     pub fn plugin_changes(&self) -> Receiver<PluginChange> {
         self.plugin_changes.0.subscribe()
     }

@@ -34,9 +34,6 @@ const GET: Statement =
 
 /// The position of the deliveries of a config; `None`: there were none yet. Does not
 /// check the project.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn cursor(store: &Store, config: PluginConfigId) -> Result<Option<Cursor>> {
     let found = store.db.run(GET, bind! { config: config.0 }).await?.row::<Stored>(0)?;
     Ok(found.map(|stored| Cursor {
@@ -63,9 +60,6 @@ const SAVE: Statement = Statement::write(
 
 /// Stores the position of the deliveries of a config of this project. `false`: the config
 /// is deleted, and nothing was written.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn save_cursor(store: &Store, project: ProjectId, cursor: &Cursor) -> Result<bool> {
     let stored = Stored {
         position: i64::try_from(cursor.after).unwrap_or(i64::MAX),

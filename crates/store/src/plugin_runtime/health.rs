@@ -157,9 +157,6 @@ const NOTE: Statement = Statement::write(
 
 /// Adds counts and replaces faults by newer ones. A disabled config keeps its fault.
 /// Notes about configs that are deleted or of another project are skipped.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn note(store: &Store, notes: &[Note]) -> Result<()> {
     let mut by_config: BTreeMap<PluginConfigId, Vec<&Note>> = BTreeMap::new();
     for note in notes {
@@ -220,9 +217,6 @@ const HEALTH: Statement = Statement::read(
 
 /// The health of configs, counted from the hour `since_hour` on. Does not check the
 /// project.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn health(
     store: &Store,
     configs: &[PluginConfigId],

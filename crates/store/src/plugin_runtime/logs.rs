@@ -106,9 +106,6 @@ const APPEND: Statement = Statement::write(
 
 /// Appends lines of any projects in the given order. The newest thousand of a config are
 /// kept. Lines of deleted configs are skipped.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn append(store: &Store, lines: &[Line]) -> Result<()> {
     let mut by_config: BTreeMap<PluginConfigId, Vec<&Line>> = BTreeMap::new();
     for line in lines {
@@ -159,9 +156,6 @@ const RANGE: Statement = Statement::read(
 
 /// Lines of a config, newest first: `limit` of them after the `offset` newest, and the
 /// number of all lines. Does not check the project.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn page(
     store: &Store,
     config: PluginConfigId,

@@ -36,9 +36,6 @@ const PROJECTS: Statement = Statement::read(
 );
 
 /// The projects of the instance that have an enabled config, even if none of them runs.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn enabled_projects(store: &Store) -> Result<Vec<ProjectId>> {
     let found: Vec<i64> = store.db.run(PROJECTS, bind! {}).await?.rows(0)?;
     let projects: BTreeSet<i64> = found.into_iter().collect();
@@ -60,9 +57,6 @@ const OF_PROJECT: Statement = Statement::read(
 );
 
 /// The running configs of a project with their plugins, in the order of the list.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn running(store: &Store, project: ProjectId) -> Result<Vec<(ConfigRow, PluginRow)>> {
     let mut answer = store.db.run(OF_PROJECT, bind! { project: project.0 }).await?;
     let mut places = answer.rows::<StoredProject>(0)?;
@@ -85,9 +79,6 @@ pub async fn running(store: &Store, project: ProjectId) -> Result<Vec<(ConfigRow
 }
 
 /// The running configs of a project with their source, in the order of the list.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn enabled_of(store: &Store, project: ProjectId) -> Result<Vec<Enabled>> {
     let mut sources: HashMap<PluginId, BTreeMap<String, String>> = HashMap::new();
     let mut enabled = Vec::new();
@@ -106,9 +97,6 @@ pub async fn enabled_of(store: &Store, project: ProjectId) -> Result<Vec<Enabled
 }
 
 /// The source files that running a plugin needs: without those of pages.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn source(store: &Store, plugin: PluginId) -> Result<BTreeMap<String, String>> {
     let mut files = plugins::files(store, plugin).await?;
     files.retain(|name, _| name != FRONTEND && name != SITE);
@@ -117,9 +105,6 @@ pub async fn source(store: &Store, plugin: PluginId) -> Result<BTreeMap<String, 
 
 /// The running configs of a project whose plugins have code for visited pages, in the
 /// order of the list.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn site_apps(store: &Store, project: ProjectId) -> Result<Vec<(ConfigRow, PluginRow)>> {
     let mut rows = running(store, project).await?;
     let used: Vec<PluginId> = rows.iter().map(|(_, plugin)| plugin.id).collect();

@@ -48,9 +48,6 @@ const SWITCH_OFF: Statement = Statement::write(
 /// Disables the config `failed`, and replaces the message of its last fault by `message`.
 /// The sample of the fault stays. `false`: the config is disabled already, was changed
 /// since, or is deleted. Nothing was written then.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn switch_off(
     store: &Store,
     failed: &ConfigRow,

@@ -14,9 +14,6 @@ const LAST: Statement = Statement::read(
 );
 
 /// When a task of a config last ran. Does not check the project.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn last_run(
     store: &Store,
     config: PluginConfigId,
@@ -45,9 +42,6 @@ const SAVE: Statement = Statement::write(
 
 /// Stores when a task of a config of this project ran. `false`: the config is deleted,
 /// and nothing was written.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn save_run(
     store: &Store,
     project: ProjectId,

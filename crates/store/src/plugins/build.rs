@@ -53,9 +53,6 @@ const GET: Statement =
     Statement::read("plugin build", "SELECT * FROM type::record('plugin_build', $plugin);");
 
 /// The result of compiling the source of a plugin; `None` when it was not compiled yet.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn get(store: &Store, plugin: PluginId) -> Result<Option<Build>> {
     let found = store.db.run(GET, bind! { plugin: plugin.0 }).await?.row::<Stored>(0)?;
     let build = |stored: Stored| -> Result<Build> {
@@ -85,9 +82,6 @@ struct WithSite {
 }
 
 /// Which of these plugins have code for visited pages.
-///
-/// # Errors
-/// Any failure of the store.
 pub(crate) async fn with_site(store: &Store, plugins: &[PluginId]) -> Result<BTreeSet<PluginId>> {
     if plugins.is_empty() {
         return Ok(BTreeSet::new());

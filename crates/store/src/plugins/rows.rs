@@ -62,7 +62,6 @@ impl PluginRow {
     /// The groups that show the plugin: those of its capabilities, and also the group
     /// that it was created in until its code is analysed. A plugin whose code belongs to
     /// no group stays in that group, because it would not be reachable otherwise.
-    #[must_use]
     pub fn groups(&self) -> Vec<Group> {
         let held = |group: &Group| group.holds(self.capabilities.as_ref());
         let is_homeless = !Group::ALL.iter().any(held);

@@ -13,9 +13,6 @@ const HIDDEN: Statement = Statement::read(
 );
 
 /// Whether this user has hidden the checklist of this project.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn is_checklist_hidden(store: &Store, user: UserId, project: ProjectId) -> Result<bool> {
     let vars = bind! { user: user.0, project: project.0 };
     let mut answer = store.db.run(HIDDEN, vars).await?;
@@ -29,9 +26,6 @@ const HIDE: Statement = Statement::write(
 );
 
 /// Hides the checklist of this project for this user, or shows it again.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn set_checklist_hidden(
     store: &Store,
     user: UserId,

@@ -88,9 +88,6 @@ const ADD: Statement = Statement::write(
 
 /// Adds to the counts of hours, and removes counts older than thirty days. Counts of
 /// deleted projects are skipped. Every hour of a key may occur once in `counts`.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn add_traffic(store: &Store, counts: &[KeyHour]) -> Result<()> {
     if counts.is_empty() {
         return Ok(());
@@ -106,9 +103,6 @@ const SINCE: Statement = Statement::read(
 );
 
 /// The counts of a project from the hour `since_hour` on, oldest first.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn traffic(store: &Store, project: ProjectId, since_hour: i64) -> Result<Vec<KeyHour>> {
     let vars = bind! { project: project.0, hour: since_hour };
     let found = store.db.run(SINCE, vars).await?.rows::<Stored>(0)?;

@@ -62,9 +62,6 @@ const CONFIRM: Statement = Statement::write(
 
 /// Confirms an unconfirmed factor, with the hashes of its recovery codes. Sign-ins ask
 /// for it from now on.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn confirm(store: &Store, change: Change<'_>, codes: Vec<String>) -> Result<Used> {
     let vars = bind! {
         user: change.session.user.0,
@@ -97,9 +94,6 @@ const DISABLE: Statement = Statement::write(
 );
 
 /// Removes a factor for its user, with the mails about it.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn disable(store: &Store, change: Change<'_>, mails: &[MailRow]) -> Result<Used> {
     let vars = bind! {
         user: change.session.user.0,
@@ -149,9 +143,6 @@ pub struct Renewal<'a> {
 }
 
 /// Replaces all recovery codes.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn renew(store: &Store, renewal: Renewal<'_>) -> Result<Used> {
     let vars = bind! {
         user: renewal.user.0,
@@ -183,9 +174,6 @@ const REMOVE: Statement = Statement::write(
 
 /// Removes a factor without a proof, for the operator, and ends all sessions. Also writes
 /// the mails about it.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn remove(
     store: &Store,
     user: UserId,

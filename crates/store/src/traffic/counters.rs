@@ -51,7 +51,6 @@ pub struct Applied {
 impl Applied {
     /// Counts events by the minute in which they were received. Events are in order of
     /// arrival, so there are few minutes.
-    #[must_use]
     pub fn of(
         received: impl Iterator<Item = i64>,
         warnings: &[WarningCount],
@@ -93,7 +92,6 @@ impl TrafficCounters {
     }
 
     /// The refused requests themselves.
-    #[must_use]
     pub fn refusals(&self) -> &Refusals {
         &self.refusals
     }
@@ -133,7 +131,6 @@ impl TrafficCounters {
     }
 
     /// The minutes of a project that are not written yet.
-    #[must_use]
     pub fn minutes(&self, project: ProjectId) -> Vec<(i64, Counts)> {
         let pending = self.lock();
         let of_project = pending.minutes.range((project, i64::MIN)..=(project, i64::MAX));
@@ -141,7 +138,6 @@ impl TrafficCounters {
     }
 
     /// The sources of a project that are not written yet.
-    #[must_use]
     pub fn sources(&self, project: ProjectId) -> Vec<ImportSource> {
         let pending = self.lock();
         let of_project = pending.sources.iter().filter(|(of, _)| *of == project);
@@ -149,13 +145,11 @@ impl TrafficCounters {
     }
 
     /// The unknown keys that are not written yet.
-    #[must_use]
     pub fn unknown_keys(&self) -> Vec<UnknownKey> {
         self.lock().unknown.clone()
     }
 
     /// Takes all counts, to write them.
-    #[must_use]
     pub fn take(&self) -> Pending {
         std::mem::take(&mut *self.lock())
     }
@@ -190,7 +184,6 @@ impl TrafficCounters {
 
 impl Pending {
     /// Whether there is nothing to write.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.minutes.is_empty() && self.sources.is_empty() && self.unknown.is_empty()
     }

@@ -57,9 +57,6 @@ const CHANGE: Statement = Statement::write(
 /// Sets the new password, ends all sessions and links of the user, and opens the new
 /// session. `false`: the user or the session has changed since they were read, and
 /// nothing was written.
-///
-/// # Errors
-/// Any failure of the store.
 pub async fn change(store: &Store, new: NewPassword<'_>) -> Result<bool> {
     let vars = bind! {
         user: new.user.0,
