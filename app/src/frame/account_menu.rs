@@ -11,9 +11,7 @@ use crate::ui::menu::Menu;
 /// Links to the user's own pages, and the sign-out.
 #[component]
 pub(super) fn AccountMenu(
-    /// First name.
     name: String,
-    /// E-mail address.
     email: String,
     /// Whether the user may see the instance page.
     staff: bool,

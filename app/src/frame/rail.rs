@@ -19,11 +19,9 @@ const PAGES: &str = "rail-pages";
 /// sheet shows as a part of the rail on wide screens.
 #[component]
 pub(super) fn Rail(
-    /// The signed-in user.
     viewer: Viewer,
     /// The organization and project of the page.
     here: Here,
-    /// The address of the page.
     path: String,
     /// Number of failing exports of the organization.
     failing: u64,

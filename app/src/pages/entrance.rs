@@ -7,10 +7,7 @@ use crate::ui::alert::Alert;
 
 /// A page with one form.
 #[component]
-pub(crate) fn Entrance(
-    /// The form.
-    children: Children,
-) -> impl IntoView {
+pub(crate) fn Entrance(children: Children) -> impl IntoView {
     view! {
         <div class="entrance">
             <main id="main" class="entrance-form" tabindex="-1">

@@ -51,7 +51,6 @@ pub(super) struct Held {
 /// The preset of the key's scopes.
 #[component]
 pub(super) fn Presets(
-    /// The result of the form.
     sent: Sent,
     /// The initial preset.
     preset: &'static str,
@@ -165,7 +164,6 @@ fn line(at: usize, object: ScopeObject, held: &[Scope]) -> AnyView {
 /// organizations or projects.
 #[component]
 pub(super) fn ReachFields(
-    /// The result of the form.
     sent: Sent,
     /// The organizations and projects to choose from.
     offer: KeyOffer,

@@ -13,7 +13,6 @@ pub(crate) fn Alert(
     /// Whether the message gets the focus when the page is loaded.
     #[prop(optional)]
     autofocus: bool,
-    /// The message.
     children: Children,
 ) -> impl IntoView {
     let (class, icon) = match kind {

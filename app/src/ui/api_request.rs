@@ -64,9 +64,7 @@ pub(crate) fn ApiUpload(
     field: String,
     /// An example of a file name.
     file: &'static str,
-    /// The action.
-    #[prop(into, optional)]
-    of: String,
+    #[prop(into, optional)] of: String,
 ) -> impl IntoView {
     shown(upload(&origin(), &call, &field, file), call.scope, of)
 }

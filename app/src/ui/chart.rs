@@ -26,17 +26,13 @@ pub(crate) struct Series {
 /// Stacked bars, one for each time.
 #[component]
 pub(crate) fn Bars(
-    /// Id of the chart.
     id: &'static str,
-    /// The heading.
-    #[prop(into)]
-    title: String,
+    #[prop(into)] title: String,
     /// A sentence that summarizes the chart.
     #[prop(into)]
     summary: String,
     /// The times, in RFC 3339.
     times: Vec<String>,
-    /// What is shown.
     series: Vec<Series>,
     /// The unit, such as `events`.
     unit: &'static str,
@@ -81,17 +77,13 @@ fn bar(place: u64, parts: &[(u64, u64)], tones: &[Tone]) -> AnyView {
 /// A line for each series.
 #[component]
 pub(crate) fn Lines(
-    /// Id of the chart.
     id: &'static str,
-    /// The heading.
-    #[prop(into)]
-    title: String,
+    #[prop(into)] title: String,
     /// A sentence that summarizes the chart.
     #[prop(into)]
     summary: String,
     /// The times, in RFC 3339.
     times: Vec<String>,
-    /// What is shown.
     series: Vec<Series>,
     /// The unit, such as `milliseconds`.
     unit: &'static str,

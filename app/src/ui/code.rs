@@ -7,9 +7,7 @@ use super::copy::CopyButton;
 /// A text with a copy button.
 #[component]
 pub(crate) fn Code(
-    /// The code to show.
-    #[prop(into)]
-    text: String,
+    #[prop(into)] text: String,
     /// Name of the content, for screen readers.
     what: &'static str,
 ) -> impl IntoView {
@@ -24,11 +22,7 @@ pub(crate) fn Code(
 
 /// A source text with line numbers, which are links to the lines.
 #[component]
-pub(crate) fn Source(
-    /// The code to show.
-    #[prop(into)]
-    text: String,
-) -> impl IntoView {
+pub(crate) fn Source(#[prop(into)] text: String) -> impl IntoView {
     let lines = text
         .lines()
         .zip(1_u32..)

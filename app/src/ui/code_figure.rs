@@ -10,9 +10,7 @@ pub(crate) fn CodeFigure(
     caption: &'static str,
     /// Name of the content, for screen readers.
     what: &'static str,
-    /// The code to show.
-    #[prop(into)]
-    text: String,
+    #[prop(into)] text: String,
 ) -> impl IntoView {
     view! {
         <figure class="code" data-copyable="">

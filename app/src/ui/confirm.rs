@@ -38,14 +38,11 @@ pub(crate) fn Confirm(
 /// `typed_name`; scripts disable the button until the name is right.
 #[component]
 pub(crate) fn TypedConfirm(
-    /// The result of the form.
     sent: Sent,
     /// Text that the user must type, the name of the object.
     #[prop(into)]
     name_to_type: String,
-    /// Label of the field.
-    #[prop(into)]
-    label: String,
+    #[prop(into)] label: String,
     /// The label of the button: verb and object.
     #[prop(into)]
     verb: String,

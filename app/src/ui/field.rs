@@ -138,9 +138,7 @@ impl Ties {
 pub(crate) fn FieldFrame(
     /// The attributes of the control.
     ties: Ties,
-    /// Visible label of the field.
-    #[prop(into)]
-    label: String,
+    #[prop(into)] label: String,
     /// The control.
     children: Children,
 ) -> impl IntoView {

@@ -107,7 +107,6 @@ pub(crate) fn Back(
 /// saved (`edits`). Values are in the format of the fields.
 #[component]
 pub(crate) fn Shows(
-    /// The result of the form.
     sent: Sent,
     /// Names and values of its fields.
     values: Vec<(String, String)>,
@@ -127,10 +126,7 @@ pub(crate) fn Shows(
 /// A note that the form was not saved because the user had to sign in first. The form
 /// shows the typed values again.
 #[component]
-pub(crate) fn KeptNote(
-    /// The result of the form.
-    sent: Sent,
-) -> impl IntoView {
+pub(crate) fn KeptNote(sent: Sent) -> impl IntoView {
     sent.is_kept.then(|| {
         view! {
             <Alert kind="warning" autofocus=true>
@@ -145,7 +141,6 @@ pub(crate) fn KeptNote(
 /// The error of a form, unless a field shows it.
 #[component]
 pub(crate) fn FormFailure(
-    /// The result of the form.
     sent: Sent,
     /// Fields that show their own errors.
     #[prop(optional)]
@@ -164,7 +159,6 @@ pub(crate) fn FormFailure(
 /// The error of a long form, at its top, with a link to the invalid field.
 #[component]
 pub(crate) fn Summary(
-    /// The result of the form.
     sent: Sent,
     /// Name and label of its fields.
     fields: Vec<(String, String)>,
@@ -190,7 +184,6 @@ pub(crate) fn Summary(
 /// The submit button, and the message that the form was saved.
 #[component]
 pub(crate) fn Submit(
-    /// The result of the form.
     sent: Sent,
     /// The label: verb and object.
     label: &'static str,

@@ -33,7 +33,6 @@ fn asked(limit: &str, offset: &str, default_limit: u32) -> Slice {
 /// The position in a list, and links to other slices. Empty if all entries are shown.
 #[component]
 pub(crate) fn Pager(
-    /// The shown slice.
     slice: Slice,
     /// Total number of entries.
     total: u64,
@@ -50,7 +49,6 @@ pub(crate) fn Pager(
 /// The same for a list with an unknown total.
 #[component]
 pub(crate) fn PagerMore(
-    /// The shown slice.
     slice: Slice,
     /// Whether more entries exist.
     more: bool,

@@ -8,14 +8,9 @@ use super::form::Sent;
 /// A password field. Pasting and password managers work.
 #[component]
 pub(crate) fn PasswordField(
-    /// The result of the form.
     sent: Sent,
-    /// Visible label of the field.
-    #[prop(default = "Password")]
-    label: &'static str,
-    /// Hint below the field. Empty: none.
-    #[prop(optional)]
-    hint: &'static str,
+    #[prop(default = "Password")] label: &'static str,
+    #[prop(optional)] hint: &'static str,
     /// `new-password` or `current-password`.
     autocomplete: &'static str,
     /// Whether the field gets the focus when the page is loaded.

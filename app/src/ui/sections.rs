@@ -10,16 +10,13 @@ use super::number::grouped;
 pub(crate) fn Section(
     /// Id of the card, for links to it.
     id: &'static str,
-    /// The heading.
-    #[prop(into)]
-    title: String,
+    #[prop(into)] title: String,
     /// A description.
     #[prop(into, optional)]
     hint: String,
     /// Whether its actions lose data.
     #[prop(optional)]
     danger: bool,
-    /// The content.
     children: Children,
 ) -> impl IntoView {
     let heading = format!("{id}-title");
@@ -46,9 +43,7 @@ pub(crate) struct Tab {
 /// Links between related pages.
 #[component]
 pub(crate) fn SubNav(
-    /// The label of the group.
-    #[prop(into)]
-    label: String,
+    #[prop(into)] label: String,
     /// The pages.
     tabs: Vec<Tab>,
 ) -> impl IntoView {

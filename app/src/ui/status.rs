@@ -51,9 +51,7 @@ impl Tone {
 pub(crate) fn Status(
     /// How good it is.
     tone: Tone,
-    /// The word.
-    #[prop(into)]
-    label: String,
+    #[prop(into)] label: String,
     /// Id of the word, for a switch that shows its new state immediately.
     #[prop(into, optional)]
     id: String,
@@ -73,11 +71,7 @@ pub(crate) fn Status(
 
 /// A short label.
 #[component]
-pub(crate) fn Chip(
-    /// The word.
-    #[prop(into)]
-    label: String,
-) -> impl IntoView {
+pub(crate) fn Chip(#[prop(into)] label: String) -> impl IntoView {
     view! { <span class="chip">{label}</span> }.into_any()
 }
 

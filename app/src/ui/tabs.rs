@@ -10,7 +10,6 @@ use super::copy::CopyButton;
 pub(crate) fn CodeTabs(
     /// Name of the radio group.
     name: &'static str,
-    /// The label of the group.
     legend: &'static str,
     /// Label and text of each tab.
     tabs: Vec<(&'static str, String)>,

@@ -37,22 +37,12 @@ impl Choice {
 /// A drop-down list.
 #[component]
 pub(crate) fn Select(
-    /// The result of the form.
     sent: Sent,
-    /// Name and id of the field.
-    #[prop(into)]
-    name: String,
-    /// Visible label of the field.
-    #[prop(into)]
-    label: String,
-    /// The options.
+    #[prop(into)] name: String,
+    #[prop(into)] label: String,
     choices: Vec<Choice>,
-    /// The initial value.
-    #[prop(into, optional)]
-    value: String,
-    /// Hint below the field. Empty: none.
-    #[prop(into, optional)]
-    hint: String,
+    #[prop(into, optional)] value: String,
+    #[prop(into, optional)] hint: String,
     /// Whether a choice submits the form, where scripts run.
     #[prop(optional)]
     autosubmit: bool,
@@ -91,19 +81,13 @@ fn option(choice: Choice, chosen: &str) -> AnyView {
 /// A few options, each with its explanation.
 #[component]
 pub(crate) fn RadioCards(
-    /// The result of the form.
     sent: Sent,
     /// Name of the fields and id of the group.
     #[prop(into)]
     name: String,
-    /// The label of the group.
-    #[prop(into)]
-    legend: String,
-    /// The options.
+    #[prop(into)] legend: String,
     choices: Vec<Choice>,
-    /// The initial value.
-    #[prop(into, optional)]
-    value: String,
+    #[prop(into, optional)] value: String,
 ) -> impl IntoView {
     let ties = Ties::new(name.clone(), "", sent);
     let (described_by, autofocus) = (ties.described_by(), sent.begins_at(&name, false));
@@ -143,17 +127,10 @@ fn card(choice: Choice, name: &str, chosen: &str) -> AnyView {
 /// A box. It sends `on` when it is ticked.
 #[component]
 pub(crate) fn Check(
-    /// The result of the form.
     sent: Sent,
-    /// Name and id of the field.
-    #[prop(into)]
-    name: String,
-    /// Visible label of the field.
-    #[prop(into)]
-    label: String,
-    /// Hint below the field. Empty: none.
-    #[prop(into, optional)]
-    hint: String,
+    #[prop(into)] name: String,
+    #[prop(into)] label: String,
+    #[prop(into, optional)] hint: String,
     /// Whether it is initially ticked.
     #[prop(optional)]
     checked: bool,

@@ -12,23 +12,14 @@ pub(super) const MOMENT: &str = "datetime-local";
 /// A field for a time.
 #[component]
 pub(crate) fn MomentField(
-    /// The result of the form.
     sent: Sent,
-    /// Name and id of the field.
-    #[prop(into)]
-    name: String,
-    /// Visible label of the field.
-    #[prop(into)]
-    label: String,
-    /// Hint below the field. Empty: none.
-    #[prop(into, optional)]
-    hint: String,
+    #[prop(into)] name: String,
+    #[prop(into)] label: String,
+    #[prop(into, optional)] hint: String,
     /// The initial value, in RFC 3339, or empty.
     #[prop(into, optional)]
     value: String,
-    /// Whether a value is required.
-    #[prop(optional)]
-    required: bool,
+    #[prop(optional)] required: bool,
 ) -> impl IntoView {
     let (kind, autocomplete) = (MOMENT, "off");
     let label = format!("{label} (UTC)");

@@ -10,17 +10,10 @@ use crate::ui::time::minute;
 /// A field for a secret. If it is left empty, the stored secret stays.
 #[component]
 pub(crate) fn SecretField(
-    /// The result of the form.
     sent: Sent,
-    /// Name and id of the field.
-    #[prop(into)]
-    name: String,
-    /// Visible label of the field.
-    #[prop(into)]
-    label: String,
-    /// Hint below the field. Empty: none.
-    #[prop(into, optional)]
-    hint: String,
+    #[prop(into)] name: String,
+    #[prop(into)] label: String,
+    #[prop(into, optional)] hint: String,
     /// Time at which the secret was set, in RFC 3339. Empty if unknown. `None`: there is
     /// no secret.
     #[prop(into, optional)]

@@ -9,31 +9,17 @@ use crate::ui::form::Sent;
 /// A field with one line.
 #[component]
 pub(crate) fn Field(
-    /// The result of the form.
     sent: Sent,
-    /// Name and id of the field.
     name: &'static str,
-    /// Visible label of the field.
-    #[prop(into)]
-    label: String,
-    /// Hint below the field. Empty: none.
-    #[prop(into, optional)]
-    hint: String,
-    /// Type of the input.
-    #[prop(default = "text")]
-    kind: &'static str,
-    /// The initial value.
-    #[prop(optional)]
-    value: String,
+    #[prop(into)] label: String,
+    #[prop(into, optional)] hint: String,
+    #[prop(default = "text")] kind: &'static str,
+    #[prop(optional)] value: String,
     /// Value of the `autocomplete` attribute.
     #[prop(default = "off")]
     autocomplete: &'static str,
-    /// Longest value, in characters.
-    #[prop(default = 200)]
-    max: usize,
-    /// Whether a value is required.
-    #[prop(default = true)]
-    required: bool,
+    #[prop(default = 200)] max: usize,
+    #[prop(default = true)] required: bool,
     /// Regular expression for valid values.
     #[prop(optional)]
     pattern: &'static str,
@@ -76,29 +62,14 @@ pub(crate) fn Field(
 /// A field with one line whose name is computed.
 #[component]
 pub(crate) fn TextLine(
-    /// The result of the form.
     sent: Sent,
-    /// Name and id of the field.
-    #[prop(into)]
-    name: String,
-    /// Visible label of the field.
-    #[prop(into)]
-    label: String,
-    /// Hint below the field. Empty: none.
-    #[prop(into, optional)]
-    hint: String,
-    /// The initial value.
-    #[prop(into, optional)]
-    value: String,
-    /// Type of the input.
-    #[prop(default = "text")]
-    kind: &'static str,
-    /// Longest value, in characters.
-    #[prop(default = 500)]
-    max: usize,
-    /// Whether a value is required.
-    #[prop(optional)]
-    required: bool,
+    #[prop(into)] name: String,
+    #[prop(into)] label: String,
+    #[prop(into, optional)] hint: String,
+    #[prop(into, optional)] value: String,
+    #[prop(default = "text")] kind: &'static str,
+    #[prop(default = 500)] max: usize,
+    #[prop(optional)] required: bool,
 ) -> impl IntoView {
     let autocomplete = "off";
     let line =
@@ -109,29 +80,16 @@ pub(crate) fn TextLine(
 /// A field with several lines.
 #[component]
 pub(crate) fn TextArea(
-    /// The result of the form.
     sent: Sent,
-    /// Name and id of the field.
-    #[prop(into)]
-    name: String,
-    /// Visible label of the field.
-    #[prop(into)]
-    label: String,
-    /// Hint below the field. Empty: none.
-    #[prop(into, optional)]
-    hint: String,
-    /// The initial value.
-    #[prop(into, optional)]
-    value: String,
+    #[prop(into)] name: String,
+    #[prop(into)] label: String,
+    #[prop(into, optional)] hint: String,
+    #[prop(into, optional)] value: String,
     /// Number of visible lines.
     #[prop(default = 5)]
     rows: u32,
-    /// Longest value, in characters.
-    #[prop(default = 10_000)]
-    max: usize,
-    /// Whether a value is required.
-    #[prop(optional)]
-    required: bool,
+    #[prop(default = 10_000)] max: usize,
+    #[prop(optional)] required: bool,
     /// Whether the text is code. The Tab key still leaves the field.
     #[prop(optional)]
     code: bool,
