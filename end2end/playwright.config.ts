@@ -6,7 +6,6 @@ const chromium = process.env.CHROMIUM;
 export default defineConfig({
   testDir: "tests",
   outputDir: "test-results",
-  fullyParallel: true,
   forbidOnly: !!process.env.CI,
   // A test that fails now and then is a fault, in it or in Weir.
   retries: 0,

@@ -36,10 +36,10 @@ class Driver:
         self.scenario = json.dumps({"url": url, "key": key, "calls": calls})
 
     def __enter__(self):
-        self.said = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")
+        self.stderr = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")
         self.process = subprocess.Popen(
             self.library.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=self.said, text=True, encoding="utf-8",
+            stderr=self.stderr, text=True, encoding="utf-8",
             env=self.library.environment(),
         )
         self.write(self.scenario)
@@ -49,14 +49,14 @@ class Driver:
         if self.process.poll() is None:
             self.process.kill()
         self.process.communicate()
-        self.said.close()
+        self.stderr.close()
 
     def write(self, line):
         try:
             self.process.stdin.write(line + "\n")
             self.process.stdin.flush()
         except BrokenPipeError:
-            # It has ended; its report, or what it said, says why.
+            # It has ended; its report, or its standard error, says why.
             pass
 
     def report(self):
@@ -84,8 +84,8 @@ class Driver:
         self.process.wait(PATIENCE)
 
     def last_lines(self):
-        self.said.seek(0)
-        return "".join(self.said.readlines()[-25:])
+        self.stderr.seek(0)
+        return "".join(self.stderr.readlines()[-25:])
 
 
 class Chromium:

@@ -27,7 +27,7 @@ def run_with_fault(weir, library, what, calls, refuses):
         if library.browser:
             # The last beacon is on its way when the page has been left.
             until(lambda: any(
-                one.by_beacon for one in gateway.passed if one.said
+                one.by_beacon for one in gateway.passed if one.events
             ) or gateway.listener is None)
         run.settle()
         ledger = run.ledger()

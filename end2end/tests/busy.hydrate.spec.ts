@@ -3,8 +3,6 @@
 import type { Page } from "@playwright/test";
 import { alive, enter, expect, test } from "./helpers";
 
-test.describe.configure({ mode: "serial" });
-
 /** Lets a function answer in a way that leaves the page as it is, and counts its calls. */
 async function stay(page: Page, name: string): Promise<() => number> {
   let calls = 0;

@@ -216,7 +216,7 @@ test("pause and undo", async ({ page, server, scripts }) => {
 });
 
 test("a backfill fails with a cause and is run again", async ({ page, server, scripts }) => {
-  // Runs are started by the clock, and looked for again and again.
+  // Runs start on a schedule, and the test waits for several of them.
   test.setTimeout(300_000);
   await enter(page, server, scripts);
   await page.goto(`${one}/backfill`);

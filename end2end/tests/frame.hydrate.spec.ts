@@ -2,8 +2,6 @@
 
 import { alive, checkPage, enter, expect, person, save, test } from "./helpers";
 
-test.describe.configure({ mode: "serial" });
-
 test("the palette searches, and returns the focus", async ({ page, server }) => {
   await enter(page, server, true);
   await page.goto("/account");

@@ -135,5 +135,5 @@ test("staff can see the instance page", async ({ page, server, scripts }) => {
   await expect(page.getByRole("heading", { level: 1, name: "Instance" })).toBeVisible();
   await alive(page, scripts);
   await expect(page.getByRole("region", { name: "Contents" })).toContainText("Accounts");
-  await expect(page.getByRole("region", { name: "Work" })).toContainText("Taken");
+  await expect(page.getByRole("region", { name: "Work" })).toContainText("Accepted");
 });

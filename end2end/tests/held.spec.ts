@@ -6,8 +6,6 @@ import { withClock } from "../clock";
 import { alive, enter, expect, person, save, signInAfterEnd } from "./helpers";
 
 const test = withClock();
-test.describe.configure({ mode: "serial" });
-
 const MINUTES = 60;
 const HOURS = 60 * MINUTES;
 

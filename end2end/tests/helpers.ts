@@ -28,7 +28,7 @@ interface Worker {
 }
 
 interface Each {
-  /** Not set up yet, unless the spec's first test does it. */
+  /** Not set up yet, unless an earlier test did it: `enter` and `visit` see to it. */
   server: Server;
   /** Whether the browser runs scripts. */
   scripts: boolean;
@@ -55,8 +55,8 @@ class Instance {
   }
 }
 
-// Tests of a file build on each other, so each file says
-// `test.describe.configure({ mode: "serial" })`: they share a worker, and a server.
+// Tests of a file run in order in one worker, with one server, because starting one takes
+// seconds. Each test prepares what it needs, so that it passes alone (`npm run alone`).
 export const test = base.extend<Each, Worker>({
   instance: [
     async ({}, use) => {
@@ -159,6 +159,15 @@ async function keepSession(page: Page, server: Server): Promise<void> {
   sessions.set(server, cookies.filter(({ name }) => name === SESSION));
 }
 
+/** Sets the instance up at the first call. The browser has no session. */
+export async function visit(page: Page, server: Server, scripts: boolean): Promise<void> {
+  if (sessions.has(server)) return;
+  await enter(page, server, scripts);
+  // A page with a live list would notice the end of the session.
+  await page.goto("about:blank");
+  await page.context().clearCookies();
+}
+
 export async function projectKey(page: Page): Promise<string> {
   const text = await page.locator("code", { hasText: /^phc_/ }).first().textContent();
   return text ?? "";
@@ -175,6 +184,17 @@ export async function newKey(page: Page, scripts: boolean, label: string): Promi
   return (await page.locator(".reveal-value code").textContent()) ?? "";
 }
 
+/** The key of each server with which tests prepare what they need. */
+const keys = new WeakMap<Server, string>();
+
+/** Enters, and returns a key that may do everything. */
+export async function apiKey(page: Page, server: Server, scripts: boolean): Promise<string> {
+  await enter(page, server, scripts);
+  const key = keys.get(server) ?? (await newKey(page, scripts, "Preparations"));
+  keys.set(server, key);
+  return key;
+}
+
 /** Calls the management API with a key. */
 export async function call(server: Server, key: string, method: string, path: string, body?: object): Promise<any> {
   const answer = await fetch(`${server.url}${path}`, {
@@ -184,6 +204,19 @@ export async function call(server: Server, key: string, method: string, path: st
   });
   expect(answer.ok, `${method} ${path}: ${answer.status}`).toBe(true);
   return answer.status === 204 ? undefined : answer.json();
+}
+
+/** Invites a person to an organization, and signs them up. Returns their id. */
+export async function join(server: Server, key: string, organization: string, who: { name: string; email: string; password: string }): Promise<string> {
+  const invite = { target_email: who.email, first_name: who.name };
+  const { token } = await call(server, key, "POST", `/api/organizations/${organization}/invites/`, invite);
+  const answer = await fetch(`${server.url}/api/signup/${token}/`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ first_name: who.name, password: who.password }),
+  });
+  expect(answer.status).toBe(201);
+  return (await answer.json()).uuid;
 }
 
 export function post(server: Server, key: string, event: object): Promise<Response> {

@@ -1,10 +1,6 @@
 // Personal API keys: create, shown once, used, refused, changed, rotated, revoked.
 
-import { alive, checkPage, enter, expect, person, save, shell, shot, test } from "./helpers";
-
-test.describe.configure({ mode: "serial" });
-
-let value = "";
+import { alive, checkPage, enter, expect, newKey, person, save, shell, shot, test } from "./helpers";
 
 test("a new key is shown once and works", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
@@ -15,7 +11,7 @@ test("a new key is shown once and works", async ({ page, server, scripts }) => {
   if (scripts) await expect(page.getByText(/^Can read everything you can see until /)).toBeVisible();
   await page.getByRole("button", { name: "Create key" }).click();
   await page.waitForURL("**/account/keys/reveal");
-  value = (await page.locator(".reveal-value code").textContent()) ?? "";
+  const value = (await page.locator(".reveal-value code").textContent()) ?? "";
   expect(value).toMatch(/^phx_\w{20,}/);
 
   const use = () => fetch(`${server.url}/api/organizations/`, { headers: { Authorization: `Bearer ${value}` } });
@@ -112,9 +108,16 @@ test("a refused call is shown with a button that adds the scope", async ({ page,
 
 test("a key is renamed and gets another scope", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
+  await page.goto("/account/keys/new");
+  await alive(page, scripts);
+  await page.getByLabel("Label").fill("Draft");
+  await page.getByLabel("Custom").check();
+  await page.getByRole("group", { name: "Projects" }).getByLabel("Write").check();
+  await page.getByRole("button", { name: "Create key" }).click();
+  await page.waitForURL("**/account/keys/reveal");
   await page.goto("/account/keys");
   await alive(page, scripts);
-  await page.getByRole("link", { name: "Edit Writer" }).click();
+  await page.getByRole("link", { name: "Edit Draft" }).click();
   await alive(page, scripts);
   const projects = page.getByRole("group", { name: "Projects" });
   await expect(projects.getByLabel("Write")).toBeChecked();
@@ -129,9 +132,10 @@ test("a key is renamed and gets another scope", async ({ page, server, scripts }
 
 test("rotate with overlap, end the old value, revoke", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
+  const value = await newKey(page, scripts, "Weekly report");
   await page.goto("/account/keys");
   await alive(page, scripts);
-  await page.getByRole("link", { name: "Rotate Nightly report" }).click();
+  await page.getByRole("link", { name: "Rotate Weekly report" }).click();
   await alive(page, scripts);
   await page.getByLabel("The old value works").selectOption("hour");
   await page.getByRole("button", { name: "Rotate key" }).click();
@@ -146,7 +150,7 @@ test("rotate with overlap, end the old value, revoke", async ({ page, server, sc
 
   await page.getByRole("link", { name: "I have stored it" }).click();
   await alive(page, scripts);
-  const key = page.getByRole("listitem").filter({ has: page.getByRole("heading", { name: "Nightly report" }) });
+  const key = page.getByRole("listitem").filter({ has: page.getByRole("heading", { name: "Weekly report" }) });
   await expect(key.getByText("Old value works")).toBeVisible();
   await key.getByRole("button", { name: "End the old value now" }).click();
   await expect(key.getByText("Old value works")).toHaveCount(0);
@@ -156,6 +160,6 @@ test("rotate with overlap, end the old value, revoke", async ({ page, server, sc
   await alive(page, scripts);
   await key.locator("summary", { hasText: "Revoke" }).click();
   await key.getByRole("button", { name: "Revoke key" }).click();
-  await expect(page.getByRole("heading", { name: "Nightly report" })).toHaveCount(0);
+  await expect(page.getByRole("heading", { name: "Weekly report" })).toHaveCount(0);
   expect((await use(rotated)).status).toBe(401);
 });

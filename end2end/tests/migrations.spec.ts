@@ -5,8 +5,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { alive, checkPage, enter, expect, projectKey, shell, shot, test } from "./helpers";
 
-test.describe.configure({ mode: "serial" });
-
 /** A name that would do harm if it stood in a script as it is. */
 const file = "it's $(touch owned); old.jsonl";
 
@@ -88,7 +86,12 @@ test("a migration is marked finished", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   await page.goto("/projects/1/migrations");
   await alive(page, scripts);
-  const plan = page.getByRole("main").locator("section", { has: page.getByRole("heading", { name: "Old tool" }) });
+  await page.getByLabel("Source", { exact: true }).fill("Older tool");
+  await page.getByLabel("Number of events", { exact: true }).fill("4");
+  await page.getByRole("button", { name: "Start migration" }).click();
+  await page.waitForURL(/plan=/);
+  await alive(page, scripts);
+  const plan = page.getByRole("main").locator("section", { has: page.getByRole("heading", { name: "Older tool" }) });
   await plan.locator("summary", { hasText: "Mark finished" }).first().click();
   await plan.getByRole("button", { name: "Mark finished" }).last().click();
   await expect(plan.getByText("Finished", { exact: true }).first()).toBeVisible();

@@ -2,18 +2,29 @@
 // of all that is in the activity log.
 
 import type { Page } from "@playwright/test";
-import { alive, checkPage, enter, expect, person, save, shot, test } from "./helpers";
-
-test.describe.configure({ mode: "serial" });
+import { alive, apiKey, call, checkPage, enter, expect, join, person, save, type Server, shot, test } from "./helpers";
 
 const grace = { name: "Grace", email: "grace@weir.example", password: "nine slow otters in a barn" };
 
-let home = "";
+/** The first organization, and a key for its API. */
+async function organization(page: Page, server: Server, scripts: boolean): Promise<{ key: string; home: string }> {
+  const key = await apiKey(page, server, scripts);
+  return { key, home: (await call(server, key, "GET", "/api/organizations/@current/")).id };
+}
 
 /** Opens a page of the organization. */
-async function open(page: Page, scripts: boolean, path: string): Promise<void> {
+async function open(page: Page, scripts: boolean, home: string, path: string): Promise<void> {
   await page.goto(`/organizations/${home}${path}`);
   await alive(page, scripts);
+}
+
+/** The only other member of the organization. */
+async function onlyMember(server: Server, key: string, home: string, who: typeof grace): Promise<string> {
+  const members = `/api/organizations/${home}/members/`;
+  for (const { user } of (await call(server, key, "GET", members)).results) {
+    if (user.email !== person.email) await call(server, key, "DELETE", `${members}${user.uuid}/`);
+  }
+  return join(server, key, home, who);
 }
 
 const row = (page: Page, text: string) => page.getByRole("row").filter({ hasText: text });
@@ -26,7 +37,6 @@ test("settings are saved section by section", async ({ page, server, scripts }) 
   await checkPage(page, "organizations");
   await page.getByRole("main").getByRole("link", { name: person.organization }).click();
   await page.waitForURL("**/organizations/*");
-  home = new URL(page.url()).pathname.split("/").pop() ?? "";
   await alive(page, scripts);
   await expect(page.getByRole("navigation", { name: "Organization", exact: true })).toMatchAriaSnapshot(`
     - navigation "Organization":
@@ -51,8 +61,8 @@ test("settings are saved section by section", async ({ page, server, scripts }) 
 });
 
 test("a pasted list is previewed and sent, and an invite is accepted", async ({ page, server, scripts, browser }) => {
-  await enter(page, server, scripts);
-  await open(page, scripts, "/invites");
+  const { home } = await organization(page, server, scripts);
+  await open(page, scripts, home, "/invites");
   await expect(page.getByText("No pending invite")).toBeVisible();
   await expect(page.getByText(/Mail is not set up on this instance/)).toBeVisible();
   await page
@@ -113,41 +123,47 @@ test("a pasted list is previewed and sent, and an invite is accepted", async ({ 
 });
 
 test("members: search, level, removal", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
-  await open(page, scripts, "/members");
+  const barbara = { ...grace, name: "Barbara", email: "barbara@weir.example" };
+  const { key, home } = await organization(page, server, scripts);
+  await onlyMember(server, key, home, barbara);
+  await open(page, scripts, home, "/members");
   await expect(row(page, person.email)).toContainText("You");
   await expect(page.getByText(/Owners cannot leave/)).toBeVisible();
   await checkPage(page, "members");
   await shot(page, "members");
   // A search leads to the member, not to all of them.
-  await page.goto(`/search?q=${grace.email}`);
+  await page.goto(`/search?q=${barbara.email}`);
   await page.getByRole("list", { name: "Members" }).getByRole("link").click();
   await page.waitForURL("**/members?search=*");
-  await expect(row(page, grace.email)).toBeVisible();
+  await expect(row(page, barbara.email)).toBeVisible();
   await expect(row(page, person.email)).toHaveCount(0);
-  await open(page, scripts, "/members?search=nobody");
+  await open(page, scripts, home, "/members?search=nobody");
   await expect(page.getByText("Nothing matches the filter: nobody")).toBeVisible();
   await page.getByRole("link", { name: "Clear filters" }).click();
-  await expect(row(page, grace.email)).toBeVisible();
+  await expect(row(page, barbara.email)).toBeVisible();
   await alive(page, scripts);
-  await page.getByLabel("Level of Grace").selectOption({ label: "Administrator" });
-  await page.getByRole("button", { name: "Change level of Grace" }).click();
-  await expect(page.getByText("Grace is an administrator now.").first()).toBeVisible();
-  await expect(page.getByLabel("Level of Grace")).toHaveValue("8");
+  await page.getByLabel("Level of Barbara").selectOption({ label: "Administrator" });
+  await page.getByRole("button", { name: "Change level of Barbara" }).click();
+  await expect(page.getByText("Barbara is an administrator now.").first()).toBeVisible();
+  await expect(page.getByLabel("Level of Barbara")).toHaveValue("8");
   await page.getByRole("button", { name: "Undo" }).click();
-  await expect(page.getByLabel("Level of Grace")).toHaveValue("1");
+  await expect(page.getByLabel("Level of Barbara")).toHaveValue("1");
   await alive(page, scripts);
-  await row(page, grace.email).locator("summary", { hasText: "Remove" }).click();
-  await expect(page.getByText(/They lose the access to all projects/)).toBeVisible();
-  await row(page, grace.email).getByRole("button", { name: "Remove member" }).click();
-  await expect(row(page, grace.email)).toHaveCount(0);
+  await row(page, barbara.email).locator("summary", { hasText: "Remove" }).click();
+  await expect(page.getByText(/They lose access to all projects/)).toBeVisible();
+  await row(page, barbara.email).getByRole("button", { name: "Remove member" }).click();
+  await expect(row(page, barbara.email)).toHaveCount(0);
   await expect(page.getByText("Only you so far")).toBeVisible();
 });
 
 test("activity: filter, link, file", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
-  await open(page, scripts, "/activity");
-  await expect(row(page, "is_member_join_email_enabled")).toContainText("false");
+  const { key, home } = await organization(page, server, scripts);
+  const path = `/api/organizations/${home}/`;
+  for (const enabled of [true, false]) await call(server, key, "PATCH", path, { is_member_join_email_enabled: enabled });
+  const mary = await onlyMember(server, key, home, { ...grace, name: "Mary", email: "mary@weir.example" });
+  await call(server, key, "PATCH", `${path}members/${mary}/`, { level: 8 });
+  await open(page, scripts, home, "/activity");
+  await expect(row(page, "is_member_join_email_enabled").first()).toContainText("false");
   await checkPage(page, "activity");
   await shot(page, "activity");
   await page.getByLabel("Kind").selectOption({ label: "Member" });
@@ -166,17 +182,17 @@ test("activity: filter, link, file", async ({ page, server, scripts }) => {
   await row(page, "level").first().getByRole("link").first().click();
   await page.waitForURL("**/activity?entry=*#*");
   await expect(page.getByRole("row")).toHaveCount(2);
-  await open(page, scripts, "/activity?to=2000-01-01");
+  await open(page, scripts, home, "/activity?to=2000-01-01");
   await expect(page.getByText(/Nothing matches the filter/)).toBeVisible();
 });
 
 test("a long value opens in the activity log", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
+  const { home } = await organization(page, server, scripts);
   const long = `${"l".repeat(60)}@${"o".repeat(60)}.example`;
-  await open(page, scripts, `/invites?people=${encodeURIComponent(long)}`);
+  await open(page, scripts, home, `/invites?people=${encodeURIComponent(long)}`);
   await page.getByRole("button", { name: "Send invites" }).click();
   await page.waitForURL(`**/organizations/${home}/invites`);
-  await open(page, scripts, "/activity?kind=OrganizationInvite");
+  await open(page, scripts, home, "/activity?kind=OrganizationInvite");
   const value = row(page, long).locator("details");
   await value.locator("summary").click();
   expect(await value.innerText()).toContain(long);

@@ -1,10 +1,6 @@
 // Organizations: create, rename, delete by typing the name.
 
-import { alive, enter, expect, person, post, projectKey, save, send, test } from "./helpers";
-
-test.describe.configure({ mode: "serial" });
-
-let key = "";
+import { alive, apiKey, call, enter, expect, person, post, projectKey, save, send, test } from "./helpers";
 
 test("create", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
@@ -16,8 +12,7 @@ test("create", async ({ page, server, scripts }) => {
   await page.getByRole("button", { name: "Create organization" }).click();
   await page.waitForURL("**/projects/*/start");
   // Its key works immediately.
-  key = await projectKey(page);
-  await send(server, key, { event: "first", distinct_id: "ada" });
+  await send(server, await projectKey(page), { event: "first", distinct_id: "ada" });
   await page.goto("/organizations");
   await expect(page.getByRole("main").getByRole("link", { name: "</title><b>Second Shop" })).toBeVisible();
 });
@@ -33,22 +28,26 @@ test("a blank name is refused at the field", async ({ page, server, scripts }) =
 });
 
 test("rename", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
+  const api = await apiKey(page, server, scripts);
+  await call(server, api, "POST", "/api/organizations/", { name: "</title><b>Third Shop" });
   await page.goto("/organizations");
   await alive(page, scripts);
-  await page.getByRole("main").getByRole("link", { name: "</title><b>Second Shop" }).click();
-  await expect(page).toHaveTitle("Organization settings - </title><b>Second Shop - Weir");
-  await page.getByLabel("Name", { exact: true }).fill("Second Shop");
+  await page.getByRole("main").getByRole("link", { name: "</title><b>Third Shop" }).click();
+  await expect(page).toHaveTitle("Organization settings - </title><b>Third Shop - Weir");
+  await page.getByLabel("Name", { exact: true }).fill("Third Shop");
   await save(page, "Save name");
   await page.goto("/organizations");
-  await expect(page.getByRole("main").getByRole("link", { name: "Second Shop" })).toBeVisible();
+  await expect(page.getByRole("main").getByRole("link", { name: "Third Shop" })).toBeVisible();
 });
 
 test("delete by typing the name", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
+  const api = await apiKey(page, server, scripts);
+  const made = await call(server, api, "POST", "/api/organizations/", { name: "Fourth Shop" });
+  const key = made.teams[0].api_token;
+  await send(server, key, { event: "in time", distinct_id: "ada" });
   await page.goto("/organizations");
   await alive(page, scripts);
-  await page.getByRole("main").getByRole("link", { name: "Second Shop" }).click();
+  await page.getByRole("main").getByRole("link", { name: "Fourth Shop" }).click();
   await expect(page.getByText("Project keys stop working immediately.")).toBeVisible();
   const typed = page.getByLabel("Name of the organization");
   const button = page.getByRole("button", { name: "Delete organization" });
@@ -60,12 +59,12 @@ test("delete by typing the name", async ({ page, server, scripts }) => {
     await button.click();
     await expect(typed).toHaveAccessibleDescription(/Type the name exactly/);
   }
-  await typed.fill("Second Shop");
+  await typed.fill("Fourth Shop");
   await button.click();
   await page.waitForURL("**/organizations");
   // As was promised.
   expect((await post(server, key, { event: "too late", distinct_id: "ada" })).status).toBe(401);
-  await expect(page.getByRole("main").getByRole("link", { name: "Second Shop" })).toHaveCount(0);
+  await expect(page.getByRole("main").getByRole("link", { name: "Fourth Shop" })).toHaveCount(0);
   await expect(page.getByRole("main").getByRole("link", { name: person.organization })).toBeVisible();
 });
 

@@ -1,18 +1,18 @@
 // Plugins of an organization: from the catalogue, written here, changed, removed.
 
-import { alive, checkPage, enter, expect, save, test } from "./helpers";
+import type { Page } from "@playwright/test";
+import { alive, apiKey, call, checkPage, expect, save, type Server, test } from "./helpers";
 
-test.describe.configure({ mode: "serial" });
-
-let lists = "";
-let written = "";
+/** The pages of the organization's plugins. */
+async function lists(page: Page, server: Server, scripts: boolean): Promise<string> {
+  const key = await apiKey(page, server, scripts);
+  const { id } = await call(server, key, "GET", "/api/organizations/@current/");
+  return `/organizations/${id}/plugins`;
+}
 
 test("a destination comes from the catalogue", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
-  await page.goto("/organizations");
-  const organization = await page.getByRole("main").locator("h2 a").first().getAttribute("href");
-  lists = `${organization}/plugins`;
-  await page.goto(`${lists}/destinations`);
+  const base = await lists(page, server, scripts);
+  await page.goto(`${base}/destinations`);
   await alive(page, scripts);
   await expect(page.getByRole("heading", { name: "No destination yet" })).toBeVisible();
   await page.getByRole("link", { name: "Add destination" }).first().click();
@@ -28,15 +28,15 @@ test("a destination comes from the catalogue", async ({ page, server, scripts })
   await expect(page.getByText("Added Webhook.")).toBeVisible();
   await expect(page.getByRole("table", { name: "Settings" })).toContainText("Address");
   await checkPage(page, "a plugin");
-  await page.goto(`${lists}/destinations`);
+  await page.goto(`${base}/destinations`);
   await expect(page.getByRole("link", { name: "Webhook" })).toBeVisible();
   await expect(page.getByText("Unused")).toBeVisible();
   await checkPage(page, "the list of destinations");
 });
 
 test("an invalid address is refused at the field", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
-  await page.goto(`${lists}/destinations/add`);
+  const base = await lists(page, server, scripts);
+  await page.goto(`${base}/destinations/add`);
   await alive(page, scripts);
   await page.getByLabel("Address").fill("https://example.org/tea");
   await page.getByRole("button", { name: "Add from address" }).click();
@@ -45,8 +45,8 @@ test("an invalid address is refused at the field", async ({ page, server, script
 });
 
 test("source is written, and a fault is shown at its line", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
-  await page.goto(`${lists}/transformations/add`);
+  const base = await lists(page, server, scripts);
+  await page.goto(`${base}/transformations/add`);
   await alive(page, scripts);
   await page.getByLabel("Name", { exact: true }).fill("Shout");
   await page.getByRole("button", { name: "Write plugin" }).click();
@@ -66,13 +66,12 @@ test("source is written, and a fault is shown at its line", async ({ page, serve
   await expect(page.getByText("it cannot be run as it is")).toHaveCount(0);
   await page.getByRole("link", { name: "Shout" }).click();
   await page.waitForURL("**/plugins/transformations/*");
-  written = new URL(page.url()).pathname;
   await expect(page.getByText("processEvent")).toBeVisible();
 });
 
 test("an invalid archive is refused at the field", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
-  await page.goto(`${lists}/frontend-apps/add`);
+  const base = await lists(page, server, scripts);
+  await page.goto(`${base}/frontend-apps/add`);
   await alive(page, scripts);
   await page.getByLabel("Archive", { exact: true }).setInputFiles({ name: "tea.zip", mimeType: "application/zip", buffer: Buffer.from("no zip") });
   await page.getByRole("button", { name: "Add from archive" }).click();
@@ -81,16 +80,18 @@ test("an invalid archive is refused at the field", async ({ page, server, script
 });
 
 test("the empty list of import apps explains them", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
-  await page.goto(`${lists}/import-apps`);
+  const base = await lists(page, server, scripts);
+  await page.goto(`${base}/import-apps`);
   await expect(page.getByRole("heading", { name: "No import app yet" })).toBeVisible();
-  await page.goto(`${lists}/import-apps/add`);
+  await page.goto(`${base}/import-apps/add`);
   await expect(page.getByText("The catalogue has no plugin of this kind yet.")).toBeVisible();
 });
 
 test("a plugin is removed", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
-  await page.goto(written);
+  const key = await apiKey(page, server, scripts);
+  const group = "/api/organizations/@current/pipeline_transformations/";
+  const made = await call(server, key, "POST", group, { plugin_type: "source", name: "Hush" });
+  await page.goto(`${await lists(page, server, scripts)}/transformations/${made.id}`);
   await alive(page, scripts);
   const ending = page.getByRole("region", { name: "Remove plugin" });
   await expect(ending.getByText("Its source")).toBeVisible();
@@ -99,11 +100,11 @@ test("a plugin is removed", async ({ page, server, scripts }) => {
   if (scripts) await expect(remove).toBeDisabled();
   else {
     await remove.click();
-    await expect(ending.getByText("Type the name exactly: Shout")).toBeVisible();
+    await expect(ending.getByText("Type the name exactly: Hush")).toBeVisible();
   }
-  await ending.getByLabel("Name of the plugin").fill("Shout");
+  await ending.getByLabel("Name of the plugin").fill("Hush");
   await remove.click();
   await page.waitForURL("**/plugins/transformations");
-  await expect(page.getByText("Removed Shout.")).toBeVisible();
-  await expect(page.getByRole("link", { name: "Shout" })).toHaveCount(0);
+  await expect(page.getByText("Removed Hush.")).toBeVisible();
+  await expect(page.getByRole("link", { name: "Hush" })).toHaveCount(0);
 });

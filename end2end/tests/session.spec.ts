@@ -1,8 +1,6 @@
 // Signing in and out, and what is refused.
 
-import { alive, enter, expect, person, save, signIn, test } from "./helpers";
-
-test.describe.configure({ mode: "serial" });
+import { alive, enter, expect, person, save, signIn, test, visit } from "./helpers";
 
 test("signing out ends the session", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
@@ -15,7 +13,8 @@ test("signing out ends the session", async ({ page, server, scripts }) => {
   await expect(page).toHaveURL(/\/login\?next=\/account$/);
 });
 
-test("a wrong password and an unknown address get the same answer", async ({ page, scripts }) => {
+test("a wrong password and an unknown address get the same answer", async ({ page, server, scripts }) => {
+  await visit(page, server, scripts);
   for (const [email, password] of [
     [person.email, "not the password at all"],
     ["nobody@weir.example", person.password],
@@ -31,7 +30,8 @@ test("a wrong password and an unknown address get the same answer", async ({ pag
   }
 });
 
-test("without mail, the page for forgotten passwords refers to the operator", async ({ page, scripts }) => {
+test("without mail, the page for forgotten passwords refers to the operator", async ({ page, server, scripts }) => {
+  await visit(page, server, scripts);
   await page.goto("/login");
   await alive(page, scripts);
   await page.getByRole("link", { name: "Forgot your password?" }).click();
@@ -39,7 +39,8 @@ test("without mail, the page for forgotten passwords refers to the operator", as
   await expect(page.getByText(/This instance sends no mail.+Ask the operator of the instance/)).toBeVisible();
 });
 
-test("signing in returns to the requested page", async ({ page, scripts }) => {
+test("signing in returns to the requested page", async ({ page, server, scripts }) => {
+  await visit(page, server, scripts);
   await page.goto("/account/keys?x=1");
   await alive(page, scripts);
   await page.getByLabel("E-mail address").fill(person.email);
@@ -49,7 +50,8 @@ test("signing in returns to the requested page", async ({ page, scripts }) => {
   await expect(page.getByRole("heading", { name: "API keys" })).toBeVisible();
 });
 
-test("redirects stay on this site", async ({ page, scripts }) => {
+test("redirects stay on this site", async ({ page, server, scripts }) => {
+  await visit(page, server, scripts);
   for (const next of ["//evil.example", "https://evil.example", "/\\evil.example"]) {
     // A page with a live list would notice, and go to the sign-in automatically.
     await page.goto("about:blank");
@@ -63,8 +65,8 @@ test("redirects stay on this site", async ({ page, scripts }) => {
   }
 });
 
-test("names and theme are kept", async ({ page, scripts }) => {
-  await signIn(page, scripts);
+test("names and theme are kept", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
   await page.goto("/account");
   await alive(page, scripts);
   await page.getByLabel("First name").fill("Grace");
@@ -87,8 +89,8 @@ test("names and theme are kept", async ({ page, scripts }) => {
   await expect(page.locator("html")).toHaveAttribute("data-theme", "dark");
 });
 
-test("an unknown page is 404, with a link to the start", async ({ page, scripts }) => {
-  await signIn(page, scripts);
+test("an unknown page is 404, with a link to the start", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
   for (const path of ["/nothing", "/projects/999/live", "/organizations/00000000-0000-0000-0000-000000000000"]) {
     const answer = await page.goto(path);
     expect(answer?.status(), path).toBe(404);
@@ -96,7 +98,8 @@ test("an unknown page is 404, with a link to the start", async ({ page, scripts 
   }
 });
 
-test("other sites cannot make changes, and foreign scripts do not run", async ({ page, server }) => {
+test("other sites cannot make changes, and foreign scripts do not run", async ({ page, server, scripts }) => {
+  await visit(page, server, scripts);
   const bare = await page.request.post("/_fn/sign_out", { headers: { "Sec-Fetch-Site": "cross-site" } });
   expect(bare.status()).toBe(403);
   const silent = await fetch(`${server.url}/_fn/sign_in`, { method: "POST", body: "email=a&password=b&next=" });

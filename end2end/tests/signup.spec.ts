@@ -1,15 +1,11 @@
 // Taking up an invite: with a new account, with one that is there, and not at all.
 
 import type { Page } from "@playwright/test";
-import { alive, call, checkPage, enter, expect, newKey, person, type Server, signIn, signOut, test } from "./helpers";
-
-test.describe.configure({ mode: "serial" });
+import { alive, apiKey, call, checkPage, expect, join, person, type Server, signOut, test } from "./helpers";
 
 const invited = { name: "Grace", email: "grace@weir.example", password: "nine slow otters in a barn" };
 
-let key = "";
-
-const invite = (server: Server, organization: string, email: string) =>
+const invite = (server: Server, key: string, organization: string, email: string) =>
   call(server, key, "POST", `/api/organizations/${organization}/invites/`, {
     target_email: email,
     first_name: invited.name,
@@ -25,12 +21,11 @@ async function expectWords(page: Page, inviter: string, organization: string): P
 }
 
 test("a new person signs up", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
-  key = await newKey(page, scripts, "Invites");
+  const key = await apiKey(page, server, scripts);
   // Other tests on the same server may have given either another name.
   const home = await call(server, key, "GET", "/api/organizations/@current/");
   const inviter = await call(server, key, "GET", "/api/users/@me/");
-  const made = await invite(server, home.id, invited.email);
+  const made = await invite(server, key, home.id, invited.email);
   await signOut(page, scripts);
 
   await page.goto(`/signup/${made.token}`);
@@ -52,15 +47,20 @@ test("a new person signs up", async ({ page, server, scripts }) => {
 });
 
 test("a user with an account signs in and joins", async ({ page, server, scripts }) => {
+  const member = { ...invited, email: "linus@weir.example" };
+  const key = await apiKey(page, server, scripts);
+  const current = await call(server, key, "GET", "/api/organizations/@current/");
+  await join(server, key, current.id, member);
   const home = await call(server, key, "POST", "/api/organizations/", { name: "Second home" });
-  const made = await invite(server, home.id, invited.email);
+  const made = await invite(server, key, home.id, member.email);
+  await signOut(page, scripts);
   await page.goto(`/signup/${made.token}`);
   await alive(page, scripts);
   const inviter = await call(server, key, "GET", "/api/users/@me/");
   await expectWords(page, inviter.first_name, home.name);
   await page.getByRole("link", { name: "Sign in" }).click();
-  await page.getByLabel("E-mail address").fill(invited.email);
-  await page.getByLabel("Password", { exact: true }).fill(invited.password);
+  await page.getByLabel("E-mail address").fill(member.email);
+  await page.getByLabel("Password", { exact: true }).fill(member.password);
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.waitForURL(`**/signup/${made.token}`);
   await alive(page, scripts);
@@ -71,8 +71,8 @@ test("a user with an account signs in and joins", async ({ page, server, scripts
 });
 
 test("an invite is only for its address", async ({ page, server, scripts }) => {
-  await signIn(page, scripts);
-  const made = await invite(server, "@current", "barbara@weir.example");
+  const key = await apiKey(page, server, scripts);
+  const made = await invite(server, key, "@current", "barbara@weir.example");
   await page.goto(`/signup/${made.token}`);
   await alive(page, scripts);
   const whose = `This invite is for barbara@weir.example. You are signed in as ${person.email}.`;

@@ -116,7 +116,7 @@ fn damaged(damage: DamageFacts) -> impl IntoView {
 #[component]
 fn Work(facts: Facts) -> impl IntoView {
     let (tone, word) = match facts.accepts {
-        true => (Tone::Good, "Taken"),
+        true => (Tone::Good, "Accepted"),
         false => (Tone::Bad, "Refused"),
     };
     view! {

@@ -195,8 +195,8 @@ fn listed(list: RunList, found: &ExportHead, asked: &Asked) -> AnyView {
         Column::text("Data interval"),
         Column::text("Status"),
         Column::number("Records"),
-        Column::number("Took"),
-        Column::number("Tries"),
+        Column::number("Duration"),
+        Column::number("Attempts"),
         Column::text("More"),
     ];
     let older = list.lines.last().filter(|_| list.more).map(|line| line.run.id.to_string());
