@@ -1,8 +1,6 @@
 // What is around every page: the rail, search, preferences, messages, help, the instance.
 
-import { alive, call, checkPage, enter, expect, newKey, person, save, signIn, test } from "./helpers";
-
-test.describe.configure({ mode: "serial" });
+import { alive, apiKey, call, checkPage, enter, expect, newKey, person, save, signIn, test, visit } from "./helpers";
 
 test("the navigation stays in the organization and project of the page", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
@@ -67,7 +65,8 @@ test("search finds pages and objects by name", async ({ page, server, scripts })
 });
 
 test("preferences apply immediately and are kept", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
+  // A key has a time on its page.
+  await apiKey(page, server, scripts);
   await page.goto("/account/preferences");
   await alive(page, scripts);
   await page.getByRole("radio", { name: "Another one" }).check();
@@ -99,7 +98,8 @@ test("preferences apply immediately and are kept", async ({ page, server, script
   await expect(page.locator("html")).not.toHaveAttribute("data-zone");
 });
 
-test("messages of the session", async ({ page, scripts }) => {
+test("messages of the session", async ({ page, server, scripts }) => {
+  await visit(page, server, scripts);
   // A new session, which has no messages yet.
   await signIn(page, scripts);
   await page.goto("/account/messages");

@@ -2,8 +2,6 @@
 
 import { alive, checkPage, enter, expect, post, projectKey, send, shot, test } from "./helpers";
 
-test.describe.configure({ mode: "serial" });
-
 test("without traffic the page says so", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   await page.goto("/projects/1/health");

@@ -89,9 +89,9 @@ test("the empty list of import apps explains them", async ({ page, server, scrip
 
 test("a plugin is removed", async ({ page, server, scripts }) => {
   const key = await apiKey(page, server, scripts);
-  const group = "/api/organizations/@current/pipeline_transformations/";
+  const group = "/api/organizations/@current/pipeline_destinations/";
   const made = await call(server, key, "POST", group, { plugin_type: "source", name: "Hush" });
-  await page.goto(`${await lists(page, server, scripts)}/transformations/${made.id}`);
+  await page.goto(`${await lists(page, server, scripts)}/destinations/${made.id}`);
   await alive(page, scripts);
   const ending = page.getByRole("region", { name: "Remove plugin" });
   await expect(ending.getByText("Its source")).toBeVisible();
@@ -104,7 +104,7 @@ test("a plugin is removed", async ({ page, server, scripts }) => {
   }
   await ending.getByLabel("Name of the plugin").fill("Hush");
   await remove.click();
-  await page.waitForURL("**/plugins/transformations");
+  await page.waitForURL("**/plugins/destinations");
   await expect(page.getByText("Removed Hush.")).toBeVisible();
   await expect(page.getByRole("link", { name: "Hush" })).toHaveCount(0);
 });
