@@ -12,7 +12,7 @@ const cases = [
   { what: "without a name", event: { distinct_id: "silent-nameless" }, row: "silent-nameless", code: "missing_event_name", word: "Dropped", reason: noName, fix: "Send a non-empty text as event.", sample: '"silent-nameless"' },
   { what: "without a distinct id", event: { event: "silent of no one" }, row: "silent of no one", code: "missing_distinct_id", word: "Dropped", reason: noOne, fix: "Send a distinct_id that is not blank", sample: '"silent of no one"' },
   { what: "with a blank distinct id", event: { event: "silent of a blank", distinct_id: "   " }, row: "silent of a blank", code: "missing_distinct_id", word: "Dropped", reason: noOne, fix: "Send a distinct_id that is not blank", sample: '"distinct_id": "   "' },
-  { what: "that is altered", event: { event: "silent and long ".repeat(20), distinct_id: "silent-long", properties: { kind: "altered" } }, row: "silent-long", code: "event_name_cut", word: "Altered", reason: cut, fix: "Use short fixed names", sample: '"told": "altered"' },
+  { what: "that is altered", event: { event: "silent and long ".repeat(20), distinct_id: "silent-long", properties: { kind: "altered" } }, row: "silent-long", code: "event_name_cut", word: "Altered", reason: cut, fix: "Use short fixed names", sample: '"kind": "altered"' },
 ];
 
 const entry = (page: Page, code: string): Locator => page.locator(`#${code}`);

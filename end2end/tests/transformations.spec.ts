@@ -152,7 +152,7 @@ test("delete, restore, delete for good", async ({ page, server, scripts }) => {
   await expect(page.locator("ol.steps h2")).toHaveText(["No cards"]);
   const bin = page.locator("details.bin");
   await bin.locator("summary").first().click();
-  await bin.getByRole("button", { name: "Bring back Bot filter" }).click();
+  await bin.getByRole("button", { name: "Restore Bot filter" }).click();
   await expect(page.locator("ol.steps h2")).toHaveCount(2);
   await alive(page, scripts);
   await page.getByRole("button", { name: "Delete Bot filter" }).click();

@@ -212,7 +212,7 @@ pub(super) fn ReachFields(
             autofocus=sent.begins_at("reach", false)
             aria-describedby=described_by
         >
-            <legend>"Organizations and projects"</legend>
+            <legend>"Access"</legend>
             {kinds}
             <div class="reach-organizations">{of_organizations.collect_view()}</div>
             <div class="reach-projects">{of_projects.collect_view()}</div>
