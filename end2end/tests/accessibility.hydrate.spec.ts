@@ -3,8 +3,6 @@
 
 import { alive, checkPage as check, enter, expect, person, projectKey, send, test } from "./helpers";
 
-test.describe.configure({ mode: "serial" });
-
 test("before the sign-in", async ({ page, server }) => {
   for (const [what, path] of [
     ["set-up", server.setupLink],

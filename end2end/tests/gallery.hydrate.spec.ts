@@ -2,8 +2,6 @@
 
 import { alive, enter, expect, test } from "./helpers";
 
-test.describe.configure({ mode: "serial" });
-
 test.beforeEach(async ({ page, server }) => {
   await enter(page, server, true);
   await page.goto("/gallery");

@@ -2,8 +2,6 @@
 
 import { alive, checkPage, enter, expect, test } from "./helpers";
 
-test.describe.configure({ mode: "serial" });
-
 /** Ids of the gallery's sections. */
 const SECTIONS = [
   "panel-content",
