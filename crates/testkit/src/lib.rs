@@ -28,3 +28,4 @@ pub use dns_server::{DnsAnswer, DnsServer};
 pub use mail_sink::{MailSink, Received};
 pub use people::Person;
 pub use weir_testservers as servers;
+pub use weir_testservers::until;

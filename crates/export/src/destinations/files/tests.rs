@@ -6,6 +6,7 @@ use serde_json::json;
 use uuid::Uuid;
 use weir_model::exports::ExportModel;
 use weir_model::{BatchExportId, ProjectId, RunId, Timestamp};
+use weir_testkit::until;
 
 use super::*;
 use crate::rows::{Cell, Column};
@@ -38,12 +39,11 @@ impl Memory {
     }
 
     async fn says(&self, what: &str) {
-        let waited = tokio::time::timeout(Duration::from_secs(10), async {
-            while !self.said().iter().any(|said| said == what) {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        });
-        waited.await.unwrap_or_else(|_| panic!("{what} is not in {:?}", self.said()));
+        until(async || {
+            let said = self.said();
+            if said.iter().any(|said| said == what) { Ok(()) } else { Err(said) }
+        })
+        .await;
     }
 }
 

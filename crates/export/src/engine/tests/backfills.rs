@@ -4,6 +4,7 @@ use weir_model::exports::{Backfill, Run, Status};
 use weir_model::{BackfillId, Timestamp};
 use weir_store::exports::{self, BackfillRow, backfills};
 use weir_store::ids;
+use weir_testkit::until;
 
 use super::support::{BEGIN, Fixture, PROJECT};
 use crate::destination::Failure;
@@ -48,15 +49,12 @@ pub(super) fn backfill(fixture: &Fixture, start: Option<i64>, end: i64) -> Backf
 }
 
 pub(super) async fn ended(fixture: &Fixture, id: BackfillId) -> Backfill {
-    for _ in 0..2_000 {
+    until(async || {
         let found = backfills::find(&fixture.store, PROJECT, fixture.export, id).await.unwrap();
         let found = found.unwrap();
-        if !found.status.is_active() {
-            return found;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-    }
-    panic!("it does not end");
+        if found.status.is_active() { Err(found) } else { Ok(found) }
+    })
+    .await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -156,7 +154,7 @@ async fn a_cancelled_backfill_begins_no_further_run() {
     assert!(cancelled.unwrap());
     fixture.until_world(|world| world.aborted == 1).await;
     fixture.world(|world| world.hangs = false);
-    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    fixture.until_checked().await;
     let runs = fixture.runs().await;
     assert_eq!((runs.len(), runs[0].status), (1, Status::Cancelled));
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use weir_model::exports::{LogLevel, Run, Status};
 use weir_store::exports::runs::{self, Progress};
+use weir_testkit::until;
 
 use super::support::Fixture;
 use crate::destination::Failure;
@@ -66,17 +67,19 @@ async fn stopped_in_between() -> Fixture {
     fixture
 }
 
-/// Two minutes pass, and the next attempt gets a moment to begin. Returns whether it did.
+/// Two minutes pass while no attempt is under way. Returns whether one has begun: it
+/// begins if it is due.
 async fn next_try(fixture: &Fixture) -> bool {
+    let waits = async || {
+        let run = fixture.runs().await.remove(0);
+        !run.status.is_active() || run.next_try_at.is_some_and(|next| next > fixture.host.now())
+    };
+    until(&waits).await;
     let before = fixture.world(|world| world.begun);
     fixture.host.advance(2 * MINUTE);
-    for _ in 0..100 {
-        if fixture.world(|world| world.begun) > before {
-            return true;
-        }
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    false
+    let has_begun = || fixture.world(|world| world.begun) > before;
+    until(async || has_begun() || waits().await).await;
+    has_begun()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -130,7 +133,8 @@ async fn a_late_answer_is_not_a_try_that_takes_too_long() {
 async fn a_clock_that_is_set_ahead_ends_no_try() {
     let fixture = hanging(300).await;
     fixture.host.set_ahead(24 * 60 * MINUTE);
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    fixture.host.until_limit_checked().await;
+    fixture.until_checked().await;
     assert_eq!(fixture.runs().await[0].status, Status::Running);
     assert_eq!(fixture.world(|world| world.aborted), 0);
 }
@@ -198,7 +202,7 @@ async fn a_fault_that_stays_ends_the_run_and_ten_of_them_pause_the_export() {
     // The export begins no more runs.
     fixture.arrive(1).await;
     fixture.host.advance(FIRST);
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    fixture.until_checked().await;
     assert_eq!(fixture.runs().await.len(), 10);
 }
 
@@ -211,7 +215,7 @@ async fn a_cancelled_run_stops_within_a_second_and_stays_cancelled() {
     assert!(runs::request_cancel(store, export, runs[0].id, now, &[]).await.unwrap());
     fixture.until_world(|world| world.aborted == 1).await;
     fixture.world(|world| world.hangs = false);
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    fixture.until_checked().await;
     let runs = fixture.runs().await;
     assert_eq!((runs[0].status, runs.len()), (Status::Cancelled, 1));
     assert_eq!(fixture.there(FIRST), Vec::<u64>::new());
@@ -242,8 +246,7 @@ async fn a_killed_run_restarts_where_the_destination_stores_at_the_end() {
     fixture.world(|world| world.hangs_after = Some(2_000));
     fixture.host.advance(FIRST);
     let runs = fixture.until_runs(status(Status::Running)).await;
-    fixture.until_world(|world| world.begun == 1).await;
-    tokio::time::sleep(Duration::from_millis(50)).await;
+    fixture.until_world(|world| world.hung == 1).await;
     fixture.kill();
     // Events that arrived since belong to another interval.
     fixture.arrive(100).await;

@@ -2,6 +2,7 @@
 
 use weir_model::exports::{Run, Status};
 use weir_store::exports::BackfilledPause;
+use weir_testkit::until;
 
 use super::support::{BEGIN, Fixture};
 use crate::destination::Failure;
@@ -23,7 +24,7 @@ async fn an_interval_is_exported_when_it_ends() {
     fixture.arrive(10).await;
     fixture.start();
     fixture.arrive(2_500).await;
-    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    fixture.until_checked().await;
     assert_eq!(fixture.runs().await, []);
     fixture.host.advance(FIRST);
     let runs = fixture.until_runs(ended(1)).await;
@@ -52,18 +53,16 @@ async fn a_lagging_log_delays_only_the_runs_that_need_it() {
     fixture.start();
     fixture.arrive(5).await;
     let interval = async |word: &str| {
-        loop {
+        until(async || {
             let all = weir_store::exports::schedule::all(&fixture.store).await.unwrap();
-            if all.get(&fixture.export).is_some_and(|schedule| schedule.interval == word) {
-                break;
-            }
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-        }
+            all.get(&fixture.export).is_some_and(|schedule| schedule.interval == word)
+        })
+        .await;
     };
     interval("hour").await;
     fixture.world(|world| world.lags = true);
     fixture.host.advance(FIRST);
-    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    fixture.until_checked().await;
     assert_eq!(fixture.runs().await, []);
     fixture.change(|row| row.interval = "day".to_owned()).await;
     interval("day").await;
@@ -101,14 +100,12 @@ async fn missed_intervals_have_what_came_in_them() {
 
 /// Waits until the schedule has passed the boundary this many seconds after `BEGIN`.
 pub(super) async fn passed(fixture: &Fixture, end: i64) {
-    loop {
+    until(async || {
         let all = weir_store::exports::schedule::all(&fixture.store).await.unwrap();
         let last = all.get(&fixture.export).map(|schedule| schedule.last_end);
-        if last.is_some_and(|last| last.micros() / 1_000_000 == BEGIN + end) {
-            break;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-    }
+        last.is_some_and(|last| last.micros() / 1_000_000 == BEGIN + end)
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -203,7 +200,7 @@ async fn a_clock_that_jumps_back_doubles_nothing() {
     fixture.until_runs(ended(1)).await;
     fixture.host.advance(-12 * MINUTE);
     fixture.arrive(5).await;
-    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    fixture.until_checked().await;
     assert_eq!(fixture.runs().await.len(), 1);
     fixture.host.advance(17 * MINUTE);
     fixture.until_runs(ended(2)).await;
@@ -245,7 +242,7 @@ async fn a_clock_that_jumps_ahead_and_back_leaves_nothing_out() {
     fixture.arrive(4).await;
     fixture.host.advance(FIRST);
     fixture.arrive(2).await;
-    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    fixture.until_checked().await;
     assert_eq!(fixture.runs().await.len(), 6);
     fixture.host.advance(6 * HOUR);
     fixture.until_runs(ended(7)).await;

@@ -12,7 +12,6 @@ use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
 use uuid::Uuid;
 use weir_model::exports::{ExportModel, LogLine, Run};
-use weir_model::plugins::PluginsAccess;
 use weir_model::{
     BatchExportId, MembershipId, OrganizationId, ProjectId, RunId, Timestamp, UserId,
 };
@@ -27,6 +26,8 @@ use weir_store::persons::{PersonState, PersonWrite, first_id};
 use weir_store::projects::ProjectRow;
 use weir_store::users::{self, UserRow};
 use weir_store::{Location, Store};
+use weir_testkit::servers::slow_work;
+use weir_testkit::until;
 
 use crate::columns::{Columns, Source};
 use crate::destination::{Altered, Delivered, Destination, Failure, Job, Writer};
@@ -50,6 +51,8 @@ pub(super) struct World {
     pub(super) hangs: bool,
     /// Every write after this many rows hangs.
     pub(super) hangs_after: Option<usize>,
+    /// Writes that hang or hung.
+    pub(super) hung: usize,
     /// The destination skips the event with this arrival number.
     pub(super) leaves_out: Option<u64>,
     /// The next write panics.
@@ -71,6 +74,8 @@ pub(super) struct TestHost {
     now: AtomicI64,
     /// In seconds.
     uptime: AtomicU64,
+    /// How often the engine has read the uptime.
+    uptime_reads: AtomicU64,
     pub(super) world: Arc<Mutex<World>>,
     store: Store,
 }
@@ -80,6 +85,13 @@ impl TestHost {
     pub(super) fn advance(&self, seconds: i64) {
         self.set_ahead(seconds);
         self.uptime.fetch_add(u64::try_from(seconds).unwrap_or(0), Ordering::AcqRel);
+    }
+
+    /// Waits until an attempt has checked its time limit: a check that began after this
+    /// call has ended.
+    pub(super) async fn until_limit_checked(&self) {
+        let before = self.uptime_reads.load(Ordering::Acquire);
+        until(async || self.uptime_reads.load(Ordering::Acquire) > before + 2).await;
     }
 
     /// Sets the clock without time passing.
@@ -95,12 +107,13 @@ impl Host for TestHost {
     }
 
     fn uptime(&self) -> Duration {
+        self.uptime_reads.fetch_add(1, Ordering::AcqRel);
         Duration::from_secs(self.uptime.load(Ordering::Acquire))
     }
 
     async fn applied(&self) {
         while self.world.lock().lags {
-            tokio::time::sleep(Duration::from_millis(5)).await;
+            slow_work(Duration::from_millis(5)).await;
         }
     }
 
@@ -205,7 +218,9 @@ impl Writer for NotingWriter {
                 return Err(fault.clone());
             }
             let taken = self.rows as usize + self.open.len();
-            world.hangs || world.hangs_after.is_some_and(|rows| taken >= rows)
+            let hangs = world.hangs || world.hangs_after.is_some_and(|rows| taken >= rows);
+            world.hung += usize::from(hangs);
+            hangs
         };
         if hangs {
             std::future::pending::<()>().await;
@@ -284,6 +299,7 @@ impl Fixture {
         let host = Arc::new(TestHost {
             now: AtomicI64::new(now.micros()),
             uptime: AtomicU64::new(0),
+            uptime_reads: AtomicU64::new(0),
             world,
             store: store.clone(),
         });
@@ -478,23 +494,27 @@ impl Fixture {
 
     /// Waits until the runs fit.
     pub(super) async fn until_runs(&self, fits: impl Fn(&[Run]) -> bool) -> Vec<Run> {
-        let begun = Instant::now();
-        loop {
+        until(async || {
             let runs = self.runs().await;
-            if fits(&runs) {
-                return runs;
-            }
-            assert!(begun.elapsed() < Duration::from_secs(20), "{runs:#?}");
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+            if fits(&runs) { Ok(runs) } else { Err(runs) }
+        })
+        .await
     }
 
     /// Waits until the destination fits.
     pub(super) async fn until_world(&self, fits: impl Fn(&World) -> bool) {
-        let begun = Instant::now();
-        while !self.world(|world| fits(world)) {
-            assert!(begun.elapsed() < Duration::from_secs(20));
-            tokio::time::sleep(Duration::from_millis(10)).await;
+        until(async || self.world(|world| fits(world))).await;
+    }
+
+    /// Waits until the engine has created all runs that are due now: a check that began
+    /// after this call has ended.
+    pub(super) async fn until_checked(&self) {
+        const UNSET: usize = 1_000_000;
+        let metrics = self.engine.as_ref().unwrap().0.metrics();
+        // Each check sets the number. The first one may have begun before this call.
+        for _ in 0..2 {
+            metrics.set_active(UNSET);
+            until(async || metrics.take().active != UNSET as u64).await;
         }
     }
 
@@ -538,14 +558,9 @@ async fn home(store: &Store, now: Timestamp) -> OrganizationId {
     let id = OrganizationId(Uuid::from_u128(1));
     let new = NewOrganization {
         row: OrganizationRow {
-            id,
             name: "Acme".to_owned(),
             slug: "acme".to_owned(),
-            created_at: now,
-            updated_at: now,
-            is_member_join_email_enabled: true,
-            enforce_2fa: false,
-            plugins_access: PluginsAccess::Root,
+            ..OrganizationRow::new(id, now)
         },
         owner: user.id,
         membership: MembershipId(Uuid::from_u128(1)),

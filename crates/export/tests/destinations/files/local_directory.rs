@@ -98,9 +98,7 @@ async fn duckdb_reads_a_directory_of_cut_files() {
     let mut writer = half.begin(job(half.as_ref())).await.unwrap();
     write(half.as_ref(), writer.as_mut(), &many(60_000)).await.unwrap();
     let part = root.path().join(format!("events/date=2026-08-22/.{STEM}_parquet.part"));
-    while !part.exists() {
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-    }
+    weir_testkit::until(async || part.exists()).await;
     let script = "
 import duckdb, json, sys
 found = duckdb.sql('''SELECT count(*), count(DISTINCT uuid),
@@ -192,9 +190,8 @@ async fn a_link_that_appears_during_a_run_is_not_followed() {
     let directory = local(root.path(), json!({"path": "a/b", "max_file_size_mb": 1}));
     let mut writer = directory.begin(job(directory.as_ref())).await.unwrap();
     write(directory.as_ref(), writer.as_mut(), &many(3000)).await.unwrap();
-    while !root.path().join(format!("a/b/{STEM}-1.jsonl")).exists() {
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-    }
+    let first = root.path().join(format!("a/b/{STEM}-1.jsonl"));
+    weir_testkit::until(async || first.exists()).await;
     fs::rename(root.path().join("a"), root.path().join("moved")).unwrap();
     symlink(outside.path(), root.path().join("a")).unwrap();
     let ended = match write(directory.as_ref(), writer.as_mut(), &many(3000)).await {
