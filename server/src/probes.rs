@@ -111,7 +111,10 @@ async fn ready(app: &App, query: Option<&str>) -> Response {
     };
     let state: BTreeMap<&str, bool> = [
         ("http", !app.stopping.has_begun()),
-        ("ingest", app.ingest.accepts() && app.ingest.stalled_for(Instant::now()) < app.limits.stall),
+        (
+            "ingest",
+            app.ingest.accepts() && app.ingest.stalled_for(Instant::now()) < app.limits.stall,
+        ),
         ("store", app.services.identity.is_set_up().await.is_ok()),
         ("disk", app.disk.level() == DiskLevel::Ok),
         // Requests do not need it. It is shown for the operator.

@@ -38,6 +38,7 @@ use weir_store::{ids, organizations as organization_rows};
 use crate::activity::{self, About, Changes};
 use crate::ctx::{OrgCtx, ProjectCtx};
 use crate::error::{Error, NOT_FOUND};
+use crate::plugins::code::PluginCode;
 use crate::policy::{self, Action};
 use crate::{Core, Result, plugins, secrets};
 use changes::Draft;
@@ -46,7 +47,7 @@ pub use order::ORDER_CHANGED;
 pub use pages::SiteScript;
 pub use pipeline::Stage;
 pub(crate) use removal::{gone_elsewhere, gone_with};
-pub use running::{OpenedAttachment, OpenedValues};
+pub use running::{OpenedAttachment, OpenedValues, RunningConfigs};
 pub use trial::{Sample, Tried};
 use values::Opened;
 pub use values::on_failure;
@@ -58,11 +59,18 @@ const TRIES: usize = 5;
 #[derive(Clone)]
 pub struct PluginConfigs {
     core: Arc<Core>,
+    code: Arc<dyn PluginCode>,
 }
 
 impl PluginConfigs {
-    pub(crate) fn new(core: Arc<Core>) -> Self {
-        Self { core }
+    pub(crate) fn new(core: Arc<Core>, code: Arc<dyn PluginCode>) -> Self {
+        Self { core, code }
+    }
+
+    /// What running plugins may do with configs, over the same state.
+    #[must_use]
+    pub fn running(&self) -> RunningConfigs {
+        RunningConfigs::new(Arc::clone(&self.core))
     }
 
     /// The configs of the project in their order; none where the organization is not

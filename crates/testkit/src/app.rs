@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use weir_model::{OrganizationId, ProjectId};
+use weir_model::{OrganizationId, ProjectId, Timestamp};
 use weir_server::App;
 use weir_server::config::{Config, Settings};
 use weir_server::limits::Limits;
@@ -167,6 +167,21 @@ impl TestApp {
         let answer = Caller::new(self.client.clone(), address).get("/metrics").await;
         assert_eq!(answer.status, 200);
         String::from_utf8(answer.body.to_vec()).expect("the page is a text")
+    }
+
+    /// Waits until the store has the result of this many attempts to send a mail that is
+    /// not sent yet.
+    ///
+    /// # Panics
+    /// When there is no such mail in time.
+    pub async fn until_mail_tried(&self, attempts: u32) {
+        // In the year 2096.
+        let later = Timestamp::from_micros(4_000_000_000_000_000);
+        crate::until(async || {
+            let mails = weir_store::mail::due(self.store(), later).await.unwrap();
+            mails.iter().any(|mail| mail.tries == attempts)
+        })
+        .await;
     }
 
     /// A caller without a credential.

@@ -311,9 +311,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_body_ends_in_time_however_steadily_it_comes() {
-        let steady = futures::stream::unfold((), |()| async {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-            Some((Ok::<_, std::io::Error>(Bytes::from_static(b"x")), ()))
+        let pace = tokio::time::interval(Duration::from_millis(10));
+        let steady = futures::stream::unfold(pace, async |mut pace| {
+            pace.tick().await;
+            Some((Ok::<_, std::io::Error>(Bytes::from_static(b"x")), pace))
         });
         let time = Duration::from_millis(200);
         let limits = BodyLimits { size: 1 << 20, time, progress_bytes: 1, ..LIMITS };

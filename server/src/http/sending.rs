@@ -130,9 +130,10 @@ mod tests {
     async fn a_reader_that_reads_slowly_loses_its_place_in_the_end() {
         let limits = SendLimits { whole: Duration::from_millis(100), ..LIMITS };
         let (places, mut body) = answer(endless(), limits);
+        let mut pace = tokio::time::interval(Duration::from_millis(5));
         let ended = async {
             while body.frame().await.is_some_and(|frame| frame.is_ok()) {
-                tokio::time::sleep(Duration::from_millis(5)).await;
+                pace.tick().await;
             }
         };
         timeout(Duration::from_secs(30), ended).await.unwrap();

@@ -5,14 +5,13 @@ use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tokio::process::{Child, Command};
 use weir_import::{Arguments, Format, Outcome, Patience, Summary};
 use weir_model::Timestamp;
-use weir_testkit::{Caller, TestApp};
+use weir_testkit::{Caller, TestApp, until};
 
 /// 2024-03-04T10:00:00Z in seconds.
 const START: i64 = 1_709_546_400;
@@ -178,15 +177,12 @@ fn signal(child: &Child, signal: Signal) {
 
 /// Waits until the cursor contains more accepted lines than before.
 async fn until_more_than(cursor: &Path, before: u64) -> u64 {
-    for _ in 0..600 {
+    until(async || {
         let noted = std::fs::read(cursor).unwrap_or_default();
         let noted: Value = serde_json::from_slice(&noted).unwrap_or_default();
-        match noted["accepted"].as_u64() {
-            Some(accepted) if accepted > before => return accepted,
-            _ => tokio::time::sleep(Duration::from_millis(50)).await,
-        }
-    }
-    unreachable!("the import does not get on")
+        noted["accepted"].as_u64().filter(|accepted| *accepted > before)
+    })
+    .await
 }
 
 /// Number of lines of the import that is killed: `WEIR_IMPORT_LINES`, such as 1000000 for

@@ -9,9 +9,9 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use weir_server::config::Networks;
 use weir_server::limits::{ByteLimits, Limits};
-use weir_testkit::{Call, TestApp};
+use weir_testkit::{Call, TestApp, until};
 
-use crate::live::{LiveStream, until};
+use crate::live::LiveStream;
 use crate::web::{cookie, function, session};
 
 async fn raw(app: &TestApp, bytes: &[u8]) -> String {
@@ -94,7 +94,8 @@ async fn a_connection_may_rest_between_requests_but_not_within_headers() {
         let read = stream.read(&mut answer).await.unwrap();
         assert!(answer[..read].starts_with(b"HTTP/1.1 200 OK"));
         // Longer than the limit for headers, which must pass here.
-        tokio::time::sleep(2 * limit).await;
+        let closed = tokio::time::timeout(2 * limit, stream.read(&mut answer)).await;
+        assert!(closed.is_err(), "the connection stays open: {closed:?}");
     }
     stream.write_all(&ask[..20]).await.unwrap();
     let mut rest = Vec::new();
@@ -122,13 +123,7 @@ async fn connections_are_limited_per_network() {
     assert!(answer.is_empty());
     drop(open);
     // The permits are released.
-    for _ in 0..100 {
-        if raw(&app, b"GET /_health HTTP/1.0\r\n\r\n").await.contains("200 OK") {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    unreachable!("no place came back");
+    until(async || raw(&app, b"GET /_health HTTP/1.0\r\n\r\n").await.contains("200 OK")).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -391,8 +386,9 @@ async fn http2_without_requests_is_closed() {
     // A client that sends pings all the time, but no request and no acknowledgement.
     let (mut reading, mut writing) = open().await.into_split();
     let pinging = tokio::spawn(async move {
+        let mut interval = tokio::time::interval(Duration::from_millis(20));
         while writing.write_all(&PING).await.is_ok() {
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            interval.tick().await;
         }
     });
     let mut bytes = [0; 4_096];
@@ -409,10 +405,11 @@ async fn a_long_answer_outlives_the_time_without_requests() {
     let mut live = LiveStream::open(&app, &cookie).await;
     live.until("hello").await;
     // Longer than a connection may be without a request, while rows arrive.
+    let mut interval = tokio::time::interval(idle / 3);
     for _ in 0..8 {
+        interval.tick().await;
         let event = json!({"api_key": app.project_key(), "event": "a", "distinct_id": "b"});
         assert_eq!(app.anonymous().post("/e/", &event).await.status, 200);
         live.until("event: row").await;
-        tokio::time::sleep(idle / 3).await;
     }
 }

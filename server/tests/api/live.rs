@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use weir_model::organizations::Level;
 use weir_server::limits::Limits;
-use weir_testkit::TestApp;
+use weir_testkit::{TestApp, until};
 
 use crate::organization_pages::newcomer;
 use crate::web::{function, session};
@@ -52,15 +52,6 @@ impl LiveStream {
     async fn opens(mut self) -> bool {
         self.until("HTTP/1.1 ").await;
         self.read.starts_with("200")
-    }
-}
-
-/// Waits until the condition holds.
-pub(crate) async fn until(mut holds: impl AsyncFnMut() -> bool) {
-    let end = tokio::time::Instant::now() + Duration::from_secs(20);
-    while !holds().await {
-        assert!(tokio::time::Instant::now() < end, "it does not happen");
-        tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use weir_testkit::{Answer, Caller};
+use weir_testkit::{Answer, Caller, until};
 
 use crate::process::{Serving, set_up, weir_showing};
 
@@ -48,26 +48,16 @@ async fn damage_of_the_log_shows_until_it_is_dealt_with() {
         (of("weir_ingest_log_damaged_places"), of("weir_ingest_log_damaged_bytes"))
     };
     assert_eq!(ready().await, (200, json!(false)), "events and requests are taken all the same");
-    let mut seen = metric().await;
-    for _ in 0..50 {
-        if seen.0 == "1" {
-            break;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-        seen = metric().await;
-    }
-    assert_eq!(seen, ("1".to_owned(), "100".to_owned()));
+    until(async || {
+        let seen = metric().await;
+        if seen == ("1".to_owned(), "100".to_owned()) { Ok(()) } else { Err(seen) }
+    })
+    .await;
     let page = instance_page(&serving).await;
     assert!(page.contains("Damaged") && page.contains("log/quarantine"), "{page}");
 
     std::fs::remove_dir_all(data.join("data/log/quarantine")).unwrap();
-    for _ in 0..50 {
-        if ready().await == (200, json!(true)) {
-            break;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-    }
-    assert_eq!(ready().await, (200, json!(true)));
+    until(async || ready().await == (200, json!(true))).await;
     assert!(!instance_page(&serving).await.contains("Damaged"));
     serving.signal(Signal::TERM);
     assert_eq!(serving.ended().await, Some(0));

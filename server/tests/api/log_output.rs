@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::Child;
-use weir_testkit::Caller;
+use weir_testkit::{Caller, until};
 
 use crate::process::weir_through;
 
@@ -26,15 +26,11 @@ fn closed() -> Stdio {
 /// The address of the server from the set-up link, because there is no output to read it
 /// from.
 async fn address(data: &Path) -> SocketAddr {
-    for _ in 0..300 {
+    until(async || {
         let link = std::fs::read_to_string(data.join("data/setup-link")).unwrap_or_default();
-        let address = link.strip_prefix("http://").and_then(|rest| rest.split('/').next());
-        if let Some(address) = address.and_then(|address| address.parse().ok()) {
-            return address;
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    unreachable!("it has not started")
+        link.strip_prefix("http://")?.split('/').next()?.parse().ok()
+    })
+    .await
 }
 
 async fn stops_in_order(mut child: Child) {

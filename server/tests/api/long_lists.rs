@@ -7,9 +7,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use weir_model::organizations::Level;
 use weir_server::limits::Limits;
-use weir_testkit::TestApp;
+use weir_testkit::{TestApp, until};
 
-use crate::live::until;
 use crate::stored::send;
 
 /// Sends more events than fit into the buffers of a connection whose client does not

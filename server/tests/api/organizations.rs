@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use weir_model::organizations::Level;
-use weir_testkit::TestApp;
+use weir_testkit::{TestApp, until};
 
 const LEVEL: &str = "Your organization access level is insufficient.";
 
@@ -71,12 +71,7 @@ async fn every_feature_that_is_named_works() {
                                    "distinct_id": "ada", "properties": properties});
                 assert_eq!(app.anonymous().post("/capture/", &event).await.status, 200);
                 let groups = format!("{project}groups/?group_type=company");
-                let applied = async {
-                    while caller.get(&groups).await.json()["results"] == json!([]) {
-                        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-                    }
-                };
-                tokio::time::timeout(std::time::Duration::from_secs(30), applied).await.unwrap();
+                until(async || caller.get(&groups).await.json()["results"] != json!([])).await;
             }
             "data_pipelines" => {
                 let export = json!({"name": "Nowhere", "interval": "day", "paused": true,

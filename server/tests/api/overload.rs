@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 use weir_server::background::{Background, Work};
 use weir_server::limits::Limits;
-use weir_testkit::{Answer, TestApp};
+use weir_testkit::{Answer, TestApp, until};
 
 /// Blocks the threads that apply events until it is dropped.
 struct HeldUp(#[expect(dead_code, reason = "its end is what matters")] Vec<mpsc::Sender<()>>);
@@ -163,6 +163,33 @@ async fn a_store_that_stands_still_is_answered_for_until_the_log_is_full() {
     assert_eq!(send(&app, uuid, true).await.status, 200, "there is room again");
     acknowledged.insert(uuid);
     assert_eq!(stored(&app).await, acknowledged);
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stalled_consumer_makes_the_service_unready() {
+    assert_eq!(Limits::default().stall, Duration::from_secs(30), "what is promised");
+    let threads = Background::start(Work::Applying).unwrap();
+    let app = TestApp::with_options(
+        |limits| limits.stall = Duration::from_millis(20),
+        |options| options.applying = Some(threads.handle().clone()),
+    )
+    .await
+    .set_up()
+    .await;
+    let is_ready = async |query: &str| {
+        app.app().ingest.look(Instant::now());
+        app.anonymous().get(&format!("/_readyz{query}")).await.status == 200
+    };
+    let held_up = HeldUp::all_of(&threads).await;
+    assert!(is_ready("").await, "no event waits");
+    assert_eq!(send(&app, Uuid::new_v4(), false).await.status, 200);
+    until(async || !is_ready("").await).await;
+    assert!(!is_ready("?role=events").await);
+    assert!(is_ready("?exclude=ingest").await, "nothing else is wrong");
+
+    drop(held_up);
+    until(async || is_ready("").await).await;
     app.stop().await;
 }
 

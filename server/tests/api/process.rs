@@ -12,7 +12,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::net::TcpStream;
 use tokio::process::{Child, ChildStdout, Command};
 use weir_service::Clock;
-use weir_testkit::{Answer, Caller, DnsAnswer, DnsServer, MailSink};
+use weir_testkit::{Answer, Caller, DnsAnswer, DnsServer, MailSink, until};
 
 use crate::accounts::second_factor::code;
 
@@ -126,15 +126,14 @@ impl Serving {
 async fn events(caller: &Caller, made: &Value, count: usize) -> Vec<String> {
     let caller = caller.with_key(made["personal_api_key"].as_str().unwrap());
     let path = format!("/api/projects/{}/events/", made["project_id"]);
-    for _ in 0..100 {
+    until(async || {
         let list = caller.get(&path).await.json();
-        let found = list["results"].as_array().unwrap();
-        if found.len() >= count {
-            return found.iter().map(|event| event["event"].as_str().unwrap().to_owned()).collect();
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    unreachable!("{count} events do not appear")
+        let found = list["results"].as_array().unwrap().iter();
+        let names: Vec<_> =
+            found.map(|event| event["event"].as_str().unwrap().to_owned()).collect();
+        if names.len() >= count { Ok(names) } else { Err(names) }
+    })
+    .await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -199,9 +198,7 @@ async fn a_request_in_flight_is_finished_before_the_end() {
     // The answer to another request shows that this one is being processed.
     assert_eq!(serving.caller.get("/_livez").await.status, 200);
     serving.signal(Signal::TERM);
-    while TcpStream::connect(serving.address).await.is_ok() {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    until(async || TcpStream::connect(serving.address).await.is_err()).await;
     stream.write_all(rest.as_bytes()).await.unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.unwrap();

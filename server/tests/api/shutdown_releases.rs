@@ -4,13 +4,9 @@
 //! wait for that.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use weir_server::config::{Config, StoreKind};
-use weir_testkit::TestApp;
-
-/// How long threads may take to end.
-const PATIENCE: Duration = Duration::from_secs(30);
+use weir_testkit::{TestApp, until};
 
 /// The files below a directory that this process has open, including deleted ones.
 fn open_files(directory: &Path) -> Vec<String> {
@@ -39,10 +35,10 @@ fn what_a_service_held_is_free_after_it() {
     // The runtime ends together with the connections, which were not asked to stop.
     drop(runtime);
     tokio::runtime::Runtime::new().unwrap().block_on(async {
-        let end = Instant::now() + PATIENCE;
-        while !open_files(&log).is_empty() {
-            assert!(Instant::now() < end, "still open: {:#?}", open_files(&log));
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        until(async || {
+            let open = open_files(&log);
+            if open.is_empty() { Ok(()) } else { Err(open) }
+        })
+        .await;
     });
 }

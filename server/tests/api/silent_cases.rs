@@ -2,10 +2,8 @@
 //! sender cannot notice, so each one is counted by reason, kept as a sample and shown in
 //! the metrics. A browser test covers the pages about them.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
-use weir_testkit::{Caller, TestApp};
+use weir_testkit::{Caller, TestApp, until};
 
 /// An event that is answered with 200.
 struct Case {
@@ -56,13 +54,11 @@ async fn counter(app: &TestApp, name: &str, code: &str) -> u64 {
 
 /// Changes by processing are counted every second.
 async fn counted(app: &TestApp, case: &Case, expected: u64) {
-    for _ in 0..100 {
-        if counter(app, case.metric, case.code).await == expected {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    unreachable!("{} is not counted {expected} times: {}", case.code, app.metrics().await)
+    until(async || {
+        let counted = counter(app, case.metric, case.code).await;
+        if counted == expected { Ok(()) } else { Err((case.code, counted)) }
+    })
+    .await;
 }
 
 async fn read(app: &TestApp, caller: &Caller, list: &str) -> Vec<Value> {

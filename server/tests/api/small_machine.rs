@@ -82,13 +82,14 @@ impl Watch {
         let most = Arc::new([0, 0].map(AtomicU64::new));
         let seen = Arc::clone(&most);
         let watching = tokio::spawn(async move {
+            let mut interval = tokio::time::interval(Duration::from_millis(10));
             loop {
+                interval.tick().await;
                 for (field, most) in ["VmData:", "RssAnon:"].into_iter().zip(seen.iter()) {
                     let Some(now) = status(&process.to_string(), field) else { return };
                     let now = now.strip_suffix(" kB").unwrap().parse::<u64>().unwrap() << 10;
                     most.fetch_max(now, Ordering::Relaxed);
                 }
-                tokio::time::sleep(Duration::from_millis(10)).await;
             }
         });
         Self { process, most, watching }

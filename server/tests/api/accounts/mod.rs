@@ -11,7 +11,7 @@ use http::Method;
 use serde_json::{Value, json};
 use weir_model::Timestamp;
 use weir_service::Clock;
-use weir_testkit::{Answer, Call, Caller, MailSink, Received, TestApp};
+use weir_testkit::{Answer, Call, Caller, MailSink, Received, TestApp, until};
 
 const ORIGIN: &str = "https://weir.example";
 const PASSWORD: &str = "plum-otter-violin-93";
@@ -128,12 +128,7 @@ impl Instance {
 
     /// Waits until no mail waits in the outbox.
     async fn settled(&self) {
-        let waiting = async {
-            while self.app.app().services.mails.waiting().await.unwrap() > 0 {
-                tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-            }
-        };
-        tokio::time::timeout(std::time::Duration::from_secs(30), waiting).await.unwrap();
+        until(async || self.app.app().services.mails.waiting().await.unwrap() == 0).await;
     }
 
     /// A call of a server function by a script of the app's own page.

@@ -37,8 +37,6 @@ use weir_testkit::{Answer, Caller, TestApp};
 
 /// 2026-05-28T20:26:40Z, a Thursday.
 const NOW: i64 = 1_780_000_000_000_000;
-/// How long a test waits for a condition.
-const WITHIN: Duration = Duration::from_secs(120);
 
 /// An instance whose clock stops until the test moves it, and that processes no exports:
 /// runs of a test stay as they are.
@@ -157,19 +155,13 @@ pub(crate) async fn create_run(store: &Store, run: &Run) {
 
 /// The answer once the condition holds.
 async fn until(caller: &Caller, path: &str, is_wanted: impl Fn(&Value) -> bool) -> Value {
-    let asking = async {
-        loop {
-            let answer = caller.get(path).await;
-            assert_eq!(answer.status, 200, "{:?}", answer.body);
-            let answer = answer.json();
-            if is_wanted(&answer) {
-                return answer;
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    };
-    let answer = tokio::time::timeout(WITHIN, asking).await;
-    answer.expect("it comes to be as wanted")
+    weir_testkit::until(async || {
+        let answer = caller.get(path).await;
+        assert_eq!(answer.status, 200, "{:?}", answer.body);
+        let answer = answer.json();
+        if is_wanted(&answer) { Ok(answer) } else { Err(answer) }
+    })
+    .await
 }
 
 #[track_caller]

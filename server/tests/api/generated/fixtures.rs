@@ -10,7 +10,7 @@ use weir_model::exports::{Run, Status};
 use weir_model::organizations::Level;
 use weir_server::config::Config;
 use weir_server::serve::Options;
-use weir_testkit::{Caller, TestApp};
+use weir_testkit::{Caller, TestApp, until};
 
 use super::operations::{Operation, operations};
 
@@ -194,13 +194,11 @@ impl World {
         assert_eq!(answer.status, 200);
         let path =
             format!("/api/projects/{}/persons/?distinct_id={distinct_id}", self.app.project());
-        loop {
+        until(async || {
             let found = self.owner.get(&path).await.json();
-            if let Some(id) = found["results"][0]["id"].as_str() {
-                return id.to_owned();
-            }
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-        }
+            found["results"][0]["id"].as_str().map(str::to_owned)
+        })
+        .await
     }
 
     /// A new object of the collection that an operation lists.

@@ -5,9 +5,9 @@ use std::collections::HashSet;
 
 use rustix::process::Signal;
 use weir_testkit::servers::{Asked, Said, StandIn};
+use weir_testkit::until;
 
 use super::*;
-use crate::live::until;
 use crate::plugins::group_of;
 
 /// Number of persons, and of groups, of half a megabyte each.

@@ -66,7 +66,7 @@ async fn what_was_switched_off_says_why() {
         made(&app, &owner, &json!({"plugin": plugin, "order": 1, "enabled": true})).await;
     let configs = &app.app().services.plugin_configs;
     let failed = row(&app, &config).await;
-    assert!(configs.switch_off(&failed, "Failed 20 times in a row").await.unwrap());
+    assert!(configs.running().switch_off(&failed, "Failed 20 times in a row").await.unwrap());
     let found = owner.get(&one).await.json();
     assert_eq!(
         (&found["enabled"], &found["error"]),

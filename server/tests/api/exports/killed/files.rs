@@ -4,12 +4,11 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use weir_testkit::servers::{Azurite, Gate, GoogleStorage, Hold, Moto, python};
+use weir_testkit::until;
 
-use super::super::WITHIN;
 use super::{BUCKET, Instance, boto, texts};
 
 /// Prefix of the names of the run's files.
@@ -32,17 +31,11 @@ fn assert_listed(manifest: &Value, mut names: Vec<String>) {
 
 /// Waits until this file has been replaced by another one.
 async fn replaced(file: &Path, before: Option<u64>) -> u64 {
-    let looking = async {
-        loop {
-            if let Ok(found) = fs::metadata(file)
-                && before != Some(found.ino())
-            {
-                return found.ino();
-            }
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-    };
-    tokio::time::timeout(WITHIN, looking).await.expect("the file comes")
+    until(async || {
+        let found = fs::metadata(file).ok()?.ino();
+        (before != Some(found)).then_some(found)
+    })
+    .await
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -100,12 +100,16 @@ impl Program {
         ids
     }
 
+    /// The events that are readable, without the probes.
+    async fn stored(&self) -> Vec<Value> {
+        without_probes(stored(&self.owner(), &self.project(), "").await)
+    }
+
     /// Waits until all of these are readable, and returns them. Asserts that there are no
     /// others and no duplicates.
     async fn assert_stored(&self, sent: &BTreeSet<String>) -> Vec<Value> {
-        let owner = self.owner();
         let events = until(async || {
-            let events = without_probes(stored(&owner, &self.project(), "").await);
+            let events = self.stored().await;
             (events.len() >= sent.len()).then_some(events)
         })
         .await;
@@ -149,8 +153,14 @@ async fn children_that_are_killed_lose_nothing() {
     for _ in 0..4 {
         sent.extend(program.send_part().await);
         // While the processes transform the events.
-        children_of(process).into_iter().for_each(kill);
-        tokio::time::sleep(Duration::from_millis(30)).await;
+        let killed = children_of(process);
+        killed.iter().copied().for_each(kill);
+        // They are replaced if events still wait for them.
+        until(async || {
+            children_of(process).iter().any(|child| !killed.contains(child))
+                || program.stored().await.len() == sent.len()
+        })
+        .await;
         children_of(process).into_iter().for_each(kill);
     }
     program.assert_stored(&sent).await;

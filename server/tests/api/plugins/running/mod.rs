@@ -11,19 +11,15 @@ mod protected;
 mod tasks;
 mod transformations;
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 use uuid::Uuid;
 use weir_server::config::Config;
 use weir_server::serve::Options;
 use weir_service::Clock;
-use weir_testkit::{Answer, Caller, TestApp};
+use weir_testkit::{Answer, Caller, TestApp, until};
 
 use super::group_of;
 
-/// How long a test waits for a condition.
-pub(super) const WITHIN: Duration = Duration::from_secs(120);
 /// Events per page.
 const PAGE: usize = 500;
 
@@ -246,17 +242,4 @@ fn without_probes(events: Vec<Value>) -> Vec<Value> {
 pub(super) fn ok(status: u16, answer: &Answer) -> Value {
     assert_eq!(answer.status, status, "{:?}", answer.body);
     answer.json()
-}
-
-/// Polls until there is a result.
-pub(super) async fn until<T>(look: impl AsyncFn() -> Option<T>) -> T {
-    let looking = async {
-        loop {
-            if let Some(found) = look().await {
-                return found;
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    };
-    tokio::time::timeout(WITHIN, looking).await.expect("it comes to be as wanted")
 }
