@@ -31,7 +31,7 @@ test("a key without scopes is refused", async ({ page, server, scripts }) => {
   await page.getByLabel("Custom").check();
   await expect(page.getByRole("group", { name: "Projects" })).toBeVisible();
   await page.getByRole("button", { name: "Create key" }).click();
-  await expect(page.getByText("Choose at least one scope.")).toBeVisible();
+  await expect(page.locator("#scopes-fault")).toHaveText("Choose at least one scope.");
 });
 
 test("custom scopes", async ({ page, server, scripts }) => {
