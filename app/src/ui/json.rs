@@ -1,115 +1,68 @@
 //! Formats JSON texts for reading.
 
+use std::borrow::Cow;
+
+use weir_json::{Escape, Part, Token, Tokens, rewrite};
+
 /// The JSON with line breaks and indentation, and with letters instead of their escapes:
 /// `Bj\u00f8rn` becomes `Bjørn`. Invalid JSON, such as a truncated payload, is formatted
 /// as far as possible.
 pub(crate) fn pretty(json: &str) -> String {
+    let json = written(json);
     let mut out = String::with_capacity(json.len() * 2);
     let mut depth = 0usize;
-    let mut chars = json.trim().chars().peekable();
-    while let Some(c) = chars.next() {
-        match c {
-            '"' => {
-                out.push(c);
-                copy_text(&mut chars, &mut out);
-            }
-            '{' | '[' => {
-                out.push(c);
-                skip_blanks(&mut chars);
-                if let Some(end) = chars.next_if(|next| matches!(next, '}' | ']')) {
-                    out.push(end);
+    let mut tokens = Tokens::of(json.as_bytes()).peekable();
+    while let Some((token, at)) = tokens.next() {
+        let text = json.get(at).unwrap_or_default();
+        match token {
+            Token::Mark(b'{' | b'[') => {
+                out.push_str(text);
+                let is_end = |next: &(Token, _)| matches!(next.0, Token::Mark(b'}' | b']'));
+                if let Some((_, end)) = tokens.next_if(is_end) {
+                    out.push_str(json.get(end).unwrap_or_default());
                 } else {
                     depth += 1;
                     new_line(&mut out, depth);
                 }
             }
-            '}' | ']' => {
+            Token::Mark(b'}' | b']') => {
                 depth = depth.saturating_sub(1);
                 new_line(&mut out, depth);
-                out.push(c);
+                out.push_str(text);
             }
-            ',' => {
-                out.push(c);
+            Token::Mark(b',') => {
+                out.push_str(text);
                 new_line(&mut out, depth);
             }
-            ':' => out.push_str(": "),
-            c if c.is_ascii_whitespace() => {}
-            c => out.push(c),
+            Token::Mark(b':') => out.push_str(": "),
+            _ => out.push_str(text),
         }
     }
     out
 }
-
-type Chars<'a> = std::iter::Peekable<std::str::Chars<'a>>;
 
 /// The JSON with letters instead of their escapes.
-#[cfg(feature = "ssr")]
 pub(crate) fn written(json: &str) -> String {
-    let mut out = String::with_capacity(json.len());
-    let mut chars = json.chars().peekable();
-    while let Some(c) = chars.next() {
-        out.push(c);
-        if c == '"' {
-            copy_text(&mut chars, &mut out);
+    let written = rewrite(json, |part| match part {
+        Part::Escape(Escape::Char(letter)) if is_shown(letter) => {
+            Some(Cow::Owned(letter.to_string()))
         }
-    }
-    out
+        _ => None,
+    });
+    written.unwrap_or_else(|| json.to_owned())
 }
 
-/// Copies the rest of a JSON string, including its closing quotation mark.
-fn copy_text(chars: &mut Chars<'_>, out: &mut String) {
-    while let Some(c) = chars.next() {
-        match c {
-            '"' => {
-                out.push(c);
-                return;
-            }
-            '\\' => match letter(chars) {
-                Some(letter) => out.push(letter),
-                None => {
-                    out.push(c);
-                    out.extend(chars.next());
-                }
-            },
-            _ => out.push(c),
-        }
-    }
-}
-
-/// The character of an escape, if it is safe to show: not a character that ends a string
-/// or is invisible.
-fn letter(chars: &mut Chars<'_>) -> Option<char> {
-    let mut ahead = chars.clone();
-    let first = unit(&mut ahead)?;
-    let code = match first {
-        0xd800..0xdc00 => {
-            let is_pair = ahead.next() == Some('\\');
-            let second =
-                unit(&mut ahead).filter(|low| is_pair && (0xdc00..0xe000).contains(low))?;
-            0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00)
-        }
-        _ => first,
-    };
-    // Characters that change the writing direction or have no width can hide other text.
-    let hides = matches!(code, 0x200b..=0x200f | 0x2028..=0x202e | 0x2060..=0x2069 | 0xfeff);
-    let letter = char::from_u32(code).filter(|c| !c.is_control() && !matches!(c, '"' | '\\'));
-    let letter = letter.filter(|_| !hides)?;
-    *chars = ahead;
-    Some(letter)
-}
-
-/// The code of a `u` escape with four digits.
-fn unit(chars: &mut Chars<'_>) -> Option<u32> {
-    chars.next_if_eq(&'u')?;
-    let mut code = 0;
-    for _ in 0..4 {
-        code = code * 16 + chars.next()?.to_digit(16)?;
-    }
-    Some(code)
-}
-
-fn skip_blanks(chars: &mut Chars<'_>) {
-    while chars.next_if(char::is_ascii_whitespace).is_some() {}
+/// Whether a character may replace its escape: not one that ends a string or is invisible.
+/// Those that change the writing direction or have no width can hide other text.
+fn is_shown(letter: char) -> bool {
+    let hides = matches!(
+        letter,
+        '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{2069}'
+            | '\u{feff}'
+    );
+    !hides && !letter.is_control() && !matches!(letter, '"' | '\\' | '/')
 }
 
 fn new_line(out: &mut String, depth: usize) {
@@ -155,7 +108,6 @@ mod tests {
         ] {
             assert_eq!(pretty(json), expected, "{json}");
         }
-        #[cfg(feature = "ssr")]
         assert_eq!(super::written(r#"{"a": ["\u00f8"]}"#), r#"{"a": ["ø"]}"#);
     }
 

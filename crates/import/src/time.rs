@@ -1,57 +1,22 @@
 //! Parsing the time of an event (ING-39).
 //!
-//! What belongs here: the forms of a time in exports. What does not: the clock, and
-//! whether a time is plausible (`event`).
+//! What belongs here: how strictly a time of an export is read. What does not: which
+//! texts are a time (`weir_model::time::text`), and whether a time is plausible (`event`).
 //!
 //! It is stricter than capture: for history, an ambiguous time is reported instead of
 //! guessed.
 
-use chrono::DateTime;
 use weir_json as json;
 use weir_model::Timestamp;
+use weir_model::time::text::{self, Forms};
 
-/// Parses a JSON text or number as a time: ISO 8601 with or without a zone (UTC), a date
-/// alone, slashes for dashes, RFC 2822, or the seconds, milliseconds or microseconds
-/// since 1970.
+/// Parses a JSON text or number as a time.
 pub(crate) fn read(json: &str) -> Option<Timestamp> {
-    match json::string(json) {
-        Some(text) => parse(text.trim()),
-        None => epoch(json),
-    }
-}
-
-fn parse(text: &str) -> Option<Timestamp> {
-    iso(text).or_else(|| epoch(text)).or_else(|| {
-        DateTime::parse_from_rfc2822(text)
-            .ok()
-            .map(|time| Timestamp::from_micros(time.timestamp_micros()))
-    })
-}
-
-fn iso(text: &str) -> Option<Timestamp> {
-    let (date, clock) = text.split_at_checked(10)?;
-    let date = date.replace('/', "-");
-    let clock = if clock.is_empty() { "T00:00" } else { clock };
-    Timestamp::parse_lenient(&format!("{date}{clock}"))
-}
-
-/// The number of digits determines the unit. Fewer than nine would be before March 1973
-/// and are more likely a year, a date without dashes, or a count.
-fn epoch(text: &str) -> Option<Timestamp> {
-    let (digits, fraction) = text.split_once('.').unwrap_or((text, ""));
-    let all_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-    if !all_digits(digits) || !all_digits(fraction) {
-        return None;
-    }
-    // Digits of the fraction up to a microsecond.
-    let places = match digits.len() {
-        9..=11 => 6,
-        12..=14 => 3,
-        15..=16 => 0,
-        _ => return None,
+    let time = match json::string(json) {
+        Some(text) => text::read(&text, Forms::Unambiguous),
+        None => text::epoch(json, Forms::Unambiguous),
     };
-    let fraction: String = fraction.chars().chain("000000".chars()).take(places).collect();
-    format!("{digits}{fraction}").parse().ok().map(Timestamp::from_micros)
+    time.map(Timestamp::from_micros)
 }
 
 #[cfg(test)]

@@ -1,10 +1,14 @@
 //! Points in time as the API returns them.
 
+pub mod text;
+
 use std::fmt;
 
-use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, Timelike, Utc};
+use chrono::{DateTime, Timelike, Utc};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use text::Forms;
 
 /// A point in time, UTC, microsecond precision.
 ///
@@ -37,18 +41,10 @@ impl Timestamp {
         DateTime::parse_from_rfc3339(text).ok().map(|t| Self::from(t.with_timezone(&Utc)))
     }
 
-    /// Parses the forms that API clients send (API-10):
-    /// `YYYY-MM-DDThh:mm[:ss[.uuuuuu]][+HH:MM|-HH:MM|Z]`, with a blank allowed for the
-    /// `T`, and UTC if there is no zone. Stored times must have the form of
-    /// [`Timestamp::parse`].
+    /// Parses the forms that API clients send ([`Forms::Exact`]). Stored times must have
+    /// the form of [`Timestamp::parse`].
     pub fn parse_lenient(text: &str) -> Option<Self> {
-        let text = text.trim();
-        let (date, rest) = text.split_at_checked(10)?;
-        let rest = rest.strip_prefix(['T', 't', ' '])?;
-        let zone_at = rest.find(['Z', 'z', '+', '-']).unwrap_or(rest.len());
-        let (clock, zone) = rest.split_at_checked(zone_at)?;
-        let local = NaiveDateTime::new(date_of(date)?, time_of(clock.trim_end())?);
-        Some(Self::from(local.checked_sub_signed(offset_of(zone)?)?.and_utc()))
+        text::read(text, Forms::Exact).map(Self::from_micros)
     }
 
     /// This time moved by a number of seconds.
@@ -66,58 +62,6 @@ impl Timestamp {
     pub fn clock_text(self) -> String {
         self.0.format("%H:%M:%S%.3f").to_string()
     }
-}
-
-/// `2026-06-01`
-fn date_of(text: &str) -> Option<NaiveDate> {
-    let mut parts = text.split('-');
-    let year = number(parts.next()?, 4)?;
-    let (month, day) = (number(parts.next()?, 2)?, number(parts.next()?, 2)?);
-    NaiveDate::from_ymd_opt(i32::try_from(year).ok()?, month, day)
-}
-
-/// `10:00`, `10:00:05` or `10:00:05.25`; digits beyond the microsecond are cut.
-fn time_of(text: &str) -> Option<NaiveTime> {
-    let mut parts = text.splitn(3, ':');
-    let (hour, minute) = (number(parts.next()?, 2)?, number(parts.next()?, 2)?);
-    let Some(seconds) = parts.next() else { return NaiveTime::from_hms_opt(hour, minute, 0) };
-    let (second, fraction) = seconds.split_once('.').unwrap_or((seconds, "0"));
-    if fraction.is_empty() || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
-    let digits = format!("{fraction:0<6}");
-    let micros = number(digits.get(..6)?, 6)?;
-    NaiveTime::from_hms_micro_opt(hour, minute, number(second, 2)?, micros)
-}
-
-/// Nothing, `Z`, `+02:00`, `+0200` or `+02`.
-fn offset_of(text: &str) -> Option<TimeDelta> {
-    if matches!(text, "" | "Z" | "z") {
-        return Some(TimeDelta::zero());
-    }
-    let (sign, digits) = text.split_at_checked(1)?;
-    let (hours, minutes) = digits.split_at_checked(2)?;
-    let minutes = match minutes.strip_prefix(':').unwrap_or(minutes) {
-        "" if !minutes.is_empty() => return None,
-        "" => 0,
-        minutes => number(minutes, 2)?,
-    };
-    let hours = number(hours, 2)?;
-    if hours > 23 || minutes > 59 {
-        return None;
-    }
-    let offset = TimeDelta::try_minutes(i64::from(hours * 60 + minutes))?;
-    match sign {
-        "+" => Some(offset),
-        "-" => Some(-offset),
-        _ => None,
-    }
-}
-
-/// A number of exactly this many digits.
-fn number(text: &str, digits: usize) -> Option<u32> {
-    let fits = text.len() == digits && text.bytes().all(|byte| byte.is_ascii_digit());
-    if fits { text.parse().ok() } else { None }
 }
 
 impl From<DateTime<Utc>> for Timestamp {

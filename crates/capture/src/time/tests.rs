@@ -1,8 +1,13 @@
 use chrono::{DateTime, Utc};
 use proptest::prelude::*;
 use weir_model::outcomes::Warning::{self, FutureTimestamp, InvalidTimestamp, TimestampOutOfRange};
+use weir_model::time::text::{Forms, read};
 
-use super::{Claims, event_time, parse, parse_iso};
+use super::{Claims, event_time, parse_iso};
+
+fn parse(text: &str) -> Option<i64> {
+    read(text, Forms::Any)
+}
 
 fn utc(text: &str) -> DateTime<Utc> {
     DateTime::parse_from_rfc3339(text).unwrap().to_utc()

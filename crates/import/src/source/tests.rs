@@ -113,7 +113,7 @@ fn what_is_no_file_of_lines_is_refused() {
     assert!(matches!(Input::open(&missing), Err(ImportError::Read { .. })));
     for content in [&b"PK\x03\x04rest"[..], b"\x28\xb5\x2f\xfdrest"] {
         let error = Input::open(&file(folder.path(), "a", content)).unwrap_err();
-        assert!(error.to_string().contains("unpack it first"), "{error}");
+        assert!(error.to_string().contains("decompress it first"), "{error}");
     }
 }
 
