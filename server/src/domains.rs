@@ -3,7 +3,8 @@
 
 use clap::Subcommand;
 use weir_service::domains::Released;
-use weir_service::{Clock, Error as ServiceError, Services};
+use weir_service::mail::Mailing;
+use weir_service::{Error as ServiceError, Services};
 
 use crate::config::{Config, StoreKind};
 use crate::serve::open_store;
@@ -52,7 +53,7 @@ pub async fn run(config: &Config, command: DomainCommand) -> Result<String, Doma
     }
     let DomainCommand::Release { name, verified_too } = command;
     let store = open_store(config).await?;
-    let services = Services::new(store.clone(), Clock::default());
+    let services = Services::offline(store.clone(), Mailing::new(false));
     let released = services.domains.release(&name, verified_too).await;
     store.close_at_end().await?;
     match released.map_err(DomainError::Service)? {

@@ -4,7 +4,8 @@
 use clap::{Subcommand, ValueEnum};
 use weir_model::OrganizationId;
 use weir_model::plugins::PluginsAccess;
-use weir_service::{Clock, Error as ServiceError, Services};
+use weir_service::mail::Mailing;
+use weir_service::{Error as ServiceError, Services};
 
 use crate::config::{Config, StoreKind};
 use crate::serve::open_store;
@@ -77,7 +78,7 @@ pub async fn run(
     let OrganizationCommand::PluginsAccess { organization, access } = command;
     let access = PluginsAccess::from(access);
     let store = open_store(config).await?;
-    let services = Services::new(store.clone(), Clock::default());
+    let services = Services::offline(store.clone(), Mailing::new(false));
     let now = services.clock.now();
     let changed = services.organizations.set_plugins_access(organization, access, now).await;
     store.close_at_end().await?;

@@ -4,7 +4,6 @@
 //! does not: when and how plugins run (`weir-plugins`), what disabling means and who is
 //! notified (`weir-service`).
 
-use std::sync::OnceLock;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -12,11 +11,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 use weir_capture::{Context, Decision, RawEvent, decide};
-use weir_ingest::Ingest;
+use weir_ingest::Appender;
 use weir_ingest::batch::Batch;
 use weir_model::Timestamp;
 use weir_plugins::{Attachment, Captured, OpenedConfig, PluginsHost};
-use weir_service::Services;
+use weir_service::plugin_configs::RunningConfigs;
 use weir_store::plugin_configs::ConfigRow;
 use weir_store::plugins::PluginRow;
 use weir_store::{Store, projects};
@@ -26,42 +25,34 @@ const APPEND: Duration = Duration::from_secs(10);
 
 /// The service, as plugins use it.
 pub struct PluginHost {
-    services: Services,
+    configs: RunningConfigs,
     store: Store,
-    /// Set after construction, because the pipeline needs the transformations first.
-    ingest: OnceLock<Ingest>,
+    log: Appender,
 }
 
 impl PluginHost {
-    /// Creates the host with these services.
-    pub fn new(services: Services, store: Store) -> Self {
-        Self { services, store, ingest: OnceLock::new() }
-    }
-
-    /// Sets the pipeline for events of plugins. Only the first call has an effect.
-    pub fn send_to(&self, ingest: Ingest) {
-        let _ = self.ingest.set(ingest);
+    /// Creates the host. Events of plugins go to `log`.
+    pub fn new(configs: RunningConfigs, store: Store, log: Appender) -> Self {
+        Self { configs, store, log }
     }
 }
 
 #[async_trait]
 impl PluginsHost for PluginHost {
     fn now(&self) -> Timestamp {
-        self.services.clock.now()
+        self.configs.clock().now()
     }
 
     fn uptime(&self) -> Duration {
-        self.services.clock.uptime()
+        self.configs.clock().uptime()
     }
 
     async fn applied(&self) {
-        if let Some(ingest) = self.ingest.get() {
-            ingest.applied().await;
-        }
+        self.log.applied().await;
     }
 
     async fn open(&self, config: &ConfigRow, _plugin: &PluginRow) -> Result<OpenedConfig, String> {
-        let opened = self.services.plugin_configs.open(config).await.map_err(|error| {
+        let opened = self.configs.open(config).await.map_err(|error| {
             tracing::error!(config = %config.id, %error, "settings cannot be opened");
             "The stored settings cannot be opened. Enter them again.".to_owned()
         })?;
@@ -77,8 +68,7 @@ impl PluginsHost for PluginHost {
     }
 
     async fn switch_off(&self, config: &ConfigRow, message: &str) -> bool {
-        let configs = &self.services.plugin_configs;
-        match configs.switch_off(config, message).await {
+        match self.configs.switch_off(config, message).await {
             Ok(true) => tracing::warn!(config = %config.id, "a failing plugin was disabled"),
             Ok(false) => {}
             Err(error) => {
@@ -91,7 +81,6 @@ impl PluginsHost for PluginHost {
 
     async fn capture(&self, event: Captured) -> Result<(), String> {
         let not_now = || "the event cannot be accepted at this time".to_owned();
-        let ingest = self.ingest.get().ok_or_else(not_now)?;
         let project = projects::find(&self.store, event.project).await.map_err(|error| {
             tracing::error!(%error, "an event of a plugin was not accepted");
             not_now()
@@ -122,7 +111,7 @@ impl PluginsHost for PluginHost {
             accepted: vec![accepted],
             ..Batch::new(received_at.micros(), event.historical)
         };
-        let appended = tokio::time::timeout(APPEND, ingest.append(event.project, batch.seal()));
+        let appended = tokio::time::timeout(APPEND, self.log.append(event.project, batch.seal()));
         match appended.await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) | Err(_) => Err(not_now()),

@@ -24,14 +24,13 @@ use weir_export::destinations::Hosts;
 use weir_export::engine::{self, Engine};
 use weir_ingest::location::{LocationError, Locations};
 use weir_ingest::log::LogSettings;
-use weir_ingest::{Dependencies, Ingest};
-use weir_plugins::{
-    Dependencies as PluginDependencies, Plugins, PluginsHost, Settings as PluginSettings,
-};
+use weir_ingest::{Dependencies as IngestDependencies, OpenLog};
+use weir_plugins::{Dependencies as PluginDependencies, Plugins, Settings as PluginSettings};
 use weir_service::identity::{HashParameters, SetupToken};
-use weir_service::plugins::code::PluginCode;
+use weir_service::mail::Mailing;
+use weir_service::plugin_configs::RunningConfigs;
 use weir_service::sealing::{KeyError, Sealer};
-use weir_service::{Clock, Services};
+use weir_service::{Clock, Core, Dependencies, Services};
 use weir_store::{Location, Settings as StoreSettings, Store};
 
 use crate::app::{App, AppBuilder, Stopping};
@@ -136,8 +135,6 @@ pub struct Server {
     counting: JoinHandle<()>,
     exports: Arc<Engine>,
     plugins: Plugins,
-    /// Keeps alive what the services ask for code of plugins.
-    _plugin_code: Arc<dyn PluginCode>,
     /// The threads that apply events; they end when dropped.
     _background: Background,
     /// The threads of exports; they end when dropped.
@@ -184,7 +181,6 @@ impl Server {
         }
         let store = open_store(&config).await?;
         let sealer = Sealer::start(store.clone(), master_key::source(&config)?).await?;
-        let services = Services::with_sealer(store.clone(), options.clock, options.hashing, sealer);
         // A log that outlives a store in memory would fill the next store.
         let (log, passing) = match config.store {
             StoreKind::RocksDb => (config.data.join("log"), None),
@@ -193,38 +189,42 @@ impl Server {
                 (passing.path().to_owned(), Some(passing))
             }
         };
-        let resolver = Resolver::new(config.dns_servers.0.clone());
-        services.domains.set_lookup(Arc::new(resolver));
+        let log = OpenLog::open(&log, options.log, store.clone()).await?;
         let egress = Egress::new(Rules {
             allow: config.egress_allow.all().to_vec(),
             own: iter::once(address).chain(metrics_address).collect(),
         })?;
-        services.exports.ask(Arc::new(EgressHosts(egress.clone())));
+        let mail_worker = MailWorker::of(&config)?;
+        let core = Arc::new(Core {
+            store: store.clone(),
+            clock: options.clock,
+            // From the first request on, so that its mails are sent.
+            mailing: Mailing::new(mail_worker.is_some()),
+            sealer,
+            hosts: Arc::new(EgressHosts(egress.clone())),
+        });
         let background = Background::start(Work::Applying)?;
         let applying = options.applying.unwrap_or_else(|| background.handle().clone());
         let locations = open_locations(&config)?.map(Arc::new);
-        let plugin_host = Arc::new(PluginHost::new(services.clone(), store.clone()));
+        let configs = RunningConfigs::new(Arc::clone(&core));
         let plugins = Plugins::new(PluginDependencies {
             store: store.clone(),
             egress: egress.clone(),
-            host: Arc::clone(&plugin_host) as Arc<dyn PluginsHost>,
+            host: Arc::new(PluginHost::new(configs, store.clone(), log.appender().clone())),
             locations: locations.clone(),
             site_url: setup::origin(&config, Some(address)),
             settings: options.plugins,
         });
-        let plugin_code: Arc<dyn PluginCode> = Arc::new(plugins.clone());
-        services.plugins.ask(&plugin_code);
         // Plugins must run before the first event is applied.
         plugins.start(&applying).await?;
+        let transform = Arc::new(plugins.clone());
+        let ingest = log.start(IngestDependencies { applying, locations, transform });
         let dependencies = Dependencies {
-            store: store.clone(),
-            applying,
-            locations,
-            transform: Some(Arc::new(plugins.clone())),
+            hashing: options.hashing,
+            lookup: Arc::new(Resolver::new(config.dns_servers.0.clone())),
+            plugin_code: Arc::new(plugins.clone()),
         };
-        let ingest = Ingest::start(&log, options.log, dependencies).await?;
-        plugin_host.send_to(ingest.clone());
-        let mail_worker = MailWorker::of(&config)?;
+        let services = Services::new(core, dependencies);
         let app = AppBuilder {
             terms,
             store: store.clone(),
@@ -245,9 +245,6 @@ impl Server {
         plugins.begin(running.handle());
         periodic::begin(&mut watching, &app, &store, &exports, &plugins);
         if let Some(mail_worker) = mail_worker {
-            // The outbox must be open before the first request, so that its mails are
-            // sent.
-            app.services.mails.open();
             watching.spawn(mail_worker.send(app.services.mails.clone()));
         }
         let counting = tokio::spawn(periodic::write_counts(app.clone()));
@@ -263,7 +260,6 @@ impl Server {
             counting,
             exports,
             plugins,
-            _plugin_code: plugin_code,
             _background: background,
             _exporting: exporting,
             _running: running,

@@ -14,6 +14,7 @@ use weir_model::keys::PersonalKeyInput;
 use weir_model::scopes::Scope;
 use weir_model::{OrganizationId, ProjectId, UserId};
 use weir_service::identity::SetupInput;
+use weir_service::mail::Mailing;
 use weir_service::{Error as ServiceError, Services};
 
 use crate::config::{Config, StoreKind};
@@ -90,7 +91,7 @@ pub async fn set_up(config: &Config, input: SetupInput) -> Result<Summary, Setup
         return Err(SetupError::InMemory);
     }
     let store = open_store(config).await?;
-    let services = Services::new(store.clone(), weir_service::Clock::default());
+    let services = Services::offline(store.clone(), Mailing::new(false));
     let outcome = create(&services, input).await;
     store.close_at_end().await?;
     let summary = outcome?;
@@ -151,7 +152,7 @@ pub async fn new_link(config: &Config) -> Result<String, SetupError> {
         }
         Err(error) => return Err(error.into()),
     };
-    let services = Services::new(store.clone(), weir_service::Clock::default());
+    let services = Services::offline(store.clone(), Mailing::new(false));
     let issued = services.identity.issue_setup_token().await;
     store.close_at_end().await?;
     let token = issued.map_err(reason)?.ok_or(SetupError::AlreadySetUp)?;

@@ -2,7 +2,8 @@
 //! directory while no server runs.
 
 use clap::Subcommand;
-use weir_service::{Clock, Error as ServiceError, Services};
+use weir_service::mail::Mailing;
+use weir_service::{Error as ServiceError, Services};
 
 use crate::config::{Config, StoreKind};
 use crate::mail::MailWorker;
@@ -56,11 +57,8 @@ pub async fn run(config: &Config, command: UserCommand) -> Result<String, UserEr
         Err(error) => (false, format!("No mail tells of it: {error}.")),
     };
     let store = open_store(config).await?;
-    let services = Services::new(store.clone(), Clock::default());
-    if is_notified {
-        // The server sends it when it runs again.
-        services.mails.open();
-    }
+    // The server sends the mail when it runs again.
+    let services = Services::offline(store.clone(), Mailing::new(is_notified));
     let removed = services.identity.remove_second_factor(&email).await;
     store.close_at_end().await?;
     match removed.map_err(UserError::Service)? {

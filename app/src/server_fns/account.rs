@@ -45,8 +45,8 @@ pub(crate) async fn get_viewer() -> Result<Viewer, UiError> {
     let page = Page { limit: MAX_LIMIT, offset: 0 };
     let organizations = services.organizations.list(&ctx, page).await.map_err(ui_error)?;
     let place = |organization: weir_model::organizations::Organization| OrganizationNav {
-        id: organization.id.to_string(),
-        name: organization.name,
+        id: organization.row.id.to_string(),
+        name: organization.row.name,
         projects: organization.teams.into_iter().map(|team| (team.id.0, team.name)).collect(),
     };
     Ok(Viewer {

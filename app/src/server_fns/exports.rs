@@ -37,8 +37,8 @@ impl From<weir_model::organizations::Organization> for OrganizationView {
     fn from(organization: weir_model::organizations::Organization) -> Self {
         let projects = organization.teams.into_iter();
         Self {
-            id: organization.id.to_string(),
-            name: organization.name,
+            id: organization.row.id.to_string(),
+            name: organization.row.name,
             projects: projects.map(|project| (project.id.0, project.name)).collect(),
         }
     }

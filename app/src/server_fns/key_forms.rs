@@ -64,14 +64,17 @@ pub(crate) async fn get_key_offer() -> Result<KeyOffer, UiError> {
     let mut projects = Vec::new();
     for organization in &found {
         let of = |project: &weir_model::projects::ProjectBrief| {
-            (project.id.0, project.name.clone(), organization.name.clone())
+            (project.id.0, project.name.clone(), organization.row.name.clone())
         };
         projects.extend(organization.teams.iter().map(of));
     }
     Ok(KeyOffer {
         expiries: [7, 30, 90, 365, 0].into_iter().map(offer).collect(),
         today: ctx.now.to_chrono().format("%Y-%m-%d").to_string(),
-        organizations: found.into_iter().map(|one| (one.id.to_string(), one.name)).collect(),
+        organizations: found
+            .into_iter()
+            .map(|one| (one.row.id.to_string(), one.row.name))
+            .collect(),
         projects,
     })
 }

@@ -110,7 +110,10 @@ async fn names(services: &Services, ctx: &Ctx) -> Result<Names, UiError> {
     let projects = found.iter().flat_map(|organization| &organization.teams);
     Ok(Names {
         projects: projects.map(|project| (project.id.0, project.name.clone())).collect(),
-        organizations: found.into_iter().map(|one| (one.id.to_string(), one.name)).collect(),
+        organizations: found
+            .into_iter()
+            .map(|one| (one.row.id.to_string(), one.row.name))
+            .collect(),
     })
 }
 

@@ -45,17 +45,17 @@ impl From<weir_model::organizations::Organization> for OrganizationView {
         let projects = organization.teams.into_iter();
         let features = organization.available_product_features.into_iter();
         Self {
-            id: organization.id.to_string(),
-            name: organization.name,
-            slug: organization.slug,
-            created_at: organization.created_at.to_string(),
+            id: organization.row.id.to_string(),
+            name: organization.row.name,
+            slug: organization.row.slug,
+            created_at: organization.row.created_at.to_string(),
             members: organization.member_count,
             level: level.text().to_owned(),
             may_change: level >= Action::UpdateOrganization.level(),
             may_delete: level >= Action::DeleteOrganization.level(),
             is_current: false,
-            mails_joins: organization.is_member_join_email_enabled,
-            enforces_2fa: organization.enforce_2fa,
+            mails_joins: organization.row.is_member_join_email_enabled,
+            enforces_2fa: organization.row.enforce_2fa,
             features: features.map(|feature| feature.name).collect(),
             projects: projects.map(|team| (team.id.0, team.name, team.ingested_event)).collect(),
         }
@@ -71,9 +71,9 @@ pub(crate) async fn list_organizations() -> Result<Vec<OrganizationView>, UiErro
     let page = Page { limit: MAX_LIMIT, offset: 0 };
     let found = services.organizations.list(&ctx, page).await.map_err(ui_error)?;
     let me = services.users.me(&ctx).await.map_err(ui_error)?;
-    let current = me.organization.map(|organization| organization.id);
+    let current = me.organization.map(|organization| organization.row.id);
     let shown = |organization: weir_model::organizations::Organization| OrganizationView {
-        is_current: Some(organization.id) == current,
+        is_current: Some(organization.row.id) == current,
         ..OrganizationView::from(organization)
     };
     Ok(found.results.into_iter().map(shown).collect())
@@ -136,7 +136,7 @@ pub(crate) async fn create_organization(name: String) -> Result<(), UiError> {
     projects_changed().await;
     match made.teams.first() {
         Some(project) => go(&format!("/projects/{}/start", project.id)),
-        None => go(&format!("/organizations/{}", made.id)),
+        None => go(&format!("/organizations/{}", made.row.id)),
     }
     Ok(())
 }
@@ -154,7 +154,7 @@ pub(crate) async fn rename_organization(
     let (services, org) = enter_organization(&id).await?;
     let now = services.organizations.get(&org).await.map_err(ui_error)?;
     let mut edits = Edits::of(&seen);
-    let name = edits.text("name", "Name", &name, &now.name);
+    let name = edits.text("name", "Name", &name, &now.row.name);
     edits.check()?;
     let patch = OrganizationPatch { name, ..OrganizationPatch::default() };
     services.organizations.update(&org, patch).await.map_err(ui_error)?;
@@ -197,8 +197,8 @@ pub(crate) async fn enforce_second_factor(id: String, enforce: bool) -> Result<(
 pub(crate) async fn delete_organization(id: String, typed_name: String) -> Result<(), UiError> {
     let (services, org) = enter_organization(&id).await?;
     let present = services.organizations.get(&org).await.map_err(ui_error)?;
-    if typed_name.trim() != present.name {
-        let detail = format!("Type the name exactly: {}", present.name);
+    if typed_name.trim() != present.row.name {
+        let detail = format!("Type the name exactly: {}", present.row.name);
         return Err(UiError::field("typed_name", "mismatch", &detail));
     }
     services.organizations.delete(&org).await.map_err(ui_error)?;

@@ -60,7 +60,7 @@ pub(crate) async fn list_plugins(
     let found = services.plugins.shelf(&org, shelf).await.map_err(ui_error)?;
     let refusal = services.plugins.why_not_install(&org).await.map_err(ui_error)?;
     Ok(ShelfView {
-        organization_name: home.name,
+        organization_name: home.row.name,
         plugins: found.into_iter().map(PluginLine::from).collect(),
         refusal,
     })
@@ -94,7 +94,7 @@ pub(crate) async fn get_plugin(
     let elsewhere = uses.elsewhere;
     let uses = uses.here.into_iter().map(|one| UseView::of(one, &projects)).collect();
     Ok(PluginDetail {
-        organization_name: home.name,
+        organization_name: home.row.name,
         refusal,
         offers,
         uses,
@@ -128,7 +128,7 @@ pub(crate) async fn list_catalogue(
         installed.extend(services.plugins.shelf(&org, shelf).await.map_err(ui_error)?);
     }
     let refusal = services.plugins.why_not_install(&org).await.map_err(ui_error)?;
-    Ok(CatalogueView::of(home.name, refusal, shelf, entries, &installed, &search))
+    Ok(CatalogueView::of(home.row.name, refusal, shelf, entries, &installed, &search))
 }
 
 /// Installs a plugin from the catalogue or another host, and redirects to it.

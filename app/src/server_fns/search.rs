@@ -37,7 +37,8 @@ pub(crate) async fn search(q: String) -> Result<Vec<FoundGroup>, UiError> {
     let wanted = Wanted::new(&q);
     let me = services.users.me(&ctx).await.map_err(ui_error)?;
     let project = me.team.as_ref().map(|team| (team.id.0, team.name.clone()));
-    let organization = me.organization.as_ref().map(|one| (one.id.to_string(), one.name.clone()));
+    let organization =
+        me.organization.as_ref().map(|one| (one.row.id.to_string(), one.row.name.clone()));
     let mut groups = vec![pages(&wanted, organization.as_ref(), project.as_ref())];
     let mut of_kind: Vec<(&str, Vec<Found>)> =
         ["Projects", "Organizations", "Members", "Exports", "Plugins"]

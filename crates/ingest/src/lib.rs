@@ -20,7 +20,7 @@ pub mod replay;
 pub mod transform;
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -29,7 +29,8 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use weir_model::ProjectId;
-use weir_store::{Store, events};
+use weir_store::Store;
+use weir_store::events::{self, Position};
 
 use crate::batch::Sealed;
 use crate::live::LiveFeed;
@@ -52,12 +53,27 @@ pub enum StartError {
     Store(#[from] weir_store::Error),
 }
 
+/// The open log, before its records are applied. Transformations append events too, and
+/// the consumers need the transformations, so that the log opens first.
+pub struct OpenLog {
+    appender: Appender,
+    store: Store,
+    positions: Vec<Position>,
+    directory: PathBuf,
+}
+
+/// The writing end of the log. Clones refer to the same log.
+#[derive(Clone)]
+pub struct Appender {
+    log: Arc<LocalLog>,
+    progress: Arc<Progress>,
+}
+
 /// Ingestion: the log, its consumers and the live feed. Clones refer to the same
 /// ingestion.
 #[derive(Clone)]
 pub struct Ingest {
-    log: Arc<LocalLog>,
-    progress: Arc<Progress>,
+    appender: Appender,
     live: LiveFeed,
     stop: watch::Sender<bool>,
     consumers: Arc<tokio::sync::Mutex<JoinSet<()>>>,
@@ -67,16 +83,14 @@ pub struct Ingest {
     mark: Arc<Mark>,
 }
 
-/// The dependencies of ingestion.
+/// The dependencies of the consumers.
 pub struct Dependencies {
-    /// The store for the events.
-    pub store: Store,
     /// The runtime that the consumers run on.
     pub applying: Handle,
     /// The location database, if the operator has supplied one.
     pub locations: Option<Arc<Locations>>,
     /// The transformations that change events before they are processed.
-    pub transform: Option<Arc<dyn Transform>>,
+    pub transform: Arc<dyn Transform>,
 }
 
 /// The result of the last check of the consumers' progress.
@@ -87,17 +101,16 @@ struct Stall {
     since: Option<Instant>,
 }
 
-impl Ingest {
-    /// Opens the log in `directory` and starts to apply its records.
+impl OpenLog {
+    /// Opens the log in `directory`. Its records go to `store`.
     ///
     /// # Errors
     /// When the log cannot be opened or the store cannot be read.
-    pub async fn start(
+    pub async fn open(
         directory: &Path,
         settings: LogSettings,
-        dependencies: Dependencies,
+        store: Store,
     ) -> Result<Self, StartError> {
-        let Dependencies { store, applying, locations, transform } = dependencies;
         let positions = events::positions(&store).await?;
         let next_arrivals = events::next_arrivals(&store).await?;
         let offsets: Vec<u64> = positions.iter().map(|position| position.offset).collect();
@@ -106,21 +119,32 @@ impl Ingest {
         let disk = store.disk();
         let log = Arc::new(LocalLog::open(directory, settings, next_arrivals, applied, disk)?);
         log.retain(applied.lowest);
-        let (mark, has_crashed) = Mark::set(directory);
-        let end = log.end().borrow().0;
+        let appender = Appender { log, progress };
+        Ok(Self { appender, store, positions, directory: directory.to_owned() })
+    }
+
+    /// Appends to this log.
+    pub fn appender(&self) -> &Appender {
+        &self.appender
+    }
+
+    /// Starts to apply the records.
+    pub fn start(self, dependencies: Dependencies) -> Ingest {
+        let Self { appender, store, positions, directory } = self;
+        let Dependencies { applying, locations, transform } = dependencies;
+        let (mark, has_crashed) = Mark::set(&directory);
+        let end = appender.log.end().borrow().0;
         let cautious_until = if has_crashed { end } else { 0 };
-        if has_crashed && end > applied.lowest.0 {
+        if has_crashed && end > appender.progress.lowest() {
             tracing::warn!("the last process did not stop in order: applying in small steps");
         }
         let live = LiveFeed::default();
         let outcomes = Arc::<Outcomes>::default();
-        // Only the consumers keep `transform`: it may hold an `Ingest`, and a reference
-        // from here would be a cycle.
         let shared_state = Arc::new(SharedState::new(locations, transform, Arc::clone(&outcomes)));
         let stop = watch::channel(false).0;
         let mut consumers = JoinSet::new();
         for (partition, position) in (0..events::PARTITIONS).zip(positions) {
-            let shared: Arc<dyn IngestLog> = Arc::clone(&log) as Arc<dyn IngestLog>;
+            let shared: Arc<dyn IngestLog> = Arc::clone(&appender.log) as Arc<dyn IngestLog>;
             let consumer = Consumer {
                 partition,
                 position,
@@ -128,7 +152,7 @@ impl Ingest {
                 log: shared,
                 store: store.clone(),
                 live: live.clone(),
-                progress: Arc::clone(&progress),
+                progress: Arc::clone(&appender.progress),
                 shared: Arc::clone(&shared_state),
                 blocks: Blocks::default(),
                 sizing: BatchSizing::default(),
@@ -140,9 +164,8 @@ impl Ingest {
             consumers.spawn_on(consumer.run(stop.subscribe()), &applying);
         }
         let consumers = Arc::new(tokio::sync::Mutex::new(consumers));
-        let ingest = Self {
-            log,
-            progress,
+        let ingest = Ingest {
+            appender,
             live,
             stop,
             consumers,
@@ -152,9 +175,11 @@ impl Ingest {
             mark: Arc::new(mark),
         };
         ingest.look_for_damage();
-        Ok(ingest)
+        ingest
     }
+}
 
+impl Appender {
     /// Appends a batch. Resolves when the batch is on stable storage; an empty batch
     /// resolves immediately.
     ///
@@ -180,6 +205,21 @@ impl Ingest {
         Ok(())
     }
 
+    /// Returns when everything acknowledged so far is readable.
+    pub async fn applied(&self) {
+        let end = self.log.end().borrow().0;
+        let mut lowest = self.progress.watch();
+        // The sender lives as long as `self`.
+        let _ = lowest.wait_for(|position| *position >= end).await;
+    }
+}
+
+impl Ingest {
+    /// Appends to the log.
+    pub fn appender(&self) -> &Appender {
+        &self.appender
+    }
+
     /// The live feed.
     pub fn live(&self) -> &LiveFeed {
         &self.live
@@ -187,12 +227,12 @@ impl Ingest {
 
     /// Bytes of the log that are acknowledged and not yet readable.
     pub fn lag_bytes(&self) -> u64 {
-        self.log.end().borrow().0.saturating_sub(self.progress.lowest())
+        self.appender.log.end().borrow().0.saturating_sub(self.appender.progress.lowest())
     }
 
     /// What opening the log found and repaired.
     pub fn recovery(&self) -> &log::Recovery {
-        self.log.recovery()
+        self.appender.log.recovery()
     }
 
     /// Damage of the log, as of the last check.
@@ -201,7 +241,7 @@ impl Ingest {
     }
 
     fn look_for_damage(&self) {
-        match self.log.damage() {
+        match self.appender.log.damage() {
             Ok(damage) => *self.damage.lock() = damage,
             Err(error) => tracing::warn!(%error, "damage of the ingest log was not looked for"),
         }
@@ -214,10 +254,7 @@ impl Ingest {
 
     /// Returns when everything acknowledged so far is readable.
     pub async fn applied(&self) {
-        let end = self.log.end().borrow().0;
-        let mut lowest = self.progress.watch();
-        // The sender lives as long as `self`.
-        let _ = lowest.wait_for(|position| *position >= end).await;
+        self.appender.applied().await;
     }
 
     /// Returns when the log has failed or a consumer has ended. The process should end
@@ -235,28 +272,28 @@ impl Ingest {
             }
         };
         tokio::select! {
-            () = self.log.failed() => {}
+            () = self.appender.log.failed() => {}
             () = ended => {}
         }
     }
 
     /// Whether the log accepts events.
     pub fn accepts(&self) -> bool {
-        !self.log.is_poisoned()
+        !self.appender.log.is_poisoned()
     }
 
     /// Checks the progress of the consumers and the damage of the log, and frees space
     /// when the disk is nearly full. Call it every second.
     pub fn look(&self, now: Instant) {
         self.look_for_damage();
-        let position = self.progress.next_to_move(self.log.end().borrow().0);
+        let position = self.appender.progress.next_to_move(self.appender.log.end().borrow().0);
         let mut stall = self.stall.lock();
         let is_moving = self.lag_bytes() == 0 || stall.position != position;
         if is_moving || stall.since.is_none() {
             *stall = Stall { position, since: (!is_moving).then_some(now) };
         }
         drop(stall);
-        self.log.retain(Offset(self.progress.lowest()));
+        self.appender.log.retain(Offset(self.appender.progress.lowest()));
     }
 
     /// How long records have waited without any of them becoming readable.
@@ -267,7 +304,7 @@ impl Ingest {
     /// Accepts no more events, waits until the accepted ones are applied, and stops. It
     /// waits at most for `patience`; the next start applies the rest.
     pub async fn close(&self, patience: Duration) {
-        let log = Arc::clone(&self.log);
+        let log = Arc::clone(&self.appender.log);
         // The last group of the writer may take a moment.
         if tokio::task::spawn_blocking(move || log.close()).await.is_err() {
             tracing::error!("closing the ingest log failed");

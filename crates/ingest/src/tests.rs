@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use async_trait::async_trait;
 use uuid::Uuid;
 use weir_model::events::EventQuery;
 use weir_model::outcomes::DropReason;
@@ -13,6 +14,7 @@ use weir_store::{ByteBudget, Location, Settings, Store, groups, persons, warning
 use super::*;
 use crate::batch::Batch;
 use crate::batch::tests::batch;
+use crate::transform::{Given, Transformed};
 use weir_capture::DroppedEvent;
 
 const PROJECT: ProjectId = ProjectId(1);
@@ -39,7 +41,7 @@ pub(crate) async fn start_with(
     locations: Option<Locations>,
 ) -> Ingest {
     let locations = locations.map(Arc::new);
-    start_in(directory, Dependencies { locations, ..dependencies(store) }).await
+    start_in(directory, store, Dependencies { locations, ..dependencies() }).await
 }
 
 pub(crate) async fn start_transforming(
@@ -47,16 +49,35 @@ pub(crate) async fn start_transforming(
     store: &Store,
     transform: Arc<dyn Transform>,
 ) -> Ingest {
-    start_in(directory, Dependencies { transform: Some(transform), ..dependencies(store) }).await
+    start_in(directory, store, Dependencies { transform, ..dependencies() }).await
 }
 
-fn dependencies(store: &Store) -> Dependencies {
-    let (store, applying) = (store.clone(), Handle::current());
-    Dependencies { store, applying, locations: None, transform: None }
+fn dependencies() -> Dependencies {
+    let transform = Arc::new(NoTransformations);
+    Dependencies { applying: Handle::current(), locations: None, transform }
 }
 
-async fn start_in(directory: &Path, dependencies: Dependencies) -> Ingest {
-    Ingest::start(directory, LogSettings::default(), dependencies).await.unwrap()
+async fn start_in(directory: &Path, store: &Store, dependencies: Dependencies) -> Ingest {
+    let log = OpenLog::open(directory, LogSettings::default(), store.clone()).await.unwrap();
+    log.start(dependencies)
+}
+
+/// No project has transformations.
+struct NoTransformations;
+
+#[async_trait]
+impl Transform for NoTransformations {
+    fn concerns(&self, _: ProjectId) -> bool {
+        false
+    }
+
+    async fn may_be_left_out(&self, _: ProjectId) -> bool {
+        true
+    }
+
+    async fn transform(&self, _: ProjectId, _: u16, given: Vec<Given>) -> Vec<Transformed> {
+        given.iter().map(|_| Transformed::Unchanged).collect()
+    }
 }
 
 fn dropped(reason: DropReason) -> DroppedEvent {
@@ -82,10 +103,10 @@ async fn what_is_appended_can_be_read_exactly_once() {
     for n in 0..60_u32 {
         let batch = batch(&format!("user-{}", n % 7), n % 50 + 1);
         sent.extend(batch.accepted.iter().map(|e| e.uuid));
-        ingest.append(PROJECT, batch.clone().seal()).await.unwrap();
+        ingest.appender().append(PROJECT, batch.clone().seal()).await.unwrap();
         if n % 10 == 0 {
             // A client that did not get its answer sends the events again.
-            ingest.append(PROJECT, batch.seal()).await.unwrap();
+            ingest.appender().append(PROJECT, batch.seal()).await.unwrap();
         }
     }
     ingest.applied().await;
@@ -111,8 +132,8 @@ async fn the_same_uuid_live_and_historical_is_stored_once() {
         let historical = Batch { historical: true, ..live.clone() };
         // Both partitions process them concurrently.
         let (first, second) = tokio::join!(
-            ingest.append(PROJECT, live.seal()),
-            ingest.append(PROJECT, historical.seal())
+            ingest.appender().append(PROJECT, live.seal()),
+            ingest.appender().append(PROJECT, historical.seal())
         );
         first.unwrap();
         second.unwrap();
@@ -131,7 +152,7 @@ async fn what_an_import_drops_is_counted_with_the_import() {
     for historical in [true, false] {
         let mut batch = Batch { historical, ..batch("ada", 1) };
         batch.push_dropped(dropped(DropReason::MissingEventName));
-        ingest.append(PROJECT, batch.seal()).await.unwrap();
+        ingest.appender().append(PROJECT, batch.seal()).await.unwrap();
     }
     ingest.applied().await;
     let counts = warnings::counts(&store, PROJECT).await.unwrap();
@@ -154,8 +175,8 @@ async fn a_request_of_many_events_is_applied_in_steps() {
     for _ in 0..3 {
         large.push_dropped(dropped(DropReason::MissingEventName));
     }
-    ingest.append(PROJECT, large.seal()).await.unwrap();
-    ingest.append(PROJECT, batch("user-0", 1).seal()).await.unwrap();
+    ingest.appender().append(PROJECT, large.seal()).await.unwrap();
+    ingest.appender().append(PROJECT, batch("user-0", 1).seal()).await.unwrap();
     ingest.applied().await;
     assert_eq!(all(&store).await.len(), 4_200);
     let counts = warnings::counts(&store, PROJECT).await.unwrap();
@@ -179,9 +200,9 @@ async fn a_person_beyond_its_size_is_kept_as_it_was_and_counted() {
         batch.accepted[0].properties = format!(r#"{{"$set":{{"{name}":"{long}"}}}}"#);
         batch
     };
-    ingest.append(PROJECT, told("a", 600_000).seal()).await.unwrap();
-    ingest.append(PROJECT, told("b", 10).seal()).await.unwrap();
-    ingest.append(PROJECT, told("c", 600_000).seal()).await.unwrap();
+    ingest.appender().append(PROJECT, told("a", 600_000).seal()).await.unwrap();
+    ingest.appender().append(PROJECT, told("b", 10).seal()).await.unwrap();
+    ingest.appender().append(PROJECT, told("c", 600_000).seal()).await.unwrap();
     ingest.applied().await;
     assert_eq!(all(&store).await.len(), 3);
     let id = persons::first_id(PROJECT, "ada");
@@ -200,12 +221,12 @@ async fn a_person_beyond_its_size_is_kept_as_it_was_and_counted() {
 async fn a_start_goes_on_where_the_last_one_stopped() {
     let (place, store) = (tempfile::tempdir().unwrap(), store().await);
     let ingest = start(place.path(), &store).await;
-    ingest.append(PROJECT, batch("a", 10).seal()).await.unwrap();
+    ingest.appender().append(PROJECT, batch("a", 10).seal()).await.unwrap();
     // Without patience: the next start applies the rest.
     ingest.close(Duration::ZERO).await;
     drop(ingest);
     let ingest = start(place.path(), &store).await;
-    ingest.append(PROJECT, batch("a", 5).seal()).await.unwrap();
+    ingest.appender().append(PROJECT, batch("a", 5).seal()).await.unwrap();
     ingest.applied().await;
     let mut arrivals: Vec<u64> = all(&store).await.iter().map(|e| e.arrival).collect();
     arrivals.sort_unstable();
@@ -220,7 +241,7 @@ async fn events_of_one_distinct_id_keep_their_order() {
         let mut one = batch("ada", 1);
         one.accepted[0].properties =
             format!(r#"{{"$set":{{"last":{value}}},"$set_once":{{"first":{value}}}}}"#);
-        ingest.append(PROJECT, one.seal()).await.unwrap();
+        ingest.appender().append(PROJECT, one.seal()).await.unwrap();
     }
     ingest.applied().await;
     let id = persons::first_id(PROJECT, "ada");
@@ -243,7 +264,7 @@ async fn dropped_events_are_counted_sampled_and_shown_live() {
         uuid: None,
         sample: r#"{"event":"no id"}"#.to_owned(),
     });
-    ingest.append(PROJECT, mixed.seal()).await.unwrap();
+    ingest.appender().append(PROJECT, mixed.seal()).await.unwrap();
     ingest.applied().await;
     let rows = [live.recv().await.unwrap(), live.recv().await.unwrap()];
     let dropped = rows.iter().find(|r| r.event.as_deref() == Some("no id")).unwrap();
@@ -260,7 +281,7 @@ async fn events_without_a_profile_make_no_person() {
     let ingest = start(place.path(), &store).await;
     let mut anonymous = batch("visitor", 1);
     anonymous.accepted[0].properties = r#"{"$process_person_profile":false}"#.to_owned();
-    ingest.append(PROJECT, anonymous.seal()).await.unwrap();
+    ingest.appender().append(PROJECT, anonymous.seal()).await.unwrap();
     ingest.applied().await;
     let id = persons::first_id(PROJECT, "visitor");
     assert!(persons::resolve(&store, PROJECT, [id]).await.unwrap().is_empty());
@@ -283,7 +304,10 @@ async fn skipped_events_are_counted_once_per_batch() {
     let mut second = batch(&id, 1);
     second.push_dropped(dropped(DropReason::MissingEventName));
     let (first, second) = (batch(&id, 4_000).seal(), second.seal());
-    let (one, two) = tokio::join!(ingest.append(PROJECT, first), ingest.append(PROJECT, second));
+    let (one, two) = tokio::join!(
+        ingest.appender().append(PROJECT, first),
+        ingest.appender().append(PROJECT, second)
+    );
     one.unwrap();
     two.unwrap();
     ingest.applied().await;
@@ -318,7 +342,7 @@ async fn a_batch_of_large_persons_and_groups_is_applied_in_parts() {
         let id = format!("fat-{n}");
         let events = vec![fat("pageview", &id, ""), fat("$groupidentify", &id, "")];
         let large = Batch { accepted: events, ..Batch::new(0, false) };
-        ingest.append(PROJECT, large.seal()).await.unwrap();
+        ingest.appender().append(PROJECT, large.seal()).await.unwrap();
     }
     ingest.applied().await;
     let all_of = (0..FAT).flat_map(|n| {
@@ -332,7 +356,7 @@ async fn a_batch_of_large_persons_and_groups_is_applied_in_parts() {
         [person, group]
     });
     let all_of = Batch { accepted: all_of.collect(), ..Batch::new(0, false) };
-    ingest.append(PROJECT, all_of.seal()).await.unwrap();
+    ingest.appender().append(PROJECT, all_of.seal()).await.unwrap();
     ingest.applied().await;
     for n in 0..FAT {
         let id = format!("fat-{n}");
@@ -354,7 +378,7 @@ async fn a_batch_of_large_persons_and_groups_is_applied_in_parts() {
 #[derive(Default)]
 struct Sizes(Mutex<Vec<usize>>);
 
-#[async_trait::async_trait]
+#[async_trait]
 impl Transform for Sizes {
     fn concerns(&self, _project: ProjectId) -> bool {
         true
@@ -368,10 +392,10 @@ impl Transform for Sizes {
         &self,
         _project: ProjectId,
         _partition: u16,
-        given: Vec<crate::transform::Given>,
-    ) -> Vec<crate::transform::Transformed> {
+        given: Vec<Given>,
+    ) -> Vec<Transformed> {
         self.0.lock().push(given.len());
-        given.iter().map(|_| crate::transform::Transformed::Unchanged).collect()
+        given.iter().map(|_| Transformed::Unchanged).collect()
     }
 }
 
@@ -397,7 +421,7 @@ async fn after_a_crash_what_waits_is_applied_in_small_steps() {
         assert_eq!(applied.iter().sum::<usize>(), 500);
         assert!(applied.len() >= smallest, "{applied:?}");
         // Later events are applied as usual.
-        ingest.append(PROJECT, batch("ada", 500).seal()).await.unwrap();
+        ingest.appender().append(PROJECT, batch("ada", 500).seal()).await.unwrap();
         ingest.applied().await;
         assert_eq!(*sizes.0.lock(), [500]);
         ingest.close(Duration::from_secs(10)).await;

@@ -4,7 +4,8 @@
 //! What belongs here: types with the same meaning in every layer, and checks that need
 //! only the value. What does not: I/O, the clock, randomness, frameworks. The crate also
 //! builds for the browser, so it depends only on `serde`, `serde_json`, `uuid` and
-//! `chrono`.
+//! `chrono`. The features `schema` and `store` add derives for the API document and for
+//! records.
 
 pub mod activity;
 pub mod definitions;
@@ -36,6 +37,8 @@ pub mod roles;
 pub mod schema;
 pub mod scopes;
 pub mod sessions;
+#[cfg(feature = "store")]
+mod store;
 pub mod time;
 pub mod traffic;
 pub mod user_links;

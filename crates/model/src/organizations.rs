@@ -1,6 +1,8 @@
 //! Organizations: the resource, its inputs and their rules (API-23).
 
 use serde::{Deserialize, Serialize};
+#[cfg(feature = "store")]
+use surrealdb_types::SurrealValue;
 
 use crate::errors::FieldError;
 use crate::ids::OrganizationId;
@@ -59,11 +61,15 @@ impl Level {
     }
 }
 
-/// An organization.
+/// The stored fields of an organization: the record `organization:<uuid>`, and the part
+/// of [`Organization`] that does not depend on the caller.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-pub struct Organization {
+#[cfg_attr(feature = "store", derive(SurrealValue))]
+#[cfg_attr(feature = "store", surreal(crate = "surrealdb_types"))]
+pub struct OrganizationRow {
     /// Unique id of the organization.
+    #[cfg_attr(feature = "store", surreal(rename = "uuid"))]
     pub id: OrganizationId,
     /// Name, 1 to 64 characters.
     pub name: String,
@@ -73,26 +79,57 @@ pub struct Organization {
     pub created_at: Timestamp,
     /// When it was last changed.
     pub updated_at: Timestamp,
-    /// Level of the caller: 1, 8 or 15.
-    pub membership_level: Level,
     /// What the organization may do with plugins: 0 nothing, 3 configure them, 6 install
     /// plugins for itself, 9 offer its plugins to all organizations. 9 unless the
     /// operator sets less.
+    // Missing in older records, whose organizations may do everything.
+    #[cfg_attr(
+        feature = "store",
+        surreal(rename = "plugins_access", default = "PluginsAccess::unlimited")
+    )]
     pub plugins_access_level: PluginsAccess,
+    /// Whether members get a mail when a user joins.
+    pub is_member_join_email_enabled: bool,
+    /// Whether members must use a second factor.
+    pub enforce_2fa: bool,
+}
+
+impl OrganizationRow {
+    /// A new organization with the defaults. The name is set by a patch.
+    #[must_use]
+    pub fn new(id: OrganizationId, now: Timestamp) -> Self {
+        Self {
+            id,
+            name: String::new(),
+            slug: String::new(),
+            created_at: now,
+            updated_at: now,
+            plugins_access_level: PluginsAccess::unlimited(),
+            is_member_join_email_enabled: true,
+            enforce_2fa: false,
+        }
+    }
+}
+
+/// An organization.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct Organization {
+    /// The stored fields.
+    #[serde(flatten)]
+    pub row: OrganizationRow,
+    /// Level of the caller: 1, 8 or 15.
+    pub membership_level: Level,
     /// Projects that are visible to the caller.
     pub teams: Vec<ProjectBrief>,
     /// Feature keys, for older clients.
     pub available_features: Vec<String>,
     /// The same features with their limits.
     pub available_product_features: Vec<ProductFeature>,
-    /// Whether members get a mail when a user joins.
-    pub is_member_join_email_enabled: bool,
     /// JSON text, `{"instance_tag":"none"}`.
     pub metadata: String,
     /// Billing id; always null.
     pub customer_id: Option<String>,
-    /// Whether members must use a second factor.
-    pub enforce_2fa: bool,
     /// Number of members, as text.
     pub member_count: String,
 }
@@ -125,32 +162,7 @@ pub const FEATURES: &[(&str, &str)] = &[
     ("data_pipelines", "Data pipelines"),
 ];
 
-/// A validated new organization.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OrganizationInput {
-    /// Name, trimmed.
-    pub name: String,
-    /// Whether members get a mail when a user joins.
-    pub is_member_join_email_enabled: bool,
-    /// Whether members must use a second factor.
-    pub enforce_2fa: bool,
-}
-
-impl OrganizationInput {
-    /// An organization with a name and the defaults.
-    ///
-    /// # Errors
-    /// The fault of the name, at `attr`.
-    pub fn named(attr: &str, name: &str) -> Result<Self, FieldError> {
-        Ok(Self {
-            name: validate::text(attr, name, NAME_MAX)?,
-            is_member_join_email_enabled: true,
-            enforce_2fa: false,
-        })
-    }
-}
-
-/// Changes of an organization.
+/// The settings of a new organization, or changes of one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OrganizationPatch {
     /// New name.
@@ -159,6 +171,33 @@ pub struct OrganizationPatch {
     pub is_member_join_email_enabled: Patch<bool>,
     /// New value of `enforce_2fa`; null counts as false.
     pub enforce_2fa: Patch<bool>,
+}
+
+impl OrganizationPatch {
+    /// An organization with a name and the defaults.
+    ///
+    /// # Errors
+    /// The fault of the name, at `attr`.
+    pub fn named(attr: &str, name: &str) -> Result<Self, FieldError> {
+        let name = Patch::Set(validate::text(attr, name, NAME_MAX)?);
+        Ok(Self { name, ..Self::default() })
+    }
+
+    /// Checks the values and applies them.
+    ///
+    /// # Errors
+    /// The fault of the first field that has one.
+    pub fn apply(self, row: &mut OrganizationRow) -> Result<(), FieldError> {
+        if let Some(name) = self.name.required("name")? {
+            row.name = validate::text("name", &name, NAME_MAX)?;
+        }
+        let is_mailed = self.is_member_join_email_enabled;
+        if let Some(enabled) = is_mailed.required("is_member_join_email_enabled")? {
+            row.is_member_join_email_enabled = enabled;
+        }
+        row.enforce_2fa = self.enforce_2fa.apply(row.enforce_2fa, false);
+        Ok(())
+    }
 }
 
 /// The slug for a name: ASCII letters, digits, `_` and single `-`, lower case, at most 48

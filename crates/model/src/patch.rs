@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Deserializer};
 
+use crate::errors::FieldError;
+
 /// The change of one field in a PATCH.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Patch<T> {
@@ -43,6 +45,18 @@ impl<T> Patch<T> {
             Self::Clear => Patch::Clear,
             Self::Set(value) => Patch::Set(change(value)?),
         })
+    }
+
+    /// The new value of a field that cannot be null, if there is one.
+    ///
+    /// # Errors
+    /// `null` at `attr`.
+    pub fn required(self, attr: &str) -> Result<Option<T>, FieldError> {
+        match self {
+            Self::Keep => Ok(None),
+            Self::Set(value) => Ok(Some(value)),
+            Self::Clear => Err(FieldError::new(attr, "null", "This field may not be null.")),
+        }
     }
 
     /// Whether the field keeps its value.

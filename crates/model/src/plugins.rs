@@ -224,6 +224,14 @@ pub enum PluginsAccess {
     Root,
 }
 
+impl PluginsAccess {
+    /// The access of an organization that the operator has not limited (API-23).
+    #[must_use]
+    pub const fn unlimited() -> Self {
+        Self::Root
+    }
+}
+
 impl From<PluginsAccess> for i64 {
     fn from(access: PluginsAccess) -> Self {
         match access {

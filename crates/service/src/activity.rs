@@ -5,9 +5,11 @@
 //! it calls this module.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use weir_model::activity::{
     Activity, ActivityQuery, ActivityUser, AuditAction, Detail, Entry, FieldChange, Subject,
@@ -45,7 +47,7 @@ pub(crate) fn entry(
     ctx: &Ctx,
     organization: OrganizationId,
     about: About<'_>,
-    deed: AuditAction,
+    action: AuditAction,
     changes: Changes,
 ) -> Entry {
     let key = match &ctx.actor {
@@ -62,7 +64,7 @@ pub(crate) fn entry(
         team_id: about.project,
         user: Some(ctx.user()),
         personal_api_key: key,
-        activity: deed,
+        activity: action,
         scope: about.subject,
         item_id: about.id,
         detail: Detail { name: about.name.map(str::to_owned), changes: changes.of(about.subject) },
@@ -76,7 +78,7 @@ pub(crate) fn own_entry(
     now: Timestamp,
     organization: OrganizationId,
     about: About<'_>,
-    deed: AuditAction,
+    action: AuditAction,
     changes: Changes,
 ) -> Entry {
     Entry {
@@ -85,7 +87,7 @@ pub(crate) fn own_entry(
         team_id: about.project,
         user: None,
         personal_api_key: None,
-        activity: deed,
+        activity: action,
         scope: about.subject,
         item_id: about.id,
         detail: Detail { name: about.name.map(str::to_owned), changes: changes.of(about.subject) },
@@ -102,6 +104,18 @@ impl Changes {
     /// No fields: the action says enough.
     pub(crate) fn none() -> Self {
         Self::default()
+    }
+
+    /// The fields that differ between two states of a resource, in their order.
+    pub(crate) fn between<T: Serialize>(before: &T, after: &T) -> Self {
+        let after = Members::of(after).0;
+        let after = |name: &str| after.iter().find(|(other, _)| other == name);
+        let mut changes = Self::none();
+        for (name, value) in Members::of(before).0 {
+            let value_after = after(&name).map_or(Value::Null, |(_, value)| value.clone());
+            changes = changes.field(&name, &value, &value_after);
+        }
+        changes
     }
 
     /// Adds a field if it changed.
@@ -137,6 +151,40 @@ impl Changes {
             FieldChange { subject, action: action.to_owned(), field, before, after }
         };
         self.0.into_iter().map(change).collect()
+    }
+}
+
+/// The members of a JSON object, in their order.
+#[derive(Default)]
+struct Members(Vec<(String, Value)>);
+
+impl Members {
+    /// The members of a value without a JSON form would be none. Our rows have one.
+    fn of<T: Serialize>(value: &T) -> Self {
+        let text = serde_json::to_string(value).unwrap_or_default();
+        serde_json::from_str(&text).unwrap_or_default()
+    }
+}
+
+impl<'de> Deserialize<'de> for Members {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder;
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Members;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+        deserializer.deserialize_map(InOrder)
     }
 }
 

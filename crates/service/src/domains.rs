@@ -10,7 +10,7 @@ mod checks;
 mod impact;
 mod lookup;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -28,7 +28,6 @@ use weir_store::ids;
 use crate::activity::{self, About, Changes};
 use crate::ctx::OrgCtx;
 use crate::error::{Error, NOT_FOUND};
-use crate::organizations::required;
 use crate::policy::{self, Action};
 use crate::{Core, Result, secrets};
 
@@ -52,7 +51,7 @@ const TRIES: usize = 5;
 #[derive(Clone)]
 pub struct Domains {
     core: Arc<Core>,
-    lookup: Arc<OnceLock<Arc<dyn TxtLookup>>>,
+    lookup: Arc<dyn TxtLookup>,
 }
 
 /// A domain that the caller may change.
@@ -60,14 +59,8 @@ pub struct Domains {
 pub struct Changeable(DomainRow);
 
 impl Domains {
-    pub(crate) fn new(core: Arc<Core>) -> Self {
-        Self { core, lookup: Arc::default() }
-    }
-
-    /// Sets the interface to name servers. Only the first call counts. Before it every
-    /// lookup fails, which leaves domains as they are.
-    pub fn set_lookup(&self, lookup: Arc<dyn TxtLookup>) {
-        let _ = self.lookup.set(lookup);
+    pub(crate) fn new(core: Arc<Core>, lookup: Arc<dyn TxtLookup>) -> Self {
+        Self { core, lookup }
     }
 
     /// The domains of the organization by name, with details that only the page shows.
@@ -205,7 +198,7 @@ impl Domains {
             return Err(verified_elsewhere());
         }
         let challenge = before.challenge.clone();
-        let proved = lookup::prove(self.lookup.get(), &before.domain, &challenge).await;
+        let proved = lookup::prove(&*self.lookup, &before.domain, &challenge).await;
         if let Err(why) = &proved {
             tracing::info!(domain = before.domain, %why, "a domain was not verified");
         }
@@ -321,7 +314,7 @@ fn challenge() -> Result<String> {
 
 /// Applies a patch, or returns the fault of its first wrong field.
 fn change(row: &mut DomainRow, patch: DomainPatch) -> Result<()> {
-    if let Some(name) = required("domain", patch.domain)? {
+    if let Some(name) = patch.domain.required("domain")? {
         let name = claimable(&name)?;
         if name != row.domain {
             row.domain = name;
@@ -337,13 +330,13 @@ fn change(row: &mut DomainRow, patch: DomainPatch) -> Result<()> {
     }
     // An unchanged value is no change: a client may send back the object that it read.
     let is_verified = row.verified_at.is_some();
-    if let Some(jit) = required("jit_provisioning_enabled", patch.jit_provisioning_enabled)?
+    if let Some(jit) = patch.jit_provisioning_enabled.required("jit_provisioning_enabled")?
         && jit != row.jit_provisioning_enabled
     {
         refuse_unverified("jit_provisioning_enabled", is_verified)?;
         row.jit_provisioning_enabled = jit;
     }
-    if let Some(text) = required("sso_enforcement", patch.sso_enforcement)?
+    if let Some(text) = patch.sso_enforcement.required("sso_enforcement")?
         && text != row.sso_enforcement.text()
     {
         refuse_unverified("sso_enforcement", is_verified)?;

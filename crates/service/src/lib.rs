@@ -27,6 +27,7 @@ pub mod looking;
 pub mod mail;
 pub mod members;
 pub mod messages;
+pub mod offline;
 pub mod organizations;
 pub mod persons;
 pub mod plugin_configs;
@@ -42,9 +43,10 @@ pub mod sessions;
 #[cfg(test)]
 mod test_support;
 pub mod traffic;
+mod update;
 pub mod users;
 
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::Arc;
 
 use weir_store::Store;
 
@@ -112,47 +114,35 @@ pub struct Services {
     pub clock: Clock,
 }
 
+/// What services need in addition to their [`Core`].
+pub struct Dependencies {
+    /// The cost of password hashes.
+    pub hashing: identity::HashParameters,
+    /// The name servers that prove domains.
+    pub lookup: Arc<dyn domains::TxtLookup>,
+    /// The implementation that inspects, fetches and tries code of plugins.
+    pub plugin_code: Arc<dyn plugins::code::PluginCode>,
+}
+
 impl Services {
-    /// Services over `store` with the time of `clock`.
+    /// Creates the services.
     #[must_use]
-    pub fn new(store: Store, clock: Clock) -> Self {
-        Self::with_hashing(store, clock, identity::HashParameters::default())
-    }
-
-    /// Services with another cost of password hashes, for tests.
-    #[must_use]
-    pub fn with_hashing(store: Store, clock: Clock, parameters: identity::HashParameters) -> Self {
-        let sealer = sealing::Sealer::without_key(store.clone());
-        Self::with_sealer(store, clock, parameters, sealer)
-    }
-
-    /// Services with a key for stored secrets. Without a key every call that needs a
-    /// secret fails.
-    #[must_use]
-    pub fn with_sealer(
-        store: Store,
-        clock: Clock,
-        parameters: identity::HashParameters,
-        sealer: sealing::Sealer,
-    ) -> Self {
-        let mailing = mail::Mailing::default();
-        let (plugin_code, hosts) = (OnceLock::new(), OnceLock::new());
-        let core =
-            Arc::new(Core { store, clock: clock.clone(), mailing, sealer, plugin_code, hosts });
+    pub fn new(core: Arc<Core>, dependencies: Dependencies) -> Self {
+        let Dependencies { hashing, lookup, plugin_code } = dependencies;
+        let plugins = plugins::Plugins::new(Arc::clone(&core), Arc::clone(&plugin_code));
         Self {
-            identity: identity::Identity::new(Arc::clone(&core), parameters),
+            identity: identity::Identity::new(Arc::clone(&core), hashing),
             keys: keys::PersonalKeys::new(Arc::clone(&core)),
             organizations: organizations::Organizations::new(Arc::clone(&core)),
             members: members::Members::new(Arc::clone(&core)),
             invites: invites::Invites::new(Arc::clone(&core)),
-            domains: domains::Domains::new(Arc::clone(&core)),
+            domains: domains::Domains::new(Arc::clone(&core), lookup),
             mails: mail::Mails::new(Arc::clone(&core)),
             projects: projects::Projects::new(Arc::clone(&core)),
             users: users::Users::new(Arc::clone(&core)),
             events: events::Events::new(Arc::clone(&core)),
             exports: exports::Exports::new(Arc::clone(&core)),
-            plugins: plugins::Plugins::new(Arc::clone(&core)),
-            plugin_configs: plugin_configs::PluginConfigs::new(Arc::clone(&core)),
+            plugin_configs: plugin_configs::PluginConfigs::new(Arc::clone(&core), plugin_code),
             persons: persons::Persons::new(Arc::clone(&core)),
             groups: groups::Groups::new(Arc::clone(&core)),
             sessions: sessions::Sessions::new(Arc::clone(&core)),
@@ -162,30 +152,27 @@ impl Services {
             definitions: definitions::Definitions::new(Arc::clone(&core)),
             preferences: preferences::Preferences::new(Arc::clone(&core)),
             messages: messages::Messages::new(Arc::clone(&core)),
-            search: search::Search::new(Arc::clone(&core)),
+            search: search::Search::new(Arc::clone(&core), plugins.clone()),
             instance: instance::Instance::new(Arc::clone(&core)),
+            plugins,
+            clock: core.clock.clone(),
             activity: activity::ActivityLog::new(core),
-            clock,
         }
     }
 }
 
-/// The dependencies of all services.
-pub(crate) struct Core {
-    pub(crate) store: Store,
-    pub(crate) clock: Clock,
-    pub(crate) mailing: mail::Mailing,
-    pub(crate) sealer: sealing::Sealer,
-    /// The implementation that inspects code of plugins. Weak, because it holds the
-    /// services.
-    pub(crate) plugin_code: OnceLock<Weak<dyn plugins::code::PluginCode>>,
-    /// The rules about hosts that exports never connect to.
-    pub(crate) hosts: OnceLock<Arc<dyn exports::Hosts>>,
-}
-
-impl Core {
-    /// The implementation that inspects code of plugins, if there is one.
-    pub(crate) fn plugin_code(&self) -> Option<Arc<dyn plugins::code::PluginCode>> {
-        self.plugin_code.get().and_then(Weak::upgrade)
-    }
+/// What all services share. It is made before them: running plugins need a part of it
+/// ([`plugin_configs::RunningConfigs`]), and services need the plugins
+/// ([`Dependencies::plugin_code`]).
+pub struct Core {
+    /// The store.
+    pub store: Store,
+    /// The clock of all services.
+    pub clock: Clock,
+    /// Whether mail is sent.
+    pub mailing: mail::Mailing,
+    /// The encryption of stored secrets.
+    pub sealer: sealing::Sealer,
+    /// The rules about hosts that are never connected to.
+    pub hosts: Arc<dyn exports::Hosts>,
 }

@@ -5,7 +5,6 @@
 //! task that sends (the server).
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::Notify;
 use weir_model::mail::{Mail, News, UserChange};
@@ -27,13 +26,19 @@ const WAITS: &[i64] = &[5, 30, 120, 600, 1800, 3600];
 const GIVE_UP_AFTER: i64 = 24 * 60 * 60;
 
 /// Whether mail is sent, and the notification that a mail waits.
-#[derive(Debug, Default)]
-pub(crate) struct Mailing {
-    open: AtomicBool,
+#[derive(Debug)]
+pub struct Mailing {
+    is_sent: bool,
     arrived: Notify,
 }
 
 impl Mailing {
+    /// Mail that is sent, or none: then none is stored either.
+    #[must_use]
+    pub fn new(is_sent: bool) -> Self {
+        Self { is_sent, arrived: Notify::new() }
+    }
+
     /// The rows of mails, for the transaction of the change that causes them; none
     /// where no mail is sent.
     pub(crate) fn rows(
@@ -56,7 +61,7 @@ impl Mailing {
 
     /// Whether mail is sent.
     pub(crate) fn is_open(&self) -> bool {
-        self.open.load(Ordering::Relaxed)
+        self.is_sent
     }
 
     /// Notifies the sending task that mails were stored.
@@ -101,11 +106,6 @@ pub struct Mails {
 impl Mails {
     pub(crate) fn new(core: Arc<Core>) -> Self {
         Self { core }
-    }
-
-    /// Enables mail: from now on mails are stored. Before this call none is stored.
-    pub fn open(&self) {
-        self.core.mailing.open.store(true, Ordering::Relaxed);
     }
 
     /// Whether mail is sent.

@@ -9,17 +9,15 @@ use unicode_normalization::UnicodeNormalization as _;
 use weir_model::activity::{AuditAction, Entry, Subject};
 use weir_model::errors::FieldError;
 use weir_model::organizations::{
-    self as model, FEATURES, Level, NAME_MAX, Organization, OrganizationInput, OrganizationPatch,
+    self as model, FEATURES, Level, Organization, OrganizationPatch, OrganizationRow,
     ProductFeature,
 };
 use weir_model::pagination::{Page, Paged};
 use weir_model::plugins::PluginsAccess;
 use weir_model::projects::DEFAULT_NAME;
 use weir_model::scopes::{Scope, ScopeObject};
-use weir_model::{MembershipId, OrganizationId, Patch, Timestamp, validate};
-use weir_store::organizations::{
-    self as rows, Contents, Created, Deletion, NewOrganization, OrganizationChange, OrganizationRow,
-};
+use weir_model::{MembershipId, OrganizationId, Timestamp};
+use weir_store::organizations::{self as rows, Contents, Created, Deletion, NewOrganization};
 use weir_store::projects::{self, ProjectRow};
 use weir_store::{domains, events, exports, ids, invites, plugin_configs as configs};
 
@@ -28,6 +26,7 @@ use crate::ctx::{Ctx, OrgCtx};
 use crate::error::{Error, NOT_FOUND};
 use crate::identity::second_factor;
 use crate::policy::{self, Action};
+use crate::update::update;
 use crate::{Core, Result, current, plugin_configs, secrets};
 
 /// The message for a caller without a current organization.
@@ -105,13 +104,13 @@ impl Organizations {
     /// # Errors
     /// [`Error::MissingScope`]; [`Error::Forbidden`] for limited keys;
     /// [`Error::Invalid`].
-    pub async fn create(&self, ctx: &Ctx, input: OrganizationInput) -> Result<Organization> {
+    pub async fn create(&self, ctx: &Ctx, settings: OrganizationPatch) -> Result<Organization> {
         ctx.require(Scope::write(ScopeObject::Organization))?;
         policy::refuse_project_keys(ctx)?;
         policy::refuse_organization_keys(ctx)?;
         let store = &self.core.store;
-        let suggested = slug(&input.name);
-        let row = new_row(input, suggested.clone(), ctx.now);
+        let row = new_row(settings, ctx.now)?;
+        let suggested = row.slug.clone();
         let project = ProjectRow::new(
             projects::next_number(store).await?,
             row.id,
@@ -127,8 +126,7 @@ impl Organizations {
         };
         let created = audit_entry(
             ctx,
-            new.row.id,
-            &new.row.name,
+            &new.row,
             AuditAction::Created,
             Changes::none().field("name", &None, &Some(&new.row.name)),
         );
@@ -194,20 +192,17 @@ impl Organizations {
         access: PluginsAccess,
         now: Timestamp,
     ) -> Result<bool> {
-        let store = &self.core.store;
-        let Some(row) = rows::get(store, organization).await? else { return Ok(false) };
-        let changes = Changes::none().field("plugins_access_level", &row.plugins_access, &access);
-        if changes.is_empty() {
-            return Ok(true);
-        }
-        let about = About {
-            subject: Subject::Organization,
-            id: organization.to_string(),
-            name: Some(&row.name),
-            project: None,
+        let notification = rows::plugins_notification(&self.core.store, organization).await?;
+        let change = |row: &mut OrganizationRow| {
+            row.plugins_access_level = access;
+            Ok(())
         };
-        let entry = activity::own_entry(now, organization, about, AuditAction::Updated, changes);
-        Ok(rows::set_plugins_access(store, organization, access, now, &[entry]).await?)
+        let entries = |before: &OrganizationRow, after: &OrganizationRow| {
+            let (about, changes) = (about(before), Changes::between(before, after));
+            vec![activity::own_entry(now, before.id, about, AuditAction::Updated, changes)]
+        };
+        let row = update(&self.core, organization, now, notification, change, entries).await?;
+        Ok(row.is_some())
     }
 
     /// The organization.
@@ -228,38 +223,14 @@ impl Organizations {
     /// [`Error::Invalid`].
     pub async fn update(&self, org: &OrgCtx, patch: OrganizationPatch) -> Result<Organization> {
         policy::check(org, Action::UpdateOrganization)?;
-        let change = OrganizationChange {
-            name: match required("name", patch.name)? {
-                Some(name) => Some(validate::text("name", &name, NAME_MAX)?),
-                None => None,
-            },
-            is_member_join_email_enabled: required(
-                "is_member_join_email_enabled",
-                patch.is_member_join_email_enabled,
-            )?,
-            enforce_2fa: match patch.enforce_2fa {
-                Patch::Keep => None,
-                Patch::Clear => Some(false),
-                Patch::Set(value) => Some(value),
-            },
+        let change = |row: &mut OrganizationRow| Ok(patch.clone().apply(row)?);
+        let entries = |before: &OrganizationRow, after: &OrganizationRow| {
+            let (about, changes) = (about(before), Changes::between(before, after));
+            vec![activity::entry(&org.ctx, before.id, about, AuditAction::Updated, changes)]
         };
-        let store = &self.core.store;
-        let found = rows::get(store, org.organization).await?;
-        let before = found.ok_or(Error::NotFound(NOT_FOUND))?;
-        // An empty change is no change; `updated_at` stays too.
-        if change == OrganizationChange::default() {
-            return self.show(org, Some(before)).await;
-        }
-        let changes = changes(&before, &change);
-        let entries: Vec<Entry> = (!changes.is_empty())
-            .then(|| {
-                audit_entry(&org.ctx, org.organization, &before.name, AuditAction::Updated, changes)
-            })
-            .into_iter()
-            .collect();
         let now = org.ctx.now;
-        let row = rows::update(store, org.organization, change, now, &entries).await?;
-        self.show(org, row).await
+        let row = update(&self.core, org.organization, now, (), change, entries).await?;
+        show(&self.core, row.ok_or(Error::NotFound(NOT_FOUND))?, org.level).await
     }
 
     /// The number of records that are deleted with the organization.
@@ -288,7 +259,7 @@ impl Organizations {
         let store = &self.core.store;
         let Some(row) = rows::get(store, org.organization).await? else { return Ok(()) };
         let changes = Changes::none().field("name", &Some(&row.name), &None);
-        let deleted = audit_entry(&org.ctx, row.id, &row.name, AuditAction::Deleted, changes);
+        let deleted = audit_entry(&org.ctx, &row, AuditAction::Deleted, changes);
         let mut entries = plugin_configs::gone_elsewhere(&self.core, org).await?;
         entries.push(deleted);
         rows::delete(store, org.organization, org.ctx.user(), org.ctx.now, &entries).await?;
@@ -299,11 +270,6 @@ impl Organizations {
             "organization deleted"
         );
         Ok(())
-    }
-
-    async fn show(&self, org: &OrgCtx, row: Option<OrganizationRow>) -> Result<Organization> {
-        let row = row.ok_or(Error::NotFound(NOT_FOUND))?;
-        show(&self.core, row, org.level).await
     }
 
     #[cfg(test)]
@@ -336,89 +302,57 @@ fn parse_id(text: &str) -> Option<OrganizationId> {
     text.eq_ignore_ascii_case(&id.to_string()).then_some(id)
 }
 
-/// A value that cannot be set to `null`.
-pub(crate) fn required<T>(attr: &str, patch: Patch<T>) -> Result<Option<T>, FieldError> {
-    match patch {
-        Patch::Keep => Ok(None),
-        Patch::Set(value) => Ok(Some(value)),
-        Patch::Clear => Err(FieldError::new(attr, "null", "This field may not be null.")),
-    }
-}
-
 /// The slug that a name suggests.
 pub(crate) fn slug(name: &str) -> String {
     let decomposed: String = name.nfkd().collect();
     model::slug(&decomposed)
 }
 
-/// The record of a new organization.
-pub(crate) fn new_row(input: OrganizationInput, slug: String, now: Timestamp) -> OrganizationRow {
-    OrganizationRow {
-        id: OrganizationId(ids::time_ordered(now)),
-        name: input.name,
-        slug,
-        created_at: now,
-        updated_at: now,
-        is_member_join_email_enabled: input.is_member_join_email_enabled,
-        enforce_2fa: input.enforce_2fa,
-        // A self-hosted instance allows everything (API-23).
-        plugins_access: PluginsAccess::Root,
-    }
+/// The record of a new organization, with the slug that its name suggests.
+///
+/// # Errors
+/// The fault of the first setting that has one.
+pub(crate) fn new_row(
+    settings: OrganizationPatch,
+    now: Timestamp,
+) -> Result<OrganizationRow, FieldError> {
+    let mut row = OrganizationRow::new(OrganizationId(ids::time_ordered(now)), now);
+    settings.apply(&mut row)?;
+    row.slug = slug(&row.name);
+    Ok(row)
 }
 
-/// The audit entry about the organization.
+/// The audit entry about a new or deleted organization.
 pub(crate) fn audit_entry(
     ctx: &Ctx,
-    organization: OrganizationId,
-    name: &str,
+    row: &OrganizationRow,
     action: AuditAction,
     changes: Changes,
 ) -> Entry {
-    let about = About {
-        subject: Subject::Organization,
-        id: organization.to_string(),
-        name: Some(name),
-        project: None,
-    };
-    activity::entry(ctx, organization, about, action, changes)
+    activity::entry(ctx, row.id, about(row), action, changes)
 }
 
-/// The changed fields for the audit entry.
-fn changes(before: &OrganizationRow, change: &OrganizationChange) -> Changes {
-    let is_mailed = before.is_member_join_email_enabled;
-    Changes::none()
-        .field("name", &before.name, change.name.as_ref().unwrap_or(&before.name))
-        .field(
-            "is_member_join_email_enabled",
-            &is_mailed,
-            &change.is_member_join_email_enabled.unwrap_or(is_mailed),
-        )
-        .field(
-            "enforce_2fa",
-            &before.enforce_2fa,
-            &change.enforce_2fa.unwrap_or(before.enforce_2fa),
-        )
+fn about(row: &OrganizationRow) -> About<'_> {
+    About {
+        subject: Subject::Organization,
+        id: row.id.to_string(),
+        name: Some(&row.name),
+        project: None,
+    }
 }
 
 fn shown(row: OrganizationRow, level: Level, contents: Contents) -> Organization {
     Organization {
-        id: row.id,
-        name: row.name,
-        slug: row.slug,
-        created_at: row.created_at,
-        updated_at: row.updated_at,
+        row,
         membership_level: level,
-        plugins_access_level: row.plugins_access,
         teams: contents.projects,
         available_features: FEATURES.iter().map(|(key, _)| (*key).to_owned()).collect(),
         available_product_features: FEATURES
             .iter()
             .map(|feature| product_feature(*feature))
             .collect(),
-        is_member_join_email_enabled: row.is_member_join_email_enabled,
         metadata: r#"{"instance_tag":"none"}"#.to_owned(),
         customer_id: None,
-        enforce_2fa: row.enforce_2fa,
         member_count: contents.member_count.to_string(),
     }
 }

@@ -35,7 +35,6 @@ use weir_store::{ids, organizations, users};
 use crate::activity::{self, About, Changes};
 use crate::ctx::OrgCtx;
 use crate::error::{Error, NOT_FOUND};
-use crate::organizations::required;
 use crate::policy::{self, Action};
 use crate::sealing::{self, SealedField};
 use crate::{Core, Result, plugin_configs};
@@ -65,6 +64,7 @@ const TOKEN: &str = "private_token";
 #[derive(Clone)]
 pub struct Plugins {
     core: Arc<Core>,
+    code: Arc<dyn PluginCode>,
 }
 
 /// A plugin that the caller may change, and the group of the request.
@@ -72,15 +72,8 @@ pub struct Plugins {
 pub struct Changeable(PluginRow, Group);
 
 impl Plugins {
-    pub(crate) fn new(core: Arc<Core>) -> Self {
-        Self { core }
-    }
-
-    /// Sets the implementation that inspects code of plugins. Only the first call
-    /// counts. Before it, and after the caller has dropped the implementation, no code
-    /// is fetched, inspected or tried.
-    pub fn ask(&self, code: &Arc<dyn PluginCode>) {
-        let _ = self.core.plugin_code.set(Arc::downgrade(code));
+    pub(crate) fn new(core: Arc<Core>, code: Arc<dyn PluginCode>) -> Self {
+        Self { core, code }
     }
 
     /// The plugins that the organization sees in a group, by id.
@@ -146,7 +139,7 @@ impl Plugins {
     ) -> Result<Plugin> {
         self.may_install(org).await?;
         let PluginInput { url, archive, fields } = input;
-        let is_global = required("is_global", fields.is_global.clone())?.unwrap_or(false);
+        let is_global = fields.is_global.clone().required("is_global")?.unwrap_or(false);
         if is_global {
             self.may_offer(org).await?;
         }
@@ -158,9 +151,9 @@ impl Plugins {
             Some(CodeSource::Inline(_)) | None => None,
         };
         let brought = match (archive, &url) {
-            (Some(archive), _) => Some(install::from_archive(&self.core, archive).await?),
+            (Some(archive), _) => Some(install::from_archive(&*self.code, archive).await?),
             (None, Some(place)) => {
-                Some(install::from_source(&self.core, place, given_token).await?)
+                Some(install::from_source(&*self.code, place, given_token).await?)
             }
             (None, None) => None,
         };
@@ -213,7 +206,7 @@ impl Plugins {
             }
         };
         if let Some(brought) = &brought {
-            source.build = Some(install::analysed(&self.core, &mut row, &brought.files).await);
+            source.build = Some(install::analysed(&*self.code, &mut row, &brought.files).await);
             if any_group && !row.groups().contains(&group) {
                 row.created_group = row.groups().first().copied();
             } else {
@@ -273,7 +266,7 @@ impl Plugins {
         changeable: Changeable,
         patch: PluginPatch,
     ) -> Result<Plugin> {
-        let is_global = required("is_global", patch.is_global.clone())?;
+        let is_global = patch.is_global.clone().required("is_global")?;
         let Changeable(mut before, group) = changeable;
         for _ in 0..TRIES {
             match is_global {

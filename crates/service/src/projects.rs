@@ -22,15 +22,15 @@ use weir_model::projects::{
     ProjectPatch, ProjectSecrets, WEEK_STARTS, serde_object,
 };
 use weir_model::scopes::{Scope, ScopeObject};
-use weir_model::{Patch, ProjectId, Timestamp, validate};
-use weir_store::projects::{self as rows, ProjectChange, ProjectRow, ProjectRulesRow};
+use weir_model::{ProjectId, Timestamp, validate};
+use weir_store::projects::{self as rows, ProjectRow, ProjectRulesRow};
 use weir_store::{groups, organizations as organization_rows};
 
 use crate::activity::{self, About, Changes};
 use crate::ctx::{Ctx, OrgCtx, ProjectCtx};
 use crate::error::{Error, NOT_FOUND};
-use crate::organizations::required;
 use crate::policy::{self, Action};
+use crate::update::update;
 use crate::{Core, Result, current, organizations, secrets};
 
 pub use checklist::Checklist;
@@ -153,13 +153,12 @@ impl Projects {
     pub async fn create(&self, org: &OrgCtx, settings: ProjectPatch) -> Result<Project> {
         policy::check(org, Action::CreateProject)?;
         policy::refuse_project_keys(&org.ctx)?;
-        let settings = checked(settings)?;
         let store = &self.core.store;
         let number = rows::next_number(store).await?;
         let token = secrets::project_key()?;
         let name = DEFAULT_NAME.to_owned();
         let mut row = ProjectRow::new(number, org.organization, name, token, org.ctx.now);
-        settings.apply_to(&mut row);
+        apply(settings, &mut row)?;
         let changes = Changes::none().field("name", &None, &Some(&row.brief.name));
         let created = audit_entry(org, &row, AuditAction::Created, changes);
         if !rows::create(store, &row, org.ctx.user(), &[created]).await? {
@@ -185,20 +184,17 @@ impl Projects {
     /// [`Error::MissingScope`], [`Error::Invalid`].
     pub async fn update(&self, project: &ProjectCtx, patch: ProjectPatch) -> Result<Project> {
         policy::check(&project.org, Action::UpdateProject)?;
-        let change = checked(patch)?;
-        let (store, org) = (&self.core.store, &project.org);
-        let before = self.row(project).await?;
-        // An empty change is no change; `updated_at` stays too.
-        if change == ProjectChange::default() {
-            return self.show(org, before).await;
-        }
-        let changes = changes(&before, &change);
-        let entries: Vec<Entry> = (!changes.is_empty())
-            .then(|| audit_entry(org, &before, AuditAction::Updated, changes))
-            .into_iter()
-            .collect();
-        let (home, now) = (org.organization, org.ctx.now);
-        let row = rows::update(store, home, project.project, change, now, &entries).await?;
+        let org = &project.org;
+        let change = |row: &mut ProjectRow| {
+            if row.brief.organization != org.organization {
+                return Err(Error::NotFound(NOT_FOUND));
+            }
+            Ok(apply(patch.clone(), row)?)
+        };
+        let entries = |before: &ProjectRow, after: &ProjectRow| {
+            vec![audit_entry(org, before, AuditAction::Updated, Changes::between(before, after))]
+        };
+        let row = update(&self.core, project.project, org.ctx.now, (), change, entries).await?;
         self.show(org, row.ok_or(Error::NotFound(NOT_FOUND))?).await
     }
 
@@ -270,35 +266,44 @@ fn paged(all: Vec<ProjectBrief>, page: Page) -> Paged<ProjectBrief> {
     Paged { count, results: page.slice(all) }
 }
 
-/// Checks the settings in the order of the resource.
-fn checked(patch: ProjectPatch) -> Result<ProjectChange, FieldError> {
-    Ok(ProjectChange {
-        name: match required("name", patch.name)? {
-            Some(name) => Some(validate::text("name", &name, NAME_MAX)?),
-            None => None,
-        },
-        completed_snippet_onboarding: required(
-            "completed_snippet_onboarding",
-            patch.completed_snippet_onboarding,
-        )?,
-        timezone: required("timezone", patch.timezone)?.map(timezone).transpose()?,
-        app_urls: match required("app_urls", patch.app_urls)? {
-            Some(urls) => Some(validate::texts("app_urls", &urls, LIST_MAX, ITEM_MAX)?),
-            None => None,
-        },
-        anonymize_ips: required("anonymize_ips", patch.anonymize_ips)?,
-        person_processing_opt_out: required(
-            "person_processing_opt_out",
-            patch.person_processing_opt_out,
-        )?,
-        person_display_name_properties: patch.person_display_name_properties.try_map(|names| {
-            validate::texts("person_display_name_properties", &names, LIST_MAX, ITEM_MAX)
-        })?,
-        week_start_day: patch.week_start_day.try_map(week_start_day)?,
-        product_description: patch.product_description.try_map(|text| {
-            validate::optional_text("product_description", &text, DESCRIPTION_MAX)
-        })?,
-    })
+/// Checks the settings in the order of the resource, and applies them.
+fn apply(patch: ProjectPatch, row: &mut ProjectRow) -> Result<(), FieldError> {
+    let brief = &mut row.brief;
+    if let Some(name) = patch.name.required("name")? {
+        brief.name = validate::text("name", &name, NAME_MAX)?;
+    }
+    let is_completed = patch.completed_snippet_onboarding;
+    set(
+        &mut brief.completed_snippet_onboarding,
+        is_completed.required("completed_snippet_onboarding")?,
+    );
+    if let Some(name) = patch.timezone.required("timezone")? {
+        brief.timezone = timezone(name)?;
+    }
+    if let Some(urls) = patch.app_urls.required("app_urls")? {
+        row.app_urls = validate::texts("app_urls", &urls, LIST_MAX, ITEM_MAX)?;
+    }
+    set(&mut row.anonymize_ips, patch.anonymize_ips.required("anonymize_ips")?);
+    set(
+        &mut row.person_processing_opt_out,
+        patch.person_processing_opt_out.required("person_processing_opt_out")?,
+    );
+    let names = patch.person_display_name_properties.try_map(|names| {
+        validate::texts("person_display_name_properties", &names, LIST_MAX, ITEM_MAX)
+    })?;
+    row.person_display_name_properties = names.over(row.person_display_name_properties.take());
+    row.week_start_day = patch.week_start_day.try_map(week_start_day)?.over(row.week_start_day);
+    let description = patch
+        .product_description
+        .try_map(|text| validate::optional_text("product_description", &text, DESCRIPTION_MAX))?;
+    row.product_description = description.over(row.product_description.take());
+    Ok(())
+}
+
+fn set<T>(field: &mut T, value: Option<T>) {
+    if let Some(value) = value {
+        *field = value;
+    }
 }
 
 fn week_start_day(day: i64) -> Result<i64, FieldError> {
@@ -329,58 +334,6 @@ fn audit_entry(org: &OrgCtx, row: &ProjectRow, action: AuditAction, changes: Cha
         project: Some(row.brief.id),
     };
     activity::entry(&org.ctx, org.organization, about, action, changes)
-}
-
-/// The changed fields for the audit entry.
-fn changes(before: &ProjectRow, change: &ProjectChange) -> Changes {
-    fn value<'a, T>(before: &'a T, after: &'a Option<T>) -> &'a T {
-        after.as_ref().unwrap_or(before)
-    }
-    fn patched<'a, T>(before: &'a Option<T>, after: &'a Patch<T>) -> Option<&'a T> {
-        match after {
-            Patch::Keep => before.as_ref(),
-            Patch::Clear => None,
-            Patch::Set(value) => Some(value),
-        }
-    }
-    let brief = &before.brief;
-    Changes::none()
-        .field("name", &brief.name, value(&brief.name, &change.name))
-        .field(
-            "completed_snippet_onboarding",
-            &brief.completed_snippet_onboarding,
-            value(&brief.completed_snippet_onboarding, &change.completed_snippet_onboarding),
-        )
-        .field("timezone", &brief.timezone, value(&brief.timezone, &change.timezone))
-        .field("app_urls", &before.app_urls, value(&before.app_urls, &change.app_urls))
-        .field(
-            "anonymize_ips",
-            &before.anonymize_ips,
-            value(&before.anonymize_ips, &change.anonymize_ips),
-        )
-        .field(
-            "person_processing_opt_out",
-            &before.person_processing_opt_out,
-            value(&before.person_processing_opt_out, &change.person_processing_opt_out),
-        )
-        .field(
-            "person_display_name_properties",
-            &before.person_display_name_properties.as_ref(),
-            &patched(
-                &before.person_display_name_properties,
-                &change.person_display_name_properties,
-            ),
-        )
-        .field(
-            "week_start_day",
-            &before.week_start_day.as_ref(),
-            &patched(&before.week_start_day, &change.week_start_day),
-        )
-        .field(
-            "product_description",
-            &before.product_description.as_ref(),
-            &patched(&before.product_description, &change.product_description),
-        )
 }
 
 fn shown(

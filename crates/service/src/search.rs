@@ -85,11 +85,12 @@ impl Wanted {
 #[derive(Clone)]
 pub struct Search {
     core: Arc<Core>,
+    plugins: Plugins,
 }
 
 impl Search {
-    pub(crate) fn new(core: Arc<Core>) -> Self {
-        Self { core }
+    pub(crate) fn new(core: Arc<Core>, plugins: Plugins) -> Self {
+        Self { core, plugins }
     }
 
     /// The results by kind; none without a word.
@@ -104,12 +105,12 @@ impl Search {
         let organizations = Organizations::new(Arc::clone(&self.core)).list(ctx, ALL).await?;
         let organizations = organizations.results;
         let mut hits = Vec::new();
-        for one in organizations.iter().filter(|one| wanted.fits(&one.name)).take(MOST) {
+        for one in organizations.iter().filter(|one| wanted.fits(&one.row.name)).take(MOST) {
             hits.push(Hit {
                 kind: Kind::Organization,
-                name: one.name.clone(),
-                organization: one.id,
-                organization_name: one.name.clone(),
+                name: one.row.name.clone(),
+                organization: one.row.id,
+                organization_name: one.row.name.clone(),
             });
         }
         let projects =
@@ -118,8 +119,8 @@ impl Search {
             hits.push(Hit {
                 kind: Kind::Project(team.id),
                 name: team.name.clone(),
-                organization: one.id,
-                organization_name: one.name.clone(),
+                organization: one.row.id,
+                organization_name: one.row.name.clone(),
             });
         }
         let (mut members, mut exports, mut plugins) = (Vec::new(), Vec::new(), Vec::new());
@@ -127,7 +128,7 @@ impl Search {
             if [&members, &exports, &plugins].into_iter().all(|found| found.len() >= MOST) {
                 break;
             }
-            let org = match organizations::enter(&self.core, ctx, one.id).await {
+            let org = match organizations::enter(&self.core, ctx, one.row.id).await {
                 Ok(org) => org,
                 // It requires a second factor, or was deleted since it was listed. The
                 // other organizations are still searched.
@@ -137,8 +138,8 @@ impl Search {
             let hit = |(kind, name)| Hit {
                 kind,
                 name,
-                organization: one.id,
-                organization_name: one.name.clone(),
+                organization: one.row.id,
+                organization_name: one.row.name.clone(),
             };
             // A kind with enough results is not read any more.
             if members.len() < MOST {
@@ -179,10 +180,9 @@ impl Search {
 
     /// The matching plugins; none where the organization is not allowed to see plugins.
     async fn plugins(&self, org: &OrgCtx, wanted: &Wanted) -> Result<Vec<(Kind, String)>> {
-        let plugins = Plugins::new(Arc::clone(&self.core));
         let mut fitting: Vec<(Kind, String)> = Vec::new();
         for group in Group::ALL {
-            let found = match plugins.list(org, group, ALL).await {
+            let found = match self.plugins.list(org, group, ALL).await {
                 Ok(found) => found.results,
                 Err(Error::Forbidden(_)) => return Ok(Vec::new()),
                 Err(error) => return Err(error),

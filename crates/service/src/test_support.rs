@@ -1,13 +1,15 @@
 //! Services on a store in memory, for the tests of this crate.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use serde_json::{Map, Value};
+use weir_model::activity::{ActivityQuery, AuditAction};
 use weir_model::keys::PersonalKeyInput;
-use weir_model::organizations::{Level, OrganizationInput};
+use weir_model::organizations::{Level, OrganizationPatch};
+use weir_model::pagination::Page;
 use weir_model::plugin_configs::{DryOutcome, DryStep};
 use weir_model::plugins::address::Address;
 use weir_model::plugins::{FRONTEND, SITE};
@@ -17,11 +19,14 @@ use weir_store::plugin_runtime::registry::Enabled;
 use weir_store::users::{self, UserRow};
 use weir_store::{Location, Settings, Store, organizations};
 
-use crate::ctx::{Actor, Ctx};
+use crate::ctx::{Actor, Ctx, OrgCtx};
+use crate::domains::{LookupError, Pending, TxtLookup};
+use crate::exports::Hosts;
 use crate::identity::{HashParameters, Peer, SetupInput};
+use crate::mail::Mailing;
 use crate::plugins::code::{CodeFault, DryTrial, Fetched, Looked, PluginCode};
 use crate::sealing::{EphemeralKey, Sealer};
-use crate::{Clock, Services};
+use crate::{Clock, Core, Dependencies, Services};
 
 /// The password of every user.
 pub(crate) const PASSWORD: &str = "plum-otter-violin-93";
@@ -37,16 +42,49 @@ pub(crate) fn setup_input() -> SetupInput {
     }
 }
 
-/// An instance before the set-up.
+/// An instance before the set-up, without mail and name servers.
 pub(crate) async fn empty() -> Services {
+    empty_with(false, Arc::new(NoNameServers)).await
+}
+
+async fn empty_with(sends_mail: bool, lookup: Arc<dyn TxtLookup>) -> Services {
     let store = Store::open(&Location::Memory, Settings::default()).await.unwrap();
     let clock = Clock::fixed(Timestamp::from_micros(1_760_000_000_123_456));
     let sealer = Sealer::start(store.clone(), Box::new(EphemeralKey)).await.unwrap();
-    let services = Services::with_sealer(store, clock, HashParameters::cheapest(), sealer);
-    // It lives for the whole test run, because services hold only a weak reference.
-    static CODE: LazyLock<Arc<dyn PluginCode>> = LazyLock::new(|| Arc::new(StandIn));
-    services.plugins.ask(&CODE);
-    services
+    let core =
+        Core { store, clock, mailing: Mailing::new(sends_mail), sealer, hosts: Arc::new(AnyHost) };
+    let hashing = HashParameters::cheapest();
+    let plugin_code = Arc::new(StandIn);
+    Services::new(Arc::new(core), Dependencies { hashing, lookup, plugin_code })
+}
+
+/// The same data in services without the key of secrets.
+fn reopened(services: &Services, sends_mail: bool, hashing: HashParameters) -> Services {
+    let store = services.organizations.store().clone();
+    let sealer = Sealer::without_key(store.clone());
+    let (clock, mailing) = (services.clock.clone(), Mailing::new(sends_mail));
+    let core = Core { store, clock, mailing, sealer, hosts: Arc::new(AnyHost) };
+    let lookup = Arc::new(NoNameServers);
+    let plugin_code = Arc::new(StandIn);
+    Services::new(Arc::new(core), Dependencies { hashing, lookup, plugin_code })
+}
+
+/// Answers no lookup.
+struct NoNameServers;
+
+impl TxtLookup for NoNameServers {
+    fn txt<'a>(&'a self, _name: &'a str) -> Pending<'a> {
+        Box::pin(async { Err(LookupError("no name servers".to_owned())) })
+    }
+}
+
+/// Accepts every host.
+struct AnyHost;
+
+impl Hosts for AnyHost {
+    fn refuses(&self, _host: &str) -> bool {
+        false
+    }
 }
 
 /// Inspects code without running it: a line `export name` is a method, and a line
@@ -122,15 +160,37 @@ impl PluginCode for StandIn {
 
 /// An instance that Ada has set up: organization `Acme Tea`, project `Shop`.
 pub(crate) async fn set_up() -> Services {
-    let services = empty().await;
+    after_setup(empty().await).await
+}
+
+/// As [`set_up`], with mail.
+pub(crate) async fn set_up_with_mail() -> Services {
+    after_setup(empty_with(true, Arc::new(NoNameServers)).await).await
+}
+
+/// As [`set_up`], with these name servers.
+pub(crate) async fn set_up_with_lookup(lookup: Arc<dyn TxtLookup>) -> Services {
+    after_setup(empty_with(false, lookup).await).await
+}
+
+async fn after_setup(services: Services) -> Services {
     services.identity.setup(None, setup_input(), &Peer::default()).await.unwrap();
     services
 }
 
 /// The same data in services with empty memory.
 pub(crate) fn restarted(services: &Services) -> Services {
-    let store = services.organizations.store().clone();
-    Services::with_hashing(store, services.clock.clone(), HashParameters::cheapest())
+    reopened(services, false, HashParameters::cheapest())
+}
+
+/// As [`restarted`], with mail.
+pub(crate) fn restarted_with_mail(services: &Services) -> Services {
+    reopened(services, true, HashParameters::cheapest())
+}
+
+/// As [`restarted`], with another cost of password hashes.
+pub(crate) fn restarted_with_hashing(services: &Services, hashing: HashParameters) -> Services {
+    reopened(services, false, hashing)
 }
 
 /// Ada, signed in just now.
@@ -192,8 +252,8 @@ pub(crate) async fn join(
 
 /// A new organization of this user.
 pub(crate) async fn organization(services: &Services, ctx: &Ctx, name: &str) -> OrganizationId {
-    let input = OrganizationInput::named("name", name).unwrap();
-    services.organizations.create(ctx, input).await.unwrap().id
+    let input = OrganizationPatch::named("name", name).unwrap();
+    services.organizations.create(ctx, input).await.unwrap().row.id
 }
 
 /// The input of a key with all scopes.
@@ -211,4 +271,34 @@ pub(crate) fn key_input() -> PersonalKeyInput {
 pub(crate) async fn key(services: &Services, ctx: &Ctx, input: PersonalKeyInput) -> Ctx {
     let value = services.keys.create(ctx, input).await.unwrap().value.unwrap();
     services.keys.authenticate(&value, "Authorization header", "request".to_owned()).await.unwrap()
+}
+
+/// Asserts that the recorded changes of a field lead from `first` to `last`, each one from
+/// the value that the change before it left.
+pub(crate) async fn assert_chain(
+    services: &Services,
+    org: &OrgCtx,
+    field: &str,
+    first: &str,
+    last: &str,
+    count: usize,
+) {
+    let all = ActivityQuery::default();
+    let log = services.activity.of_organization(org, &all, Page::default()).await.unwrap();
+    let mut entries = log.results;
+    entries.reverse();
+    let changes: Vec<(Value, Value)> = entries
+        .into_iter()
+        .filter(|entry| entry.activity == AuditAction::Updated)
+        .flat_map(|entry| entry.detail.changes)
+        .filter(|change| change.field == field)
+        .map(|change| (change.before, change.after))
+        .collect();
+    assert_eq!(changes.len(), count);
+    let mut value = Value::from(first);
+    for (before, after) in changes {
+        assert_eq!(before, value, "the entry names the value that it replaced");
+        value = after;
+    }
+    assert_eq!(value, last);
 }

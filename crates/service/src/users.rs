@@ -16,13 +16,13 @@ use weir_model::users::{EventsColumns, Me, OrganizationRef, User};
 use weir_model::{OrganizationId, Patch, ProjectId, validate};
 use weir_store::organizations::{self as organization_rows, Belonging};
 use weir_store::projects as project_rows;
-use weir_store::users::{self as rows, Deleted, UserChange, UserRow};
+use weir_store::users::{self as rows, Deleted, UserRow};
 
 use crate::activity::{self, About, Changes};
 use crate::ctx::{Actor, Ctx};
 use crate::error::{Error, NOT_FOUND};
 use crate::identity::emails;
-use crate::organizations::required;
+use crate::update::update;
 use crate::{Core, Result, current, organizations, policy};
 
 /// Maximum length of a first or last name, in characters.
@@ -134,30 +134,12 @@ impl Users {
     /// [`Error::MissingScope`], [`Error::Invalid`].
     pub async fn update_me(&self, ctx: &Ctx, patch: MePatch) -> Result<Me> {
         ctx.require(Scope::write(ScopeObject::User))?;
-        let change = UserChange {
-            first_name: match required("first_name", patch.first_name)? {
-                Some(name) => Some(validate::text("first_name", &name, NAME_MAX)?),
-                None => None,
-            },
-            last_name: match required("last_name", patch.last_name)? {
-                Some(name) => Some(validate::optional_text("last_name", &name, NAME_MAX)?),
-                None => None,
-            },
-            theme_mode: match patch.theme_mode {
-                Patch::Set(theme) if !THEMES.contains(&theme.as_str()) => {
-                    return Err(validate::invalid_choice("theme_mode", &theme).into());
-                }
-                known @ (Patch::Set(_) | Patch::Keep | Patch::Clear) => known,
-            },
+        let belongings = organization_rows::of_user(&self.core.store, ctx.user()).await?;
+        let change = |row: &mut UserRow| Ok(apply(patch.clone(), row)?);
+        let entries = |before: &UserRow, after: &UserRow| {
+            entries(ctx, before, &belongings, &named(before, after))
         };
-        let store = &self.core.store;
-        let before = rows::get(store, ctx.user()).await?.ok_or(Error::NotAuthenticated)?;
-        // An empty change is no change; `updated_at` stays too.
-        if change == UserChange::default() {
-            return self.show(ctx, before).await;
-        }
-        let audit_entry = audit_entry(&self.core, ctx, &before, named(&before, &change)).await?;
-        let user = rows::update(store, ctx.user(), change, ctx.now, &audit_entry).await?;
+        let user = update(&self.core, ctx.user(), ctx.now, (), change, entries).await?;
         self.show(ctx, user.ok_or(Error::NotAuthenticated)?).await
     }
 
@@ -291,15 +273,28 @@ async fn homes(core: &Core, ctx: &Ctx) -> Result<Homes> {
     Ok(Homes(Some(homes)))
 }
 
+/// Checks the settings in the order of the resource, and applies them.
+fn apply(patch: MePatch, row: &mut UserRow) -> Result<(), FieldError> {
+    if let Some(name) = patch.first_name.required("first_name")? {
+        row.first_name = validate::text("first_name", &name, NAME_MAX)?;
+    }
+    if let Some(name) = patch.last_name.required("last_name")? {
+        row.last_name = validate::optional_text("last_name", &name, NAME_MAX)?;
+    }
+    let theme = patch.theme_mode.try_map(|theme| {
+        let is_known = THEMES.contains(&theme.as_str());
+        if is_known { Ok(theme) } else { Err(validate::invalid_choice("theme_mode", &theme)) }
+    })?;
+    row.theme_mode = theme.over(row.theme_mode.take());
+    Ok(())
+}
+
 /// The changed names for the audit entry. The theme is private.
-fn named(user: &UserRow, change: &UserChange) -> Changes {
-    let after = |name: &Option<String>, before: &String| name.as_ref().unwrap_or(before).clone();
-    let first_name = after(&change.first_name, &user.first_name);
-    let last_name = after(&change.last_name, &user.last_name);
-    Changes::none().field("first_name", &user.first_name, &first_name).field(
+fn named(before: &UserRow, after: &UserRow) -> Changes {
+    Changes::none().field("first_name", &before.first_name, &after.first_name).field(
         "last_name",
-        &user.last_name,
-        &last_name,
+        &before.last_name,
+        &after.last_name,
     )
 }
 
@@ -311,8 +306,13 @@ pub(crate) async fn audit_entry(
     user: &UserRow,
     changes: Changes,
 ) -> Result<Vec<Entry>> {
+    let belongings = organization_rows::of_user(&core.store, user.id).await?;
+    Ok(entries(ctx, user, &belongings, &changes))
+}
+
+fn entries(ctx: &Ctx, user: &UserRow, belongings: &[Belonging], changes: &Changes) -> Vec<Entry> {
     if changes.is_empty() {
-        return Ok(Vec::new());
+        return Vec::new();
     }
     let entry = |belonging: &Belonging| {
         let about = About {
@@ -323,8 +323,7 @@ pub(crate) async fn audit_entry(
         };
         activity::entry(ctx, belonging.row.id, about, AuditAction::Updated, changes.clone())
     };
-    let belongings = organization_rows::of_user(&core.store, user.id).await?;
-    Ok(belongings.iter().map(entry).collect())
+    belongings.iter().map(entry).collect()
 }
 
 fn reference(belonging: &Belonging) -> OrganizationRef {

@@ -30,8 +30,11 @@ const LONGEST_WAIT: Duration = Duration::from_millis(500);
 /// What a statement does to the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// Reads, and deletions, which free disk space.
+    /// Only reads.
     Read,
+    /// Deletes, which frees disk space; what it writes besides is small (pointers, a
+    /// tombstone, audit entries). Allowed while the disk is low.
+    Delete,
     /// Writes: refused while the disk is low.
     Write,
     /// Small writes of a sign-in, so that an operator can sign in and free disk space.
@@ -49,9 +52,15 @@ pub(crate) struct Statement {
 }
 
 impl Statement {
-    /// A statement that only reads (or only deletes).
+    /// A statement that only reads. One that writes does not compile.
     pub(crate) const fn read(name: &'static str, text: &'static str) -> Self {
+        assert!(!writes(text), "this statement writes");
         Self { name, text, access: Access::Read, limit: Duration::from_secs(5) }
+    }
+
+    /// A statement that deletes.
+    pub(crate) const fn delete(name: &'static str, text: &'static str) -> Self {
+        Self { name, text, access: Access::Delete, limit: Duration::from_secs(5) }
     }
 
     /// A statement that writes.
@@ -69,6 +78,28 @@ impl Statement {
         self.limit = limit;
         self
     }
+}
+
+/// Whether a text contains a word that writes.
+const fn writes(text: &str) -> bool {
+    const WORDS: [&[u8]; 6] = [b"CREATE", b"DELETE", b"INSERT", b"RELATE", b"UPDATE", b"UPSERT"];
+    let text = text.as_bytes();
+    let mut at = 0;
+    while at < text.len() {
+        let mut word = 0;
+        while word < WORDS.len() {
+            let mut same = 0;
+            while same < 6 && at + same < text.len() && text[at + same] == WORDS[word][same] {
+                same += 1;
+            }
+            if same == 6 {
+                return true;
+            }
+            word += 1;
+        }
+        at += 1;
+    }
+    false
 }
 
 /// The database handle of the process.
@@ -162,7 +193,7 @@ impl Db {
         }
         let disk = &self.shared.disk;
         let refused = match statement.access {
-            Access::Read => false,
+            Access::Read | Access::Delete => false,
             Access::Write => disk.is_low(),
             Access::SignIn => disk.is_nearly_full(),
         };
@@ -264,10 +295,9 @@ impl Db {
 }
 
 fn classify(statement: &'static str, errors: Vec<surrealdb::types::Error>) -> Failure {
+    // The engine gives no kind to a commit whose outcome is unknown.
     let conflict = errors.iter().any(|error| {
         error.query_details() == Some(&QueryError::TransactionConflict)
-            || error.message().contains("Transaction retry required")
-            || error.message().contains("transaction conflict")
             || error.message().contains("commit outcome is unknown")
     });
     if conflict {
@@ -277,7 +307,8 @@ fn classify(statement: &'static str, errors: Vec<surrealdb::types::Error>) -> Fa
     if errors.iter().any(is_storage) {
         return Failure::Final(Error::Storage { statement, detail: all() });
     }
-    // One statement took too long, and the others were not executed because of it.
+    // One statement took too long, and the others were not executed because of it. A
+    // commit that took too long has the kind of a statement that was not executed.
     let timed_out = errors.iter().any(|error| {
         matches!(error.query_details(), Some(QueryError::TimedOut { .. }))
             || error.message().contains("exceeded the timeout")
@@ -296,9 +327,7 @@ fn classify(statement: &'static str, errors: Vec<surrealdb::types::Error>) -> Fa
             let reason = detail.rsplit(": ").next().unwrap_or(&detail).to_owned();
             Error::Refused { statement, reason }
         }
-        Some(error) if error.is_already_exists() || detail.contains("already exists") => {
-            Error::Exists { statement, detail }
-        }
+        Some(error) if error.is_already_exists() => Error::Exists { statement, detail },
         Some(_) | None => Error::Shape { statement, detail: all() },
     })
 }

@@ -20,7 +20,7 @@ use crate::{Error, Result, Store};
 const EVENTS: Statement = Statement::read("event definitions", "SELECT * FROM $range;");
 const PROPERTIES: Statement = Statement::read("property definitions", "SELECT * FROM $range;");
 const IDS: Statement = Statement::read("ids of definitions", "SELECT VALUE id FROM $range;");
-const DELETE: Statement = Statement::read("purge definitions", "DELETE $ids RETURN NONE;");
+const DELETE: Statement = Statement::delete("purge definitions", "DELETE $ids RETURN NONE;");
 /// Records that a removal deletes at a time.
 const REMOVED: usize = 1_000;
 

@@ -403,7 +403,7 @@ macro_rules! remove_domains {
 }
 pub(crate) use {remove_domain, remove_domains};
 
-const DELETE: Statement = Statement::read(
+const DELETE: Statement = Statement::delete(
     "domains delete",
     concat!(
         "BEGIN;

@@ -30,7 +30,7 @@ const PAGE: &str = "groups in order";
 
 const TYPES_OF: Statement = Statement::read("group types", "SELECT VALUE names FROM $id;");
 const BY_KEY: Statement = Statement::read("groups by key", "SELECT * FROM $ids;");
-const FORGET_TYPES: Statement = Statement::read("purge group types", "DELETE $id RETURN NONE;");
+const FORGET_TYPES: Statement = Statement::delete("purge group types", "DELETE $id RETURN NONE;");
 
 /// A group as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]

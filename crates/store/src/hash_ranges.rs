@@ -37,7 +37,7 @@ const REMOVED: usize = 64;
 
 const RANGE: Statement = Statement::read("records in order", "SELECT * FROM $range;");
 const IDS: Statement = Statement::read("ids in order", "SELECT VALUE id FROM $range;");
-const DELETE: Statement = Statement::read("purge in order", "DELETE $ids RETURN NONE;")
+const DELETE: Statement = Statement::delete("purge in order", "DELETE $ids RETURN NONE;")
     .within(std::time::Duration::from_secs(60));
 
 /// How far a walk reads before it returns a cursor.

@@ -49,7 +49,7 @@ const PUT_PLAN: Statement = Statement::write(
         "COMMIT;"
     ),
 );
-const DELETE: Statement = Statement::read("imports of long ago", "DELETE $range RETURN NONE;")
+const DELETE: Statement = Statement::delete("imports of long ago", "DELETE $range RETURN NONE;")
     .within(std::time::Duration::from_secs(60));
 
 #[derive(Clone, SurrealValue)]

@@ -133,7 +133,7 @@ pub async fn set_up(store: &Store, new: &NewInstance, now: Timestamp) -> Result<
         user: new.user.id.0,
         first_user: users::Stored::from(&new.user),
         email: new.email_key.as_str(),
-        organization: organizations::Stored::from(&new.organization.row),
+        organization: new.organization.row.clone(),
         membership: organizations::StoredMembership::new(
             new.organization.membership,
             Level::Owner,

@@ -300,7 +300,7 @@ macro_rules! remove_invite {
     };
 }
 
-const DELETE: Statement = Statement::read(
+const DELETE: Statement = Statement::delete(
     "invites delete",
     concat!(
         "BEGIN;

@@ -5,7 +5,8 @@
 //! concurrent ones some would use up their attempts.
 //!
 //! The same holds for writes about one batch export: by the engine that runs it, by
-//! members who cancel runs, and by the deletion of the export.
+//! members who cancel runs, and by the deletion of the export. Changes of one record are
+//! also locked from their read to their write (`update`).
 //!
 //! What belongs here: the locks. What does not: which organizations a change affects
 //! (`activity::change`), and the consistency of data, which transactions ensure. A write
@@ -17,74 +18,89 @@
 //!   that there is no deadlock.
 //! - Locks are granted in the order of arrival. A caller that is dropped while it waits
 //!   leaves the queue.
-//! - The table has an entry for an organization only while a caller holds its lock or
+//! - The table has an entry for a key only while a caller holds its lock or
 //!   waits for it.
 
 use std::collections::HashMap;
+use std::fmt::Debug;
+use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::OwnedMutexGuard;
-use uuid::Uuid;
 
 type Lock = Arc<tokio::sync::Mutex<()>>;
 
-/// The locks of all organizations and exports. Clones share them.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct KeyedLocks {
-    locks: Arc<Mutex<HashMap<Uuid, Lock>>>,
+/// A lock for each key that is in use: the id of an organization or an export, or the
+/// table and id of a record. Clones share them.
+#[derive(Debug)]
+pub(crate) struct KeyedLocks<K: Key> {
+    locks: Arc<Mutex<HashMap<K, Lock>>>,
+}
+
+/// What a lock is for.
+pub(crate) trait Key: Clone + Ord + Hash + Debug {}
+impl<K: Clone + Ord + Hash + Debug> Key for K {}
+
+impl<K: Key> Clone for KeyedLocks<K> {
+    fn clone(&self) -> Self {
+        Self { locks: Arc::clone(&self.locks) }
+    }
+}
+
+impl<K: Key> Default for KeyedLocks<K> {
+    fn default() -> Self {
+        Self { locks: Arc::default() }
+    }
 }
 
 /// A held lock. It is released when dropped.
 #[derive(Debug)]
-pub(crate) struct KeyPermit {
+pub(crate) struct KeyPermit<K: Key> {
     // Released before the entry is dropped: fields are dropped in their order.
     _guard: OwnedMutexGuard<()>,
-    _entry: QueueEntry,
+    _entry: QueueEntry<K>,
 }
 
-/// A use of an organization's entry, by the holder of the lock or by a waiting caller.
+/// A use of the entry of a key, by the holder of the lock or by a waiting caller.
 #[derive(Debug)]
-struct QueueEntry {
-    locks: KeyedLocks,
-    organization: Uuid,
+struct QueueEntry<K: Key> {
+    locks: KeyedLocks<K>,
+    key: K,
     /// `None` only while it is dropped.
     lock: Option<Lock>,
 }
 
-impl KeyedLocks {
-    /// Waits for the lock of each of these organizations or exports.
-    pub(crate) async fn take(
-        &self,
-        organizations: impl IntoIterator<Item = Uuid>,
-    ) -> Vec<KeyPermit> {
-        let mut ids: Vec<Uuid> = organizations.into_iter().collect();
-        ids.sort_unstable();
-        ids.dedup();
-        let mut taken = Vec::with_capacity(ids.len());
-        for organization in ids {
-            let (entry, lock) = self.entry(organization);
+impl<K: Key> KeyedLocks<K> {
+    /// Waits for the lock of each of these keys.
+    pub(crate) async fn take(&self, keys: impl IntoIterator<Item = K>) -> Vec<KeyPermit<K>> {
+        let mut keys: Vec<K> = keys.into_iter().collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let mut taken = Vec::with_capacity(keys.len());
+        for key in keys {
+            let (entry, lock) = self.entry(key);
             let guard = lock.lock_owned().await;
             taken.push(KeyPermit { _guard: guard, _entry: entry });
         }
         taken
     }
 
-    fn entry(&self, organization: Uuid) -> (QueueEntry, Lock) {
+    fn entry(&self, key: K) -> (QueueEntry<K>, Lock) {
         let mut locks = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
-        let lock = Arc::clone(locks.entry(organization).or_default());
-        (QueueEntry { locks: self.clone(), organization, lock: Some(Arc::clone(&lock)) }, lock)
+        let lock = Arc::clone(locks.entry(key.clone()).or_default());
+        (QueueEntry { locks: self.clone(), key, lock: Some(Arc::clone(&lock)) }, lock)
     }
 }
 
-impl Drop for QueueEntry {
+impl<K: Key> Drop for QueueEntry<K> {
     fn drop(&mut self) {
         let mut locks = self.locks.locks.lock().unwrap_or_else(PoisonError::into_inner);
         // This reference is dropped under the lock of the table, under which entries are
         // made too. So of two concurrent drops the second one sees that it is the last.
         drop(self.lock.take());
-        let left = locks.get(&self.organization).map(Arc::strong_count);
+        let left = locks.get(&self.key).map(Arc::strong_count);
         if left == Some(1) {
-            locks.remove(&self.organization);
+            locks.remove(&self.key);
         }
     }
 }
@@ -92,6 +108,8 @@ impl Drop for QueueEntry {
 #[cfg(test)]
 mod tests {
     use std::task::{Context, Poll, Waker};
+
+    use uuid::Uuid;
 
     use super::*;
 
@@ -103,7 +121,7 @@ mod tests {
         future.poll(&mut Context::from_waker(Waker::noop()))
     }
 
-    fn known(locks: &KeyedLocks) -> usize {
+    fn known(locks: &KeyedLocks<Uuid>) -> usize {
         locks.locks.lock().unwrap().len()
     }
 

@@ -251,7 +251,7 @@ pub async fn create(
     }
 }
 
-const DELETE: Statement = Statement::read(
+const DELETE: Statement = Statement::delete(
     "keys delete",
     concat!(
         "BEGIN;

@@ -34,9 +34,6 @@ pub mod invites;
 pub mod keys;
 pub mod live;
 pub mod mail;
-#[cfg(feature = "measure")]
-#[doc(hidden)]
-pub mod measure;
 pub mod members;
 mod memory_budget;
 pub mod organizations;
@@ -52,6 +49,7 @@ pub mod second_factor;
 pub mod sessions;
 pub mod throttle;
 pub mod traffic;
+pub mod update;
 pub mod user_links;
 pub mod users;
 pub mod warnings;

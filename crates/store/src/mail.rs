@@ -122,7 +122,7 @@ pub async fn due(store: &Store, now: Timestamp) -> Result<Vec<MailRow>> {
 }
 
 const FORGET: Statement =
-    Statement::read("mail forget", "DELETE type::record('mail', [$due_at, $mail]) RETURN NONE;");
+    Statement::delete("mail forget", "DELETE type::record('mail', [$due_at, $mail]) RETURN NONE;");
 
 /// Removes a mail that is not needed any more.
 ///
@@ -134,7 +134,7 @@ pub async fn forget(store: &Store, row: &MailRow) -> Result<()> {
 
 // Declared as a read, like deletions, because it writes little more. It must work while
 // the disk is low: otherwise the same mail would be sent repeatedly.
-const SENT: Statement = Statement::read(
+const SENT: Statement = Statement::delete(
     "mail sent",
     "BEGIN;
      DELETE type::record('mail', [$due_at, $mail]) RETURN NONE;
@@ -158,7 +158,7 @@ pub async fn sent(store: &Store, row: &MailRow) -> Result<()> {
     store.db.run(SENT, vars).await.map(drop)
 }
 
-const AGAIN: Statement = Statement::read(
+const AGAIN: Statement = Statement::delete(
     "mail again",
     "BEGIN;
      LET $present = (SELECT VALUE uuid FROM ONLY type::record('mail', [$due_at, $row.uuid]));
@@ -192,7 +192,7 @@ pub async fn again(
     store.db.run(AGAIN, vars).await.map(drop)
 }
 
-const GIVE_UP: Statement = Statement::read(
+const GIVE_UP: Statement = Statement::delete(
     "mail give up",
     "BEGIN;
      DELETE type::record('mail', [$row.due_at, $row.uuid]) RETURN NONE;

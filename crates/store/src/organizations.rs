@@ -13,6 +13,7 @@ use surrealdb::types::SurrealValue;
 use uuid::Uuid;
 use weir_model::activity::Entry;
 use weir_model::organizations::Level;
+pub use weir_model::organizations::OrganizationRow;
 use weir_model::plugins::PluginsAccess;
 use weir_model::projects::ProjectBrief;
 use weir_model::{MembershipId, OrganizationId, Timestamp, UserId};
@@ -28,29 +29,19 @@ use crate::plugin_runtime::PluginChange;
 use crate::plugins::{self, remove_plugins};
 use crate::projects::{self, ProjectRow};
 use crate::roles::remove_roles;
+use crate::update::Row;
 use crate::{Error, Result, Store, lists};
 
 pub use deletion::{Deletion, deletion_done, deletions};
 
-/// An organization as stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OrganizationRow {
-    /// Id of the organization.
-    pub id: OrganizationId,
-    /// Display name of the organization.
-    pub name: String,
-    /// Unique short name; never changes.
-    pub slug: String,
-    /// When it was created.
-    pub created_at: Timestamp,
-    /// When it was last changed.
-    pub updated_at: Timestamp,
-    /// Whether members get a mail when a user joins.
-    pub is_member_join_email_enabled: bool,
-    /// Whether members must use a second factor.
-    pub enforce_2fa: bool,
-    /// What the organization may do with plugins.
-    pub plugins_access: PluginsAccess,
+impl Row for OrganizationRow {
+    type Id = OrganizationId;
+    const TABLE: &'static str = "organization";
+    const UPDATE: &'static str = "organizations update";
+
+    fn touch(&mut self, now: Timestamp) {
+        self.updated_at = now;
+    }
 }
 
 /// A new organization with its owner and its first project.
@@ -84,17 +75,6 @@ pub struct Contents {
     pub projects: Vec<ProjectBrief>,
 }
 
-/// Changes of an organization. `None` keeps a field.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct OrganizationChange {
-    /// New name.
-    pub name: Option<String>,
-    /// New value of `is_member_join_email_enabled`.
-    pub is_member_join_email_enabled: Option<bool>,
-    /// New value of `enforce_2fa`.
-    pub enforce_2fa: Option<bool>,
-}
-
 /// The result of creating an organization.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Created {
@@ -102,58 +82,6 @@ pub enum Created {
     Yes,
     /// Its slug belongs to another organization. Nothing was written.
     SlugTaken,
-}
-
-/// The record. Its id is `organization:<uuid>`, which is also in the field `uuid`.
-#[derive(Debug, Clone, SurrealValue)]
-pub(crate) struct Stored {
-    uuid: Uuid,
-    name: String,
-    slug: String,
-    created_at: i64,
-    updated_at: i64,
-    is_member_join_email_enabled: bool,
-    enforce_2fa: bool,
-    // Missing in older data.
-    plugins_access: Option<i64>,
-}
-
-impl From<Stored> for OrganizationRow {
-    fn from(stored: Stored) -> Self {
-        Self {
-            id: OrganizationId(stored.uuid),
-            name: stored.name,
-            slug: stored.slug,
-            created_at: Timestamp::from_micros(stored.created_at),
-            updated_at: Timestamp::from_micros(stored.updated_at),
-            is_member_join_email_enabled: stored.is_member_join_email_enabled,
-            enforce_2fa: stored.enforce_2fa,
-            plugins_access: plugins_access_of(stored.plugins_access),
-        }
-    }
-}
-
-/// A missing value means full access.
-fn plugins_access_of(stored: Option<i64>) -> PluginsAccess {
-    match stored.map(PluginsAccess::try_from) {
-        None => PluginsAccess::Root,
-        Some(access) => access.unwrap_or(PluginsAccess::None),
-    }
-}
-
-impl From<&OrganizationRow> for Stored {
-    fn from(row: &OrganizationRow) -> Self {
-        Self {
-            uuid: row.id.0,
-            name: row.name.clone(),
-            slug: row.slug.clone(),
-            created_at: row.created_at.micros(),
-            updated_at: row.updated_at.micros(),
-            is_member_join_email_enabled: row.is_member_join_email_enabled,
-            enforce_2fa: row.enforce_2fa,
-            plugins_access: Some(row.plugins_access.into()),
-        }
-    }
 }
 
 /// The record of a membership; its id is `membership:[organization, user]`.
@@ -233,12 +161,12 @@ const GET: Statement = Statement::read(
 /// Any failure of the store.
 pub async fn get(store: &Store, id: OrganizationId) -> Result<Option<OrganizationRow>> {
     let mut answer = store.db.run(GET, bind! { organization: id.0 }).await?;
-    Ok(answer.row::<Stored>(0)?.map(OrganizationRow::from))
+    answer.row(0)
 }
 
 #[derive(Debug, SurrealValue)]
 struct StoredWhole {
-    row: Stored,
+    row: OrganizationRow,
     contents: StoredContents,
 }
 
@@ -261,7 +189,7 @@ pub async fn get_whole(
 ) -> Result<Option<(OrganizationRow, Contents)>> {
     let mut answer = store.db.run(GET_WHOLE, bind! { organization: id.0 }).await?;
     let found = answer.row::<StoredWhole>(0)?;
-    Ok(found.map(|found| (found.row.into(), found.contents.into())))
+    Ok(found.map(|found| (found.row, found.contents.into())))
 }
 
 const LEVEL: Statement = Statement::read(
@@ -286,7 +214,7 @@ pub(crate) fn to_level(statement: &'static str, level: i64) -> Result<Level> {
 #[derive(Debug, SurrealValue)]
 struct StoredBelonging {
     level: Option<i64>,
-    organization: Option<Stored>,
+    organization: Option<OrganizationRow>,
 }
 
 // A membership whose organization is missing is skipped: a deletion removes both in one
@@ -309,7 +237,7 @@ pub async fn of_user(store: &Store, user: UserId) -> Result<Vec<Belonging>> {
     for stored in answer.rows::<StoredBelonging>(0)? {
         if let (Some(level), Some(organization)) = (stored.level, stored.organization) {
             let level = to_level(OF_USER.name, level)?;
-            found.push(Belonging { row: organization.into(), level });
+            found.push(Belonging { row: organization, level });
         }
     }
     found.sort_by_key(|belonging| (belonging.row.created_at, belonging.row.id));
@@ -359,7 +287,7 @@ const CREATE: Statement = Statement::write(
 /// Any failure of the store.
 pub async fn create(store: &Store, new: &NewOrganization, activities: &[Entry]) -> Result<Created> {
     let vars = bind! {
-        organization: Stored::from(&new.row),
+        organization: new.row.clone(),
         membership: StoredMembership::new(new.membership, Level::Owner, new.row.created_at),
         project: projects::Stored::from(&new.project),
         user: new.owner.0,
@@ -422,44 +350,6 @@ pub async fn add_member(
     }
 }
 
-const UPDATE: Statement = Statement::write(
-    "organizations update",
-    concat!(
-        "BEGIN;
-         UPDATE type::record('organization', $organization) SET
-            name = $name ?? name,
-            is_member_join_email_enabled =
-                $is_member_join_email_enabled ?? is_member_join_email_enabled,
-            enforce_2fa = $enforce_2fa ?? enforce_2fa,
-            updated_at = $now
-         RETURN AFTER;",
-        write_activities!(),
-        "COMMIT;"
-    ),
-);
-
-/// Changes an organization; `None` when it is deleted.
-///
-/// # Errors
-/// Any failure of the store.
-pub async fn update(
-    store: &Store,
-    id: OrganizationId,
-    change: OrganizationChange,
-    now: Timestamp,
-    activities: &[Entry],
-) -> Result<Option<OrganizationRow>> {
-    let vars = bind! {
-        organization: id.0,
-        name: change.name,
-        is_member_join_email_enabled: change.is_member_join_email_enabled,
-        enforce_2fa: change.enforce_2fa,
-        now: now.micros(),
-    };
-    let mut answer = activity::change(store, UPDATE, vars, activities).await?;
-    Ok(answer.row::<Stored>(1)?.map(OrganizationRow::from))
-}
-
 /// The names of these organizations. Missing ones are skipped.
 ///
 /// # Errors
@@ -469,8 +359,8 @@ pub async fn names(
     ids: &[OrganizationId],
 ) -> Result<BTreeMap<OrganizationId, String>> {
     let ids: Vec<Uuid> = ids.iter().map(|id| id.0).collect();
-    let found = lists::records::<Stored>(store, "organization", ids).await?;
-    let name = |stored: Stored| (OrganizationId(stored.uuid), stored.name);
+    let found = lists::records::<OrganizationRow>(store, "organization", ids).await?;
+    let name = |row: OrganizationRow| (row.id, row.name);
     Ok(found.into_iter().flatten().map(name).collect())
 }
 
@@ -485,49 +375,28 @@ const PLUGINS_ACCESS: Statement = Statement::read(
 /// Any failure of the store.
 pub async fn plugins_access(store: &Store, id: OrganizationId) -> Result<PluginsAccess> {
     let mut answer = store.db.run(PLUGINS_ACCESS, bind! { organization: id.0 }).await?;
-    let stored = answer.row::<Option<i64>>(0)?;
-    Ok(stored.map_or(PluginsAccess::None, plugins_access_of))
+    let stored = answer.row::<Option<PluginsAccess>>(0)?;
+    Ok(stored.map_or(PluginsAccess::None, |access| access.unwrap_or(PluginsAccess::unlimited())))
 }
 
-const SET_PLUGINS_ACCESS: Statement = Statement::write(
-    "organizations set plugins access",
-    concat!(
-        "BEGIN;
-         LET $found = (UPDATE type::record('organization', $organization)
-                       SET plugins_access = $level, updated_at = $now RETURN VALUE uuid);
-         IF $found = [] { THROW 'gone' };",
-        write_activities!(),
-        "COMMIT;"
-    ),
-);
-
-/// Sets what an organization may do with plugins. `false`: it is deleted.
+/// What is notified after a change of the organization's access to plugins: its enabled
+/// configs run from then on, or stop.
 ///
 /// # Errors
 /// Any failure of the store.
-pub async fn set_plugins_access(
+pub async fn plugins_notification(
     store: &Store,
     id: OrganizationId,
-    access: PluginsAccess,
-    now: Timestamp,
-    activities: &[Entry],
-) -> Result<bool> {
-    let vars = bind! { organization: id.0, level: i64::from(access), now: now.micros() };
-    // Enabled configs run from now on, or stop.
+) -> Result<impl Send + Sync + use<>> {
     let projects = projects::ordered(store, id).await?.into_iter().map(PluginChange::Project);
-    let told = store.plugin_changes.pending(projects.collect());
-    match activity::change_holding(store, SET_PLUGINS_ACCESS, vars, activities, told).await {
-        Ok(_) => Ok(true),
-        Err(Error::Refused { .. }) => Ok(false),
-        Err(error) => Err(error),
-    }
+    Ok(store.plugin_changes.pending(projects.collect()))
 }
 
 // Everything that makes the organization reachable is deleted immediately. The tombstone
 // in `deletion` names the projects whose events the background work removes. Deleting the
 // organization's own record makes this conflict with transactions that add a project or a
 // member, because they write it.
-const DELETE: Statement = Statement::read(
+const DELETE: Statement = Statement::delete(
     "organizations delete",
     concat!(
         "BEGIN;

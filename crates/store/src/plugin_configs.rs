@@ -523,7 +523,7 @@ macro_rules! remove_configs_of_plugin {
 }
 pub(crate) use remove_configs_of_plugin;
 
-const DELETE: Statement = Statement::read(
+const DELETE: Statement = Statement::delete(
     "plugin configs delete",
     concat!(
         "BEGIN;

@@ -443,7 +443,7 @@ macro_rules! remove_plugins {
 }
 pub(crate) use {remove_plugin, remove_plugins};
 
-const DELETE: Statement = Statement::read(
+const DELETE: Statement = Statement::delete(
     "plugins delete",
     concat!(
         "BEGIN;

@@ -10,7 +10,7 @@ mod tokens;
 mod traffic;
 
 use weir_model::activity::Entry;
-use weir_model::{OrganizationId, Patch, ProjectId, Timestamp, UserId};
+use weir_model::{OrganizationId, ProjectId, Timestamp, UserId};
 
 use crate::activity::{self, write_activities};
 use crate::bind::bind;
@@ -23,7 +23,7 @@ use crate::{Error, Result, Store, lists};
 
 pub use checklist::{is_checklist_hidden, set_checklist_hidden};
 pub(crate) use rows::Stored;
-pub use rows::{PreviousToken, ProjectChange, ProjectRow};
+pub use rows::{PreviousToken, ProjectRow};
 pub use tokens::{
     NewToken, ProjectRulesRow, all_tokens, by_token, end_previous_token, reset_token, set_secrets,
 };
@@ -134,72 +134,6 @@ pub async fn create(
     is_done(activity::change(store, CREATE, vars, activities).await)
 }
 
-const UPDATE: Statement = Statement::write(
-    "projects update",
-    concat!(
-        "BEGIN;
-     UPDATE type::record('project', $project) SET
-        name = $name ?? name,
-        timezone = $timezone ?? timezone,
-        anonymize_ips = $anonymize_ips ?? anonymize_ips,
-        person_processing_opt_out = $person_processing_opt_out ?? person_processing_opt_out,
-        app_urls = $app_urls ?? app_urls,
-        completed_snippet_onboarding =
-            $completed_snippet_onboarding ?? completed_snippet_onboarding,
-        week_start_day = IF $keep_week { week_start_day } ELSE { $week_start_day },
-        product_description =
-            IF $keep_description { product_description } ELSE { $product_description },
-        person_display_name_properties =
-            IF $keep_display { person_display_name_properties } ELSE { $display },
-        updated_at = $now
-     WHERE organization = $organization RETURN AFTER;
-     IF (SELECT VALUE organization FROM ONLY type::record('project', $project)) = $organization {",
-        write_activities!(),
-        "};
-     COMMIT;"
-    ),
-);
-
-/// Changes a project of this organization; `None` when there is no such project.
-///
-/// # Errors
-/// Any failure of the store.
-pub async fn update(
-    store: &Store,
-    organization: OrganizationId,
-    project: ProjectId,
-    change: ProjectChange,
-    now: Timestamp,
-    activities: &[Entry],
-) -> Result<Option<ProjectRow>> {
-    let vars = bind! {
-        organization: organization.0,
-        project: project.0,
-        name: change.name,
-        timezone: change.timezone,
-        anonymize_ips: change.anonymize_ips,
-        person_processing_opt_out: change.person_processing_opt_out,
-        app_urls: change.app_urls,
-        completed_snippet_onboarding: change.completed_snippet_onboarding,
-        keep_week: change.week_start_day.is_keep(),
-        week_start_day: set_value(change.week_start_day),
-        keep_description: change.product_description.is_keep(),
-        product_description: set_value(change.product_description),
-        keep_display: change.person_display_name_properties.is_keep(),
-        display: set_value(change.person_display_name_properties),
-        now: now.micros(),
-    };
-    let mut answer = activity::change(store, UPDATE, vars, activities).await?;
-    Ok(answer.row::<Stored>(1)?.map(ProjectRow::from))
-}
-
-fn set_value<T>(patch: Patch<T>) -> Option<T> {
-    match patch {
-        Patch::Set(value) => Some(value),
-        Patch::Keep | Patch::Clear => None,
-    }
-}
-
 // Both organizations are written, for the reason given at `CREATE`: a concurrent deletion
 // of one of them, or a new export, conflicts with this.
 const MOVE: Statement = Statement::write(
@@ -285,7 +219,7 @@ pub async fn change_organization(
 // Everything that makes the project reachable is deleted immediately. The tombstone in
 // `deletion` names the project whose events the background work removes. Writing the
 // organization makes this conflict with transactions that add an export.
-const DELETE: Statement = Statement::read(
+const DELETE: Statement = Statement::delete(
     "projects delete",
     concat!(
         "BEGIN;

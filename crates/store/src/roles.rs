@@ -254,7 +254,7 @@ macro_rules! remove_roles {
 }
 pub(crate) use remove_roles;
 
-const DELETE: Statement = Statement::read(
+const DELETE: Statement = Statement::delete(
     "roles delete",
     concat!(
         "BEGIN;

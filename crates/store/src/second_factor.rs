@@ -183,7 +183,7 @@ pub async fn begin(
     is_done(store.db.run(BEGIN, bind! { user: user.0, row: row }).await)
 }
 
-const CANCEL: Statement = Statement::read(
+const CANCEL: Statement = Statement::delete(
     "second factor cancel",
     "DELETE type::record('second_factor', $user) WHERE confirmed_at = NONE RETURN NONE;",
 );

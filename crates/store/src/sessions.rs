@@ -265,7 +265,7 @@ pub async fn touch(store: &Store, hash: &str, now: Timestamp) -> Result<()> {
     store.db.run(TOUCH, bind! { hash: hash, now: now.micros() }).await.map(drop)
 }
 
-const DELETE: Statement = Statement::read(
+const DELETE: Statement = Statement::delete(
     "sessions delete",
     "BEGIN;
      DELETE type::record('session', $hash) RETURN NONE;
@@ -281,7 +281,7 @@ pub async fn delete(store: &Store, user: UserId, hash: &str) -> Result<()> {
     store.db.run(DELETE, bind! { user: user.0, hash: hash }).await.map(drop)
 }
 
-const DELETE_OTHERS: Statement = Statement::read(
+const DELETE_OTHERS: Statement = Statement::delete(
     "sessions delete others",
     "BEGIN;
      FOR $open IN (SELECT VALUE record::id(id)[1] FROM user_session:[$user]..=[$user, ..]) {
@@ -387,7 +387,7 @@ pub async fn put_flash(store: &Store, hash: &str, name: &str, sealed: &str) -> R
     store.db.run(PUT_FLASH, vars).await.map(drop)
 }
 
-const TAKE_FLASH: Statement = Statement::read(
+const TAKE_FLASH: Statement = Statement::delete(
     "sessions take flash",
     "UPDATE type::record('session', $hash) SET flash = object::remove(flash, $name)
      WHERE flash[$name] != NONE RETURN VALUE $before.flash[$name];",

@@ -66,14 +66,9 @@ fn organization(number: u128, owner: UserId, slug: &str) -> NewOrganization {
     let id = OrganizationId(Uuid::from_u128(number));
     NewOrganization {
         row: OrganizationRow {
-            id,
             name: slug.to_owned(),
             slug: slug.to_owned(),
-            created_at: NOW,
-            updated_at: NOW,
-            is_member_join_email_enabled: true,
-            enforce_2fa: false,
-            plugins_access: weir_model::plugins::PluginsAccess::Root,
+            ..OrganizationRow::new(id, NOW)
         },
         owner,
         membership: MembershipId(Uuid::from_u128(number)),

@@ -131,7 +131,7 @@ pub async fn give_back(store: &Store, rule: &Rule, counted_at: Timestamp) -> Res
     store.db.run(GIVE_BACK, vars).await.map(drop)
 }
 
-const RESET: Statement = Statement::read(
+const RESET: Statement = Statement::delete(
     "throttle reset",
     "DELETE type::record('throttle', [$kind, $key]) RETURN NONE;",
 );
@@ -146,7 +146,7 @@ pub async fn reset(store: &Store, rule: &Rule) -> Result<()> {
 }
 
 // A table scan with a bounded number of deletions. Run it rarely.
-const PRUNE: Statement = Statement::read(
+const PRUNE: Statement = Statement::delete(
     "throttle prune",
     "DELETE (SELECT VALUE id FROM throttle WHERE last_at < $before LIMIT 1000) RETURN NONE;",
 )

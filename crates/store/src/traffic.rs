@@ -46,7 +46,7 @@ const WRITE: Statement = Statement::write(
     "traffic write",
     "BEGIN; FOR $row IN $rows { UPSERT $row.id CONTENT $row RETURN NONE }; COMMIT;",
 );
-const DELETE: Statement = Statement::read(
+const DELETE: Statement = Statement::delete(
     "traffic of long ago",
     "BEGIN; DELETE $minutes RETURN NONE; DELETE $hours RETURN NONE; COMMIT;",
 )

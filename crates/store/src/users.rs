@@ -7,14 +7,13 @@
 
 use std::fmt;
 
-use surrealdb::types::SurrealValue;
+use surrealdb::types::{self, Kind, SurrealValue, Value};
 use uuid::Uuid;
-use weir_model::activity::Entry;
-use weir_model::{OrganizationId, Patch, ProjectId, Timestamp, UserId};
+use weir_model::{OrganizationId, ProjectId, Timestamp, UserId};
 
-use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
+use crate::update::Row;
 use crate::{Error, Result, Store};
 
 /// The text form of a password hash. Its `Debug` does not reveal it.
@@ -68,15 +67,28 @@ pub struct UserRow {
     pub updated_at: Timestamp,
 }
 
-/// Changes of a user's own settings. `None` keeps a field.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct UserChange {
-    /// New first name.
-    pub first_name: Option<String>,
-    /// New last name.
-    pub last_name: Option<String>,
-    /// New theme; may be cleared.
-    pub theme_mode: Patch<String>,
+impl Row for UserRow {
+    type Id = UserId;
+    const TABLE: &'static str = "user";
+    const UPDATE: &'static str = "users update";
+
+    fn touch(&mut self, now: Timestamp) {
+        self.updated_at = now;
+    }
+}
+
+impl SurrealValue for UserRow {
+    fn kind_of() -> Kind {
+        Stored::kind_of()
+    }
+
+    fn into_value(self) -> Value {
+        Stored::from(&self).into_value()
+    }
+
+    fn from_value(value: Value) -> Result<Self, types::Error> {
+        Stored::from_value(value).map(Self::from)
+    }
 }
 
 /// The record. Its id is `user:<uuid>`, which is also in the field `uuid`.
@@ -276,49 +288,6 @@ pub async fn set_current(
     store.db.run(SET_CURRENT, vars).await.map(drop)
 }
 
-const UPDATE: Statement = Statement::write(
-    "users update",
-    concat!(
-        "BEGIN;
-         UPDATE type::record('user', $user) SET
-             first_name = $first_name ?? first_name,
-             last_name = $last_name ?? last_name,
-             theme_mode = IF $keep_theme { theme_mode } ELSE { $theme },
-             updated_at = $now
-         RETURN AFTER;",
-        write_activities!(),
-        "COMMIT;"
-    ),
-);
-
-/// Changes a user's own settings; `None` when the user is deleted.
-///
-/// # Errors
-/// Any failure of the store.
-pub async fn update(
-    store: &Store,
-    user: UserId,
-    change: UserChange,
-    now: Timestamp,
-    activities: &[Entry],
-) -> Result<Option<UserRow>> {
-    let keep_theme = change.theme_mode.is_keep();
-    let theme = match change.theme_mode {
-        Patch::Set(theme) => Some(theme),
-        Patch::Keep | Patch::Clear => None,
-    };
-    let vars = bind! {
-        user: user.0,
-        first_name: change.first_name,
-        last_name: change.last_name,
-        keep_theme: keep_theme,
-        theme: theme,
-        now: now.micros(),
-    };
-    let mut answer = activity::change(store, UPDATE, vars, activities).await?;
-    Ok(answer.row::<Stored>(1)?.map(UserRow::from))
-}
-
 /// The result of deleting a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deleted {
@@ -330,7 +299,7 @@ pub enum Deleted {
 
 // Accepting an invite writes the user's record, because it sets the current organization.
 // So this conflicts with it, runs again and finds the membership.
-const DELETE: Statement = Statement::read(
+const DELETE: Statement = Statement::delete(
     "users delete",
     "BEGIN;
      LET $memberships = (SELECT VALUE 1 FROM user_membership:[$user]..=[$user, ..]);

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use weir_model::Patch;
 use weir_model::errors::FieldError;
-use weir_model::organizations::{NAME_MAX, Organization, OrganizationInput, OrganizationPatch};
+use weir_model::organizations::{NAME_MAX, Organization, OrganizationPatch};
 use weir_model::pagination::Envelope;
 use weir_service::policy::{self, Action};
 
@@ -32,9 +32,10 @@ pub async fn list_organizations(
 pub async fn create_organization(
     auth: Authorized<OrganizationWrite, ForOrganization>,
     State(app): State<App>,
-    body: ApiJson<OrganizationInput>,
+    body: ApiJson<Named>,
 ) -> ApiResult<Created<Organization>> {
-    let organization = app.services.organizations.create(&auth.ctx, body.checked()?).await?;
+    let Named(settings) = body.checked()?;
+    let organization = app.services.organizations.create(&auth.ctx, settings).await?;
     app.tokens.refresh().await;
     Ok(Created(organization))
 }
@@ -61,10 +62,10 @@ pub async fn update_organization(
 pub async fn replace_organization(
     auth: Authorized<OrganizationWrite, AtOrganization>,
     State(app): State<App>,
-    body: ApiJson<Replacement>,
+    body: ApiJson<Named>,
 ) -> ApiResult<Json<Organization>> {
     policy::check(&auth.ctx, Action::UpdateOrganization)?;
-    let Replacement(patch) = body.checked()?;
+    let Named(patch) = body.checked()?;
     Ok(Json(app.services.organizations.update(&auth.ctx, patch).await?))
 }
 
@@ -78,23 +79,9 @@ pub async fn delete_organization(
     Ok(NoContent)
 }
 
-/// The body of PUT: a change that must name the organization.
+/// The body of POST and PUT: settings that include the name.
 #[derive(Debug)]
-pub struct Replacement(OrganizationPatch);
-
-impl Input for OrganizationInput {
-    const EXAMPLE: &'static str = r#"{"name": "Acme Tea", "enforce_2fa": false}"#;
-
-    fn read(fields: &Fields) -> Result<Self, FieldError> {
-        Ok(Self {
-            name: fields.required_text("name", NAME_MAX)?,
-            is_member_join_email_enabled: fields
-                .boolean("is_member_join_email_enabled")?
-                .apply(true, true),
-            enforce_2fa: fields.nullable_boolean("enforce_2fa")?.apply(false, false),
-        })
-    }
-}
+pub struct Named(OrganizationPatch);
 
 impl Input for OrganizationPatch {
     const EXAMPLE: &'static str = r#"{"name": "Acme Coffee"}"#;
@@ -108,8 +95,8 @@ impl Input for OrganizationPatch {
     }
 }
 
-impl Input for Replacement {
-    const EXAMPLE: &'static str = r#"{"name": "Acme Coffee"}"#;
+impl Input for Named {
+    const EXAMPLE: &'static str = r#"{"name": "Acme Tea", "enforce_2fa": false}"#;
 
     fn read(fields: &Fields) -> Result<Self, FieldError> {
         let name = fields.required_text("name", NAME_MAX)?;

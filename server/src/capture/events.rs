@@ -8,27 +8,41 @@ use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use weir_capture::{self as capture, CapturePath, Context, Decision};
 
-use super::intake::{self, Gathering, Received, Worked};
+use super::intake::{self, Events, Gathering, Received};
+use super::request_tally::RequestTally;
 use super::{Endpoint, accepted};
 use crate::app::App;
 use crate::http::error::ApiResult;
 
 pub(super) async fn answer(app: &App, path: CapturePath, request: Request) -> ApiResult<Response> {
     let beacon = is_beacon(request.uri().query());
-    let route = Endpoint::Events(path).pattern();
-    intake::take_events(app, route, request, move |app, received| {
-        Box::pin(judge(app, path, received))
-    })
-    .await?;
+    let mut tally = RequestTally::open(app, &request);
+    let stored = store(app, path, request, &mut tally).await;
+    tally.close(app, Endpoint::Events(path).pattern(), stored.as_ref().err());
+    stored?;
     Ok(if beacon { StatusCode::NO_CONTENT.into_response() } else { accepted() })
 }
 
+async fn store(
+    app: &App,
+    path: CapturePath,
+    request: Request,
+    tally: &mut RequestTally,
+) -> ApiResult<()> {
+    let received = intake::receive(app, request).await?;
+    tally.body(&received.body);
+    let load = received.load(app);
+    let (events, received) = load.run(app, decide(path, received)).await?;
+    tally.project = Some(events.project);
+    intake::append(app, events, received).await
+}
+
 /// Decodes a body, decides on its events and encodes them for the log.
-async fn judge(app: &App, path: CapturePath, received: &mut Received) -> ApiResult<Worked<()>> {
+async fn decide(path: CapturePath, mut received: Received) -> ApiResult<(Events, Received)> {
     let payload = received.decode(path)?;
     let batch = capture::shape(&payload)?;
     received.room.hold_events(payload.text().len(), batch.events.len())?;
-    let rules = intake::project(app, &batch.token, received.sender()).await?;
+    let rules = received.project(&batch.token).await?;
     let address = received.client_address(&rules);
     let context = Context {
         received_at: received.received_at.to_chrono(),
@@ -46,7 +60,8 @@ async fn judge(app: &App, path: CapturePath, received: &mut Received) -> ApiResu
             _ => capture::decide(&event, &context),
         })?;
     }
-    Ok(Worked { answer: (), events: Some(gathering.end()?) })
+    let events = gathering.end()?;
+    Ok((events, received))
 }
 
 fn is_beacon(query: Option<&str>) -> bool {

@@ -1,6 +1,6 @@
-//! The processing of a request body, the same for all paths: it is read within the
-//! limits, processed on a thread where it blocks no connections, and its events are
-//! appended to the log.
+//! The steps that all paths share: a body is received within the limits, its project is
+//! looked up, and its events are appended to the log. `events` and `v1` call them in the
+//! order receive, decode, decide, append.
 //!
 //! What belongs here: limits, permits, deadlines, looking up the project, and the durable
 //! append. What does not: what a body means, and the answer (`events`, `v1`).
@@ -15,7 +15,6 @@ use std::time::Instant;
 
 use axum::extract::Request;
 use bytes::Bytes;
-use futures::future::BoxFuture;
 use http::request::Parts;
 use http::{HeaderMap, header};
 use tokio::runtime::Handle;
@@ -29,16 +28,16 @@ use weir_model::outcomes::DropReason;
 use weir_model::traffic::UnknownKey;
 use weir_model::{ProjectId, Timestamp};
 use weir_service::projects::ProjectRules;
+use weir_store::traffic::TrafficCounters;
 
 use super::history;
-use super::request_tally::RequestTally;
 
 use crate::app::App;
 use crate::http::body::{self, BodyFault, Collected};
 use crate::http::error::{ApiError, ApiResult};
 use crate::http::peer::ClientAddress;
 use crate::limits::HeldBytes;
-use crate::tokens::Verdict;
+use crate::tokens::{TokenCache, Verdict};
 
 /// Bodies of at least this size that are not plain JSON may take long to decompress, to a
 /// thousand times their size.
@@ -65,8 +64,12 @@ pub(super) struct Received {
     pub(super) body: Bytes,
     /// When the request arrived.
     pub(super) received_at: Timestamp,
+    /// When processing it must end.
+    deadline: tokio::time::Instant,
     /// Its bytes in the budgets.
     pub(super) room: Room,
+    tokens: TokenCache,
+    traffic: Arc<TrafficCounters>,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -145,44 +148,55 @@ impl Received {
         Ok(payload)
     }
 
-    /// The sender of the request, and the time.
-    pub(super) fn sender(&self) -> Sender {
-        let client = self.parts.extensions.get::<ClientAddress>();
-        Sender { address: client.map(|client| client.0), at: self.received_at }
+    /// Where and how long this body is processed.
+    pub(super) fn load(&self, app: &App) -> Load {
+        Load { is_heavy: is_heavy(app, &self.body), deadline: self.deadline }
+    }
+
+    /// The project with a key, if it can be looked up and there is one.
+    pub(super) async fn verdict(&self, key: &str) -> Verdict {
+        self.tokens.find(key).await
+    }
+
+    /// The project with a key. The sender of an unknown key is recorded.
+    pub(super) async fn project(&self, key: &str) -> ApiResult<ProjectRules> {
+        match self.verdict(key).await {
+            Verdict::Known(rules) => Ok(rules),
+            Verdict::Unknown => {
+                self.traffic.unknown_key(UnknownKey {
+                    mask: history::beginning(key),
+                    caller: self.sender().map(|address| address.to_string()).unwrap_or_default(),
+                    count: 1,
+                    first_at: self.received_at,
+                    last_at: self.received_at,
+                });
+                Err(ApiError::UnknownProjectKey)
+            }
+            Verdict::Undecided => Err(not_accepted("the project key could not be looked up")),
+        }
+    }
+
+    /// The address of the sender.
+    fn sender(&self) -> Option<IpAddr> {
+        self.parts.extensions.get::<ClientAddress>().map(|client| client.0)
     }
 
     /// An empty batch for the events of this request.
     pub(super) fn batch(&self, historical: bool) -> Batch {
-        let network = self.sender().address.map(batch::network);
+        let network = self.sender().map(batch::network);
         Batch { network, ..Batch::new(self.received_at.micros(), historical) }
     }
 
     /// The client address to store with the events of this request, if the project keeps
     /// addresses.
     pub(super) fn client_address(&self, rules: &ProjectRules) -> Option<String> {
-        let client = self.parts.extensions.get::<ClientAddress>();
-        client.filter(|_| !rules.anonymize_ips).map(|client| client.0.to_string())
+        self.sender().filter(|_| !rules.anonymize_ips).map(|address| address.to_string())
     }
-}
-
-/// The sender of a request, and the time.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Sender {
-    address: Option<IpAddr>,
-    at: Timestamp,
-}
-
-/// The result of processing a body.
-pub(super) struct Worked<T> {
-    /// The answer to send once the events are stored.
-    pub(super) answer: T,
-    /// The events to store, if there are any.
-    pub(super) events: Option<Events>,
 }
 
 /// The events of a request after the decisions, encoded for the log.
 pub(super) struct Events {
-    project: ProjectId,
+    pub(super) project: ProjectId,
     /// The project key of the request.
     token: String,
     parts: Vec<Sealed>,
@@ -265,92 +279,66 @@ impl Events {
     }
 }
 
-/// Reads the body of a request, processes it, and waits until its events are on stable
-/// storage.
-pub(super) async fn take<T: Send + 'static>(
-    app: &App,
-    request: Request,
-    work: impl for<'a> FnOnce(&'a App, &'a mut Received) -> BoxFuture<'a, ApiResult<Worked<T>>>
-    + Send
-    + 'static,
-) -> ApiResult<T> {
-    take_noting(app, request, work, &mut RequestTally::default()).await
-}
-
-/// As [`take`], for a request with events to `route`. The request is counted, whether it
-/// succeeds or fails.
-pub(super) async fn take_events<T: Send + 'static>(
-    app: &App,
-    route: &'static str,
-    request: Request,
-    work: impl for<'a> FnOnce(&'a App, &'a mut Received) -> BoxFuture<'a, ApiResult<Worked<T>>>
-    + Send
-    + 'static,
-) -> ApiResult<T> {
-    let at = app.services.clock.now();
-    let mut tally = RequestTally::open(&request);
-    let outcome = take_noting(app, request, work, &mut tally).await;
-    tally.close(app, route, at, outcome.as_ref().err());
-    outcome
-}
-
-async fn take_noting<T: Send + 'static>(
-    app: &App,
-    request: Request,
-    work: impl for<'a> FnOnce(&'a App, &'a mut Received) -> BoxFuture<'a, ApiResult<Worked<T>>>
-    + Send
-    + 'static,
-    tally: &mut RequestTally,
-) -> ApiResult<T> {
+/// Reads the body of a request within the limits.
+pub(super) async fn receive(app: &App, request: Request) -> ApiResult<Received> {
     let deadline = tokio::time::Instant::now() + app.limits.capture_time;
-    let mut received = timeout_at(deadline, receive(app, request))
+    let received_at = app.services.clock.now();
+    let (parts, unread) = request.into_parts();
+    let limits = &app.limits.capture_body;
+    let reading = body::collect(&parts, unread, limits, &app.permits.capture_bytes);
+    let Collected { bytes, held } = timeout_at(deadline, reading)
         .await
-        .map_err(|_elapsed| ApiError::TooSlow)??;
-    tally.body(&received.body);
-    let working = async {
-        let worked = if is_heavy(app, &received.body) {
+        .map_err(|_elapsed| ApiError::TooSlow)?
+        .map_err(refused_body)?;
+    let permit = permit(app)?;
+    let made = HeldBytes::none(Arc::clone(&app.permits.decoding_bytes));
+    let room = Room { body: Some(held), made, bytes: 0, kept: 0 };
+    let (tokens, traffic) = (app.tokens.clone(), Arc::clone(&app.traffic));
+    Ok(Received {
+        parts,
+        body: bytes,
+        received_at,
+        deadline,
+        room,
+        tokens,
+        traffic,
+        _permit: permit,
+    })
+}
+
+/// Where and how long a body is processed.
+pub(super) struct Load {
+    is_heavy: bool,
+    deadline: tokio::time::Instant,
+}
+
+impl Load {
+    /// Runs the processing of the body: a heavy one on a thread where it blocks no
+    /// connections.
+    pub(super) async fn run<T: Send + 'static>(
+        self,
+        app: &App,
+        processing: impl Future<Output = ApiResult<T>> + Send + 'static,
+    ) -> ApiResult<T> {
+        let running = async {
+            if !self.is_heavy {
+                return processing.await;
+            }
             let permit = Arc::clone(&app.permits.heavy)
                 .acquire_owned()
                 .await
                 .map_err(|_| not_accepted("the service is stopping"))?;
-            let app = app.clone();
-            let decoding = move || {
-                // Held until the decoding ends, even if the sender has disconnected.
+            let blocking = move || {
+                // Held until the processing ends, even if the sender has disconnected.
                 let _guard = permit;
-                let worked = Handle::current().block_on(work(&app, &mut received))?;
-                Ok::<_, ApiError>((worked, received))
+                Handle::current().block_on(processing)
             };
-            // The held bytes stay reserved until the events are stored.
-            tokio::task::spawn_blocking(decoding)
+            tokio::task::spawn_blocking(blocking)
                 .await
-                .map_err(|error| ApiError::Panicked(error.to_string()))??
-        } else {
-            (work(app, &mut received).await?, received)
+                .map_err(|error| ApiError::Panicked(error.to_string()))?
         };
-        let (Worked { answer, events }, received) = worked;
-        if let Some(events) = events {
-            tally.project = Some(events.project);
-            append(app, events, received).await?;
-        }
-        Ok(answer)
-    };
-    timeout_at(deadline, working)
-        .await
-        .map_err(|_elapsed| not_accepted("the request took too long"))?
-}
-
-async fn receive(app: &App, request: Request) -> ApiResult<Received> {
-    let received_at = app.services.clock.now();
-    let (parts, unread) = request.into_parts();
-    let limits = &app.limits.capture_body;
-    let Collected { bytes, held } =
-        body::collect(&parts, unread, limits, &app.permits.capture_bytes)
-            .await
-            .map_err(refused_body)?;
-    let share = permit(app)?;
-    let made = HeldBytes::none(Arc::clone(&app.permits.decoding_bytes));
-    let room = Room { body: Some(held), made, bytes: 0, kept: 0 };
-    Ok(Received { parts, body: bytes, received_at, room, _permit: share })
+        timeout_at(self.deadline, running).await.map_err(|_elapsed| too_long())?
+    }
 }
 
 /// A permit to process a request.
@@ -370,30 +358,18 @@ fn is_plain(body: &[u8]) -> bool {
     matches!(body.trim_ascii_start().first(), Some(b'{' | b'['))
 }
 
-/// The project with a key. The sender of an unknown key is recorded.
-pub(super) async fn project(app: &App, key: &str, sender: Sender) -> ApiResult<ProjectRules> {
-    match app.tokens.find(key).await {
-        Verdict::Known(rules) => Ok(rules),
-        Verdict::Unknown => {
-            app.traffic.unknown_key(UnknownKey {
-                mask: history::beginning(key),
-                caller: sender.address.map(|address| address.to_string()).unwrap_or_default(),
-                count: 1,
-                first_at: sender.at,
-                last_at: sender.at,
-            });
-            Err(ApiError::UnknownProjectKey)
-        }
-        Verdict::Undecided => Err(not_accepted("the project key could not be looked up")),
-    }
+/// Waits until the events of a request are on stable storage, and counts them.
+pub(super) async fn append(app: &App, events: Events, received: Received) -> ApiResult<()> {
+    let deadline = received.deadline;
+    timeout_at(deadline, append_all(app, events, received)).await.map_err(|_elapsed| too_long())?
 }
 
-async fn append(app: &App, events: Events, received: Received) -> ApiResult<()> {
+async fn append_all(app: &App, events: Events, received: Received) -> ApiResult<()> {
     let Events { project, token, parts, accepted, dropped, imports } = events;
     let began = Instant::now();
-    let ingest = app.ingest.clone();
+    let log = app.ingest.appender().clone();
     let appending = tokio::spawn(async move {
-        let appended = ingest.append_all(project, parts).await;
+        let appended = log.append_all(project, parts).await;
         // Records that wait for the disk are in memory, also after the sender has
         // disconnected.
         drop(received);
@@ -428,6 +404,10 @@ async fn append(app: &App, events: Events, received: Received) -> ApiResult<()> 
 /// The text of a header, in any letter case of its name.
 pub(super) fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
+}
+
+fn too_long() -> ApiError {
+    not_accepted("the request took too long")
 }
 
 fn not_accepted(why: &'static str) -> ApiError {

@@ -9,6 +9,7 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderValue, header};
 
 use super::intake;
+use super::request_tally::RequestTally;
 use crate::app::App;
 use crate::http::error::{ApiError, ApiResult};
 
@@ -43,14 +44,13 @@ pub(super) async fn answer(
     request: Request,
 ) -> ApiResult<Response> {
     let answer = taken(request.headers());
-    let outcome: ApiResult<()> = intake::take_events(app, route, request, |_app, _received| {
-        Box::pin(async { Err(ApiError::NotKept) })
-    })
-    .await;
-    match outcome {
-        Ok(()) | Err(ApiError::NotKept) => Ok(answer),
-        Err(error) => Err(error),
+    let mut tally = RequestTally::open(app, &request);
+    let received = intake::receive(app, request).await;
+    if let Ok(received) = &received {
+        tally.body(&received.body);
     }
+    tally.close(app, route, Some(received.as_ref().err().unwrap_or(&ApiError::NotKept)));
+    received.map(|_| answer)
 }
 
 /// Success with nothing stored, in the format of the request: OpenTelemetry's partial

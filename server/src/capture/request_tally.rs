@@ -36,8 +36,10 @@ const DETAIL: usize = 300;
 static REFUSED: AtomicU64 = AtomicU64::new(0);
 
 /// The tally of a request while it is processed.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct RequestTally {
+    /// When the request arrived.
+    at: Timestamp,
     /// The project, once it is known.
     pub(super) project: Option<ProjectId>,
     /// The key in the query or near the beginning of the body, found without decoding the
@@ -53,14 +55,15 @@ pub(super) struct RequestTally {
 
 impl RequestTally {
     /// Begins with the headers and the query, where some libraries put their key.
-    pub(super) fn open(request: &Request) -> Self {
+    pub(super) fn open(app: &App, request: &Request) -> Self {
         let headers = request.headers();
         let named = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
         let named = named.and_then(|text| text.strip_prefix("Bearer "));
         let named = named.filter(|key| is_project_key(key)).map(str::to_owned);
         let named = named.or_else(|| key_of_query(request.uri().query()?));
         let library = headers.get(SDK_INFO).or_else(|| headers.get(header::USER_AGENT)).cloned();
-        Self { named, library, ..Self::default() }
+        let at = app.services.clock.now();
+        Self { at, project: None, named, library, bytes: 0, since: None }
     }
 
     /// Adds the body to the tally.
@@ -73,13 +76,8 @@ impl RequestTally {
     }
 
     /// Counts the request. `route` is its path.
-    pub(super) fn close(
-        self,
-        app: &App,
-        route: &'static str,
-        at: Timestamp,
-        failed: Option<&ApiError>,
-    ) {
+    pub(super) fn close(self, app: &App, route: &'static str, failed: Option<&ApiError>) {
+        let at = self.at;
         let took = self.since.map(|since| since.elapsed().as_millis()).unwrap_or_default();
         let milliseconds = u64::try_from(took).unwrap_or(u64::MAX);
         match (failed, self.project) {

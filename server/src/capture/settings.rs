@@ -17,7 +17,7 @@ use weir_capture::{self as capture, CapturePath};
 use weir_model::ProjectId;
 use weir_service::Error as ServiceError;
 
-use super::intake::{self, Received, Worked};
+use super::intake::{self, Received};
 use crate::app::App;
 use crate::http::error::{ApiError, ApiResult};
 use crate::http::request_id::RequestId;
@@ -137,14 +137,15 @@ pub(super) async fn decide(app: &App, request: Request) -> ApiResult<Response> {
 /// Reads the request in the formats of events. Only its key matters: it selects the
 /// project.
 async fn ask(app: &App, request: Request) -> ApiResult<ProjectId> {
-    intake::take(app, request, |app, received| Box::pin(check(app, received))).await
+    let received = intake::receive(app, request).await?;
+    received.load(app).run(app, project(received)).await
 }
 
-async fn check(app: &App, received: &mut Received) -> ApiResult<Worked<ProjectId>> {
+async fn project(mut received: Received) -> ApiResult<ProjectId> {
     let payload = received.decode(CapturePath::Settings)?;
     let question = capture::shape(&payload)?;
-    match app.tokens.find(&question.token).await {
-        Verdict::Known(rules) => Ok(Worked { answer: rules.id, events: None }),
+    match received.verdict(&question.token).await {
+        Verdict::Known(rules) => Ok(rules.id),
         Verdict::Unknown => Err(ApiError::UnknownProjectKey),
         Verdict::Undecided => Err(unavailable()),
     }

@@ -10,7 +10,8 @@ use weir_capture::Context;
 use weir_capture::v1::{self, Headers, Results};
 
 use super::Endpoint;
-use super::intake::{self, ContentCoding, Gathering, Received, Worked};
+use super::intake::{self, ContentCoding, Events, Gathering, Received};
+use super::request_tally::RequestTally;
 use crate::app::App;
 use crate::http::error::ApiResult;
 
@@ -18,15 +19,24 @@ use crate::http::error::ApiResult;
 const RESULT_BYTES: usize = 256;
 
 pub(super) async fn answer(app: &App, request: Request) -> ApiResult<Response> {
-    let route = Endpoint::EventsV1.pattern();
-    let results =
-        intake::take_events(app, route, request, |app, received| Box::pin(judge(app, received)))
-            .await?;
-    Ok(Json(results).into_response())
+    let mut tally = RequestTally::open(app, &request);
+    let stored = store(app, request, &mut tally).await;
+    tally.close(app, Endpoint::EventsV1.pattern(), stored.as_ref().err());
+    Ok(Json(stored?).into_response())
+}
+
+async fn store(app: &App, request: Request, tally: &mut RequestTally) -> ApiResult<Results> {
+    let received = intake::receive(app, request).await?;
+    tally.body(&received.body);
+    let load = received.load(app);
+    let (results, events, received) = load.run(app, decide(received)).await?;
+    tally.project = Some(events.project);
+    intake::append(app, events, received).await?;
+    Ok(results)
 }
 
 /// Decodes a body, decides on its events and encodes them for the log.
-async fn judge(app: &App, received: &mut Received) -> ApiResult<Worked<Results>> {
+async fn decide(mut received: Received) -> ApiResult<(Results, Events, Received)> {
     let body = std::mem::take(&mut received.body);
     let headers = Headers::read(|name| intake::text(&received.parts.headers, name))?;
     received.room.hold_text_of(&body, ContentCoding::Any)?;
@@ -35,7 +45,7 @@ async fn judge(app: &App, received: &mut Received) -> ApiResult<Worked<Results>>
     let batch = v1::shape(&payload)?;
     received.room.keep(batch.events.len().saturating_mul(RESULT_BYTES))?;
     received.room.hold_events(payload.text().len(), batch.events.len())?;
-    let rules = intake::project(app, &headers.token, received.sender()).await?;
+    let rules = received.project(&headers.token).await?;
     let context = Context {
         received_at: received.received_at.to_chrono(),
         sent_at: Some(headers.sent_at),
@@ -52,5 +62,6 @@ async fn judge(app: &App, received: &mut Received) -> ApiResult<Worked<Results>>
         results.push(&event, &decision);
         gathering.take(decision)?;
     }
-    Ok(Worked { answer: results, events: Some(gathering.end()?) })
+    let events = gathering.end()?;
+    Ok((results, events, received))
 }

@@ -121,7 +121,7 @@ impl Progress {
 /// State that the consumers of all partitions use.
 pub(crate) struct SharedState {
     cache: StoreCache,
-    transform: Option<Arc<dyn Transform>>,
+    transform: Arc<dyn Transform>,
     /// Held shared by every consumer while it applies. A consumer whose batch has lost
     /// too many races, or is too large, holds it alone.
     applying: RwLock<()>,
@@ -131,7 +131,7 @@ pub(crate) struct SharedState {
 impl SharedState {
     pub(crate) fn new(
         locations: Option<Arc<Locations>>,
-        transform: Option<Arc<dyn Transform>>,
+        transform: Arc<dyn Transform>,
         outcomes: Arc<Outcomes>,
     ) -> Self {
         Self { cache: StoreCache::new(locations), transform, applying: RwLock::default(), outcomes }
@@ -423,7 +423,7 @@ impl Consumer {
     /// Runs the transformations on the new events of a batch. It runs once per batch,
     /// even if the batch is computed several times.
     async fn transform(&self, apply_batch: &mut ApplyBatch) -> Result<(), Failure> {
-        let Some(transform) = &self.shared.transform else { return Ok(()) };
+        let transform = &self.shared.transform;
         let concerned: BTreeSet<ProjectId> = apply_batch
             .parts
             .keys()

@@ -39,7 +39,7 @@ fn event(name: &str, distinct_id: &str, at: i64, properties: &Value) -> Accepted
 
 async fn append(ingest: &Ingest, project: ProjectId, events: Vec<AcceptedEvent>) {
     let batch = Batch { accepted: events, ..Batch::new(NOON, false) };
-    ingest.append(project, batch.seal()).await.unwrap();
+    ingest.appender().append(project, batch.seal()).await.unwrap();
 }
 
 /// One request per event, each applied before the next.
@@ -362,7 +362,7 @@ async fn an_import_keeps_its_order_across_distinct_ids() {
             event("step", id, n, &json!({"$set": {"last": n}}))
         }));
         let batch = Batch { accepted: told, ..Batch::new(NOON, true) };
-        ingest.append(project, batch.seal()).await.unwrap();
+        ingest.appender().append(project, batch.seal()).await.unwrap();
     }
     ingest.applied().await;
     for number in 1..=20 {

@@ -20,14 +20,9 @@ async fn make_project(store: &Store) {
     let id = OrganizationId(Uuid::from_u128(1));
     let new = NewOrganization {
         row: OrganizationRow {
-            id,
             name: "Acme".to_owned(),
             slug: "acme".to_owned(),
-            created_at: NOW,
-            updated_at: NOW,
-            is_member_join_email_enabled: true,
-            enforce_2fa: false,
-            plugins_access: weir_model::plugins::PluginsAccess::Root,
+            ..OrganizationRow::new(id, NOW)
         },
         owner: UserId(Uuid::nil()),
         membership: MembershipId(Uuid::from_u128(1)),
@@ -46,7 +41,7 @@ fn batch_of(number: u64) -> Batch {
 async fn ingest(directory: &Path, store: &Store, batches: &[Batch]) {
     let ingest = start(directory, store).await;
     for batch in batches {
-        ingest.append(PROJECT, batch.clone().seal()).await.unwrap();
+        ingest.appender().append(PROJECT, batch.clone().seal()).await.unwrap();
     }
     ingest.applied().await;
     ingest.close(Duration::from_secs(10)).await;

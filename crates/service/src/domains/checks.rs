@@ -74,7 +74,7 @@ impl Domains {
     }
 
     async fn check_one(&self, before: &DomainRow) -> Result<()> {
-        let proved = lookup::prove(self.lookup.get(), &before.domain, &before.challenge).await;
+        let proved = lookup::prove(&*self.lookup, &before.domain, &before.challenge).await;
         let now = self.core.clock.now();
         let mut row = before.clone();
         row.revision = ids::time_ordered(now);

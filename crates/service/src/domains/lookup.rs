@@ -5,7 +5,6 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::time::Duration;
 
 use weir_model::domains::challenge_name;
@@ -59,13 +58,10 @@ pub(super) fn answer(proved: &Result<(), Unproved>) -> String {
 
 /// Checks that the challenge of a domain is in its records.
 pub(super) async fn prove(
-    lookup: Option<&Arc<dyn TxtLookup>>,
+    lookup: &dyn TxtLookup,
     domain: &str,
     challenge: &str,
 ) -> Result<(), Unproved> {
-    let Some(lookup) = lookup else {
-        return Err(Unproved::NoAnswer("there are none to ask".to_owned()));
-    };
     let name = challenge_name(domain);
     let records = match tokio::time::timeout(TIME_LIMIT, lookup.txt(&name)).await {
         Ok(Ok(records)) => records,

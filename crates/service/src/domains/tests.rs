@@ -37,9 +37,8 @@ impl TxtLookup for Records {
 }
 
 async fn set_up() -> (Services, OrgCtx, Arc<Records>) {
-    let services = test_support::set_up().await;
     let records = Arc::new(Records::default());
-    services.domains.set_lookup(Arc::<Records>::clone(&records));
+    let services = test_support::set_up_with_lookup(Arc::<Records>::clone(&records)).await;
     let org = enter(&services, &ada(&services).await).await;
     (services, org, records)
 }

@@ -21,7 +21,6 @@ use super::{Exports, Within, backfill, cadence, config, model};
 use crate::Result;
 use crate::activity::{self, About, Changes};
 use crate::error::Error;
-use crate::organizations::required;
 use crate::projects::timezone;
 
 /// How often a change is computed again after a concurrent change.
@@ -155,10 +154,10 @@ impl Exports {
         patch: BatchExportPatch,
     ) -> Result<(ExportRow, Vec<String>)> {
         let mut row = before.clone();
-        if let Some(name) = required("name", patch.name)? {
+        if let Some(name) = patch.name.required("name")? {
             row.name = validate::text("name", &name, NAME_MAX)?;
         }
-        if required("model", patch.model)?.is_some_and(|sent| sent.text() != before.model) {
+        if patch.model.required("model")?.is_some_and(|sent| sent.text() != before.model) {
             let detail = "What is exported cannot be changed. Create another export.";
             return Err(FieldError::new("model", "invalid_input", detail).into());
         }
@@ -187,7 +186,7 @@ impl Exports {
         }
         let offsets = (patch.offset_day, patch.offset_hour);
         reschedule(&mut row, patch.interval, patch.timezone, offsets)?;
-        let paused = required("paused", patch.paused)?.unwrap_or(before.paused);
+        let paused = patch.paused.required("paused")?.unwrap_or(before.paused);
         if paused && !before.paused {
             row.last_paused_at = Some(within.org.ctx.now);
         }
@@ -248,7 +247,7 @@ fn reschedule(
     zone: Patch<String>,
     (day, hour): (Patch<i64>, Patch<i64>),
 ) -> Result<()> {
-    if let Some(interval) = required("interval", interval)? {
+    if let Some(interval) = interval.required("interval")? {
         row.interval = interval.text().to_owned();
         // Offsets that the new interval does not have are removed, unless they are
         // sent.

@@ -13,7 +13,7 @@ use weir_store::exports::schedule::{self, Schedule};
 
 use super::*;
 use crate::sealing::{MasterKey, SealedField, rotate};
-use crate::test_support::{ada, join, outsider, person, set_up};
+use crate::test_support::{ada, join, outsider, person, set_up, set_up_with_mail};
 use crate::{Ctx, Services};
 
 fn config(value: Value) -> SentConfig {
@@ -372,8 +372,7 @@ async fn trying_a_destination_is_like_entering_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failing_export_is_paused_and_administrators_get_mail() {
-    let services = set_up().await;
-    services.mails.open();
+    let services = set_up_with_mail().await;
     let ctx = ada(&services).await;
     let org = org(&services, &ctx).await;
     for (name, level) in [("grace", Level::Administrator), ("linus", Level::Member)] {
@@ -417,8 +416,7 @@ async fn a_failing_export_is_paused_and_administrators_get_mail() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_series_of_failed_runs_sends_one_mail() {
-    let services = set_up().await;
-    services.mails.open();
+    let services = set_up_with_mail().await;
     let ctx = ada(&services).await;
     let org = org(&services, &ctx).await;
     let made = services.exports.create((&org).into(), input(postgres())).await.unwrap();

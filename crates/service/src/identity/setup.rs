@@ -2,7 +2,7 @@
 
 use weir_model::activity::AuditAction;
 use weir_model::keys::{PersonalKey, PersonalKeyInput};
-use weir_model::organizations::OrganizationInput;
+use weir_model::organizations::OrganizationPatch;
 use weir_model::projects::NAME_MAX as PROJECT_NAME_MAX;
 use weir_model::{MembershipId, Timestamp, UserId, validate};
 use weir_store::instance::{self, NewInstance, SetUp};
@@ -127,7 +127,7 @@ impl Identity {
         let homes = [input.organization.as_str()];
         let about = About { email: &email, organizations: &homes, first_name: &first_name };
         let password = self.hasher.queue()?.choose(&input.password, &about).await?;
-        let organization = OrganizationInput::named("organization", &input.organization)?;
+        let organization = OrganizationPatch::named("organization", &input.organization)?;
         let project_name = validate::text("project", &input.project, PROJECT_NAME_MAX)?;
         let hash = self.hasher.queue()?.hash(password).await?;
 
@@ -153,8 +153,7 @@ impl Identity {
             created_at: now,
             updated_at: now,
         };
-        let slug = organizations::slug(&organization.name);
-        let organization = organizations::new_row(organization, slug, now);
+        let organization = organizations::new_row(organization, now)?;
         let project = ProjectRow::new(
             projects::next_number(store).await?,
             organization.id,
@@ -167,13 +166,8 @@ impl Identity {
         let actor = Actor::Session { user: user.id, session: String::new(), signed_in_at: now };
         let ctx = Ctx { actor, now, request_id: String::new() };
         let changes = Changes::none().field("name", &None, &Some(&organization.name));
-        let created = organizations::audit_entry(
-            &ctx,
-            organization.id,
-            &organization.name,
-            AuditAction::Created,
-            changes,
-        );
+        let created =
+            organizations::audit_entry(&ctx, &organization, AuditAction::Created, changes);
         let new = NewInstance {
             activities: vec![created],
             key,

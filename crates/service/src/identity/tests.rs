@@ -204,7 +204,7 @@ async fn a_dearer_hash_replaces_the_cheap_one() {
     let before = users::by_email(store, "ada.l@mail.example").await.unwrap().unwrap();
     let here = Peer::default();
     let parameters = HashParameters { memory_kib: 16, ..HashParameters::cheapest() };
-    let dearer = Services::with_hashing(store.clone(), services.clock.clone(), parameters);
+    let dearer = test_support::restarted_with_hashing(&services, parameters);
     let sign_in = || dearer.identity.sign_in("ada.l@mail.example", PASSWORD, &here);
     // Two sign-ins run concurrently. One of them renews the hash, and both succeed.
     let (one, other) = tokio::join!(sign_in(), sign_in());

@@ -63,7 +63,7 @@ async fn mails_are_stored_only_if_mail_is_set_up() {
     let (services, org) = setting().await;
     services.invites.create(&org, input("a@mail.example")).await.unwrap();
     assert_eq!(services.mails.waiting().await.unwrap(), 0);
-    services.mails.open();
+    let services = test_support::restarted_with_mail(&services);
     services.invites.create(&org, input("b@mail.example")).await.unwrap();
     let declined = InviteInput { send_email: false, ..input("c@mail.example") };
     services.invites.create(&org, declined).await.unwrap();

@@ -10,8 +10,7 @@ use crate::{Services, organizations};
 
 /// An instance with a waiting mail, as invites store them.
 async fn waiting() -> Services {
-    let services = test_support::set_up().await;
-    services.mails.open();
+    let services = test_support::set_up_with_mail().await;
     let ada = ada(&services).await;
     let home = organization(&services, &ada, "Home").await;
     let org = organizations::enter(&services.mails.core, &ada, home).await.unwrap();
@@ -106,8 +105,7 @@ async fn mails_outlive_a_restart() {
 
 #[tokio::test]
 async fn a_link_is_kept_nowhere_before_its_mail_is_sent() {
-    let services = test_support::set_up().await;
-    services.mails.open();
+    let services = test_support::set_up_with_mail().await;
     let ada = ada(&services).await.user();
     let identity = &services.identity;
     identity.ask_reset("ada.l@mail.example", &Peer::default()).await.unwrap();

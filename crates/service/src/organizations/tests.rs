@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use weir_model::Patch;
 use weir_model::keys::PersonalKeyInput;
 use weir_model::scopes::Scope;
 use weir_store::sessions::{self, Proved, SessionRow};
@@ -10,8 +11,8 @@ use super::*;
 use crate::Actor;
 use crate::test_support::{self, ada, join, key, key_input, organization, outsider};
 
-fn named(name: &str) -> OrganizationInput {
-    OrganizationInput::named("name", name).unwrap()
+fn named(name: &str) -> OrganizationPatch {
+    OrganizationPatch::named("name", name).unwrap()
 }
 
 fn not_found(error: &Error) -> bool {
@@ -23,20 +24,20 @@ async fn creating_one() {
     let services = test_support::set_up().await;
     let ctx = ada(&services).await;
     let made = services.organizations.create(&ctx, named("Müller & Söhne")).await.unwrap();
-    assert_eq!(made.slug, "muller-sohne");
-    assert_eq!((made.created_at, made.updated_at), (ctx.now, ctx.now));
+    assert_eq!(made.row.slug, "muller-sohne");
+    assert_eq!((made.row.created_at, made.row.updated_at), (ctx.now, ctx.now));
     assert_eq!(made.membership_level, Level::Owner);
     assert_eq!(made.member_count, "1");
-    assert_eq!(made.plugins_access_level, PluginsAccess::Root);
+    assert_eq!(made.row.plugins_access_level, PluginsAccess::Root);
     assert_eq!(made.metadata, r#"{"instance_tag":"none"}"#);
-    assert!(made.is_member_join_email_enabled && !made.enforce_2fa);
+    assert!(made.row.is_member_join_email_enabled && !made.row.enforce_2fa);
     let [project] = made.teams.as_slice() else { panic!("{:?}", made.teams) };
     assert_eq!(project.name, "Default project");
-    assert_eq!((project.organization, project.id.0), (made.id, 2));
+    assert_eq!((project.organization, project.id.0), (made.row.id, 2));
     assert!(made.available_product_features.iter().any(|feature| feature.key == "group_analytics"));
 
     let current = services.organizations.enter(&ctx, "@current").await.unwrap();
-    assert_eq!((current.organization, current.level), (made.id, Level::Owner));
+    assert_eq!((current.organization, current.level), (made.row.id, Level::Owner));
     assert_eq!(services.organizations.get(&current).await.unwrap(), made);
     let project_now = services.projects.enter(&ctx, "@current").await.unwrap();
     assert_eq!(project_now.project, project.id);
@@ -52,7 +53,7 @@ async fn listing_is_oldest_first_and_paged() {
     }
     let names = async |limit, offset| {
         let page = services.organizations.list(&ctx, Page { limit, offset }).await.unwrap();
-        let names: Vec<String> = page.results.into_iter().map(|found| found.name).collect();
+        let names: Vec<String> = page.results.into_iter().map(|found| found.row.name).collect();
         (page.count, names.join(" "))
     };
     assert_eq!(names(100, 0).await, (4, "Acme Tea Zebra Aardvark Mole".to_owned()));
@@ -79,15 +80,19 @@ async fn concurrent_slugs_are_unique() {
     let mut projects = HashSet::new();
     for call in calls {
         let made = call.await.unwrap().unwrap();
-        assert!(made.slug.starts_with("acme-tea-") && made.slug.len() == 13, "{}", made.slug);
-        assert!(slugs.insert(made.slug));
+        assert!(
+            made.row.slug.starts_with("acme-tea-") && made.row.slug.len() == 13,
+            "{}",
+            made.row.slug
+        );
+        assert!(slugs.insert(made.row.slug));
         assert!(projects.insert(made.teams[0].id));
     }
     let ctx = ada(&services).await;
     let long = named(&"x".repeat(64));
     let first = services.organizations.create(&ctx, long.clone()).await.unwrap();
-    assert_eq!(first.slug, "x".repeat(48));
-    let slug = services.organizations.create(&ctx, long).await.unwrap().slug;
+    assert_eq!(first.row.slug, "x".repeat(48));
+    let slug = services.organizations.create(&ctx, long).await.unwrap().row.slug;
     assert!(slug.starts_with(&format!("{}-", "x".repeat(43))) && slug.len() == 48, "{slug}");
 }
 
@@ -177,7 +182,7 @@ async fn what_is_not_mine_is_not_there() {
             assert!(not_found(&error), "{id} {error}");
         }
         let listed = services.organizations.list(&ctx, Page::default()).await.unwrap();
-        assert!(listed.results.iter().all(|found| found.id == mine));
+        assert!(listed.results.iter().all(|found| found.row.id == mine));
         for project in services.projects.list(&ada, Page::default()).await.unwrap().results {
             let error = services.projects.enter(&ctx, &project.id.to_string()).await.unwrap_err();
             assert!(not_found(&error), "{error}");
@@ -202,7 +207,7 @@ async fn limited_keys() {
     let one = PersonalKeyInput { scoped_organizations: vec![zebra], ..key_input() };
     let limited = key(&services, &ada, one).await;
     let listed = services.organizations.list(&limited, Page::default()).await.unwrap();
-    assert_eq!((listed.count, listed.results[0].id), (1, zebra));
+    assert_eq!((listed.count, listed.results[0].row.id), (1, zebra));
     services.organizations.enter(&limited, &zebra.to_string()).await.unwrap();
     let error = services.organizations.enter(&limited, &mole.to_string()).await.unwrap_err();
     assert!(not_found(&error));
@@ -242,9 +247,9 @@ async fn changing_settings() {
         enforce_2fa: Patch::Set(true),
     };
     let after = services.organizations.update(&org, patch).await.unwrap();
-    assert_eq!((after.name.as_str(), after.slug.as_str()), ("Quagga", "zebra"));
-    assert!(!after.is_member_join_email_enabled && after.enforce_2fa);
-    assert_eq!((after.created_at, after.updated_at), (before.created_at, ctx.now));
+    assert_eq!((after.row.name.as_str(), after.row.slug.as_str()), ("Quagga", "zebra"));
+    assert!(!after.row.is_member_join_email_enabled && after.row.enforce_2fa);
+    assert_eq!((after.row.created_at, after.row.updated_at), (before.row.created_at, ctx.now));
     services.clock.advance(9);
     // Without a second factor she would lock herself out.
     let later = ada(&services).await;
@@ -255,8 +260,8 @@ async fn changing_settings() {
     assert_eq!(kept, after, "nothing changed, the time of the last change neither");
     let patch = OrganizationPatch { enforce_2fa: Patch::Clear, ..OrganizationPatch::default() };
     let cleared = services.organizations.update(&org, patch).await.unwrap();
-    assert!(!cleared.enforce_2fa && !cleared.is_member_join_email_enabled);
-    assert_eq!(cleared.name, "Quagga");
+    assert!(!cleared.row.enforce_2fa && !cleared.row.is_member_join_email_enabled);
+    assert_eq!(cleared.row.name, "Quagga");
 
     let bad = [
         (OrganizationPatch { name: Patch::Clear, ..Default::default() }, "name", "null"),
@@ -278,6 +283,25 @@ async fn changing_settings() {
         };
         assert_eq!((field.attr.as_deref(), field.code.as_str()), (Some(attr), code));
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn audit_entries_of_concurrent_renames_form_a_chain() {
+    let services = test_support::set_up().await;
+    let ctx = ada(&services).await;
+    organization(&services, &ctx, "before").await;
+    let org = services.organizations.enter(&ctx, "@current").await.unwrap();
+    let rename = |name: String| {
+        let (organizations, org) = (services.organizations.clone(), org.clone());
+        let patch = OrganizationPatch { name: Patch::Set(name), ..OrganizationPatch::default() };
+        tokio::spawn(async move { organizations.update(&org, patch).await.unwrap() })
+    };
+    let renames: Vec<_> = (0..16).map(|number| rename(format!("name {number}"))).collect();
+    for rename in renames {
+        rename.await.unwrap();
+    }
+    let last = services.organizations.get(&org).await.unwrap().row.name;
+    test_support::assert_chain(&services, &org, "name", "before", &last, 16).await;
 }
 
 #[tokio::test]
@@ -309,7 +333,7 @@ async fn deleting_removes_what_makes_it_reachable() {
     services.organizations.delete(&org).await.unwrap();
     // The current organization changes.
     let me = services.users.me(&ada).await.unwrap();
-    assert_eq!(me.organization.unwrap().name, "Acme Tea");
+    assert_eq!(me.organization.unwrap().row.name, "Acme Tea");
     assert_eq!(me.team.unwrap().name, "Shop");
     let me = services.users.me(&eve).await.unwrap();
     assert_eq!((me.organization, me.team), (None, None));
@@ -319,7 +343,7 @@ async fn deleting_removes_what_makes_it_reachable() {
     assert_eq!(waiting.len(), 1);
     assert_eq!((waiting[0].of, &waiting[0].projects), (id.0, &vec![project.id]));
     let again = services.organizations.create(&ada, named("Zebra")).await.unwrap();
-    assert_eq!(again.slug, "zebra");
+    assert_eq!(again.row.slug, "zebra");
     let left = async |before| {
         services.organizations.purge_deleted(before).await.unwrap();
         rows::deletions(services.organizations.store()).await.unwrap().len()

@@ -21,7 +21,6 @@ use super::{addresses, audit_entry, name};
 
 use crate::activity::{self, Changes};
 use crate::ctx::ProjectCtx;
-use crate::organizations::required;
 use crate::plugins::catalogue;
 use crate::{Core, Result};
 
@@ -48,10 +47,10 @@ pub(super) async fn drafted(
 ) -> Result<Draft> {
     let settings = Settings::of(plugin.config_schema.as_ref());
     let was_enabled = row.enabled;
-    row.deleted = required("deleted", patch.deleted)?.unwrap_or(row.deleted);
-    let enabled = required("enabled", patch.enabled)?.unwrap_or(row.enabled);
+    row.deleted = patch.deleted.required("deleted")?.unwrap_or(row.deleted);
+    let enabled = patch.enabled.required("enabled")?.unwrap_or(row.enabled);
     row.enabled = enabled && !row.deleted;
-    row.order = required("order", patch.order)?.unwrap_or(row.order);
+    row.order = patch.order.required("order")?.unwrap_or(row.order);
     row.on_failure = patch.on_failure.over(row.on_failure);
 
     let nothing = Map::new();
@@ -111,9 +110,7 @@ pub(super) async fn drafted(
                 files_after: &row.attachments,
             };
             change.keeps_secrets_at_home(&is_sent)?;
-            if let Some(hosts) = core.hosts.get() {
-                addresses::judge(&**hosts, &opened.all())?;
-            }
+            addresses::judge(&*core.hosts, &opened.all())?;
         }
     }
     row.name = text("name", patch.name, NAME_MAX, row.name)?;

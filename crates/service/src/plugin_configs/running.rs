@@ -1,19 +1,20 @@
 //! What running plugins needs of configs: their opened values, and disabling a config
 //! that keeps failing.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 use uuid::Uuid;
 use weir_model::activity::{AuditAction, Subject};
 use weir_model::mail::{Mail, News};
 use weir_model::organizations::Level;
 use weir_store::plugin_configs::{self as rows, ConfigRow};
-use weir_store::{members, organizations, plugin_runtime, projects};
+use weir_store::{members, organizations, plugin_runtime, plugins, projects};
 
+use super::name;
 use super::values::{Opened, location_of_attachment};
-use super::{PluginConfigs, name};
 use crate::activity::{self, About, Changes};
-use crate::error::Error;
-use crate::{Result, mail};
+use crate::{Clock, Core, Result, mail};
 
 /// The opened values of a config. It has no `Debug`, because some are secrets.
 pub struct OpenedValues {
@@ -35,7 +36,26 @@ pub struct OpenedAttachment {
     pub contents: Vec<u8>,
 }
 
-impl PluginConfigs {
+/// What running plugins may do with configs. It is made without the other services,
+/// because those that try code need the running plugins.
+#[derive(Clone)]
+pub struct RunningConfigs {
+    core: Arc<Core>,
+}
+
+impl RunningConfigs {
+    /// Creates it over the same state as the services.
+    #[must_use]
+    pub fn new(core: Arc<Core>) -> Self {
+        Self { core }
+    }
+
+    /// The clock of all services.
+    #[must_use]
+    pub fn clock(&self) -> &Clock {
+        &self.core.clock
+    }
+
     /// The values of a config, for running its plugin.
     ///
     /// # Errors
@@ -64,11 +84,8 @@ impl PluginConfigs {
     /// already, was changed since, or is deleted.
     pub async fn switch_off(&self, row: &ConfigRow, message: &str) -> Result<bool> {
         let (store, now) = (&self.core.store, self.core.clock.now());
-        let plugin = match self.plugin(row).await {
-            Ok(plugin) => plugin,
-            Err(Error::NotFound(_)) => return Ok(false),
-            Err(error) => return Err(error),
-        };
+        let found = plugins::rows(store, &[row.plugin]).await?;
+        let Some(plugin) = found.into_iter().next() else { return Ok(false) };
         let changes =
             Changes::none().field("enabled", &true, &false).field("reason", &None, &Some(message));
         let about = About {

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 use weir_model::pagination::Page;
 use weir_model::plugin_configs::{
@@ -12,12 +14,12 @@ use weir_store::plugin_configs::{self as rows, ConfigRow, Created};
 use weir_store::sealing::{SealedField, with_other_keys};
 
 use super::values::{Opened, location_of_attachment};
-use super::{Numbers, ORDER_CHANGED, Sample};
+use super::{Numbers, ORDER_CHANGED, RunningConfigs, Sample};
 use crate::Services;
 use crate::ctx::ProjectCtx;
 use crate::error::Error;
 use crate::sealing::Sealer;
-use crate::test_support::{ada, set_up};
+use crate::test_support::{ada, set_up, set_up_with_mail};
 
 fn map(value: Value) -> Map<String, Value> {
     value.as_object().unwrap().clone()
@@ -75,6 +77,11 @@ async fn opened(services: &Services, sealer: &Sealer, row: &ConfigRow) -> (Value
 /// A patch that changes only values.
 fn sent(config: Value) -> PluginConfigPatch {
     PluginConfigPatch { config: Some(SentConfig(map(config))), ..PluginConfigPatch::default() }
+}
+
+/// What running plugins may do with the configs of these services.
+fn running(services: &Services) -> RunningConfigs {
+    RunningConfigs::new(Arc::clone(&services.plugin_configs.core))
 }
 
 #[tokio::test]
@@ -237,7 +244,7 @@ async fn what_a_plugin_runs_with_is_in_the_clear() {
     let project = project(&services).await;
     let config = made(&services, &project).await;
     let stored = row(&services, &project, config.id).await;
-    let opened = services.plugin_configs.open(&stored).await.unwrap();
+    let opened = running(&services).open(&stored).await.unwrap();
     assert_eq!(Value::Object(opened.values), json!({"token": "hunter2", "host": "h"}));
     let [attachment] = opened.attachments.as_slice() else { panic!("one is attached") };
     assert_eq!((attachment.key.as_str(), attachment.name.as_str()), ("key", "key.json"));
@@ -246,15 +253,15 @@ async fn what_a_plugin_runs_with_is_in_the_clear() {
 
 #[tokio::test]
 async fn administrators_get_mail_about_a_failing_config() {
-    let services = set_up().await;
-    services.mails.open();
+    let services = set_up_with_mail().await;
     let project = project(&services).await;
     let config = made(&services, &project).await;
     let id = config.id.to_string();
     let enable = PluginConfigPatch { enabled: Patch::Set(true), ..PluginConfigPatch::default() };
     services.plugin_configs.update(&project, &id, enable).await.unwrap();
     let failed = row(&services, &project, config.id).await;
-    let off = || services.plugin_configs.switch_off(&failed, "no tea");
+    let running = running(&services);
+    let off = || running.switch_off(&failed, "no tea");
     assert!(off().await.unwrap());
     let shown = services.plugin_configs.get(&project, &id).await.unwrap();
     let error = shown.fields.error.unwrap();

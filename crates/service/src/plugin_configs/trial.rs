@@ -78,8 +78,7 @@ impl PluginConfigs {
     ///
     /// # Errors
     /// [`Error::MissingScope`], [`Error::NotFound`]; [`Error::Invalid`] where the
-    /// organization is not allowed to configure plugins, or the event is not valid;
-    /// [`Error::Unavailable`] where no plugins run.
+    /// organization is not allowed to configure plugins, or the event is not valid.
     pub async fn try_one(
         &self,
         project: &ProjectCtx,
@@ -127,10 +126,8 @@ impl PluginConfigs {
         configs: Vec<Enabled>,
         event: JsonText,
     ) -> Result<DryRun> {
-        let unavailable = || Error::Unavailable("plugins do not run here");
-        let code = self.core.plugin_code().ok_or_else(unavailable)?;
         let trial = DryTrial { project: project.project, configs, event: event.clone() };
-        Ok(DryRun::of(event, code.dry_run(trial).await))
+        Ok(DryRun::of(event, self.code.dry_run(trial).await))
     }
 
     /// The newest event of the project, or an example where it has none.

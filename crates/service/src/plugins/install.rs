@@ -2,7 +2,6 @@
 //! (PLG-3, PLG-9).
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use bytes::Bytes;
 use serde_json::{Map, Value};
@@ -21,8 +20,6 @@ use crate::{Core, Result};
 
 /// The field with an archive.
 const ARCHIVE: &str = "archive";
-/// The message where no implementation inspects code.
-const NOBODY: &str = "Plugins do not run here.";
 /// The capabilities that only the code decides.
 const OF_CODE: [&str; 3] = ["methods", "scheduled_tasks", "jobs"];
 
@@ -60,22 +57,22 @@ impl Brought {
 
 /// Fetches code from an address, with a token if it needs one.
 pub(super) async fn from_source(
-    core: &Core,
+    code: &dyn PluginCode,
     place: &CodeSource,
     token: Option<&str>,
 ) -> Result<Brought> {
     match place {
         CodeSource::Inline(id) => catalogue::brought(id),
         CodeSource::Elsewhere(at) => {
-            let fetched = code(core, address::FIELD)?.fetch(at, token).await;
+            let fetched = code.fetch(at, token).await;
             of_files(PluginType::Custom, address::FIELD, fetched)
         }
     }
 }
 
 /// Decompresses code that was sent.
-pub(super) async fn from_archive(core: &Core, archive: SentArchive) -> Result<Brought> {
-    let unpacked = code(core, ARCHIVE)?.extract(Bytes::from(archive.0)).await;
+pub(super) async fn from_archive(code: &dyn PluginCode, archive: SentArchive) -> Result<Brought> {
+    let unpacked = code.extract(Bytes::from(archive.0)).await;
     of_files(PluginType::Source, ARCHIVE, unpacked)
 }
 
@@ -88,11 +85,6 @@ fn of_files(
     let Fetched { files, tag } = fetched.map_err(|fault| wrong(fault.to_string()))?;
     let (files, manifest) = model::of_archive(files).map_err(wrong)?;
     Ok(Brought { kind, attr, tag, files, manifest, capabilities: None })
-}
-
-/// The implementation that inspects code; without one a fault of this field.
-pub(super) fn code(core: &Core, attr: &str) -> Result<Arc<dyn PluginCode>, FieldError> {
-    core.plugin_code().ok_or_else(|| FieldError::new(attr, "invalid_input", NOBODY))
 }
 
 /// The address of a plugin's code; none: it is edited here.
@@ -115,16 +107,16 @@ pub(super) fn token_of(core: &Core, row: &PluginRow) -> Result<Option<String>> {
 /// Inspects all source files of a plugin. Their capabilities go into the record, and
 /// the built code is returned. Code that cannot be loaded leaves the record as it was.
 pub(super) async fn analysed(
-    core: &Core,
+    code: &dyn PluginCode,
     row: &mut PluginRow,
     files: &BTreeMap<String, String>,
 ) -> Build {
     let faults = model::faults(files);
     let has_server = SERVER.iter().any(|name| files.contains_key(*name));
     let has_page = files.contains_key(FRONTEND) || files.contains_key(SITE);
-    let Some(code) = core.plugin_code().filter(|_| has_server || has_page) else {
+    if !has_server && !has_page {
         return Build { faults, ..Build::default() };
-    };
+    }
     let Looked { capabilities, metrics, faults: of_code, frontend, site, server } =
         code.inspect(row.organization, files).await;
     let can_do = match capabilities {

@@ -90,7 +90,7 @@ impl Plugins {
                 return self.stored(before, files).await;
             }
             let mut after = described(&before, &files, &after_files);
-            let build = install::analysed(&self.core, &mut after, &after_files).await;
+            let build = install::analysed(&*self.code, &mut after, &after_files).await;
             stays_in(group, &before, &after, file_of(&after_files, &change))?;
             let after = touched(org, after);
             let mut noted = changes(Some(&before), &after);

@@ -6,7 +6,6 @@ use weir_model::plugins::address::CodeSource;
 use weir_model::plugins::{Group, Plugin};
 use weir_store::plugins::{self as rows, NewSource, PluginRow};
 
-use super::code::CodeFault;
 use super::install::{self, Brought};
 use super::source::{file_of, noted_file, stays_in};
 use super::{Changeable, Plugins, TRIES, audit_entry, busy, changes, touched};
@@ -43,11 +42,7 @@ impl Plugins {
             return Ok(Checked { plugin: self.show(row).await?, fault: None });
         };
         let token = install::token_of(&self.core, &row)?;
-        let found = match install::code(&self.core, "url") {
-            Ok(code) => code.latest(&address, token.as_deref()).await,
-            Err(unavailable) => Err(CodeFault::Unreachable(unavailable.detail)),
-        };
-        match found {
+        match self.code.latest(&address, token.as_deref()).await {
             Ok(latest) => {
                 let (store, now) = (&self.core.store, org.ctx.now);
                 rows::note_latest(store, org.organization, row.id, latest.as_deref(), now).await?;
@@ -76,14 +71,14 @@ impl Plugins {
         policy::recent_if_person(&org.ctx)?;
         self.may_change(org, &before).await?;
         let token = install::token_of(&self.core, &before)?;
-        let brought = install::from_source(&self.core, &place, token.as_deref()).await?;
+        let brought = install::from_source(&*self.code, &place, token.as_deref()).await?;
         let store = &self.core.store;
         for _ in 0..TRIES {
             self.may_change(org, &before).await?;
             let files = rows::files(store, before.id).await?;
             let change = brought.change(&files)?;
             let mut after = filled(before.clone(), &brought, org.ctx.now);
-            let build = install::analysed(&self.core, &mut after, &brought.files).await;
+            let build = install::analysed(&*self.code, &mut after, &brought.files).await;
             stays_in(group, &before, &after, file_of(&brought.files, &change))?;
             let mut noted = changes(Some(&before), &after);
             for (name, text) in &change {

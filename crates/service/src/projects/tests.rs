@@ -18,6 +18,24 @@ fn input(name: &str, timezone: &str) -> ProjectPatch {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn audit_entries_of_concurrent_renames_form_a_chain() {
+    let services = test_support::set_up().await;
+    let ctx = ada(&services).await;
+    let project = services.projects.enter(&ctx, "@current").await.unwrap();
+    let rename = |name: String| {
+        let (projects, project) = (services.projects.clone(), project.clone());
+        let patch = ProjectPatch { name: Patch::Set(name), ..ProjectPatch::default() };
+        tokio::spawn(async move { projects.update(&project, patch).await.unwrap() })
+    };
+    let renames: Vec<_> = (0..16).map(|number| rename(format!("name {number}"))).collect();
+    for rename in renames {
+        rename.await.unwrap();
+    }
+    let last = services.projects.get(&project).await.unwrap().brief.name;
+    test_support::assert_chain(&services, &project.org, "name", "Shop", &last, 16).await;
+}
+
 /// A value for every setting.
 fn every_setting() -> ProjectPatch {
     ProjectPatch {

@@ -18,7 +18,7 @@ async fn me() {
     );
     assert!(me.is_staff && me.has_password && !me.is_email_verified);
     assert_eq!(me.team.unwrap().name, "Shop");
-    assert_eq!(me.organization.unwrap().name, "Acme Tea");
+    assert_eq!(me.organization.unwrap().row.name, "Acme Tea");
     let [only] = me.organizations.as_slice() else { panic!("{:?}", me.organizations) };
     assert_eq!((only.slug.as_str(), i64::from(only.membership_level)), ("acme-tea", 15));
 
@@ -59,7 +59,7 @@ async fn the_current_organization_and_project() {
     let hers = organization(&services, &eve, "Mole").await;
     let now = async || {
         let me = services.users.me(&ctx).await.unwrap();
-        (me.organization.unwrap().id, me.team.unwrap().id.0)
+        (me.organization.unwrap().row.id, me.team.unwrap().id.0)
     };
     let set = async |organization, project: Option<i64>| {
         services.users.set_current(&ctx, organization, project.map(ProjectId)).await
@@ -165,6 +165,24 @@ async fn changing_oneself() {
         };
         assert_eq!(field.attr.as_deref(), Some(attr));
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn audit_entries_of_concurrent_renames_form_a_chain() {
+    let services = test_support::set_up().await;
+    let ctx = ada(&services).await;
+    let rename = |name: String| {
+        let (users, ctx) = (services.users.clone(), ctx.clone());
+        let patch = MePatch { first_name: Patch::Set(name), ..MePatch::default() };
+        tokio::spawn(async move { users.update_me(&ctx, patch).await.unwrap() })
+    };
+    let renames: Vec<_> = (0..16).map(|number| rename(format!("name {number}"))).collect();
+    for rename in renames {
+        rename.await.unwrap();
+    }
+    let last = services.users.me(&ctx).await.unwrap().first_name;
+    let org = services.organizations.enter(&ctx, "@current").await.unwrap();
+    test_support::assert_chain(&services, &org, "first_name", "Ada", &last, 16).await;
 }
 
 #[tokio::test]

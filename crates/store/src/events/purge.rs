@@ -20,9 +20,9 @@ const WINDOW: u64 = 50_000;
 /// Records that one transaction deletes.
 const CHUNK: usize = 1_000;
 
-const DELETE: Statement = Statement::read("purge records", "DELETE $ids RETURN NONE;");
+const DELETE: Statement = Statement::delete("purge records", "DELETE $ids RETURN NONE;");
 // A few hundred records at most of each, see `warnings` and `projects`.
-const DELETE_COUNTS: Statement = Statement::read(
+const DELETE_COUNTS: Statement = Statement::delete(
     "purge counts",
     "BEGIN;
      DELETE $counts RETURN NONE;

@@ -50,7 +50,7 @@ macro_rules! remove_export {
 }
 pub(crate) use remove_export;
 
-const DELETE: Statement = Statement::read(
+const DELETE: Statement = Statement::delete(
     "exports delete",
     concat!(
         "BEGIN;
@@ -94,8 +94,8 @@ const BACKFILLS: Statement = Statement::read(
     "exports removed backfills",
     "SELECT VALUE id FROM batch_export_backfill:[$export]..=[$export, ..];",
 );
-const REMOVE: Statement = Statement::read("exports remove", "DELETE $ids RETURN NONE;");
-const DONE: Statement = Statement::read(
+const REMOVE: Statement = Statement::delete("exports remove", "DELETE $ids RETURN NONE;");
+const DONE: Statement = Statement::delete(
     "exports removal done",
     "DELETE type::record('removed_export', $export) RETURN NONE;",
 );

@@ -77,7 +77,7 @@ pub async fn roll(
     is_done(activity::change(store, ROLL, vars, activities).await)
 }
 
-const END: Statement = Statement::read(
+const END: Statement = Statement::delete(
     "keys end previous",
     concat!(
         "BEGIN;

@@ -50,7 +50,7 @@ pub async fn deletions(store: &Store) -> Result<Vec<Deletion>> {
     Ok(answer.rows::<StoredDeletion>(0)?.into_iter().map(shown).collect())
 }
 
-const DELETION_DONE: Statement = Statement::read(
+const DELETION_DONE: Statement = Statement::delete(
     "organizations deletion done",
     "DELETE type::record('deletion', $of) RETURN NONE;",
 );

@@ -147,7 +147,7 @@ pub async fn due(store: &Store, now: Timestamp, limit: usize) -> Result<Vec<DueJ
     Ok(jobs.into_iter().flatten().map(DueJob::from).collect())
 }
 
-const REMOVE: Statement = Statement::read(
+const REMOVE: Statement = Statement::delete(
     "plugin jobs remove",
     "BEGIN;
      LET $run_at = (SELECT VALUE run_at FROM ONLY type::record('plugin_job', [$config, $job]));

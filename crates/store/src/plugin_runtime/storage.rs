@@ -109,7 +109,7 @@ pub async fn set(
     is_done(store.db.run(SET, vars).await)
 }
 
-const REMOVE: Statement = Statement::read(
+const REMOVE: Statement = Statement::delete(
     "plugin storage remove",
     "BEGIN;
      LET $row = (SELECT * FROM ONLY type::record('plugin_storage', [$config, $key]));

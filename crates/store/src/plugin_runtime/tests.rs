@@ -15,7 +15,7 @@ use crate::bind::bind;
 use crate::db::Statement;
 use crate::plugin_configs::{self as configs, ConfigRow, Created};
 use crate::plugins::{self, NewSource, PluginRow};
-use crate::{Error, Location, Settings, Store, organizations};
+use crate::{Error, Location, Settings, Store, organizations, update};
 
 const HOME: OrganizationId = OrganizationId(Uuid::from_u128(1));
 const PROJECT: ProjectId = ProjectId(1);
@@ -25,9 +25,9 @@ const GONE: PluginConfigId = PluginConfigId(99);
 
 const PUT: Statement = Statement::write(
     "test organization",
-    "UPSERT type::record('organization', $organization) CONTENT { uuid: $organization };
-     UPSERT project:1 CONTENT { organization: $organization };
-     UPSERT project:2 CONTENT { organization: $organization };",
+    "UPSERT type::record('organization', $row.uuid) CONTENT $row;
+     UPSERT project:1 CONTENT { organization: $row.uuid };
+     UPSERT project:2 CONTENT { organization: $row.uuid };",
 );
 
 const PUT_OTHER: Statement = Statement::write(
@@ -92,7 +92,8 @@ fn config(number: i64, order: i64, plugin: i64) -> ConfigRow {
 /// A store with a plugin and an enabled config of it.
 async fn store() -> Store {
     let store = Store::open(&Location::Memory, Settings::default()).await.unwrap();
-    store.db.run(PUT, bind! { organization: HOME.0 }).await.unwrap();
+    let row = organizations::OrganizationRow::new(HOME, at(0));
+    store.db.run(PUT, bind! { row: row }).await.unwrap();
     let source = NewSource {
         change: ["index.js", "frontend.tsx", "site.ts"]
             .map(|name| (name.to_owned(), Some("1".to_owned())))
@@ -156,7 +157,12 @@ async fn what_is_enabled_comes_in_its_order() {
 async fn nothing_runs_where_the_organization_may_not_configure_plugins() {
     let store = store().await;
     for (access, runs) in [(PluginsAccess::None, 0), (PluginsAccess::Config, 1)] {
-        assert!(organizations::set_plugins_access(&store, HOME, access, at(1), &[]).await.unwrap());
+        let change = |row: &organizations::OrganizationRow| {
+            let row = row.clone();
+            let after = organizations::OrganizationRow { plugins_access_level: access, ..row };
+            Ok::<_, crate::Error>(Some((after, Vec::new())))
+        };
+        assert!(update::update(&store, HOME, (), change).await.unwrap().is_some());
         assert_eq!(registry::enabled_of(&store, PROJECT).await.unwrap().len(), runs);
         assert_eq!(registry::site_apps(&store, PROJECT).await.unwrap().len(), runs);
     }

@@ -14,14 +14,9 @@ fn organization() -> NewOrganization {
     let project = ProjectRow::new(ProjectId(1), HOME, "Shop".to_owned(), "phc_1".to_owned(), NOW);
     NewOrganization {
         row: OrganizationRow {
-            id: HOME,
             name: "Acme".to_owned(),
             slug: "acme".to_owned(),
-            created_at: NOW,
-            updated_at: NOW,
-            is_member_join_email_enabled: true,
-            enforce_2fa: false,
-            plugins_access: weir_model::plugins::PluginsAccess::Root,
+            ..OrganizationRow::new(HOME, NOW)
         },
         owner: UserId(Uuid::from_u128(2)),
         membership: MembershipId(Uuid::from_u128(3)),

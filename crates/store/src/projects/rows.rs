@@ -1,17 +1,21 @@
-//! The stored form of a project, and changes of a project that is not stored yet.
+//! The stored form of a project.
 //!
 //! What belongs here: the record and the types that it is read into. What does not:
 //! statements (`projects`).
 
-use surrealdb::types::SurrealValue;
+use serde::Serialize;
+use surrealdb::types::{self, Kind, SurrealValue, Value};
 use uuid::Uuid;
 use weir_model::projects::ProjectBrief;
-use weir_model::{OrganizationId, Patch, ProjectId, Timestamp};
+use weir_model::{OrganizationId, ProjectId, Timestamp};
+
+use crate::update::Row;
 
 /// A project as stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ProjectRow {
     /// The fields that lists show.
+    #[serde(flatten)]
     pub brief: ProjectBrief,
     /// When it was created.
     pub created_at: Timestamp,
@@ -30,8 +34,10 @@ pub struct ProjectRow {
     /// Person properties that are shown as a person's name.
     pub person_display_name_properties: Option<Vec<String>>,
     /// Its secret keys, sealed.
+    #[serde(skip)]
     pub secrets: Option<String>,
     /// The previous project key, which stays valid for a limited time.
+    #[serde(skip)]
     pub previous: Option<PreviousToken>,
 }
 
@@ -82,55 +88,28 @@ impl ProjectRow {
     }
 }
 
-/// Changes of a project. `None` and `Keep` keep a field.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ProjectChange {
-    /// New name.
-    pub name: Option<String>,
-    /// New time zone.
-    pub timezone: Option<String>,
-    /// New value of `anonymize_ips`.
-    pub anonymize_ips: Option<bool>,
-    /// New value of `person_processing_opt_out`.
-    pub person_processing_opt_out: Option<bool>,
-    /// New addresses of sites.
-    pub app_urls: Option<Vec<String>>,
-    /// New value of `completed_snippet_onboarding`.
-    pub completed_snippet_onboarding: Option<bool>,
-    /// New first day of the week.
-    pub week_start_day: Patch<i64>,
-    /// New description.
-    pub product_description: Patch<String>,
-    /// New person properties shown as a name.
-    pub person_display_name_properties: Patch<Vec<String>>,
-}
+impl Row for ProjectRow {
+    type Id = ProjectId;
+    const TABLE: &'static str = "project";
+    const UPDATE: &'static str = "projects update";
+    const FIXED: &'static [&'static str] = &["organization"];
 
-impl ProjectChange {
-    /// Applies the change to a row that is not stored yet.
-    pub fn apply_to(self, row: &mut ProjectRow) {
-        replace(&mut row.brief.name, self.name);
-        replace(&mut row.brief.timezone, self.timezone);
-        replace(&mut row.anonymize_ips, self.anonymize_ips);
-        replace(&mut row.person_processing_opt_out, self.person_processing_opt_out);
-        replace(&mut row.app_urls, self.app_urls);
-        replace(&mut row.brief.completed_snippet_onboarding, self.completed_snippet_onboarding);
-        apply(&mut row.week_start_day, self.week_start_day);
-        apply(&mut row.product_description, self.product_description);
-        apply(&mut row.person_display_name_properties, self.person_display_name_properties);
+    fn touch(&mut self, now: Timestamp) {
+        self.updated_at = now;
     }
 }
 
-fn replace<T>(field: &mut T, value: Option<T>) {
-    if let Some(value) = value {
-        *field = value;
+impl SurrealValue for ProjectRow {
+    fn kind_of() -> Kind {
+        Stored::kind_of()
     }
-}
 
-fn apply<T>(field: &mut Option<T>, patch: Patch<T>) {
-    match patch {
-        Patch::Keep => {}
-        Patch::Clear => *field = None,
-        Patch::Set(value) => *field = Some(value),
+    fn into_value(self) -> Value {
+        Stored::from(&self).into_value()
+    }
+
+    fn from_value(value: Value) -> Result<Self, types::Error> {
+        Stored::from_value(value).map(Self::from)
     }
 }
 

@@ -89,7 +89,7 @@ pub async fn reset_token(
 
 // A retry after a lost answer changes nothing and returns no row. The caller then reads
 // the project again.
-const END_PREVIOUS: Statement = Statement::read(
+const END_PREVIOUS: Statement = Statement::delete(
     "projects end previous token",
     concat!(
         "BEGIN;

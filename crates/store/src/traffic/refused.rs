@@ -20,7 +20,7 @@ const KEPT: usize = 50;
 const PROJECTS: usize = 1_000;
 
 const DELETE: Statement =
-    Statement::read("refused requests of a project that goes", "DELETE $requests RETURN NONE;");
+    Statement::delete("refused requests of a project that goes", "DELETE $requests RETURN NONE;");
 
 /// Refused requests that are not written yet. Each takes one short lock. Accepted
 /// requests take none.

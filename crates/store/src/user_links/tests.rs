@@ -1,11 +1,9 @@
 //! Transactions that run a second time, and the changes that end links.
 
-use weir_model::Patch;
-
 use super::*;
 use crate::sessions::{self, Proved, SessionRow};
-use crate::users::{self, UserChange};
-use crate::{Location, Settings};
+use crate::users;
+use crate::{Location, Settings, update};
 
 const NOW: Timestamp = Timestamp::EPOCH;
 const ADA: UserId = UserId(Uuid::from_u128(1));
@@ -170,8 +168,11 @@ async fn links_expire_and_are_deleted_with_the_user() {
     assert_eq!(link(&store, ADA, "a").await.unwrap(), None, "expired ones are not kept");
     assert!(link(&store, ADA, "b").await.unwrap().is_some());
     // Changes of other fields do not end it.
-    let change = UserChange { theme_mode: Patch::Set("dark".to_owned()), ..Default::default() };
-    users::update(&store, ADA, change, NOW, &[]).await.unwrap();
+    let darker = |user: &UserRow| {
+        let after = UserRow { theme_mode: Some("dark".to_owned()), ..user.clone() };
+        Ok::<_, crate::Error>(Some((after, Vec::new())))
+    };
+    update::update(&store, ADA, (), darker).await.unwrap();
     assert!(link(&store, ADA, "b").await.unwrap().is_some());
     users::delete(&store, ADA, EMAIL).await.unwrap();
     assert_eq!(link(&store, ADA, "b").await.unwrap(), None);

@@ -53,7 +53,7 @@ const BLOCK: Statement = Statement::read("affected block", "SELECT VALUE data FR
 // A few hundred small records of a project and partition.
 const SUMMARIES: Statement = Statement::read("affected summaries", "SELECT * FROM $range;");
 const DELETE: Statement =
-    Statement::read("remove affected events", "BEGIN; DELETE $ids RETURN NONE; COMMIT;")
+    Statement::delete("remove affected events", "BEGIN; DELETE $ids RETURN NONE; COMMIT;")
         .within(std::time::Duration::from_secs(60));
 
 /// An event that was dropped or altered.

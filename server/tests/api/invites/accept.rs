@@ -423,7 +423,9 @@ async fn the_page_works_without_scripts() {
     assert_eq!((answer.status, answer.header("location")), (303, Some("/")), "{:?}", answer.body);
     let cookie = cookie(&answer);
 
-    assert!(shown(&app, &made, UNKNOWN_USER).await.contains("This link is unknown or no longer valid"));
+    assert!(
+        shown(&app, &made, UNKNOWN_USER).await.contains("This link is unknown or no longer valid")
+    );
     let made = invite_elsewhere(&app, "grace@mail.example").await;
     let page = format!("/signup/{}", token(&made));
     let text = app.anonymous().get(&page).await;

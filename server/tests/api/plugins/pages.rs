@@ -118,7 +118,7 @@ async fn transformations_are_added_changed_and_put_in_order() {
     assert!(list.contains("Bot filter") && list.contains("Property filter"));
     browser.opens(&format!("{root}/{first}"), 200).await;
     let page = browser.opens(&format!("{root}/{second}?sample=newest"), 200).await;
-    assert!(page.contains("If it cannot be run") && page.contains("hold_then_drop"), "{page}");
+    assert!(page.contains("On failure") && page.contains("hold_then_drop"), "{page}");
     let body = format!("project={project}&config={second}&name=Property+filter&{settings}");
     let body = format!("{body}&on_failure=store_unchanged");
     assert_eq!(browser.function("save_plugin_config", &body).await.status, 200);

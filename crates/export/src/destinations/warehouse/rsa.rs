@@ -204,7 +204,7 @@ fn decrypted(der: &[u8], passphrase: &str) -> Result<Zeroizing<Vec<u8>>, KeyFaul
     };
     let cipher = scheme.cipher.oid;
     let start: OctetStringRef<'_> = parameters(&scheme.cipher, cipher)?;
-    let (length, unlock): (usize, fn(&[u8], &[u8], &mut [u8]) -> Option<()>) = match cipher {
+    let (length, unlock): (usize, Unlock) = match cipher {
         AES_128 => (16, unlock::<cbc::Decryptor<aes::Aes128>>),
         DES_3 => (24, unlock::<cbc::Decryptor<des::TdesEde3>>),
         AES_256 => (32, unlock::<cbc::Decryptor<aes::Aes256>>),
@@ -221,6 +221,9 @@ fn decrypted(der: &[u8], passphrase: &str) -> Result<Zeroizing<Vec<u8>>, KeyFaul
     data.truncate(length.ok_or(KeyFault::WrongPassphrase)?);
     Ok(data)
 }
+
+/// Decrypts data in place with a key and a start value.
+type Unlock = fn(&[u8], &[u8], &mut [u8]) -> Option<()>;
 
 fn unlock<C: BlockDecryptMut + BlockSizeUser + KeyIvInit>(
     key: &[u8],

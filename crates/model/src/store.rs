@@ -1,0 +1,73 @@
+//! The values of the database for types that are not records.
+//!
+//! What belongs here: how ids, times and levels are stored. What does not: records, which
+//! derive `SurrealValue` in their modules; statements (`weir-store`). Only the store
+//! enables the feature `store`, so that the engine is no part of the browser code.
+
+use surrealdb_types::{Error, Kind, SurrealValue, Value};
+use uuid::Uuid;
+
+use crate::ids::{
+    BackfillId, BatchExportId, DomainId, InviteId, KeyId, MailId, MembershipId, OrganizationId,
+    PersonId, PluginConfigId, PluginId, ProjectId, RoleId, RoleMembershipId, RunId, UserId,
+};
+use crate::organizations::Level;
+use crate::plugins::PluginsAccess;
+use crate::time::Timestamp;
+
+/// Stores a type as a value of another one.
+macro_rules! stored_as {
+    ($($name:ty = $stored:ty: $into:expr, $from:expr;)+) => {$(
+        impl SurrealValue for $name {
+            fn kind_of() -> Kind {
+                <$stored>::kind_of()
+            }
+
+            fn into_value(self) -> Value {
+                let into: fn(Self) -> $stored = $into;
+                into(self).into_value()
+            }
+
+            fn from_value(value: Value) -> Result<Self, Error> {
+                let from: fn($stored) -> Self = $from;
+                <$stored>::from_value(value).map(from)
+            }
+        }
+    )+};
+}
+
+stored_as! {
+    OrganizationId = Uuid: |id| id.0, Self;
+    UserId = Uuid: |id| id.0, Self;
+    MembershipId = Uuid: |id| id.0, Self;
+    InviteId = Uuid: |id| id.0, Self;
+    DomainId = Uuid: |id| id.0, Self;
+    RoleId = Uuid: |id| id.0, Self;
+    RoleMembershipId = Uuid: |id| id.0, Self;
+    MailId = Uuid: |id| id.0, Self;
+    PersonId = Uuid: |id| id.0, Self;
+    BatchExportId = Uuid: |id| id.0, Self;
+    RunId = Uuid: |id| id.0, Self;
+    BackfillId = Uuid: |id| id.0, Self;
+    ProjectId = i64: |id| id.0, Self;
+    PluginId = i64: |id| id.0, Self;
+    PluginConfigId = i64: |id| id.0, Self;
+    KeyId = String: |id| id.0, Self;
+    Timestamp = i64: Timestamp::micros, Timestamp::from_micros;
+    // A number of a newer program gives no access.
+    PluginsAccess = i64: i64::from, |level| Self::try_from(level).unwrap_or(Self::None);
+}
+
+impl SurrealValue for Level {
+    fn kind_of() -> Kind {
+        i64::kind_of()
+    }
+
+    fn into_value(self) -> Value {
+        i64::from(self).into_value()
+    }
+
+    fn from_value(value: Value) -> Result<Self, Error> {
+        Self::try_from(i64::from_value(value)?).map_err(Error::internal)
+    }
+}

@@ -1,0 +1,80 @@
+//! Services for commands that change the store while the server is stopped.
+//!
+//! What belongs here: dependencies that refuse what such a command never does, which is
+//! asking name servers, connecting to hosts, running plugins and opening secrets.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use weir_model::OrganizationId;
+use weir_model::plugin_configs::DryStep;
+use weir_model::plugins::address::Address;
+use weir_store::Store;
+
+use crate::domains::{LookupError, Pending, TxtLookup};
+use crate::exports::Hosts;
+use crate::identity::HashParameters;
+use crate::mail::Mailing;
+use crate::plugins::code::{CodeFault, DryTrial, Fetched, Looked, PluginCode};
+use crate::sealing::Sealer;
+use crate::{Clock, Core, Dependencies, Services};
+
+impl Services {
+    /// Services for a command that runs while the server is stopped. `mailing` says
+    /// whether the server will send the mails that the command stores.
+    pub fn offline(store: Store, mailing: Mailing) -> Self {
+        let sealer = Sealer::without_key(store.clone());
+        let hosts = Arc::new(Offline);
+        let core = Core { store, clock: Clock::default(), mailing, sealer, hosts };
+        let dependencies = Dependencies {
+            hashing: HashParameters::default(),
+            lookup: Arc::new(Offline),
+            plugin_code: Arc::new(Offline),
+        };
+        Self::new(Arc::new(core), dependencies)
+    }
+}
+
+/// The dependencies of an offline command.
+struct Offline;
+
+fn unreachable() -> CodeFault {
+    CodeFault::Unreachable("Plugins do not run here.".to_owned())
+}
+
+impl TxtLookup for Offline {
+    fn txt<'a>(&'a self, _name: &'a str) -> Pending<'a> {
+        Box::pin(async { Err(LookupError("there are none to ask".to_owned())) })
+    }
+}
+
+impl Hosts for Offline {
+    fn refuses(&self, _host: &str) -> bool {
+        true
+    }
+}
+
+#[async_trait]
+impl PluginCode for Offline {
+    async fn inspect(&self, _: OrganizationId, _: &BTreeMap<String, String>) -> Looked {
+        Looked::default()
+    }
+
+    async fn fetch(&self, _: &Address, _: Option<&str>) -> Result<Fetched, CodeFault> {
+        Err(unreachable())
+    }
+
+    async fn latest(&self, _: &Address, _: Option<&str>) -> Result<Option<String>, CodeFault> {
+        Err(unreachable())
+    }
+
+    async fn extract(&self, _: Bytes) -> Result<Fetched, CodeFault> {
+        Err(unreachable())
+    }
+
+    async fn dry_run(&self, _: DryTrial) -> Vec<DryStep> {
+        Vec::new()
+    }
+}

@@ -1,0 +1,40 @@
+//! Changing the fields of a resource.
+//!
+//! What belongs here: from a change of a row to the write and its audit entries. What does
+//! not: permissions and checks of values, which are in the module of the resource; the
+//! lock and the comparison (`weir_store::update`).
+
+use weir_model::Timestamp;
+use weir_model::activity::Entry;
+use weir_store::update::{self, Row};
+
+use crate::{Core, Result};
+
+/// Changes the row with this id and records what differs. `change` gets the stored row; it
+/// may be called more than once. `entries` makes the audit entries from the row before the
+/// change and the fields that differ; nothing is recorded when these are private. A change
+/// that leaves the row as it was writes nothing. `held` is dropped after the write.
+/// `None`: there is no such row.
+///
+/// # Errors
+/// The error of `change`; any failure of the store.
+pub(crate) async fn update<R: Row>(
+    core: &Core,
+    id: R::Id,
+    now: Timestamp,
+    held: impl Send + Sync + 'static,
+    change: impl Fn(&mut R) -> Result<()>,
+    entries: impl Fn(&R, &R) -> Vec<Entry>,
+) -> Result<Option<R>> {
+    let change = |before: &R| {
+        let mut after = before.clone();
+        change(&mut after)?;
+        if after == *before {
+            return Ok(None);
+        }
+        let entries = entries(before, &after);
+        after.touch(now);
+        Ok(Some((after, entries)))
+    };
+    update::update(&core.store, id, held, change).await
+}
