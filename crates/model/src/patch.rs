@@ -58,11 +58,6 @@ impl<T> Patch<T> {
             Self::Clear => Err(FieldError::new(attr, "null", "This field may not be null.")),
         }
     }
-
-    /// Whether the field keeps its value.
-    pub fn is_keep(&self) -> bool {
-        matches!(self, Self::Keep)
-    }
 }
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Patch<T> {

@@ -7,6 +7,7 @@
 use surrealdb_types::{Error, Kind, SurrealValue, Value};
 use uuid::Uuid;
 
+use crate::domains::SsoEnforcement;
 use crate::ids::{
     BackfillId, BatchExportId, DomainId, InviteId, KeyId, MailId, MembershipId, OrganizationId,
     PersonId, PluginConfigId, PluginId, ProjectId, RoleId, RoleMembershipId, RunId, UserId,
@@ -69,5 +70,19 @@ impl SurrealValue for Level {
 
     fn from_value(value: Value) -> Result<Self, Error> {
         Self::try_from(i64::from_value(value)?).map_err(Error::internal)
+    }
+}
+
+impl SurrealValue for SsoEnforcement {
+    fn kind_of() -> Kind {
+        String::kind_of()
+    }
+
+    fn into_value(self) -> Value {
+        self.text().to_owned().into_value()
+    }
+
+    fn from_value(value: Value) -> Result<Self, Error> {
+        Self::parse(&String::from_value(value)?).map_err(|fault| Error::internal(fault.detail))
     }
 }

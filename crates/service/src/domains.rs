@@ -16,19 +16,21 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use weir_model::activity::{AuditAction, Entry, Subject};
 use weir_model::domains::{
-    self as model, Domain, DomainDetails, DomainInput, DomainPatch, DomainWarning, SamlPatch,
-    SsoEnforcement,
+    self as model, DOMAINS_MAX, Domain, DomainDetails, DomainInput, DomainPatch, DomainWarning,
+    SamlPatch, SsoEnforcement,
 };
 use weir_model::errors::FieldError;
 use weir_model::pagination::{Page, Paged};
 use weir_model::{DomainId, Patch};
-use weir_store::domains::{self as rows, DomainRow, Written};
+use weir_store::domains::{self as rows, Created, DomainRow};
 use weir_store::ids;
+use weir_store::update::{Updated, lock};
 
 use crate::activity::{self, About, Changes};
 use crate::ctx::OrgCtx;
 use crate::error::{Error, NOT_FOUND};
 use crate::policy::{self, Action};
+use crate::update::update;
 use crate::{Core, Result, secrets};
 
 pub use checks::Released;
@@ -43,9 +45,7 @@ const GRACE_DAYS: i64 = 7;
 const DAY_SECONDS: i64 = 24 * 60 * 60;
 /// The message for a domain that another organization has verified.
 const VERIFIED_ELSEWHERE: &str = "Another organization on this instance has verified this domain, so it cannot be \
-     verified here. Whoever runs the instance can release it.";
-/// How often a change is retried after a concurrent change of the domain.
-const TRIES: usize = 5;
+     verified here. The operator of the instance can release it.";
 
 /// The service for domains.
 #[derive(Clone)]
@@ -101,7 +101,8 @@ impl Domains {
     ///
     /// # Errors
     /// [`Error::MissingScope`]; [`Error::Forbidden`] below administrator;
-    /// [`Error::Invalid`] at the first field that is wrong.
+    /// [`Error::Invalid`] at the first field that is wrong, and when the organization has
+    /// the maximum number of domains.
     pub async fn create(&self, org: &OrgCtx, input: DomainInput) -> Result<Domain> {
         self.may_manage(org)?;
         let mut row = DomainRow {
@@ -127,10 +128,16 @@ impl Domains {
         fill_in(&mut row, input.saml);
         let changes = Changes::none().field("domain", &None, &Some(&row.domain));
         let audit_entry = entry(org, &row, AuditAction::Created, changes);
-        match rows::create(&self.core.store, &row, &[audit_entry]).await? {
-            Written::Yes => Ok(self.detail(row).await?.domain),
-            Written::Taken => Err(taken()),
-            Written::Changed | Written::Gone => Err(Error::NotFound(NOT_FOUND)),
+        match rows::create(&self.core.store, &row, DOMAINS_MAX, &[audit_entry]).await? {
+            Created::Yes => Ok(self.detail(row).await?.domain),
+            Created::Taken => Err(taken()),
+            Created::TooMany => {
+                let detail = format!(
+                    "An organization may have at most {DOMAINS_MAX} domains. Delete one first."
+                );
+                Err(FieldError::body("invalid_input", detail).into())
+            }
+            Created::Gone => Err(Error::NotFound(NOT_FOUND)),
         }
     }
 
@@ -162,24 +169,23 @@ impl Domains {
         changeable: Changeable,
         patch: DomainPatch,
     ) -> Result<Domain> {
-        let Changeable(mut before) = changeable;
-        for _ in 0..TRIES {
-            let mut row = before.clone();
-            change(&mut row, patch.clone())?;
-            if row == before {
-                return Ok(self.detail(row).await?.domain);
+        let now = org.ctx.now;
+        let change = |row: &mut DomainRow| {
+            let before = row.clone();
+            change(row, patch.clone())?;
+            if *row != before {
+                row.updated_at = now;
             }
-            row.revision = ids::time_ordered(org.ctx.now);
-            row.updated_at = org.ctx.now;
-            let audit_entry = entry(org, &row, AuditAction::Updated, changes(&before, &row));
-            match rows::save(&self.core.store, before.revision, &row, &[audit_entry]).await? {
-                Written::Yes => return Ok(self.detail(row).await?.domain),
-                Written::Taken => return Err(taken()),
-                Written::Gone => return Err(Error::NotFound(NOT_FOUND)),
-                Written::Changed => before = self.again(org, &before).await?,
-            }
+            Ok(())
+        };
+        let entries = |before: &DomainRow, after: &DomainRow| {
+            vec![entry(org, after, AuditAction::Updated, changes(before, after))]
+        };
+        match update(&self.core, changeable.0.id, now, (), change, entries).await? {
+            Updated::Stored(row) => Ok(self.detail(row).await?.domain),
+            Updated::Refused(reason) if reason == rows::TAKEN => Err(taken()),
+            Updated::Gone | Updated::Refused(_) => Err(Error::NotFound(NOT_FOUND)),
         }
-        Err(Error::Unavailable("others are changing the same domain"))
     }
 
     /// Checks for the record that proves the domain. A missing record is not an error.
@@ -189,7 +195,7 @@ impl Domains {
     /// another organization was first; [`Error::NotFound`] when the domain was deleted
     /// at the same time.
     pub async fn verify(&self, org: &OrgCtx, changeable: Changeable) -> Result<Domain> {
-        let Changeable(mut before) = changeable;
+        let Changeable(before) = changeable;
         if before.verified_at.is_some() {
             let detail = "This domain has already been verified.";
             return Err(FieldError::body("already_verified", detail).into());
@@ -197,37 +203,37 @@ impl Domains {
         if rows::by_name(&self.core.store, &before.domain).await?.is_some() {
             return Err(verified_elsewhere());
         }
-        let challenge = before.challenge.clone();
-        let proved = lookup::prove(&*self.lookup, &before.domain, &challenge).await;
+        let proved = lookup::prove(&*self.lookup, &before.domain, &before.challenge).await;
         if let Err(why) = &proved {
             tracing::info!(domain = before.domain, %why, "a domain was not verified");
         }
         let now = self.core.clock.now();
-        for _ in 0..TRIES {
+        let change = |row: &mut DomainRow| {
             // A concurrent call may have renamed it, or verified it too.
-            if before.challenge != challenge || before.verified_at.is_some() {
-                break;
+            if row.challenge != before.challenge || row.verified_at.is_some() {
+                return Ok(());
             }
-            let mut row = before.clone();
-            row.revision = ids::time_ordered(now);
             row.checked_at = Some(now);
             row.last_answer = Some(lookup::answer(&proved));
-            let mut audit_entry = Vec::new();
             if proved.is_ok() {
                 row.verified_at = Some(now);
                 row.updated_at = now;
                 row.due_at = Some(checks::next(row.id, now));
-                let changes = Changes::none().field("is_verified", &false, &true);
-                audit_entry.push(entry(org, &row, AuditAction::Verified, changes));
             }
-            match rows::save(&self.core.store, before.revision, &row, &audit_entry).await? {
-                Written::Yes => return Ok(self.detail(row).await?.domain),
-                Written::Taken => return Err(verified_elsewhere()),
-                Written::Gone => return Err(Error::NotFound(NOT_FOUND)),
-                Written::Changed => before = self.again(org, &before).await?,
-            }
+            Ok(())
+        };
+        let entries = |before: &DomainRow, after: &DomainRow| {
+            let is_verified = after.verified_at.is_some();
+            let changes = Changes::none().field("is_verified", &false, &is_verified);
+            let has_changed = before.verified_at.is_some() != is_verified;
+            let verified = has_changed.then(|| entry(org, after, AuditAction::Verified, changes));
+            verified.into_iter().collect()
+        };
+        match update(&self.core, before.id, now, (), change, entries).await? {
+            Updated::Stored(row) => Ok(self.detail(row).await?.domain),
+            Updated::Refused(reason) if reason == rows::TAKEN => Err(verified_elsewhere()),
+            Updated::Gone | Updated::Refused(_) => Err(Error::NotFound(NOT_FOUND)),
         }
-        Ok(self.detail(before).await?.domain)
     }
 
     /// Releases a domain, with its rules for signing in.
@@ -235,10 +241,13 @@ impl Domains {
     /// # Errors
     /// Any failure of the store.
     pub async fn delete(&self, org: &OrgCtx, changeable: Changeable) -> Result<()> {
-        let Changeable(row) = changeable;
+        let store = &self.core.store;
+        let _permit = lock::<DomainRow>(store, &changeable.0.id).await;
+        let found = rows::get(store, org.organization, changeable.0.id).await?;
+        let row = found.ok_or(Error::NotFound(NOT_FOUND))?;
         let changes = Changes::none().field("domain", &Some(&row.domain), &None);
         let audit_entry = entry(org, &row, AuditAction::Deleted, changes);
-        Ok(rows::delete(&self.core.store, org.organization, row.id, &[audit_entry]).await?)
+        Ok(rows::delete(store, org.organization, row.id, &[audit_entry]).await?)
     }
 
     async fn detail(&self, row: DomainRow) -> Result<DomainDetails> {
@@ -263,11 +272,6 @@ impl Domains {
             Some(id) => rows::get(&self.core.store, org.organization, id).await?,
             None => None,
         };
-        found.ok_or(Error::NotFound(NOT_FOUND))
-    }
-
-    async fn again(&self, org: &OrgCtx, before: &DomainRow) -> Result<DomainRow> {
-        let found = rows::get(&self.core.store, org.organization, before.id).await?;
         found.ok_or(Error::NotFound(NOT_FOUND))
     }
 }
@@ -425,7 +429,7 @@ fn changes(before: &DomainRow, after: &DomainRow) -> Changes {
 pub(crate) fn has_saml(row: &DomainRow) -> bool {
     [&row.saml_entity_id, &row.saml_acs_url, &row.saml_x509_cert]
         .iter()
-        .all(|field| field.as_ref().is_some_and(|text| !text.is_empty()))
+        .all(|field| field.as_ref().is_some_and(|text| !text.trim().is_empty()))
 }
 
 fn details(row: DomainRow, verified_elsewhere: bool) -> DomainDetails {

@@ -14,6 +14,7 @@ mod overview;
 mod rotation;
 mod uses;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use weir_model::activity::{AuditAction, Entry, Subject};
@@ -22,8 +23,10 @@ use weir_model::keys::{LABEL_MAX, PER_USER, PREFIX, PersonalKey, PersonalKeyInpu
 use weir_model::scopes::Scope;
 use weir_model::{KeyId, OrganizationId, ProjectId, Timestamp, UserId, validate};
 use weir_store::keys::{self as rows, Created, KeyRow};
+use weir_store::organizations::{self as organization_rows, Contents};
+use weir_store::projects as project_rows;
+use weir_store::update::lock;
 use weir_store::users::{self, UserRow};
-use weir_store::{organizations as organization_rows, projects as project_rows};
 
 use crate::activity::{self, About, Changes};
 use crate::ctx::{Actor, Ctx};
@@ -131,8 +134,10 @@ impl PersonalKeys {
     /// [`Error::Forbidden`] for keys, [`Error::NotFound`].
     pub async fn delete(&self, ctx: &Ctx, id: &KeyId) -> Result<()> {
         policy::person_only(ctx)?;
-        let store = &self.core.store;
-        let row = rows::get(store, ctx.user(), id).await?.ok_or(Error::NotFound(NOT_FOUND))?;
+        let (store, missing) = (&self.core.store, || Error::NotFound(NOT_FOUND));
+        let found = rows::get(store, ctx.user(), id).await?.ok_or_else(missing)?;
+        let _permit = lock::<KeyRow>(store, &found.hash).await;
+        let row = rows::get(store, ctx.user(), id).await?.ok_or_else(missing)?;
         let changes = Changes::none().field("label", &Some(&row.key.label), &None);
         let audit_entry = self.audit_entry(ctx, &row.key, AuditAction::Deleted, changes).await?;
         Ok(rows::delete(store, row.user, id, &audit_entry).await?)
@@ -183,8 +188,7 @@ impl PersonalKeys {
         }
     }
 
-    /// An audit entry for every organization of the owner that the key reaches. It does
-    /// not name the limits, so that one organization does not learn of another.
+    /// An audit entry for every organization of the owner that the key reaches.
     async fn audit_entry(
         &self,
         ctx: &Ctx,
@@ -192,34 +196,17 @@ impl PersonalKeys {
         action: AuditAction,
         changes: Changes,
     ) -> Result<Vec<Entry>> {
-        let entry = |organization: OrganizationId| {
-            let about = About {
-                subject: Subject::PersonalApiKey,
-                id: key.id.to_string(),
-                name: Some(&key.label),
-                project: None,
-            };
-            activity::entry(ctx, organization, about, action, changes.clone())
-        };
-        Ok(self.reached(ctx.user(), key).await?.into_iter().map(entry).collect())
+        let reach = self.reach(ctx.user()).await?;
+        Ok(reach.of(key).into_iter().map(|id| entry(ctx, id, key, action, &changes)).collect())
     }
 
-    async fn reached(&self, owner: UserId, key: &PersonalKey) -> Result<Vec<OrganizationId>> {
+    async fn reach(&self, owner: UserId) -> Result<Reach> {
         let store = &self.core.store;
         let own = organization_rows::of_user(store, owner).await?;
-        let mut reached: Vec<OrganizationId> = own.iter().map(|own| own.row.id).collect();
-        if !key.scoped_organizations.is_empty() {
-            reached.retain(|id| key.scoped_organizations.contains(id));
-        }
-        if !key.scoped_teams.is_empty() {
-            let mut homes = Vec::new();
-            for project in &key.scoped_teams {
-                let home = project_rows::find(store, *project).await?;
-                homes.extend(home.map(|row| row.brief.organization));
-            }
-            reached.retain(|id| homes.contains(id));
-        }
-        Ok(reached)
+        let own: Vec<OrganizationId> = own.iter().map(|own| own.row.id).collect();
+        let contents = organization_rows::contents(store, &own).await?;
+        let projects = |contents: Contents| contents.projects.iter().map(|one| one.id).collect();
+        Ok(Reach(own.into_iter().zip(contents.into_iter().map(projects)).collect()))
     }
 
     /// A key can only be limited to projects and organizations of its owner. Otherwise
@@ -250,6 +237,40 @@ impl PersonalKeys {
         }
         Ok(())
     }
+}
+
+/// The organizations of a user with their projects.
+struct Reach(Vec<(OrganizationId, BTreeSet<ProjectId>)>);
+
+impl Reach {
+    /// The organizations that a key of the user reaches.
+    fn of(&self, key: &PersonalKey) -> Vec<OrganizationId> {
+        let (organizations, teams) = (&key.scoped_organizations, &key.scoped_teams);
+        let is_reached = |id: &OrganizationId, projects: &BTreeSet<ProjectId>| {
+            (organizations.is_empty() || organizations.contains(id))
+                && (teams.is_empty() || teams.iter().any(|team| projects.contains(team)))
+        };
+        let reached = self.0.iter().filter(|(id, projects)| is_reached(id, projects));
+        reached.map(|(id, _)| *id).collect()
+    }
+}
+
+/// An audit entry about a key. It does not name the limits of the key, so that one
+/// organization does not learn of another.
+fn entry(
+    ctx: &Ctx,
+    organization: OrganizationId,
+    key: &PersonalKey,
+    action: AuditAction,
+    changes: &Changes,
+) -> Entry {
+    let about = About {
+        subject: Subject::PersonalApiKey,
+        id: key.id.to_string(),
+        name: Some(&key.label),
+        project: None,
+    };
+    activity::entry(ctx, organization, about, action, changes.clone())
 }
 
 /// The record of a new key, and the value, which is shown once.

@@ -317,7 +317,7 @@ pub(crate) fn shown(row: &MemberRow) -> Member {
         updated_at: row.updated_at,
         is_2fa_enabled: row.user.second_factor.is_some(),
         has_social_auth: false,
-        last_login: row.last_login,
+        last_login: row.user.last_login,
     }
 }
 

@@ -19,6 +19,7 @@ use weir_model::scopes::{Scope, ScopeObject};
 use weir_model::{MembershipId, OrganizationId, Timestamp};
 use weir_store::organizations::{self as rows, Contents, Created, Deletion, NewOrganization};
 use weir_store::projects::{self, ProjectRow};
+use weir_store::update::lock;
 use weir_store::{domains, events, exports, ids, invites, plugin_configs as configs};
 
 use crate::activity::{self, About, Changes};
@@ -26,7 +27,7 @@ use crate::ctx::{Ctx, OrgCtx};
 use crate::error::{Error, NOT_FOUND};
 use crate::identity::second_factor;
 use crate::policy::{self, Action};
-use crate::update::update;
+use crate::update::{stored, update};
 use crate::{Core, Result, current, plugin_configs, secrets};
 
 /// The message for a caller without a current organization.
@@ -164,7 +165,7 @@ impl Organizations {
             }
             // A failure of one must not delay the others.
             if let Err(error) = self.purge_one(&deletion).await {
-                tracing::error!(of = %deletion.of, %error, "its events were not removed yet");
+                tracing::error!(of = %deletion.of, %error, "events of a deleted organization remain");
             }
         }
         Ok(())
@@ -177,7 +178,7 @@ impl Organizations {
         }
         rows::deletion_done(store, deletion).await?;
         let projects = deletion.projects.len();
-        tracing::info!(of = %deletion.of, projects, "removed its events");
+        tracing::info!(of = %deletion.of, projects, "removed events of a deleted organization");
         Ok(())
     }
 
@@ -201,8 +202,8 @@ impl Organizations {
             let (about, changes) = (about(before), Changes::between(before, after));
             vec![activity::own_entry(now, before.id, about, AuditAction::Updated, changes)]
         };
-        let row = update(&self.core, organization, now, notification, change, entries).await?;
-        Ok(row.is_some())
+        let updated = update(&self.core, organization, now, notification, change, entries).await?;
+        Ok(updated.stored().is_some())
     }
 
     /// The organization.
@@ -229,8 +230,8 @@ impl Organizations {
             vec![activity::entry(&org.ctx, before.id, about, AuditAction::Updated, changes)]
         };
         let now = org.ctx.now;
-        let row = update(&self.core, org.organization, now, (), change, entries).await?;
-        show(&self.core, row.ok_or(Error::NotFound(NOT_FOUND))?, org.level).await
+        let updated = update(&self.core, org.organization, now, (), change, entries).await?;
+        show(&self.core, stored(updated)?, org.level).await
     }
 
     /// The number of records that are deleted with the organization.
@@ -257,6 +258,7 @@ impl Organizations {
     pub async fn delete(&self, org: &OrgCtx) -> Result<()> {
         policy::check(org, Action::DeleteOrganization)?;
         let store = &self.core.store;
+        let _permit = lock::<OrganizationRow>(store, &org.organization).await;
         let Some(row) = rows::get(store, org.organization).await? else { return Ok(()) };
         let changes = Changes::none().field("name", &Some(&row.name), &None);
         let deleted = audit_entry(&org.ctx, &row, AuditAction::Deleted, changes);

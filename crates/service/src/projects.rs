@@ -24,13 +24,14 @@ use weir_model::projects::{
 use weir_model::scopes::{Scope, ScopeObject};
 use weir_model::{ProjectId, Timestamp, validate};
 use weir_store::projects::{self as rows, ProjectRow, ProjectRulesRow};
+use weir_store::update::lock;
 use weir_store::{groups, organizations as organization_rows};
 
 use crate::activity::{self, About, Changes};
 use crate::ctx::{Ctx, OrgCtx, ProjectCtx};
 use crate::error::{Error, NOT_FOUND};
 use crate::policy::{self, Action};
-use crate::update::update;
+use crate::update::{stored, update};
 use crate::{Core, Result, current, organizations, secrets};
 
 pub use checklist::Checklist;
@@ -140,8 +141,8 @@ impl Projects {
         let mut ids = rows::ordered(store, home).await?;
         ids.retain(|project| policy::project_in_limits(&org.ctx, home, *project));
         let count = ids.len() as u64;
-        let found = rows::rows(store, home, &page.slice(ids)).await?;
-        Ok(Paged { count, results: found.into_iter().map(|row| row.brief).collect() })
+        let results = rows::briefs(store, home, &page.slice(ids)).await?;
+        Ok(Paged { count, results })
     }
 
     /// Adds a project with these settings. It becomes the current project of the user,
@@ -194,8 +195,9 @@ impl Projects {
         let entries = |before: &ProjectRow, after: &ProjectRow| {
             vec![audit_entry(org, before, AuditAction::Updated, Changes::between(before, after))]
         };
-        let row = update(&self.core, project.project, org.ctx.now, (), change, entries).await?;
-        self.show(org, row.ok_or(Error::NotFound(NOT_FOUND))?).await
+        let (id, now) = (project.project, org.ctx.now);
+        let row = stored(update(&self.core, id, now, (), change, entries).await?)?;
+        self.show(org, row).await
     }
 
     /// Deletes the project. Its keys stop working immediately; stored events are
@@ -206,6 +208,7 @@ impl Projects {
     pub async fn delete(&self, project: &ProjectCtx) -> Result<()> {
         let org = &project.org;
         policy::check(org, Action::DeleteProject)?;
+        let _permit = lock::<ProjectRow>(&self.core.store, &project.project).await;
         let row = self.row(project).await?;
         let changes = Changes::none().field("name", &Some(&row.brief.name), &None);
         let deleted = audit_entry(org, &row, AuditAction::Deleted, changes);

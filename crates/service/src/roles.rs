@@ -18,17 +18,16 @@ use weir_model::roles::{
 };
 use weir_model::{RoleId, RoleMembershipId, UserId, validate};
 use weir_store::members::{self as member_rows, MemberRow};
-use weir_store::roles::{self as rows, RoleMemberRow, RoleRow, Written};
+use weir_store::roles::{self as rows, Created, RoleMemberRow, RoleRow};
+use weir_store::update::{Updated, lock};
 use weir_store::{ids, users as user_rows};
 
 use crate::activity::{self, About, Changes};
 use crate::ctx::OrgCtx;
 use crate::error::{Error, NOT_FOUND};
 use crate::policy::{self, Action};
+use crate::update::update;
 use crate::{Core, Result, members, users};
-
-/// How often a change is retried after a concurrent change of the role.
-const TRIES: usize = 5;
 
 /// The service for roles.
 #[derive(Clone)]
@@ -96,8 +95,15 @@ impl Roles {
         };
         let changes = Changes::none().field("name", &None, &Some(&row.name));
         let audit_entry = entry(org, &row, AuditAction::Created, changes);
-        written(rows::create(&self.core.store, &row, &[audit_entry]).await?)?;
-        self.show(org, row).await
+        match rows::create(&self.core.store, &row, &[audit_entry]).await? {
+            Created::Yes => self.show(org, row).await,
+            Created::Taken => Err(taken()),
+            Created::TooMany => {
+                let detail = format!("An organization has at most {ROLES_MAX} roles.");
+                Err(FieldError::body("invalid_input", detail).into())
+            }
+            Created::Gone => Err(Error::NotFound(NOT_FOUND)),
+        }
     }
 
     /// Proves that there is this role and that the actor may change it.
@@ -132,10 +138,12 @@ impl Roles {
 
     /// Deletes a role. Its members stay members of the organization.
     pub async fn delete(&self, org: &OrgCtx, changeable: Changeable) -> Result<()> {
-        let Changeable(row) = changeable;
+        let store = &self.core.store;
+        let _permit = lock::<RoleRow>(store, &changeable.0.id).await;
+        let row = self.find(org, &changeable.0.id.to_string()).await?;
         let changes = Changes::none().field("name", &Some(&row.name), &None);
         let audit_entry = entry(org, &row, AuditAction::Deleted, changes);
-        Ok(rows::delete(&self.core.store, org.organization, row.id, &[audit_entry]).await?)
+        Ok(rows::delete(store, org.organization, row.id, &[audit_entry]).await?)
     }
 
     /// The members with a role, in the order in which they got it.
@@ -212,28 +220,22 @@ impl Roles {
         self.change(org, changeable, change).await.map(drop)
     }
 
-    /// Changes a role. Retries after a concurrent change.
+    /// Changes a role.
     async fn change(
         &self,
         org: &OrgCtx,
         changeable: Changeable,
         change: impl Fn(&mut RoleRow) -> Result<()>,
     ) -> Result<RoleRow> {
-        let Changeable(mut before) = changeable;
-        for _ in 0..TRIES {
-            let mut row = before.clone();
-            change(&mut row)?;
-            if row == before {
-                return Ok(row);
-            }
-            row.revision = ids::time_ordered(org.ctx.now);
-            let audit_entry = entry(org, &row, AuditAction::Updated, changes(&before, &row));
-            match rows::save(&self.core.store, before.revision, &row, &[audit_entry]).await? {
-                Written::Changed => before = self.find(org, &before.id.to_string()).await?,
-                outcome => return written(outcome).map(|()| row),
-            }
+        let entries = |before: &RoleRow, after: &RoleRow| {
+            vec![entry(org, after, AuditAction::Updated, changes(before, after))]
+        };
+        let (id, now) = (changeable.0.id, org.ctx.now);
+        match update(&self.core, id, now, (), change, entries).await? {
+            Updated::Stored(row) => Ok(row),
+            Updated::Refused(reason) if reason == rows::TAKEN => Err(taken()),
+            Updated::Gone | Updated::Refused(_) => Err(Error::NotFound(NOT_FOUND)),
         }
-        Err(Error::Unavailable("others are changing the same role"))
     }
 
     async fn find(&self, org: &OrgCtx, role: &str) -> Result<RoleRow> {
@@ -289,34 +291,23 @@ impl Roles {
 
 /// Whether a role was given to this membership, and not to an earlier one of the same
 /// user.
-fn counts(place: &RoleMemberRow, member: &MemberRow) -> bool {
-    member.joined_at <= place.joined_at
+fn counts(given: &RoleMemberRow, member: &MemberRow) -> bool {
+    member.joined_at <= given.joined_at
 }
 
-fn shown(role: RoleId, place: &RoleMemberRow, member: &MemberRow) -> RoleMembership {
+fn shown(role: RoleId, given: &RoleMemberRow, member: &MemberRow) -> RoleMembership {
     RoleMembership {
-        id: place.id,
+        id: given.id,
         role_id: role,
         organization_member: members::shown(member),
         user: users::shown(&member.user),
-        joined_at: place.joined_at,
-        updated_at: place.joined_at,
+        joined_at: given.joined_at,
+        updated_at: given.joined_at,
     }
 }
 
-fn written(outcome: Written) -> Result<()> {
-    match outcome {
-        Written::Yes => Ok(()),
-        Written::Taken => {
-            let detail = "There is already a role with this name.";
-            Err(FieldError::new("name", "unique", detail).into())
-        }
-        Written::TooMany => {
-            let detail = format!("An organization has at most {ROLES_MAX} roles.");
-            Err(FieldError::body("invalid_input", detail).into())
-        }
-        Written::Changed | Written::Gone => Err(Error::NotFound(NOT_FOUND)),
-    }
+fn taken() -> Error {
+    FieldError::new("name", "unique", "There is already a role with this name.").into()
 }
 
 fn changes(before: &RoleRow, after: &RoleRow) -> Changes {

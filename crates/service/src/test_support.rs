@@ -223,6 +223,7 @@ pub(crate) async fn outsider(services: &Services, name: &str) -> Ctx {
         current_project: None,
         created_at: now,
         updated_at: now,
+        last_login: None,
     };
     let created = users::create(store, &row, &row.email).await.unwrap();
     assert_eq!(created, users::Created::Yes);

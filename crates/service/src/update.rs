@@ -6,15 +6,15 @@
 
 use weir_model::Timestamp;
 use weir_model::activity::Entry;
-use weir_store::update::{self, Row};
+use weir_store::update::{self, Row, Updated};
 
+use crate::error::{Error, NOT_FOUND};
 use crate::{Core, Result};
 
 /// Changes the row with this id and records what differs. `change` gets the stored row; it
 /// may be called more than once. `entries` makes the audit entries from the row before the
-/// change and the fields that differ; nothing is recorded when these are private. A change
-/// that leaves the row as it was writes nothing. `held` is dropped after the write.
-/// `None`: there is no such row.
+/// change and the row after it; nothing is recorded when the changed fields are private. A
+/// change that leaves the row as it was writes nothing. `held` is dropped after the write.
 ///
 /// # Errors
 /// The error of `change`; any failure of the store.
@@ -25,7 +25,7 @@ pub(crate) async fn update<R: Row>(
     held: impl Send + Sync + 'static,
     change: impl Fn(&mut R) -> Result<()>,
     entries: impl Fn(&R, &R) -> Vec<Entry>,
-) -> Result<Option<R>> {
+) -> Result<Updated<R>> {
     let change = |before: &R| {
         let mut after = before.clone();
         change(&mut after)?;
@@ -37,4 +37,12 @@ pub(crate) async fn update<R: Row>(
         Ok(Some((after, entries)))
     };
     update::update(&core.store, id, held, change).await
+}
+
+/// The row after a change, of a resource whose statements refuse nothing.
+///
+/// # Errors
+/// [`Error::NotFound`] when the record is deleted.
+pub(crate) fn stored<R>(updated: Updated<R>) -> Result<R> {
+    updated.stored().ok_or(Error::NotFound(NOT_FOUND))
 }

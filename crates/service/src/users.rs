@@ -140,7 +140,7 @@ impl Users {
             entries(ctx, before, &belongings, &named(before, after))
         };
         let user = update(&self.core, ctx.user(), ctx.now, (), change, entries).await?;
-        self.show(ctx, user.ok_or(Error::NotAuthenticated)?).await
+        self.show(ctx, user.stored().ok_or(Error::NotAuthenticated)?).await
     }
 
     /// Deletes the caller's user with its keys and sessions.

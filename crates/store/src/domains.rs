@@ -23,12 +23,66 @@ use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
 use crate::organizations::touch_organization;
-use crate::{Error, Result, Store, lists};
+use crate::update::{Row, update_text};
+use crate::{Error, Result, Store, ids, lists};
+
+/// Refuses a claim of a name that another organization has verified, or that this
+/// organization already claims.
+macro_rules! refuse_claimed {
+    () => {
+        "LET $holder = (SELECT VALUE domain
+                        FROM ONLY type::record('domain_name', $row.domain));
+         LET $home = $row.organization;
+         LET $name = $row.domain;
+         LET $own = (SELECT VALUE record::id(id)[2]
+                     FROM org_domain:[$home, $name]..=[$home, $name, ..]);
+         IF $holder != NONE OR $own != [] { THROW 'taken' };"
+    };
+}
+
+/// Keeps the lists of a domain that changes from `$present` to `$row`. When two
+/// organizations verify a name concurrently, one conflicts with the other's `domain_name`,
+/// runs again and finds it taken.
+macro_rules! keep_lists {
+    () => {
+        concat!(
+            "IF $present.domain != $row.domain {
+                 UPDATE type::record('organization', $row.organization)
+                     SET additions = (additions ?? 0) + 1 RETURN NONE;",
+            refuse_claimed!(),
+            "IF $present.verified_at != NONE {
+                     DELETE type::record('domain_name', $present.domain) RETURN NONE;
+                 };
+                 DELETE type::record('org_domain',
+                     [$present.organization, $present.domain, $present.uuid]) RETURN NONE;
+                 UPSERT type::record('org_domain', [$row.organization, $row.domain, $row.uuid])
+                     CONTENT {} RETURN NONE;
+             };
+             IF $row.verified_at != NONE {
+                 LET $holder = (SELECT VALUE domain
+                                FROM ONLY type::record('domain_name', $row.domain));
+                 IF $holder != NONE AND $holder != $row.uuid { THROW 'taken' };
+                 IF $holder = NONE {
+                     UPSERT type::record('domain_name', $row.domain)
+                         CONTENT { domain: $row.uuid } RETURN NONE;
+                 };
+             };
+             IF $present.due_at != NONE {
+                 DELETE type::record('domain_due', [$present.due_at, $present.uuid]) RETURN NONE;
+             };
+             IF $row.due_at != NONE {
+                 UPSERT type::record('domain_due', [$row.due_at, $row.uuid])
+                     CONTENT {} RETURN NONE;
+             };"
+        )
+    };
+}
 
 /// A domain as stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, SurrealValue)]
 pub struct DomainRow {
     /// Id of the domain.
+    #[surreal(rename = "uuid")]
     pub id: DomainId,
     /// The organization that claims it.
     pub organization: OrganizationId,
@@ -66,81 +120,14 @@ pub struct DomainRow {
     pub updated_at: Timestamp,
 }
 
-#[derive(Debug, Clone, SurrealValue)]
-struct Stored {
-    uuid: Uuid,
-    organization: Uuid,
-    revision: Uuid,
-    domain: String,
-    challenge: String,
-    verified_at: Option<i64>,
-    checked_at: Option<i64>,
-    last_answer: Option<String>,
-    failing_since: Option<i64>,
-    due_at: Option<i64>,
-    jit_provisioning_enabled: bool,
-    sso_enforcement: String,
-    saml_entity_id: Option<String>,
-    saml_acs_url: Option<String>,
-    saml_x509_cert: Option<String>,
-    certificate_expires_at: Option<i64>,
-    created_at: i64,
-    updated_at: i64,
-}
+impl Row for DomainRow {
+    type Id = DomainId;
+    const TABLE: &'static str = "domain";
+    const UPDATE: &'static str = "domains update";
+    const TEXT: &'static str = update_text!(keep_lists!());
 
-impl From<&DomainRow> for Stored {
-    fn from(row: &DomainRow) -> Self {
-        let micros = |time: Option<Timestamp>| time.map(Timestamp::micros);
-        Self {
-            uuid: row.id.0,
-            organization: row.organization.0,
-            revision: row.revision,
-            domain: row.domain.clone(),
-            challenge: row.challenge.clone(),
-            verified_at: micros(row.verified_at),
-            checked_at: micros(row.checked_at),
-            last_answer: row.last_answer.clone(),
-            failing_since: micros(row.failing_since),
-            due_at: micros(row.due_at),
-            jit_provisioning_enabled: row.jit_provisioning_enabled,
-            sso_enforcement: row.sso_enforcement.text().to_owned(),
-            saml_entity_id: row.saml_entity_id.clone(),
-            saml_acs_url: row.saml_acs_url.clone(),
-            saml_x509_cert: row.saml_x509_cert.clone(),
-            certificate_expires_at: micros(row.certificate_expires_at),
-            created_at: row.created_at.micros(),
-            updated_at: row.updated_at.micros(),
-        }
-    }
-}
-
-impl TryFrom<Stored> for DomainRow {
-    type Error = Error;
-
-    fn try_from(stored: Stored) -> Result<Self> {
-        let time = |micros: Option<i64>| micros.map(Timestamp::from_micros);
-        let sso_enforcement = SsoEnforcement::parse(&stored.sso_enforcement)
-            .map_err(|fault| Error::Shape { statement: "domains", detail: fault.detail })?;
-        Ok(Self {
-            id: DomainId(stored.uuid),
-            organization: OrganizationId(stored.organization),
-            revision: stored.revision,
-            domain: stored.domain,
-            challenge: stored.challenge,
-            verified_at: time(stored.verified_at),
-            checked_at: time(stored.checked_at),
-            last_answer: stored.last_answer,
-            failing_since: time(stored.failing_since),
-            due_at: time(stored.due_at),
-            jit_provisioning_enabled: stored.jit_provisioning_enabled,
-            sso_enforcement,
-            saml_entity_id: stored.saml_entity_id,
-            saml_acs_url: stored.saml_acs_url,
-            saml_x509_cert: stored.saml_x509_cert,
-            certificate_expires_at: time(stored.certificate_expires_at),
-            created_at: Timestamp::from_micros(stored.created_at),
-            updated_at: Timestamp::from_micros(stored.updated_at),
-        })
+    fn touch(&mut self, now: Timestamp) {
+        self.revision = ids::time_ordered(now);
     }
 }
 
@@ -153,7 +140,7 @@ const GET: Statement =
 /// Any failure of the store.
 pub async fn get_any(store: &Store, domain: DomainId) -> Result<Option<DomainRow>> {
     let mut answer = store.db.run(GET, bind! { domain: domain.0 }).await?;
-    answer.row::<Stored>(0)?.map(DomainRow::try_from).transpose()
+    answer.row(0)
 }
 
 /// A domain of this organization.
@@ -186,7 +173,7 @@ pub async fn by_name(store: &Store, name: &str) -> Result<Option<DomainRow>> {
         return Ok(None);
     }
     let mut answer = store.db.run(BY_NAME, bind! { name: name }).await?;
-    answer.row::<Stored>(0)?.map(DomainRow::try_from).transpose()
+    answer.row(0)
 }
 
 /// Those of these names that an organization has verified.
@@ -226,8 +213,8 @@ pub async fn rows(
     domains: &[DomainId],
 ) -> Result<Vec<DomainRow>> {
     let ids: Vec<Uuid> = domains.iter().map(|domain| domain.0).collect();
-    let found = lists::records::<Stored>(store, "domain", ids).await?.into_iter().flatten();
-    found.filter(|row| row.organization == organization.0).map(DomainRow::try_from).collect()
+    let found = lists::records::<DomainRow>(store, "domain", ids).await?.into_iter().flatten();
+    Ok(found.filter(|row| row.organization == organization).collect())
 }
 
 const DUE: Statement = Statement::read(
@@ -243,33 +230,21 @@ pub async fn due(store: &Store, now: Timestamp) -> Result<Vec<DomainId>> {
     lists::ids(store, DUE, bind! { now: now.micros() }, DomainId).await
 }
 
-/// Refuses a claim of a name that another organization has verified, or that this
-/// organization already claims.
-macro_rules! refuse_claimed {
-    () => {
-        "LET $holder = (SELECT VALUE domain
-                        FROM ONLY type::record('domain_name', $domain.domain));
-         LET $home = $domain.organization;
-         LET $name = $domain.domain;
-         LET $own = (SELECT VALUE record::id(id)[2]
-                     FROM org_domain:[$home, $name]..=[$home, $name, ..]);
-         IF $holder != NONE OR $own != [] { THROW 'taken' };"
-    };
-}
-
 // It writes the organization's record for the reason given at `projects::CREATE`, and so
 // that two claims of a name by one organization conflict.
 const CREATE: Statement = Statement::write(
     "domains create",
     concat!(
         "BEGIN;",
-        touch_organization!("$domain.organization", "organization"),
-        "LET $present = (SELECT VALUE uuid FROM ONLY type::record('domain', $domain.uuid));
+        touch_organization!("$row.organization", "organization"),
+        "LET $present = (SELECT VALUE uuid FROM ONLY type::record('domain', $row.uuid));
          IF $present = NONE {",
         refuse_claimed!(),
-        "UPSERT type::record('domain', $domain.uuid) CONTENT $domain RETURN NONE;
+        "LET $all = (SELECT VALUE record::id(id)[2] FROM org_domain:[$home]..=[$home, ..]);
+             IF array::len($all) >= $most { THROW 'full' };
+             UPSERT type::record('domain', $row.uuid) CONTENT $row RETURN NONE;
              UPSERT type::record('org_domain',
-                                 [$domain.organization, $domain.domain, $domain.uuid])
+                                 [$row.organization, $row.domain, $row.uuid])
                  CONTENT {} RETURN NONE;",
         write_activities!(),
         "};
@@ -277,98 +252,40 @@ const CREATE: Statement = Statement::write(
     ),
 );
 
-/// The result of writing a domain.
+/// The result of claiming a domain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Written {
+pub enum Created {
     /// The domain is stored.
     Yes,
     /// Its name is verified for another organization, or already claimed by this one.
     /// Nothing was written.
     Taken,
-    /// It was changed since it was read. Nothing was written.
-    Changed,
-    /// The domain or its organization is deleted. Nothing was written.
+    /// The organization has as many domains as allowed. Nothing was written.
+    TooMany,
+    /// The organization is deleted. Nothing was written.
     Gone,
 }
 
-/// Claims a domain that is not verified yet.
+/// The word of a change to a name that another organization has verified, or that this one
+/// already claims.
+pub const TAKEN: &str = "taken";
+
+/// Claims a domain that is not verified yet. An organization may have `most`.
 ///
 /// # Errors
 /// Any failure of the store.
-pub async fn create(store: &Store, row: &DomainRow, activities: &[Entry]) -> Result<Written> {
-    let vars = bind! { domain: Stored::from(row) };
-    written(activity::change(store, CREATE, vars, activities).await)
-}
-
-// A retry after a lost answer finds its own revision and writes nothing. When two
-// organizations verify a name concurrently, one conflicts with the other's `domain_name`,
-// runs again and finds it taken.
-const SAVE: Statement = Statement::write(
-    "domains save",
-    concat!(
-        "BEGIN;
-         LET $present = (SELECT * FROM ONLY type::record('domain', $domain.uuid));
-         IF $present = NONE OR $present.organization != $domain.organization { THROW 'gone' };
-         IF $present.revision != $domain.revision {
-             IF $present.revision != $before { THROW 'changed' };
-             IF $present.domain != $domain.domain {
-                 UPDATE type::record('organization', $domain.organization)
-                     SET additions = (additions ?? 0) + 1 RETURN NONE;",
-        refuse_claimed!(),
-        "IF $present.verified_at != NONE {
-                     DELETE type::record('domain_name', $present.domain) RETURN NONE;
-                 };
-                 DELETE type::record('org_domain',
-                     [$present.organization, $present.domain, $present.uuid]) RETURN NONE;
-                 UPSERT type::record('org_domain',
-                                     [$domain.organization, $domain.domain, $domain.uuid])
-                     CONTENT {} RETURN NONE;
-             };
-             IF $domain.verified_at != NONE {
-                 LET $holder = (SELECT VALUE domain
-                                FROM ONLY type::record('domain_name', $domain.domain));
-                 IF $holder != NONE AND $holder != $domain.uuid { THROW 'taken' };
-                 IF $holder = NONE {
-                     UPSERT type::record('domain_name', $domain.domain)
-                         CONTENT { domain: $domain.uuid } RETURN NONE;
-                 };
-             };
-             IF $present.due_at != NONE {
-                 DELETE type::record('domain_due', [$present.due_at, $present.uuid]) RETURN NONE;
-             };
-             IF $domain.due_at != NONE {
-                 UPSERT type::record('domain_due', [$domain.due_at, $domain.uuid])
-                     CONTENT {} RETURN NONE;
-             };
-             UPSERT type::record('domain', $domain.uuid) CONTENT $domain RETURN NONE;",
-        write_activities!(),
-        "};
-         COMMIT;"
-    ),
-);
-
-/// Replaces a domain whose revision is still `before`. The row has a new revision.
-///
-/// # Errors
-/// Any failure of the store.
-pub async fn save(
+pub async fn create(
     store: &Store,
-    before: Uuid,
     row: &DomainRow,
+    most: usize,
     activities: &[Entry],
-) -> Result<Written> {
-    let vars = bind! { before: before, domain: Stored::from(row) };
-    written(activity::change(store, SAVE, vars, activities).await)
-}
-
-fn written<T>(outcome: Result<T>) -> Result<Written> {
-    match outcome {
-        Ok(_) => Ok(Written::Yes),
-        Err(Error::Refused { reason, .. }) => Ok(match reason.as_str() {
-            "taken" => Written::Taken,
-            "changed" => Written::Changed,
-            _ => Written::Gone,
-        }),
+) -> Result<Created> {
+    let vars = bind! { row: row.clone(), most: i64::try_from(most).unwrap_or(i64::MAX) };
+    match activity::change(store, CREATE, vars, activities).await {
+        Ok(_) => Ok(Created::Yes),
+        Err(Error::Refused { reason, .. }) if reason == "full" => Ok(Created::TooMany),
+        Err(Error::Refused { reason, .. }) if reason == TAKEN => Ok(Created::Taken),
+        Err(Error::Refused { .. }) => Ok(Created::Gone),
         Err(error) => Err(error),
     }
 }

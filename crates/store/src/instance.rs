@@ -16,7 +16,7 @@ use crate::bind::bind;
 use crate::db::Statement;
 use crate::keys::{self, KeyRow, write_key};
 use crate::organizations::{self, NewOrganization, write_organization};
-use crate::users::{self, UserRow};
+use crate::users::UserRow;
 use crate::{Error, Result, Store, events, projects};
 
 /// The state of the set-up.
@@ -131,7 +131,7 @@ const SET_UP: Statement = Statement::write(
 pub async fn set_up(store: &Store, new: &NewInstance, now: Timestamp) -> Result<SetUp> {
     let vars = bind! {
         user: new.user.id.0,
-        first_user: users::Stored::from(&new.user),
+        first_user: new.user.clone(),
         email: new.email_key.as_str(),
         organization: new.organization.row.clone(),
         membership: organizations::StoredMembership::new(

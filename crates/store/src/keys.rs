@@ -7,7 +7,7 @@
 mod overlap;
 mod uses;
 
-use surrealdb::types::SurrealValue;
+use surrealdb::types::{self, Kind, SurrealValue, Value};
 use uuid::Uuid;
 use weir_model::activity::Entry;
 use weir_model::keys::PersonalKey;
@@ -17,7 +17,7 @@ use weir_model::{KeyId, OrganizationId, ProjectId, Timestamp, UserId};
 use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
-use crate::error::is_done;
+use crate::update::Row;
 use crate::{Error, Result, Store};
 
 pub use overlap::{NewValue, end_previous, roll};
@@ -74,6 +74,30 @@ pub(crate) struct Stored {
     previous_hash: Option<String>,
     previous_mask: Option<String>,
     previous_until: Option<i64>,
+}
+
+// The record is found by the hash of the value, which `roll` replaces.
+impl Row for KeyRow {
+    type Id = String;
+    const TABLE: &'static str = "api_key";
+    const UPDATE: &'static str = "keys update";
+
+    fn touch(&mut self, _now: Timestamp) {}
+}
+
+impl SurrealValue for KeyRow {
+    fn kind_of() -> Kind {
+        Stored::kind_of()
+    }
+
+    fn into_value(self) -> Value {
+        Stored::from(&self).into_value()
+    }
+
+    fn from_value(value: Value) -> std::result::Result<Self, types::Error> {
+        let row = Self::try_from(Stored::from_value(value)?);
+        row.map_err(|error| types::Error::internal(error.to_string()))
+    }
 }
 
 impl TryFrom<Stored> for KeyRow {
@@ -278,40 +302,6 @@ const DELETE: Statement = Statement::delete(
 pub async fn delete(store: &Store, user: UserId, key: &KeyId, activities: &[Entry]) -> Result<()> {
     let vars = bind! { user: user.0, key: key.0.as_str() };
     activity::change(store, DELETE, vars, activities).await.map(drop)
-}
-
-const UPDATE: Statement = Statement::write(
-    "keys update",
-    concat!(
-        "BEGIN;
-         LET $hash = (SELECT VALUE hash FROM ONLY type::record('user_key', [$user, $key]));
-         IF $hash = NONE { THROW 'missing' };
-         UPDATE type::record('api_key', $hash) SET
-             label = $label,
-             scopes = $scopes,
-             scoped_projects = $projects,
-             scoped_organizations = $organizations
-             RETURN NONE;",
-        write_activities!(),
-        "COMMIT;"
-    ),
-);
-
-/// Writes the label, scopes and limits of `row`. `false` when the user has no such key.
-///
-/// # Errors
-/// Any failure of the store.
-pub async fn update(store: &Store, row: &KeyRow, activities: &[Entry]) -> Result<bool> {
-    let stored = Stored::from(row);
-    let vars = bind! {
-        user: stored.user,
-        key: stored.key,
-        label: stored.label,
-        scopes: stored.scopes,
-        projects: stored.scoped_projects,
-        organizations: stored.scoped_organizations,
-    };
-    is_done(activity::change(store, UPDATE, vars, activities).await)
 }
 
 const TOUCH: Statement = Statement::write(

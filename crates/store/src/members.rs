@@ -19,7 +19,7 @@ use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
 use crate::organizations::{StoredMembership, to_level};
-use crate::users::{self, UserRow};
+use crate::users::UserRow;
 use crate::{Error, Result, Store, lists};
 
 /// A member as stored.
@@ -35,8 +35,6 @@ pub struct MemberRow {
     pub joined_at: Timestamp,
     /// When the membership was last changed.
     pub updated_at: Timestamp,
-    /// When the user last signed in, if that was recorded.
-    pub last_login: Option<Timestamp>,
 }
 
 /// The result of a change of a member.
@@ -146,14 +144,13 @@ pub async fn rows(
     let memberships = users.iter().map(|user| vec![organization.0, user.0]).collect();
     let memberships = lists::records::<StoredMembership>(store, "membership", memberships).await?;
     let ids = users.iter().map(|user| user.0).collect();
-    let users = lists::records::<users::Stored>(store, "user", ids).await?;
+    let users = lists::records::<UserRow>(store, "user", ids).await?;
     let mut found = Vec::new();
     for joined in memberships.into_iter().zip(users) {
         if let (Some(membership), Some(user)) = joined {
             found.push(MemberRow {
                 id: MembershipId(membership.uuid),
-                last_login: user.last_login.map(Timestamp::from_micros),
-                user: user.into(),
+                user,
                 level: to_level("members rows", membership.level)?,
                 joined_at: Timestamp::from_micros(membership.joined_at),
                 updated_at: Timestamp::from_micros(membership.updated_at),

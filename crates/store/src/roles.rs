@@ -19,12 +19,30 @@ use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
 use crate::organizations::touch_organization;
-use crate::{Error, Result, Store, lists};
+use crate::update::{Row, update_text};
+use crate::{Error, Result, Store, ids, lists};
+
+/// Refuses a name that another role of the organization has. Writing the organization's
+/// record makes concurrent uses of one name conflict.
+macro_rules! refuse_taken {
+    () => {
+        concat!(
+            touch_organization!("$row.organization", "gone"),
+            "LET $home = $row.organization;
+             LET $roles = (SELECT VALUE type::record('role', record::id(id)[1])
+                           FROM org_role:[$home]..=[$home, ..]);
+             LET $same = (SELECT VALUE uuid FROM $roles
+                          WHERE name_key = $row.name_key AND uuid != $row.uuid);
+             IF $same != [] { THROW 'taken' };"
+        )
+    };
+}
 
 /// A role as stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, SurrealValue)]
 pub struct RoleRow {
     /// Id of the role.
+    #[surreal(rename = "uuid")]
     pub id: RoleId,
     /// The organization that the role belongs to.
     pub organization: OrganizationId,
@@ -43,9 +61,10 @@ pub struct RoleRow {
 }
 
 /// A member of a role as stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, SurrealValue)]
 pub struct RoleMemberRow {
     /// Id of the role membership.
+    #[surreal(rename = "uuid")]
     pub id: RoleMembershipId,
     /// The user who has the role.
     pub user: UserId,
@@ -53,62 +72,14 @@ pub struct RoleMemberRow {
     pub joined_at: Timestamp,
 }
 
-#[derive(Debug, Clone, SurrealValue)]
-struct Stored {
-    uuid: Uuid,
-    organization: Uuid,
-    revision: Uuid,
-    name: String,
-    name_key: String,
-    created_by: Uuid,
-    created_at: i64,
-    members: Vec<StoredMember>,
-}
+impl Row for RoleRow {
+    type Id = RoleId;
+    const TABLE: &'static str = "role";
+    const UPDATE: &'static str = "roles update";
+    const TEXT: &'static str = update_text!(refuse_taken!());
 
-#[derive(Debug, Clone, SurrealValue)]
-struct StoredMember {
-    uuid: Uuid,
-    user: Uuid,
-    joined_at: i64,
-}
-
-impl From<&RoleRow> for Stored {
-    fn from(row: &RoleRow) -> Self {
-        let member = |member: &RoleMemberRow| StoredMember {
-            uuid: member.id.0,
-            user: member.user.0,
-            joined_at: member.joined_at.micros(),
-        };
-        Self {
-            uuid: row.id.0,
-            organization: row.organization.0,
-            revision: row.revision,
-            name: row.name.clone(),
-            name_key: row.name_key.clone(),
-            created_by: row.created_by.0,
-            created_at: row.created_at.micros(),
-            members: row.members.iter().map(member).collect(),
-        }
-    }
-}
-
-impl From<Stored> for RoleRow {
-    fn from(stored: Stored) -> Self {
-        let member = |member: StoredMember| RoleMemberRow {
-            id: RoleMembershipId(member.uuid),
-            user: UserId(member.user),
-            joined_at: Timestamp::from_micros(member.joined_at),
-        };
-        Self {
-            id: RoleId(stored.uuid),
-            organization: OrganizationId(stored.organization),
-            revision: stored.revision,
-            name: stored.name,
-            name_key: stored.name_key,
-            created_by: UserId(stored.created_by),
-            created_at: Timestamp::from_micros(stored.created_at),
-            members: stored.members.into_iter().map(member).collect(),
-        }
+    fn touch(&mut self, now: Timestamp) {
+        self.revision = ids::time_ordered(now);
     }
 }
 
@@ -135,24 +106,8 @@ pub async fn rows(
     roles: &[RoleId],
 ) -> Result<Vec<RoleRow>> {
     let ids: Vec<Uuid> = roles.iter().map(|role| role.0).collect();
-    let found = lists::records::<Stored>(store, "role", ids).await?.into_iter().flatten();
-    Ok(found.filter(|row| row.organization == organization.0).map(RoleRow::from).collect())
-}
-
-/// Refuses a name that another role of the organization has. Writing the organization's
-/// record makes concurrent uses of one name conflict.
-macro_rules! refuse_taken {
-    () => {
-        concat!(
-            touch_organization!("$role.organization", "gone"),
-            "LET $home = $role.organization;
-             LET $roles = (SELECT VALUE type::record('role', record::id(id)[1])
-                           FROM org_role:[$home]..=[$home, ..]);
-             LET $same = (SELECT VALUE uuid FROM $roles
-                          WHERE name_key = $role.name_key AND uuid != $role.uuid);
-             IF $same != [] { THROW 'taken' };"
-        )
-    };
+    let found = lists::records::<RoleRow>(store, "role", ids).await?.into_iter().flatten();
+    Ok(found.filter(|row| row.organization == organization).collect())
 }
 
 const CREATE: Statement = Statement::write(
@@ -160,11 +115,11 @@ const CREATE: Statement = Statement::write(
     concat!(
         "BEGIN;",
         refuse_taken!(),
-        "LET $present = (SELECT VALUE uuid FROM ONLY type::record('role', $role.uuid));
+        "LET $present = (SELECT VALUE uuid FROM ONLY type::record('role', $row.uuid));
          IF $present = NONE {
              IF array::len($roles) >= $most { THROW 'many' };
-             UPSERT type::record('role', $role.uuid) CONTENT $role RETURN NONE;
-             UPSERT type::record('org_role', [$role.organization, $role.uuid])
+             UPSERT type::record('role', $row.uuid) CONTENT $row RETURN NONE;
+             UPSERT type::record('org_role', [$row.organization, $row.uuid])
                  CONTENT {} RETURN NONE;",
         write_activities!(),
         "};
@@ -172,70 +127,35 @@ const CREATE: Statement = Statement::write(
     ),
 );
 
-// A retry after a lost answer finds its own revision and writes nothing.
-const SAVE: Statement = Statement::write(
-    "roles save",
-    concat!(
-        "BEGIN;
-         LET $present = (SELECT * FROM ONLY type::record('role', $role.uuid));
-         IF $present = NONE { THROW 'gone' };
-         IF $present.revision != $role.revision {
-             IF $present.revision != $before { THROW 'changed' };",
-        refuse_taken!(),
-        "UPSERT type::record('role', $role.uuid) CONTENT $role RETURN NONE;",
-        write_activities!(),
-        "};
-         COMMIT;"
-    ),
-);
-
-/// The result of writing a role.
+/// The result of creating a role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Written {
+pub enum Created {
     /// The role is stored.
     Yes,
     /// Another role of the organization has its name. Nothing was written.
     Taken,
     /// The organization has as many roles as allowed. Nothing was written.
     TooMany,
-    /// It was changed since it was read. Nothing was written.
-    Changed,
-    /// The role or its organization is deleted. Nothing was written.
+    /// The organization is deleted. Nothing was written.
     Gone,
 }
+
+/// The word of a change that gives a role the name of another one.
+pub const TAKEN: &str = "taken";
 
 /// Adds a role.
 ///
 /// # Errors
 /// Any failure of the store.
-pub async fn create(store: &Store, row: &RoleRow, activities: &[Entry]) -> Result<Written> {
+pub async fn create(store: &Store, row: &RoleRow, activities: &[Entry]) -> Result<Created> {
     let most = i64::try_from(ROLES_MAX).unwrap_or(i64::MAX);
-    let vars = bind! { role: Stored::from(row), most: most };
-    written(activity::change(store, CREATE, vars, activities).await)
-}
-
-/// Replaces a role whose revision is still `before`. The row has a new revision.
-///
-/// # Errors
-/// Any failure of the store.
-pub async fn save(
-    store: &Store,
-    before: Uuid,
-    row: &RoleRow,
-    activities: &[Entry],
-) -> Result<Written> {
-    let vars = bind! { before: before, role: Stored::from(row) };
-    written(activity::change(store, SAVE, vars, activities).await)
-}
-
-fn written<T>(outcome: Result<T>) -> Result<Written> {
-    match outcome {
-        Ok(_) => Ok(Written::Yes),
+    let vars = bind! { row: row.clone(), most: most };
+    match activity::change(store, CREATE, vars, activities).await {
+        Ok(_) => Ok(Created::Yes),
         Err(Error::Refused { reason, .. }) => Ok(match reason.as_str() {
-            "taken" => Written::Taken,
-            "many" => Written::TooMany,
-            "changed" => Written::Changed,
-            _ => Written::Gone,
+            TAKEN => Created::Taken,
+            "many" => Created::TooMany,
+            _ => Created::Gone,
         }),
         Err(error) => Err(error),
     }

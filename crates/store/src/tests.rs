@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::time::Duration;
 
 use surrealdb::types::{Value, Variables};
 use uuid::Uuid;
@@ -59,6 +60,7 @@ fn user(number: u128) -> UserRow {
         current_project: None,
         created_at: NOW,
         updated_at: NOW,
+        last_login: None,
     }
 }
 
@@ -435,11 +437,37 @@ async fn old_counters_are_forgotten() {
         |key: &str| Rule { kind: "test", key: key.to_owned(), waits: &[900], forget_after: 900 };
     throttle::count(&store, &[rule("old")], NOW).await.unwrap();
     throttle::count(&store, &[rule("new")], NOW.plus_seconds(60)).await.unwrap();
-    throttle::prune(&store, NOW.plus_seconds(30)).await.unwrap();
+    assert!(throttle::prune(&store, NOW.plus_seconds(30), Duration::ZERO).await.unwrap());
     let later = NOW.plus_seconds(61);
     assert_eq!(throttle::count(&store, &[rule("old")], later).await.unwrap(), Try::Counted);
     let answer = throttle::count(&store, &[rule("new")], later).await.unwrap();
     assert_eq!(answer, Try::Wait { until: NOW.plus_seconds(960) });
+}
+
+/// Anyone can add a counter for each network that they have.
+#[tokio::test]
+async fn all_old_counters_are_forgotten_however_many_there_are() {
+    const OLD: usize = 110;
+    let store = store().await;
+    let rule = |key: String| Rule { kind: "test", key, waits: &[900], forget_after: 900 };
+    let old: Vec<Rule> = (0..OLD).map(|n| rule(n.to_string())).collect();
+    throttle::count(&store, &old, NOW).await.unwrap();
+    let new = [rule("new".to_owned())];
+    throttle::count(&store, &new, NOW.plus_seconds(60)).await.unwrap();
+    let before = NOW.plus_seconds(30);
+    let prune = async |within| throttle::prune_in_steps(&store, before, within, 30).await.unwrap();
+    let are_gone = async || {
+        // Counters that are gone allow an attempt.
+        let answer = throttle::count(&store, &old, before).await.unwrap();
+        answer == Try::Counted
+    };
+    // Without time it removes a part and says that some are left.
+    assert!(!prune(Duration::ZERO).await);
+    assert!(!are_gone().await);
+    assert!(prune(Duration::from_secs(60)).await);
+    assert!(are_gone().await);
+    let answer = throttle::count(&store, &new, NOW.plus_seconds(61)).await.unwrap();
+    assert!(matches!(answer, Try::Wait { .. }), "{answer:?}");
 }
 
 #[tokio::test]

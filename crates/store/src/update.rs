@@ -1,14 +1,16 @@
 //! Changing one record: read it, change it, compare, write it and its audit entries.
 //!
 //! What belongs here: the one way in which a row of a resource is changed by its fields.
-//! What does not: changes that also write other records, which are transactions in the
-//! module of their resource; what a change means (`weir-service`).
+//! What does not: changes that also write rows of other resources (an export with its
+//! backfill, a plugin with its files), which are transactions in the module of their
+//! resource; what a change means (`weir-service`).
 //!
 //! Two changes of one record run one after another (`keyed_lock`), so that each audit entry
 //! names the value that the change before it left. A writer without the lock (a deletion,
 //! another field) is noticed: the transaction compares the fields that it is about to
 //! change with the values that were read, and the change begins again with what is stored
-//! then.
+//! then. A row with a revision gets a new one with every change, so that all its fields are
+//! compared.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -18,9 +20,10 @@ use surrealdb::types::{Object, SurrealValue, Value};
 use weir_model::Timestamp;
 use weir_model::activity::Entry;
 
-use crate::activity::{self, write_activities};
+use crate::activity;
 use crate::bind::bind;
 use crate::db::Statement;
+use crate::keyed_lock::KeyPermit;
 use crate::{Error, Result, Store};
 
 /// How often a change begins again after a writer without the lock.
@@ -29,17 +32,41 @@ const TRIES: u32 = 8;
 /// A record that [`update`] changes.
 pub trait Row: SurrealValue + Clone + PartialEq + Send + Sync {
     /// The key of the record in its table.
-    type Id: SurrealValue + Display + Copy + Send + Sync;
+    type Id: SurrealValue + Display + Clone + Send + Sync;
     /// The table.
     const TABLE: &'static str;
     /// The name of the transaction in errors and metrics.
     const UPDATE: &'static str;
+    /// The transaction. A row with records beside it (an entry in a list, a unique name)
+    /// gives the statements that keep them to `update_text!`.
+    const TEXT: &'static str = update_text!();
     /// Fields that no change writes and that must be as they were read: the owner of a
     /// record that can move.
     const FIXED: &'static [&'static str] = &[];
 
-    /// Sets the time of the last change.
+    /// Marks a change: sets the time of the last change, or a new revision.
     fn touch(&mut self, now: Timestamp);
+}
+
+/// The result of [`update`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Updated<R> {
+    /// The row as it is stored now.
+    Stored(R),
+    /// There is no such record.
+    Gone,
+    /// A statement of the row refused the change with this word. Nothing was written.
+    Refused(String),
+}
+
+impl<R> Updated<R> {
+    /// The stored row of a resource whose statements refuse nothing.
+    pub fn stored(self) -> Option<R> {
+        match self {
+            Self::Stored(row) => Some(row),
+            Self::Gone | Self::Refused(_) => None,
+        }
+    }
 }
 
 const GET: Statement =
@@ -47,25 +74,47 @@ const GET: Statement =
 
 // A repeated transaction whose outcome was unknown finds its own values. `CONTENT` also
 // replaces objects within a field; fields that the row does not have are kept.
-const UPDATE: &str = concat!(
-    "BEGIN;
-     LET $record = type::record($table, $id);
-     LET $present = (SELECT * FROM ONLY $record);
-     IF $present = NONE { THROW 'gone' };
-     FOR $field IN $fields {
-         IF $present[$field] != $before[$field] AND $present[$field] != $after[$field] {
-             THROW 'changed'
-         };
-     };
-     UPDATE $record CONTENT object::extend($present, $after) RETURN NONE;",
-    write_activities!(),
-    "COMMIT;"
-);
+/// The transaction that changes a record. Statements given to it run before the record is
+/// written, with `$present` (the stored record) and `$row` (the record after the change);
+/// `THROW` with a word of theirs refuses the change. They must have no effect when they run
+/// again after they had one.
+macro_rules! update_text {
+    ($($kept:expr)?) => {
+        concat!(
+            "BEGIN;
+             LET $record = type::record($table, $id);
+             LET $present = (SELECT * FROM ONLY $record);
+             IF $present = NONE { THROW 'gone' };
+             FOR $field IN $fields {
+                 IF $present[$field] != $before[$field] AND $present[$field] != $after[$field] {
+                     THROW 'changed'
+                 };
+             };
+             LET $row = object::extend($present, $after);",
+            $($kept,)?
+            "UPDATE $record CONTENT $row RETURN NONE;",
+            $crate::activity::write_activities!(),
+            "COMMIT;"
+        )
+    };
+}
+pub(crate) use update_text;
+
+/// The lock of a record. It is released when dropped.
+#[derive(Debug)]
+pub struct RowPermit {
+    _permits: Vec<KeyPermit<String>>,
+}
+
+/// Waits for the lock of a record, for a change that [`update`] does not make: its audit
+/// entry names the values that it replaces, or the record is deleted.
+pub async fn lock<R: Row>(store: &Store, id: &R::Id) -> RowPermit {
+    RowPermit { _permits: store.row_locks.take([format!("{}:{id}", R::TABLE)]).await }
+}
 
 /// Changes the record with this id. `change` gets the stored row and returns the changed
 /// one with its audit entries, or `None` to keep it; it is called again when another
-/// writer was faster. `held` is dropped when the transaction has ended. Returns the row as
-/// it is stored afterwards; `None`: there is no such record.
+/// writer was faster. `held` is dropped when the transaction has ended.
 ///
 /// # Errors
 /// The error of `change`; any failure of the store.
@@ -74,38 +123,48 @@ pub async fn update<R: Row, E: From<Error>>(
     id: R::Id,
     held: impl Send + Sync + 'static,
     change: impl Fn(&R) -> Result<Option<(R, Vec<Entry>)>, E>,
-) -> Result<Option<R>, E> {
+) -> Result<Updated<R>, E> {
     // Always before the locks of organizations, which `activity::change_holding` takes.
-    let lock = store.row_locks.take([format!("{}:{id}", R::TABLE)]).await;
-    let held = Arc::new((held, lock));
+    let permit = lock::<R>(store, &id).await;
+    let held = Arc::new((held, permit));
+    let statement = Statement::write(R::UPDATE, R::TEXT);
     for _ in 0..TRIES {
-        let key = bind! { table: R::TABLE, id: id };
-        let found = store.db.run(GET, key.clone()).await?.row::<R>(0)?;
-        let Some(before) = found else { return Ok(None) };
-        let Some((after, entries)) = change(&before)? else { return Ok(Some(before)) };
-        let (fields, before, changed) = difference::<R>(before, after.clone());
+        let key = bind! { table: R::TABLE, id: id.clone() };
+        let found = store.db.run(GET, key.clone()).await?.row::<Object>(0)?;
+        let Some(stored) = found else { return Ok(Updated::Gone) };
+        let before = R::from_value(Value::Object(stored.clone())).map_err(shape::<R>)?;
+        let Some((after, entries)) = change(&before)? else { return Ok(Updated::Stored(before)) };
+        let (fields, changed) = difference::<R>(before, after.clone());
         let mut vars = key;
+        // The stored values, not those of the row: a row has a default for a field that the
+        // record does not have.
+        vars.insert("before", only(stored, &fields));
         vars.insert("fields", fields);
-        vars.insert("before", before);
         vars.insert("after", changed);
-        let statement = Statement::write(R::UPDATE, UPDATE);
         match activity::change_holding(store, statement, vars, &entries, Arc::clone(&held)).await {
-            Ok(_) => return Ok(Some(after)),
-            Err(Error::Refused { reason, .. }) if reason == "gone" => return Ok(None),
-            Err(Error::Refused { .. }) => {}
+            Ok(_) => return Ok(Updated::Stored(after)),
+            Err(Error::Refused { reason, .. }) => match reason.as_str() {
+                "changed" => {}
+                "gone" => return Ok(Updated::Gone),
+                _ => return Ok(Updated::Refused(reason)),
+            },
             Err(error) => return Err(error.into()),
         }
     }
     Err(Error::Conflict { statement: R::UPDATE, attempts: TRIES }.into())
 }
 
-/// The fields that differ, or must not, with their values before and after.
-fn difference<R: Row>(before: R, after: R) -> (Vec<String>, Object, Object) {
+fn shape<R: Row>(error: surrealdb::types::Error) -> Error {
+    Error::Shape { statement: R::UPDATE, detail: error.message().to_owned() }
+}
+
+/// The fields that differ, or must not, with their values after the change.
+fn difference<R: Row>(before: R, after: R) -> (Vec<String>, Object) {
     let members = |row: R| match row.into_value() {
         Value::Object(members) => members,
         _ => Object::default(),
     };
-    let (mut before, mut after) = (members(before), members(after));
+    let (before, after) = (members(before), members(after));
     let names: BTreeSet<String> = before.keys().chain(after.keys()).cloned().collect();
     let is_kept = |name: &String| {
         before.get(name).unwrap_or(&Value::None) == after.get(name).unwrap_or(&Value::None)
@@ -114,13 +173,20 @@ fn difference<R: Row>(before: R, after: R) -> (Vec<String>, Object, Object) {
         .into_iter()
         .filter(|name| R::FIXED.contains(&name.as_str()) || !is_kept(name))
         .collect();
-    before.retain(|name, _| fields.contains(name));
-    after.retain(|name, _| fields.contains(name));
+    let mut after = only(after, &fields);
     // An optional field that was cleared may be missing; it must replace the stored value.
     for name in &fields {
         if !after.contains_key(name) {
             after.insert(name.clone(), Value::None);
         }
     }
-    (fields, before, after)
+    (fields, after)
 }
+
+fn only(mut members: Object, fields: &[String]) -> Object {
+    members.retain(|name, _| fields.contains(name));
+    members
+}
+
+#[cfg(test)]
+mod tests;

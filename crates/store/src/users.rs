@@ -26,10 +26,25 @@ impl fmt::Debug for PasswordHash {
     }
 }
 
-/// A user as stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
+impl SurrealValue for PasswordHash {
+    fn kind_of() -> Kind {
+        String::kind_of()
+    }
+
+    fn into_value(self) -> Value {
+        self.0.into_value()
+    }
+
+    fn from_value(value: Value) -> std::result::Result<Self, types::Error> {
+        String::from_value(value).map(Self)
+    }
+}
+
+/// A user as stored. The id of the record is `user:<uuid>`.
+#[derive(Debug, Clone, PartialEq, Eq, SurrealValue)]
 pub struct UserRow {
     /// Id of the user.
+    #[surreal(rename = "uuid")]
     pub id: UserId,
     /// Sequential number of the user in the instance.
     pub number: i64,
@@ -46,6 +61,8 @@ pub struct UserRow {
     /// Whether the address was confirmed.
     pub is_email_verified: bool,
     /// Whether the user must confirm the address before signing in.
+    // Missing in users that were created before this field existed.
+    #[surreal(default)]
     pub must_confirm: bool,
     /// Hash of the password, if there is one.
     pub password: Option<PasswordHash>,
@@ -65,6 +82,8 @@ pub struct UserRow {
     pub created_at: Timestamp,
     /// When it was last changed.
     pub updated_at: Timestamp,
+    /// When the user last signed in; a new user has not.
+    pub last_login: Option<Timestamp>,
 }
 
 impl Row for UserRow {
@@ -77,97 +96,6 @@ impl Row for UserRow {
     }
 }
 
-impl SurrealValue for UserRow {
-    fn kind_of() -> Kind {
-        Stored::kind_of()
-    }
-
-    fn into_value(self) -> Value {
-        Stored::from(&self).into_value()
-    }
-
-    fn from_value(value: Value) -> Result<Self, types::Error> {
-        Stored::from_value(value).map(Self::from)
-    }
-}
-
-/// The record. Its id is `user:<uuid>`, which is also in the field `uuid`.
-#[derive(Debug, Clone, SurrealValue)]
-pub(crate) struct Stored {
-    uuid: Uuid,
-    number: i64,
-    distinct_id: String,
-    first_name: String,
-    last_name: String,
-    email: String,
-    pending_email: Option<String>,
-    is_email_verified: bool,
-    /// Missing in users that were created before this field existed.
-    must_confirm: Option<bool>,
-    password: Option<String>,
-    second_factor: Option<Uuid>,
-    is_staff: bool,
-    is_active: bool,
-    theme_mode: Option<String>,
-    current_organization: Option<Uuid>,
-    current_project: Option<i64>,
-    created_at: i64,
-    updated_at: i64,
-    /// When the user last signed in. Opening a session sets it; a new user has none.
-    pub(crate) last_login: Option<i64>,
-}
-
-impl From<Stored> for UserRow {
-    fn from(stored: Stored) -> Self {
-        Self {
-            id: UserId(stored.uuid),
-            number: stored.number,
-            distinct_id: stored.distinct_id,
-            first_name: stored.first_name,
-            last_name: stored.last_name,
-            email: stored.email,
-            pending_email: stored.pending_email,
-            is_email_verified: stored.is_email_verified,
-            must_confirm: stored.must_confirm.unwrap_or(false),
-            password: stored.password.map(PasswordHash),
-            second_factor: stored.second_factor,
-            is_staff: stored.is_staff,
-            is_active: stored.is_active,
-            theme_mode: stored.theme_mode,
-            current_organization: stored.current_organization.map(OrganizationId),
-            current_project: stored.current_project.map(ProjectId),
-            created_at: Timestamp::from_micros(stored.created_at),
-            updated_at: Timestamp::from_micros(stored.updated_at),
-        }
-    }
-}
-
-impl From<&UserRow> for Stored {
-    fn from(row: &UserRow) -> Self {
-        Self {
-            uuid: row.id.0,
-            number: row.number,
-            distinct_id: row.distinct_id.clone(),
-            first_name: row.first_name.clone(),
-            last_name: row.last_name.clone(),
-            email: row.email.clone(),
-            pending_email: row.pending_email.clone(),
-            is_email_verified: row.is_email_verified,
-            must_confirm: Some(row.must_confirm),
-            password: row.password.as_ref().map(|hash| hash.0.clone()),
-            second_factor: row.second_factor,
-            is_staff: row.is_staff,
-            is_active: row.is_active,
-            theme_mode: row.theme_mode.clone(),
-            current_organization: row.current_organization.map(|id| id.0),
-            current_project: row.current_project.map(|id| id.0),
-            created_at: row.created_at.micros(),
-            updated_at: row.updated_at.micros(),
-            last_login: None,
-        }
-    }
-}
-
 const GET: Statement = Statement::read("users get", "SELECT * FROM type::record('user', $user);");
 
 /// The user with this id.
@@ -176,7 +104,7 @@ const GET: Statement = Statement::read("users get", "SELECT * FROM type::record(
 /// Any failure of the store.
 pub async fn get(store: &Store, user: UserId) -> Result<Option<UserRow>> {
     let mut answer = store.db.run(GET, bind! { user: user.0 }).await?;
-    Ok(answer.row::<Stored>(0)?.map(UserRow::from))
+    answer.row(0)
 }
 
 const BY_EMAIL: Statement = Statement::read(
@@ -194,7 +122,7 @@ pub async fn by_email(store: &Store, normalised: &str) -> Result<Option<UserRow>
         return Ok(None);
     }
     let mut answer = store.db.run(BY_EMAIL, bind! { email: normalised }).await?;
-    Ok(answer.row::<Stored>(0)?.map(UserRow::from))
+    answer.row(0)
 }
 
 /// The result of creating a user.
@@ -221,7 +149,7 @@ const CREATE: Statement = Statement::write(
 /// # Errors
 /// Any failure of the store.
 pub async fn create(store: &Store, row: &UserRow, normalised: &str) -> Result<Created> {
-    let vars = bind! { email: normalised, row: Stored::from(row) };
+    let vars = bind! { email: normalised, row: row.clone() };
     match store.db.run(CREATE, vars).await {
         Ok(_) => Ok(Created::Yes),
         Err(Error::Refused { .. }) => Ok(Created::EmailTaken),

@@ -8,14 +8,15 @@
 use weir_model::activity::AuditAction;
 use weir_model::domains::DomainDetails;
 use weir_model::{DomainId, Timestamp};
-use weir_store::domains::{self as rows, DomainRow, Written};
-use weir_store::ids;
+use weir_store::domains::{self as rows, DomainRow};
+use weir_store::update::lock;
 
 use super::{Changeable, DAY_SECONDS, Domains, about, is_suspended, lookup};
 use crate::Result;
 use crate::activity::{self, Changes};
 use crate::ctx::OrgCtx;
 use crate::error::{Error, NOT_FOUND};
+use crate::update::update;
 
 /// The maximum number of domains that one call checks. The next call checks the others.
 const ROUND: usize = 100;
@@ -76,27 +77,39 @@ impl Domains {
     async fn check_one(&self, before: &DomainRow) -> Result<()> {
         let proved = lookup::prove(&*self.lookup, &before.domain, &before.challenge).await;
         let now = self.core.clock.now();
-        let mut row = before.clone();
-        row.revision = ids::time_ordered(now);
-        row.checked_at = Some(now);
-        row.last_answer = Some(lookup::answer(&proved));
-        row.due_at = Some(next(row.id, now));
-        row.failing_since = match &proved {
-            Ok(()) => None,
-            Err(_) => Some(before.failing_since.unwrap_or(now)),
+        let change = |row: &mut DomainRow| {
+            // It was changed concurrently: it is still due, or not checked at all.
+            if row.revision != before.revision {
+                return Ok(());
+            }
+            row.checked_at = Some(now);
+            row.last_answer = Some(lookup::answer(&proved));
+            row.due_at = Some(next(row.id, now));
+            row.failing_since = match &proved {
+                Ok(()) => None,
+                Err(_) => Some(row.failing_since.unwrap_or(now)),
+            };
+            Ok(())
         };
-        let changes = Changes::none()
-            .field("verification_failing_since", &before.failing_since, &row.failing_since)
-            .field("verification_record", &state(before), &state(&row));
-        let audit_entry = (!changes.is_empty()).then(|| {
-            activity::own_entry(now, row.organization, about(&row), AuditAction::Updated, changes)
-        });
-        let audit_entry: Vec<_> = audit_entry.into_iter().collect();
-        let written = rows::save(&self.core.store, before.revision, &row, &audit_entry).await?;
-        // It was changed concurrently: it is still due, or not checked at all.
-        if written != Written::Yes {
+        let entries = |before: &DomainRow, after: &DomainRow| {
+            let changes = Changes::none()
+                .field("verification_failing_since", &before.failing_since, &after.failing_since)
+                .field("verification_record", &state(before), &state(after));
+            let of = |changes| {
+                activity::own_entry(
+                    now,
+                    after.organization,
+                    about(after),
+                    AuditAction::Updated,
+                    changes,
+                )
+            };
+            (!changes.is_empty()).then(|| of(changes)).into_iter().collect()
+        };
+        let updated = update(&self.core, before.id, now, (), change, entries).await?;
+        let Some(row) = updated.stored().filter(|row| row.checked_at == Some(now)) else {
             return Ok(());
-        }
+        };
         let (domain, organization) = (&row.domain, row.organization);
         if let Err(why) = &proved {
             let state = state(&row);
@@ -111,6 +124,10 @@ impl Domains {
     /// `verified_too` is set. A claim that is not verified reserves nothing.
     pub async fn release(&self, name: &str, verified_too: bool) -> Result<Released> {
         let store = &self.core.store;
+        let Some(found) = rows::by_name(store, name).await? else {
+            return Ok(Released::Unverified);
+        };
+        let _permit = lock::<DomainRow>(store, &found.id).await;
         let Some(row) = rows::by_name(store, name).await? else { return Ok(Released::Unverified) };
         if !verified_too {
             return Ok(Released::Verified);

@@ -86,10 +86,12 @@ async fn shown(services: &Services, org: &OrgCtx, domain: &Domain) -> DomainDeta
 /// Writes an enforcement that no request can set yet.
 async fn enforce(services: &Services, org: &OrgCtx, domain: &Domain, sso: SsoEnforcement) {
     let store = services.organizations.store();
-    let before = rows::get(store, org.organization, domain.id).await.unwrap().unwrap();
-    let revision = ids::time_ordered(org.ctx.now);
-    let row = DomainRow { revision, sso_enforcement: sso, ..before.clone() };
-    assert_eq!(rows::save(store, before.revision, &row, &[]).await.unwrap(), Written::Yes);
+    let enforced = |row: &DomainRow| {
+        let row = DomainRow { sso_enforcement: sso, ..row.clone() };
+        Ok::<_, weir_store::Error>(Some((row, Vec::new())))
+    };
+    let updated = weir_store::update::update(store, domain.id, (), enforced).await.unwrap();
+    assert!(updated.stored().is_some_and(|row| row.organization == org.organization));
 }
 
 fn code(error: &Error) -> &str {
@@ -430,4 +432,24 @@ async fn the_members_of_a_domain_are_those_with_its_addresses() {
     let other = services.domains.create(&org, input("more.mail.example")).await.unwrap();
     let impact = services.domains.impact(&org, &other.id.to_string()).await.unwrap();
     assert_eq!(impact, Impact::default());
+}
+
+#[tokio::test]
+async fn an_organization_has_a_maximum_of_domains() {
+    let (services, org, _) = set_up().await;
+    let made = services.domains.create(&org, input("d0.example")).await.unwrap();
+    let store = services.organizations.store();
+    let row = rows::get(store, org.organization, made.id).await.unwrap().unwrap();
+    for number in 1..DOMAINS_MAX {
+        let id = DomainId(ids::time_ordered(org.ctx.now));
+        let row = DomainRow { id, domain: format!("d{number}.example"), ..row.clone() };
+        let outcome = rows::create(store, &row, DOMAINS_MAX, &[]).await.unwrap();
+        assert_eq!(outcome, Created::Yes);
+    }
+    let refused = services.domains.create(&org, input("one.more.example")).await.unwrap_err();
+    let Error::Invalid(fault) = refused else { panic!("{refused}") };
+    assert_eq!(fault.detail, "An organization may have at most 200 domains. Delete one first.");
+    let changeable = services.domains.changeable(&org, &made.id.to_string()).await.unwrap();
+    services.domains.delete(&org, changeable).await.unwrap();
+    assert!(services.domains.create(&org, input("one.more.example")).await.is_ok());
 }

@@ -9,6 +9,7 @@ use weir_model::mail::{Mail, News, UserChange};
 use weir_model::user_links::LinkKind;
 use weir_model::{UserId, validate};
 use weir_store::ids;
+use weir_store::update::lock;
 use weir_store::user_links::{self as rows, Address, Changed, Use};
 use weir_store::users::{self as user_rows, UserRow};
 
@@ -65,6 +66,9 @@ impl Identity {
         let email_key = opened.email_key();
         self.refuse_password(&email_key).await?;
         let Opened { user, link, hash } = opened;
+        let store = &self.core.store;
+        let permit = lock::<UserRow>(store, &user.id).await;
+        let user = user_rows::get(store, user.id).await?.ok_or_else(void)?;
         let before_key = emails::normalise(&user.email);
         let moves = link.email != user.email;
         if moves {
@@ -94,11 +98,12 @@ impl Identity {
             before: &user.email,
             before_key: &before_key,
         };
-        match rows::confirm(&self.core.store, with, address).await? {
+        match rows::confirm(store, with, address).await? {
             Changed::Yes => {}
             // Another user was created with this address since.
             Changed::Void | Changed::EmailTaken => return Err(void()),
         }
+        drop(permit);
         self.core.mailing.wake();
         tracing::info!(user.id = %user.id, request.id = request_id, "an address was confirmed");
         self.open_or_ask(&user, peer).await
@@ -116,6 +121,7 @@ impl Identity {
         policy::recent_person_only(ctx)?;
         let email = validate::email("email", email)?;
         let store = &self.core.store;
+        let _permit = lock::<UserRow>(store, &ctx.user()).await;
         let user = user_rows::get(store, ctx.user()).await?.ok_or(Error::NotAuthenticated)?;
         if email == user.email {
             return self.keep_address(ctx, &user).await;
@@ -156,7 +162,8 @@ impl Identity {
         }
     }
 
-    /// Cancels a change of the address that waits to be confirmed.
+    /// Cancels a change of the address that waits to be confirmed. The caller holds the
+    /// lock of the user.
     async fn keep_address(&self, ctx: &Ctx, user: &UserRow) -> Result<()> {
         if user.pending_email.is_none() {
             return Ok(());
@@ -221,6 +228,6 @@ pub(super) fn to_confirm(user: UserId) -> Mail {
 pub(super) fn changed_meanwhile() -> Error {
     Error::Conflict {
         code: "conflict",
-        detail: "Your account was changed in the meantime. Look at it again.".to_owned(),
+        detail: "Your user was changed in the meantime. Check it again.".to_owned(),
     }
 }

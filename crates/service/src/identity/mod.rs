@@ -27,7 +27,6 @@ mod tests;
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::AtomicI64;
 
 use weir_model::users::User;
 use weir_model::{OrganizationId, ProjectId, Timestamp, UserId};
@@ -48,17 +47,11 @@ pub use sign_up::{InviteLink, Shown};
 pub struct Identity {
     core: Arc<Core>,
     hasher: passwords::Hasher,
-    /// When old counters were last removed, in microseconds.
-    pruned_at: Arc<AtomicI64>,
 }
 
 impl Identity {
     pub(crate) fn new(core: Arc<Core>, parameters: HashParameters) -> Self {
-        Self {
-            core,
-            hasher: passwords::Hasher::new(parameters),
-            pruned_at: Arc::new(AtomicI64::new(0)),
-        }
+        Self { core, hasher: passwords::Hasher::new(parameters) }
     }
 }
 

@@ -5,7 +5,9 @@
 
 use weir_model::mail::{News, UserChange};
 use weir_model::user_links::LinkKind;
+use weir_store::update::lock;
 use weir_store::user_links::{self as rows, Changed, Use};
+use weir_store::users::{self as user_rows, UserRow};
 use weir_store::{ids, organizations, sessions};
 
 use super::links::{Opened, void};
@@ -73,6 +75,8 @@ impl Identity {
             About { email: &link.email, organizations: &homes, first_name: &user.first_name };
         let password = self.hasher.queue()?.choose(password, &about).await?;
         let password = self.hasher.queue()?.hash(password).await?;
+        let _permit = lock::<UserRow>(store, &user.id).await;
+        let user = user_rows::get(store, user.id).await?.ok_or_else(void)?;
         let ctx = self.owner(&user, request_id);
         let changes = Changes::none()
             .secret("password")

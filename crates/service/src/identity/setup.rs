@@ -152,6 +152,7 @@ impl Identity {
             current_project: None,
             created_at: now,
             updated_at: now,
+            last_login: None,
         };
         let organization = organizations::new_row(organization, now)?;
         let project = ProjectRow::new(

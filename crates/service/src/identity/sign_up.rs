@@ -185,6 +185,7 @@ impl Identity {
             current_project: None,
             created_at: now,
             updated_at: now,
+            last_login: None,
         };
         let ctx = self.owner(&user, request_id);
         self.accept(&ctx, &open, &user, true).await?;

@@ -17,6 +17,25 @@ fn peer(address: &str) -> Peer {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn audit_entries_of_concurrent_changes_of_an_address_form_a_chain() {
+    let services = test_support::set_up().await;
+    let ctx = test_support::ada(&services).await;
+    let first = services.users.me(&ctx).await.unwrap().email;
+    let change = |number: i32| {
+        let (identity, ctx) = (services.identity.clone(), ctx.clone());
+        let email = format!("ada-{number}@example.com");
+        tokio::spawn(async move { identity.change_address(&ctx, &email).await.unwrap() })
+    };
+    let changes: Vec<_> = (0..8).map(change).collect();
+    for change in changes {
+        change.await.unwrap();
+    }
+    let last = services.users.me(&ctx).await.unwrap().email;
+    let org = services.organizations.enter(&ctx, "@current").await.unwrap();
+    test_support::assert_chain(&services, &org, "email", &first, &last, 8).await;
+}
+
 async fn signed_in(services: &Services, token: &str) -> Option<Ctx> {
     services.identity.session(token, "request".to_owned()).await.unwrap()
 }
@@ -59,7 +78,7 @@ async fn set_up_once_with_a_token() {
     assert_eq!(signed_in(&services, &session.token).await.unwrap().user(), outcome.user.uuid);
     let store = &identity.core.store;
     let owner = members::rows(store, outcome.organization, &[outcome.user.uuid]).await.unwrap();
-    assert_eq!(owner[0].last_login, Some(services.clock.now()), "setting up signs in");
+    assert_eq!(owner[0].user.last_login, Some(services.clock.now()), "setting up signs in");
 
     assert_eq!(identity.setup_token_state(&third.token).await.unwrap(), SetupTokenState::Unknown);
     assert!(identity.issue_setup_token().await.unwrap().is_none());
@@ -307,7 +326,7 @@ async fn tries_from_elsewhere_hold_an_owner_up_for_a_minute_at_most() {
 }
 
 #[tokio::test]
-async fn strangers_of_many_sites_do_not_keep_an_owner_out() {
+async fn unknown_senders_of_many_sites_do_not_keep_an_owner_out() {
     let services = test_support::set_up().await;
     let identity = &services.identity;
     let email = "ada.l@mail.example";

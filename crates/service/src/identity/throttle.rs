@@ -18,7 +18,7 @@
 //! faster than the owner.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use weir_model::{Timestamp, UserId};
 use weir_store::throttle::{self, Rule, Try};
@@ -65,8 +65,8 @@ const MAIL_WAITS: &[u64] = &[0, 0, 0, 0, 0, FORGET_AFTER];
 const FORGET_QUESTIONS_AFTER: u64 = 60;
 /// A counter is reset after this many seconds without an attempt.
 const FORGET_AFTER: u64 = 24 * 60 * 60;
-/// How often old counters are removed, in microseconds.
-const PRUNE_EVERY: i64 = 60 * 60 * 1_000_000;
+/// Time for removing old counters, after which no further transaction begins.
+const PRUNE_TIME: Duration = Duration::from_secs(60);
 
 /// Whether the caller is known: by the hash of the token of a browser in which the user
 /// has signed in, or of an open session.
@@ -145,7 +145,6 @@ impl Identity {
 
     async fn count(&self, rules: Vec<Rule>) -> Result<Counted, Error> {
         let at = self.core.clock.now();
-        self.forget_old_counters(at).await;
         if rules.is_empty() {
             return Ok(Counted { rules, at });
         }
@@ -233,25 +232,16 @@ impl Identity {
         Ok(())
     }
 
-    async fn forget_old_counters(&self, now: Timestamp) {
-        let last = self.pruned_at.load(Ordering::Relaxed);
-        // Both directions: a clock that was ahead may have set the value to the future.
-        if (now.micros() - last).abs() < PRUNE_EVERY {
-            return;
-        }
-        let ours = self.pruned_at.compare_exchange(
-            last,
-            now.micros(),
-            Ordering::Relaxed,
-            Ordering::Relaxed,
-        );
-        if ours.is_ok() {
-            let seconds = i64::try_from(FORGET_AFTER).unwrap_or(i64::MAX);
-            if let Err(error) = throttle::prune(&self.core.store, now.plus_seconds(-seconds)).await
-            {
-                tracing::warn!(%error, "old sign-in counters were not removed");
-            }
-        }
+    /// Removes counters without an attempt in a day, for a minute at most. Returns whether
+    /// all of them are removed. Anyone can add a counter for each of their networks, so no
+    /// request waits for this.
+    ///
+    /// # Errors
+    /// When the store cannot be read or written.
+    pub async fn prune_counters(&self) -> Result<bool, Error> {
+        let seconds = i64::try_from(FORGET_AFTER).unwrap_or(i64::MAX);
+        let before = self.core.clock.now().plus_seconds(-seconds);
+        Ok(throttle::prune(&self.core.store, before, PRUNE_TIME).await?)
     }
 }
 

@@ -322,6 +322,32 @@ async fn an_old_value_works_on_for_a_while() {
     assert!(!works(&services, &fourth).await && !works(&services, &fifth).await);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn concurrent_changes_of_a_key_keep_each_other_and_form_a_chain() {
+    let services = test_support::set_up().await;
+    let ctx = ada(&services).await;
+    let made = services.keys.create(&ctx, key_input()).await.unwrap();
+    let update = |patch: PersonalKeyPatch| {
+        let (keys, ctx, id) = (services.keys.clone(), ctx.clone(), made.id.clone());
+        tokio::spawn(async move { keys.update(&ctx, &id, patch).await.unwrap() })
+    };
+    let rename = |number: i32| PersonalKeyPatch {
+        label: Some(format!("key {number}")),
+        ..PersonalKeyPatch::default()
+    };
+    let mut updates: Vec<_> = (0..16).map(|number| update(rename(number))).collect();
+    let scopes: Vec<Scope> = vec!["event:read".parse().unwrap()];
+    let narrow = PersonalKeyPatch { scopes: Some(scopes.clone()), ..PersonalKeyPatch::default() };
+    updates.insert(8, update(narrow));
+    for update in updates {
+        update.await.unwrap();
+    }
+    let last = services.keys.get(&ctx, &made.id).await.unwrap();
+    assert_eq!(last.scopes, scopes, "no rename stores the scopes that it read");
+    let org = services.organizations.enter(&ctx, "@current").await.unwrap();
+    test_support::assert_chain(&services, &org, "label", "test", &last.label, 16).await;
+}
+
 #[tokio::test]
 async fn scopes_change_with_a_recent_sign_in() {
     let services = test_support::set_up().await;

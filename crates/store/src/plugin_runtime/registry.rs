@@ -69,10 +69,11 @@ pub async fn running(store: &Store, project: ProjectId) -> Result<Vec<(ConfigRow
         return Ok(Vec::new());
     }
     let used: BTreeSet<PluginId> = found.iter().map(|row| row.plugin).collect();
-    let used: Vec<PluginId> = used.into_iter().collect();
-    let plugins = plugins::rows(store, &used).await?;
-    let plugins: HashMap<PluginId, PluginRow> =
-        plugins.into_iter().map(|row| (row.id, row)).collect();
+    // One at a time: events wait for this, so that old and large records are no error.
+    let mut plugins: HashMap<PluginId, PluginRow> = HashMap::new();
+    for id in used {
+        plugins.extend(plugins::rows(store, &[id]).await?.into_iter().map(|row| (row.id, row)));
+    }
     // The pointers may be older than the records.
     let runs = found.into_iter().filter(|row| row.enabled && !row.deleted);
     Ok(runs.filter_map(|row| plugins.get(&row.plugin).cloned().map(|of| (row, of))).collect())

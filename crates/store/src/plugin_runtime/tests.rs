@@ -25,7 +25,8 @@ const GONE: PluginConfigId = PluginConfigId(99);
 
 const PUT: Statement = Statement::write(
     "test organization",
-    "UPSERT type::record('organization', $row.uuid) CONTENT $row;
+    "UPSERT type::record('organization', $row.uuid)
+         CONTENT object::extend($row, { plugins_access: NONE });
      UPSERT project:1 CONTENT { organization: $row.uuid };
      UPSERT project:2 CONTENT { organization: $row.uuid };",
 );
@@ -103,7 +104,7 @@ async fn store() -> Store {
             ..plugins::build::Build::default()
         }),
     };
-    let made = plugins::create(&store, &plugin(1), &source, &[]).await.unwrap();
+    let made = plugins::create(&store, &plugin(1), &source, 9, &[]).await.unwrap();
     assert_eq!(made, plugins::Created::Yes);
     put(&store, &config(7, 1, 1)).await;
     store
@@ -138,7 +139,7 @@ fn line(message: &str) -> Line {
 async fn what_is_enabled_comes_in_its_order() {
     let store = store().await;
     let other = plugin(2);
-    plugins::create(&store, &other, &NewSource::default(), &[]).await.unwrap();
+    plugins::create(&store, &other, &NewSource::default(), 9, &[]).await.unwrap();
     put(&store, &config(8, 0, 2)).await;
     put(&store, &ConfigRow { enabled: false, ..config(9, 0, 2) }).await;
     let enabled = registry::enabled_of(&store, PROJECT).await.unwrap();
@@ -162,7 +163,7 @@ async fn nothing_runs_where_the_organization_may_not_configure_plugins() {
             let after = organizations::OrganizationRow { plugins_access_level: access, ..row };
             Ok::<_, crate::Error>(Some((after, Vec::new())))
         };
-        assert!(update::update(&store, HOME, (), change).await.unwrap().is_some());
+        assert!(update::update(&store, HOME, (), change).await.unwrap().stored().is_some());
         assert_eq!(registry::enabled_of(&store, PROJECT).await.unwrap().len(), runs);
         assert_eq!(registry::site_apps(&store, PROJECT).await.unwrap().len(), runs);
     }
@@ -174,7 +175,7 @@ async fn what_is_no_longer_offered_runs_where_it_is_configured() {
     let other = OrganizationId(Uuid::from_u128(2));
     store.db.run(PUT_OTHER, bind! { organization: other.0 }).await.unwrap();
     let offered = PluginRow { organization: other, is_global: true, was_global: true, ..plugin(2) };
-    plugins::create(&store, &offered, &NewSource::default(), &[]).await.unwrap();
+    plugins::create(&store, &offered, &NewSource::default(), 9, &[]).await.unwrap();
     put(&store, &config(8, 0, 2)).await;
     let taken = PluginRow { is_global: false, revision: Uuid::from_u128(20), ..offered.clone() };
     let before = offered.revision;
@@ -182,7 +183,9 @@ async fn what_is_no_longer_offered_runs_where_it_is_configured() {
     let enabled = registry::enabled_of(&store, PROJECT).await.unwrap();
     let ids: Vec<i64> = enabled.iter().map(|one| one.config.id.0).collect();
     assert_eq!(ids, [8, 7]);
-    let deleted = plugins::delete(&store, other, PluginId(2), &[config(8, 0, 2)], &[]).await;
+    let read = configs::briefs_of_plugin(&store, PluginId(2)).await.unwrap();
+    assert_eq!(read.iter().map(|brief| brief.id).collect::<Vec<_>>(), [PluginConfigId(8)]);
+    let deleted = plugins::delete(&store, other, PluginId(2), &read, &[]).await;
     assert_eq!(deleted.unwrap(), plugins::Deleted::Yes);
     assert_eq!(registry::enabled_of(&store, PROJECT).await.unwrap().len(), 1);
 }
@@ -230,7 +233,7 @@ async fn counts_add_up_and_the_last_fault_stays() {
 }
 
 #[tokio::test]
-async fn notes_about_what_is_not_there_are_left_out() {
+async fn notes_about_what_is_not_there_are_skipped() {
     let store = store().await;
     let gone = Note { config: GONE, ..note(1, 1, 0, None) };
     let foreign = Note { project: OTHER, ..note(1, 1, 0, None) };

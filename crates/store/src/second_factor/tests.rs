@@ -30,6 +30,7 @@ async fn store() -> Store {
         current_project: None,
         created_at: NOW,
         updated_at: NOW,
+        last_login: None,
     };
     users::create(&store, &row, EMAIL).await.unwrap();
     store

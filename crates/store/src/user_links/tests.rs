@@ -30,6 +30,7 @@ fn row(id: UserId, email: &str) -> UserRow {
         current_project: None,
         created_at: NOW,
         updated_at: NOW,
+        last_login: None,
     }
 }
 
