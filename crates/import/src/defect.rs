@@ -24,7 +24,16 @@ impl Effect {
     pub const fn word(self) -> &'static str {
         match self {
             Self::Skipped => "skipped",
-            Self::LeftOut => "left out",
+            Self::LeftOut => "omitted",
+            Self::Imported => "imported",
+        }
+    }
+
+    /// The value in JSON, which scripts read.
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Skipped => "skipped",
+            Self::LeftOut => "left_out",
             Self::Imported => "imported",
         }
     }
@@ -145,7 +154,7 @@ defects! {
         "The event has no time and gets the time of the import.",
         "Add the time.";
     InvalidPersonUpdate = "invalid_person_update", Imported,
-        "What is to be set of the person is neither an object nor the JSON text of one, and is left out.",
+        "The update of the person is neither an object nor the JSON text of one, and is omitted.",
         "Give `set`, `set_once`, `$set` and `$set_once` as objects of names and values.";
     IdsNotJoined = "ids_not_joined", Imported,
         "The event is to join two ids of a person, but does not name two ids that can be joined.",
@@ -206,6 +215,6 @@ mod tests {
                 format!("| `{}` | {} | {} |\n", defect, defect.effect().word(), defect.sentence());
             assert!(guide.contains(&row), "the guide lacks: {row}");
         }
-        assert_eq!(Effect::LeftOut.word(), "left out");
+        assert_eq!((Effect::LeftOut.word(), Effect::LeftOut.code()), ("omitted", "left_out"));
     }
 }

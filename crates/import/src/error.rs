@@ -65,7 +65,7 @@ pub enum ImportError {
     },
     /// The cursor file belongs to another import.
     #[error(
-        "{what} since this import began; bring that back to go on, or delete `{path}` to begin again: \
+        "{what} since this import began; bring that back to continue, or delete `{path}` to begin again: \
          nothing is stored twice"
     )]
     Changed {
@@ -78,7 +78,7 @@ pub enum ImportError {
     #[error("cannot set up the HTTP client")]
     Client(#[source] reqwest::Error),
     /// The body of a request cannot be compressed.
-    #[error("cannot pack a request")]
+    #[error("cannot compress a request")]
     Compress(#[source] io::Error),
     /// Signal handlers cannot be installed.
     #[error("cannot listen for signals")]

@@ -140,7 +140,7 @@ impl Draft<'_> {
         });
         self.keep_place_of_sender_out();
         let text = write(&name, &distinct_id, uuid, time, &self.properties, &self.beside);
-        let keys = json::weigh(&text).keys;
+        let keys = json::weigh(text.as_bytes()).keys;
         if text.len() > EVENT_LIMIT {
             flaws.push(Flaw::with(Defect::EventTooLarge, format_args!("{} bytes", text.len())));
         }

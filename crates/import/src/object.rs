@@ -89,7 +89,7 @@ impl<'a> Object<'a> {
 
     /// Depth of nested objects and lists; an object without nested ones has 1.
     pub(crate) fn depth(&self) -> usize {
-        1 + self.0.iter().map(|(_, value)| weigh(value).depth).max().unwrap_or(0)
+        1 + self.0.iter().map(|(_, value)| weigh(value.as_bytes()).depth).max().unwrap_or(0)
     }
 
     /// Appends the members to an object.

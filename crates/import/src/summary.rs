@@ -76,11 +76,15 @@ impl Summary {
             }
             Outcome::Defects => Some(format!(
                 "{} cannot be imported, so nothing was sent; mend the files, or pass `--skip-invalid` to \
-                 leave these lines out",
+                 skip these lines",
                 lines(self.report.skipped)
             )),
-            Outcome::Interrupted => Some("interrupted; the same call goes on from here".to_owned()),
-            Outcome::Stopped(reason) => Some(format!("{reason}; the same call goes on from here")),
+            Outcome::Interrupted => {
+                Some("interrupted; the same call continues from here".to_owned())
+            }
+            Outcome::Stopped(reason) => {
+                Some(format!("{reason}; the same call continues from here"))
+            }
         }
     }
 
@@ -89,7 +93,7 @@ impl Summary {
         let finding = |finding: &Finding| {
             json!({
                 "code": finding.defect.code(),
-                "effect": finding.defect.effect().word().replace(' ', "_"),
+                "effect": finding.defect.effect().code(),
                 "count": finding.count,
                 "first": finding.first,
                 "sentence": finding.defect.sentence(),

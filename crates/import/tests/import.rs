@@ -135,7 +135,7 @@ async fn what_cannot_be_helped_stops_with_its_reason() {
         let summary = import(&arguments).await.unwrap();
         let Outcome::Stopped(reason) = &summary.outcome else { panic!("{summary:?}") };
         assert!(reason.contains(expected), "{reason}");
-        assert!(summary.failure().unwrap().contains("the same call goes on from here"));
+        assert!(summary.failure().unwrap().contains("the same call continues from here"));
         assert_eq!((summary.accepted, host.requests()), (0, 1));
         // After the cause is removed.
         let summary = import(&arguments).await.unwrap();
@@ -156,7 +156,7 @@ async fn a_host_that_is_not_there_is_given_up_soon() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_import_goes_on_where_it_ended() {
+async fn an_import_resumes_where_it_ended() {
     let folder = tempfile::tempdir().unwrap();
     let path = file(folder.path(), &lines(0..3500));
     let host = Host::start(&[Act::Accept, Act::Accept, Act::Answer(401, "x-a: b")]).await;
@@ -195,7 +195,7 @@ async fn what_was_sent_but_not_noted_is_sent_again_under_the_same_uuids() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_changed_file_does_not_go_on() {
+async fn the_import_of_a_changed_file_does_not_resume() {
     let folder = tempfile::tempdir().unwrap();
     let path = file(folder.path(), &lines(0..5000));
     let host = Host::start(&[Act::Accept, Act::Answer(401, "x-a: b")]).await;

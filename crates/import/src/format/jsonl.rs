@@ -1,5 +1,5 @@
 //! Lines in the format of capture: `{"event", "distinct_id", "properties", "timestamp",
-//! "uuid"}`.
+//! "uuid"}`, and the columns `set` and `set_once` of an export of events.
 
 use crate::defect::Flaw;
 use crate::event::{Draft, Identity};
@@ -23,6 +23,12 @@ pub(super) fn draft(mut line: Object<'_>) -> Draft<'_> {
     for name in ["$set", "$set_once"] {
         let Draft { beside, flaws, .. } = &mut draft;
         super::add_person_update(beside, flaws, name, line.take(name));
+    }
+    // A row of an export can lack the columns that it is detected by. Its updates of
+    // persons must not be lost.
+    for (column, name) in [("set", "$set"), ("set_once", "$set_once")] {
+        let Draft { properties, flaws, .. } = &mut draft;
+        super::add_person_update(properties, flaws, name, line.take(column));
     }
     if let Some(value) = line.take("$unset") {
         draft.beside.add("$unset", value);

@@ -59,7 +59,7 @@ impl Format {
     }
 
     fn of_line(line: &Object<'_>) -> Option<Self> {
-        const OF_EXPORTS: [&str; 8] = [
+        const OF_EXPORTS: [&str; 10] = [
             "elements_chain",
             "person_id",
             "person_properties",
@@ -68,6 +68,8 @@ impl Format {
             "inserted_at",
             "team_id",
             "site_url",
+            "set",
+            "set_once",
         ];
         if line.has("event_type") && !line.has("event") {
             return Some(Self::Amplitude);
@@ -120,19 +122,25 @@ fn object(json: Cow<'_, str>) -> Result<Object<'_>, Defect> {
     parsed.map_err(|_| Defect::InvalidProperties)
 }
 
-/// Adds person properties that an event sets: an object, or the JSON text of one.
+/// Adds person properties that an event sets: an object, or the JSON text of one. An empty
+/// text and the text `null`, as some exports write a missing value, add nothing.
 fn add_person_update<'a>(
     to: &mut Object<'a>,
     flaws: &mut Vec<Flaw>,
     name: &'static str,
     value: Option<Cow<'a, str>>,
 ) {
-    let Some(value) = value.filter(|value| value != "\"\"") else { return };
+    let Some(value) = value.filter(|value| !is_blank(value)) else { return };
     match object(value) {
         Ok(update) if update.is_empty() => {}
         Ok(update) => to.add(name, update.to_json()),
         Err(_) => flaws.push(Flaw::with(Defect::InvalidPersonUpdate, format_args!("`{name}`"))),
     }
+}
+
+/// Whether JSON text is a text without content, or the text `null`.
+fn is_blank(json: &str) -> bool {
+    json::string(json).is_some_and(|text| matches!(text.trim(), "" | "null"))
 }
 
 /// The name in Weir as JSON text, if there is another one.

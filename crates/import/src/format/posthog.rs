@@ -14,17 +14,12 @@ const ELEMENTS_CHAIN: &str = "$elements_chain";
 pub(super) fn draft(mut line: Object<'_>) -> Draft<'_> {
     let chain = line.take("elements_chain").filter(|chain| chain != "\"\"");
     let address = line.take("ip").filter(|address| address != "\"\"");
-    let people = ["set", "set_once"].map(|name| line.take(name));
     let mut draft = jsonl::draft(line);
     if let Some(chain) = chain {
         draft.properties.add(ELEMENTS_CHAIN, chain);
     }
     if let Some(address) = address {
         draft.properties.add("$ip", address);
-    }
-    for (name, value) in ["$set", "$set_once"].into_iter().zip(people) {
-        let Draft { properties, flaws, .. } = &mut draft;
-        super::add_person_update(properties, flaws, name, value);
     }
     draft
 }

@@ -104,13 +104,49 @@ fn posthog_rows_with_person_updates_as_text() {
     let sent = event(Format::Posthog, &text).text;
     assert!(sent.contains(r#""$set":{"n":12345678901234567890.10}"#), "{sent}");
     assert!(sent.contains(r#""$set_once":{"first":1}"#), "{sent}");
-    for empty in ["null", "\"\"", "{}", "\"{}\"", "[]", "\"[]\""] {
+    for empty in ["null", "\"\"", "\" \"", "\"null\"", "{}", "\"{}\"", "[]", "\"[]\""] {
         let sent = event(Format::Posthog, &row(empty, empty)).text;
         assert!(!sent.contains("$set"), "{sent}");
     }
     let (found, flaws) = judge(Format::Posthog, &row("7", "\"{\""));
     assert_eq!(flaws, [Defect::InvalidPersonUpdate; 2]);
     assert!(!found.unwrap().text.contains("$set"));
+}
+
+#[test]
+fn rows_with_few_columns_keep_their_person_updates() {
+    let line = |uuid: &str, updates: &str| {
+        format!(
+            r#"{{{uuid}"event":"paid","distinct_id":"u","timestamp":"2024-03-04T10:12:00Z",
+                "properties":{{}},{updates}}}"#
+        )
+    };
+    let uuid = r#""uuid":"018e0a7c-aaaa-7000-8000-000000000003","#;
+    for (uuid, expected) in [(uuid, Format::Posthog), ("", Format::Jsonl)] {
+        for updates in [
+            r#""set":"{\"plan\":\"pro\"}","set_once":"{\"first\":1}""#,
+            r#""set":{"plan":"pro"},"set_once":{"first":1}"#,
+        ] {
+            let line = line(uuid, updates);
+            let format = Format::of([line.as_bytes()].into_iter());
+            assert_eq!(format, expected, "{line}");
+            let sent: Value = serde_json::from_str(&event(format, &line).text).unwrap();
+            let updates = json!({"$set": {"plan": "pro"}, "$set_once": {"first": 1}});
+            assert_has(&sent["properties"], updates);
+        }
+        let line = line(uuid, r#""set":"null","set_once":"null""#);
+        let format = Format::of([line.as_bytes()].into_iter());
+        let sent = event(format, &line).text;
+        assert!(!sent.contains("$set"), "{sent}");
+    }
+}
+
+#[test]
+fn updates_in_the_properties_win_over_columns() {
+    let line = r#"{"event":"paid","distinct_id":"u","timestamp":"2024-03-04T10:12:00Z",
+        "properties":{"$set":{"plan":"gold"}},"set":"{\"plan\":\"pro\"}"}"#;
+    let sent: Value = serde_json::from_str(&event(Format::Jsonl, line).text).unwrap();
+    assert_eq!(sent["properties"]["$set"], json!({"plan": "gold"}));
 }
 
 #[test]
