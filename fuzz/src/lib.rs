@@ -26,7 +26,7 @@ mod addresses;
 #[path = "../../crates/plugins/src/code/archive.rs"]
 mod archive;
 // The included checks of archives refer to these names.
-use archive::{ArchiveFault, FOLDERS_MAX, KEPT_MAX, PATH_MAX, decompress};
+use archive::{ArchiveFault, FOLDERS_MAX, KEPT_MAX, PATH_MAX, extract};
 #[path = "../../crates/plugins/src/code/archive/outcomes.rs"]
 mod archives;
 

@@ -96,10 +96,11 @@ impl Sealed {
     }
 }
 
-/// Dropped events of one request that are kept with their content. A hostile request can
-/// hold millions of them; the others are only counted.
+/// Dropped events of one batch that are kept with their content; further ones are only
+/// counted. Capture divides a large request into batches with fewer dropped events than
+/// this, so the limit applies only to other callers.
 const LISTED: usize = 10_000;
-/// The first dropped events keep their whole sample.
+/// The first dropped events of a batch keep their whole sample.
 const WHOLE: usize = 1_000;
 /// Later ones keep this many bytes of their sample.
 const SHORT: usize = 256;
@@ -287,6 +288,24 @@ pub(crate) mod tests {
         }
         assert_eq!(flood.dropped.len(), LISTED);
         assert_eq!(flood.dropped_further, [(DropReason::MissingEventName, 2 * LISTED as u64)]);
+    }
+
+    #[test]
+    fn later_dropped_events_of_a_batch_keep_a_short_sample() {
+        let mut flood = Batch::new(0, false);
+        for _ in 0..WHOLE + 2 {
+            flood.push_dropped(DroppedEvent {
+                reason: DropReason::MissingEventName,
+                event: None,
+                distinct_id: None,
+                uuid: None,
+                // Two bytes each, so that the limit is within a character.
+                sample: format!("a{}", "é".repeat(2_000)),
+            });
+        }
+        let lengths: Vec<usize> = flood.dropped.iter().map(|event| event.sample.len()).collect();
+        assert_eq!(lengths[..WHOLE], [4_001; WHOLE]);
+        assert_eq!(lengths[WHOLE..], [SHORT - 1; 2]);
     }
 
     #[test]

@@ -313,7 +313,7 @@ impl Ingest {
         let mut consumers = self.consumers.lock().await;
         let all = async { while consumers.join_next().await.is_some() {} };
         if tokio::time::timeout(patience, all).await.is_err() {
-            tracing::warn!("stopped before the log was applied; the next start goes on");
+            tracing::warn!("stopped before the log was applied; the next start continues");
             consumers.shutdown().await;
         }
         self.mark.clear();

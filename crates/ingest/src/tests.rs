@@ -218,7 +218,7 @@ async fn a_person_beyond_its_size_is_kept_as_it_was_and_counted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_start_goes_on_where_the_last_one_stopped() {
+async fn a_start_resumes_where_the_last_one_stopped() {
     let (place, store) = (tempfile::tempdir().unwrap(), store().await);
     let ingest = start(place.path(), &store).await;
     ingest.appender().append(PROJECT, batch("a", 10).seal()).await.unwrap();
@@ -376,7 +376,13 @@ async fn a_batch_of_large_persons_and_groups_is_applied_in_parts() {
 
 /// Records how many events are transformed together.
 #[derive(Default)]
-struct Sizes(Mutex<Vec<usize>>);
+pub(crate) struct Sizes(Mutex<Vec<usize>>);
+
+impl Sizes {
+    pub(crate) fn take(&self) -> Vec<usize> {
+        std::mem::take(&mut *self.0.lock())
+    }
+}
 
 #[async_trait]
 impl Transform for Sizes {
@@ -417,13 +423,13 @@ async fn after_a_crash_what_waits_is_applied_in_small_steps() {
         }
         let ingest = start_transforming(place.path(), &store, sizes.clone()).await;
         ingest.applied().await;
-        let applied = std::mem::take(&mut *sizes.0.lock());
+        let applied = sizes.take();
         assert_eq!(applied.iter().sum::<usize>(), 500);
         assert!(applied.len() >= smallest, "{applied:?}");
         // Later events are applied as usual.
         ingest.appender().append(PROJECT, batch("ada", 500).seal()).await.unwrap();
         ingest.applied().await;
-        assert_eq!(*sizes.0.lock(), [500]);
+        assert_eq!(sizes.take(), [500]);
         ingest.close(Duration::from_secs(10)).await;
     }
 }
@@ -462,6 +468,40 @@ async fn damage_of_the_log_is_a_warning_of_the_project() {
         }
         ingest.look(Instant::now());
         assert!(ingest.damage().is_none());
+        ingest.close(Duration::from_secs(10)).await;
+    }
+}
+
+/// A destroyed header does not say whose events they were. The numbers of the project's
+/// other events do, unless it has no later record.
+#[tokio::test(flavor = "multi_thread")]
+async fn events_of_a_destroyed_header_are_a_warning_of_the_project() {
+    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
+    let other = ProjectId(2);
+    let log = open_log(place.path(), &store).await;
+    let mut offsets = Vec::new();
+    for (project, id) in [(PROJECT, "a"), (PROJECT, "b"), (other, "c"), (PROJECT, "d")] {
+        offsets.push(log.append(project, batch(id, 3).seal()).await.unwrap().0);
+    }
+    drop(log);
+    let path = place.path().join(format!("{:020}.log", 0));
+    let mut bytes = std::fs::read(&path).unwrap();
+    for destroyed in &offsets[1..3] {
+        bytes[usize::try_from(*destroyed).unwrap() + 30] ^= 0xFF;
+    }
+    std::fs::write(&path, &bytes).unwrap();
+
+    for _ in 0..2 {
+        let ingest = start(place.path(), &store).await;
+        ingest.applied().await;
+        assert_eq!(all(&store).await.len(), 6);
+        for (project, expected) in [(PROJECT, vec![("unreadable_record", 3)]), (other, vec![])] {
+            let counts = warnings::counts(&store, project).await.unwrap();
+            let counts: Vec<_> = counts.iter().map(|c| (c.code.as_str(), c.count)).collect();
+            assert_eq!(counts, expected, "once, however often it starts");
+        }
+        let Damage { places, bytes, missing } = ingest.damage();
+        assert_eq!((places, bytes, missing), (1, offsets[3] - offsets[1], 0), "all of it shows");
         ingest.close(Duration::from_secs(10)).await;
     }
 }

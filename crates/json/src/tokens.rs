@@ -73,21 +73,41 @@ fn string_length(bytes: &[u8]) -> usize {
     bytes.len()
 }
 
-/// Depth and number of members of a value.
+/// Depth and numbers of the parts of a value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Weight {
     /// Nested objects and lists; the outermost one counts as 1.
     pub depth: usize,
     /// Members, summed over all levels.
     pub keys: usize,
+    /// Values at all levels: objects, lists, strings, numbers and words.
+    pub values: usize,
+    /// The objects among them.
+    pub objects: usize,
 }
 
-/// Measures a JSON text without recursion.
-pub fn weigh(json: &str) -> Weight {
+/// Measures a JSON text without recursion. Of a text that is not JSON, a parser has made
+/// at most this many values when it finds the fault.
+pub fn weigh(json: &[u8]) -> Weight {
     let mut weight = Weight::default();
-    for (token, depth) in depths(json.as_bytes()) {
+    let mut last = None;
+    for (token, depth) in depths(json) {
         weight.depth = weight.depth.max(depth);
-        weight.keys += usize::from(token == Token::Mark(b':'));
+        match token {
+            Token::Mark(b':') => {
+                weight.keys += 1;
+                // The name was counted as a value. Other colons must not reduce the
+                // number: a parser stops at them, with all values before them.
+                weight.values -= usize::from(last == Some(Token::String));
+            }
+            Token::Mark(b'{') => {
+                weight.values += 1;
+                weight.objects += 1;
+            }
+            Token::Mark(b'[') | Token::String | Token::Number | Token::Word => weight.values += 1,
+            Token::Mark(_) => {}
+        }
+        last = Some(token);
     }
     weight
 }

@@ -117,7 +117,7 @@ impl Shared {
         let ruled = crossing.run(&[step], &payers, vec![Vec::new()], &mut [current]).await;
         // The program is not needed again.
         if let Err(error) = self.work.teardown(crossing.lane, &program, logs).await {
-            tracing::warn!(%error, "what was tried is still loaded");
+            tracing::warn!(%error, "the tried program is still loaded");
         }
         let ruled = ruled.into_iter().flatten().next();
         ruled.ok_or_else(|| "The step was not run.".to_owned())

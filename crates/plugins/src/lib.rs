@@ -273,7 +273,7 @@ impl Plugins {
         let mut work = std::mem::take(&mut self.tasks.lock().work);
         let all = async { while work.join_next().await.is_some() {} };
         if tokio::time::timeout(patience, all).await.is_err() {
-            tracing::warn!("stopped while plugins were running; the next start goes on");
+            tracing::warn!("stopped while plugins were running; the next start continues");
             work.shutdown().await;
         }
     }

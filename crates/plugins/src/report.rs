@@ -154,7 +154,7 @@ impl Report {
         if !notes.is_empty() {
             let list: Vec<Note> = notes.values().cloned().collect();
             if let Err(error) = health::note(store, &list).await {
-                tracing::error!(%error, "how it goes with plugins was not written yet");
+                tracing::error!(%error, "plugin health was not written yet");
                 self.put_back(notes);
             }
         }
@@ -162,7 +162,7 @@ impl Report {
         for (config, Lines { lines, left_out }) in lines {
             list.extend(lines);
             if left_out > 0 {
-                let message = format!("{left_out} further lines were left out");
+                let message = format!("{left_out} further lines were omitted");
                 let (source, level) = (LogSource::System, LogLevel::Info);
                 list.push(Line { config, at: now, source, level, message });
             }

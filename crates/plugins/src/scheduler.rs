@@ -94,7 +94,7 @@ impl Shared {
             if let Err(error) = clockwork.look().await
                 && !matches!(error, weir_store::Error::Stopped)
             {
-                tracing::error!(%error, "tasks and jobs of plugins could not be looked at");
+                tracing::error!(%error, "tasks and jobs of plugins could not be checked");
             }
         }
         // They end at their limits, or when the pool ends.

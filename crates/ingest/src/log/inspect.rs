@@ -220,6 +220,7 @@ impl Inspection {
         };
         let waiting = &mut self.waiting;
         let walked = walk(&segment.read_all()?, base, is_last, &mut |header, payload| {
+            let Some(payload) = payload else { return };
             let batch = Batch::decode(payload);
             let record = record(header, payload, batch.as_ref());
             seen.add(&record);

@@ -21,7 +21,7 @@ use weir_store::events::Position;
 
 use super::cache::Cache;
 use super::frame::{ALIGN, HEADER, Header};
-use super::recovery::{Recovery, cut_tail, scan};
+use super::recovery::{ArrivalGaps, Recovery, cut_tail, scan};
 use super::segment::Segment;
 use super::writer::{Pending, Writer};
 use super::{AppendError, Appended, IngestLog, LogError, Offset, Record, quarantine};
@@ -126,6 +126,7 @@ impl Record {
             project: ProjectId(header.project),
             first_arrival: header.first_arrival,
             count: header.count,
+            lost_before: 0,
             header: *header,
             memory: payload.len() + batch.as_ref().map_or(0, |batch| batch.memory()),
             payload,
@@ -189,6 +190,9 @@ pub struct LocalLog {
     applied: AtomicU64,
     disk: Arc<DiskState>,
     recovery: Recovery,
+    /// Damaged ranges that are reported, offset and bytes: those that opening has found,
+    /// and those that readers have found since.
+    reported: Mutex<Vec<(u64, u64)>>,
     writer: Mutex<Option<std::thread::JoinHandle<()>>>,
 }
 
@@ -222,6 +226,7 @@ impl LocalLog {
         let mut segments = Segment::open_all(directory)?;
         let begins: Vec<u64> = segments.iter().map(|segment| segment.base).collect();
         let needed = applied.lowest.0;
+        let mut gaps = ArrivalGaps::default();
         let mut raise = |header: &Header| {
             let after = header.first_arrival + u64::from(header.count);
             let next = arrivals.entry(header.project).or_insert(1);
@@ -234,7 +239,8 @@ impl LocalLog {
                 continue;
             }
             let is_last = next.is_none();
-            let end = scan(segment, directory, is_last, needed, &mut recovery, &mut raise)?;
+            let (recovery, gaps) = (&mut recovery, &mut gaps);
+            let end = scan(segment, directory, is_last, needed, recovery, gaps, &mut raise)?;
             if is_last {
                 recovery.torn_bytes = cut_tail(segment, end, settings.segment_size)?;
             }
@@ -257,7 +263,7 @@ impl LocalLog {
             tracing::error!(
                 end,
                 applied = applied.highest.0,
-                "ingest log: its end is missing: more was applied than it holds; going on behind it"
+                "ingest log: its end is missing: more was applied than it holds; resuming behind it"
             );
         }
         if segments.is_empty() || is_cut {
@@ -311,6 +317,7 @@ impl LocalLog {
             end,
             applied: AtomicU64::new(applied.lowest.0),
             disk,
+            reported: Mutex::new(recovery.damaged.clone()),
             recovery,
             writer: Mutex::new(Some(thread)),
         })
@@ -423,25 +430,53 @@ impl LocalLog {
         max_bytes: usize,
     ) -> Result<Vec<Arc<Record>>, LogError> {
         let mut records = Collected::new(max_bytes);
+        let mut broken_from = None;
         while at < segment.end && !records.is_full() {
             let kept = self.shared.behind.lock().get(Offset(at));
             let record = match kept {
                 Some(record) => record,
                 None => {
-                    let Some(record) = read_record(segment, at)? else {
-                        // Recovery has reported this damage. Continue at the next header.
+                    let Some(mut record) = read_record(segment, at)? else {
+                        // Continue at the next header.
+                        broken_from.get_or_insert(at);
                         at += ALIGN;
                         continue;
                     };
+                    record.lost_before = self.recovery.lost.get(&at).copied().unwrap_or(0);
                     let record = Arc::new(record);
                     self.shared.behind.lock().insert(Arc::clone(&record));
                     record
                 }
             };
+            self.report(segment, broken_from.take(), at)?;
             at = record.next.0;
             records.push(record);
         }
+        self.report(segment, broken_from, at.min(segment.end))?;
         Ok(records.records)
+    }
+
+    /// Reports a range without a sound header, and copies it to `quarantine`, unless that
+    /// was done before. The damage is newer than the start.
+    fn report(&self, segment: &Segment, from: Option<u64>, to: u64) -> Result<(), LogError> {
+        let Some(from) = from else { return Ok(()) };
+        let mut reported = self.reported.lock();
+        if reported.iter().any(|(begin, bytes)| *begin <= from && to <= begin + bytes) {
+            return Ok(());
+        }
+        let bytes = segment.read_at(from, usize::try_from(to - from).unwrap_or(usize::MAX))?;
+        // Zeros before the next segment are records that are missing. Opening reports them.
+        if to == segment.end && bytes.iter().all(|byte| *byte == 0) {
+            return Ok(());
+        }
+        quarantine::keep(&self.directory, from, &bytes)?;
+        reported.push((from, to - from));
+        let path = segment.path.display();
+        tracing::error!(
+            offset = from, bytes = to - from, segment = %path,
+            "ingest log: acknowledged records are damaged; a copy is in `quarantine`"
+        );
+        Ok(())
     }
 }
 

@@ -88,6 +88,8 @@ pub struct Record {
     pub first_arrival: u64,
     /// How many arrival numbers it takes.
     pub count: u32,
+    /// Events of the project that the log has lost before this record.
+    pub(crate) lost_before: u64,
     /// The header as it is on disk.
     header: frame::Header,
     payload: Bytes,

@@ -6,9 +6,13 @@
 //! the break had been synced, it was acknowledged. Otherwise only the write in progress
 //! can be broken.
 //!
+//! Events of a destroyed record are known by their numbers: the arrival numbers of a
+//! project have no gaps ([`ArrivalGaps`]).
+//!
 //! What belongs here: scanning segments and repairing them. What does not: inspecting
 //! without changes (`inspect`), the copies (`quarantine`).
 
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -29,6 +33,37 @@ pub struct Recovery {
     /// Ranges that no segment holds, offset and bytes: a gap between two segments that
     /// was not applied, or an end of the log that was applied.
     pub missing: Vec<(u64, u64)>,
+    /// Number of events that no record has any more, by the offset of the next record of
+    /// their project.
+    pub lost: BTreeMap<u64, u64>,
+}
+
+/// Finds lost events by the gaps that they leave in the arrival numbers of their project.
+#[derive(Debug, Default)]
+pub(super) struct ArrivalGaps {
+    /// Where the next record begins if nothing is broken.
+    next: Option<u64>,
+    /// Number of breaks so far.
+    breaks: u64,
+    /// By project: the number of its next event, and the breaks before its last record.
+    projects: HashMap<i64, (u64, u64)>,
+}
+
+impl ArrivalGaps {
+    /// Takes the next record, and returns how many events of its project are lost before
+    /// it. Breaks before the offset `needed` do not count: their events were applied.
+    fn note(&mut self, header: &Header, needed: u64) -> u64 {
+        let is_break = self.next.is_some_and(|next| next != header.offset);
+        self.breaks += u64::from(is_break && header.offset > needed);
+        self.next = Some(header.offset + header.span());
+        let next_arrival = header.first_arrival + u64::from(header.count);
+        match self.projects.insert(header.project, (next_arrival, self.breaks)) {
+            Some((expected, breaks)) if breaks < self.breaks => {
+                header.first_arrival.saturating_sub(expected)
+            }
+            Some(_) | None => 0,
+        }
+    }
 }
 
 /// The parts of a segment, as offsets from its first byte.
@@ -46,12 +81,12 @@ pub(super) struct Walked {
 }
 
 /// Reads the bytes of one segment and changes nothing. Calls `each` with header and
-/// payload of every sound record.
+/// payload of every sound record, and with the header alone if the payload is damaged.
 pub(super) fn walk(
     bytes: &[u8],
     base: u64,
     is_last: bool,
-    each: &mut dyn FnMut(&Header, &[u8]),
+    each: &mut dyn FnMut(&Header, Option<&[u8]>),
 ) -> Walked {
     let last = written(bytes);
     // A record begins with a magic number, so none begins in the zeros at the end. The
@@ -61,14 +96,17 @@ pub(super) fn walk(
     let mut walked = Walked { end: 0, broken: Vec::new(), torn: 0, synced: 0 };
     let mut broken_from: Option<usize> = None;
     while at < written && at + HEADER <= bytes.len() {
-        let Some((header, payload)) = sound(bytes, at, base) else {
+        let found = record(bytes, at, base);
+        if let Some((header, payload)) = &found {
+            each(header, *payload);
+        }
+        let Some((header, Some(_))) = found else {
             broken_from.get_or_insert(at);
             at += ALIGN as usize;
             continue;
         };
         walked.broken.extend(broken_from.take().map(|from| from..at));
         walked.synced = header.synced;
-        each(&header, payload);
         at += usize::try_from(header.span()).unwrap_or(usize::MAX);
         walked.end = at;
     }
@@ -87,19 +125,28 @@ pub(super) fn walk(
 
 /// Scans one segment, calls `each` for every sound record and returns the end. Breaks
 /// before the offset `needed` are not reported: they were applied, or reported when the
-/// records after them were applied.
+/// records after them were applied. `gaps` goes from segment to segment.
 pub(super) fn scan(
     segment: &Segment,
     directory: &Path,
     is_last: bool,
     needed: u64,
     recovery: &mut Recovery,
+    gaps: &mut ArrivalGaps,
     each: &mut dyn FnMut(&Header),
 ) -> Result<u64, LogError> {
     let bytes = segment.read_all()?;
-    let walked = walk(&bytes, segment.base, is_last, &mut |header, _| {
-        each(header);
-        recovery.records += 1;
+    let walked = walk(&bytes, segment.base, is_last, &mut |header, payload| {
+        let lost = gaps.note(header, needed);
+        if lost > 0 {
+            let project = header.project;
+            tracing::error!(project, events = lost, "ingest log: events of a project are lost");
+            recovery.lost.insert(header.offset, lost);
+        }
+        if payload.is_some() {
+            each(header);
+            recovery.records += 1;
+        }
     });
     let is_needed = |place: &Range<usize>| segment.base + place.end as u64 > needed;
     for place in walked.broken.into_iter().filter(is_needed) {
@@ -138,11 +185,13 @@ fn report(
     Ok(())
 }
 
-fn sound(bytes: &[u8], at: usize, base: u64) -> Option<(Header, &[u8])> {
+/// The record at `at`, if its header is sound: the header, and the payload if that is
+/// sound too.
+fn record(bytes: &[u8], at: usize, base: u64) -> Option<(Header, Option<&[u8]>)> {
     let header = Header::read(bytes.get(at..at + HEADER)?, base + at as u64)?;
     let from = at + HEADER;
-    let payload = bytes.get(from..from + header.length as usize)?;
-    (crc32c::crc32c(payload) == header.payload_crc).then_some((header, payload))
+    let payload = bytes.get(from..from + header.length as usize);
+    Some((header, payload.filter(|payload| crc32c::crc32c(payload) == header.payload_crc)))
 }
 
 /// Zeroes the bytes after the last sound record, so that they are never mistaken for data

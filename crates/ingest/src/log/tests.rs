@@ -214,7 +214,7 @@ async fn applied_segments_are_not_read_at_the_start() {
 }
 
 #[tokio::test]
-async fn a_log_whose_end_is_gone_goes_on_behind_what_was_applied() {
+async fn a_log_whose_end_is_gone_continues_behind_what_was_applied() {
     let place = tempfile::tempdir().unwrap();
     fill(place.path(), 5).await;
     let end = all(&open(place.path())).last().unwrap().next;
@@ -301,6 +301,10 @@ async fn records_that_are_missing_between_segments_are_reported() {
         let log = open(place.path());
         assert_eq!(log.recovery().missing, [(begin, next - begin)], "{lost}");
         assert_eq!(log.damage().unwrap().missing, next - begin, "{lost}");
+        // The numbers of the project's events say how many are lost.
+        let gone = records.iter().filter(|r| (begin..next).contains(&r.offset.0)).count() as u64;
+        assert_eq!(log.recovery().lost, [(next, 2 * gone)].into(), "{lost}");
+        assert_eq!(log.read(Offset(next), 1).unwrap()[0].lost_before, 2 * gone, "{lost}");
         drop(log);
         // Applied records are no longer needed.
         let disk = Arc::new(DiskState::new(None, DiskMarks::default()));
@@ -308,6 +312,26 @@ async fn records_that_are_missing_between_segments_are_reported() {
         let applied = Applied { lowest: next, highest: next };
         let log = LocalLog::open(place.path(), settings(), HashMap::new(), applied, disk).unwrap();
         assert_eq!(log.recovery().missing, [], "{lost}");
+    }
+}
+
+#[tokio::test]
+async fn damage_that_a_reader_finds_is_quarantined() {
+    for header_of in ["a record", "the last record"] {
+        let place = tempfile::tempdir().unwrap();
+        fill(place.path(), 5).await;
+        let log = open(place.path());
+        let records = all(&open(place.path()));
+        let damaged = if header_of == "a record" { &records[1] } else { &records[4] };
+        let path = segments(place.path()).pop().unwrap();
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes[usize::try_from(damaged.offset.0).unwrap() + 30] ^= 0xFF;
+        std::fs::write(&path, &bytes).unwrap();
+        for _ in 0..2 {
+            assert_eq!(all(&log).len(), 4, "{header_of}");
+            let bytes = damaged.next.0 - damaged.offset.0;
+            assert_eq!(log.damage().unwrap(), Damage { places: 1, bytes, missing: 0 });
+        }
     }
 }
 

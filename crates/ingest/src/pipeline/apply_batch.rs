@@ -223,7 +223,8 @@ impl ApplyBatch {
             let batch = match record.batch() {
                 Ok(batch) => batch,
                 Err(error) => {
-                    apply_batch.collect_unreadable(partition, record);
+                    let events = u64::from(record.count.max(1)) + record.lost_before;
+                    apply_batch.collect_unreadable(partition, project, events);
                     quarantine(record, error);
                     to = Position::at(record.next.0);
                     continue;
@@ -236,6 +237,7 @@ impl ApplyBatch {
                 return (apply_batch, Position::at(record.offset.0));
             }
             if done == 0 {
+                apply_batch.collect_unreadable(partition, project, record.lost_before);
                 apply_batch.collect_dropped(partition, project, &batch);
             }
             // All of its events belong to other partitions, so they are not checked one
@@ -269,14 +271,14 @@ impl ApplyBatch {
         self.parts.values().map(|part| part.items.len()).sum()
     }
 
-    /// The events of an unreadable record cannot be assigned to partitions. One partition
-    /// of the project counts them.
-    fn collect_unreadable(&mut self, partition: u16, record: &Record) {
-        if events::partition(record.project, "", false) == partition {
-            let part = self.parts.entry(record.project).or_default();
-            #[expect(clippy::disallowed_methods, reason = "its own time cannot be read either")]
+    /// Events that cannot be read cannot be assigned to partitions. One partition of the
+    /// project counts them.
+    fn collect_unreadable(&mut self, partition: u16, project: ProjectId, events: u64) {
+        if events > 0 && events::partition(project, "", false) == partition {
+            let part = self.parts.entry(project).or_default();
+            #[expect(clippy::disallowed_methods, reason = "their own time cannot be read either")]
             let now = chrono::Utc::now().timestamp_micros();
-            part.further.push((DropReason::UnreadableRecord, record.count.max(1).into(), now));
+            part.further.push((DropReason::UnreadableRecord, events, now));
         }
     }
 

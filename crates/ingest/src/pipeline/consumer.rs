@@ -55,8 +55,9 @@ const LONG: Duration = Duration::from_secs(5);
 /// After a batch that takes less, batches become larger again.
 const SHORT: Duration = Duration::from_secs(1);
 /// Bytes of persons and groups that a batch may change while other partitions apply
-/// theirs. Changing them takes several times that: as read, as computed, as written, and
-/// in the buffers of the engine.
+/// theirs: their texts, and what each of their properties takes in memory beside its text.
+/// Changing them takes several times that: as read, as computed, as written, and in the
+/// buffers of the engine.
 const SHARED: usize = 4 << 20;
 /// The same bound for a batch that is applied alone. A batch with more is made smaller.
 const ALONE: usize = 32 << 20;

@@ -15,7 +15,7 @@ use weir_store::{ByteBudget, Error, Store};
 
 use super::facts::Facts;
 use super::people::Cause;
-use super::properties::{Properties, member_size, members};
+use super::properties::{Properties, member_size, members, overhead};
 use super::updates;
 
 /// Upper bound of characters in a type and in a key (ING-53).
@@ -74,6 +74,8 @@ pub(super) struct Groups {
     /// Number of types in the store.
     stored_types: usize,
     groups: BTreeMap<(u8, String), Group>,
+    /// Bytes of memory that properties of events have added.
+    grown: usize,
 }
 
 /// A group that an event creates or changes.
@@ -106,7 +108,8 @@ impl Groups {
         room: &mut ByteBudget,
     ) -> Result<Option<Self>, Error> {
         let types = cache.get(store, project).await?;
-        let mut groups = Self { stored_types: types.len(), types, groups: BTreeMap::new() };
+        let stored_types = types.len();
+        let mut groups = Self { types, stored_types, groups: BTreeMap::new(), grown: 0 };
         let mut keys: Vec<(u8, &str)> = identified
             .iter()
             .filter_map(|group| Some((groups.known_index(&group.kind)?, group.key.as_str())))
@@ -114,6 +117,9 @@ impl Groups {
         keys.sort_unstable();
         keys.dedup();
         let found = groups::by_keys(store, project, &keys, room).await?;
+        for found in &found {
+            room.take(overhead(&found.group.properties));
+        }
         if room.is_used_up() {
             return Ok(None);
         }
@@ -158,13 +164,20 @@ impl Groups {
         if held.properties.size() - replaced + added > updates::LIMIT {
             return Some(Warning::GroupTooLarge);
         }
+        let before = held.properties.memory();
         for (name, value) in members {
             if held.properties.get(&name) != Some(value) {
                 held.properties.insert(&name, value);
                 held.is_changed = true;
             }
         }
+        self.grown += held.properties.memory().saturating_sub(before);
         None
+    }
+
+    /// Bytes of memory that properties of events have added since the last call.
+    pub(super) fn take_grown(&mut self) -> usize {
+        std::mem::take(&mut self.grown)
     }
 
     /// The members that `$groups` adds to an event, `$group_0` to `$group_4`.

@@ -14,7 +14,7 @@ use weir_store::{ByteBudget, Error, Store};
 
 use super::cache::PersonCache;
 use super::merge::{Merge, Refusal};
-use super::properties::Properties;
+use super::properties::{Properties, overhead};
 use super::updates::{self, Applied, Updates};
 
 /// Upper bound of the distinct ids that a person lists, and of their bytes. Further ids
@@ -90,6 +90,8 @@ struct PersonSlot {
 #[derive(Debug, Default)]
 pub(super) struct People {
     slots: HashMap<PersonId, PersonSlot>,
+    /// Bytes of memory that properties of events have added.
+    grown: usize,
 }
 
 impl People {
@@ -117,10 +119,14 @@ impl People {
             }
             wanted.clear();
             for record in found {
-                if let PersonState::Merged(merged) = &record.state {
-                    wanted.push(merged.into);
+                match &record.state {
+                    PersonState::Person(facts) => room.take(overhead(&facts.properties)),
+                    PersonState::Merged(merged) => wanted.push(merged.into),
                 }
                 people.slots.insert(record.id, PersonSlot::of(&record));
+            }
+            if room.is_used_up() {
+                return Ok(None);
             }
         }
         people.shorten();
@@ -215,14 +221,22 @@ impl People {
             person.created_at = cause.timestamp;
             *is_changed = true;
         }
-        match updates.apply(person.properties.read()) {
+        let properties = person.properties.read();
+        let before = properties.memory();
+        match updates.apply(properties) {
             Applied::Nothing => None,
             Applied::Changed => {
                 *is_changed = true;
+                self.grown += properties.memory().saturating_sub(before);
                 None
             }
             Applied::TooLarge => Some(Warning::PersonTooLarge),
         }
+    }
+
+    /// Bytes of memory that properties of events have added since the last call.
+    pub(super) fn take_grown(&mut self) -> usize {
+        std::mem::take(&mut self.grown)
     }
 
     /// The records to write.
@@ -323,16 +337,20 @@ impl People {
         }
     }
 
-    /// Merges `other` into `main`.
+    /// Merges `other` into `main`. Moves the properties, since the person may be large and
+    /// merged into another one with every event.
     fn unite(&mut self, main: PersonId, other: PersonId, cause: &Cause<'_>) -> Vec<Warning> {
         let mut warnings = Vec::new();
-        let Some(PersonSlot { state: State::Person(gone), stored, above, .. }) =
-            self.slots.get(&other).cloned()
-        else {
+        if !self.is_person(other) {
+            return warnings;
+        }
+        let Some(PersonSlot { state, stored, above, .. }) = self.slots.get_mut(&other) else {
             return warnings;
         };
-        let gone_version = stored.unwrap_or(NEVER).max(above);
-        if let Some(slot) = self.slots.get_mut(&main)
+        let gone_version = stored.unwrap_or(NEVER).max(*above);
+        let gone = std::mem::replace(state, State::Absent);
+        if let State::Person(gone) = gone
+            && let Some(slot) = self.slots.get_mut(&main)
             && let State::Person(person) = &mut slot.state
         {
             let gone_properties = gone.properties.into_read();
@@ -403,5 +421,104 @@ impl PersonSlot {
         };
         let version = self.stored.unwrap_or(NEVER).max(self.above) + 1;
         Some(PersonWrite { id, state, expected: self.stored, version })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::hash::RandomState;
+    use std::time::{Duration, Instant};
+
+    use super::super::facts::Facts;
+    use super::*;
+
+    const PROJECT: ProjectId = ProjectId(1);
+
+    fn cause(distinct_id: &str) -> Cause<'_> {
+        Cause { uuid: Uuid::nil(), distinct_id, timestamp: 0 }
+    }
+
+    /// Persons with these distinct ids and properties.
+    fn people(persons: &[(String, String)]) -> People {
+        let mut people = People::default();
+        for (distinct_id, properties) in persons {
+            let set = format!(r#"{{"$set":{properties}}}"#);
+            let facts = Facts::read(&set, &RandomState::new());
+            let updates = Updates::of("$set", &facts, &[]);
+            assert_eq!(people.change(PROJECT, &cause(distinct_id), &updates), None);
+        }
+        people
+    }
+
+    fn merge(people: &mut People, main: &str, other: &str) -> Vec<Warning> {
+        let (main, other) = (main.to_owned(), other.to_owned());
+        let merge = Merge { main, other, refusal: Refusal::Never, is_cut: false };
+        people.join(PROJECT, &merge, &cause(&merge.main))
+    }
+
+    /// The properties of all persons, but for those that their creation sets.
+    fn properties(people: People) -> BTreeMap<String, String> {
+        let of = |write: PersonWrite| match write.state {
+            PersonState::Person(facts) => {
+                let mut properties = Properties::read(&facts.properties);
+                properties.remove("$creator_event_uuid");
+                Some((facts.distinct_ids.join(","), properties.write()))
+            }
+            PersonState::Merged(_) => None,
+        };
+        people.into_writes().into_iter().filter_map(of).collect()
+    }
+
+    #[test]
+    fn the_surviving_person_keeps_its_values() {
+        let small = ("a".to_owned(), r#"{"n":1,"x":"a"}"#.to_owned());
+        let large = ("b".to_owned(), r#"{"k":0,"l":0,"m":0,"n":2}"#.to_owned());
+        for (main, other, expected) in [
+            ("a", "b", r#"{"k":0,"l":0,"m":0,"n":1,"x":"a"}"#),
+            ("b", "a", r#"{"k":0,"l":0,"m":0,"n":2,"x":"a"}"#),
+        ] {
+            let mut people = people(&[small.clone(), large.clone()]);
+            assert_eq!(merge(&mut people, main, other), []);
+            let ids = format!("{main},{other}");
+            assert_eq!(properties(people), [(ids, expected.to_owned())].into());
+        }
+    }
+
+    #[test]
+    fn properties_that_do_not_fit_together_stay_as_they_are() {
+        let half = "x".repeat(updates::LIMIT / 2);
+        let persons = ["a", "b"].map(|id| (id.to_owned(), format!(r#"{{"{id}":"{half}"}}"#)));
+        let mut people = people(&persons);
+        assert_eq!(merge(&mut people, "a", "b"), [Warning::PersonTooLarge]);
+        assert_eq!(properties(people), [("a,b".to_owned(), persons[0].1.clone())].into());
+    }
+
+    /// Every merge passes the properties on to another person. A thousand times as many
+    /// may take a few times as long.
+    #[test]
+    fn merges_take_time_in_proportion_to_the_smaller_person() {
+        const MERGES: usize = 300;
+        let time = |count: usize| {
+            let names: Vec<String> = (0..count).map(|n| format!(r#""p{n}":1"#)).collect();
+            let empty = (1..=MERGES).map(|n| (n.to_string(), "{}".to_owned()));
+            let first = ("0".to_owned(), format!("{{{}}}", names.join(",")));
+            let persons: Vec<(String, String)> = std::iter::once(first).chain(empty).collect();
+            let runs = (0..3).map(|_| {
+                let mut people = people(&persons);
+                let began = Instant::now();
+                for n in 1..=MERGES {
+                    assert_eq!(merge(&mut people, &n.to_string(), &(n - 1).to_string()), []);
+                }
+                let took = began.elapsed();
+                let (ids, properties) = properties(people).pop_first().unwrap();
+                assert_eq!(ids.split(',').count(), MERGES + 1);
+                assert_eq!(super::super::properties::members(Some(&properties)).len(), count);
+                took
+            });
+            runs.min().unwrap_or(Duration::ZERO)
+        };
+        let (few, many) = (time(20), time(20_000));
+        assert!(many < few * 20, "{few:?} {many:?}");
     }
 }

@@ -13,7 +13,7 @@
 //! Transformations run before the first step ([`ApplyBatch::transform`]). The steps then
 //! work on the transformed event.
 //!
-//! [`ApplyBatch::transform`]: super::stretch::Stretch::transform
+//! [`ApplyBatch::transform`]: super::apply_batch::ApplyBatch::transform
 //!
 //! What belongs here: the order of the steps, and the resulting writes. What does not:
 //! the steps.
@@ -110,6 +110,10 @@ impl StoreCache {
             #[cfg(test)]
             crate::tests::stumble(read.event);
             events.push(self.work(project, read, &mut people, &mut groups, &mut names));
+            room.take(people.take_grown() + groups.take_grown());
+            if room.is_used_up() {
+                return Ok(None);
+            }
         }
 
         let looked_at = people.ids().collect();

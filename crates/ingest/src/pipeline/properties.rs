@@ -7,7 +7,11 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use weir_json::{Cursor, Limits, ObjectWriter};
+use weir_json::{Cursor, Key, Limits, ObjectWriter};
+
+/// Bytes of memory that a property takes in addition to its text, as measured: its part
+/// of a node, and what the allocator rounds up.
+const MEMBER: usize = 100;
 
 /// Names of properties and the text of their values. Keeps its size up to date, so that a
 /// change of one property does not cost a pass over all of them.
@@ -43,6 +47,11 @@ impl Properties {
         self.size
     }
 
+    /// Bytes in memory, roughly.
+    pub(super) fn memory(&self) -> usize {
+        self.size + self.members.len() * MEMBER
+    }
+
     /// Bytes of one property in the JSON text, roughly. Zero if it is absent.
     pub(super) fn size_of(&self, name: &str) -> usize {
         self.get(name).map_or(0, |value| member_size(name, value))
@@ -72,16 +81,25 @@ impl Properties {
     }
 
     /// Adds the properties that are missing here, unless both together are larger than
-    /// `limit`: then nothing changes. Returns whether they fitted.
-    pub(super) fn complete(&mut self, other: Self, limit: usize) -> bool {
-        let is_missing = |name: &str| !self.members.contains_key(name);
-        let missing = other.members.iter().filter(|(name, _)| is_missing(name));
-        let size = self.size + missing.map(|(n, value)| member_size(n, value)).sum::<usize>();
+    /// `limit`: then nothing changes. Returns whether they fitted. Takes time in
+    /// proportion to the smaller of both: a large person may be merged thousands of times.
+    pub(super) fn complete(&mut self, mut other: Self, limit: usize) -> bool {
+        let is_smaller = self.members.len() < other.members.len();
+        let (fewer, more) = if is_smaller { (&*self, &other) } else { (&other, &*self) };
+        let both = fewer.members.keys().filter(|name| more.members.contains_key(*name));
+        let dropped: usize = both.map(|name| other.size_of(name)).sum();
+        let size = self.size + other.size - dropped;
         if size > limit {
             return false;
         }
-        for (name, value) in other.members {
-            self.members.entry(name).or_insert(value);
+        if is_smaller {
+            std::mem::swap(&mut self.members, &mut other.members);
+            // The own values replace the others.
+            self.members.extend(other.members);
+        } else {
+            for (name, value) in other.members {
+                self.members.entry(name).or_insert(value);
+            }
         }
         self.size = size;
         true
@@ -93,18 +111,32 @@ pub(super) fn member_size(name: &str, value: &str) -> usize {
     name.len() + value.len() + 4
 }
 
+/// Bytes of memory that the properties of this text take in addition to it, roughly.
+pub(super) fn overhead(object: &str) -> usize {
+    let mut count = 0;
+    walk(object, |_, _| count += 1);
+    count * MEMBER
+}
+
 /// The members of an object. Of several members with the same name, the last one counts.
 pub(super) fn members(raw: Option<&str>) -> BTreeMap<Cow<'_, str>, &str> {
     let mut members = BTreeMap::new();
-    if let Some(raw) = raw.filter(|raw| raw.starts_with('{')) {
-        let walked = Cursor::new(raw, Limits::NONE).object(|key, cursor| {
-            members.insert(key.text(), cursor.value()?);
+    walk(raw.unwrap_or_default(), |key, value| {
+        members.insert(key.text(), value);
+    });
+    members
+}
+
+/// Calls `member` for every member of an object. Other text has none.
+fn walk<'a>(object: &'a str, mut member: impl FnMut(Key<'a>, &'a str)) {
+    if object.starts_with('{') {
+        let walked = Cursor::new(object, Limits::NONE).object(|key, cursor| {
+            member(key, cursor.value()?);
             Ok(())
         });
         // Capture has parsed the text around it.
         debug_assert!(walked.is_ok(), "an object that is none");
     }
-    members
 }
 
 #[cfg(test)]
@@ -143,5 +175,36 @@ mod tests {
         assert!(properties.complete(other, room));
         assert_eq!(properties.write(), r#"{"a":1,"b":3,"c":4}"#);
         assert_eq!(properties.size(), counted(&properties));
+    }
+
+    #[test]
+    fn memory_counts_every_property() {
+        let properties = Properties::read(r#"{"a":1,"b":{"c":2,"d":3}}"#);
+        assert_eq!(properties.memory(), properties.size() + 2 * MEMBER);
+        assert_eq!(overhead(&properties.write()), 2 * MEMBER);
+        assert_eq!((overhead("{}"), overhead("null")), (0, 0));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn of_properties_in_both_the_own_ones_stay(
+            own in proptest::collection::btree_map("[a-f]{1,2}", "[0-9]{1,3}", 0..20),
+            other in proptest::collection::btree_map("[a-f]{1,2}", "[0-9]{1,3}", 0..20),
+            limit in 0_usize..300,
+        ) {
+            let of = |members: &BTreeMap<String, String>| {
+                let mut properties = Properties::default();
+                members.iter().for_each(|(name, value)| properties.insert(name, value));
+                properties
+            };
+            let mut expected = other.clone();
+            expected.extend(own.clone());
+            let expected = of(&expected);
+            let mut properties = of(&own);
+            let fits = properties.complete(of(&other), limit);
+            assert_eq!(fits, expected.size() <= limit);
+            assert_eq!(properties, if fits { expected } else { of(&own) });
+            assert_eq!(properties.size(), counted(&properties));
+        }
     }
 }

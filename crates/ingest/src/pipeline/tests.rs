@@ -19,7 +19,7 @@ use crate::Ingest;
 use crate::batch::Batch;
 use crate::location::Locations;
 use crate::location::tests::places;
-use crate::tests::{POISON, start, start_transforming, start_with, store};
+use crate::tests::{POISON, Sizes, start, start_transforming, start_with, store};
 use weir_capture::AcceptedEvent;
 
 const NOON: i64 = 1_780_000_000_000_000;
@@ -370,6 +370,46 @@ async fn an_import_keeps_its_order_across_distinct_ids() {
         assert_eq!(properties(&found)["last"], 49, "project {number}");
     }
     ingest.close(Duration::from_secs(10)).await;
+}
+
+/// Tiny properties take many times their text in memory.
+#[tokio::test(flavor = "multi_thread")]
+async fn batches_are_bounded_by_the_memory_of_their_persons_and_groups() {
+    const EVENTS: usize = 40;
+    let many: Vec<String> = (0..10_000).map(|n| format!(r#""{n}":1"#)).collect();
+    let many = format!("{{{}}}", many.join(","));
+    let of_person: fn(usize, &str) -> (String, String) =
+        |n, set| (format!("d{n}"), format!(r#"{{"$set":{set}}}"#));
+    let of_group: fn(usize, &str) -> (String, String) = |n, set| {
+        let group = format!(r#""$group_type":"company","$group_key":"{n}","$group_set":{set}"#);
+        ("d".to_owned(), format!("{{{group}}}"))
+    };
+    for (name, of) in [("$set", of_person), ("$groupidentify", of_group)] {
+        let (directory, store) = (tempfile::tempdir().unwrap(), store().await);
+        // Properties that the events add, and properties that are stored already.
+        for set in [many.as_str(), r#"{"last":1}"#] {
+            let sizes = Arc::new(Sizes::default());
+            let ingest = start_transforming(directory.path(), &store, sizes.clone()).await;
+            let events = (0..EVENTS).map(|n| {
+                let (distinct_id, properties) = of(n, set);
+                let named = event(name, &distinct_id, 0, &Value::Null);
+                AcceptedEvent { properties, ..named }
+            });
+            // Events of an import are in one partition.
+            let batch = Batch { accepted: events.collect(), ..Batch::new(NOON, true) };
+            ingest.appender().append(ProjectId(1), batch.seal()).await.unwrap();
+            ingest.applied().await;
+            let sizes = sizes.take();
+            assert_eq!(sizes[0], EVENTS);
+            assert!(sizes.len() > 2, "{name} in one batch: {sizes:?}");
+            ingest.close(Duration::from_secs(10)).await;
+        }
+        let stored = match name {
+            "$set" => person(&store, ProjectId(1), "d39").await.unwrap().properties,
+            _ => group(&store, ProjectId(1), "39").await.properties,
+        };
+        assert_eq!(stored.matches("\":1").count(), 10_001, "{name}");
+    }
 }
 
 /// After a read of a chain of merges, the chain is one step long.

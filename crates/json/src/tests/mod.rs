@@ -219,18 +219,29 @@ fn tokens_of_a_text() {
 
 #[test]
 fn structure_is_weighed_outside_of_texts() {
-    for (json, depth, keys) in [
-        ("1", 0, 0),
-        ("{}", 1, 0),
-        (r#"{"a:{[":"\":{[","b":{"c":[[]]}}"#, 4, 3),
-        (r#"["a\\",{"b":1}]"#, 2, 1),
+    for (json, depth, keys, values, objects) in [
+        ("1", 0, 0, 1, 0),
+        ("{}", 1, 0, 1, 1),
+        (r#"{"a:{[":"\":{[","b":{"c":[[]]}}"#, 4, 3, 5, 2),
+        (r#"["a\\",{"b":1}]"#, 2, 1, 4, 1),
+        ("[true,null,-1e5]", 1, 0, 4, 0),
     ] {
-        assert_eq!(weigh(json), Weight { depth, keys }, "{json}");
+        assert_eq!(weigh(json.as_bytes()), Weight { depth, keys, values, objects }, "{json}");
         assert!(is_deeper_than(json.as_bytes(), depth.saturating_sub(1)) == (depth > 0), "{json}");
         assert!(!is_deeper_than(json.as_bytes(), depth), "{json}");
     }
     assert!(!is_deeper_than(br#"{"a":"[[[[\"[["}"#, 1));
     assert!(is_deeper_than(b"\xff[[", 1));
+}
+
+#[test]
+fn the_end_of_a_broken_text_hides_no_values() {
+    let begins = r#"[{"":0},{"":0}"#;
+    for end in ["::::::::", r#","":"":"":"#, "}}}}]]]]", r#"\":":"#, ":1:2:3"] {
+        let weight = weigh(format!("{begins}{end}").as_bytes());
+        assert!(weight.values >= 5 && weight.objects == 2, "{end} {weight:?}");
+    }
+    assert!(weigh(b"\xff[{}").values >= 3);
 }
 
 #[test]
@@ -271,6 +282,17 @@ fn only_values_are_replaced() {
     assert_eq!(replace_strings("\"A\"", &mut upper), None);
 }
 
+/// Values and objects at all levels.
+fn count_values(value: &Value) -> (usize, usize) {
+    let inner: Vec<&Value> = match value {
+        Value::Object(map) => map.values().collect(),
+        Value::Array(list) => list.iter().collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
+    };
+    let this = (1, usize::from(value.is_object()));
+    inner.into_iter().map(count_values).fold(this, |all, one| (all.0 + one.0, all.1 + one.1))
+}
+
 fn count_keys(value: &Value) -> usize {
     match value {
         Value::Object(map) => map.len() + map.values().map(count_keys).sum::<usize>(),
@@ -290,6 +312,8 @@ proptest! {
             let (text, keys, _) = walk(json, Limits::EVENT).unwrap();
             prop_assert_eq!(text, json);
             prop_assert_eq!(keys, count_keys(&value));
+            let weight = weigh(json.as_bytes());
+            prop_assert_eq!((weight.values, weight.objects), count_values(&value));
         }
         let once = canonical(&pretty).unwrap();
         prop_assert_eq!(&once, &canonical(&compact).unwrap());
@@ -329,7 +353,7 @@ proptest! {
         let _ = walk(&text, Limits::EVENT);
         let _ = canonical(&text);
         let _ = repair(&text);
-        let _ = (string(&text), string_lossy(&text), weigh(&text), member(&text, "a"));
+        let _ = (string(&text), string_lossy(&text), weigh(text.as_bytes()), member(&text, "a"));
         let _ = (with_member(&text, "a", "1"), without_members(&text, &["a"]));
         let _ = rewrite(&text, |_| Some("x".into()));
         let _ = Cursor::new(&text, Limits::NONE).object(|_, cursor| cursor.range().map(drop));

@@ -9,7 +9,8 @@
 //! such a name.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{Cursor, Read};
+use std::io::{self, Cursor, Read, Seek, SeekFrom};
+use std::ops::Range;
 
 use weir_model::plugins::{FILE_NAME_MAX, SOURCE_MAX};
 
@@ -24,6 +25,16 @@ pub(crate) const PATH_MAX: usize = 4 << 10;
 pub(crate) const FOLDERS_MAX: usize = 64;
 /// Maximum bytes that decompression reads, of all entries.
 const EXTRACTED_BYTES_MAX: u64 = 100 << 20;
+/// How often a zip archive may be read. A sound one is read twice at most: its directory
+/// and its files.
+const ZIP_READS: usize = 4;
+/// Bytes that may be read in addition: searching for the end record of a short archive.
+const ZIP_READ_SPARE: usize = 16 << 10;
+/// The record at the end of a zip archive, and what precedes its larger form.
+const ZIP_END: &[u8] = b"PK\x05\x06";
+const ZIP_END_BYTES: usize = 22;
+const ZIP64_LOCATOR: &[u8] = b"PK\x06\x07";
+const ZIP64_LOCATOR_BYTES: usize = 20;
 /// Maximum bytes of the useful files, with their paths and [`FILE_COST`] each.
 pub(crate) const KEPT_MAX: usize = 16 << 20;
 /// The memory that a file takes in addition to its content and path.
@@ -140,8 +151,12 @@ fn path(name: &str) -> Result<Vec<String>, ArchiveFault> {
 }
 
 fn zip(archive: &[u8], found: &mut Found) -> Result<(), ArchiveFault> {
-    let mut archive =
-        zip::ZipArchive::new(Cursor::new(archive)).map_err(|_| ArchiveFault::Damaged)?;
+    if announces_too_much(archive) {
+        return Err(ArchiveFault::TooMuch);
+    }
+    let left = ZIP_READS * archive.len() + ZIP_READ_SPARE;
+    let archive = Metered { archive: Cursor::new(archive), left };
+    let mut archive = zip::ZipArchive::new(archive).map_err(|_| ArchiveFault::Damaged)?;
     if archive.len() > ENTRIES_MAX {
         return Err(ArchiveFault::TooMuch);
     }
@@ -159,6 +174,60 @@ fn zip(archive: &[u8], found: &mut Found) -> Result<(), ArchiveFault> {
         found.keep(path, content)?;
     }
     Ok(())
+}
+
+/// Whether an end record announces more entries than an archive may have. The crate
+/// reads all of them before it says how many there are. It tries everything that looks
+/// like an end record, so all of these count.
+fn announces_too_much(archive: &[u8]) -> bool {
+    archive.windows(ZIP_END_BYTES).enumerate().any(|(at, record)| {
+        if !record.starts_with(ZIP_END) {
+            return false;
+        }
+        let (entries, directory) = (number(record, 10..12), number(record, 16..20));
+        // Compressed bytes may look like an end record by chance. Their directory is
+        // hardly ever before them.
+        if entries > ENTRIES_MAX && directory < at {
+            return true;
+        }
+        // The larger form of the record, which the crate reads if a field is full. Small
+        // archives do not need it.
+        let is_full = entries == usize::from(u16::MAX) || directory == u32::MAX as usize;
+        let before = at.checked_sub(ZIP64_LOCATOR_BYTES).and_then(|from| archive.get(from..at));
+        is_full && before.is_some_and(|before| before.starts_with(ZIP64_LOCATOR))
+    })
+}
+
+/// A number in a record, which begins with its lowest byte.
+fn number(record: &[u8], field: Range<usize>) -> usize {
+    let bytes = record.get(field).unwrap_or_default();
+    bytes.iter().rev().fold(0, |number, byte| number << 8 | usize::from(*byte))
+}
+
+/// An archive that can be read only a few times. If an end record is wrong, the crate
+/// tries the one before it, and many entries may have the same content. So a small archive
+/// could take hours.
+struct Metered<'a> {
+    archive: Cursor<&'a [u8]>,
+    left: usize,
+}
+
+impl Read for Metered<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.archive.read(into)?;
+        // An empty read takes time too.
+        self.left = self.left.saturating_sub(read.max(1));
+        if self.left == 0 {
+            return Err(io::Error::other("the archive is read too often"));
+        }
+        Ok(read)
+    }
+}
+
+impl Seek for Metered<'_> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.archive.seek(to)
+    }
 }
 
 /// Folders and links are skipped, but their names are checked.

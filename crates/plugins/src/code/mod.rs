@@ -70,7 +70,7 @@ async fn extracted(
     match tokio::task::spawn_blocking(work).await {
         Ok(extracted) => extracted.map_err(|fault| CodeFault::Unusable(fault.to_string())),
         Err(error) => {
-            tracing::error!(%error, "unpacking an archive failed");
+            tracing::error!(%error, "extracting an archive failed");
             Err(CodeFault::Unusable("The archive cannot be read.".to_owned()))
         }
     }

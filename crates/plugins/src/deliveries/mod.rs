@@ -98,7 +98,7 @@ impl Shared {
                         newest.insert(project, last.max().unwrap_or(0));
                     }
                     Err(error) => {
-                        tracing::error!(%project, %error, "arrivals could not be looked at");
+                        tracing::error!(%project, %error, "arrivals could not be checked");
                     }
                 }
             }

@@ -294,7 +294,7 @@ impl Shared {
                 Ok(Enabling::Compiles(plugins)) => self.compile_for(project, plugins),
                 // Other projects must not wait for this one, which stays as it was.
                 Err(error) => {
-                    tracing::error!(%project, %error, "what a project has enabled cannot be read");
+                    tracing::error!(%project, %error, "enabled configs cannot be read");
                     failed = Some(error);
                 }
             }
@@ -431,7 +431,7 @@ impl Shared {
             match read {
                 Ok(()) => pause = AGAIN,
                 Err(error) => {
-                    tracing::error!(%error, "what is enabled of plugins could not be read");
+                    tracing::error!(%error, "enabled configs could not be read");
                     // The list of changes to read is lost. Changes continue during the
                     // pause.
                     inspect.reset_after(pause);

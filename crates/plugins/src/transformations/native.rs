@@ -19,7 +19,12 @@ enum Made {
     /// The new event.
     Other(String),
     Nothing,
+    /// The step cannot read the event.
+    Unreadable,
 }
+
+/// The message for an event that a step cannot read.
+const UNREADABLE: &str = "The properties of the event could not be read.";
 
 /// Runs a step for events, one after another.
 pub(crate) fn run(
@@ -43,9 +48,10 @@ fn run_on(
     let made = catch_unwind(AssertUnwindSafe(|| {
         let time = Timestamp::from_micros(event.timestamp);
         let (title, id) = (event.event.as_str(), event.distinct_id.as_str());
-        // Capture has validated the properties: they are an object.
+        // Capture has validated the properties, so this is a defect. A step that must run
+        // has not run then.
         let Ok(mut seen) = StepEvent::new(title, id, None, time, &event.properties) else {
-            return Made::Same;
+            return Made::Unreadable;
         };
         match step.apply(&mut seen) {
             Flow::Drop => Made::Nothing,
@@ -75,6 +81,8 @@ fn run_on(
     };
     let verdict = match made {
         Ok(Made::Same) => Verdict::Succeeded,
+        // Not a fault of the step: events of a sender must not disable it.
+        Ok(Made::Unreadable) => Verdict::NotRun(UNREADABLE.to_owned()),
         Ok(Made::Nothing) => {
             passing.drop_by(config, name);
             Verdict::Dropped
@@ -113,12 +121,16 @@ mod tests {
     }
 
     fn event(name: &str) -> EventInProgress {
+        with_properties(name, r#"{"n":12345678901234567890}"#)
+    }
+
+    fn with_properties(name: &str, properties: &str) -> EventInProgress {
         let event = AcceptedEvent {
             uuid: Uuid::from_u128(1),
             event: name.to_owned(),
             distinct_id: "ada".to_owned(),
             timestamp: 1_780_000_000_000_001,
-            properties: r#"{"n":12345678901234567890}"#.to_owned(),
+            properties: properties.to_owned(),
             elements_chain: String::new(),
             warnings: Vec::new(),
         };
@@ -169,6 +181,17 @@ mod tests {
         let expected = AcceptedEvent { properties, ..before.event().unwrap().clone() };
         assert_eq!(changed.event(), &expected);
         assert_eq!(ended[1], Transformed::Unchanged, "what is no JSON is not taken over");
+    }
+
+    #[test]
+    fn an_event_that_cannot_be_read_has_not_passed_the_step() {
+        for properties in ["", "[]", "7", r#"{"a""#] {
+            let mut events = vec![with_properties("keep", properties)];
+            let rulings = run(&Named, PluginConfigId(12), "Named", &mut events);
+            assert!(matches!(rulings[0].verdict, Verdict::NotRun(_)), "{properties} {rulings:?}");
+            assert!(rulings[0].is_left_out(), "a step that must run drops the event");
+            assert_eq!(rulings[0].sample, None);
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Tests with ordinary and hostile archives.
 
 use std::io::Write as _;
+use std::time::Instant;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -44,7 +45,7 @@ fn names(files: &[(&str, &str)], folder: Option<&str>) -> Result<Vec<String>, Ar
 }
 
 #[test]
-fn the_one_folder_of_everything_is_left_out() {
+fn the_one_folder_of_everything_is_omitted() {
     let files = [("tea-0a/plugin.json", JSON), ("tea-0a/index.ts", "1"), ("tea-0a/a.md", "")];
     assert_eq!(names(&files, None).unwrap(), ["index.ts", "plugin.json"]);
     let flat = [("plugin.json", JSON), ("index.js", "1"), ("sub/x.js", "")];
@@ -68,7 +69,7 @@ fn names_that_lead_out_refuse_the_archive() {
 }
 
 #[test]
-fn what_is_no_source_is_left_out() {
+fn what_is_no_source_is_skipped() {
     let large = "x".repeat(SOURCE_MAX + 1);
     let files = [("plugin.json", JSON), ("lib/data.json", large.as_str()), ("README.md", "")];
     assert_eq!(names(&files, None).unwrap(), ["plugin.json"]);
@@ -146,7 +147,57 @@ const KINDS: [tar::EntryType; 4] = [
     tar::EntryType::XGlobalHeader,
 ];
 
-/// Hostile archives and their faults. Small ones decompress to large ones.
+/// The record at the end of a zip archive whose directory begins at `directory`.
+fn end_of_zip(entries: u16, directory: usize) -> Vec<u8> {
+    let mut record = ZIP_END.to_vec();
+    record.extend([0; 4]);
+    record.extend([entries.to_le_bytes(); 2].concat());
+    record.extend([0; 4]);
+    record.extend(u32::try_from(directory).unwrap().to_le_bytes());
+    record.extend([0; 2]);
+    record
+}
+
+/// A directory of this many empty entries, and end records that announce `entries` each.
+fn repeated_ends(headers: usize, records: usize, entries: u16) -> Vec<u8> {
+    let header = [&b"PK\x01\x02"[..], &[0; 42]].concat();
+    let ends = end_of_zip(entries, 0).repeat(records);
+    [header.repeat(headers), ends].concat()
+}
+
+/// Entries that have the same content: half a megabyte that decompresses to nothing.
+fn shared_content(entries: u16) -> Vec<u8> {
+    let blocks = [&[0, 0, 0, 0xff, 0xff].repeat(100_000)[..], &[1, 0, 0, 0xff, 0xff]].concat();
+    let length = u32::try_from(blocks.len()).unwrap().to_le_bytes();
+    // Deflated, and with a name of seven bytes.
+    let fields = [&[20, 0, 0, 0, 8, 0], &[0; 8][..], &length, &[0; 4], &[7, 0, 0, 0]].concat();
+    let mut archive = [b"PK\x03\x04", &fields[..], b"0000.js", &blocks].concat();
+    let directory = archive.len();
+    for number in 0..entries {
+        let name = format!("{number:04}.js");
+        archive.extend([b"PK\x01\x02\x14\0", &fields[..], &[0; 14], name.as_bytes()].concat());
+    }
+    archive.extend(end_of_zip(entries, directory));
+    archive
+}
+
+/// Archives of a megabyte that would be read thousands of times.
+fn read_too_often() -> Vec<(Vec<u8>, ArchiveFault)> {
+    let most = u16::try_from(ENTRIES_MAX).unwrap();
+    let locator = [ZIP64_LOCATOR, &[0; ZIP64_LOCATOR_BYTES - 4]].concat();
+    let large_form = [repeated_ends(10, 0, 0), locator, end_of_zip(u16::MAX, 0)].concat();
+    vec![
+        (repeated_ends(ENTRIES_MAX - 1, 20_000, most), ArchiveFault::Damaged),
+        (repeated_ends(11_000, 20_000, u16::MAX), ArchiveFault::TooMuch),
+        // Records without a directory, which is searched for.
+        (repeated_ends(0, 40_000, 1), ArchiveFault::Damaged),
+        (large_form, ArchiveFault::TooMuch),
+        (shared_content(5_000), ArchiveFault::Damaged),
+    ]
+}
+
+/// Hostile archives and their faults. Small ones decompress to large ones, or are read
+/// again and again.
 fn hostile() -> Vec<(Vec<u8>, ArchiveFault)> {
     let mut all = Vec::new();
     let bytes = 90_u64 << 20;
@@ -161,7 +212,42 @@ fn hostile() -> Vec<(Vec<u8>, ArchiveFault)> {
     all.push((extended(KINDS[2], &mut &record[..], record.len() as u64), ArchiveFault::TooMuch));
     let mut sparse = std::io::empty();
     all.push((extended(tar::EntryType::GNUSparse, &mut sparse, 0), ArchiveFault::Damaged));
+    all.extend(read_too_often());
     all
+}
+
+#[test]
+fn archives_take_time_in_proportion_to_their_length() {
+    let time = |archive: &[u8]| {
+        let runs = (0..3).map(|_| {
+            let began = Instant::now();
+            let _ = extract(archive, None);
+            began.elapsed()
+        });
+        runs.min().unwrap()
+    };
+    let names: Vec<String> = (0..ENTRIES_MAX).map(|number| format!("{number:04}.js")).collect();
+    let plain: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "1")).collect();
+    let plain = zipped(&plain);
+    assert!(plain.len() < 2 << 20 && extract(&plain, None).unwrap().len() == ENTRIES_MAX);
+    let plain = time(&plain);
+    for (archive, _) in read_too_often() {
+        let took = time(&archive);
+        assert!(took < plain * 30, "{took:?} instead of {plain:?}");
+    }
+}
+
+#[test]
+fn an_archive_within_an_archive_does_no_harm() {
+    let inner = zipped(&[("plugin.json", "{}")]);
+    let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
+    let stored = SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
+    for (name, content) in [("plugin.json", JSON.as_bytes()), ("inner.zip", &inner)] {
+        writer.start_file(name, stored).unwrap();
+        writer.write_all(content).unwrap();
+    }
+    let files = extract(&writer.finish().unwrap().into_inner(), None).unwrap();
+    assert_eq!(files.into_iter().collect::<Vec<_>>(), [("plugin.json".into(), JSON.into())]);
 }
 
 #[test]
