@@ -201,9 +201,9 @@ impl Columns {
             let mut cell = fit(self.value(source, now, row, record), column.kind);
             let what = if bytes + cell.size() > ROW_BYTES {
                 cell = Cell::Null;
-                Some("it would make the row larger than 8 MiB and was left out")
+                Some("it would make the row larger than 8 MiB and was omitted")
             } else if cell == Cell::Null && row.budget().is_used_up() {
-                Some("it takes too long to be worked out and was left out")
+                Some("it takes too long to be computed and was omitted")
             } else {
                 None
             };

@@ -60,7 +60,7 @@ pub struct Altered {
     pub uuid: Option<Uuid>,
     /// Name of the column.
     pub column: String,
-    /// The change, as text for users: `a NUL character was left out`.
+    /// The change, as text for users: `a NUL character was omitted`.
     pub what: &'static str,
 }
 
@@ -148,8 +148,8 @@ impl From<Fault> for Failure {
         match fault.class {
             FaultClass::Forbidden => Self::last(
                 "ForbiddenAddress",
-                "The address is not public. Whoever runs this instance can allow it with the \
-                 setting egress_allow.",
+                "The address is not public. The operator of this instance can allow it with \
+                 the setting egress_allow.",
             ),
             FaultClass::NotFound => {
                 Self::retryable("NameNotFound", "The name of the host has no address.")

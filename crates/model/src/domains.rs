@@ -8,6 +8,8 @@ use crate::patch::Patch;
 use crate::time::Timestamp;
 use crate::validate;
 
+/// Maximum domains of an organization.
+pub const DOMAINS_MAX: usize = 200;
 /// Longest domain name, in characters.
 pub const DOMAIN_MAX: usize = 128;
 /// Longest `sso_enforcement`, in characters.
@@ -95,8 +97,9 @@ pub struct Domain {
     pub saml_entity_id: Option<String>,
     /// Sign-in URL of the identity provider.
     pub saml_acs_url: Option<String>,
-    /// Certificate of the identity provider, in PEM or only its base64 text. Any text is
-    /// stored; `warnings` reports an invalid certificate.
+    /// Certificate of the identity provider, in PEM or only its base64 text. Any text of
+    /// at most 65,536 characters is stored as sent; `warnings` reports an invalid
+    /// certificate.
     pub saml_x509_cert: Option<String>,
     /// Faults of the stored domain that prevent it from working.
     pub warnings: Vec<DomainWarning>,

@@ -41,6 +41,10 @@ pub const RECENT_RUNS: usize = 24;
 pub const LAST_DAY: i64 = 6;
 /// Last hour of a day.
 pub const LAST_HOUR: i64 = 23;
+/// Maximum exports of one project.
+pub const EXPORTS_MAX: usize = 500;
+/// Maximum bytes of `include_events` and `exclude_events` together.
+pub const EVENT_NAMES_MAX: usize = 32 << 10;
 /// Maximum active backfills of one project.
 pub const BACKFILLS_MAX: usize = 5;
 

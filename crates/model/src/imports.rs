@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn minutes_and_order_go_on_over_requests() {
+    fn minutes_and_order_continue_over_requests() {
         let mut all = counts(5, 10, 100, 200);
         all.add(&counts(5, 30, 200, 300));
         assert_eq!((all.minutes, all.peak, all.in_minute, all.out_of_order), (1, 40, 40, 0));

@@ -19,8 +19,13 @@ pub const MESSAGE_MAX: usize = 5000;
 pub const USER_FIRST_NAME_MAX: usize = 128;
 /// Maximum invites in one request.
 pub const BULK_MAX: usize = 20;
+/// Maximum invites of an organization that are not accepted, expired ones too.
+pub const INVITES_MAX: usize = 500;
 /// How long an invite can be accepted, in seconds: three days.
 pub const VALID_SECONDS: i64 = 3 * 24 * 60 * 60;
+/// How long an expired invite stays in the list, in seconds: thirty days. Until then it
+/// can be renewed.
+pub const KEPT_SECONDS: i64 = 30 * 24 * 60 * 60;
 
 /// An invite, as members of the organization see it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

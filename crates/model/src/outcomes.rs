@@ -232,7 +232,7 @@ outcomes! {
         "Check whether an id that many people share is identified again and again.";
     PersonTooLarge = "person_too_large", "person-too-large",
         "The properties of the person would be larger than 512 KiB, so the person was not changed.",
-        "Keep few properties on persons: `$unset` what is not needed, and put the rest into events.";
+        "Keep few properties on persons: `$unset` unneeded ones, and put the rest into events.";
     TransformationSkipped = "transformation_skipped", "transformation-skipped",
         "A transformation could not be run on the event, which was stored without it.",
         "Read the error of the transformation; set its `on_failure` to `hold_then_drop` if such events must not be stored.";

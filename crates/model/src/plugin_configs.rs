@@ -35,7 +35,7 @@ pub const ORDER: (i64, i64) = (i32::MIN as i64, i32::MAX as i64);
 /// Maximum enabled configs of a project.
 pub const ENABLED_MAX: usize = 20;
 /// Maximum configs of a project, including hidden ones.
-pub const CONFIGS_MAX: usize = 1000;
+pub const CONFIGS_MAX: usize = 250;
 /// Maximum attachments of a config.
 pub const ATTACHMENTS_MAX: usize = 20;
 /// Largest attachment, in bytes.

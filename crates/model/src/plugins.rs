@@ -29,6 +29,11 @@ pub const ICON_MAX: usize = 800;
 pub const TAG_MAX: usize = 200;
 /// Longest JSON text of each of the free objects, in bytes.
 pub const OBJECT_MAX: usize = 65_536;
+/// Maximum values in each of the free objects, nested ones too. A value in memory is much
+/// larger than its shortest text.
+pub const VALUES_MAX: usize = 1000;
+/// Maximum plugins of an organization.
+pub const PLUGINS_MAX: usize = 100;
 /// Longest name of a source file, in characters.
 pub const FILE_NAME_MAX: usize = 200;
 /// Maximum source files of a plugin.
@@ -381,21 +386,47 @@ pub type SourceChange = Vec<(String, Option<String>)>;
 /// Checks a free-form object of a plugin.
 ///
 /// # Errors
-/// `max_length` at `attr` if its JSON text is too long.
+/// `max_length` at `attr` if its JSON text is too long, or if it has too many values.
 pub fn object(attr: &str, object: Map<String, Value>) -> Result<Map<String, Value>, FieldError> {
     let length = serde_json::to_string(&object).map_or(usize::MAX, |text| text.len());
     if length > OBJECT_MAX {
         let detail = format!("Ensure this field has no more than {OBJECT_MAX} bytes of JSON.");
         return Err(FieldError::new(attr, "max_length", detail));
     }
+    if object.values().map(count_values).sum::<usize>() > VALUES_MAX {
+        let detail = format!("Ensure this field has no more than {VALUES_MAX} values.");
+        return Err(FieldError::new(attr, "max_length", detail));
+    }
     Ok(object)
+}
+
+/// The number of values in a value, with itself.
+fn count_values(value: &Value) -> usize {
+    1 + match value {
+        Value::Array(items) => items.iter().map(count_values).sum::<usize>(),
+        Value::Object(members) => members.values().map(count_values).sum(),
+        _ => 0,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{Group, PluginList, PluginType};
+    use super::{Group, PluginList, PluginType, VALUES_MAX, object};
+
+    #[test]
+    fn objects_are_bounded_in_values_and_not_only_in_bytes() {
+        let of = |count: usize| match json!({"list": vec![0; count - 1]}) {
+            Value::Object(object) => object,
+            other => panic!("no object: {other}"),
+        };
+        assert!(object("config", of(VALUES_MAX)).is_ok());
+        let fault = object("config", of(VALUES_MAX + 1)).unwrap_err();
+        assert_eq!((fault.attr.as_deref(), &*fault.code), (Some("config"), "max_length"));
+        let nested = json!({"list": vec![json!({"a": [{}]}); 400]});
+        assert!(object("config", nested.as_object().unwrap().clone()).is_err());
+    }
 
     #[test]
     fn groups_follow_what_a_plugin_can_do() {

@@ -165,7 +165,7 @@ impl Refusal {
                 "Send JSON, and name its compression in `Content-Encoding`.",
             ),
             "payload_too_large" => (
-                "The body was larger than 20,000,000 bytes, as sent or unpacked.",
+                "The body was larger than 20,000,000 bytes, as sent or decompressed.",
                 "Send fewer events with each request.",
             ),
             "missing_api_key" => {
@@ -177,11 +177,11 @@ impl Refusal {
             ),
             "not_accepted" => (
                 "The events could not be kept just then, and the sender was asked to try again.",
-                "Look at the disk and the log of the instance; libraries send such events again.",
+                "Check the disk and the log of the instance; libraries send such events again.",
             ),
             "request_timeout" => (
                 "The body did not arrive in time.",
-                "Look at the network of the sender, or send fewer events with each request.",
+                "Check the network of the sender, or send fewer events with each request.",
             ),
             "invalid_request" => (
                 "A header of the newer protocol was missing or wrong.",

@@ -20,22 +20,29 @@ pub fn text(attr: &str, value: &str, max: usize) -> Result<String, FieldError> {
 /// # Errors
 /// `max_length` or `null_characters_not_allowed` at `attr`.
 pub fn optional_text(attr: &str, value: &str, max: usize) -> Result<String, FieldError> {
-    let trimmed = value.trim();
-    if trimmed.contains('\0') {
+    text_as_sent(attr, value.trim(), max)
+}
+
+/// Validates a text of at most `max` characters that may be empty; keeps blanks around it.
+///
+/// # Errors
+/// `max_length` or `null_characters_not_allowed` at `attr`.
+pub fn text_as_sent(attr: &str, value: &str, max: usize) -> Result<String, FieldError> {
+    if value.contains('\0') {
         return Err(FieldError::new(
             attr,
             "null_characters_not_allowed",
             "Null characters are not allowed.",
         ));
     }
-    if trimmed.chars().count() > max {
+    if value.chars().count() > max {
         return Err(FieldError::new(
             attr,
             "max_length",
             format!("Ensure this field has no more than {max} characters."),
         ));
     }
-    Ok(trimmed.to_owned())
+    Ok(value.to_owned())
 }
 
 /// Validates a list of at most `most` texts of 1 to `max` characters each.

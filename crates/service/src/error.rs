@@ -86,7 +86,7 @@ pub const NOT_CONFIRMED: &str =
     "Your address is not confirmed yet. Open the link in the mail that we sent to it.";
 /// The sentence for a member without the second factor that the organization requires.
 pub const SECOND_FACTOR_MISSING: &str =
-    "This organization asks its members for two-step sign-in. Turn it on to go on.";
+    "This organization asks its members for two-step sign-in. Turn it on to continue.";
 /// The sentence for an action that keys cannot do.
 pub const NO_KEYS: &str = "This action does not support Personal API Key access";
 
@@ -112,9 +112,18 @@ impl Error {
     }
 }
 
+/// The sentence for records that are too large to be read together.
+pub const TOO_LARGE: &str =
+    "The objects of this page are too large to be read together. Use a smaller limit.";
+
 impl From<weir_store::Error> for Error {
     fn from(error: weir_store::Error) -> Self {
-        Self::Store(error)
+        match error {
+            weir_store::Error::TooLarge { .. } => {
+                FieldError::new("limit", "invalid_input", TOO_LARGE).into()
+            }
+            error => Self::Store(error),
+        }
     }
 }
 

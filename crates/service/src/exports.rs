@@ -25,13 +25,13 @@ use weir_model::errors::FieldError;
 use weir_model::exports::addresses::{Address, addresses};
 use weir_model::exports::destinations::DestinationType;
 use weir_model::exports::{
-    BackfillInput, BatchExport, BatchExportInput, BatchExportPatch, Destination, ExportModel,
-    Failing, LATEST_RUNS, NAME_MAX, Run,
+    BackfillInput, BatchExport, BatchExportInput, BatchExportPatch, Destination, EXPORTS_MAX,
+    ExportModel, Failing, LATEST_RUNS, NAME_MAX, Run,
 };
 use weir_model::pagination::{Page, Paged};
 use weir_model::{BatchExportId, Patch, ProjectId, Timestamp, validate};
 use weir_schedule::{Cadence, UTC};
-use weir_store::exports::{self as rows, ExportRow, Of};
+use weir_store::exports::{self as rows, Created, ExportRow, Of};
 use weir_store::{ids, projects};
 
 use self::change::{Wish, audit_entry, changes, check, check_paused, set_query};
@@ -48,8 +48,12 @@ pub use runs::RunBeside;
 pub use trial::{SentDestination, Trial};
 
 /// The message for an address that is never connected to.
-const INNER: &str = "This is on a network that this server does not connect to. Whoever runs it can \
+const INNER: &str = "This is on a network that this server does not connect to. The operator can \
                      allow it with egress_allow.";
+
+/// The number of exports whose runs or settings are in memory at a time, where only a part
+/// of them is needed.
+const AT_A_TIME: usize = 32;
 
 /// The scope of a call about exports: an organization, or one of its projects.
 #[derive(Debug, Clone, Copy)]
@@ -83,6 +87,15 @@ impl<'a> Within<'a> {
             None => Of::Organization(self.org.organization),
         }
     }
+}
+
+/// An export that is not paused and fails.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailingExport {
+    /// Its name.
+    pub name: String,
+    /// Since when and why it fails.
+    pub failing: Failing,
 }
 
 /// The rules about hosts that are never connected to.
@@ -149,19 +162,28 @@ impl Exports {
         Ok(Paged { count, results: self.shown(found).await? })
     }
 
-    /// The number of failing exports: those that are not paused and whose runs fail,
-    /// even if they are retried. Without exports this costs one read of an empty list.
+    /// The failing exports: those that are not paused and whose runs fail, even if they
+    /// are retried. Those that fail longest first. Without exports this costs one read of
+    /// an empty list.
     ///
     /// # Errors
     /// [`Error::MissingScope`].
-    pub async fn failing(&self, within: Within<'_>) -> Result<u64> {
+    pub async fn failing(&self, within: Within<'_>) -> Result<Vec<FailingExport>> {
         policy::check(within.org, Action::ReadExports)?;
         let store = &self.core.store;
         let ids = rows::ordered(store, within.of()).await?;
-        let mut found = rows::rows(store, within.org.organization, &ids).await?;
+        let mut found = rows::briefs(store, within.org.organization, &ids).await?;
         found.retain(|row| !row.paused);
-        let latest = rows::latest_runs(store, &found, LATEST_RUNS).await?;
-        Ok(latest.iter().filter(|runs| Failing::of(runs).is_some()).count() as u64)
+        let mut failing = Vec::new();
+        for some in found.chunks(AT_A_TIME) {
+            let runs = rows::decisive_runs(store, some, LATEST_RUNS).await?;
+            failing.extend(some.iter().zip(runs).filter_map(|(row, runs)| {
+                let failing = Failing::of(&runs)?;
+                Some(FailingExport { name: row.name.clone(), failing })
+            }));
+        }
+        failing.sort_by_key(|export| export.failing.since);
+        Ok(failing)
     }
 
     /// One export.
@@ -177,7 +199,8 @@ impl Exports {
     /// Creates an export.
     ///
     /// # Errors
-    /// [`Error::MissingScope`], [`Error::SignInAgain`], [`Error::Invalid`].
+    /// [`Error::MissingScope`], [`Error::SignInAgain`]; [`Error::Invalid`], also when the
+    /// project has the maximum number of exports.
     pub async fn create(&self, within: Within<'_>, input: BatchExportInput) -> Result<BatchExport> {
         policy::check(within.org, Action::WriteExports)?;
         policy::recent_if_person(&within.org.ctx)?;
@@ -221,10 +244,15 @@ impl Exports {
         check(&row)?;
         let changes = changes(None, &row, secrets)?;
         let created = audit_entry(within, &row, AuditAction::Created, changes);
-        if !rows::create(&self.core.store, &row, &[created]).await? {
-            return Err(Error::NotFound(NOT_FOUND));
+        match rows::create(&self.core.store, &row, EXPORTS_MAX, &[created]).await? {
+            Created::Yes => self.show(row).await,
+            Created::TooMany => {
+                let detail =
+                    format!("A project may have at most {EXPORTS_MAX} exports. Delete one first.");
+                Err(FieldError::body("invalid_input", detail).into())
+            }
+            Created::Gone => Err(Error::NotFound(NOT_FOUND)),
         }
-        self.show(row).await
     }
 
     /// Changes an export. Missing fields stay as they are; secrets too, while address
@@ -346,8 +374,13 @@ impl Exports {
     }
 
     async fn shown(&self, found: Vec<ExportRow>) -> Result<Vec<BatchExport>> {
-        let runs = rows::latest_runs(&self.core.store, &found, LATEST_RUNS).await?;
-        found.into_iter().zip(runs).map(|(row, runs)| shown(row, runs)).collect()
+        let runs = rows::decisive_runs(&self.core.store, &found, LATEST_RUNS).await?;
+        let show = |(row, mut runs): (ExportRow, Vec<Run>)| {
+            let failing = Failing::of(&runs);
+            runs.truncate(LATEST_RUNS);
+            shown(row, runs, failing)
+        };
+        found.into_iter().zip(runs).map(show).collect()
     }
 }
 
@@ -376,10 +409,9 @@ fn parse_id(text: &str) -> Option<BatchExportId> {
     text.eq_ignore_ascii_case(&id.to_string()).then_some(id)
 }
 
-fn shown(row: ExportRow, latest_runs: Vec<Run>) -> Result<BatchExport> {
+fn shown(row: ExportRow, latest_runs: Vec<Run>, failing: Option<Failing>) -> Result<BatchExport> {
     let config = config::shown(&row)?;
     let schema = row.schema.as_deref().map(config::read_json).transpose()?;
-    let trouble = Failing::of(&latest_runs);
     Ok(BatchExport {
         model: model(&row)?,
         interval: cadence(&row)?.interval(),
@@ -397,9 +429,9 @@ fn shown(row: ExportRow, latest_runs: Vec<Run>) -> Result<BatchExport> {
         start_at: row.start_at,
         end_at: row.end_at,
         latest_runs,
-        latest_error: trouble.as_ref().and_then(|trouble| trouble.error.clone()),
-        failing_since: trouble.as_ref().map(|trouble| trouble.since),
-        next_try_at: trouble.and_then(|trouble| trouble.next_try),
+        latest_error: failing.as_ref().and_then(|failing| failing.error.clone()),
+        failing_since: failing.as_ref().map(|failing| failing.since),
+        next_try_at: failing.and_then(|failing| failing.next_try),
         hogql_query: row.query,
         schema,
         backfill_id: None,

@@ -115,7 +115,7 @@ impl Imports {
         if rows::plans(store, project.project).await?.len() >= PLANS {
             return Err(Error::Conflict {
                 code: "too_many_migrations",
-                detail: "The project has 200 migrations. Go on with one of them.".to_owned(),
+                detail: "The project has 200 migrations. Continue with one of them.".to_owned(),
             });
         }
         let now = project.org.ctx.now;

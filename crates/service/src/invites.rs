@@ -12,14 +12,17 @@ use std::sync::Arc;
 use uuid::Uuid;
 use weir_model::activity::{AuditAction, Entry, Subject};
 use weir_model::errors::FieldError;
-use weir_model::invites::{self as model, BULK_MAX, Invite, InviteInput, LinkToken};
+use weir_model::invites::{
+    self as model, BULK_MAX, INVITES_MAX, Invite, InviteInput, KEPT_SECONDS, LinkToken,
+    VALID_SECONDS,
+};
 use weir_model::mail::News;
 use weir_model::organizations::Level;
 use weir_model::pagination::{Page, Paged};
 use weir_model::user_links::TOKEN_MAX;
 use weir_model::users::User;
 use weir_model::{InviteId, OrganizationId, Timestamp, UserId};
-use weir_store::invites::{self as rows, InviteRow};
+use weir_store::invites::{self as rows, Created, InviteRow};
 use weir_store::users::{self as user_rows, UserRow};
 use weir_store::{ids, organizations};
 
@@ -92,7 +95,8 @@ impl Invites {
     ///
     /// # Errors
     /// [`Error::MissingScope`]; [`Error::Forbidden`] for a level above one's own;
-    /// [`Error::Invalid`] for an address of a member.
+    /// [`Error::Invalid`] for an address of a member, and when the organization has the
+    /// maximum number of invites.
     pub async fn create(&self, org: &OrgCtx, input: InviteInput) -> Result<Invite> {
         let made = self.create_all(org, vec![input]).await?;
         made.into_iter().next().ok_or_else(|| Error::Internal("no invite was made".to_owned()))
@@ -159,8 +163,11 @@ impl Invites {
         let kept: Vec<InviteRow> =
             rows.iter().filter(|row| lasting.contains(&row.id)).cloned().collect();
         let activities: Vec<Entry> = kept.iter().map(|row| created(org, row)).collect();
-        if !rows::create(store, org.organization, &kept, &mails, &activities).await? {
-            return Err(Error::NotFound(NOT_FOUND));
+        match rows::create(store, org.organization, &kept, INVITES_MAX, &mails, &activities).await?
+        {
+            Created::Yes => {}
+            Created::TooMany => return Err(too_many()),
+            Created::Gone => return Err(Error::NotFound(NOT_FOUND)),
         }
         if !mails.is_empty() {
             self.core.mailing.wake();
@@ -219,6 +226,15 @@ impl Invites {
         Ok(rows::delete(store, org.organization, invite, &activities).await?)
     }
 
+    /// Removes invites that expired long ago.
+    ///
+    /// # Errors
+    /// Any failure of the store.
+    pub async fn prune(&self) -> Result<()> {
+        let before = self.core.clock.now().plus_seconds(-VALID_SECONDS - KEPT_SECONDS);
+        Ok(rows::prune(&self.core.store, before).await?)
+    }
+
     async fn refuse_members(&self, org: &OrgCtx, email_key: &str) -> Result<()> {
         if self.is_member(org, email_key).await? {
             return Err(FieldError::body("invalid_input", MEMBER_ALREADY).into());
@@ -231,6 +247,14 @@ impl Invites {
         let Some(user) = user_rows::by_email(store, email_key).await? else { return Ok(false) };
         Ok(organizations::level(store, org.organization, user.id).await?.is_some())
     }
+}
+
+fn too_many() -> Error {
+    let detail = format!(
+        "An organization may have at most {INVITES_MAX} invites that are not accepted, expired \
+         ones too. Delete some first."
+    );
+    FieldError::body("invalid_input", detail).into()
 }
 
 fn draft(org: &OrgCtx, input: InviteInput, email_key: String, link: String) -> (InviteRow, bool) {

@@ -25,7 +25,7 @@ use weir_model::errors::FieldError;
 use weir_model::pagination::{Page, Paged};
 use weir_model::plugins::address::CodeSource;
 use weir_model::plugins::{
-    Group, Plugin, PluginFields, PluginInput, PluginPatch, PluginType, PluginsAccess,
+    Group, PLUGINS_MAX, Plugin, PluginFields, PluginInput, PluginPatch, PluginType, PluginsAccess,
 };
 use weir_model::{OrganizationId, PluginId};
 use weir_store::plugin_configs as config_rows;
@@ -116,7 +116,8 @@ impl Plugins {
     /// # Errors
     /// [`Error::MissingScope`], [`Error::Forbidden`]; [`Error::SignInAgain`] where
     /// there is code; [`Error::Invalid`], also when there is no usable code, or it
-    /// belongs to another group: at `url` or `archive`.
+    /// belongs to another group: at `url` or `archive`; and when the organization has the
+    /// maximum number of plugins.
     pub async fn create(&self, org: &OrgCtx, group: Group, input: PluginInput) -> Result<Plugin> {
         self.add(org, group, false, input).await
     }
@@ -218,8 +219,14 @@ impl Plugins {
             changes = changes.secret(TOKEN);
         }
         let installed = audit_entry(org, &row, AuditAction::Installed, changes);
-        match rows::create(store, &row, &source, &[installed]).await? {
+        match rows::create(store, &row, &source, PLUGINS_MAX, &[installed]).await? {
             Created::Yes => self.show(row).await,
+            Created::TooMany => {
+                let detail = format!(
+                    "An organization may have at most {PLUGINS_MAX} plugins. Delete one first."
+                );
+                Err(FieldError::body("invalid_input", detail).into())
+            }
             Created::UrlTaken => Err(FieldError::body("invalid_input", SAME_URL).into()),
             Created::Gone => Err(Error::NotFound(NOT_FOUND)),
         }
@@ -300,7 +307,7 @@ impl Plugins {
         let Changeable(row, _) = changeable;
         let store = &self.core.store;
         for _ in 0..TRIES {
-            let configs = config_rows::rows_of_plugin(store, row.id).await?;
+            let configs = config_rows::briefs_of_plugin(store, row.id).await?;
             let mut entries = plugin_configs::gone_with(org, &row, &configs);
             let gone = Changes::none().field("name", &row.name.as_ref(), &None);
             entries.push(audit_entry(org, &row, AuditAction::Uninstalled, gone));

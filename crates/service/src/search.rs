@@ -173,7 +173,7 @@ impl Search {
         policy::check(org, Action::ReadExports)?;
         let store = &self.core.store;
         let ids = export_rows::ordered(store, Of::Organization(org.organization)).await?;
-        let found = export_rows::rows(store, org.organization, &ids).await?.into_iter();
+        let found = export_rows::briefs(store, org.organization, &ids).await?.into_iter();
         let fitting = found.filter(|row| wanted.fits(&row.name));
         Ok(fitting.map(|row| (Kind::Export(row.id), row.name)).collect())
     }

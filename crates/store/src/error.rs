@@ -58,6 +58,12 @@ pub enum Error {
         /// The message of the engine.
         detail: String,
     },
+    /// The records of a read need more memory together than one read may use.
+    #[error("`{statement}`: the records are too large to be read together")]
+    TooLarge {
+        /// Name of the statement.
+        statement: &'static str,
+    },
     /// A statement ended itself with `THROW`. The transaction had no effect.
     #[error("`{statement}`: refused: {reason}")]
     Refused {

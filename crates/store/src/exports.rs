@@ -15,6 +15,7 @@
 //! the end of a range without its beginning.
 
 pub mod backfills;
+mod briefs;
 mod forget;
 pub mod logs;
 mod newest_first;
@@ -31,6 +32,7 @@ use weir_model::{BackfillId, BatchExportId, OrganizationId, ProjectId, RunId, Ti
 
 pub use self::backfills::BackfillRow;
 use self::backfills::StoredBackfill;
+pub use self::briefs::{ExportBrief, NewestRuns, briefs, briefs_of_all, configs_of_kind};
 pub use self::forget::forget;
 pub use self::pause::pause;
 pub(crate) use self::removed::remove_export;
@@ -38,7 +40,6 @@ pub use self::removed::{delete, sweep};
 use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::{Answer, Statement};
-use crate::error::is_done;
 use crate::events::{Except, TimeRange};
 use crate::organizations::touch_organization;
 use crate::{Error, Result, Store, lists};
@@ -57,6 +58,20 @@ pub struct BackfilledPause {
 }
 
 impl BackfilledPause {
+    /// The pause of a record, with its bounds, its backfill and the backfill before.
+    fn stored(
+        bounds: (Option<i64>, Option<i64>),
+        (by, earlier): (Option<Uuid>, Option<Uuid>),
+    ) -> Option<Self> {
+        let (Some(since), Some(until)) = bounds else { return None };
+        Some(Self {
+            backfill: by.map(BackfillId),
+            earlier: earlier.map(BackfillId),
+            since: Timestamp::from_micros(since),
+            until: Timestamp::from_micros(until),
+        })
+    }
+
     /// Whether this backfill makes up for this pause or for the pause before it.
     pub fn is_made_up_by(&self, backfill: Option<BackfillId>) -> bool {
         backfill.is_some() && (self.backfill == backfill || self.earlier == backfill)
@@ -198,13 +213,9 @@ impl From<Stored> for ExportRow {
             created_at: Timestamp::from_micros(stored.created_at),
             updated_at: Timestamp::from_micros(stored.updated_at),
             last_paused_at: stored.last_paused_at.map(Timestamp::from_micros),
-            backfilled: stored.backfilled_since.zip(stored.backfilled_until).map(
-                |(since, until)| BackfilledPause {
-                    backfill: stored.backfilled_by.map(BackfillId),
-                    since: Timestamp::from_micros(since),
-                    earlier: stored.backfilled_earlier.map(BackfillId),
-                    until: Timestamp::from_micros(until),
-                },
+            backfilled: BackfilledPause::stored(
+                (stored.backfilled_since, stored.backfilled_until),
+                (stored.backfilled_by, stored.backfilled_earlier),
             ),
             start_at: stored.start_at.map(Timestamp::from_micros),
             end_at: stored.end_at.map(Timestamp::from_micros),
@@ -292,23 +303,40 @@ pub async fn find(store: &Store, export: BatchExportId) -> Result<Option<ExportR
     Ok(found.into_iter().flatten().next().map(ExportRow::from))
 }
 
-// Reads one record for each export: as many as users have created.
-const ALL: Statement = Statement::read("all exports", "SELECT * FROM batch_export;");
+// The pointers are small. The records of exports are not: callers read them in pieces.
+const ALL: Statement =
+    Statement::read("all exports", "SELECT VALUE record::id(id)[1] FROM org_batch_export;");
 
-/// The exports of all organizations.
-pub async fn all(store: &Store) -> Result<Vec<ExportRow>> {
-    let found = store.db.run(ALL, bind! {}).await?.rows::<Stored>(0)?;
-    Ok(found.into_iter().map(ExportRow::from).collect())
+/// The exports of all organizations: ids only, in no particular order.
+pub async fn all(store: &Store) -> Result<Vec<BatchExportId>> {
+    lists::ids(store, ALL, bind! {}, BatchExportId).await
 }
 
 /// The newest runs of each of these exports, at most `most` each, newest first, in the
 /// order of `rows`.
-pub async fn latest_runs(store: &Store, rows: &[ExportRow], most: usize) -> Result<Vec<Vec<Run>>> {
+pub async fn latest_runs(
+    store: &Store,
+    rows: &[impl NewestRuns],
+    most: usize,
+) -> Result<Vec<Vec<Run>>> {
     runs::latest(store, rows, most).await
 }
 
-// It writes the organization's record for the reason given at `projects::CREATE`. The
-// deletion of a project deletes its exports, so the project must still exist.
+/// The runs of each of these exports from which its condition is derived: its newest
+/// runs, at most `most`, and older ones that have not ended. Newest first, in the order
+/// of `rows`.
+pub async fn decisive_runs(
+    store: &Store,
+    rows: &[impl NewestRuns],
+    most: usize,
+) -> Result<Vec<Vec<Run>>> {
+    runs::decisive(store, rows, most).await
+}
+
+// It writes the organization's record for the reason given at `projects::CREATE`, and so
+// that of two concurrent ones both are counted. The deletion of a project deletes its
+// exports, so the project must still exist. A retry after a lost answer finds its export
+// and does not count it.
 const CREATE: Statement = Statement::write(
     "exports create",
     concat!(
@@ -317,6 +345,10 @@ const CREATE: Statement = Statement::write(
         "LET $of = (SELECT VALUE organization
                     FROM ONLY type::record('project', $export.project));
          IF $of != $export.organization { THROW 'gone' };
+         LET $home = $export.project;
+         LET $own = (SELECT VALUE record::id(id)[1]
+                     FROM project_batch_export:[$home]..=[$home, ..]);
+         IF array::len($own) >= $most AND $own CONTAINSNOT $export.uuid { THROW 'full' };
          UPSERT type::record('batch_export', $export.uuid) CONTENT $export RETURN NONE;
          UPSERT type::record('org_batch_export', [$export.organization, $export.uuid])
              CONTENT {} RETURN NONE;
@@ -327,10 +359,31 @@ const CREATE: Statement = Statement::write(
     ),
 );
 
-/// Adds an export. `false`: its organization or its project is deleted.
-pub async fn create(store: &Store, row: &ExportRow, activities: &[Entry]) -> Result<bool> {
-    let vars = bind! { export: Stored::from(row) };
-    is_done(activity::change(store, CREATE, vars, activities).await)
+/// The result of creating an export.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Created {
+    /// The export is stored.
+    Yes,
+    /// The project has as many exports as allowed. Nothing was written.
+    TooMany,
+    /// The organization or the project is deleted. Nothing was written.
+    Gone,
+}
+
+/// Adds an export. A project may have `most`.
+pub async fn create(
+    store: &Store,
+    row: &ExportRow,
+    most: usize,
+    activities: &[Entry],
+) -> Result<Created> {
+    let vars = bind! { export: Stored::from(row), most: int(most as u64) };
+    match activity::change(store, CREATE, vars, activities).await {
+        Ok(_) => Ok(Created::Yes),
+        Err(Error::Refused { reason, .. }) if reason == "full" => Ok(Created::TooMany),
+        Err(Error::Refused { .. }) => Ok(Created::Gone),
+        Err(error) => Err(error),
+    }
 }
 
 /// The result of changing an export.

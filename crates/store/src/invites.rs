@@ -10,7 +10,9 @@
 //! | `invite_email` | `[organization, address]` | the invite of the address, at most one |
 //! | `invite_link` | SHA-256 of a token | the invite that a link with this token opens |
 
-use surrealdb::types::SurrealValue;
+use std::collections::BTreeSet;
+
+use surrealdb::types::{SurrealValue, Value};
 use uuid::Uuid;
 use weir_model::activity::Entry;
 use weir_model::organizations::Level;
@@ -23,8 +25,8 @@ use crate::error::is_done;
 use crate::mail::{self, MailRow, write_mails};
 use crate::members::write_membership;
 use crate::organizations::{StoredMembership, to_level, touch_organization};
-use crate::users::{self, UserRow};
-use crate::{Error, Result, Store, lists};
+use crate::users::UserRow;
+use crate::{Error, Result, Store, ids, lists};
 
 /// An invite as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -200,6 +202,27 @@ pub async fn rows(
     found.filter(|row| row.organization == organization.0).map(InviteRow::try_from).collect()
 }
 
+/// Those of these addresses that have an invite to an organization, also an expired one.
+/// `email_keys` are the forms of the addresses that must be unique, each one once.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn invited(
+    store: &Store,
+    organization: OrganizationId,
+    email_keys: Vec<String>,
+) -> Result<BTreeSet<String>> {
+    #[derive(Debug, SurrealValue)]
+    struct Holder {
+        invite: Uuid,
+    }
+    let key = |email: &String| vec![organization.0.into_value(), email.clone().into_value()];
+    let keys: Vec<Vec<Value>> = email_keys.iter().map(key).collect();
+    let found = lists::records::<Holder>(store, "invite_email", keys).await?;
+    let held = |(email, holder): (String, Option<Holder>)| holder.map(|_| email);
+    Ok(email_keys.into_iter().zip(found).filter_map(held).collect())
+}
+
 const OF_ADDRESS: Statement = Statement::read(
     "invites of an address",
     "LET $invite = (SELECT VALUE invite
@@ -222,15 +245,18 @@ pub async fn of_address(
     found.map(InviteRow::try_from).transpose()
 }
 
-// It writes the organization's record for the reason given at `projects::CREATE`. A retry
-// after a lost answer finds its last invite and writes nothing, so that no mail is sent
-// twice.
+// It writes the organization's record for the reason given at `projects::CREATE`, and so
+// that of two concurrent ones both are counted. A retry after a lost answer finds its last
+// invite and writes nothing, so that no mail is sent twice. Invites that only replace
+// others are always allowed.
 const CREATE: Statement = Statement::write(
     "invites create",
     concat!(
         "BEGIN;",
         touch_organization!("$organization", "organization"),
         "LET $present = (SELECT VALUE uuid FROM ONLY type::record('invite', $last));
+         LET $before = array::len((SELECT VALUE record::id(id)[1]
+                                   FROM org_invite:[$organization]..=[$organization, ..]));
          IF $present = NONE {
              FOR $invite IN $invites {
                  LET $earlier = (SELECT VALUE invite FROM ONLY
@@ -252,7 +278,10 @@ const CREATE: Statement = Statement::write(
                      UPSERT type::record('invite_link', $link)
                          CONTENT { invite: $invite.uuid } RETURN NONE;
                  };
-             };",
+             };
+             LET $all = (SELECT VALUE record::id(id)[1]
+                         FROM org_invite:[$organization]..=[$organization, ..]);
+             IF array::len($all) > math::max([$before, $most]) { THROW 'full' };",
         write_mails!(),
         write_activities!(),
         "};
@@ -260,9 +289,20 @@ const CREATE: Statement = Statement::write(
     ),
 );
 
+/// The result of creating invites.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Created {
+    /// The invites are stored.
+    Yes,
+    /// The organization would have more invites than allowed. Nothing was written.
+    TooMany,
+    /// The organization is deleted. Nothing was written.
+    Gone,
+}
+
 /// Adds invites to an organization together with their mails, all or none. Each replaces
-/// an earlier invite of the same address, also within one call. `false`: the organization
-/// is deleted.
+/// an earlier invite of the same address, also within one call. An organization may have
+/// `most`.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -270,17 +310,24 @@ pub async fn create(
     store: &Store,
     organization: OrganizationId,
     invites: &[InviteRow],
+    most: usize,
     mails: &[MailRow],
     activities: &[Entry],
-) -> Result<bool> {
-    let Some(last) = invites.last() else { return Ok(true) };
+) -> Result<Created> {
+    let Some(last) = invites.last() else { return Ok(Created::Yes) };
     let vars = bind! {
+        most: i64::try_from(most).unwrap_or(i64::MAX),
         organization: organization.0,
         last: last.id.0,
         invites: invites.iter().map(Stored::from).collect::<Vec<_>>(),
         mails: mail::stored(mails)?,
     };
-    is_done(activity::change(store, CREATE, vars, activities).await)
+    match activity::change(store, CREATE, vars, activities).await {
+        Ok(_) => Ok(Created::Yes),
+        Err(Error::Refused { reason, .. }) if reason == "full" => Ok(Created::TooMany),
+        Err(Error::Refused { .. }) => Ok(Created::Gone),
+        Err(error) => Err(error),
+    }
 }
 
 /// Removes the invite `$invite` of `$organization` with the record `$row` from its lists.
@@ -325,6 +372,27 @@ pub async fn delete(
 ) -> Result<()> {
     let vars = bind! { organization: organization.0, invite: invite.0 };
     activity::change(store, DELETE, vars, activities).await.map(drop)
+}
+
+// Ids are in the order of creation. The keys of all invites are read, which are small.
+const OLD: Statement = Statement::read(
+    "invites old",
+    "SELECT VALUE record::id(id) FROM org_invite WHERE record::id(id)[1] < $before LIMIT 1000;",
+)
+.within(std::time::Duration::from_secs(30));
+
+/// Removes invites that were created before this time, at most a thousand.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn prune(store: &Store, before: Timestamp) -> Result<()> {
+    let vars = bind! { before: ids::first_of(before.micros().div_euclid(1_000)) };
+    for key in store.db.run(OLD, vars).await?.rows::<Vec<Uuid>>(0)? {
+        if let [organization, invite] = key[..] {
+            delete(store, OrganizationId(organization), InviteId(invite), &[]).await?;
+        }
+    }
+    Ok(())
 }
 
 /// A user who accepts an invite.
@@ -411,7 +479,7 @@ pub async fn accept(store: &Store, new: Acceptance<'_>, now: Timestamp) -> Resul
         invite: new.invite.id.0,
         organization: new.invite.organization.0,
         user: new.user.0,
-        account: new.account.map(users::Stored::from),
+        account: new.account.cloned(),
         membership: StoredMembership::new(new.membership, new.level, now),
         project: new.project.map(|project| project.0),
         mails: mail::stored(new.mails)?,

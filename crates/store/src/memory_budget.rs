@@ -1,7 +1,8 @@
 //! Memory for reads: a budget in bytes, and a semaphore for reads of large records.
 //!
 //! A person or a group may have a megabyte, and a client with the public key of a project
-//! chooses how many of that size there are. So such records are read in small pieces, by
+//! chooses how many of that size there are. A member does the same with exports and
+//! plugins. So such records are read in small pieces, by
 //! a few statements at a time, and callers say how much they can hold.
 
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use surrealdb::types::{SurrealValue, Variables};
 use crate::db::Statement;
 use crate::{Error, Result, Store};
 
-/// Records of persons and groups that one statement reads.
+/// Records of persons, groups and pages of lists that one statement reads.
 pub(crate) const RECORDS_PER_STATEMENT: usize = 32;
 
 /// A budget: bytes that a reader may still take into memory.

@@ -191,7 +191,7 @@ mod tests {
 
     /// Projects that were created before the setting existed.
     #[tokio::test]
-    async fn older_projects_go_on_with_persons() {
+    async fn older_projects_continue_with_persons() {
         let store = Store::open(&Location::Memory, Settings::default()).await.unwrap();
         let before = Statement::write(
             "an older project",
@@ -211,7 +211,7 @@ mod tests {
 
     /// Exports that were created before there were other models.
     #[tokio::test]
-    async fn older_exports_go_on_with_events() {
+    async fn older_exports_continue_with_events() {
         let store = Store::open(&Location::Memory, Settings::default()).await.unwrap();
         let before = Statement::write(
             "an older export",

@@ -141,12 +141,16 @@ pub(crate) use write_organization;
 /// The contents of the organization `$organization`, as [`StoredContents`].
 macro_rules! contents_of {
     () => {
-        "{
+        concat!(
+            "{
             members: count(SELECT VALUE 1
                            FROM org_member:[$organization]..=[$organization, ..]),
-            projects: (SELECT * FROM (SELECT VALUE type::record('project', record::id(id)[1])
+            projects: (SELECT ",
+            crate::projects::brief_fields!(),
+            " FROM (SELECT VALUE type::record('project', record::id(id)[1])
                        FROM org_project:[$organization]..=[$organization, ..])),
         }"
+        )
     };
 }
 
@@ -247,14 +251,14 @@ pub async fn of_user(store: &Store, user: UserId) -> Result<Vec<Belonging>> {
 #[derive(Debug, SurrealValue)]
 struct StoredContents {
     members: i64,
-    projects: Vec<projects::Stored>,
+    projects: Vec<projects::StoredBrief>,
 }
 
 impl From<StoredContents> for Contents {
     fn from(stored: StoredContents) -> Self {
         Self {
             member_count: u64::try_from(stored.members).unwrap_or(0),
-            projects: stored.projects.into_iter().map(|p| ProjectRow::from(p).brief).collect(),
+            projects: stored.projects.into_iter().map(ProjectBrief::from).collect(),
         }
     }
 }

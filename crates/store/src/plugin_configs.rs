@@ -25,11 +25,12 @@ use uuid::Uuid;
 use weir_model::activity::Entry;
 use weir_model::{OrganizationId, PluginConfigId, PluginId, ProjectId, Timestamp};
 
-pub use self::rows::{AttachmentRow, ConfigRow, Contents, Move, Position, Use};
-use self::rows::{Stored, StoredUse};
+pub use self::rows::{AttachmentRow, ConfigBrief, ConfigRow, Contents, Move, Position, Use};
+use self::rows::{Stored, StoredBrief, StoredUse};
 use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
+use crate::memory_budget::RECORDS_PER_STATEMENT;
 use crate::{Error, Result, Store, lists};
 
 const NEXT_NUMBER: Statement = Statement::write(
@@ -138,14 +139,25 @@ pub async fn of_plugin(store: &Store, plugin: PluginId) -> Result<Vec<Use>> {
     Ok(answer.rows::<StoredUse>(0)?.into_iter().map(Use::from).collect())
 }
 
-/// The configs of a plugin in all organizations, with their records.
+const BRIEFS: Statement = Statement::read(
+    "plugin configs briefs",
+    "SELECT id, number, organization, project, name, enabled, deleted, revision FROM $ids;",
+);
+
+/// The configs of a plugin in all organizations, without their values.
 ///
 /// # Errors
 /// Any failure of the store.
-pub async fn rows_of_plugin(store: &Store, plugin: PluginId) -> Result<Vec<ConfigRow>> {
+pub async fn briefs_of_plugin(store: &Store, plugin: PluginId) -> Result<Vec<ConfigBrief>> {
     let uses = of_plugin(store, plugin).await?;
-    let ids: Vec<PluginConfigId> = uses.iter().map(|one| one.config).collect();
-    all_rows(store, &ids).await
+    let mut briefs = Vec::with_capacity(uses.len());
+    // The fields are small, so that the number of configs is the only bound of this list.
+    for some in uses.chunks(RECORDS_PER_STATEMENT) {
+        let ids: Vec<i64> = some.iter().map(|one| one.config.0).collect();
+        let found = lists::parts::<StoredBrief>(store, BRIEFS, "plugin_config", ids).await?;
+        briefs.extend(found.into_iter().flatten().map(ConfigBrief::from));
+    }
+    Ok(briefs)
 }
 
 const OF_ORGANIZATION: Statement = Statement::read(

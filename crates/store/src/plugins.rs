@@ -33,8 +33,9 @@ use self::rows::{Stored, shape};
 use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
+use crate::memory_budget::RECORDS_PER_STATEMENT;
 use crate::organizations::touch_organization;
-use crate::plugin_configs::{self, ConfigRow};
+use crate::plugin_configs::{self, ConfigBrief};
 use crate::plugin_runtime::PluginChange;
 use crate::plugin_runtime::changes::PendingNotification;
 use crate::{Error, Result, Store, lists};
@@ -139,10 +140,10 @@ pub async fn visible(
     let used: BTreeSet<PluginId> =
         uses.iter().filter(|one| !one.deleted).map(|one| one.plugin).collect();
     let further: Vec<PluginId> = used.difference(&seen).copied().collect();
-    for row in rows(store, &further).await? {
-        if row.groups().contains(&group) {
-            seen.insert(row.id);
-        }
+    for some in further.chunks(RECORDS_PER_STATEMENT) {
+        let shown =
+            rows(store, some).await?.into_iter().filter(|row| row.groups().contains(&group));
+        seen.extend(shown.map(|row| row.id));
     }
     Ok(seen.into_iter().collect())
 }
@@ -278,15 +279,19 @@ fn groups(row: &PluginRow) -> Vec<String> {
     row.groups().into_iter().map(|group| group.text().to_owned()).collect()
 }
 
-// It writes the organization's record for the reason given at `projects::CREATE`. Of two
-// concurrent calls with the same address one conflicts with the other's `plugin_url`,
-// runs again and finds it there.
+// It writes the organization's record for the reason given at `projects::CREATE`, and so
+// that of two concurrent ones both are counted. Of two concurrent calls with the same
+// address one conflicts with the other's `plugin_url`, runs again and finds it there. A
+// retry after a lost answer finds its plugin and does not count it.
 const CREATE: Statement = Statement::write(
     "plugins create",
     concat!(
         "BEGIN;",
         touch_organization!("$plugin.organization", "gone"),
-        "IF $plugin.url != NONE {
+        "LET $home = $plugin.organization;
+         LET $own = (SELECT VALUE record::id(id)[1] FROM org_plugin:[$home]..=[$home, ..]);
+         IF array::len($own) >= $most AND $own CONTAINSNOT $plugin.number { THROW 'full' };
+         IF $plugin.url != NONE {
              LET $place = [$plugin.organization, $plugin.url];
              LET $holder = (SELECT VALUE plugin FROM ONLY type::record('plugin_url', $place));
              IF $holder != NONE AND $holder != $plugin.number { THROW 'url' };
@@ -306,11 +311,13 @@ pub enum Created {
     Yes,
     /// The organization has a plugin from this address. Nothing was written.
     UrlTaken,
+    /// The organization has as many plugins as allowed. Nothing was written.
+    TooMany,
     /// The organization is deleted. Nothing was written.
     Gone,
 }
 
-/// Adds a plugin with its source.
+/// Adds a plugin with its source. An organization may have `most`.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -318,9 +325,11 @@ pub async fn create(
     store: &Store,
     row: &PluginRow,
     source: &NewSource,
+    most: usize,
     activities: &[Entry],
 ) -> Result<Created> {
     let vars = bind! {
+        most: i64::try_from(most).unwrap_or(i64::MAX),
         plugin: Stored::try_from(row)?,
         groups: groups(row),
         files: changed_files(&source.change),
@@ -330,6 +339,7 @@ pub async fn create(
     match activity::change_holding(store, CREATE, vars, activities, told).await {
         Ok(_) => Ok(Created::Yes),
         Err(Error::Refused { reason, .. }) if reason == "url" => Ok(Created::UrlTaken),
+        Err(Error::Refused { reason, .. }) if reason == "full" => Ok(Created::TooMany),
         Err(Error::Refused { .. }) => Ok(Created::Gone),
         Err(error) => Err(error),
     }
@@ -483,7 +493,7 @@ pub async fn delete(
     store: &Store,
     organization: OrganizationId,
     plugin: PluginId,
-    configs: &[ConfigRow],
+    configs: &[ConfigBrief],
     activities: &[Entry],
 ) -> Result<Deleted> {
     let mut changes: Vec<PluginChange> =

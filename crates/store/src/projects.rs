@@ -10,6 +10,7 @@ mod tokens;
 mod traffic;
 
 use weir_model::activity::Entry;
+use weir_model::projects::ProjectBrief;
 use weir_model::{OrganizationId, ProjectId, Timestamp, UserId};
 
 use crate::activity::{self, write_activities};
@@ -22,8 +23,8 @@ use crate::plugin_configs::remove_configs_of_project;
 use crate::{Error, Result, Store, lists};
 
 pub use checklist::{is_checklist_hidden, set_checklist_hidden};
-pub(crate) use rows::Stored;
 pub use rows::{PreviousToken, ProjectRow};
+pub(crate) use rows::{Stored, StoredBrief, brief_fields};
 pub use tokens::{
     NewToken, ProjectRulesRow, all_tokens, by_token, end_previous_token, reset_token, set_secrets,
 };
@@ -102,6 +103,25 @@ pub async fn rows(
     let found = lists::records::<Stored>(store, "project", ids).await?.into_iter().flatten();
     let rows = found.map(ProjectRow::from);
     Ok(rows.filter(|row| row.brief.organization == organization).collect())
+}
+
+const BRIEFS: Statement =
+    Statement::read("projects briefs", concat!("SELECT id, ", brief_fields!(), " FROM $ids;"));
+
+/// The short forms of projects of an organization, in the order of `projects`; missing
+/// ones are skipped. The other fields may be large.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn briefs(
+    store: &Store,
+    organization: OrganizationId,
+    projects: &[ProjectId],
+) -> Result<Vec<ProjectBrief>> {
+    let ids: Vec<i64> = projects.iter().map(|project| project.0).collect();
+    let found = lists::parts::<StoredBrief>(store, BRIEFS, "project", ids).await?;
+    let briefs = found.into_iter().flatten().map(ProjectBrief::from);
+    Ok(briefs.filter(|brief| brief.organization == organization).collect())
 }
 
 // Deleting the organization reads its projects and must not miss one that is created

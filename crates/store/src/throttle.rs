@@ -4,6 +4,8 @@
 //! What belongs here: counting an attempt, taking it back, removing old counters. What
 //! does not: what is counted, and how long to wait (`weir-service`).
 
+use std::time::{Duration, Instant};
+
 use surrealdb::types::SurrealValue;
 use weir_model::Timestamp;
 
@@ -111,7 +113,7 @@ pub async fn count(store: &Store, rules: &[Rule], now: Timestamp) -> Result<Try>
 }
 
 const GIVE_BACK: Statement = Statement::sign_in(
-    "throttle give back",
+    "throttle release",
     "UPDATE type::record('throttle', [$kind, $key]) SET
         count = math::max([count - 1, 0]),
         until = IF last_at = $counted_at { 0 } ELSE { until }
@@ -148,14 +150,46 @@ pub async fn reset(store: &Store, rule: &Rule) -> Result<()> {
 // A table scan with a bounded number of deletions. Run it rarely.
 const PRUNE: Statement = Statement::delete(
     "throttle prune",
-    "DELETE (SELECT VALUE id FROM throttle WHERE last_at < $before LIMIT 1000) RETURN NONE;",
+    "BEGIN;
+     LET $old = (SELECT VALUE id FROM throttle WHERE last_at < $before LIMIT $most);
+     DELETE $old RETURN NONE;
+     RETURN array::len($old);
+     COMMIT;",
 )
-.within(std::time::Duration::from_secs(30));
+.within(Duration::from_secs(30));
 
-/// Removes counters whose last attempt is older than `before`, at most a thousand.
+/// The index of the number of deletions among the parts of `PRUNE`.
+const PRUNED: usize = 3;
+
+/// Most counters that one transaction removes. Each transaction reads the counters that
+/// remain before those that it removes, so few large ones cost less than many small ones.
+const PRUNED_AT_A_TIME: i64 = 5_000;
+
+/// Removes counters whose last attempt is older than `before`. No transaction begins
+/// after `within`. Returns whether all of them are removed.
 ///
 /// # Errors
 /// Any failure of the store.
-pub async fn prune(store: &Store, before: Timestamp) -> Result<()> {
-    store.db.run(PRUNE, bind! { before: before.micros() }).await.map(drop)
+pub async fn prune(store: &Store, before: Timestamp, within: Duration) -> Result<bool> {
+    prune_in_steps(store, before, within, PRUNED_AT_A_TIME).await
+}
+
+/// As [`prune`], with this many counters in a transaction.
+pub(crate) async fn prune_in_steps(
+    store: &Store,
+    before: Timestamp,
+    within: Duration,
+    most: i64,
+) -> Result<bool> {
+    let until = Instant::now() + within;
+    loop {
+        let vars = bind! { before: before.micros(), most: most };
+        let removed = store.db.run(PRUNE, vars).await?.row::<i64>(PRUNED)?.unwrap_or(0);
+        if removed < most {
+            return Ok(true);
+        }
+        if Instant::now() >= until {
+            return Ok(false);
+        }
+    }
 }

@@ -188,7 +188,7 @@ fn a_row_has_a_bound() {
     let sizes: Vec<usize> = cells.iter().map(|cell| cell.size() >> 10).collect();
     assert_eq!(sizes, [2_048, 2_048, 2_048, 0, 0, 0]);
     assert_eq!((&cells[3], &cells[5]), (&Cell::Null, &text("paid")));
-    assert_eq!(altered, "d it would make the row larger than 8 MiB and was left out");
+    assert_eq!(altered, "d it would make the row larger than 8 MiB and was omitted");
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn the_work_for_a_row_has_a_bound() {
     let (cells, altered) = altered(&columns);
     let uuid = Cell::Uuid(Uuid::from_u128(1));
     assert_eq!(cells, [uuid, Cell::Null, Cell::Null, text("paid")]);
-    assert_eq!(altered, "a it takes too long to be worked out and was left out");
+    assert_eq!(altered, "a it takes too long to be computed and was omitted");
 
     // Paths into a text cost time too.
     let mut nested = "1".to_owned();

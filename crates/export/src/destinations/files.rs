@@ -166,7 +166,7 @@ impl<P: Storage + 'static> Files<P> {
 /// Reads the settings of a destination and ignores others.
 pub(super) fn read<'a, T: Deserialize<'a>>(config: &'a Map<String, Value>) -> Result<T, Failure> {
     T::deserialize(config).map_err(|error| {
-        tracing::debug!(%error, "a config that is none");
+        tracing::debug!(%error, "invalid config");
         Failure::last("InvalidConfig", "A setting is missing, or is not what it should be.")
     })
 }

@@ -143,7 +143,7 @@ impl Line {
                     sent.altered.push(Altered {
                         uuid: sent.events.uuid(range.start),
                         column: "properties".to_owned(),
-                        what: "the event was left out: it is longer than the receiver takes",
+                        what: "the event was skipped: it is longer than the receiver takes",
                     });
                     sent.taken = range.end;
                 }

@@ -59,8 +59,8 @@ pub(super) fn open(
     let root = dependencies.local_root.clone().ok_or_else(|| {
         Failure::last(
             "LocalExportsOff",
-            "Exports to the server's own disk are off. Whoever runs this instance can set \
-             local_exports.",
+            "Exports to the server's own disk are off. The operator of this instance can \
+             set local_exports.",
         )
     })?;
     Files::new(Directory { root }, &path, settings)

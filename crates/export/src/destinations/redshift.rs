@@ -338,7 +338,7 @@ impl Plan {
     }
 }
 
-const LONG_JSON: &str = "JSON longer than 65,535 bytes was left out";
+const LONG_JSON: &str = "JSON longer than 65,535 bytes was omitted";
 
 fn create(table: &Table, columns: &Columns, json: Json) -> String {
     let columns: Vec<String> = columns

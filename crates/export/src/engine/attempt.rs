@@ -216,7 +216,7 @@ impl Attempt<'_> {
         let attempt = self.progress.attempt;
         let message = match (self.progress.delivered, self.progress.completed) {
             (Some(_), Some(rows)) => {
-                format!("Try {attempt}: going on after {rows} of {total}.")
+                format!("Try {attempt}: continuing after {rows} of {total}.")
             }
             _ => format!("Try {attempt}: exporting {total} to {}.", self.export.kind),
         };
@@ -239,8 +239,8 @@ impl Attempt<'_> {
     async fn log_skipped(&mut self, left_out: LeftOut) {
         if let LeftOut { count, sample: Some(sample) } = left_out {
             let message = format!(
-                "{count} events were left out, because the condition of the query takes too long \
-                 to be worked out for them. One of them is {sample}."
+                "{count} events were skipped, because the condition of the query takes too long \
+                 to be computed for them. One of them is {sample}."
             );
             self.log(LogLevel::Warning, message).await;
         }

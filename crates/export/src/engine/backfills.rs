@@ -10,7 +10,7 @@ use weir_store::events::{TimeRange, Wanted};
 use weir_store::exports::backfills::{self, BackfillState, Plan};
 use weir_store::exports::runs::{self, RunRow};
 use weir_store::exports::schedule;
-use weir_store::exports::{self, ExportRow};
+use weir_store::exports::{self, ExportBrief};
 use weir_store::{Result, events};
 
 use super::Shared;
@@ -23,7 +23,7 @@ const APPLIED: i64 = 10;
 /// Does the next step of a backfill without an active run. That may be a new run.
 pub(super) async fn check(
     shared: &Shared,
-    export: &ExportRow,
+    export: &ExportBrief,
     backfill: &BackfillState,
 ) -> Result<Option<RunRow>> {
     let now = shared.host.now();
@@ -98,7 +98,7 @@ pub(super) async fn check(
 /// events. `None` if all remaining parts are empty.
 async fn bounds(
     shared: &Shared,
-    export: &ExportRow,
+    export: &ExportBrief,
     cadence: &Cadence,
     plan: Plan,
     next: Timestamp,
@@ -126,7 +126,7 @@ fn begun(created_at: Timestamp, now: Timestamp) -> Timestamp {
 
 async fn end(
     shared: &Shared,
-    export: &ExportRow,
+    export: &ExportBrief,
     backfill: &BackfillState,
     status: Status,
 ) -> Result<Option<RunRow>> {
@@ -139,7 +139,7 @@ async fn end(
 /// The plan of a backfill. `None` if there is nothing to export.
 async fn plan(
     shared: &Shared,
-    export: &ExportRow,
+    export: &ExportBrief,
     cadence: &Cadence,
     backfill: &BackfillState,
     repeated: Option<&RunRow>,
@@ -170,15 +170,15 @@ async fn plan(
 
 /// The last arrival number that a backfill after a pause can skip: runs before the pause
 /// have exported all events up to it. Other backfills export all events again.
-async fn delivered(shared: &Shared, export: &ExportRow, backfill: &BackfillState) -> Result<u64> {
+async fn delivered(shared: &Shared, export: &ExportBrief, backfill: &BackfillState) -> Result<u64> {
     let (id, from) = (Some(backfill.shown.id), backfill.shown.start_at);
     // The export may have been unpaused since it was read.
-    let export = exports::find(&shared.store, export.id).await?;
+    let export = exports::briefs_of_all(&shared.store, &[export.id]).await?.into_iter().next();
     let pause = export.and_then(|export| export.backfilled);
     let Some(from) = from.filter(|_| pause.is_some_and(|pause| pause.is_made_up_by(id))) else {
         return Ok(0);
     };
-    let schedule = schedule::all(&shared.store).await?.remove(&backfill.shown.batch_export);
+    let schedule = schedule::find(&shared.store, backfill.shown.batch_export).await?;
     // If a user moved the begin of the pause back, the backfill exports events again too.
     let begun = schedule.map(|schedule| schedule.begun());
     Ok(begun.filter(|begun| begun.end <= from).map_or(0, |begun| begun.mark))

@@ -7,7 +7,7 @@
 use weir_model::Timestamp;
 use weir_schedule::Cadence;
 use weir_store::exports::schedule::Schedule;
-use weir_store::exports::{BackfilledPause, ExportRow};
+use weir_store::exports::{BackfilledPause, ExportBrief};
 
 /// The state of an export that its schedule depends on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub(super) enum Due {
 impl Plan {
     /// `spread` is the number of seconds over which runs of different exports are
     /// distributed. `now` is not earlier than the time at which the export was read.
-    pub(super) fn of(export: &ExportRow, spread: i64, now: Timestamp) -> Option<Self> {
+    pub(super) fn of(export: &ExportBrief, spread: i64, now: Timestamp) -> Option<Self> {
         // The random part of the id, so that exports differ.
         let number = i64::try_from(export.id.0.as_u128() & 0xFFFF).unwrap_or(0);
         Some(Self {
@@ -100,7 +100,7 @@ impl Plan {
 }
 
 /// The cadence of an export. `None` if the stored values are not valid.
-pub(super) fn cadence(export: &ExportRow) -> Option<Cadence> {
+pub(super) fn cadence(export: &ExportBrief) -> Option<Cadence> {
     let zone = export.timezone.as_deref();
     Cadence::stored(&export.interval, zone, export.offset_day, export.offset_hour)
 }

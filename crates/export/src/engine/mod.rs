@@ -39,7 +39,7 @@ use tokio::sync::{Notify, watch};
 use tokio::task::{AbortHandle, JoinHandle};
 use weir_model::{BackfillId, BatchExportId, RunId, Timestamp};
 use weir_store::exports::runs::RunRow;
-use weir_store::exports::{self, ExportRow};
+use weir_store::exports::{self, ExportBrief};
 use weir_store::{Result, Store};
 
 pub use host::Host;
@@ -160,7 +160,7 @@ impl Engine {
         let abort = main.abort_handle();
         if tokio::time::timeout(patience, main).await.is_err() {
             abort.abort();
-            tracing::warn!("stopped while exports were running; the next start goes on");
+            tracing::warn!("stopped while exports were running; the next start continues");
         }
     }
 }
@@ -181,7 +181,7 @@ async fn follow(shared: &Shared) -> std::convert::Infallible {
 async fn sweep(shared: &Shared) -> std::convert::Infallible {
     loop {
         if let Err(error) = exports::sweep(&shared.store, shared.host.now()).await {
-            tracing::warn!(%error, "what is left of a deleted export could not be removed");
+            tracing::warn!(%error, "data of a deleted export could not be removed");
         }
         tokio::time::sleep(shared.settings.tick).await;
     }
@@ -200,7 +200,7 @@ async fn keep_going(shared: Arc<Shared>, runtime: Handle) {
             looked = engine.check() => match looked {
                 Ok(()) => {}
                 Err(weir_store::Error::Stopped) => return,
-                Err(error) => tracing::error!(%error, "exports could not be looked at"),
+                Err(error) => tracing::error!(%error, "exports could not be checked"),
             },
             () = shared.stopped() => break,
         }
@@ -264,7 +264,7 @@ impl Looking {
         // gets no run.
         let now = self.shared.host.now();
         let store = &self.shared.store;
-        let exports = exports::all(store).await?;
+        let exports = exports::briefs_of_all(store, &exports::all(store).await?).await?;
         let mut schedules = exports::schedule::all(store).await?;
         let backfills = match taken {
             Ok(()) => exports::backfills::active(store).await,
@@ -285,7 +285,7 @@ impl Looking {
             fault = fault.or(looked.err());
             made.iter().for_each(|row| self.add(row));
         }
-        let by_id: HashMap<BatchExportId, &ExportRow> =
+        let by_id: HashMap<BatchExportId, &ExportBrief> =
             exports.iter().map(|export| (export.id, export)).collect();
         for backfill in &backfills {
             let id = Some(backfill.shown.id);
@@ -305,7 +305,7 @@ impl Looking {
     }
 
     /// Removes old runs and lines from time to time.
-    async fn forget(&mut self, exports: &[ExportRow]) -> Result<()> {
+    async fn forget(&mut self, exports: &[ExportBrief]) -> Result<()> {
         let now = self.shared.host.now();
         if self.forgotten.is_some_and(|last| now < last.plus_seconds(FORGETTING)) {
             return Ok(());

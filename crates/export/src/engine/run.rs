@@ -228,7 +228,7 @@ impl Worker {
     async fn failing_since(&self) -> Timestamp {
         let now = self.shared.host.now();
         let Ok(export) = self.export().await else { return now };
-        match exports::latest_runs(&self.shared.store, &[export], LATEST_RUNS).await {
+        match exports::decisive_runs(&self.shared.store, &[export], LATEST_RUNS).await {
             Ok(runs) => {
                 let runs: Vec<Run> = runs.into_iter().flatten().collect();
                 Failing::of(&runs).map_or(now, |trouble| trouble.since.min(now))
@@ -312,7 +312,7 @@ impl Worker {
         let now = self.shared.host.now();
         let written = runs::step(&self.shared.store, export, run, &self.progress, now).await;
         written.inspect_err(|error| {
-            tracing::error!(%run, %error, "what became of a run could not be written");
+            tracing::error!(%run, %error, "the outcome of a run could not be written");
         })
     }
 
@@ -412,7 +412,7 @@ async fn watch_over(
             Ok(_) => {
                 cut.send_replace(Some(Cut::Cancelled));
             }
-            Err(error) => tracing::warn!(%run, %error, "a run could not be looked at"),
+            Err(error) => tracing::warn!(%run, %error, "a run could not be checked"),
         }
     }
 }

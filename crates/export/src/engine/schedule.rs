@@ -6,7 +6,7 @@
 use weir_model::exports::{Run, Status};
 use weir_model::{BackfillId, ProjectId, RunId, Timestamp};
 use weir_store::events::{self, Except, TimeRange};
-use weir_store::exports::ExportRow;
+use weir_store::exports::ExportBrief;
 use weir_store::exports::backfills::{self, BackfillState};
 use weir_store::exports::runs::{self, RunRow};
 use weir_store::exports::schedule::{self, Paused, Schedule};
@@ -24,7 +24,7 @@ const LATE: i64 = 30;
 /// One poll of an export's schedule.
 pub(super) struct Check<'a> {
     pub(super) shared: &'a Shared,
-    pub(super) export: &'a ExportRow,
+    pub(super) export: &'a ExportBrief,
     /// Not later than the time at which the export was read.
     pub(super) now: Timestamp,
     /// Number of runs that it may create.
@@ -114,7 +114,7 @@ pub(super) async fn check(
 /// The run of an interval, and the state of the schedule after it.
 async fn run(
     shared: &Shared,
-    export: &ExportRow,
+    export: &ExportBrief,
     before: &Schedule,
     start: Timestamp,
     end: Timestamp,
@@ -155,7 +155,12 @@ enum Note {
 /// Records the range that the next run leaves to the backfill for a pause. The backfill
 /// selects by event time. Events that arrived in the pause and have another time come
 /// with the next run. Both use the same range, so no event comes twice.
-async fn note(shared: &Shared, export: &ExportRow, plan: &Plan, before: &Schedule) -> Result<Note> {
+async fn note(
+    shared: &Shared,
+    export: &ExportBrief,
+    plan: &Plan,
+    before: &Schedule,
+) -> Result<Note> {
     let new = plan.backfilled.and_then(|pause| Some((pause, pause.backfill?)));
     let Some((pause, id)) = new.filter(|(_, id)| before.noted != Some(*id)) else {
         return Ok(Note::Known);
@@ -194,7 +199,7 @@ enum Taken {
     This(Except),
 }
 
-async fn taken(shared: &Shared, export: &ExportRow, id: BackfillId) -> Result<Taken> {
+async fn taken(shared: &Shared, export: &ExportBrief, id: BackfillId) -> Result<Taken> {
     let found = backfills::find_state(&shared.store, export.project, export.id, id).await;
     let found = match found {
         Ok(found) => found,
@@ -220,7 +225,7 @@ async fn taken(shared: &Shared, export: &ExportRow, id: BackfillId) -> Result<Ta
 
 /// A run that has not begun, without a range.
 pub(super) fn new_run(
-    export: &ExportRow,
+    export: &ExportBrief,
     start: Option<Timestamp>,
     end: Timestamp,
     now: Timestamp,

@@ -169,7 +169,7 @@ async fn long_events_make_more_requests() {
 }
 
 #[tokio::test]
-async fn a_throttled_run_waits_and_goes_on_where_it_was() {
+async fn a_throttled_run_waits_and_resumes_where_it_was() {
     let throttled = Reception::Answer(429, "retry-after: 7\r\n".to_owned());
     let receiver = Receiver::start(&[Reception::Accept, throttled]).await;
     let destination = destination(&receiver);
@@ -280,7 +280,7 @@ async fn a_receiver_of_small_requests_gets_small_ones() {
     assert_eq!(numbers(&receiver), expected);
     let [altered] = &done.altered[..] else { panic!("{:?}", done.altered) };
     assert_eq!(altered.uuid, Some(uuid(8_000)));
-    assert!(altered.what.contains("left out"), "{}", altered.what);
+    assert!(altered.what.contains("skipped"), "{}", altered.what);
     // The learned limit holds for the rest of the run.
     let is_refused = |body: &Value| body.to_string().len() > 100_000;
     let refused = receiver.seen().requests.iter().filter(|(_, body)| is_refused(body)).count();

@@ -7,6 +7,7 @@
 
 use serde_json::{Map, Value};
 
+use super::EVENT_NAMES_MAX;
 use super::addresses::{HOST_MAX, host_fault, is_host_part, url_fault};
 use super::destinations::{DestinationType, Field, Kind, LINE_CODECS, Need};
 use crate::errors::FieldError;
@@ -35,6 +36,7 @@ pub fn complete(
 ) -> Result<Map<String, Value>, FieldError> {
     let config = apply(&all(kind), AT, None, sent)?;
     check(kind, &config)?;
+    check_event_names(&Map::new(), &config)?;
     Ok(config)
 }
 
@@ -51,6 +53,7 @@ pub fn changed(
 ) -> Result<Map<String, Value>, FieldError> {
     let config = apply(&all(kind), AT, Some(before), sent)?;
     check(kind, &config)?;
+    check_event_names(before, &config)?;
     let mut moved = false;
     each(&all(kind), &mut |path, field| {
         moved |= field.is_address && at(before, path) != at(&config, path);
@@ -373,6 +376,30 @@ fn check(kind: &DestinationType, config: &Map<String, Value>) -> Result<(), Fiel
         },
         _ => Ok(()),
     }
+}
+
+/// Checks how long the names of events are together, at the longer list. Lists that were
+/// stored before there was a limit stay valid until one of them changes.
+fn check_event_names(
+    before: &Map<String, Value>,
+    config: &Map<String, Value>,
+) -> Result<(), FieldError> {
+    const LISTS: [&str; 2] = ["include_events", "exclude_events"];
+    let length = |list: &str| -> usize {
+        let names = config.get(list).and_then(Value::as_array).into_iter().flatten();
+        names.filter_map(Value::as_str).map(str::len).sum()
+    };
+    let [included, excluded] = LISTS.map(length);
+    let is_new = LISTS.into_iter().any(|list| before.get(list) != config.get(list));
+    if included + excluded <= EVENT_NAMES_MAX || !is_new {
+        return Ok(());
+    }
+    let [include, exclude] = LISTS;
+    let attr = if included >= excluded { include } else { exclude };
+    let detail = format!(
+        "The names in {include} and {exclude} may have at most {EVENT_NAMES_MAX} bytes together."
+    );
+    Err(FieldError::new(&format!("{AT}__{attr}"), "max_length", detail))
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ use crate::time::Timestamp;
 
 /// Default number of lines on a page.
 pub const LOG_PAGE: usize = 50;
-/// Maximum number of lines on a page.
-pub const LOG_PAGE_MAX: usize = 500;
+/// Maximum number of lines on a page: that of most lists. A line has at most 2,000 bytes.
+pub const LOG_PAGE_MAX: usize = 1_000;
 
 /// A log line of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 
 use super::SECRET;
 use crate::errors::FieldError;
+use crate::json::is_json;
 use crate::plugins;
 use crate::validate;
 
@@ -274,9 +275,7 @@ fn read(setting: &Setting<'_>, value: Value) -> Result<Value, FieldError> {
             Err(validate::invalid_choice(&attr, &shown))
         }
         Kind::Json => match &value {
-            Value::String(text) if serde_json::from_str::<Value>(text).is_err() => {
-                Err(wrong("Value must be valid JSON."))
-            }
+            Value::String(text) if !is_json(text) => Err(wrong("Value must be valid JSON.")),
             _ => Ok(value),
         },
         Kind::Attachment | Kind::Any => Ok(value),

@@ -10,7 +10,7 @@ use super::{
     SourceChange, object, schema,
 };
 use crate::errors::FieldError;
-use crate::json::{DEPTH, is_too_deep};
+use crate::json::{self, VALUES};
 use crate::validate;
 
 /// File names of server code, the preferred one first.
@@ -80,10 +80,7 @@ pub struct Manifest {
 /// # Errors
 /// Its fault, as a message for the author.
 pub fn manifest(text: &str) -> Result<Manifest, String> {
-    if is_too_deep(text.as_bytes()) {
-        return Err(format!("More than {DEPTH} nested objects and lists."));
-    }
-    let read: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let read = json::parse(text, VALUES).map_err(|fault| fault.sentence())?;
     let Value::Object(read) = read else { return Err("Expected an object.".to_owned()) };
     let at = |field: &str, fault: FieldError| format!("{field}: {}", fault.detail);
     let text = |field: &str, most: usize| match read.get(field) {

@@ -13,7 +13,7 @@ use weir_model::exports::prefix::Template;
 use weir_model::{BatchExportId, OrganizationId};
 use weir_store::exports as rows;
 
-use super::{Exports, config};
+use super::{AT_A_TIME, Exports, config};
 use crate::Result;
 
 /// The kind of destination with a directory.
@@ -38,11 +38,15 @@ impl Exports {
         config: &Map<String, Value>,
     ) -> Result<bool> {
         let Some(own) = path(config).filter(|_| kind.name == LOCAL) else { return Ok(true) };
-        let all = rows::all(&self.core.store).await?.into_iter();
-        let others = all.filter(|row| row.kind == LOCAL && row.organization != organization);
-        for other in others.filter(|row| export.is_none_or(|export| row.id < export)) {
-            if path(&config::shown(&other)?).is_some_and(|other| other.overlaps(&own)) {
-                return Ok(false);
+        let mut all = rows::all(&self.core.store).await?;
+        all.retain(|other| export.is_none_or(|export| *other < export));
+        for some in all.chunks(AT_A_TIME) {
+            for (_, owner, other) in rows::configs_of_kind(&self.core.store, some, LOCAL).await? {
+                let overlaps = |other: Template| other.overlaps(&own);
+                if owner != organization && path(&config::read_json(&other)?).is_some_and(overlaps)
+                {
+                    return Ok(false);
+                }
             }
         }
         Ok(true)

@@ -3,12 +3,12 @@
 //! What belongs here: what "failing" means, and the filters of the list. What does not:
 //! the list of the API, which is in order of creation.
 
-use weir_model::Timestamp;
 use weir_model::exports::{BatchExport, Failing, LATEST_RUNS, RECENT_RUNS, Run};
 use weir_model::pagination::{Page, Paged};
-use weir_store::exports::{self as rows, ExportRow};
+use weir_model::{BatchExportId, Timestamp};
+use weir_store::exports::{self as rows, ExportBrief};
 
-use super::{Exports, Within, shown};
+use super::{AT_A_TIME, Exports, Within, shown};
 use crate::Result;
 use crate::policy::{self, Action};
 
@@ -104,31 +104,37 @@ impl Exports {
         let store = &self.core.store;
         let mut ids = rows::ordered(store, within.of()).await?;
         ids.reverse();
-        let all = rows::rows(store, within.org.organization, &ids).await?;
-        let count_of_all = all.len() as u64;
-        let runs = rows::latest_runs(store, &all, LATEST_RUNS).await?;
-        let judged = all.into_iter().zip(runs).map(|(row, runs)| {
-            let condition = Condition::judge(row.paused, Failing::of(&runs).is_some());
-            (row, condition)
-        });
-        let mut wanted: Vec<(ExportRow, Condition)> =
-            judged.filter(|(row, condition)| wants(query, row, *condition)).collect();
-        wanted.sort_by_key(|(_, condition)| *condition != Condition::Failing);
+        let all = rows::briefs(store, within.org.organization, &ids).await?;
+        let mut wanted: Vec<(BatchExportId, Condition, Option<Failing>)> = Vec::new();
+        for some in all.chunks(AT_A_TIME) {
+            let runs = rows::decisive_runs(store, some, LATEST_RUNS).await?;
+            for (row, runs) in some.iter().zip(runs) {
+                let failing = Failing::of(&runs);
+                let condition = Condition::judge(row.paused, failing.is_some());
+                if wants(query, row, condition) {
+                    wanted.push((row.id, condition, failing));
+                }
+            }
+        }
+        wanted.sort_by_key(|(_, condition, _)| *condition != Condition::Failing);
         let count = wanted.len() as u64;
-        let (some, conditions): (Vec<_>, Vec<_>) = page.slice(wanted).into_iter().unzip();
+        let mut wanted = page.slice(wanted);
+        let ids: Vec<BatchExportId> = wanted.iter().map(|(id, ..)| *id).collect();
+        let some = rows::rows(store, within.org.organization, &ids).await?;
+        // Without those that were deleted since.
+        wanted.retain(|(id, ..)| some.iter().any(|row| row.id == *id));
         let runs = rows::latest_runs(store, &some, RECENT_RUNS).await?;
         let mut results = Vec::with_capacity(some.len());
-        for ((row, condition), recent) in some.into_iter().zip(conditions).zip(runs) {
-            let newest = recent.iter().take(LATEST_RUNS).cloned().collect();
-            let export = BatchExport { latest_runs: Vec::new(), ..shown(row, newest)? };
+        for ((row, (_, condition, failing)), recent) in some.into_iter().zip(wanted).zip(runs) {
+            let export = shown(row, Vec::new(), failing)?;
             let next_run = super::next_run(&export, within.org.ctx.now);
             results.push(ExportOverview { export, condition, recent, next_run });
         }
-        Ok(Overview { all: count_of_all, found: Paged { count, results } })
+        Ok(Overview { all: all.len() as u64, found: Paged { count, results } })
     }
 }
 
-fn wants(query: &OverviewQuery, row: &ExportRow, condition: Condition) -> bool {
+fn wants(query: &OverviewQuery, row: &ExportBrief, condition: Condition) -> bool {
     let name = query.name.as_ref().map(|name| name.to_lowercase());
     let in_condition = match query.condition {
         None => true,

@@ -224,7 +224,7 @@ async fn the_ten_newest_runs_are_shown() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn five_backfills_of_a_project_go_on_at_a_time() {
+async fn five_backfills_of_a_project_run_at_a_time() {
     let services = set_up().await;
     let ctx = ada(&services).await;
     let org = org(&services, &ctx).await;
@@ -272,7 +272,7 @@ async fn five_backfills_of_a_project_go_on_at_a_time() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_project_follows_from_what_the_caller_looks_at() {
+async fn the_project_is_the_current_one_of_the_caller() {
     let services = set_up().await;
     let ctx = ada(&services).await;
     let org = org(&services, &ctx).await;
@@ -445,7 +445,7 @@ async fn exports_that_fail_are_counted() {
     let services = set_up().await;
     let ctx = ada(&services).await;
     let org = org(&services, &ctx).await;
-    let failing = async || services.exports.failing((&org).into()).await.unwrap();
+    let failing = async || services.exports.failing((&org).into()).await.unwrap().len();
     assert_eq!(failing().await, 0);
     let made = services.exports.create((&org).into(), input(postgres())).await.unwrap();
     for (number, (status, expected)) in (0..).zip([
@@ -464,4 +464,74 @@ async fn exports_that_fail_are_counted() {
     }
     services.exports.pause((&org).into(), &made.id.to_string()).await.unwrap();
     assert_eq!(failing().await, 0);
+}
+
+/// Stores an export like this one.
+async fn put(services: &Services, like: &ExportRow, change: impl FnOnce(&mut ExportRow)) {
+    let mut row = like.clone();
+    row.id = BatchExportId(ids::time_ordered(row.created_at));
+    change(&mut row);
+    let outcome = rows::create(store(services), &row, EXPORTS_MAX, &[]).await.unwrap();
+    assert_eq!(outcome, Created::Yes);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_project_has_a_maximum_of_exports() {
+    let services = set_up().await;
+    let ctx = ada(&services).await;
+    let org = org(&services, &ctx).await;
+    let made = services.exports.create((&org).into(), input(postgres())).await.unwrap();
+    let row = stored(&services, &org, &made).await;
+    for _ in 1..EXPORTS_MAX {
+        put(&services, &row, |_| {}).await;
+    }
+    let refused = services.exports.create((&org).into(), input(postgres())).await.unwrap_err();
+    let Error::Invalid(fault) = refused else { panic!("{refused}") };
+    assert_eq!(fault.detail, "A project may have at most 500 exports. Delete one first.");
+    services.exports.delete((&org).into(), &made.id.to_string()).await.unwrap();
+    assert!(services.exports.create((&org).into(), input(postgres())).await.is_ok());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_of_large_exports_are_listed_where_whole_exports_are_too_large() {
+    let services = set_up().await;
+    let ctx = ada(&services).await;
+    let org = org(&services, &ctx).await;
+    let made = services.exports.create((&org).into(), input(postgres())).await.unwrap();
+    let row = stored(&services, &org, &made).await;
+    // As before there was a limit: each number needs two bytes here, and more in memory.
+    let config = format!("{{\"path\":\"a\",\"n\":[{}0]}}", "0,".repeat(300_000));
+    for name in ["Night", "Day"] {
+        put(&services, &row, |row| {
+            row.name = name.to_owned();
+            row.kind = "LocalDirectory".to_owned();
+            row.config = config.clone();
+        })
+        .await;
+    }
+    let exports = &services.exports;
+    let within = Within::from(&org);
+    let refused = exports.list(within, Page::default()).await.unwrap_err();
+    let Error::Invalid(fault) = refused else { panic!("{refused}") };
+    assert_eq!(fault.attr.as_deref(), Some("limit"));
+    for offset in 0..3 {
+        let page = exports.list(within, Page { limit: 1, offset }).await.unwrap();
+        assert_eq!((page.count, page.results.len()), (3, 1));
+    }
+    assert!(exports.failing(within).await.unwrap().is_empty());
+    let query = OverviewQuery { name: Some("night".to_owned()), ..OverviewQuery::default() };
+    let overview = exports.overview(within, &query, Page::default()).await.unwrap();
+    assert_eq!((overview.all, overview.found.count), (3, 1));
+    assert_eq!(overview.found.results[0].export.name, "Night");
+    let found = services.search.find(&ctx, &crate::search::Wanted::new("day")).await.unwrap();
+    assert_eq!(found[0].name, "Day");
+    let kind = DestinationType::of("LocalDirectory").unwrap();
+    let elsewhere = weir_model::OrganizationId(uuid::Uuid::nil());
+    let path = config_of("a");
+    assert!(!exports.has_own_directory(elsewhere, None, kind, &path).await.unwrap());
+    assert!(exports.has_own_directory(org.organization, None, kind, &path).await.unwrap());
+}
+
+fn config_of(path: &str) -> Map<String, Value> {
+    config(json!({"path": path})).0
 }

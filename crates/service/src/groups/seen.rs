@@ -21,17 +21,25 @@ const EVENTS: usize = 50;
 /// The maximum number of members that are shown.
 const MEMBERS: usize = 50;
 
-/// The members and the events of a group, from the latest events.
+/// The members and the latest events of a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seen {
-    /// Persons with events of the group, those with most events first.
-    pub members: Vec<Member>,
-    /// Events of the group, newest first.
+    /// Persons with events of the group, those with most events first; `None`: not all
+    /// events were searched, so the members and their numbers are not known.
+    pub members: Option<Members>,
+    /// Events of the group, the last to arrive first, at most 50.
     pub events: Vec<StoredEvent>,
-    /// How many events were searched.
-    pub looked_at: usize,
-    /// Whether there are older events.
-    pub more: bool,
+    /// Whether the group has further events; `None`: not all events were searched.
+    pub more: Option<bool>,
+}
+
+/// The persons with events of a group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Members {
+    /// Their number.
+    pub count: usize,
+    /// Those with most events, at most 50.
+    pub first: Vec<Member>,
 }
 
 /// A person with events of a group.
@@ -46,20 +54,23 @@ pub struct Member {
 }
 
 impl Groups {
-    /// Searches the latest events for a group.
+    /// Searches the latest events of the project for a group.
     pub async fn seen(&self, project: &ProjectCtx, group: &Group) -> Result<Seen> {
         let (store, home) = (&self.core.store, project.project);
         let page = events::arrivals(store, home, None, ARRIVALS).await?;
-        let looked_at = page.events.len();
         let member = format!("$group_{}", group.index);
         let mut found: Vec<StoredEvent> =
             page.events.into_iter().filter(|event| names(event, &member, &group.key)).collect();
-        let members = self.members(home, &found).await?;
+        let members = match page.more {
+            true => None,
+            false => Some(self.members(home, &found).await?),
+        };
+        let is_cut = found.len() > EVENTS;
         found.truncate(EVENTS);
-        Ok(Seen { members, events: found, looked_at, more: page.more })
+        Ok(Seen { members, events: found, more: (is_cut || !page.more).then_some(is_cut) })
     }
 
-    async fn members(&self, project: ProjectId, events: &[StoredEvent]) -> Result<Vec<Member>> {
+    async fn members(&self, project: ProjectId, events: &[StoredEvent]) -> Result<Members> {
         let mut by_id: BTreeMap<PersonId, u64> = BTreeMap::new();
         for event in events {
             *by_id.entry(persons::first_id(project, &event.distinct_id)).or_default() += 1;
@@ -77,8 +88,9 @@ impl Groups {
         }
         let mut members: Vec<Member> = members.into_values().collect();
         members.sort_by(|a, b| b.events.cmp(&a.events).then_with(|| a.id.cmp(&b.id)));
+        let count = members.len();
         members.truncate(MEMBERS);
-        Ok(members)
+        Ok(Members { count, first: members })
     }
 }
 

@@ -68,14 +68,16 @@ impl Invites {
     pub async fn preview(&self, org: &OrgCtx, people: &str) -> Result<Vec<Listed>> {
         policy::check(org, Action::ManageInvites)?;
         let people = validate::optional_text("people", people, TEXT_MAX)?;
-        let store = &self.core.store;
-        let ids = rows::ordered(store, org.organization).await?;
-        let pending = rows::rows(store, org.organization, &ids).await?.into_iter();
-        let pending: BTreeSet<String> = pending.map(|row| row.email_key).collect();
+        let parts: Vec<String> = parts(&people).into_iter().take(LOOKED_AT).collect();
+        let addresses =
+            parts.iter().filter_map(|text| validate::email("people", &person(text).1).ok());
+        let keys: BTreeSet<String> = addresses.map(|email| emails::normalise(&email)).collect();
+        let keys = keys.into_iter().collect();
+        let pending = rows::invited(&self.core.store, org.organization, keys).await?;
         let mut seen = BTreeSet::new();
         let mut invited = 0;
         let mut listed = Vec::new();
-        for text in parts(&people).into_iter().take(LOOKED_AT) {
+        for text in parts {
             let (first_name, address) = person(&text);
             let mut one = match validate::email("people", &address) {
                 Ok(email) => Listed { text, email, first_name, verdict: Verdict::Ready },

@@ -128,3 +128,50 @@ async fn an_invite_is_renewed_and_deleted_by_members_who_could_make_it() {
     assert!(matches!(gone, Error::NotFound(_)), "{gone}");
     assert_eq!(services.invites.list(&org, Page::default()).await.unwrap().count, 1);
 }
+
+/// Stores invites of this organization that were created at this time.
+async fn put(services: &Services, org: &OrgCtx, count: usize, created_at: Timestamp) {
+    let ctx = Ctx { now: created_at, ..org.ctx.clone() };
+    let org = OrgCtx { ctx, ..org.clone() };
+    let invite = |number: usize| {
+        let email = format!("{number}-{}@mail.example", created_at.micros());
+        draft(&org, input(&email), email.clone(), format!("hash {email}")).0
+    };
+    let rows: Vec<InviteRow> = (0..count).map(invite).collect();
+    let store = services.organizations.store();
+    let outcome = rows::create(store, org.organization, &rows, INVITES_MAX, &[], &[]).await;
+    assert_eq!(outcome.unwrap(), Created::Yes);
+}
+
+#[tokio::test]
+async fn an_organization_has_a_maximum_of_invites() {
+    let (services, org) = setting().await;
+    services.invites.create(&org, input("grace@mail.example")).await.unwrap();
+    put(&services, &org, INVITES_MAX - 1, org.ctx.now).await;
+    let refused = services.invites.create(&org, input("linus@mail.example")).await.unwrap_err();
+    let Error::Invalid(fault) = refused else { panic!("{refused}") };
+    assert!(fault.detail.starts_with("An organization may have at most 500 invites"), "{fault:?}");
+    // An invite that replaces another one adds none.
+    let both = vec![input("grace@mail.example"), input("linus@mail.example")];
+    assert!(services.invites.create_all(&org, both).await.is_err());
+    assert!(services.invites.create(&org, input("Grace@mail.example")).await.is_ok());
+    let listed = services.invites.list(&org, Page::default()).await.unwrap();
+    assert_eq!(usize::try_from(listed.count).unwrap(), INVITES_MAX);
+}
+
+#[tokio::test]
+async fn invites_that_expired_long_ago_are_removed() {
+    let (services, org) = setting().await;
+    let days = |days: i64| services.clock.now().plus_seconds(-days * 24 * 60 * 60);
+    for age in [0, 10, 32, 34, 400] {
+        put(&services, &org, 1, days(age)).await;
+    }
+    services.invites.prune().await.unwrap();
+    let listed = services.invites.list(&org, Page::default()).await.unwrap();
+    let left: Vec<Timestamp> = listed.results.iter().map(|invite| invite.created_at).collect();
+    assert_eq!(left, [days(0), days(10), days(32)]);
+    // Their addresses are free again.
+    let old = format!("0-{}@mail.example", days(34).micros());
+    let listed = services.invites.preview(&org, &old).await.unwrap();
+    assert_eq!(listed[0].verdict, Verdict::Ready);
+}

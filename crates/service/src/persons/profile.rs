@@ -21,7 +21,8 @@ use crate::Result;
 use crate::ctx::ProjectCtx;
 
 /// The maximum number of distinct ids that are shown and whose events are read: the
-/// main one, and those that joined last.
+/// main one, and those that joined last. With many ids few blocks of events could be
+/// skipped.
 const IDS: usize = 100;
 /// How many events are searched for properties and groups.
 const NEWEST: usize = 200;
@@ -33,13 +34,14 @@ pub struct Profile {
     pub person: PersonRef,
     /// Its distinct ids and how they joined it, the main one first.
     pub ids: Vec<DistinctId>,
-    /// How many distinct ids are not shown.
+    /// How many distinct ids are not shown. Their events are not read.
     pub more_ids: usize,
     /// Which event set a property last, among the newest events.
     pub set_by: BTreeMap<String, SetBy>,
     /// Groups in its newest events: type and key.
     pub groups: BTreeSet<(String, String)>,
-    /// The time of its newest event.
+    /// The time of its newest event; `None`: there is none, or events of some distinct
+    /// ids are not read.
     pub last_seen: Option<Timestamp>,
     /// How many of its newest events were read.
     pub looked_at: usize,
@@ -116,20 +118,22 @@ impl Persons {
         let ids = ids.collect();
         let newest = self.timeline(project, &person, NEWEST, None, None).await?.events;
         let refused = self.refused(project, &person).await?;
+        let more_ids = person.distinct_ids.len().saturating_sub(shown.len());
+        let last = newest.first().filter(|_| more_ids == 0);
         Ok(Profile {
-            more_ids: person.distinct_ids.len().saturating_sub(shown.len()),
+            more_ids,
             ids,
             set_by: set_by(&newest),
             groups: groups(&newest),
-            last_seen: newest.first().map(|event| Timestamp::from_micros(event.timestamp)),
+            last_seen: last.map(|event| Timestamp::from_micros(event.timestamp)),
             looked_at: newest.len(),
             refused,
             person,
         })
     }
 
-    /// Events of a person before a cursor in its timeline; with a name, only events of
-    /// that name.
+    /// Events of a person's shown distinct ids before a cursor in its timeline; with a
+    /// name, only events of that name.
     pub async fn timeline(
         &self,
         project: &ProjectCtx,

@@ -6,7 +6,9 @@
 //! changed setting counts unless its value cannot be an address. Names of settings only
 //! add to that.
 
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
+use weir_json::{Token, Tokens, string_lossy};
 use weir_model::errors::FieldError;
 use weir_model::plugin_configs::settings::Settings;
 use weir_store::plugin_configs::AttachmentRow;
@@ -87,7 +89,7 @@ pub(super) fn judge(hosts: &dyn Hosts, values: &Map<String, Value>) -> Result<()
         None => Ok(()),
         Some((key, _)) => {
             let detail = "This address is on a network that this server does not connect to. \
-                          Whoever runs it can allow it with egress_allow.";
+                          The operator can allow it with egress_allow.";
             Err(FieldError::new(&format!("config__{key}"), "invalid_input", detail))
         }
     }
@@ -213,17 +215,40 @@ fn has_host(value: &Value) -> bool {
 
 /// Whether the predicate holds for a text in a value, or in JSON that a text contains:
 /// settings of type `json` are such texts. Stored values are limited in depth and
-/// length, and nested JSON grows with every level.
+/// length.
 fn any_text(value: &Value, is_so: &impl Fn(&str) -> bool) -> bool {
     match value {
-        Value::String(text) => {
-            let parsed = || serde_json::from_str(text).is_ok_and(|inner| any_text(&inner, is_so));
-            is_so(text) || (text.trim_start().starts_with(['{', '[', '"']) && parsed())
-        }
+        Value::String(text) => is_so_within(text, is_so),
         Value::Array(list) => list.iter().any(|value| any_text(value, is_so)),
         Value::Object(map) => map.values().any(|value| any_text(value, is_so)),
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
+}
+
+/// Whether the predicate holds for a text, or for a text in JSON that it contains. Nested
+/// JSON grows with every level, so there are few levels. The JSON is scanned and not
+/// parsed: its values would take up to a hundred times its bytes.
+fn is_so_within(text: &str, is_so: &impl Fn(&str) -> bool) -> bool {
+    if is_so(text) {
+        return true;
+    }
+    let is_json = text.trim_start().starts_with(['{', '[', '"'])
+        && serde_json::from_str::<IgnoredAny>(text).is_ok();
+    if !is_json {
+        return false;
+    }
+    let mut tokens = Tokens::of(text.as_bytes()).peekable();
+    while let Some((token, range)) = tokens.next() {
+        let is_name = matches!(tokens.peek(), Some((Token::Mark(b':'), _)));
+        if token == Token::String
+            && !is_name
+            && let Some(inner) = text.get(range).and_then(string_lossy)
+            && is_so_within(&inner, is_so)
+        {
+            return true;
+        }
+    }
+    false
 }
 
 /// The hosts, with their ports, of the addresses within a text. They do not overlap.

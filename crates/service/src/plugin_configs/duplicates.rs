@@ -31,10 +31,12 @@ impl PluginConfigs {
         let mut uses = rows::of_organization(store, row.organization).await?;
         uses.retain(|one| one.project == row.project && one.enabled && one.config != row.id);
         let used: BTreeSet<PluginId> = uses.iter().map(|one| one.plugin).collect();
-        let used: Vec<PluginId> = used.into_iter().collect();
-        let same = plugin_rows::rows(store, &used).await?;
-        let same: BTreeSet<PluginId> =
-            same.iter().filter(|other| once(other) == Some(entry)).map(|other| other.id).collect();
+        let mut same: BTreeSet<PluginId> = BTreeSet::new();
+        // One at a time: only a few are needed, and records may be large.
+        for id in used {
+            let found = plugin_rows::rows(store, &[id]).await?.into_iter();
+            same.extend(found.filter(|other| once(other) == Some(entry)).map(|other| other.id));
+        }
         let is_same = |one: &&Use| same.contains(&one.plugin);
         let Some(other) = uses.iter().find(is_same) else { return Ok(()) };
         let message = format!(

@@ -3,10 +3,13 @@
 //! What belongs here: reading. What does not: changes (`changes`), and running plugins
 //! (`weir-plugins`).
 
-use weir_model::PluginConfigId;
+use std::collections::BTreeSet;
+
 use weir_model::plugin_configs::PluginConfig;
 use weir_model::plugins::{Plugin, transforms};
+use weir_model::{PluginConfigId, PluginId};
 use weir_store::plugin_configs::{self as rows, ConfigRow};
+use weir_store::plugins as plugin_rows;
 
 use super::health::{self, Numbers};
 use super::{PluginConfigs, plugins_of, shown};
@@ -86,14 +89,19 @@ impl PluginConfigs {
         &self,
         project: &ProjectCtx,
     ) -> Result<Vec<PluginConfigId>> {
-        let listed = self.listed(project).await?;
-        let found = rows::rows(&self.core.store, project.project, &listed).await?;
-        let plugins = plugins_of(&self.core, &found).await?;
-        let is_one = |row: &&ConfigRow| {
-            let plugin = plugins.get(&row.plugin);
-            plugin.is_some_and(|plugin| transforms(plugin.capabilities.as_ref()))
-        };
-        Ok(found.iter().filter(is_one).map(|row| row.id).collect())
+        let store = &self.core.store;
+        let mut listed = rows::positions(store, project.project).await?;
+        listed.retain(|one| !one.deleted);
+        let plugins: BTreeSet<PluginId> = listed.iter().map(|one| one.plugin).collect();
+        let mut transforming: BTreeSet<PluginId> = BTreeSet::new();
+        // One at a time: only the capabilities are needed, and records may be large.
+        for id in plugins {
+            let found = plugin_rows::rows(store, &[id]).await?.into_iter();
+            let of_these = found.filter(|row| transforms(row.capabilities.as_ref()));
+            transforming.extend(of_these.map(|row| row.id));
+        }
+        listed.retain(|one| transforming.contains(&one.plugin));
+        Ok(listed.into_iter().map(|one| one.id).collect())
     }
 
     async fn with_plugins(&self, found: Vec<ConfigRow>) -> Result<Vec<Stage>> {

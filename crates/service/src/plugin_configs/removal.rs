@@ -2,10 +2,9 @@
 //! organization of the plugin.
 
 use weir_model::activity::{AuditAction, Entry, Subject};
-use weir_store::plugin_configs::{self as rows, ConfigRow};
+use weir_store::plugin_configs::{self as rows, ConfigBrief};
 use weir_store::plugins::{self as plugin_rows, PluginRow};
 
-use super::name;
 use crate::activity::{self, About, Changes};
 use crate::ctx::OrgCtx;
 use crate::{Core, Result};
@@ -15,9 +14,11 @@ use crate::{Core, Result};
 pub(crate) async fn gone_elsewhere(core: &Core, org: &OrgCtx) -> Result<Vec<Entry>> {
     let own = plugin_rows::own(&core.store, org.organization).await?;
     let mut entries = Vec::new();
-    for plugin in plugin_rows::rows(&core.store, &own).await? {
-        if plugin.was_global {
-            let mut configs = rows::rows_of_plugin(&core.store, plugin.id).await?;
+    // One at a time: large records must not keep the organization from being deleted.
+    for id in own {
+        let plugin = plugin_rows::rows(&core.store, &[id]).await?.into_iter().next();
+        if let Some(plugin) = plugin.filter(|plugin| plugin.was_global) {
+            let mut configs = rows::briefs_of_plugin(&core.store, plugin.id).await?;
             configs.retain(|row| row.organization != org.organization);
             entries.extend(gone_with(org, &plugin, &configs));
         }
@@ -29,10 +30,10 @@ pub(crate) async fn gone_elsewhere(core: &Core, org: &OrgCtx) -> Result<Vec<Entr
 /// organization. Each entry is for the organization of the config. In another
 /// organization the entry names the service as the actor, so that it does not reveal
 /// the members of this one.
-pub(crate) fn gone_with(org: &OrgCtx, plugin: &PluginRow, configs: &[ConfigRow]) -> Vec<Entry> {
+pub(crate) fn gone_with(org: &OrgCtx, plugin: &PluginRow, configs: &[ConfigBrief]) -> Vec<Entry> {
     let mut entries = Vec::new();
     for row in configs {
-        let name = name(row, plugin);
+        let name = row.name.as_deref().or(plugin.name.as_deref());
         let mut tell = |action, changes| {
             let (subject, id) = (Subject::PluginConfig, row.id.to_string());
             let about = About { subject, id, name, project: Some(row.project) };

@@ -152,7 +152,7 @@ impl Plugins {
         self.may_read(org).await?;
         let row = self.seen(org, plugin).await?;
         let mut uses = PluginUses::default();
-        for config in config_rows::rows_of_plugin(&self.core.store, row.id).await? {
+        for config in config_rows::briefs_of_plugin(&self.core.store, row.id).await? {
             if config.organization != org.organization {
                 uses.elsewhere += usize::from(row.organization == org.organization);
             } else if policy::project_in_limits(&org.ctx, config.organization, config.project) {

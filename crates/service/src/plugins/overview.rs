@@ -17,6 +17,10 @@ use super::{Plugins, catalogue, shown};
 use crate::ctx::OrgCtx;
 use crate::{Result, activity, current, plugin_configs};
 
+/// The number of plugins that are in memory at a time, where only a part of them is
+/// needed.
+const AT_A_TIME: usize = 16;
+
 impl Plugins {
     /// The audit entries about the organization's plugins, and about the configs of the
     /// caller's current project, newest first.
@@ -66,8 +70,11 @@ impl Plugins {
         uses.retain(|one| one.enabled && !one.deleted);
         let plugins: BTreeSet<PluginId> = uses.iter().map(|one| one.plugin).collect();
         let plugins: Vec<PluginId> = plugins.into_iter().collect();
-        let counted = rows::rows(store, &plugins).await?.into_iter().filter(does_something);
-        let counted: BTreeSet<PluginId> = counted.map(|row| row.id).collect();
+        let mut counted: BTreeSet<PluginId> = BTreeSet::new();
+        for some in plugins.chunks(AT_A_TIME) {
+            let found = rows::rows(store, some).await?.into_iter().filter(does_something);
+            counted.extend(found.map(|row| row.id));
+        }
         uses.retain(|one| counted.contains(&one.plugin));
         let count = uses.len() as u64;
         let uses = page.slice(uses);

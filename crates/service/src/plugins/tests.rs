@@ -89,7 +89,7 @@ fn compressed(files: &str) -> PluginInput {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn code_is_fetched_looked_at_and_kept() {
+async fn code_is_fetched_checked_and_kept() {
     let services = set_up().await;
     let org = org(&services).await;
     let plugins = &services.plugins;
@@ -230,4 +230,25 @@ async fn plugins_are_on_the_list_of_what_they_do() {
     assert_eq!(history.await.unwrap().count, 1);
     let missing = plugins.shelved(&org, "4711").await;
     assert!(matches!(missing, Err(Error::NotFound(NOT_FOUND))));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_organization_has_a_maximum_of_plugins() {
+    let services = set_up().await;
+    let org = org(&services).await;
+    let id = installed(&services, &org).await;
+    let store = services.organizations.store();
+    let first = PluginId::in_path(&id).unwrap();
+    let row = rows::get(store, org.organization, first).await.unwrap().unwrap();
+    for _ in 1..PLUGINS_MAX {
+        let row = PluginRow { id: rows::next_number(store).await.unwrap(), ..row.clone() };
+        let outcome = rows::create(store, &row, &NewSource::default(), PLUGINS_MAX, &[]).await;
+        assert_eq!(outcome.unwrap(), Created::Yes);
+    }
+    let refused = services.plugins.create(&org, GROUP, PluginInput::default()).await;
+    let Err(Error::Invalid(fault)) = refused else { panic!("it was not refused") };
+    assert_eq!(fault.detail, "An organization may have at most 100 plugins. Delete one first.");
+    let changeable = services.plugins.changeable(&org, GROUP, &id, false).await.unwrap();
+    services.plugins.delete(&org, changeable).await.unwrap();
+    assert!(services.plugins.create(&org, GROUP, PluginInput::default()).await.is_ok());
 }

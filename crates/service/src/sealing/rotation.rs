@@ -28,7 +28,7 @@ pub enum RotationError {
     )]
     Secret(#[source] Error),
     /// The store failed.
-    #[error("the store failed; start again to go on")]
+    #[error("the store failed; start again to continue")]
     Store(#[from] weir_store::Error),
 }
 

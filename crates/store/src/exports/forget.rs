@@ -5,7 +5,7 @@ use surrealdb::types::RecordId;
 use uuid::Uuid;
 use weir_model::Timestamp;
 
-use super::ExportRow;
+use super::NewestRuns;
 use super::removed::delete_all;
 use super::runs::last_of;
 use crate::bind::bind;
@@ -28,16 +28,16 @@ const RUNS: Statement = Statement::read(
 /// export's record names, stay.
 pub async fn forget(
     store: &Store,
-    export: &ExportRow,
+    export: &impl NewestRuns,
     lines: Timestamp,
     runs: Timestamp,
 ) -> Result<()> {
-    let vars = bind! { export: export.id.0, before: lines.micros() };
+    let vars = bind! { export: export.export().0, before: lines.micros() };
     let ids = store.db.run(LINES, vars).await?.rows::<RecordId>(0)?;
-    delete_all(store, export.id, &ids).await?;
+    delete_all(store, export.export(), &ids).await?;
     let before = last_of(runs.micros().div_euclid(1_000));
-    let latest: Vec<Uuid> = export.latest.iter().map(|run| run.0).collect();
-    let vars = bind! { export: export.id.0, before: before, latest: latest };
+    let latest: Vec<Uuid> = export.newest_runs().iter().map(|run| run.0).collect();
+    let vars = bind! { export: export.export().0, before: before, latest: latest };
     let ids = store.db.run(RUNS, vars).await?.rows::<RecordId>(0)?;
-    delete_all(store, export.id, &ids).await
+    delete_all(store, export.export(), &ids).await
 }

@@ -82,7 +82,7 @@ pub async fn add(store: &Store, line: &LogLine, number: u32) -> Result<()> {
     };
     let last = StoredLine {
         level: LogLevel::Warning.text().to_owned(),
-        message: "The run has more lines than are kept. The rest is left out.".to_owned(),
+        message: "The run has more lines than are kept. The rest is omitted.".to_owned(),
         ..stored.clone()
     };
     let vars = bind! {

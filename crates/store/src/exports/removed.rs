@@ -13,11 +13,11 @@ use weir_model::{BatchExportId, OrganizationId, Timestamp};
 
 use super::locked;
 use super::newest_first::TimeWindows;
-use super::runs::{first_of, last_of};
+use super::runs::last_of;
 use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
-use crate::{Result, Store};
+use crate::{Result, Store, ids};
 
 /// Records that one transaction deletes.
 const CHUNK: usize = 500;
@@ -116,7 +116,7 @@ pub async fn sweep(store: &Store, now: Timestamp) -> Result<()> {
 async fn sweep_one(store: &Store, export: Uuid, now: Timestamp) -> Result<()> {
     // Runs first, because no line is added to a deleted run.
     remove_windows(store, export, RUNS, now, |low, high| {
-        bind! { export: export, low: first_of(low), high: last_of(high) }
+        bind! { export: export, low: ids::first_of(low), high: last_of(high) }
     })
     .await?;
     remove_windows(store, export, LINES, now, |low, high| {

@@ -16,12 +16,13 @@ use weir_model::{BackfillId, BatchExportId, RunId, Timestamp};
 
 use super::newest_first::TimeWindows;
 use super::schedule::{Schedule, StoredSchedule, move_schedule};
-use super::{ExportRow, StoredExcept, int, locked, number};
+use super::{NewestRuns, StoredExcept, int, locked, number};
 use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
 use crate::error::is_done;
 use crate::events::Except;
+use crate::memory_budget::RECORDS_PER_STATEMENT;
 use crate::{Error, Result, Store, ids, lists};
 
 /// A run as stored.
@@ -375,8 +376,13 @@ pub async fn stored(store: &Store, export: BatchExportId, runs: &[RunId]) -> Res
 
 /// The runs with these keys, in the order of `keys`.
 async fn rows(store: &Store, keys: Vec<Vec<Uuid>>) -> Result<Vec<Option<RunRow>>> {
-    let found = lists::records::<Value>(store, "batch_export_run", keys.clone()).await?;
-    Ok(keys.iter().zip(found).map(|(key, value)| read(key, value?)).collect())
+    let mut runs = Vec::with_capacity(keys.len());
+    // Runs are small, so that their number is the only bound of this list.
+    for some in keys.chunks(RECORDS_PER_STATEMENT) {
+        let found = lists::records::<Value>(store, "batch_export_run", some.to_vec()).await?;
+        runs.extend(some.iter().zip(found).map(|(key, value)| read(key, value?)));
+    }
+    Ok(runs)
 }
 
 /// A run; `None`: it cannot be read. Such a run must not block the others.
@@ -396,17 +402,60 @@ fn read(key: &[Uuid], value: Value) -> Option<RunRow> {
 
 /// The newest runs of each of these exports, at most `most` and [`RECENT_RUNS`] each,
 /// newest first, in the order of `exports`.
-pub async fn latest(store: &Store, exports: &[ExportRow], most: usize) -> Result<Vec<Vec<Run>>> {
-    let newest = |row: &ExportRow| row.latest.len().min(most);
-    let keys = exports
-        .iter()
-        .flat_map(|row| row.latest.iter().take(newest(row)).map(|run| vec![row.id.0, run.0]));
-    let mut found = rows(store, keys.collect()).await?.into_iter();
-    let of = |row: &ExportRow| {
+pub async fn latest<E: NewestRuns>(
+    store: &Store,
+    exports: &[E],
+    most: usize,
+) -> Result<Vec<Vec<Run>>> {
+    let newest = |row: &E| row.newest_runs().len().min(most);
+    let of_one = |row: &E| -> Vec<Vec<Uuid>> {
+        row.newest_runs().iter().take(most).map(|run| vec![row.export().0, run.0]).collect()
+    };
+    let keys = exports.iter().flat_map(of_one).collect();
+    let mut found = rows(store, keys).await?.into_iter();
+    let of = |row: &E| {
         let runs = found.by_ref().take(newest(row)).flatten();
         runs.map(|row| row.run).collect()
     };
     Ok(exports.iter().map(of).collect())
+}
+
+// A few small records for each export: the engine bounds its runs that have not ended.
+const ACTIVE_OF: Statement = Statement::read(
+    "exports active runs of exports",
+    "RETURN $exports.map(|$export| (
+         SELECT VALUE record::id(id)[1] FROM active_run:[$export]..=[$export, ..]
+     ));",
+);
+
+/// The runs of each of these exports from which its condition is derived: its newest
+/// runs, at most `most` and [`RECENT_RUNS`], and older ones that have not ended. Newest
+/// first, in the order of `exports`.
+pub async fn decisive<E: NewestRuns>(
+    store: &Store,
+    exports: &[E],
+    most: usize,
+) -> Result<Vec<Vec<Run>>> {
+    let mut found = latest(store, exports, most).await?;
+    // An export with fewer runs than this has no older ones.
+    let last = most.min(RECENT_RUNS).saturating_sub(1);
+    let full = exports.iter().zip(&mut found);
+    let full: Vec<_> = full
+        .filter_map(|(row, of)| Some((row.export().0, row.newest_runs().get(last)?, of)))
+        .collect();
+    if full.is_empty() {
+        return Ok(found);
+    }
+    let ids: Vec<Uuid> = full.iter().map(|(export, _, _)| *export).collect();
+    let active: Vec<Vec<Uuid>> =
+        store.db.run(ACTIVE_OF, bind! { exports: ids }).await?.rows::<Vec<Uuid>>(0)?;
+    for ((export, oldest, of), mut runs) in full.into_iter().zip(active) {
+        runs.retain(|run| *run < oldest.0);
+        runs.sort_unstable_by(|a, b| b.cmp(a));
+        let keys = runs.into_iter().map(|run| vec![export, run]).collect();
+        of.extend(rows(store, keys).await?.into_iter().flatten().map(|row| row.run));
+    }
+    Ok(found)
 }
 
 // One small record for each run that has not ended. The engine of exports bounds their
@@ -455,7 +504,7 @@ pub async fn page(store: &Store, export: BatchExportId, wanted: Runs) -> Result<
     let mut runs = Vec::new();
     while runs.len() < wanted.limit {
         let Some((low, high)) = windows.next() else { break };
-        let vars = bind! { export: export.0, low: first_of(low), high: last_of(high) };
+        let vars = bind! { export: export.0, low: ids::first_of(low), high: last_of(high) };
         let mut found = store.db.run(RANGE, vars).await?.rows::<Uuid>(0)?;
         windows.had(found.len());
         found.retain(|run| run.as_u128() < end);
@@ -479,12 +528,7 @@ pub(super) fn created(run: RunId) -> Option<Timestamp> {
     Some(Timestamp::from_micros(millis.saturating_mul(1_000)))
 }
 
-/// The lowest id of a millisecond.
-pub(super) fn first_of(millis: i64) -> Uuid {
-    Uuid::from_u128(u128::try_from(millis).unwrap_or(0) << 80)
-}
-
 /// The highest id of a millisecond.
 pub(super) fn last_of(millis: i64) -> Uuid {
-    Uuid::from_u128(first_of(millis).as_u128() | ((1 << 80) - 1))
+    Uuid::from_u128(ids::first_of(millis).as_u128() | ((1 << 80) - 1))
 }

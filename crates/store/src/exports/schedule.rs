@@ -112,6 +112,17 @@ pub async fn all(store: &Store) -> Result<HashMap<BatchExportId, Schedule>> {
     Ok(rows.into_iter().map(|row| (BatchExportId(row.uuid), row.into())).collect())
 }
 
+const OF: Statement = Statement::read(
+    "export schedule",
+    "SELECT * FROM type::record('batch_export_state', $export);",
+);
+
+/// The schedule of an export, if it has begun.
+pub async fn find(store: &Store, export: BatchExportId) -> Result<Option<Schedule>> {
+    let found = store.db.run(OF, bind! { export: export.0 }).await?.row::<StoredSchedule>(0)?;
+    Ok(found.map(Schedule::from))
+}
+
 /// Moves the schedule of `$to.uuid` from `$from` to `$to`. Used by the transactions that
 /// do this. Idempotent.
 macro_rules! move_schedule {

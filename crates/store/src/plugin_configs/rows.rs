@@ -48,6 +48,51 @@ pub struct ConfigRow {
     pub web_token: String,
 }
 
+/// The fields of a config that are needed where its plugin is deleted or its uses are
+/// listed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigBrief {
+    /// Id of the config.
+    pub id: PluginConfigId,
+    /// The organization of the project.
+    pub organization: OrganizationId,
+    /// The project that the config belongs to.
+    pub project: ProjectId,
+    /// A name of the config, shown instead of that of the plugin.
+    pub name: Option<String>,
+    /// Whether it is to be run.
+    pub enabled: bool,
+    /// Whether it is hidden from the list.
+    pub deleted: bool,
+    /// A new value after every change.
+    pub revision: Uuid,
+}
+
+#[derive(Debug, SurrealValue)]
+pub(super) struct StoredBrief {
+    number: i64,
+    organization: Uuid,
+    project: i64,
+    name: Option<String>,
+    enabled: bool,
+    deleted: bool,
+    revision: Uuid,
+}
+
+impl From<StoredBrief> for ConfigBrief {
+    fn from(stored: StoredBrief) -> Self {
+        Self {
+            id: PluginConfigId(stored.number),
+            organization: OrganizationId(stored.organization),
+            project: ProjectId(stored.project),
+            name: stored.name,
+            enabled: stored.enabled,
+            deleted: stored.deleted,
+            revision: stored.revision,
+        }
+    }
+}
+
 /// An attachment without its contents.
 #[derive(Debug, Clone, PartialEq, Eq, SurrealValue)]
 pub struct AttachmentRow {

@@ -52,26 +52,15 @@ fn plugin(number: i64, is_global: bool) -> PluginRow {
 }
 
 /// A config that is deleted by now.
-fn config() -> ConfigRow {
-    ConfigRow {
+fn config() -> ConfigBrief {
+    ConfigBrief {
         id: PluginConfigId(1),
         organization: HOME,
         project: ProjectId(1),
-        plugin: PluginId(1),
-        enabled: false,
-        order: 1,
-        values: "{}".to_owned(),
-        secrets: None,
-        secret_keys: Vec::new(),
-        attachments: Vec::new(),
         name: None,
-        description: None,
+        enabled: false,
         deleted: false,
-        on_failure: None,
-        created_at: NOW,
-        updated_at: NOW,
         revision: Uuid::from_u128(5),
-        web_token: "t".to_owned(),
     }
 }
 
@@ -105,7 +94,7 @@ async fn two() -> Store {
     for (number, is_global) in [(1, false), (2, true)] {
         let before = plugin(number, is_global);
         assert_eq!(
-            create(&store, &before, &NewSource::default(), &[]).await.unwrap(),
+            create(&store, &before, &NewSource::default(), 9, &[]).await.unwrap(),
             Created::Yes
         );
         let after = PluginRow { revision: Uuid::from_u128(9), ..before.clone() };
@@ -120,7 +109,7 @@ async fn two() -> Store {
 }
 
 #[test]
-fn groups_follow_the_code_once_it_was_looked_at() {
+fn groups_follow_the_code_once_it_was_checked() {
     let groups = |methods: &[&str], is_analysed| {
         let capabilities = serde_json::json!({"methods": methods, "scheduled_tasks": []});
         let capabilities = capabilities.as_object().cloned();
@@ -195,4 +184,15 @@ async fn an_organization_that_is_gone_leaves_nothing_either() {
     ] {
         assert_eq!(changes.try_recv(), Ok(expected));
     }
+}
+
+#[tokio::test]
+async fn an_organization_has_a_maximum_of_plugins() {
+    let store = two().await;
+    for (number, expected) in [(3, Created::Yes), (4, Created::TooMany), (3, Created::Yes)] {
+        // The last run is a retry after a lost answer.
+        let outcome = create(&store, &plugin(number, false), &NewSource::default(), 3, &[]).await;
+        assert_eq!(outcome.unwrap(), expected, "{number}");
+    }
+    assert_eq!(counts(&store).await, [3, 3, 1, 3, 2, 2]);
 }

@@ -137,6 +137,46 @@ pub(crate) struct Stored {
     updated_at: i64,
 }
 
+/// The fields of a record that lists show. `brief_fields!` names them.
+#[derive(Debug, Clone, SurrealValue)]
+pub(crate) struct StoredBrief {
+    number: i64,
+    uuid: Uuid,
+    organization: Uuid,
+    api_token: String,
+    name: String,
+    timezone: String,
+    completed_snippet_onboarding: bool,
+    ingested_event: bool,
+}
+
+/// The fields of [`StoredBrief`].
+macro_rules! brief_fields {
+    () => {
+        "number, uuid, organization, api_token, name, timezone, completed_snippet_onboarding,
+         ingested_event"
+    };
+}
+pub(crate) use brief_fields;
+
+impl From<StoredBrief> for ProjectBrief {
+    fn from(stored: StoredBrief) -> Self {
+        Self {
+            id: ProjectId(stored.number),
+            uuid: stored.uuid,
+            organization: OrganizationId(stored.organization),
+            api_token: stored.api_token,
+            name: stored.name,
+            completed_snippet_onboarding: stored.completed_snippet_onboarding,
+            has_completed_onboarding_for: None,
+            ingested_event: stored.ingested_event,
+            is_demo: false,
+            timezone: stored.timezone,
+            access_control: false,
+        }
+    }
+}
+
 /// The previous key, if it was to stay valid.
 pub(super) fn previous(token: Option<String>, until: Option<i64>) -> Option<PreviousToken> {
     Some(PreviousToken { token: token?, until: Timestamp::from_micros(until?) })
@@ -145,19 +185,16 @@ pub(super) fn previous(token: Option<String>, until: Option<i64>) -> Option<Prev
 impl From<Stored> for ProjectRow {
     fn from(stored: Stored) -> Self {
         Self {
-            brief: ProjectBrief {
-                id: ProjectId(stored.number),
+            brief: ProjectBrief::from(StoredBrief {
+                number: stored.number,
                 uuid: stored.uuid,
-                organization: OrganizationId(stored.organization),
+                organization: stored.organization,
                 api_token: stored.api_token,
                 name: stored.name,
-                completed_snippet_onboarding: stored.completed_snippet_onboarding,
-                has_completed_onboarding_for: None,
-                ingested_event: stored.ingested_event,
-                is_demo: false,
                 timezone: stored.timezone,
-                access_control: false,
-            },
+                completed_snippet_onboarding: stored.completed_snippet_onboarding,
+                ingested_event: stored.ingested_event,
+            }),
             created_at: Timestamp::from_micros(stored.created_at),
             updated_at: Timestamp::from_micros(stored.updated_at),
             anonymize_ips: stored.anonymize_ips,

@@ -236,7 +236,7 @@ pub async fn page(
             Err(error @ Error::Shape { .. }) => {
                 tracing::error!(
                     %project, partition, first, events = row.count, %error,
-                    "kept dropped events are damaged and left out"
+                    "kept dropped events are damaged and skipped"
                 );
                 page.unreadable += u64::try_from(row.count).unwrap_or(0);
                 Vec::new()

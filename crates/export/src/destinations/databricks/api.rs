@@ -85,7 +85,7 @@ impl Api {
                 Some("CANCELED" | "CLOSED") => {
                     return Err(Failure::retryable(
                         "StatementStopped",
-                        "Somebody at Databricks stopped the statement.",
+                        "The statement was stopped at Databricks.",
                     ));
                 }
                 _ => return Err(self.service.unexpected()),

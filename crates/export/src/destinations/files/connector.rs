@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_a_server_wrote_goes_on_but_codes_that_are_known() {
+    fn only_known_codes_of_what_a_server_wrote_are_passed_on() {
         let code = |body: &str| code_in(body.as_bytes()).as_deref().and_then(known);
         let error = |code: &str| format!("<?xml?><Error><Code>{code}</Code><Message>m</Message>");
         assert_eq!(code(&error("NoSuchBucket")), Some("NoSuchBucket"));

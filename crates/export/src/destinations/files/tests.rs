@@ -295,22 +295,33 @@ async fn a_storage_failure_is_reported_and_no_partial_file_counts_as_complete() 
 async fn rows_wait_while_the_storage_does() {
     let memory = Memory::default();
     memory.held(|held| held.hangs = true);
-    let files = files(&memory, json!({}));
-    let mut writer = files.start(&job()).unwrap();
-    let all = rows(2000);
+    let Files { storage, prefix, kind, max } = files(&memory, json!({}));
+    let names = Names::new(&prefix, &Bounds::from(&job()), kind, max.is_some()).unwrap();
+    let encoding = Encoding { kind, columns: job().columns.columns.clone(), max };
+    let mut upload = Upload::new(storage, names);
+    // The channels of `start` and `deliver`.
+    let (input, given) = mpsc::channel(BATCHES);
+    let (pieces, mut ready) = mpsc::channel(CHUNKS);
+    let output = pieces.clone();
+    let encoded = tokio::task::spawn_blocking(move || encoding.run(given, &pieces));
+    let batch = rows(2000);
     let mut taken = 0;
-    // Ten times the bound of bytes in progress.
-    for _ in 0..1000 {
-        let batch = batches(&all, 2000).next().unwrap();
-        let waits = tokio::time::timeout(Duration::from_secs(2), writer.write(batch));
-        match waits.await {
-            Ok(written) => written.unwrap(),
-            Err(_) => break,
+    let all_wait = until(async || {
+        while let Ok(room) = input.try_reserve() {
+            room.send(Given::Rows(batch.clone()));
+            taken += 1;
+            // Several times the bound of bytes in progress.
+            assert!(taken < 50, "{taken} batches of 2 MB");
         }
-        taken += 1;
+        // The upload waits for the storage, and the encoder for the upload.
+        memory.said().iter().any(|said| said == "hang") && output.capacity() == 0
+    });
+    tokio::select! {
+        sent = upload.run(&mut ready) => panic!("{sent:?}"),
+        () = all_wait => {}
     }
-    assert!(taken < 50, "{taken} batches of 2 MB");
-    writer.abort().await;
+    drop(ready);
+    encoded.await.unwrap().unwrap();
 }
 
 #[test]

@@ -24,11 +24,11 @@ pub(crate) struct Bounds {
     pub(crate) digits_max: usize,
 }
 
-pub(crate) const NUL: &str = "a NUL character was left out";
+pub(crate) const NUL: &str = "a NUL character was omitted";
 pub(crate) const CUT: &str = "a text was cut to the length of its column";
 pub(crate) const NUMBER: &str = "a number beyond the range of the database was written as text";
-pub(crate) const LONG_JSON: &str = "JSON longer than its column takes was left out";
-pub(crate) const NOT_FIT: &str = "a value that does not fit its column was left out";
+pub(crate) const LONG_JSON: &str = "JSON longer than its column takes was omitted";
+pub(crate) const NOT_FIT: &str = "a value that does not fit its column was omitted";
 
 /// The first instant of the year 1 and the one after the year 9999.
 const YEARS: std::ops::Range<i64> = -62_135_596_800_000_000..253_402_300_800_000_000;

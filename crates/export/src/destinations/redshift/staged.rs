@@ -34,7 +34,7 @@ use crate::rows::{Cell, Column, Kind};
 
 /// Upper bound of bytes in a line: the limit of COPY for one object, without its braces.
 const LINE_MAX: usize = 4_000_000;
-const LONG_LINE: &str = "it would make the row larger than 4 MB and was left out";
+const LONG_LINE: &str = "it would make the row larger than 4 MB and was omitted";
 /// Files that are removed concurrently.
 const CONCURRENT: usize = 8;
 

@@ -73,7 +73,7 @@ fn rows_become_values() {
 }
 
 #[test]
-fn what_is_too_long_is_left_out_or_cut() {
+fn what_is_too_long_is_omitted_or_cut() {
     let (mut sql, mut told) = (String::new(), Vec::new());
     let long = format!("{{\"a\":\"{}\"}}", "x".repeat(TEXT_MAX));
     for json in ["super", "character varying(65535)"] {

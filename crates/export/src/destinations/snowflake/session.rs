@@ -245,7 +245,7 @@ fn of_code(code: &str) -> Failure {
         "002003" | "002043" => last(
             NOT_FOUND,
             "does not know the database, schema, table or warehouse, or the role may not use it: \
-             names are told apart by case",
+             names are case-sensitive",
         ),
         "003001" | "003041" => last("PermissionDenied", "does not allow the role to do this"),
         "000606" | "000609" | "002141" => {

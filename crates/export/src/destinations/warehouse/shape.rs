@@ -18,7 +18,7 @@ use crate::rows::{Cell, Column, Kind};
 /// memory.
 const NOTES_MAX: usize = 1000;
 
-const NUL_LEFT_OUT: &str = "a NUL character was left out";
+const NUL_LEFT_OUT: &str = "a NUL character was omitted";
 const HALF_REPLACED: &str = "half of a surrogate pair became U+FFFD";
 const NUMBER_AS_TEXT: &str = "a number out of range became text";
 const NUMBER_AS_NULL: &str = "a number out of range became null";
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn times_and_ids_become_text_and_columns_may_be_left_out() {
+    fn times_and_ids_become_text_and_columns_may_be_omitted() {
         let all = [
             column("uuid", Kind::Uuid),
             column("left", Kind::Integer),

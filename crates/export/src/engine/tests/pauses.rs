@@ -166,14 +166,14 @@ async fn pauses_before_the_first_is_noted_double_nothing() {
     passed(&fixture, FIRST + HOUR).await;
     fixture.arrive_at(2, |_| BEGIN - 24 * HOUR).await;
     // The log is behind, so neither is planned.
-    fixture.world(|world| world.lags = true);
+    fixture.world(|world| world.lags.send_replace(true));
     let first = unpause(&fixture, since, FIRST).await;
     fixture.host.advance(MINUTE);
     let since = pause(&fixture).await;
     fixture.arrive(2).await;
     fixture.host.advance(MINUTE);
     let second = unpause(&fixture, since, FIRST + HOUR + 10 * MINUTE).await;
-    fixture.world(|world| world.lags = false);
+    fixture.world(|world| world.lags.send_replace(false));
     for id in [first, second] {
         assert_eq!(ended(&fixture, id).await.status, Status::Completed);
     }
@@ -207,7 +207,7 @@ async fn a_backfill_that_is_planned_late_doubles_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pause_that_nothing_makes_up_for_stays_left_out() {
+async fn a_pause_that_nothing_makes_up_for_stays_skipped() {
     let fixture = begun().await;
     pause(&fixture).await;
     fixture.arrive(3).await;
@@ -236,14 +236,14 @@ async fn a_backfill_that_is_cancelled_unplanned_leaves_a_plain_pause() {
     fixture.arrive(3).await;
     fixture.host.advance(HOUR + 10 * MINUTE);
     passed(&fixture, FIRST + HOUR).await;
-    fixture.world(|world| world.lags = true);
+    fixture.world(|world| world.lags.send_replace(true));
     let id = unpause(&fixture, since, FIRST).await;
     let (store, export) = (&fixture.store, fixture.export);
     let now = fixture.host.now();
     let cancelled =
         exports::backfills::cancel(store, super::support::PROJECT, export, id, now, &[]);
     assert!(cancelled.await.unwrap());
-    fixture.world(|world| world.lags = false);
+    fixture.world(|world| world.lags.send_replace(false));
     fixture.arrive(2).await;
     fixture.host.advance(50 * MINUTE);
     until_done(&fixture, 2).await;

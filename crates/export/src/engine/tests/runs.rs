@@ -259,7 +259,7 @@ async fn a_killed_run_restarts_where_the_destination_stores_at_the_end() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stopped_run_goes_on_where_the_destination_remembers() {
+async fn a_stopped_run_resumes_where_the_destination_remembers() {
     let mut fixture = stopped_in_between().await;
     let runs = fixture.runs().await;
     let delivered = usize::try_from(runs[0].records_completed.unwrap()).unwrap();
@@ -276,7 +276,7 @@ async fn a_stopped_run_goes_on_where_the_destination_remembers() {
         (Some(6_000), Some(6_000))
     );
     let lines = fixture.lines(runs[0].id).await;
-    let goes_on = format!("Try 2: going on after {delivered} of 6000 events.");
+    let goes_on = format!("Try 2: continuing after {delivered} of 6000 events.");
     assert!(lines.iter().any(|line| line.message == goes_on), "{lines:#?}");
 }
 
@@ -329,8 +329,8 @@ async fn events_with_too_slow_conditions_are_logged() {
     let counts = (runs[0].records_total_count, runs[0].records_completed);
     assert_eq!((counts, &runs[0].latest_error), ((Some(86), Some(86)), &None));
     assert_eq!(fixture.there(FIRST), (1..=100).filter(|n| n % 7 != 3).collect::<Vec<u64>>());
-    let logged = "14 events were left out, because the condition of the query takes too long to be \
-                worked out for them. One of them is 00000000-0000-0000-0000-000000000003.";
+    let logged = "14 events were skipped, because the condition of the query takes too long to be \
+                computed for them. One of them is 00000000-0000-0000-0000-000000000003.";
     let lines = fixture.lines(runs[0].id).await;
     let warned: Vec<&str> = lines
         .iter()
@@ -347,7 +347,7 @@ async fn events_with_too_slow_conditions_are_logged() {
     let runs = fixture.until_runs(status(Status::Completed)).await;
     assert_eq!(runs[0].records_completed, Some(0));
     let lines = fixture.lines(runs[0].id).await;
-    assert!(lines.iter().any(|line| line.message.starts_with("100 events were left out,")));
+    assert!(lines.iter().any(|line| line.message.starts_with("100 events were skipped,")));
 }
 
 #[tokio::test(flavor = "multi_thread")]

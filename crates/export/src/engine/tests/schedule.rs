@@ -60,13 +60,13 @@ async fn a_lagging_log_delays_only_the_runs_that_need_it() {
         .await;
     };
     interval("hour").await;
-    fixture.world(|world| world.lags = true);
+    fixture.world(|world| world.lags.send_replace(true));
     fixture.host.advance(FIRST);
     fixture.until_checked().await;
     assert_eq!(fixture.runs().await, []);
     fixture.change(|row| row.interval = "day".to_owned()).await;
     interval("day").await;
-    fixture.world(|world| world.lags = false);
+    fixture.world(|world| world.lags.send_replace(false));
     // Midnight.
     fixture.host.advance(9 * HOUR);
     fixture.until_runs(ended(1)).await;
@@ -140,12 +140,12 @@ async fn an_interval_that_a_backfill_makes_up_for_has_no_run() {
     fixture.change(|row| (row.paused, row.last_paused_at) = (true, Some(since))).await;
     fixture.arrive(3).await;
     // Two seconds after the boundary, and the schedule has not reached it.
-    fixture.world(|world| world.lags = true);
+    fixture.world(|world| world.lags.send_replace(true));
     fixture.host.advance(50 * MINUTE + 2);
     let pause = BackfilledPause { backfill: None, earlier: None, since, until: fixture.host.now() };
     fixture.change(|row| (row.paused, row.backfilled) = (false, Some(pause))).await;
     fixture.arrive(2).await;
-    fixture.world(|world| world.lags = false);
+    fixture.world(|world| world.lags.send_replace(false));
     passed(&fixture, FIRST + HOUR).await;
     assert_eq!(fixture.runs().await.len(), 1);
     fixture.host.advance(HOUR);

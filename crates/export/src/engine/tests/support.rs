@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
+use tokio::sync::watch;
 use uuid::Uuid;
 use weir_model::exports::{ExportModel, LogLine, Run};
 use weir_model::{
@@ -26,7 +27,6 @@ use weir_store::persons::{PersonState, PersonWrite, first_id};
 use weir_store::projects::ProjectRow;
 use weir_store::users::{self, UserRow};
 use weir_store::{Location, Store};
-use weir_testkit::servers::slow_work;
 use weir_testkit::until;
 
 use crate::columns::{Columns, Source};
@@ -58,7 +58,7 @@ pub(super) struct World {
     /// The next write panics.
     pub(super) panics: bool,
     /// Acknowledged events are not readable yet.
-    pub(super) lags: bool,
+    pub(super) lags: watch::Sender<bool>,
     /// Written rows are permanent immediately, and an interrupted run continues after
     /// them.
     pub(super) goes_on: bool,
@@ -112,9 +112,8 @@ impl Host for TestHost {
     }
 
     async fn applied(&self) {
-        while self.world.lock().lags {
-            slow_work(Duration::from_millis(5)).await;
-        }
+        let mut lags = self.world.lock().lags.subscribe();
+        lags.wait_for(|lags| !lags).await.unwrap();
     }
 
     async fn config(&self, export: &ExportRow) -> Result<Map<String, Value>, Failure> {
@@ -329,7 +328,7 @@ impl Fixture {
             revision: Uuid::from_u128(1),
             latest: Vec::new(),
         };
-        assert!(exports::create(&store, &row, &[]).await.unwrap());
+        assert_eq!(exports::create(&store, &row, 1, &[]).await.unwrap(), exports::Created::Yes);
         Self {
             store,
             host,
@@ -553,6 +552,7 @@ async fn home(store: &Store, now: Timestamp) -> OrganizationId {
         current_project: None,
         created_at: now,
         updated_at: now,
+        last_login: None,
     };
     users::create(store, &user, "ada@mail.example").await.unwrap();
     let id = OrganizationId(Uuid::from_u128(1));

@@ -54,7 +54,7 @@ pub(crate) async fn two_runs_of_persons(
     // The anonymous person was merged into Ada while the run was reading.
     let second = [("ada", 1, 4), ("anon", 2, 3), ("anon", 1, 6), ("n\0ew", 1, 6)];
     let altered = run_persons(destination, &second).await.unwrap();
-    let expected = [(None, "distinct_id", "a NUL character was left out")];
+    let expected = [(None, "distinct_id", "a NUL character was omitted")];
     assert_eq!(alterations(&altered), expected);
     let sql = format!(
         "SET timezone = 'UTC'; SELECT team_id, distinct_id, person_id, properties, \

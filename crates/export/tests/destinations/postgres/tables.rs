@@ -33,9 +33,9 @@ async fn values_and_types_are_equal() {
     assert_eq!(
         alterations(&altered),
         [
-            (Some(1), "properties", "a NUL character was left out"),
-            (Some(2), "event", "a NUL character was left out"),
-            (Some(2), "timestamp", "a value that does not fit its column was left out"),
+            (Some(1), "properties", "a NUL character was omitted"),
+            (Some(2), "event", "a NUL character was omitted"),
+            (Some(2), "timestamp", "a value that does not fit its column was omitted"),
         ]
     );
 
@@ -213,7 +213,7 @@ async fn one_value_does_not_stop_a_run_into_columns_of_ones_own() {
     let does_not = r#"{"$ip": "x", "net": "10.0.0.1/8", "price": 99999999.995}"#;
     let records = [record(1, fits), record(2, does_not)];
     let altered = try_run(destination.as_ref(), &columns, &records).await.unwrap();
-    let what = "a value that does not fit its column was left out";
+    let what = "a value that does not fit its column was omitted";
     assert_eq!(
         alterations(&altered),
         [(Some(2), "ip", what), (Some(2), "net", what), (Some(2), "price", what)]
@@ -249,7 +249,7 @@ async fn an_existing_table_keeps_its_columns() {
         alterations(&altered),
         [
             (Some(1), "event", "a text was cut to the length of its column"),
-            (Some(1), "distinct_id", "a value that does not fit its column was left out"),
+            (Some(1), "distinct_id", "a value that does not fit its column was omitted"),
         ]
     );
     let all = "SELECT * FROM mine.facts";

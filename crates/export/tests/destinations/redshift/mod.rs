@@ -28,8 +28,8 @@ async fn redshift_gets_its_rows_as_statements() {
         assert_eq!(
             alterations(&altered),
             [
-                (Some(1), "properties", "a NUL character was left out"),
-                (Some(2), "properties", "JSON longer than 65,535 bytes was left out"),
+                (Some(1), "properties", "a NUL character was omitted"),
+                (Some(2), "properties", "JSON longer than 65,535 bytes was omitted"),
             ]
         );
     }

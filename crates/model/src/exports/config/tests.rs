@@ -47,7 +47,7 @@ fn without(mut config: Value, name: &str) -> Value {
 }
 
 #[test]
-fn what_is_left_out_gets_its_default() {
+fn a_missing_field_gets_its_default() {
     let config = complete(kind("Postgres"), &map(postgres())).unwrap();
     assert_eq!(
         Value::Object(config),
@@ -247,4 +247,35 @@ fn another_address_or_user_wants_the_secrets_again() {
     let http = json!({"url": "https://a.example/batch/", "token": "t"});
     let url = json!({"url": "https://b.example/batch/"});
     assert_eq!(change("HTTP", http, url).as_deref(), Some("token"));
+}
+
+#[test]
+fn names_of_events_have_a_bound_for_both_lists_together() {
+    let names = |count: usize| vec!["n".repeat(256); count];
+    let s3_with = |included: usize, excluded: usize| {
+        let mut config = map(s3());
+        config.insert("include_events".to_owned(), Value::from(names(included)));
+        config.insert("exclude_events".to_owned(), Value::from(names(excluded)));
+        config
+    };
+    let attr = |outcome: Result<Map<String, Value>, FieldError>| outcome.err().and_then(|e| e.attr);
+    assert_eq!(attr(complete(kind("S3"), &s3_with(64, 64))), None);
+    for (included, excluded, at) in
+        [(129, 0, "include_events"), (64, 65, "exclude_events"), (65, 64, "include_events")]
+    {
+        let fault = complete(kind("S3"), &s3_with(included, excluded)).unwrap_err();
+        assert_eq!(fault.attr.unwrap(), format!("{AT}__{at}"));
+        assert_eq!(fault.code, "max_length");
+    }
+    // Longer lists of before stay, and other settings can still change.
+    let mut before = complete(kind("S3"), &s3_with(0, 0)).unwrap();
+    before.insert("include_events".to_owned(), Value::from(names(1000)));
+    before.insert("exclude_events".to_owned(), Value::from(names(1000)));
+    let changed = |sent: Value| changed(kind("S3"), &before, &map(sent));
+    assert_eq!(attr(changed(json!({"prefix": "other/"}))), None);
+    assert_eq!(
+        attr(changed(json!({"include_events": names(999)}))).unwrap(),
+        format!("{AT}__exclude_events")
+    );
+    assert_eq!(attr(changed(json!({"include_events": names(9), "exclude_events": []}))), None);
 }

@@ -1,5 +1,7 @@
 //! The list of exports for pages, and previews of backfills.
 
+use weir_model::exports::RECENT_RUNS;
+
 use super::*;
 
 async fn names(services: &Services, org: &OrgCtx, query: OverviewQuery) -> (u64, Vec<String>) {
@@ -60,7 +62,54 @@ async fn what_fails_comes_first() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_backfill_is_looked_at_before_it_is_started() {
+async fn an_export_fails_as_long_as_an_old_run_is_retried() {
+    let services = set_up().await;
+    let ctx = ada(&services).await;
+    let org = org(&services, &ctx).await;
+    let made = services.exports.create((&org).into(), input(postgres())).await.unwrap();
+    let (since, next_try) = (Timestamp::from_micros(5), Timestamp::from_micros(6));
+    let retried = Run {
+        status: Status::Running,
+        finished_at: None,
+        latest_error: Some("TimedOut: No answer.".to_owned()),
+        failing_since: Some(since),
+        next_try_at: Some(next_try),
+        ..run(&made, 0)
+    };
+    assert!(create_run(&services, &retried).await);
+    // More later runs are completed than are kept as the newest ones.
+    for number in 1..=i64::try_from(RECENT_RUNS).unwrap() + 1 {
+        assert!(create_run(&services, &run(&made, number)).await);
+    }
+    let id = made.id.to_string();
+    let of = |export: &BatchExport| {
+        (export.failing_since, export.next_try_at, export.latest_error.clone())
+    };
+    let expected = (Some(since), Some(next_try), retried.latest_error.clone());
+
+    let shown = services.exports.get((&org).into(), &id).await.unwrap();
+    assert_eq!(of(&shown), expected);
+    assert_eq!(shown.latest_runs.len(), 10);
+    assert!(shown.latest_runs.iter().all(|run| run.status == Status::Completed));
+    let query = OverviewQuery::default();
+    let page = Page::default();
+    let listed = services.exports.overview((&org).into(), &query, page).await.unwrap().found;
+    assert_eq!(listed.results[0].condition, Condition::Failing);
+    assert_eq!(of(&listed.results[0].export), expected);
+    let failing = services.exports.failing((&org).into()).await.unwrap();
+    assert_eq!(failing.len(), 1);
+    assert_eq!((failing[0].name.as_str(), failing[0].failing.since), ("Warehouse", since));
+
+    // The run has ended.
+    let run = retried.id.to_string();
+    services.exports.cancel_run((&org).into(), &id, &run).await.unwrap();
+    let shown = services.exports.get((&org).into(), &id).await.unwrap();
+    assert_eq!(of(&shown), (None, None, None));
+    assert_eq!(services.exports.failing((&org).into()).await.unwrap(), Vec::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backfill_is_previewed_before_it_is_started() {
     let services = set_up().await;
     let ctx = ada(&services).await;
     let org = org(&services, &ctx).await;

@@ -57,7 +57,7 @@ fn every_value_is_a_text_or_null() {
 }
 
 #[test]
-fn what_is_too_long_for_its_column_or_for_a_line_is_left_out() {
+fn what_is_too_long_for_its_column_or_for_a_line_is_omitted() {
     let json = format!("\"{}\"", "x".repeat(TEXT_MAX));
     let mut one = texts(&[("json", Target::Json)]);
     assert_eq!(one.row(vec![Cell::Json(json)]), [Cell::Null]);
