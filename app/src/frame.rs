@@ -16,7 +16,7 @@ use leptos_router::hooks::{use_location, use_query_map};
 use self::dialogs::Dialogs;
 use self::here::Here;
 use self::rail::Rail;
-use crate::server_fns::account::{count_failing_exports, get_viewer};
+use crate::server_fns::account::{FailingNav, find_failing_exports, get_viewer};
 use crate::ui::notice::Notice;
 
 /// The logo, next to the product name.
@@ -46,8 +46,8 @@ pub(crate) fn Frame() -> impl IntoView {
         let viewer = get_viewer().await.ok()?;
         let here = Here::of(&viewer.organizations, viewer.project, &path);
         let failing = match &here.organization {
-            Some((id, _)) => count_failing_exports(id.clone()).await.unwrap_or(0),
-            None => 0,
+            Some((id, _)) => find_failing_exports(id.clone()).await.unwrap_or_default(),
+            None => FailingNav::default(),
         };
         Some(view! { <Rail viewer=viewer here=here path=path failing=failing /> })
     });

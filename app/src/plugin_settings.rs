@@ -8,6 +8,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use weir_model::json::{VALUES, parse};
 
 /// The kind of field of a setting.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -223,7 +224,7 @@ fn read(setting: &Setting, text: &str, present: Option<&Value>) -> Value {
     // Forms send CRLF line ends.
     let text = text.replace("\r\n", "\n");
     let is_value = |value: &&Value| !value.is_string() && !value.is_null();
-    let parsed = || serde_json::from_str::<Value>(&text).ok();
+    let parsed = || parse(&text, VALUES).ok();
     let read = match setting.kind {
         Kind::Number => parsed().filter(Value::is_number),
         Kind::Json if present.filter(is_value).is_some() => parsed(),

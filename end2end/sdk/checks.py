@@ -4,9 +4,11 @@ Each check is a method; its first line says what it is about."""
 
 import uuid
 from collections import Counter
+from datetime import datetime
+from itertools import pairwise
 
 import scenario_steps
-from compare import LATE, WAY, equal, near, once_each, recent, same
+from compare import LATE, WAY, equal, few, near, once_each, recent, same
 from ledger import Ledger
 
 # The event that the harness sends itself.
@@ -198,8 +200,10 @@ class ServerChecks(Stored):
         """several requests of one client"""
         found = [one["properties"]["n"] for one in self.named("step", "walker-1")]
         once_each("n", found, scenario_steps.STEPS)
-        times = [one["timestamp"] for one in self.events]
-        assert times == sorted(times, reverse=True), "not the newest first"
+        # As times: without a fraction, their texts have another order.
+        times = [datetime.fromisoformat(one["timestamp"]) for one in self.events]
+        wrong = [f"{one} before {next}" for one, next in pairwise(times) if one < next]
+        assert not wrong, f"not the newest first: {few(wrong)}"
 
     def large_queue(self):
         """everything of a long queue, in the other form of the body"""

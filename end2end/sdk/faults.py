@@ -7,7 +7,8 @@ from contextlib import ExitStack
 
 import scenario_steps
 from reporting import ScenarioRun
-from scenarios import AWAY, Stream, until
+from scenarios import AWAY, Stream
+from waiting import until
 
 # How long the service stays away when no page is collecting.
 SHORTLY_AWAY = 1.0
@@ -69,7 +70,8 @@ class Restarts:
             until(lambda: all(stream.begun() for stream in streams))
             self.restart(pool, why, AWAY)
             # So that there are events from after it as well.
-            time.sleep(1)
+            back = time.time()
+            until(lambda: all(stream.continues(back) for stream in streams))
             for stream in streams:
                 stream.finish()
             name = f"{self.what} and started again: everything is stored once"

@@ -166,6 +166,14 @@ class Gateway:
         since = self.refuses_since
         return since is not None and arrived < since + self.refuses_for
 
+    def accepts_again(self):
+        """Whether events have been accepted since the end of the refusal."""
+        since = self.refuses_since
+        return since is not None and any(
+            one.status == 200 and one.events
+            for one in list(self.passed) if one.arrived >= since + self.refuses_for
+        )
+
     def hold(self):
         """Keeps back all answers until the gateway goes away: the service has handled the
         requests, and the library does not learn it."""

@@ -5,7 +5,7 @@ how long each library tries, and where its source says so."""
 import scenario_steps
 from compare import equal
 from reporting import ScenarioRun
-from scenarios import until
+from waiting import until
 
 FOR_EVER = 3600
 

@@ -12,9 +12,10 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { createInterface } from "node:readline";
-import { setTimeout as pause } from "node:timers/promises";
 
 import { chromium } from "@playwright/test";
+
+import { repeat, until } from "./waiting.mjs";
 
 const dist = new URL(`../node_modules/${process.argv[2]}/dist/`, import.meta.url);
 // Until 2024 the module of that name was one for Node.
@@ -23,8 +24,6 @@ const library = existsSync(older) ? older : new URL("module.js", dist);
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 const scenario = JSON.parse((await lines.next()).value);
 
-// A little more than its timer.
-const LIBRARY_SENDS_AFTER_MS = 3_300;
 let captured = 0;
 const failures = [];
 const blocked = [];
@@ -119,6 +118,7 @@ async function callInPage() {
 }
 
 const isReady = () => page.waitForFunction(() => window.ready === true);
+const allAnswered = () => until(() => inFlight.size === 0, "answer to every request");
 
 const drive = {
   async client(call) {
@@ -128,9 +128,7 @@ const drive = {
   },
   click: ({ selector }) => page.click(selector),
   async reload() {
-    // Queued events are to be sent in the usual way.
-    await pause(LIBRARY_SENDS_AFTER_MS);
-    while (inFlight.size > 0) await pause(50);
+    await allAnswered();
     await page.reload();
     await isReady();
   },
@@ -139,17 +137,12 @@ const drive = {
     await lines.next();
   },
   // The library does not report it, but it no longer tries.
-  async given_up({ tries }) {
-    while (failed < tries) await pause(50);
-  },
-  async stream({ event, pause: seconds }) {
-    let enough = false;
-    lines.next().then(() => (enough = true));
-    while (!enough) {
-      const capture = ([event, n]) => window.posthog.capture(event, { n });
-      await page.evaluate(capture, [event, captured++]);
-      await pause(seconds * 1000);
-    }
+  given_up: ({ tries }) => until(() => failed >= tries, `${tries} requests without an answer`),
+  stream({ event, pause }) {
+    const captureInPage = ([event, n]) =>
+      window.posthog.capture(event, { n, captured_at: Date.now() / 1000 });
+    const capture = () => page.evaluate(captureInPage, [event, captured++]);
+    return repeat(capture, pause, lines.next());
   },
   // Everything that the library knows of and the service does not offer.
   async features() {
@@ -172,7 +165,7 @@ const drive = {
       }
       return answers;
     });
-    while (inFlight.size > 0) await pause(50);
+    await allAnswered();
   },
   shutdown() {},
 };

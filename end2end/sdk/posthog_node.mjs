@@ -2,9 +2,10 @@
 // and prints a report. Both are described in drivers.py.
 
 import { createInterface } from "node:readline";
-import { setTimeout as pause } from "node:timers/promises";
 
 import { PostHog } from "posthog-node";
+
+import { repeat, until } from "./waiting.mjs";
 
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 const scenario = JSON.parse((await lines.next()).value);
@@ -59,9 +60,7 @@ const make = {
   },
   // The failure is reported as an error as well.
   flush: () => posthog.flush().catch(() => {}),
-  async given_up() {
-    while (failures.length === 0) await pause(20);
-  },
+  given_up: () => until(() => failures.length > 0, "batch that was given up"),
   async pause({ why }) {
     process.stdout.write(`${JSON.stringify({ paused: why })}\n`);
     await lines.next();
@@ -76,14 +75,13 @@ const make = {
     };
   },
   shutdown: () => posthog.shutdown(60_000),
-  async stream({ event, distinct_ids, pause: seconds }) {
-    let enough = false;
-    lines.next().then(() => (enough = true));
-    while (!enough) {
+  stream({ event, distinct_ids, pause }) {
+    const capture = () => {
       const distinct_id = distinct_ids[captured % distinct_ids.length];
-      make.capture({ event, distinct_id, properties: { n: captured++ } });
-      await pause(seconds * 1000);
-    }
+      const properties = { n: captured++, captured_at: Date.now() / 1000 };
+      make.capture({ event, distinct_id, properties });
+    };
+    return repeat(capture, pause, lines.next());
   },
 };
 

@@ -1,6 +1,6 @@
 """The driver of the Python library, of today and of 3.x: reads a scenario from
 standard input, runs it, and prints a report. Both are described in
-`drivers.py`. Needs nothing but the library."""
+`drivers.py`. Needs nothing but the library and `waiting.py`."""
 
 import itertools
 import json
@@ -12,10 +12,14 @@ from datetime import datetime
 
 from posthog import Posthog
 from posthog.version import VERSION
+from waiting import wait_for
 
 IS_3 = VERSION.startswith("3.")
 # Enough attempts to wait out a restart; the waits double.
 PATIENT = 10
+# Less than the harness waits for a driver (`PATIENCE` of drivers.py), so that the error says
+# what is missing.
+GIVEN_UP = 140
 
 
 class Sender:
@@ -78,8 +82,8 @@ class Sender:
         self.posthog.flush()
 
     def given_up(self):
-        while not self.failures:
-            time.sleep(0.02)
+        if not wait_for(lambda: self.failures, GIVEN_UP):
+            raise TimeoutError(f"the library has not given up anything after {GIVEN_UP} s")
 
     def pause(self, why):
         print(json.dumps({"paused": why}), flush=True)
@@ -104,11 +108,11 @@ class Sender:
         enough = threading.Event()
         threading.Thread(target=lambda: (sys.stdin.readline(), enough.set()), daemon=True).start()
         for distinct_id in itertools.cycle(distinct_ids):
-            if enough.is_set():
-                break
-            self.capture(event, distinct_id, {"n": self.captured})
+            properties = {"n": self.captured, "captured_at": time.time()}
+            self.capture(event, distinct_id, properties)
             self.captured += 1
-            time.sleep(pause)
+            if enough.wait(pause):
+                break
 
 
 def main():

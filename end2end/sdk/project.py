@@ -1,25 +1,13 @@
 """What is stored in a project, read back through the API of the service."""
 
 import json
-import time
 import urllib.request
 import uuid
 
+from waiting import wait_for
+
 # Until something that was answered with 200 is readable, on a busy machine.
 READABLE = 120
-
-
-def wait_for(condition, patience):
-    """Whether it came true within so many seconds; asks ever more seldom, because
-    the asking of all scenarios together is more work for the service than all events."""
-    deadline = time.monotonic() + patience
-    pause = 0.1
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(pause)
-        pause = min(pause * 1.5, 1.0)
-    return True
 
 
 class Project:

@@ -5,7 +5,7 @@ from checks import OURS, BrowserChecks, ServerChecks
 from drivers import Driver
 from gateway import Gateway
 from ledger import Ledger
-from scenarios import until
+from waiting import until
 
 
 class ScenarioRun:

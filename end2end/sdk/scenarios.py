@@ -1,37 +1,28 @@
 """Scenarios for each library: one without faults, and a stream of events with 503 for
 some seconds or with a service that ends and starts again (`faults.py`)."""
 
-import time
-
 import scenario_steps
-from checks import BrowserChecks, ServerChecks
+from checks import ServerChecks
 from compare import equal, once_each
 from drivers import Driver, run_scenario
 from gateway import Gateway
-from project import wait_for
+from reporting import ScenarioRun
+from waiting import until
 
 # How long the service stays away, which is more than what a page collects before
 # it sends: every library meets it.
 AWAY = 3.5
-# Until events have arrived, also those of a page that was refused.
-PATIENCE = 60
 
 
 def without_faults(weir, library):
     """The scenario, and the checks of everything that is stored after it."""
-    project = weir.new_project(f"{library}: scenario")
     if library.browser:
-        # To see the requests of the page.
-        with Gateway(weir.url) as gateway:
-            with Driver(library, gateway.url, project.key, scenario_steps.browser()) as driver:
-                report = driver.report()
-                until(lambda: project.newest(event="leaving"))
-                driver.close()
-            report["passed"] = gateway.passed
-        project.settle(["anon-1", "user-1", "other-1"])
         # A page that is loaded again or left while it waits for an answer sends
         # those events once more; the gateway knows which.
-        return BrowserChecks(library, project, report, gateway)
+        with ScenarioRun(weir, library, "scenario", scenario_steps.browser()) as run:
+            assert run.next() is None, "nothing fails"
+            return run.stored()
+    project = weir.new_project(f"{library}: scenario")
     calls = scenario_steps.server(library)
     report = run_scenario(library, weir.url, project.key, calls)
     distinct_ids = {call["distinct_id"] for call in calls if call.get("distinct_id")}
@@ -122,6 +113,12 @@ class Stream:
         """Whether the first events have arrived, or will never come."""
         return bool(self.project.newest(event="tick")) or self.driver.has_ended()
 
+    def continues(self, since):
+        """Whether an event has arrived that was captured after this time, or none will."""
+        newest = self.project.newest(event="tick")
+        is_later = any(one["properties"]["captured_at"] > since for one in newest)
+        return is_later or self.driver.has_ended()
+
     def finish(self):
         self.driver.write("enough")
 
@@ -139,11 +136,6 @@ class Stream:
         once_each("ticks", [one["properties"]["n"] for one in found], captured)
 
 
-def until(condition):
-    """Waits. The checks of the stored events report what is missing in the end."""
-    wait_for(condition, PATIENCE)
-
-
 def outage(weir, library):
     """503 for some seconds, while the library is sending."""
     with (
@@ -152,8 +144,7 @@ def outage(weir, library):
     ):
         until(stream.begun)
         gateway.refuse(library.outage)
-        until(gateway.refused)
-        time.sleep(library.outage)
+        until(gateway.accepts_again)
         stream.finish()
         stream.check()
         assert gateway.refused(), "nothing was sent while the service refused"

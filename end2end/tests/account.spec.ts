@@ -2,16 +2,10 @@
 
 import { createHmac } from "node:crypto";
 import type { Page } from "@playwright/test";
-import { alive, checkPage, enter, expect, person, save, shot, test } from "./helpers";
-
-test.describe.configure({ mode: "serial" });
-
-let secret = "";
-let recovery: string[] = [];
-let password = person.password;
+import { alive, apiKey, checkPage, enter, expect, forgetSession, join, person, save, shot, signIn, test } from "./helpers";
 
 /** What an authenticator app shows, so many steps of 30 seconds from now. */
-function code(steps = 0): string {
+function code(secret: string, steps = 0): string {
   const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
   const bits = [...secret].map((digit) => alphabet.indexOf(digit).toString(2).padStart(5, "0")).join("");
   const key = Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => parseInt(byte, 2)));
@@ -23,18 +17,23 @@ function code(steps = 0): string {
 }
 
 /** A code that no step around now has. */
-function wrongCode(): string {
-  const near = [-2, -1, 0, 1, 2].map(code);
+function wrongCode(secret: string): string {
+  const near = [-2, -1, 0, 1, 2].map((steps) => code(secret, steps));
   return ["000000", "000001", "000002", "000003", "000004", "000005"].find((one) => !near.includes(one)) ?? "";
 }
 
-/** Address and password, as far as the second step. */
+/** Address and password, as far as the page that follows. */
 async function begin(page: Page, scripts: boolean): Promise<void> {
   await page.goto("/login?next=/account/security");
   await alive(page, scripts);
   await page.getByLabel("E-mail address").fill(person.email);
-  await page.getByLabel("Password", { exact: true }).fill(password);
+  await page.getByLabel("Password", { exact: true }).fill(person.password);
   await page.getByRole("button", { name: "Sign in" }).click();
+}
+
+/** Address and password, as far as the second step. */
+async function beginBoth(page: Page, scripts: boolean): Promise<void> {
+  await begin(page, scripts);
   await page.waitForURL(/\/login\/2fa\?/);
   await alive(page, scripts);
 }
@@ -43,16 +42,6 @@ async function begin(page: Page, scripts: boolean): Promise<void> {
 async function enterCode(page: Page, scripts: boolean, typed: string): Promise<void> {
   await page.getByLabel("Code", { exact: true }).fill(typed);
   if (!scripts) await page.getByRole("button", { name: "Sign in" }).click();
-}
-
-/** Signs in with a recovery code, and leads to the security page. */
-async function recover(page: Page, scripts: boolean): Promise<void> {
-  await begin(page, scripts);
-  await page.getByText("Use a recovery code").click();
-  await page.getByLabel("Recovery code").fill(recovery.shift() ?? "");
-  await page.getByRole("button", { name: "Use recovery code" }).click();
-  await page.waitForURL("**/account/security");
-  await alive(page, scripts);
 }
 
 test("names are kept, and the pages of the account link to each other", async ({ page, server, scripts }) => {
@@ -72,66 +61,107 @@ test("names are kept, and the pages of the account link to each other", async ({
   await expect(page.getByRole("heading", { level: 1, name: "Security" })).toBeVisible();
 });
 
-test("two-step sign-in is turned on with a code of the app", async ({ page, server, scripts }) => {
+test("two-step sign-in is turned on, asked for at each sign-in, and turned off", async ({ page, server, scripts }) => {
+  test.setTimeout(180_000);
   await enter(page, server, scripts);
+  let secret = "";
+  let recovery: string[] = [];
+
+  await test.step("a code of the app turns it on", async () => {
+    await page.goto("/account/security");
+    await alive(page, scripts);
+    await page.getByRole("button", { name: "Set up two-step sign-in" }).click();
+    await page.waitForURL("**/account/security/two-step");
+    await alive(page, scripts);
+    await expect(page.getByRole("img", { name: "QR code for an authenticator app" })).toBeVisible();
+    secret = (await page.locator(".reveal-value code").textContent()) ?? "";
+    expect(secret).toMatch(/^[A-Z2-7]{32}$/);
+    await checkPage(page, "two-step");
+    await shot(page, "two-step");
+
+    await page.getByLabel("Code", { exact: true }).fill(wrongCode(secret));
+    await page.getByRole("button", { name: "Turn on two-step sign-in" }).click();
+    await expect(page.getByText("This code is not right")).toBeVisible();
+    await alive(page, scripts);
+    await page.getByLabel("Code", { exact: true }).fill(code(secret));
+    await page.getByRole("button", { name: "Turn on two-step sign-in" }).click();
+    await page.waitForURL("**/account/security/codes");
+  });
+
+  await test.step("recovery codes are shown once", async () => {
+    await alive(page, scripts);
+    const shown = (await page.locator(".recovery-codes code").textContent()) ?? "";
+    recovery = shown.trim().split("\n");
+    expect(recovery).toHaveLength(10);
+    await checkPage(page, "recovery codes");
+
+    await page.reload();
+    await expect(page.getByText("There are no codes to show")).toBeVisible();
+    expect(await page.content()).not.toContain(recovery[0]);
+    await page.getByRole("link", { name: "Go to security" }).click();
+    await expect(page.getByText("10 recovery codes are left.")).toBeVisible();
+  });
+
+  await test.step("a sign-in asks for the code, and no page opens before it", async () => {
+    await page.context().clearCookies();
+    await beginBoth(page, scripts);
+    await checkPage(page, "second step");
+    const before = await page.request.get("/account", { maxRedirects: 0 });
+    expect(before.status()).toBe(303);
+
+    await enterCode(page, scripts, wrongCode(secret));
+    await expect(page.getByText("This code is not right")).toBeVisible();
+    await expect(page.getByText("Codes depend on the time.")).toBeHidden();
+    await alive(page, scripts);
+    await enterCode(page, scripts, wrongCode(secret));
+    await expect(page.getByText("Codes depend on the time.")).toBeVisible();
+    await alive(page, scripts);
+    // The one that turned it on works no more; the next one does already.
+    await enterCode(page, scripts, code(secret, 1));
+    await page.waitForURL("**/account/security");
+  });
+
+  await test.step("a recovery code works once in place of the code", async () => {
+    await page.context().clearCookies();
+    await beginBoth(page, scripts);
+    await page.getByText("Use a recovery code").click();
+    await page.getByLabel("Recovery code").fill(recovery[0]);
+    await page.getByRole("button", { name: "Use recovery code" }).click();
+    await page.waitForURL("**/account/security");
+    await alive(page, scripts);
+    await expect(page.getByText("9 recovery codes are left.")).toBeVisible();
+    await checkPage(page, "security");
+    await shot(page, "security");
+  });
+
+  await test.step("a code turns it off", async () => {
+    const off = page.locator("details", { hasText: "Turn off two-step sign-in" });
+    await off.getByText("Turn off two-step sign-in").click();
+    await off.getByLabel("Code", { exact: true }).fill(recovery[1]);
+    await off.getByRole("button", { name: "Turn off", exact: true }).click();
+    await expect(page.getByRole("button", { name: "Set up two-step sign-in" })).toBeVisible();
+
+    await page.context().clearCookies();
+    await begin(page, scripts);
+    await page.waitForURL("**/account/security");
+  });
+});
+
+test("sessions are listed and ended", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  // In other browsers.
+  for (let other = 0; other < 2; other += 1) {
+    const answer = await fetch(`${server.url}/api/login/`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ email: person.email, password: person.password }),
+    });
+    expect(answer.status).toBe(200);
+  }
   await page.goto("/account/security");
   await alive(page, scripts);
-  await page.getByRole("button", { name: "Set up two-step sign-in" }).click();
-  await page.waitForURL("**/account/security/two-step");
-  await alive(page, scripts);
-  await expect(page.getByRole("img", { name: "QR code for an authenticator app" })).toBeVisible();
-  secret = (await page.locator(".reveal-value code").textContent()) ?? "";
-  expect(secret).toMatch(/^[A-Z2-7]{32}$/);
-  await checkPage(page, "two-step");
-  await shot(page, "two-step");
-
-  await page.getByLabel("Code", { exact: true }).fill(wrongCode());
-  await page.getByRole("button", { name: "Turn on two-step sign-in" }).click();
-  await expect(page.getByText("This code is not right")).toBeVisible();
-  await alive(page, scripts);
-  await page.getByLabel("Code", { exact: true }).fill(code());
-  await page.getByRole("button", { name: "Turn on two-step sign-in" }).click();
-  await page.waitForURL("**/account/security/codes");
-  await alive(page, scripts);
-  const shown = (await page.locator(".recovery-codes code").textContent()) ?? "";
-  recovery = shown.trim().split("\n");
-  expect(recovery).toHaveLength(10);
-  await checkPage(page, "recovery codes");
-
-  await page.reload();
-  await expect(page.getByText("There are no codes to show")).toBeVisible();
-  expect(await page.content()).not.toContain(recovery[0]);
-  await page.getByRole("link", { name: "Go to security" }).click();
-  await expect(page.getByText("10 recovery codes are left.")).toBeVisible();
-});
-
-test("a sign-in asks for the code, and no page opens before it", async ({ page, scripts }) => {
-  await begin(page, scripts);
-  await checkPage(page, "second step");
-  const before = await page.request.get("/account", { maxRedirects: 0 });
-  expect(before.status()).toBe(303);
-
-  await enterCode(page, scripts, wrongCode());
-  await expect(page.getByText("This code is not right")).toBeVisible();
-  await expect(page.getByText("Codes depend on the time.")).toBeHidden();
-  await alive(page, scripts);
-  await enterCode(page, scripts, wrongCode());
-  await expect(page.getByText("Codes depend on the time.")).toBeVisible();
-  await alive(page, scripts);
-  // The one that turned it on works no more; the next one does already.
-  await enterCode(page, scripts, code(1));
-  await page.waitForURL("**/account/security");
-
-  await page.context().clearCookies();
-  await recover(page, scripts);
-  await expect(page.getByText("9 recovery codes are left.")).toBeVisible();
-});
-
-test("sessions are listed and ended", async ({ page, scripts }) => {
-  await recover(page, scripts);
   await expect(page.getByText("This session", { exact: true })).toBeVisible();
-  await checkPage(page, "security");
-  await shot(page, "security");
+  await checkPage(page, "sessions");
   const others = page.getByRole("table", { name: "Your sessions" }).getByRole("button", { name: /^Sign out/ });
   const before = await others.count();
   expect(before).toBeGreaterThan(1);
@@ -144,12 +174,18 @@ test("sessions are listed and ended", async ({ page, scripts }) => {
   await expect(page.getByText("This session", { exact: true })).toBeVisible();
 });
 
-test("changing the password requires the current one", async ({ page, scripts }) => {
-  await recover(page, scripts);
+test("changing the password requires the current one", async ({ page, server, scripts }) => {
+  const grace = { name: "Grace", email: "grace@weir.example", password: "eight still ponds in March" };
   const chosen = "nine slow otters after dawn";
+  const key = await apiKey(page, server, scripts);
+  await join(server, key, "@current", grace);
+  await forgetSession(page);
+  await signIn(page, scripts, grace);
+  await page.goto("/account/security");
+  await alive(page, scripts);
   for (const [current, said] of [
     ["not the password at all", "This is not the present password of your account."],
-    [password, "Password changed"],
+    [grace.password, "Password changed"],
   ] as const) {
     await page.getByLabel("Current password", { exact: true }).fill(current);
     await page.getByLabel("New password", { exact: true }).fill(chosen);
@@ -157,22 +193,6 @@ test("changing the password requires the current one", async ({ page, scripts })
     await expect(page.getByText(said)).toBeVisible();
     await alive(page, scripts);
   }
-  password = chosen;
-});
-
-test("two-step sign-in is turned off with a code", async ({ page, scripts }) => {
-  await recover(page, scripts);
-  const off = page.locator("details", { hasText: "Turn off two-step sign-in" });
-  await off.getByText("Turn off two-step sign-in").click();
-  await off.getByLabel("Code", { exact: true }).fill(recovery.shift() ?? "");
-  await off.getByRole("button", { name: "Turn off", exact: true }).click();
-  await expect(page.getByRole("button", { name: "Set up two-step sign-in" })).toBeVisible();
-
-  await page.context().clearCookies();
-  await page.goto("/login?next=/account/security");
-  await alive(page, scripts);
-  await page.getByLabel("E-mail address").fill(person.email);
-  await page.getByLabel("Password", { exact: true }).fill(password);
-  await page.getByRole("button", { name: "Sign in" }).click();
-  await page.waitForURL("**/account/security");
+  await forgetSession(page);
+  await signIn(page, scripts, { ...grace, password: chosen });
 });

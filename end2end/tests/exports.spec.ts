@@ -1,27 +1,35 @@
-// Batch exports, from the first one to its end: to a receiver of this test, which
+// Batch exports, from the first one to its end: to a receiver of each test, which
 // refuses events until the test lets it accept them.
 
-import { createServer, type Server as HttpServer } from "node:http";
+import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Page } from "@playwright/test";
 import { startServer } from "../server";
 import {
   alive,
+  apiKey,
   call,
   checkPage,
   enter,
   expect,
-  newKey,
-  person,
-  projectKey,
+  newOrganization,
+  type Organization,
   send,
   type Server,
   shell,
   test as base,
 } from "./helpers";
 
+interface Receiver {
+  url: string;
+  /** Whether it accepts events. If not, it refuses the key. */
+  accepts: boolean;
+  /** The bodies that it has accepted. */
+  received: string[];
+}
+
 // The receiver is on this machine, which Weir reaches only where it is allowed to.
-const test = base.extend<object, { reaching: Server }>({
+const test = base.extend<{ receiver: Receiver }, { reaching: Server }>({
   reaching: [
     async ({}, use) => {
       const server = await startServer({ args: ["--egress-allow", "127.0.0.1"] });
@@ -31,36 +39,89 @@ const test = base.extend<object, { reaching: Server }>({
     { scope: "worker" },
   ],
   server: async ({ reaching }, use) => use(reaching),
+  receiver: async ({}, use) => {
+    const receiver: Receiver = { url: "", accepts: false, received: [] };
+    const http = createServer((request, response) => {
+      let body = "";
+      request.on("data", (chunk) => (body += chunk));
+      request.on("end", () => {
+        if (receiver.accepts) receiver.received.push(body);
+        response.writeHead(receiver.accepts ? 200 : 401, { "Content-Type": "application/json" });
+        response.end("{}");
+      });
+    });
+    await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
+    receiver.url = `http://127.0.0.1:${(http.address() as AddressInfo).port}/batch/`;
+    await use(receiver);
+    http.closeAllConnections();
+    await new Promise((resolve) => http.close(resolve));
+  },
 });
-
-test.describe.configure({ mode: "serial" });
 
 const NAME = "Copy of events";
 const HOUR = 60 * 60 * 1000;
+/** The key of the project at the receiver, which is a secret. */
+const SECRET = "phc_canary";
 
-let receiver: HttpServer;
-let takes = false;
-const received: string[] = [];
-let list = "";
-let one = "";
+/** An organization of a test alone, and the address of its exports. */
+interface Home extends Organization {
+  key: string;
+  list: string;
+}
 
-test.beforeAll(async () => {
-  receiver = createServer((request, response) => {
-    let body = "";
-    request.on("data", (chunk) => (body += chunk));
-    request.on("end", () => {
-      if (takes) received.push(body);
-      response.writeHead(takes ? 200 : 401, { "Content-Type": "application/json" });
-      response.end("{}");
-    });
+/** An export of it, and its address in the app and the API. */
+interface Export extends Home {
+  one: string;
+  api: string;
+}
+
+async function home(page: Page, server: Server, scripts: boolean): Promise<Home> {
+  const key = await apiKey(page, server, scripts);
+  const organization = await newOrganization(server, key);
+  return { ...organization, key, list: `/organizations/${organization.id}/exports` };
+}
+
+/** Creates an export to the receiver. */
+async function newExport(page: Page, server: Server, scripts: boolean, receiver: Receiver): Promise<Export> {
+  const made = await home(page, server, scripts);
+  const root = `/api/organizations/${made.id}/batch_exports/`;
+  const { id } = await call(server, made.key, "POST", root, {
+    name: NAME,
+    interval: "day",
+    model: "events",
+    destination: { type: "HTTP", config: { url: receiver.url, token: SECRET, include_events: ["paid"] } },
   });
-  await new Promise<void>((resolve) => receiver.listen(0, "127.0.0.1", resolve));
-});
+  return { ...made, one: `${made.list}/${id}`, api: `${root}${id}/` };
+}
 
-test.afterAll(async () => {
-  receiver.closeAllConnections();
-  await new Promise((resolve) => receiver.close(resolve));
-});
+/** Sends an event of two hours ago, and waits until it can be read. */
+async function pay(server: Server, { key, project, token }: Home): Promise<void> {
+  const timestamp = new Date(Date.now() - 2 * HOUR).toISOString();
+  await send(server, token, { event: "paid", distinct_id: "ada", timestamp, properties: { amount: 12 } });
+  await expect(async () => {
+    expect((await call(server, key, "GET", `/api/projects/${project}/events/?event=paid`)).results).toHaveLength(1);
+  }).toPass();
+}
+
+/** The export of each server that has a run that failed. Tests only read it. */
+const failing = new WeakMap<Server, Export>();
+
+/** Creates an export and lets a run of it fail, once per server. */
+async function failedRun(page: Page, server: Server, scripts: boolean, receiver: Receiver): Promise<Export> {
+  const kept = failing.get(server);
+  if (kept) {
+    await enter(page, server, scripts);
+    return kept;
+  }
+  const made = await newExport(page, server, scripts, receiver);
+  await pay(server, made);
+  const range = { start_at: "2020-01-01T00:00:00Z", end_at: new Date().toISOString() };
+  await call(server, made.key, "POST", `${made.api}backfills/`, range);
+  const failed = async () => (await call(server, made.key, "GET", `${made.api}runs/?status=Failed`)).results.length;
+  await expect.poll(failed, { timeout: 60_000 }).toBeGreaterThan(0);
+  failing.set(server, made);
+  return made;
+}
 
 /** Loads the page again until what is wanted is there. */
 async function comes(page: Page, wanted: () => Promise<void>): Promise<void> {
@@ -70,15 +131,8 @@ async function comes(page: Page, wanted: () => Promise<void>): Promise<void> {
   }).toPass({ timeout: 60_000 });
 }
 
-test("a first export, with a connection that is tested", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
-  const key = await projectKey(page);
-  const timestamp = new Date(Date.now() - 2 * HOUR).toISOString();
-  await send(server, key, { event: "paid", distinct_id: "ada", timestamp, properties: { amount: 12 } });
-
-  await page.goto("/organizations");
-  const home = page.getByRole("main").getByRole("link", { name: person.organization });
-  list = `${await home.getAttribute("href")}/exports`;
+test("a first export, with a connection that is tested", async ({ page, server, scripts, receiver }) => {
+  const { list } = await home(page, server, scripts);
   await page.goto(list);
   await alive(page, scripts);
   await expect(page.getByRole("heading", { name: "No export yet" })).toBeVisible();
@@ -91,12 +145,11 @@ test("a first export, with a connection that is tested", async ({ page, server, 
   await page.waitForURL("**/exports/new?destination=HTTP");
   await alive(page, scripts);
 
-  const port = (receiver.address() as AddressInfo).port;
   await page.getByLabel("Name", { exact: true }).fill(NAME);
   await page.getByLabel("Interval").selectOption("day");
-  await page.getByLabel("Address", { exact: true }).fill(`http://127.0.0.1:${port}/batch/`);
+  await page.getByLabel("Address", { exact: true }).fill(receiver.url);
   const token = page.getByLabel("Project key at the receiver", { exact: true });
-  await token.fill("phc_canary");
+  await token.fill(SECRET);
   await page.getByLabel("Only these events").fill("paid\nsigned up");
   await page.getByRole("button", { name: "Test connection" }).click();
 
@@ -110,24 +163,23 @@ test("a first export, with a connection that is tested", async ({ page, server, 
   await expect(page.getByLabel("Only these events")).toHaveValue("paid\nsigned up");
   await expect(token).toHaveValue("");
   await expect(token).toHaveAccessibleDescription(/One is set\./);
-  expect(await page.content()).not.toContain("phc_canary");
+  expect(await page.content()).not.toContain(SECRET);
 
-  takes = true;
+  receiver.accepts = true;
   await alive(page, scripts);
   await page.getByRole("button", { name: "Test connection" }).click();
   await expect(page.getByText("The connection works.", { exact: false })).toBeVisible();
-  expect(received.at(-1)).toContain("phc_canary");
+  expect(receiver.received.at(-1)).toContain(SECRET);
 
   await alive(page, scripts);
   await page.getByRole("button", { name: "Create export" }).click();
   await page.waitForURL(/\/exports\/[0-9a-f-]{36}$/);
-  one = new URL(page.url()).pathname;
   await expect(page.getByRole("heading", { level: 1, name: NAME })).toBeVisible();
   await expect(page.getByRole("heading", { name: "No run yet" })).toBeVisible();
 });
 
 test("a fault is shown at its field", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
+  const { list } = await home(page, server, scripts);
   await page.goto(`${list}/new?destination=S3`);
   await alive(page, scripts);
   await page.getByLabel("Name", { exact: true }).fill("Files");
@@ -150,8 +202,7 @@ test("a fault is shown at its field", async ({ page, server, scripts }) => {
 
 test("the printed API requests do the same as the form", async ({ page, server, scripts }) => {
   test.skip(!scripts, "without scripts the fields stay blanks");
-  await enter(page, server, scripts);
-  const key = await newKey(page, scripts, "Exports");
+  const { list, key } = await home(page, server, scripts);
   const form = page.locator("form", { has: page.getByLabel("Query") });
   const request = form.locator("details.api-request").first();
   const asPrinted = async () => {
@@ -189,12 +240,10 @@ test("the printed API requests do the same as the form", async ({ page, server, 
   const changed = await asPrinted();
   expect(changed).toMatchObject({ start_at: "2026-01-02T03:04:00Z", hogql_query: null });
   expect(changed.destination.config.include_events).toBeNull();
-  const organization = list.split("/")[2];
-  await call(server, key, "DELETE", `/api/organizations/${organization}/batch_exports/${made.id}/`);
 });
 
-test("pause and undo", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
+test("pause and undo", async ({ page, server, scripts, receiver }) => {
+  const { list } = await newExport(page, server, scripts, receiver);
   // With `still` the page does not reload itself.
   await page.goto(`${list}?still=1`);
   await alive(page, scripts);
@@ -215,23 +264,22 @@ test("pause and undo", async ({ page, server, scripts }) => {
   await expect(row).toBeVisible();
 });
 
-test("a backfill fails with a cause and is run again", async ({ page, server, scripts }) => {
+test("a backfill fails with a cause and is run again", async ({ page, server, scripts, receiver }) => {
   // Runs start on a schedule, and the test waits for several of them.
   test.setTimeout(300_000);
-  await enter(page, server, scripts);
+  const made = await newExport(page, server, scripts, receiver);
+  const { list, one } = made;
+  await pay(server, made);
   await page.goto(`${one}/backfill`);
   await alive(page, scripts);
   await page.getByLabel("From (UTC)").fill("2020-01-01T00:00");
   await page.getByLabel("Up to (UTC)").fill(new Date().toISOString().slice(0, 16));
   await page.getByRole("button", { name: "Preview backfill" }).click();
   await page.waitForURL("**look=1**");
-  // The event may not be readable yet.
-  const count = page.locator(".export-count");
-  await comes(page, () => expect(count).toHaveText(/^[12] runs?, about 1 event$/, { timeout: 2_000 }));
+  await expect(page.locator(".export-count")).toHaveText(/^[12] runs?, about 1 event$/);
   await expect(page.getByText("The range begins before the first event")).toBeVisible();
   await checkPage(page, "a backfill preview");
 
-  takes = false;
   await alive(page, scripts);
   await page.getByRole("button", { name: /^Schedule [12] runs?$/ }).click();
   await page.waitForURL(`**${one}/backfill`);
@@ -251,23 +299,23 @@ test("a backfill fails with a cause and is run again", async ({ page, server, sc
   await expect(row.getByText(/^Failing since/)).toBeVisible();
   await expect(row.getByText(/^TokenRefused/)).toBeVisible();
 
-  takes = true;
+  receiver.accepts = true;
   await page.goto(one);
   await alive(page, scripts);
   await failed.first().getByRole("button", { name: /^Run again/ }).click();
   await expect(page.getByText("exports this interval once more", { exact: false })).toBeVisible();
   const done = page.getByRole("row").filter({ hasText: "Completed" });
   await comes(page, () => expect(done.filter({ hasText: "1 / 1" }).first()).toBeVisible({ timeout: 2_000 }));
-  expect(received.join()).toContain('"paid"');
+  expect(receiver.received.join()).toContain('"paid"');
 
   await page.goto(`${one}?state=failed`);
   await expect(failed.first()).toBeVisible();
   await expect(done).toHaveCount(0);
 });
 
-test("details stay open while the list is kept fresh", async ({ page, server, scripts }) => {
+test("details stay open while the list is kept fresh", async ({ page, server, scripts, receiver }) => {
   test.skip(!scripts, "without scripts the whole page is loaded again");
-  await enter(page, server, scripts);
+  const { one } = await failedRun(page, server, scripts, receiver);
   await page.clock.install();
   await page.goto(one);
   await alive(page, scripts);
@@ -286,11 +334,11 @@ test("details stay open while the list is kept fresh", async ({ page, server, sc
   await expect(page.locator("#runs[data-old]")).toHaveCount(1);
 });
 
-test("a mark of the strip links to its run", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
+test("a mark of the strip links to its run", async ({ page, server, scripts, receiver }) => {
+  const { list, one } = await failedRun(page, server, scripts, receiver);
   await page.goto(list);
   await alive(page, scripts);
-  const mark = page.getByRole("row").filter({ hasText: "Copy" }).locator('a[href*="#run-"]').first();
+  const mark = page.getByRole("row").filter({ hasText: NAME }).locator('a[href*="#run-"]').first();
   const run = (await mark.getAttribute("href"))!.split("#")[1];
   await mark.click();
   await page.waitForURL(`**?after=*#${run}`);
@@ -304,8 +352,8 @@ test("a mark of the strip links to its run", async ({ page, server, scripts }) =
   await expect(page.getByText("Nothing matches the filter")).toBeVisible();
 });
 
-test("the log of a run", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
+test("the log of a run", async ({ page, server, scripts, receiver }) => {
+  const { one } = await failedRun(page, server, scripts, receiver);
   await page.goto(`${one}/logs?level=ERROR&still=1`);
   await alive(page, scripts);
   await expect(page.getByRole("row").filter({ hasText: "Error" }).first()).toBeVisible();
@@ -314,22 +362,22 @@ test("the log of a run", async ({ page, server, scripts }) => {
   await expect(page.getByText('text with "nothing says this"')).toBeVisible();
 });
 
-test("settings are saved, and the secret stays", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
+test("settings are saved, and the secret stays", async ({ page, server, scripts, receiver }) => {
+  const { one } = await newExport(page, server, scripts, receiver);
+  receiver.accepts = true;
   await page.goto(`${one}/settings`);
   await alive(page, scripts);
   await expect(page.getByLabel("Project key at the receiver", { exact: true })).toHaveValue("");
   await page.getByLabel("Name", { exact: true }).fill("Copy");
-  await page.getByLabel("Only these events").fill("paid");
+  await page.getByLabel("Only these events").fill("paid\nsigned up");
   await page.getByRole("button", { name: "Save settings" }).click();
   await expect(page.getByRole("heading", { level: 1, name: "Copy", exact: true })).toBeVisible();
-  await expect(page.getByLabel("Only these events")).toHaveValue("paid");
+  await expect(page.getByLabel("Only these events")).toHaveValue("paid\nsigned up");
   await alive(page, scripts);
   // The secret is not entered again.
-  received.length = 0;
   await page.getByRole("button", { name: "Test connection" }).click();
   await expect(page.getByText("The connection works.", { exact: false })).toBeVisible();
-  expect(received.at(-1)).toContain("phc_canary");
+  expect(receiver.received.at(-1)).toContain(SECRET);
 
   // Another host must not get it.
   await alive(page, scripts);
@@ -340,8 +388,8 @@ test("settings are saved, and the secret stays", async ({ page, server, scripts 
   await checkPage(page, "settings of an export");
 });
 
-test("weeks begin on a day, at an hour of a time zone", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
+test("weeks begin on a day, at an hour of a time zone", async ({ page, server, scripts, receiver }) => {
+  const { one } = await newExport(page, server, scripts, receiver);
   await page.goto(`${one}/settings`);
   await alive(page, scripts);
   await page.getByLabel("Interval").selectOption("Every week");
@@ -363,12 +411,12 @@ test("weeks begin on a day, at an hour of a time zone", async ({ page, server, s
   await expect(page.getByLabel("Days begin at")).toHaveValue("");
 });
 
-test("delete by typing the name", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
+test("delete by typing the name", async ({ page, server, scripts, receiver }) => {
+  const { list, one } = await newExport(page, server, scripts, receiver);
   await page.goto(`${one}/settings`);
   await alive(page, scripts);
   await expect(page.getByText("Delivered rows stay at the destination", { exact: false })).toBeVisible();
-  await page.getByLabel("Name of the export").fill("Copy");
+  await page.getByLabel("Name of the export").fill(NAME);
   await page.getByRole("button", { name: "Delete export" }).click();
   await page.waitForURL(`**${list}`);
   await expect(page.getByRole("heading", { name: "No export yet" })).toBeVisible();

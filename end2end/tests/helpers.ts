@@ -23,6 +23,11 @@ export const person = {
   project: "Mill race",
 };
 
+export interface Credentials {
+  email: string;
+  password: string;
+}
+
 interface Worker {
   instance: Instance;
 }
@@ -104,11 +109,11 @@ export async function setUp(page: Page, server: Server, scripts: boolean): Promi
   await keepSession(page, server);
 }
 
-export async function signIn(page: Page, scripts: boolean): Promise<void> {
+export async function signIn(page: Page, scripts: boolean, who = person as Credentials): Promise<void> {
   await page.goto("/login");
   await alive(page, scripts);
-  await page.getByLabel("E-mail address").fill(person.email);
-  await page.getByLabel("Password", { exact: true }).fill(person.password);
+  await page.getByLabel("E-mail address").fill(who.email);
+  await page.getByLabel("Password", { exact: true }).fill(who.password);
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.waitForURL("**/projects/*/start");
 }
@@ -163,7 +168,12 @@ async function keepSession(page: Page, server: Server): Promise<void> {
 export async function visit(page: Page, server: Server, scripts: boolean): Promise<void> {
   if (sessions.has(server)) return;
   await enter(page, server, scripts);
-  // A page with a live list would notice the end of the session.
+  await forgetSession(page);
+}
+
+/** The browser forgets its session, which does not end. */
+export async function forgetSession(page: Page): Promise<void> {
+  // A page with a live list would notice it.
   await page.goto("about:blank");
   await page.context().clearCookies();
 }
@@ -204,6 +214,49 @@ export async function call(server: Server, key: string, method: string, path: st
   });
   expect(answer.ok, `${method} ${path}: ${answer.status}`).toBe(true);
   return answer.status === 204 ? undefined : answer.json();
+}
+
+/** An organization for one test, with a project of its own. */
+export interface Organization {
+  id: string;
+  project: number;
+  /** The key with which events are sent to the project. */
+  token: string;
+}
+
+/**
+ * Creates an organization, so that the test finds nothing that other tests have made. The
+ * current organization of the browser stays.
+ */
+export async function newOrganization(server: Server, key: string, name = person.organization): Promise<Organization> {
+  const { id, teams } = await call(server, key, "POST", "/api/organizations/", { name });
+  const [project] = teams;
+  await call(server, key, "PATCH", `/api/projects/${project.id}/`, { name: person.project });
+  return { id, project: project.id, token: project.api_token };
+}
+
+/** Installs a plugin of the catalogue in an organization, and returns its number. */
+export async function install(server: Server, key: string, organization: string, entry: string): Promise<number> {
+  const path = `/api/organizations/${organization}/pipeline_destinations/`;
+  return (await call(server, key, "POST", path, { url: `inline:${entry}` })).id;
+}
+
+/** A transformation of a project: a plugin of the catalogue and its settings. */
+export interface Transformation {
+  entry: string;
+  name?: string;
+  enabled?: boolean;
+  config?: object;
+}
+
+/** Adds transformations to a project, in this order, and returns their numbers. */
+export async function addTransformations(server: Server, key: string, { id, project }: Pick<Organization, "id" | "project">, all: Transformation[]): Promise<number[]> {
+  const made: number[] = [];
+  for (const [at, { entry, enabled = true, config = {}, ...named }] of all.entries()) {
+    const body = { plugin: await install(server, key, id, entry), order: at + 1, enabled, config, ...named };
+    made.push((await call(server, key, "POST", `/api/projects/${project}/pipeline_transformation_configs/`, body)).id);
+  }
+  return made;
 }
 
 /** Invites a person to an organization, and signs them up. Returns their id. */

@@ -8,9 +8,24 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { Locator, Page } from "@playwright/test";
-import { alive, call, checkOpened, checkPage, enter, expect, narrowly, newKey, projectKey, send, type Server, test } from "./helpers";
-
-test.describe.configure({ mode: "serial" });
+import { startServer } from "../server";
+import {
+  addTransformations,
+  alive,
+  apiKey,
+  call,
+  checkOpened,
+  checkPage,
+  enter,
+  expect,
+  install,
+  narrowly,
+  newKey,
+  projectKey,
+  send,
+  type Server,
+  test,
+} from "./helpers";
 
 /** A page: its route, an address, and what the rail shows as the place where one is. */
 type Stop = [route: string, path: string, here?: string];
@@ -18,7 +33,8 @@ type Stop = [route: string, path: string, here?: string];
 const ROUTES = fileURLToPath(new URL("../../app/src/app.rs", import.meta.url));
 const UNKNOWN_ID = "00000000-0000-0000-0000-000000000000";
 
-let organization = "";
+/** The transformations of the project. */
+const STEPS = ["bot-filter", "location"].map((entry) => ({ entry, enabled: false }));
 
 /** The addresses as the app has them. */
 function routes(): string[] {
@@ -41,16 +57,10 @@ async function furnish(page: Page, server: Server, scripts: boolean): Promise<Re
   await page.goto("/account/keys");
   const keyPage = (await page.locator("li.key h2 a").first().getAttribute("href")) ?? "";
 
-  organization = (await call(server, key, "GET", "/api/organizations/")).results[0].id;
+  const organization: string = (await call(server, key, "GET", "/api/organizations/")).results[0].id;
   const root = `/api/organizations/${organization}`;
-  const install = async (entry: string): Promise<number> =>
-    (await call(server, key, "POST", `${root}/pipeline_destinations/`, { url: `inline:${entry}` })).id;
-  const plugin = await install("webhook");
-  const configs: number[] = [];
-  for (const [at, entry] of ["bot-filter", "location"].entries()) {
-    const body = { plugin: await install(entry), order: at + 1, enabled: false, config: {} };
-    configs.push((await call(server, key, "POST", "/api/projects/1/pipeline_transformation_configs/", body)).id);
-  }
+  const plugin = await install(server, key, organization, "webhook");
+  const configs = await addTransformations(server, key, { id: organization, project: 1 }, STEPS);
   const written = (await call(server, key, "POST", `${root}/pipeline_destinations/`, { plugin_type: "source", name: "Written" })).id;
   const code = "export function composeWebhook(event) {\n  return null\n}\n";
   await call(server, key, "PATCH", `${root}/pipeline_destinations/${written}/update_source/`, { "index.js": code });
@@ -71,6 +81,7 @@ async function furnish(page: Page, server: Server, scripts: boolean): Promise<Re
   }).toPass();
   return {
     keyPage,
+    organization,
     plugin: String(plugin),
     written: String(written),
     config: String(configs[0]),
@@ -184,7 +195,16 @@ async function visit(page: Page, scripts: boolean, stops: Stop[]): Promise<void>
   }
 }
 
-test("every page opens, with a title and a marked place in the navigation", async ({ page, server, scripts }) => {
+/** With a server for each test: a page is for an instance that is not set up. */
+const ofEmptyInstance = test.extend({
+  server: async ({}, use) => {
+    const server = await startServer();
+    await use(server);
+    await server.stop();
+  },
+});
+
+ofEmptyInstance("every page opens, with a title and a marked place in the navigation", async ({ page, server, scripts }) => {
   test.setTimeout(300_000);
   const before: Stop[] = [["/setup", server.setupLink]];
   await visit(page, scripts, before);
@@ -192,7 +212,7 @@ test("every page opens, with a title and a marked place in the navigation", asyn
   await enter(page, server, scripts);
   const made = await furnish(page, server, scripts);
   const project = "/projects/1";
-  const home = `/organizations/${organization}`;
+  const home = `/organizations/${made.organization}`;
   const plugins = `${home}/plugins/destinations`;
   const exported = `${home}/exports/${made.exported}`;
   const within: Stop[] = [
@@ -323,12 +343,14 @@ test("the focus is marked and never hidden", async ({ page, server, scripts }) =
   // Tab goes the same way without them.
   test.skip(!scripts, "walked with scripts");
   test.setTimeout(300_000);
-  await enter(page, server, scripts);
+  const key = await apiKey(page, server, scripts);
+  const { id } = await call(server, key, "GET", "/api/organizations/@current/");
+  await addTransformations(server, key, { id, project: 1 }, STEPS);
   const paths = [
     "/projects/1/start",
     "/account/keys/new",
-    `/organizations/${organization}/exports/new`,
-    `/organizations/${organization}/exports/new?destination=S3`,
+    `/organizations/${id}/exports/new`,
+    `/organizations/${id}/exports/new?destination=S3`,
     "/projects/1/transformations",
   ];
   for (const [width, height] of [[1280, 720], [360, 640]] as const) {

@@ -1,29 +1,43 @@
 // Transformations of a project: added, tried, switched, put in order, deleted, and
 // what they make of an event.
 
-import { alive, call, checkPage, enter, expect, newKey, projectKey, save, send, shell, shot, test } from "./helpers";
+import type { Page } from "@playwright/test";
+import {
+  addTransformations,
+  alive,
+  apiKey,
+  call,
+  checkPage,
+  expect,
+  newOrganization,
+  type Organization,
+  save,
+  send,
+  type Server,
+  shell,
+  shot,
+  test,
+  type Transformation,
+} from "./helpers";
 
-test.describe.configure({ mode: "serial" });
+const CARDS: Transformation = { entry: "property-filter", name: "No cards", config: { properties: "card" } };
+const BOTS: Transformation = { entry: "bot-filter", name: "Bot filter" };
 
-let project = "";
-let key = "";
-let api = "";
-
-/** Installs a plugin of the catalogue and adds it to the project. */
-async function add(server: any, entry: string, config: object, order: number): Promise<number> {
-  const organization = (await call(server, api, "GET", "/api/organizations/")).results[0].id;
-  const plugin = await call(server, api, "POST", `/api/organizations/${organization}/pipeline_destinations/`, { url: `inline:${entry}` });
-  const path = `/api/projects/${project}/pipeline_transformation_configs/`;
-  return (await call(server, api, "POST", path, { plugin: plugin.id, order, enabled: true, config })).id;
+/** A project with these transformations, in an organization of its own, with its list open. */
+async function prepare(page: Page, server: Server, scripts: boolean, all: Transformation[]): Promise<Organization & { key: string }> {
+  const key = await apiKey(page, server, scripts);
+  const organization = await newOrganization(server, key);
+  await addTransformations(server, key, organization, all);
+  await page.goto(`/projects/${organization.project}/transformations`);
+  await alive(page, scripts);
+  return { ...organization, key };
 }
 
-test("the first transformation", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
-  project = /projects\/(\d+)/.exec(page.url())![1];
-  key = await projectKey(page);
-  api = await newKey(page, scripts, "Transformations");
-  await page.goto(`/projects/${project}/transformations`);
-  await alive(page, scripts);
+/** Names of the transformations in their order. */
+const names = (page: Page) => page.locator("ol.steps h2");
+
+test("the first transformation changes events before they are stored", async ({ page, server, scripts }) => {
+  const { project, token, key } = await prepare(page, server, scripts, []);
   await expect(page.getByRole("heading", { name: "No transformation yet" })).toBeVisible();
   await checkPage(page, "no transformation");
   await page.getByRole("link", { name: "Add transformation" }).first().click();
@@ -39,13 +53,11 @@ test("the first transformation", async ({ page, server, scripts }) => {
   await page.getByRole("button", { name: "Add to project" }).click();
   await page.waitForURL("**/transformations/*");
   await expect(page.getByText("Added Property filter. It works from now on.")).toBeVisible();
-});
 
-test("an event is changed before it is stored", async ({ server }) => {
-  const stored = async () => (await call(server, api, "GET", `/api/projects/${project}/events/?event=paid`)).results;
+  const stored = async () => (await call(server, key, "GET", `/api/projects/${project}/events/?event=paid`)).results;
   // A new one is known within a second.
   await expect(async () => {
-    await send(server, key, { event: "paid", distinct_id: "ada", properties: { card: "4711", total: 3 } });
+    await send(server, token, { event: "paid", distinct_id: "ada", properties: { card: "4711", total: 3 } });
     const [event] = await stored();
     expect(event.properties.total).toBe(3);
     expect(event.properties.card).toBeUndefined();
@@ -53,10 +65,12 @@ test("an event is changed before it is stored", async ({ server }) => {
 });
 
 test("a trial shows the event before and after", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
-  await page.goto(`/projects/${project}/transformations`);
-  await alive(page, scripts);
-  await page.getByRole("link", { name: "Property filter" }).click();
+  const { project, token, key } = await prepare(page, server, scripts, [CARDS]);
+  await send(server, token, { event: "paid", distinct_id: "ada", properties: { card: "4711", total: 3 } });
+  await expect(async () => {
+    expect((await call(server, key, "GET", `/api/projects/${project}/events/`)).results).toHaveLength(1);
+  }).toPass();
+  await page.getByRole("link", { name: "No cards" }).click();
   await alive(page, scripts);
   await page.getByLabel("Event", { exact: true }).fill('{"event": "paid", "properties": {"card": "4711", "total": 3}}');
   await page.getByRole("button", { name: "Try this event" }).click();
@@ -73,10 +87,8 @@ test("a trial shows the event before and after", async ({ page, server, scripts 
 });
 
 test("settings are saved, and a fault is shown at its field", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
-  await page.goto(`/projects/${project}/transformations`);
-  await alive(page, scripts);
-  await page.getByRole("link", { name: "Property filter" }).click();
+  await prepare(page, server, scripts, [{ ...CARDS, name: "Cards" }]);
+  await page.getByRole("link", { name: "Cards" }).click();
   await alive(page, scripts);
   await page.getByLabel("Name", { exact: true }).fill("No cards");
   // It removes values, so it drops the event on failure unless the settings say otherwise.
@@ -93,9 +105,7 @@ test("settings are saved, and a fault is shown at its field", async ({ page, ser
 });
 
 test("switch off and undo", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
-  await page.goto(`/projects/${project}/transformations`);
-  await alive(page, scripts);
+  await prepare(page, server, scripts, [CARDS]);
   await page.getByRole("button", { name: "Switch off No cards" }).click();
   await expect(page.getByText("Switched No cards off.")).toBeVisible();
   await expect(page.getByRole("button", { name: "Switch on No cards" })).toBeVisible();
@@ -104,59 +114,53 @@ test("switch off and undo", async ({ page, server, scripts }) => {
 });
 
 test("order by buttons", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
-  await add(server, "bot-filter", {}, 5);
-  await page.goto(`/projects/${project}/transformations`);
-  await alive(page, scripts);
-  const names = page.locator("ol.steps h2");
-  await expect(names).toHaveText(["No cards", "Bot filter"]);
+  const { key } = await prepare(page, server, scripts, [CARDS, BOTS]);
+  await expect(names(page)).toHaveText(["No cards", "Bot filter"]);
   await shot(page, "transformations");
   await checkPage(page, "two transformations");
   await page.getByRole("button", { name: "Move up Bot filter" }).click();
-  await expect(names).toHaveText(["Bot filter", "No cards"]);
+  await expect(names(page)).toHaveText(["Bot filter", "No cards"]);
   await expect(page.getByRole("button", { name: "Move up Bot filter" })).toHaveCount(0);
   await alive(page, scripts);
   await page.getByRole("button", { name: "Undo" }).click();
-  await expect(names).toHaveText(["No cards", "Bot filter"]);
+  await expect(names(page)).toHaveText(["No cards", "Bot filter"]);
   await alive(page, scripts);
   await page.getByRole("button", { name: "Move up Bot filter" }).click();
-  await expect(names).toHaveText(["Bot filter", "No cards"]);
+  await expect(names(page)).toHaveText(["Bot filter", "No cards"]);
   // The request for it runs as printed.
   const request = page.locator("details.api-request", { hasText: "put in order" });
   const command = (await request.locator("pre code").textContent()) ?? "";
-  const answer = JSON.parse(await shell(`export WEIR_API_KEY='${api}'; ${command} -sSf`));
+  const answer = JSON.parse(await shell(`export WEIR_API_KEY='${key}'; ${command} -sSf`));
   expect(answer.results).toHaveLength(2);
 });
 
 test("a conflicting order is shown with a choice", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
-  await page.goto(`/projects/${project}/transformations`);
-  await alive(page, scripts);
+  const { project, key } = await prepare(page, server, scripts, [BOTS, CARDS]);
+  await expect(names(page)).toHaveText(["Bot filter", "No cards"]);
   const path = `/api/projects/${project}/pipeline_transformation_configs/`;
-  const listed = (await call(server, api, "GET", path)).results;
+  const listed = (await call(server, key, "GET", path)).results;
+  expect(listed).toHaveLength(2);
   const orders = Object.fromEntries(listed.map((one: any, at: number) => [one.id, listed.length - at]));
-  await call(server, api, "PATCH", `${path}rearrange/`, { orders });
+  await call(server, key, "PATCH", `${path}rearrange/`, { orders });
   await page.getByRole("button", { name: "Move up No cards" }).click();
   await expect(page.getByText("Another user has changed the order.")).toBeVisible();
   await checkPage(page, "two orders");
   await page.getByRole("button", { name: "Use my order" }).click();
-  await expect(page.locator("ol.steps h2")).toHaveText(["No cards", "Bot filter"]);
+  await expect(names(page)).toHaveText(["No cards", "Bot filter"]);
 });
 
 test("delete, restore, delete for good", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
-  await page.goto(`/projects/${project}/transformations`);
-  await alive(page, scripts);
+  await prepare(page, server, scripts, [CARDS, BOTS]);
   await page.getByRole("button", { name: "Delete Bot filter" }).click();
   await expect(page.getByText("Deleted Bot filter.")).toBeVisible();
-  await expect(page.locator("ol.steps h2")).toHaveText(["No cards"]);
+  await expect(names(page)).toHaveText(["No cards"]);
   const bin = page.locator("details.bin");
   await bin.locator("summary").first().click();
   await bin.getByRole("button", { name: "Restore Bot filter" }).click();
-  await expect(page.locator("ol.steps h2")).toHaveCount(2);
+  await expect(names(page)).toHaveCount(2);
   await alive(page, scripts);
   await page.getByRole("button", { name: "Delete Bot filter" }).click();
-  await expect(page.locator("ol.steps h2")).toHaveCount(1);
+  await expect(names(page)).toHaveCount(1);
   await alive(page, scripts);
   await bin.locator("summary").first().click();
   await bin.getByRole("link", { name: "Delete for good Bot filter" }).click();

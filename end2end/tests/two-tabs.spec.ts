@@ -2,9 +2,7 @@
 // Every form that writes several fields is here.
 
 import type { Page } from "@playwright/test";
-import { alive, call, enter, expect, newKey, person, save, signInAfterEnd, test } from "./helpers";
-
-test.describe.configure({ mode: "serial" });
+import { addTransformations, alive, apiKey, call, enter, expect, newOrganization, save, type Server, signInAfterEnd, test } from "./helpers";
 
 /** A form: where it is, its button, and two fields with what two tabs enter. */
 interface Form {
@@ -35,21 +33,20 @@ async function shows(page: Page, change: Change): Promise<void> {
   else await expect(at).toHaveValue(change.value);
 }
 
-let forms: Form[] = [];
+/** The forms of each server, for the later tests of the file. */
+const prepared = new WeakMap<Server, Form[]>();
 
-test("each tab saves its own changes", async ({ page, server, scripts }) => {
-  test.setTimeout(240_000);
-  await enter(page, server, scripts);
-  const key = await newKey(page, scripts, "Two tabs");
-  const organization = (await call(server, key, "GET", "/api/organizations/@current/")).id;
-  const root = `/api/organizations/${organization}`;
-  const plugin = await call(server, key, "POST", `${root}/pipeline_destinations/`, { url: "inline:bot-filter" });
-  const config = await call(server, key, "POST", "/api/projects/1/pipeline_transformation_configs/", {
-    plugin: plugin.id,
-    order: 1,
-    enabled: false,
-    config: {},
-  });
+/** Makes what the forms are about, once per server. */
+async function prepare(page: Page, server: Server, scripts: boolean): Promise<Form[]> {
+  const forms = prepared.get(server) ?? (await makeForms(server, await apiKey(page, server, scripts)));
+  prepared.set(server, forms);
+  return forms;
+}
+
+async function makeForms(server: Server, key: string): Promise<Form[]> {
+  const { id, project } = await newOrganization(server, key);
+  const root = `/api/organizations/${id}`;
+  const [config] = await addTransformations(server, key, { id, project }, [{ entry: "bot-filter", enabled: false }]);
   const exported = await call(server, key, "POST", `${root}/batch_exports/`, {
     name: "Nowhere",
     interval: "hour",
@@ -58,9 +55,9 @@ test("each tab saves its own changes", async ({ page, server, scripts }) => {
     destination: { type: "NoOp", config: { arg: "" } },
   });
   const domain = await call(server, key, "POST", `${root}/domains/`, { domain: "otter-tea.example" });
-  forms = [
+  return [
     {
-      path: "/projects/1/settings",
+      path: `/projects/${project}/settings`,
       button: "Save settings",
       first: { label: "Time zone", value: "Europe/Berlin" },
       second: { label: "Name", value: "Race" },
@@ -78,24 +75,30 @@ test("each tab saves its own changes", async ({ page, server, scripts }) => {
       second: { label: "Single keys are shortcuts", value: false },
     },
     {
-      path: `/organizations/${organization}/exports/${exported.id}/settings`,
+      path: `/organizations/${id}/exports/${exported.id}/settings`,
       button: "Save settings",
       first: { label: "Interval", value: "day" },
       second: { label: "Name", value: "Away" },
     },
     {
-      path: `/organizations/${organization}/domains/${domain.id}`,
+      path: `/organizations/${id}/domains/${domain.id}`,
       button: "Save SAML",
       first: { label: "Entity id", value: "https://id.example/entity" },
       second: { label: "ACS URL", value: "https://id.example/acs" },
     },
     {
-      path: `/projects/1/transformations/${config.id}`,
+      path: `/projects/${project}/transformations/${config}`,
       button: "Save settings",
       first: { label: "Description (optional)", value: "Robots go" },
       second: { label: "Name", value: "No robots" },
     },
   ];
+}
+
+test("each tab saves its own changes", async ({ page, server, scripts }) => {
+  test.setTimeout(240_000);
+  await enter(page, server, scripts);
+  const forms = await prepare(page, server, scripts);
   const other = await page.context().newPage();
   for (const { path, button, first, second } of forms) {
     await test.step(path, async () => {
@@ -126,9 +129,10 @@ async function saved(page: Page, button: string): Promise<void> {
 test("a conflict is shown, and saving again overwrites the other change", async ({ page, server, scripts }) => {
   test.setTimeout(240_000);
   await enter(page, server, scripts);
+  const forms = (await prepare(page, server, scripts)).filter(({ second }) => typeof second.value === "string");
+  expect(forms).toHaveLength(5);
   const other = await page.context().newPage();
   for (const { path, button, second } of forms) {
-    if (typeof second.value === "boolean") continue;
     const change = (value: string): Change => ({ ...second, value });
     await test.step(path, async () => {
       await page.goto(path);
@@ -151,8 +155,7 @@ test("a conflict is shown, and saving again overwrites the other change", async 
 });
 
 test("a conflict in a file of a plugin is shown", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
-  const key = await newKey(page, scripts, "Source");
+  const key = await apiKey(page, server, scripts);
   const organization = (await call(server, key, "GET", "/api/organizations/@current/")).id;
   await page.goto(`/organizations/${organization}/plugins/transformations/add`);
   await alive(page, scripts);
@@ -199,13 +202,16 @@ test("a form of an ended session keeps its input", async ({ page, server, script
 });
 
 test("a project that a script creates does not change the current project of the browser", async ({ page, server, scripts }) => {
-  await enter(page, server, scripts);
-  const key = await newKey(page, scripts, "Script");
+  const key = await apiKey(page, server, scripts);
+  await page.goto("/");
+  await expect(page).toHaveURL(/\/projects\/\d+\/start$/);
+  const before = page.url();
   const organization = (await call(server, key, "GET", "/api/organizations/@current/")).id;
   const made = await call(server, key, "POST", `/api/organizations/${organization}/projects/`, { name: "Of a script" });
   await page.goto("/");
-  await expect(page).toHaveURL(/\/projects\/1\/start$/);
+  await expect(page).toHaveURL(before);
   await page.goto("/account");
   await expect(page.locator(`.rail a[href="/projects/${made.id}/live"]`)).toHaveCount(0);
+  await expect(page.locator('.rail a[href$="/live"]')).toHaveAttribute("href", new URL(before).pathname.replace(/start$/, "live"));
   expect((await call(server, key, "GET", "/api/users/@me/")).team.id).toBe(made.id);
 });

@@ -28,6 +28,7 @@ use crate::http::error::{ApiError, ErrorForm, Failure};
 use crate::http::headers::{self, CrossOrigin};
 use crate::http::peer::{self, RequestedUri};
 use crate::http::request_id::{self, RequestId};
+use crate::limits::UserPermit;
 use crate::web::admission::{self, Gate};
 use crate::{probes, router, web};
 
@@ -221,8 +222,11 @@ impl Dispatcher {
         let Ok(_permit) = self.app.permits.web.try_acquire() else {
             return ApiError::Busy.into_response();
         };
+        let of_user = UserPermit::new(&self.app.permits.web_of_user);
+        parts.extensions.insert(of_user.clone());
         let request = Request::from_parts(parts, body);
         let response = self.within_time(&self.web, self.app.limits.api_time, request).await;
+        of_user.release();
         drop(held);
         response
     }

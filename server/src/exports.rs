@@ -132,7 +132,7 @@ async fn own_directory(
             "The directory, or one above or inside it, is used by another organization.",
         )),
         Err(error) => {
-            tracing::warn!(%error, "it is not known whose a directory of an export is");
+            tracing::warn!(%error, "the owner of an export directory is unknown");
             Err(Failure::retryable("StoreUnavailable", "The directory could not be checked now."))
         }
     }

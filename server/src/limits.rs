@@ -14,11 +14,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
+use weir_model::UserId;
+use weir_model::json::VALUES;
 use weir_service::looking::LOOK_WITHIN;
 
 pub use self::budget::{BodyRoom, Budget, HeldBytes};
 pub use self::parts::{
-    Exhausted, NetworkPart, NetworkParts, Part, Parts, StreamPermit, StreamPermits,
+    Exhausted, NetworkPart, NetworkParts, Part, Parts, StreamPermit, StreamPermits, UserPermit,
 };
 use crate::config::Config;
 
@@ -37,12 +39,12 @@ pub struct ConnectionLimits {
     pub first_bytes: Duration,
     /// Time until the headers of a request are complete.
     pub header_read: Duration,
-    /// Time without a request and without a part of an answer, after which a connection
-    /// is closed.
+    /// Header lines of a request.
     pub header_lines: usize,
     /// Bytes of the headers of a request.
     pub header_bytes: usize,
-    /// Without a request, and without a part of an answer, before a connection is closed.
+    /// Time without a request and without a part of an answer, after which a connection
+    /// is closed.
     pub idle: Duration,
     /// HTTP/2 streams of one connection.
     pub streams: u32,
@@ -114,6 +116,14 @@ pub struct Limits {
     /// Limits on bodies of the management API and the web app that are read before the
     /// sender is known.
     pub early_body: BodyLimits,
+    /// Most values in a JSON body of the management API, at all levels. A value takes
+    /// much more memory than its text.
+    pub api_values: usize,
+    /// The same for a body that is read before the sender is known.
+    pub early_values: usize,
+    /// Bytes that the bodies of one user may hold at a time while the management API
+    /// works on them, with their values.
+    pub values_per_user: usize,
     /// Most fields of a form.
     pub form_fields: usize,
     /// Bytes of capture bodies as they were sent.
@@ -138,6 +148,8 @@ pub struct Limits {
     pub capture_requests: usize,
     /// Management requests that are processed at a time.
     pub api_requests: usize,
+    /// Such requests of one user at a time, over all keys of the user.
+    pub api_requests_per_user: usize,
     /// Lists of the management API that are sent while they are read, at a time.
     pub api_streams: usize,
     /// Such lists of one user at a time, over all keys of the user.
@@ -146,6 +158,9 @@ pub struct Limits {
     pub sending: SendLimits,
     /// Web app requests that are processed at a time.
     pub web_requests: usize,
+    /// Such requests of one user at a time, over all sessions of the user. A page is one
+    /// request; a browser that opens many tabs sends several at the same time.
+    pub web_requests_per_user: usize,
     /// Bodies of at least this size are decoded off the threads that serve connections.
     pub heavy_body: usize,
     /// Time until appended events are on stable storage.
@@ -189,6 +204,9 @@ impl Default for Limits {
             api_body: page_body,
             web_body: page_body,
             early_body: BodyLimits { size: 64 * KIB, ..page_body },
+            api_values: VALUES,
+            early_values: 100,
+            values_per_user: 8 * MIB,
             form_fields: 1_000,
             capture_bytes: ByteLimits {
                 total: 160 * MIB,
@@ -215,6 +233,7 @@ impl Default for Limits {
             stall: Duration::from_secs(30),
             capture_requests: 1024,
             api_requests: 128,
+            api_requests_per_user: 16,
             api_streams: 32,
             api_streams_per_person: 4,
             sending: SendLimits {
@@ -223,6 +242,7 @@ impl Default for Limits {
                 part_bytes: 64 * KIB,
             },
             web_requests: 128,
+            web_requests_per_user: 32,
             heavy_body: 64 * KIB,
             append_time: Duration::from_secs(5),
             capture_time: Duration::from_secs(60),
@@ -259,10 +279,16 @@ pub struct Permits {
     pub capture: Arc<Semaphore>,
     /// Permits for management requests.
     pub api: Arc<Semaphore>,
+    /// Management requests by user.
+    pub api_of_user: Parts<UserId>,
+    /// Bytes of bodies of management requests, with their values, by user.
+    pub values_of_user: Parts<UserId>,
     /// Permits for long lists of the management API.
     pub api_streams: StreamPermits,
     /// Permits for web app requests.
     pub web: Arc<Semaphore>,
+    /// Web app requests by user.
+    pub web_of_user: Parts<UserId>,
     /// Permits for decoding large bodies: one per processor.
     pub heavy: Arc<Semaphore>,
 }
@@ -278,8 +304,11 @@ impl Permits {
             early_bytes: Budget::new(&limits.early_bytes),
             capture: semaphore(limits.capture_requests),
             api: semaphore(limits.api_requests),
+            api_of_user: Parts::new(limits.api_requests_per_user),
+            values_of_user: Parts::new(limits.values_per_user),
             api_streams: StreamPermits::new(limits.api_streams, limits.api_streams_per_person),
             web: semaphore(limits.web_requests),
+            web_of_user: Parts::new(limits.web_requests_per_user),
             heavy: semaphore(std::thread::available_parallelism().map_or(1, usize::from)),
         }
     }
@@ -309,5 +338,19 @@ mod tests {
         }
         assert!(limits.streams_per_person * 4 <= limits.streams);
         assert!(limits.api_streams_per_person * 4 <= limits.api_streams);
+        assert!(limits.api_requests_per_user * 4 <= limits.api_requests);
+        assert!(limits.web_requests_per_user * 4 <= limits.web_requests);
+        assert!(limits.values_per_user * 4 <= limits.management_bytes.total);
+    }
+
+    /// A body with the most values fits into the part of its user. Bodies of unknown
+    /// senders need no budget for their values.
+    #[test]
+    fn values_of_bodies_fit_into_memory() {
+        let limits = Limits::default();
+        let largest = |values: usize| weir_model::json::size(values, values);
+        assert!(limits.api_body.size + largest(limits.api_values) <= limits.values_per_user);
+        let unknown = limits.api_requests * largest(limits.early_values);
+        assert!(unknown <= limits.early_bytes.total, "{unknown}");
     }
 }

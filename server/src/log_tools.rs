@@ -231,10 +231,10 @@ async fn replay_from(
         return print("The log holds no records.");
     }
     if !copied.is_empty() {
-        print(&format!("Looks at {} records in `quarantine` that can be read.", copied.len()))?;
+        print(&format!("Checks {} records in `quarantine` that can be read.", copied.len()))?;
     }
     print(&format!(
-        "Looks at {records} records with {events} events, from offset {} to {}.\n\
+        "Checks {records} records with {events} events, from offset {} to {}.\n\
          Events that are stored stay as they are, and so do their persons.\n\
          Events that were applied and are not stored are appended to the log again; the next \
          `weir serve` applies them like new ones: what they `$set` wins.",
@@ -266,7 +266,7 @@ fn summary(found: &Replayed) -> String {
 /// Asks on the terminal. Every answer except yes means no.
 fn agreed() -> Result<bool, LogToolError> {
     let mut out = std::io::stdout().lock();
-    write!(out, "Go on? [y/N] ")?;
+    write!(out, "Continue? [y/N] ")?;
     out.flush()?;
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line)?;

@@ -1,7 +1,7 @@
 //! The API document (OpenAPI 3.1) and its pages, made from the route table.
 //!
 //! What belongs here: the facts of a handler's signature ([`operation`]), the document
-//! ([`document`]) and the pages made from it ([`pages`]). What does not: any fact that is
+//! ([`mod@document`]) and the pages made from it ([`pages`]). What does not: any fact that is
 //! written elsewhere. Paths, scopes and handlers come from the table, bodies from the
 //! fields that an [`Input`](crate::http::input::Input) reads, answers from the types that
 //! handlers return. So the document cannot differ from the service.
@@ -53,7 +53,7 @@ impl Document {
     /// caller that accepts nothing else. Every JSON text is also YAML.
     ///
     /// # Errors
-    /// As [`document`].
+    /// As [`document()`].
     pub fn accepted_by(request: &HeaderMap) -> ApiResult<Self> {
         let lines = request.get_all(header::ACCEPT).iter().filter_map(|line| line.to_str().ok());
         let ranges: Vec<&str> = lines.flat_map(|line| line.split(',')).collect();

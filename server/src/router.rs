@@ -41,6 +41,7 @@ use crate::http::guards::{
 };
 use crate::http::key_use::{self, NoteUse};
 use crate::http::{accept, credential};
+use crate::limits::UserPermit;
 use crate::openapi::operation::{Description, Operation};
 
 macro_rules! routes {
@@ -521,10 +522,19 @@ async fn answer_other_method(app: &App, info: &PathInfo, request: Request) -> Ap
     Err(ApiError::MethodNotAllowed(parts.method))
 }
 
-/// A request without a permit is refused immediately and never waits.
-async fn take_permit(State(app): State<App>, request: Request, next: Next) -> ApiResult<Response> {
+/// A request without a permit is refused immediately and never waits. When its user is
+/// known, it takes one of the user's permits as well.
+async fn take_permit(
+    State(app): State<App>,
+    mut request: Request,
+    next: Next,
+) -> ApiResult<Response> {
     let _permit = app.permits.api.try_acquire().map_err(|_| ApiError::Busy)?;
-    Ok(next.run(request).await)
+    let of_user = UserPermit::new(&app.permits.api_of_user);
+    request.extensions_mut().insert(of_user.clone());
+    let response = next.run(request).await;
+    of_user.release();
+    Ok(response)
 }
 
 /// Checks that the caller accepts JSON, or another media type that the path returns.

@@ -296,9 +296,9 @@ impl Server {
         self.app.ingest.close(APPLY_TIMEOUT).await;
         // Not earlier, because applied events are counted.
         if let Err(error) = self.counting.await {
-            tracing::error!(%error, "what was counted was not written");
+            tracing::error!(%error, "counters were not written");
         } else if let Err(error) = self.app.services.traffic.write().await {
-            tracing::warn!(%error, "what was counted last was not written");
+            tracing::warn!(%error, "the last counters were not written");
         }
         // Not earlier, because accepted events are transformed until here.
         self.plugins.end().await;

@@ -7,10 +7,11 @@ use super::account_menu::AccountMenu;
 use super::here::Here;
 use super::links::{EXPORTS, Goal, RAIL};
 use super::switcher::Switcher;
-use crate::server_fns::account::Viewer;
+use crate::server_fns::account::{FailingLine, FailingNav, Viewer};
 use crate::ui::icon::Icon;
 use crate::ui::menu::Menu;
 use crate::ui::number::grouped;
+use crate::ui::time::minute;
 
 /// Id of the element that the menu button opens on small screens.
 const PAGES: &str = "rail-pages";
@@ -23,8 +24,8 @@ pub(super) fn Rail(
     /// The organization and project of the page.
     here: Here,
     path: String,
-    /// Number of failing exports of the organization.
-    failing: u64,
+    /// The failing exports of the organization.
+    failing: FailingNav,
 ) -> impl IntoView {
     let Viewer { name, email, organizations, staff, .. } = viewer;
     let project = here.project.as_ref().map(|(id, _)| *id);
@@ -36,8 +37,9 @@ pub(super) fn Rail(
                 .iter()
                 .filter_map(|goal| {
                     let href = goal.href(&here)?;
-                    let badge = if *goal == EXPORTS { failing } else { 0 };
-                    Some(view! { <NavLink at=path.clone() href=href goal=*goal badge=badge /> })
+                    let failing =
+                        if *goal == EXPORTS { failing.clone() } else { FailingNav::default() };
+                    Some(view! { <NavLink at=path.clone() href=href goal=*goal failing=failing /> })
                 })
                 .collect_view();
             view! { <div class="nav-group">{links}</div> }
@@ -80,20 +82,49 @@ fn label(here: &Here) -> AnyView {
 }
 
 #[component]
-fn NavLink(at: String, href: String, goal: Goal, badge: u64) -> impl IntoView {
+fn NavLink(
+    at: String,
+    href: String,
+    goal: Goal,
+    /// Failing exports behind the link.
+    failing: FailingNav,
+) -> impl IntoView {
     let current = current(&at, &href);
+    let badge = failing.count;
+    let title = (badge > 0).then(|| reasons(&failing));
     let badge = (badge > 0).then(|| {
         let what = if badge == 1 { " failing export" } else { " failing exports" };
         view! { <span class="nav-badge">{grouped(badge)}<span class="hidden">{what}</span></span> }
     });
     view! {
-        <a class="nav-link" href=href aria-current=current data-go=goal.letter>
+        <a class="nav-link" href=href aria-current=current data-go=goal.letter title=title>
             <Icon name=goal.icon />
             <span>{goal.label}</span>
             {badge}
         </a>
     }
     .into_any()
+}
+
+/// Since when exports fail and why, one export per line.
+fn reasons(failing: &FailingNav) -> String {
+    let line = |export: &FailingLine| {
+        let FailingLine { name, since, next_try, error } = export;
+        let next = next_try.as_deref().map(|next| format!(", next try {}", minute(next, false)));
+        let error = error.as_deref().map(|error| format!(". {error}"));
+        let since = minute(since, false);
+        format!(
+            "{name}: Failing since {since}{}{}",
+            next.unwrap_or_default(),
+            error.unwrap_or_default()
+        )
+    };
+    let mut lines: Vec<String> = failing.first.iter().map(line).collect();
+    let more = failing.count.saturating_sub(lines.len() as u64);
+    if more > 0 {
+        lines.push(format!("{} more", grouped(more)));
+    }
+    lines.join("\n")
 }
 
 /// The value of `aria-current`: `page` for the page itself, `true` for a page below it.
@@ -104,7 +135,27 @@ pub(super) fn current(at: &str, href: &str) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::current;
+    use super::{FailingLine, FailingNav, current, reasons};
+
+    #[test]
+    fn a_failing_export_has_its_time_its_next_try_and_its_reason() {
+        let retried = FailingLine {
+            name: "Warehouse".to_owned(),
+            since: "2026-08-21T14:05:09Z".to_owned(),
+            next_try: Some("2026-08-21T15:00:00Z".to_owned()),
+            error: Some("TimedOut: No answer.".to_owned()),
+        };
+        let failed =
+            FailingLine { name: "Lake".to_owned(), next_try: None, error: None, ..retried.clone() };
+        let failing = FailingNav { count: 4, first: vec![retried, failed] };
+        let expected = [
+            "Warehouse: Failing since 2026-08-21 14:05 UTC, next try 2026-08-21 15:00 UTC. \
+             TimedOut: No answer.",
+            "Lake: Failing since 2026-08-21 14:05 UTC",
+            "2 more",
+        ];
+        assert_eq!(reasons(&failing), expected.join("\n"));
+    }
 
     #[test]
     fn pages_below_count() {

@@ -62,7 +62,7 @@ mod tests {
     use super::{Filter, of};
 
     #[test]
-    fn defaults_are_left_out() {
+    fn defaults_are_omitted() {
         assert_eq!(of(1, &Filter::default(), None), "/projects/1/live");
         let filter = Filter { outcome: Some("dropped".to_owned()), text: Some("a=b&c".to_owned()) };
         assert_eq!(of(1, &filter, Some("k")), "/projects/1/live?q=a%3Db%26c&outcome=dropped&row=k");

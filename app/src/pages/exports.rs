@@ -208,7 +208,7 @@ fn entry(line: ExportLine, organization: &str, project: Option<String>) -> Line 
     cells.push(cell(view! { <Status tone=tone label=state id=word /> {trouble} }));
     cells.push(last);
     cells.push(next);
-    cells.push(strip(&recent, &path));
+    cells.push(strip(&recent, &path, export.failing_since.is_some()));
     cells.push(cell(view! {
         <div class="export-schedule">
             <span>{rhythm}</span>
@@ -263,7 +263,7 @@ fn last_run(run: &Run, model: ExportModel, path: &str) -> AnyView {
 }
 
 /// The newest runs as shapes, the oldest first.
-fn strip(recent: &[Run], path: &str) -> AnyView {
+fn strip(recent: &[Run], path: &str, is_failing: bool) -> AnyView {
     if recent.is_empty() {
         return view! { <span class="faint">"-"</span> }.into_any();
     }
@@ -277,15 +277,16 @@ fn strip(recent: &[Run], path: &str) -> AnyView {
             href: Some(run_path(path, run)),
         }
     };
-    let summary = summary(recent);
+    let summary = summary(recent, is_failing);
     view! { <Strip marks=recent.iter().rev().map(mark).collect() summary=summary /> }.into_any()
 }
 
 /// A text with the number of newest runs that failed, including those that will be
 /// retried.
-fn summary(recent: &[Run]) -> String {
+fn summary(recent: &[Run], is_failing: bool) -> String {
     let total = counted(recent.len() as u64, "run", "runs");
     match recent.iter().filter(|run| run.is_failing()).count() {
+        0 if is_failing => format!("None of the last {total} failed. An older run is retried."),
         0 => format!("None of the last {total} failed."),
         failed => format!("{failed} of the last {total} failed."),
     }
@@ -434,8 +435,10 @@ mod tests {
             next_try_at: None,
         };
         let runs = [run(Status::Running, Some(at)), run(Status::Running, None)];
-        assert_eq!(summary(&runs), "1 of the last 2 runs failed.");
-        assert_eq!(summary(&runs[1..]), "None of the last 1 run failed.");
+        assert_eq!(summary(&runs, true), "1 of the last 2 runs failed.");
+        assert_eq!(summary(&runs[1..], false), "None of the last 1 run failed.");
+        let older = "None of the last 1 run failed. An older run is retried.";
+        assert_eq!(summary(&runs[1..], true), older);
         assert_eq!(words::run(&runs[0]).1, "Failing, retried");
         assert_eq!(words::run(&runs[1]).1, "Running");
     }

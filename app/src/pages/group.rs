@@ -4,14 +4,18 @@ use leptos::prelude::*;
 
 use super::timeline::{segment, timeline};
 use super::{in_path, project_in_path};
-use crate::server_fns::groups::{GroupView, get_group};
+use crate::server_fns::groups::{GroupView, MemberList, get_group};
 use crate::server_fns::projects::get_project;
 use crate::ui::copy::CopyValue;
-use crate::ui::number::{counted, grouped};
+use crate::ui::number::grouped;
 use crate::ui::page::{PageHead, page};
 use crate::ui::sections::Section;
 use crate::ui::table::{Column, Line, Table, cell};
 use crate::ui::time::Time;
+
+/// The sentence in place of members that are not known.
+const UNCOUNTED: &str = "Not shown: the project has more events than this page reads, so the \
+                         members and their numbers would be incomplete.";
 
 #[component]
 pub(crate) fn Group() -> impl IntoView {
@@ -21,7 +25,6 @@ pub(crate) fn Group() -> impl IntoView {
         let within = get_project(project).await?.name;
         let group = get_group(project, kind.clone(), key.clone()).await?;
         let back = format!("/projects/{project}/groups/{}", segment(&kind));
-        let looked = looked(&group);
         let first_seen = group.first_seen.clone().map(|iso| {
             view! {
                 <dt>"First seen"</dt>
@@ -40,21 +43,11 @@ pub(crate) fn Group() -> impl IntoView {
                 {first_seen}
             </dl>
             {properties(&group)}
-            {(!group.more).then(|| members(project, &group, looked.clone()))}
-            {events(group, looked)}
+            {members(project, group.members.clone())}
+            {events(group)}
         }
         .into_any())
     })
-}
-
-/// The number of events in which members and events were searched, as a text.
-fn looked(group: &GroupView) -> String {
-    let count = counted(group.looked_at as u64, "event", "events");
-    if group.more {
-        format!("Searched among the latest {count} of the project.")
-    } else {
-        format!("Searched among all {count} of the project.")
-    }
 }
 
 fn properties(group: &GroupView) -> AnyView {
@@ -82,13 +75,20 @@ fn properties(group: &GroupView) -> AnyView {
     .into_any()
 }
 
-fn members(project: i64, group: &GroupView, looked: String) -> AnyView {
-    if group.members.is_empty() {
+fn members(project: i64, members: Option<MemberList>) -> AnyView {
+    let Some(MemberList { count, first }) = members else {
         return view! {
-            <Section id="members" title="Members" hint=looked><p>"No person was seen with this group."</p></Section>
+            <Section id="members" title="Members"><p>{UNCOUNTED}</p></Section>
+        }
+        .into_any();
+    };
+    if first.is_empty() {
+        return view! {
+            <Section id="members" title="Members"><p>"No person was seen with this group."</p></Section>
         }
         .into_any();
     }
+    let hint = cut(first.len(), count);
     let columns = vec![Column::text("Person"), Column::number("Events")];
     let line = |(id, name, events): (String, String, u64)| {
         let href = format!("/projects/{project}/persons/{id}");
@@ -98,23 +98,54 @@ fn members(project: i64, group: &GroupView, looked: String) -> AnyView {
             cell(grouped(events)),
         ])
     };
-    let lines = group.members.iter().cloned().map(line).collect();
+    let lines = first.into_iter().map(line).collect();
     view! {
-        <Section id="members" title="Members" hint=looked>
+        <Section id="members" title="Members" hint=hint>
             <Table caption="Persons seen with the group" columns=columns lines=lines />
         </Section>
     }
     .into_any()
 }
 
-fn events(group: GroupView, looked: String) -> AnyView {
-    let content = if group.events.is_empty() {
-        view! {
+/// The sentence about a list of members that is cut; empty if it is not.
+fn cut(shown: usize, count: usize) -> String {
+    if shown == count {
+        return String::new();
+    }
+    let (shown, count) = (grouped(shown as u64), grouped(count as u64));
+    format!("The {shown} of {count} persons with the most events of the group.")
+}
+
+fn events(group: GroupView) -> AnyView {
+    let hint = match group.more {
+        Some(false) => "",
+        Some(true) => "The last ones that arrived. The group has older ones, which are not shown.",
+        None => {
+            "The last ones that arrived. The group may have older ones, which are not searched."
+        }
+    };
+    let content = match (group.events.is_empty(), group.more) {
+        (false, _) => timeline(group.events),
+        (true, Some(_)) => view! {
             <p>"None. Events name their groups in " <code>"$groups"</code> "."</p>
         }
-        .into_any()
-    } else {
-        timeline(group.events)
+        .into_any(),
+        (true, None) => {
+            view! { <p>"None of the newest events of the project is about the group."</p> }
+                .into_any()
+        }
     };
-    view! { <Section id="events" title="Latest events" hint=looked>{content}</Section> }.into_any()
+    view! { <Section id="events" title="Latest events" hint=hint.to_owned()>{content}</Section> }
+        .into_any()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cut;
+
+    #[test]
+    fn a_cut_list_of_members_says_so() {
+        assert_eq!(cut(50, 1_234), "The 50 of 1,234 persons with the most events of the group.");
+        assert_eq!(cut(50, 50), "");
+    }
 }

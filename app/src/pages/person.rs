@@ -46,10 +46,17 @@ pub(crate) fn Person() -> impl IntoView {
 }
 
 fn facts(person: &PersonView) -> AnyView {
-    let last = match person.last_seen.clone() {
-        Some(iso) => view! { <Time iso=iso /> }.into_any(),
-        None => "-".into_any(),
-    };
+    // Another distinct id may have a newer event.
+    let last = (person.more_ids == 0).then(|| {
+        let last = match person.last_seen.clone() {
+            Some(iso) => view! { <Time iso=iso /> }.into_any(),
+            None => "-".into_any(),
+        };
+        view! {
+            <dt>"Newest event"</dt>
+            <dd>{last}</dd>
+        }
+    });
     let known = if person.is_identified { "Identified" } else { "Anonymous" };
     view! {
         <dl class="facts">
@@ -59,8 +66,7 @@ fn facts(person: &PersonView) -> AnyView {
             <dd>{known}</dd>
             <dt>"First seen"</dt>
             <dd><Time iso=person.first_seen.clone() /></dd>
-            <dt>"Newest event"</dt>
-            <dd>{last}</dd>
+            {last}
         </dl>
     }
     .into_any()
@@ -87,8 +93,9 @@ fn refused(person: &PersonView) -> Option<AnyView> {
 
 fn properties(person: &PersonView) -> AnyView {
     let hint = format!(
-        "The event that set a property is searched among the newest {} events.",
-        grouped(person.looked_at as u64)
+        "The event that set a property is searched among the newest {} events{}.",
+        grouped(person.looked_at as u64),
+        of_shown_ids(person)
     );
     if person.properties.is_empty() {
         return view! {
@@ -130,7 +137,11 @@ fn property(property: PropertyView) -> Line {
 fn ids(person: &PersonView) -> AnyView {
     let entries = person.ids.iter().cloned().map(distinct_id).collect_view();
     let more = (person.more_ids > 0).then(|| {
-        view! { <p class="hint">{counted(person.more_ids as u64, "more distinct id is", "more distinct ids are")} " not shown."</p> }
+        let shown = grouped(person.ids.len() as u64);
+        let more = counted(person.more_ids as u64, "more distinct id is", "more distinct ids are");
+        view! {
+            <p class="hint">{more} " not shown. These " {shown} " are the first one and those that were merged last."</p>
+        }
     });
     view! {
         <Section id="ids" title="Distinct ids">
@@ -160,7 +171,11 @@ fn distinct_id(view: IdView) -> AnyView {
 }
 
 fn groups(project: i64, person: &PersonView) -> AnyView {
-    let looked = format!("Named by the newest {} events.", grouped(person.looked_at as u64));
+    let looked = format!(
+        "Named by the newest {} events{}.",
+        grouped(person.looked_at as u64),
+        of_shown_ids(person)
+    );
     let entries = person
         .groups
         .iter()
@@ -181,7 +196,20 @@ fn groups(project: i64, person: &PersonView) -> AnyView {
     view! { <Section id="groups" title="Groups" hint=looked>{content}</Section> }.into_any()
 }
 
+/// Which distinct ids events are read of, to continue a sentence; empty: of all.
+fn of_shown_ids(person: &PersonView) -> &'static str {
+    if person.more_ids > 0 { " of the distinct ids on this page" } else { "" }
+}
+
 fn events(person: PersonView, event: String, is_newest: bool) -> AnyView {
+    let hint = match person.more_ids {
+        0 => "",
+        _ => "Of the distinct ids on this page only. The others can have newer events.",
+    };
+    let whose = match person.more_ids {
+        0 => "this person",
+        _ => "these distinct ids",
+    };
     let content = match (person.events.is_empty(), event.is_empty()) {
         (false, _) => timeline(person.events),
         (true, false) => {
@@ -191,7 +219,7 @@ fn events(person: PersonView, event: String, is_newest: bool) -> AnyView {
         }
         (true, true) => view! {
             <Empty title="No event">
-                <p>"No event of this person is stored. Groups and properties can come without one."</p>
+                <p>"No event of "{whose}" is stored. Groups and properties can come without one."</p>
             </Empty>
         }
         .into_any(),
@@ -206,7 +234,7 @@ fn events(person: PersonView, event: String, is_newest: bool) -> AnyView {
         view! { <a class="button" href=href>"Newest events"</a> }
     });
     view! {
-        <Section id="events" title="Events">
+        <Section id="events" title="Events" hint=hint>
             <FilterForm label="Filter events">
                 <div class="field">
                     <label for="event">"Event name"</label>

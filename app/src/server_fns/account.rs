@@ -59,13 +59,53 @@ pub(crate) async fn get_viewer() -> Result<Viewer, UiError> {
     })
 }
 
-/// Counts the failing exports of an organization, for the navigation. A failure here does
+/// The failing exports of an organization in the navigation.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct FailingNav {
+    /// Their number.
+    pub(crate) count: u64,
+    /// Those that fail longest.
+    pub(crate) first: Vec<FailingLine>,
+}
+
+/// A failing export in the navigation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FailingLine {
+    pub(crate) name: String,
+    /// Time of the first failed attempt.
+    pub(crate) since: String,
+    /// Time of the next attempt.
+    pub(crate) next_try: Option<String>,
+    /// First line of the last error.
+    pub(crate) error: Option<String>,
+}
+
+/// Finds the failing exports of an organization, for the navigation. A failure here does
 /// not fail the page.
-#[server(prefix = "/_fn", endpoint = "count_failing_exports")]
-pub(crate) async fn count_failing_exports(organization: String) -> Result<u64, UiError> {
+#[server(prefix = "/_fn", endpoint = "find_failing_exports")]
+pub(crate) async fn find_failing_exports(organization: String) -> Result<FailingNav, UiError> {
+    /// Limit of exports with their reason.
+    const SHOWN: usize = 5;
+
     let (services, ctx) = enter()?;
-    let Ok(org) = services.organizations.enter(&ctx, &organization).await else { return Ok(0) };
-    Ok(services.exports.failing((&org).into()).await.unwrap_or(0))
+    let none = FailingNav::default();
+    let Ok(org) = services.organizations.enter(&ctx, &organization).await else { return Ok(none) };
+    let Ok(found) = services.exports.failing((&org).into()).await else { return Ok(none) };
+    let line = |export: &weir_service::exports::FailingExport| FailingLine {
+        name: export.name.clone(),
+        since: export.failing.since.to_string(),
+        next_try: export.failing.next_try.map(|time| time.to_string()),
+        error: export
+            .failing
+            .error
+            .as_deref()
+            .and_then(|text| text.lines().next())
+            .map(str::to_owned),
+    };
+    Ok(FailingNav {
+        count: found.len() as u64,
+        first: found.iter().take(SHOWN).map(line).collect(),
+    })
 }
 
 /// Redirects to the start: the project that the user visited last.

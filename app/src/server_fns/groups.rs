@@ -42,14 +42,23 @@ pub(crate) struct GroupView {
     pub(crate) properties: Vec<(String, String)>,
     /// Time of its creation. `None`: events name the group, but no event created it.
     pub(crate) first_seen: Option<String>,
-    /// Persons with events of the group: id, name, number of events.
-    pub(crate) members: Vec<(String, String, u64)>,
+    /// Persons with events of the group. `None`: the project has more events than are
+    /// searched.
+    pub(crate) members: Option<MemberList>,
     /// Recent events.
     pub(crate) events: Vec<EventLine>,
-    /// Number of the project's events that were read.
-    pub(crate) looked_at: usize,
-    /// Whether older events exist.
-    pub(crate) more: bool,
+    /// Whether the group has further events. `None`: the project has more events than are
+    /// searched.
+    pub(crate) more: Option<bool>,
+}
+
+/// Persons with events of a group.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct MemberList {
+    /// Their number.
+    pub(crate) count: usize,
+    /// Those with most events: id, name, number of events.
+    pub(crate) first: Vec<(String, String, u64)>,
 }
 
 /// Lists groups, of one type or of all, whose key or properties contain a text.
@@ -136,18 +145,24 @@ pub(crate) async fn get_group(
     });
     let seen = services.groups.seen(&project, &group).await.map_err(ui_error)?;
     // None of the events names the group.
-    if first_seen.is_none() && seen.events.is_empty() && !seen.more {
+    if first_seen.is_none() && seen.events.is_empty() && seen.more == Some(false) {
         return Err(ui_error(Error::NotFound("Not found.")));
     }
     let properties = read(&group.properties);
-    let members = seen.members.into_iter();
+    let members = seen.members.map(|members| MemberList {
+        count: members.count,
+        first: members
+            .first
+            .into_iter()
+            .map(|one| (one.id.to_string(), one.name, one.events))
+            .collect(),
+    });
     Ok(GroupView {
         name: name(&properties).unwrap_or(key),
         properties,
         first_seen,
-        members: members.map(|one| (one.id.to_string(), one.name, one.events)).collect(),
+        members,
         events: seen.events.into_iter().map(EventLine::from).collect(),
-        looked_at: seen.looked_at,
         more: seen.more,
     })
 }

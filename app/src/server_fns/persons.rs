@@ -51,11 +51,11 @@ pub(crate) struct PersonView {
     pub(crate) is_identified: bool,
     /// Time when it was first seen.
     pub(crate) first_seen: String,
-    /// Time of its newest event.
+    /// Time of its newest event, if events of all its distinct ids are read.
     pub(crate) last_seen: Option<String>,
     /// Distinct ids, with the events that added them.
     pub(crate) ids: Vec<IdView>,
-    /// Number of other distinct ids.
+    /// Number of other distinct ids. Their events are not read.
     pub(crate) more_ids: usize,
     pub(crate) properties: Vec<PropertyView>,
     /// Groups in its newest events: type, key, and whether the project has the type.

@@ -8,6 +8,7 @@ pub(crate) mod views;
 use leptos::prelude::*;
 use server_fn::ServerFn;
 use weir_model::PluginConfigId;
+use weir_model::json::{Unparsed, VALUES, parse};
 use weir_model::plugin_configs::{PluginConfigPatch, SentConfig};
 use weir_service::plugin_configs::Stage;
 use weir_service::{ProjectCtx, Services};
@@ -412,16 +413,14 @@ pub(super) fn object(
     if text.is_empty() {
         return Ok(serde_json::Map::new());
     }
-    if weir_model::json::is_too_deep(text.as_bytes()) {
-        return Err(UiError::field(field, "invalid_input", "The JSON is nested too deeply."));
-    }
-    match serde_json::from_str(text) {
+    match parse(text, VALUES) {
         Ok(serde_json::Value::Object(object)) => Ok(object),
         Ok(_) => Err(UiError::field(field, "invalid_input", "Enter a JSON object: {\"a\": 1}.")),
-        Err(error) => {
+        Err(Unparsed::Malformed(error)) => {
             let detail = format!("This is no JSON: {error}.");
             Err(UiError::field(field, "invalid_input", &detail))
         }
+        Err(fault) => Err(UiError::field(field, "invalid_input", &fault.sentence())),
     }
 }
 

@@ -140,7 +140,7 @@ pub fn decode(request: CaptureRequest<'_>) -> Result<Payload, CaptureError> {
         without_base64(source, Alignment::Required)
     };
 
-    // Rule 3 comes before the content type: gzip is recognized by its first bytes.
+    // Gzip is recognised by its first bytes, before the content type counts (ING-3).
     let is_form = from_query.is_none() && is_form_type(request.content_type) && !is_gzip(&source);
     let form = if is_form { read_form(&source)? } else { Fields::default() };
     let hint = Hint::of(query.compression.as_deref())

@@ -8,7 +8,7 @@
 //!
 //! What belongs here: the differences from the other paths. Data from headers or from
 //! next to the properties is copied into the properties; then
-//! [`capture::decide`](super::decide) decides on the event. Two differences remain:
+//! [`capture::decide`](super::decide()) decides on the event. Two differences remain:
 //! values that are too long or unreadable drop the event instead of being corrected, and
 //! every event must have a unique uuid. What does not: HTTP beyond the texts of headers,
 //! and finding the project of the key (the server).
@@ -127,7 +127,7 @@ fn check_uuids(events: Events<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Decides on one event: like [`capture::decide`](super::decide), after `library` and the
+/// Decides on one event: like [`capture::decide`](super::decide()), after `library` and the
 /// options were added to its properties.
 pub fn decide(event: &RawEvent<'_>, library: Option<Library<'_>>, context: &Context) -> Decision {
     let drop = |reason| Decision::Drop(dropped(event, reason, context.engage));

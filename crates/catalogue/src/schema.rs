@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn each_keyword_is_looked_at() {
+    fn each_keyword_is_checked() {
         for (schema, good, bad) in [
             (json!({"type": "string"}), vec!["\"\""], vec!["1", "null", "[]"]),
             (

@@ -43,7 +43,7 @@ pub fn message(mail: &Mail, site: &Site) -> Message {
                 Part::Text(greeting(first_name)),
                 Part::Text(format!(
                     "{inviter} ({inviter_email}) invited you to join {home} on Weir, where its \
-                     product events are kept and looked at."
+                     product events are kept and read."
                 )),
             ];
             if let Some(message) = message.as_deref().map(str::trim).filter(|m| !m.is_empty()) {
@@ -139,14 +139,14 @@ pub fn message(mail: &Mail, site: &Site) -> Message {
             let must_confirm = link.as_ref().is_some_and(|link| link.must_confirm);
             let said = Said {
                 what: format!(
-                    "Somebody entered this address for an account on the Weir instance at {}. If \
+                    "A person entered this address for an account on the Weir instance at {}. If \
                      it was you, confirm that the address is yours.",
                     site.origin
                 ),
                 caution: must_confirm.then(|| {
                     format!(
                         "The account has a password already. If you did not choose it yourself, \
-                         somebody else knows it: do not confirm here, but set a new one by \
+                         another person knows it: do not confirm here, but set a new one by \
                          \"Forgot your password?\" at {}/login. That confirms the address too.",
                         site.origin
                     )
@@ -162,7 +162,7 @@ pub fn message(mail: &Mail, site: &Site) -> Message {
         News::ResetPassword { link, .. } => {
             let said = Said {
                 what: format!(
-                    "Somebody asked for a new password for your account on the Weir instance at \
+                    "A person asked for a new password for your account on the Weir instance at \
                      {}. If it was you, set one.",
                     site.origin
                 ),
@@ -260,7 +260,8 @@ fn user_changed(
                 "The address of your account on the Weir instance at {origin} was changed on \
                  {at}. This one does not sign you in any more."
             ),
-            "somebody else has your account: tell whoever runs this instance at once.".to_owned(),
+            "another person has your account: tell the operator of this instance immediately."
+                .to_owned(),
         ),
         UserChange::Password => (
             "Your password on Weir was changed",
@@ -268,7 +269,7 @@ fn user_changed(
                 "The password of your account on the Weir instance at {origin} was changed on \
                  {at}. Every other session of the account has ended."
             ),
-            format!("{renew} at once, and tell whoever runs this instance."),
+            format!("{renew} immediately, and tell the operator of this instance."),
         ),
         UserChange::SecondFactorOff => (
             "Two-step sign-in on Weir was turned off",
@@ -277,17 +278,18 @@ fn user_changed(
                  on {at}. The password alone signs you in now."
             ),
             format!(
-                "{renew} at once, turn two-step sign-in on, and tell whoever runs this instance."
+                "{renew} immediately, turn two-step sign-in on, and tell the operator of this \
+                 instance."
             ),
         ),
         UserChange::SecondFactorTakenAway => (
             "Two-step sign-in on Weir was turned off",
             format!(
                 "Two-step sign-in of your account on the Weir instance at {origin} was turned off \
-                 on {at} by whoever runs it. The password alone signs you in now, and every \
+                 on {at} by its operator. The password alone signs you in now, and every \
                  session of the account has ended."
             ),
-            "tell whoever runs this instance.".to_owned(),
+            "tell the operator of this instance.".to_owned(),
         ),
     };
     let (if_not, if_so) = match change {

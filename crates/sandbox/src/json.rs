@@ -55,7 +55,7 @@ pub(crate) fn event_shape(text: &str) -> Result<(), &'static str> {
     if properties != Some(b'{') {
         return Err("the event that was returned has no object in `properties`");
     }
-    if weigh(text).depth > MAX_DEPTH {
+    if weigh(text.as_bytes()).depth > MAX_DEPTH {
         return Err("the event that was returned is nested deeper than 64");
     }
     Ok(())

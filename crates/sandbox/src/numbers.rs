@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn short_numbers_are_not_looked_at() {
+    fn short_numbers_are_not_checked() {
         assert_eq!(restore(r#"{"a":1.50}"#, r#"{"a":1.5}"#), None);
     }
 }

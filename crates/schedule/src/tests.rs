@@ -118,7 +118,7 @@ fn days_on_which_clocks_change_are_whole() {
 }
 
 #[test]
-fn a_day_that_a_zone_left_out_is_no_interval() {
+fn a_day_that_a_zone_skipped_is_no_interval() {
     // Samoa skipped from the 29th of December 2011 to the 31st.
     for (hour, expected) in [
         (0, ["12-29T10:00", "12-30T10:00", "12-31T10:00"]),

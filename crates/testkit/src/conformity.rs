@@ -16,8 +16,8 @@ use weir_server::openapi::document;
 
 use crate::caller::Answer;
 
-/// Query parameters that ask for a form of the answer that the document does not
-/// describe.
+/// Query parameters that ask for another form of the answer. The document has neither
+/// the parameters nor that form (`ParameterKind::OtherForm`).
 const OTHER_FORMS: [&str; 2] = ["expand", "raw"];
 /// Most faults of one answer that are reported.
 const TOLD: usize = 10;

@@ -81,6 +81,7 @@ pub(crate) async fn create(store: &Store, app: &App, name: &str, address: &str) 
         current_project: None,
         created_at: now,
         updated_at: now,
+        last_login: None,
     };
     assert_eq!(users::create(store, &row, &row.email).await.unwrap(), users::Created::Yes);
     row.id

@@ -8,7 +8,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use weir_model::activity::{Activity, ActivityQuery, Subject};
 use weir_model::errors::FieldError;
-use weir_model::pagination::{Envelope, Page};
+use weir_model::pagination::{Envelope, MAX_LIMIT, Page};
 use weir_model::validate;
 use weir_service::ProjectCtx;
 
@@ -23,7 +23,7 @@ filters! {
     /// Filters for audit entries. A search covers the newest ten thousand.
     ActivityFilters {
         "scope": OneOf(Subject::WORDS), "Only about this kind of thing.";
-        "item_id": Text, "Only about the thing with this id.";
+        "item_id": Text, "Only about the object with this id.";
         "user": Uuid, "Only by this user.";
     }
 }
@@ -53,9 +53,9 @@ pub async fn list_project_activity(
 filters! {
     /// Selects a page by its number.
     PageFilters {
-        "limit": Number, "Entries per page, 1 to 100; 10 without it. What makes no sense is ignored.";
+        "limit": Number, "Entries per page, 1 to 1,000; 10 without it. Invalid values are ignored.";
         "offset": Number, "Entries to pass over, in place of `page`.";
-        "page": Number, "The page, from 1. What makes no sense is ignored.";
+        "page": Number, "The page, from 1. Invalid values are ignored.";
     }
 }
 
@@ -110,8 +110,6 @@ async fn changes(
 
 /// Entries of a page with a number.
 const PER_PAGE: u64 = 10;
-/// Most entries of such a page.
-const PER_PAGE_MOST: u64 = 100;
 
 /// A page selected by its number, or by the number of entries before it.
 pub(super) struct Numbered {
@@ -128,7 +126,7 @@ impl Numbered {
             let given = params.param(name).and_then(|text| text.trim().parse::<u64>().ok());
             given.filter(|number| *number > 0)
         };
-        let limit = read("limit").unwrap_or(PER_PAGE).min(PER_PAGE_MOST);
+        let limit = read("limit").unwrap_or(PER_PAGE).min(MAX_LIMIT);
         let number = read("page").unwrap_or(1);
         let given = params.param("offset").and_then(|text| text.trim().parse::<u64>().ok());
         let offset = given.unwrap_or((number - 1).saturating_mul(limit)).min(1_000_000_000);

@@ -170,6 +170,6 @@ fn saml(fields: &Fields) -> Result<SamlPatch, FieldError> {
     Ok(SamlPatch {
         entity_id: fields.nullable_text("saml_entity_id", SAML_TEXT_MAX)?,
         acs_url: fields.nullable_text("saml_acs_url", SAML_TEXT_MAX)?,
-        x509_cert: fields.nullable_text("saml_x509_cert", CERTIFICATE_MAX)?,
+        x509_cert: fields.nullable_text_as_sent("saml_x509_cert", CERTIFICATE_MAX)?,
     })
 }

@@ -51,7 +51,7 @@ pub async fn create_invite(
 pub async fn create_invites(
     auth: Authorized<MembersWrite, InOrganization>,
     State(app): State<App>,
-    body: ApiItems<InviteInput>,
+    mut body: ApiItems<InviteInput>,
 ) -> ApiResult<Invited> {
     policy::check(&auth.ctx, Action::ManageInvites)?;
     let invites = &app.services.invites;
@@ -85,7 +85,7 @@ impl IntoResponse for Invited {
 }
 
 impl Input for InviteInput {
-    const EXAMPLE: &'static str = r#"{"target_email": "grace@mail.example", "first_name": "Grace", "message": "Have a look at this."}"#;
+    const EXAMPLE: &'static str = r#"{"target_email": "grace@mail.example", "first_name": "Grace", "message": "Welcome to the team."}"#;
 
     fn read(fields: &Fields) -> Result<Self, FieldError> {
         let target_email = fields.required_text("target_email", EMAIL_MAX)?;

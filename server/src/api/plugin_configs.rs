@@ -30,7 +30,7 @@ const JSON: &[&str] = &["application/json"];
 filters! {
     /// Selects the form of values in the answer.
     Form {
-        "expand": OneOf(&["object"]), "`object`: `config`, `plugin_info` and `error` as objects and `delivery_rate_24h` as a number, instead of their texts.";
+        "expand": OtherForm, "`object`: `config`, `plugin_info` and `error` as objects and `delivery_rate_24h` as a number, instead of their texts.";
     }
 }
 

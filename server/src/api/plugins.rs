@@ -44,24 +44,24 @@ const FORM_ROOM: usize = 64 << 10;
 filters! {
     /// Selects the form of the answer.
     RawFilter {
-        "raw": OneOf(&["true", "false"]), "`true`: without the fields of a plugin record.";
+        "raw": OtherForm, "`true`: without the fields of a plugin record.";
     }
 }
 
 filters! {
     /// Selects the form of a list. A bare array has no links, so a page is large.
     RawListFilter, pages of 1_000 {
-        "raw": OneOf(&["true", "false"]), "`true`: the results of the page alone, as an array.";
+        "raw": OtherForm, "`true`: the results of the page alone, as an array.";
     }
 }
 
 filters! {
     /// Filters for audit entries, and their form.
     ActivityFilters {
-        "limit": Number, "Entries per page, 1 to 100; 10 without it. What makes no sense is ignored.";
+        "limit": Number, "Entries per page, 1 to 1,000; 10 without it. Invalid values are ignored.";
         "offset": Number, "Entries to pass over, in place of `page`.";
-        "page": Number, "The page, from 1. What makes no sense is ignored.";
-        "raw": OneOf(&["true", "false"]), "`true`: without the fields of a plugin record.";
+        "page": Number, "The page, from 1. Invalid values are ignored.";
+        "raw": OtherForm, "`true`: without the fields of a plugin record.";
     }
 }
 

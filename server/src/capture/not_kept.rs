@@ -31,6 +31,10 @@ pub(super) fn at(path: &str) -> Option<&'static str> {
         "/i/v1/traces",
         "/i/v0/ai",
         "/i/v0/ai/otel",
+        // An exporter of OpenTelemetry appends the path of the signal to its address.
+        "/i/v0/ai/otel/v1/logs",
+        "/i/v0/ai/otel/v1/metrics",
+        "/i/v0/ai/otel/v1/traces",
         "/report",
         PUSH,
     ];

@@ -7,6 +7,7 @@
 //! body arrives, its bytes also count against the client's networks. Otherwise a few slow
 //! senders would hold the whole budget.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -35,6 +36,21 @@ pub struct Collected {
     pub bytes: Bytes,
     /// The bytes in the budget, released when dropped.
     pub held: HeldBytes,
+}
+
+/// As [`Collected`]. Clones share both.
+#[derive(Debug, Clone)]
+pub struct SharedBody {
+    /// The body.
+    pub bytes: Bytes,
+    /// The bytes in the budget, released when all clones are dropped.
+    pub held: Arc<HeldBytes>,
+}
+
+impl From<Collected> for SharedBody {
+    fn from(Collected { bytes, held }: Collected) -> Self {
+        Self { bytes, held: Arc::new(held) }
+    }
 }
 
 /// Why a body was not read.

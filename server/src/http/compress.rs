@@ -60,7 +60,7 @@ pub(crate) async fn compress_page(takes_gzip: bool, response: Response) -> Respo
             Response::from_parts(parts, Body::from(compressed))
         }
         Err(error) => {
-            tracing::warn!(%error, "a page was not packed");
+            tracing::warn!(%error, "a page was not compressed");
             Response::from_parts(parts, Body::from(unpacked))
         }
     }

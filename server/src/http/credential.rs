@@ -5,8 +5,6 @@
 //!
 //! Keys are never logged here.
 
-use std::sync::Arc;
-
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
@@ -15,8 +13,8 @@ use http::request::Parts;
 use http::{HeaderMap, Method, header};
 
 use crate::app::App;
-use crate::http::body::{self, BodyFault, Collected};
-use crate::http::input::Fields;
+use crate::http::body::{self, BodyFault, SharedBody};
+use crate::http::input;
 use crate::http::pagination::Query;
 
 /// Name of the body field and of the query parameter.
@@ -33,7 +31,7 @@ pub struct Credential {
 
 /// A body that was read before the caller was known. It is not read again.
 #[derive(Clone)]
-pub struct EarlyBody(pub Result<Arc<Collected>, BodyFault>);
+pub struct EarlyBody(pub Result<SharedBody, BodyFault>);
 
 /// Adds the [`Credential`], if there is one, to the extensions of the request. Reads the
 /// body only when the header has no key: all other callers are authenticated before their
@@ -89,7 +87,8 @@ fn from_header(headers: &HeaderMap) -> Option<Credential> {
 
 async fn read_early(app: &App, parts: &Parts, body: Body) -> EarlyBody {
     let limits = &app.limits.early_body;
-    EarlyBody(body::collect(parts, body, limits, &app.permits.early_bytes).await.map(Arc::new))
+    let collected = body::collect(parts, body, limits, &app.permits.early_bytes).await;
+    EarlyBody(collected.map(SharedBody::from))
 }
 
 /// A body that cannot be read contains no key. Its fault is reported to callers who have
@@ -97,7 +96,7 @@ async fn read_early(app: &App, parts: &Parts, body: Body) -> EarlyBody {
 async fn from_body(headers: &HeaderMap, body: &EarlyBody) -> Option<Credential> {
     let EarlyBody(Ok(collected)) = body else { return None };
     let content_type = headers.get(header::CONTENT_TYPE)?.to_str().ok();
-    let fields = Fields::parse(content_type, &collected.bytes).await.ok()?;
-    let key = fields.raw_text(FIELD)?.trim();
+    let key = input::text_in(content_type, &collected.bytes, FIELD).await?;
+    let key = key.trim();
     (!key.is_empty()).then(|| Credential { value: key.to_owned(), place: "body" })
 }

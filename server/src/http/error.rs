@@ -85,6 +85,9 @@ pub enum ApiError {
     /// All permits of the management API or of the web app are in use.
     #[error("too many requests at a time")]
     Busy,
+    /// The user has this many requests at the same time. More are not allowed.
+    #[error("too many requests of one user at a time")]
+    TooManyRequests(usize),
     /// This many long lists are already being sent to the caller. More are not allowed.
     #[error("too many long lists at a time")]
     TooManyLists(usize),
@@ -182,6 +185,14 @@ impl ApiError {
                 ..Shape::new("uri_too_long", "The address is too long.")
             },
             Self::Busy => Shape::throttled(RETRY_SOON),
+            Self::TooManyRequests(most) => Shape {
+                detail: format!(
+                    "Too many requests at the same time. You may have {most}: wait until one has \
+                     ended."
+                )
+                .into(),
+                ..Shape::throttled(RETRY_SOON)
+            },
             Self::TooManyLists(most) => Shape {
                 detail: format!(
                     "Too many long lists are being sent. You may read {most} at a time: read one to \

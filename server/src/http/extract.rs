@@ -17,13 +17,14 @@ use weir_service::policy::{self, Action};
 use weir_service::{Actor, Ctx, Error as ServiceError, OrgCtx, ProjectCtx, error, organizations};
 
 use crate::app::App;
-use crate::http::body::{self, Collected};
+use crate::http::body::{self, SharedBody};
 use crate::http::credential::{Credential, EarlyBody};
 use crate::http::error::{ApiError, ApiResult};
 use crate::http::guards::Guard;
-use crate::http::input::{Fields, Input, Items, read_items};
+use crate::http::input::{Fields, Input, Items, Room, read_items};
 use crate::http::key_use::Caller;
 use crate::http::request_id::RequestId;
+use crate::limits::{HeldBytes, UserPermit};
 
 /// The error text below an organization that is missing.
 const NO_ORGANIZATION: &str = "Organization not found.";
@@ -287,6 +288,9 @@ pub(crate) async fn admit<W: Within>(
     {
         caller.is(*user, &key.id);
     }
+    if let Some(permit) = parts.extensions.get::<UserPermit>() {
+        permit.enter(ctx.user()).map_err(ApiError::TooManyRequests)?;
+    }
     let context = W::enter(app, ctx, &path).await?;
     let ctx = W::plain(&context);
     require_any(ctx, scopes)?;
@@ -351,6 +355,15 @@ impl<S: Send + Sync> FromRequestParts<S> for PathParams {
 pub struct ApiJson<T> {
     fields: Fields,
     input: PhantomData<fn() -> T>,
+    _held: HeldBody,
+}
+
+/// What a body holds of the budgets until its handler is done. The bytes of the body are
+/// no longer in memory, but the texts of its values are as long.
+#[derive(Debug)]
+struct HeldBody {
+    _texts: Arc<HeldBytes>,
+    _values: Room,
 }
 
 impl<T: Input> ApiJson<T> {
@@ -381,8 +394,10 @@ impl<T: Input> FromRequest<App> for ApiJson<T> {
 
     async fn from_request(request: Request, app: &App) -> ApiResult<Self> {
         let (parts, collected) = collect(request, app, T::FORM_MAX).await?;
-        let fields = Fields::parse(content_type(&parts), &collected.bytes).await?;
-        Ok(Self { fields, input: PhantomData })
+        let mut room = room(app, &parts, &collected)?;
+        let fields = Fields::parse(content_type(&parts), &collected.bytes, &mut room).await?;
+        let held = HeldBody { _texts: collected.held, _values: room };
+        Ok(Self { fields, input: PhantomData, _held: held })
     }
 }
 
@@ -392,6 +407,7 @@ impl<T: Input> FromRequest<App> for ApiJson<T> {
 pub struct ApiItems<T> {
     items: Items,
     input: PhantomData<fn() -> T>,
+    _held: HeldBody,
 }
 
 /// The content of a body that may be one object or a list.
@@ -405,21 +421,21 @@ pub enum OneOrMany<T> {
 
 impl<T: Input> ApiItems<T> {
     /// The checked input. `may_have` checks the number of items of a list before any item
-    /// is read.
+    /// is read. The items are taken out of the body.
     ///
     /// # Errors
     /// The fault of the first invalid field of the first invalid item, or `no_list` when
     /// the body is neither a list nor an object.
     pub fn checked(
-        &self,
+        &mut self,
         no_list: &'static str,
         may_have: impl FnOnce(usize) -> Result<(), ServiceError>,
     ) -> ApiResult<OneOrMany<T>> {
-        match &self.items {
+        match &mut self.items {
             Items::One(fields) => Ok(OneOrMany::One(T::read(fields)?)),
             Items::Many(items) => {
                 may_have(items.len())?;
-                Ok(OneOrMany::Many(read_items(items)?))
+                Ok(OneOrMany::Many(read_items(std::mem::take(items))?))
             }
             Items::Neither => Err(FieldError::body("invalid_input", no_list).into()),
         }
@@ -431,18 +447,24 @@ impl<T: Input> FromRequest<App> for ApiItems<T> {
 
     async fn from_request(request: Request, app: &App) -> ApiResult<Self> {
         let (parts, collected) = collect(request, app, T::FORM_MAX).await?;
-        let items = Items::parse(content_type(&parts), &collected.bytes).await?;
-        Ok(Self { items, input: PhantomData })
+        let mut room = room(app, &parts, &collected)?;
+        let items = Items::parse(content_type(&parts), &collected.bytes, &mut room).await?;
+        let held = HeldBody { _texts: collected.held, _values: room };
+        Ok(Self { items, input: PhantomData, _held: held })
+    }
+}
+
+/// The memory for the values of a body, by its sender.
+fn room(app: &App, parts: &Parts, body: &SharedBody) -> ApiResult<Room> {
+    match parts.extensions.get::<UserPermit>().and_then(UserPermit::user) {
+        Some(user) => Room::of_user(app, user, body.bytes.len()),
+        None => Ok(Room::of_unknown(app)),
     }
 }
 
 /// Reads the body, unless it was read before the caller was known. A form may have
 /// `form_max` bytes if that is more than the limit of other bodies.
-async fn collect(
-    request: Request,
-    app: &App,
-    form_max: usize,
-) -> ApiResult<(Parts, Arc<Collected>)> {
+async fn collect(request: Request, app: &App, form_max: usize) -> ApiResult<(Parts, SharedBody)> {
     let (mut parts, body) = request.into_parts();
     let mut limits = app.limits.api_body;
     let collected = match parts.extensions.remove::<EarlyBody>() {
@@ -454,7 +476,8 @@ async fn collect(
             if is_form(&parts) {
                 limits.size = limits.size.max(form_max);
             }
-            body::collect(&parts, body, &limits, &app.permits.management_bytes).await.map(Arc::new)
+            let budget = &app.permits.management_bytes;
+            body::collect(&parts, body, &limits, budget).await.map(SharedBody::from)
         }
     };
     let collected = collected.map_err(|fault| fault.into_api_error(limits.size))?;

@@ -6,6 +6,7 @@
 //! does not: which fields a resource has (`api`), and rules for a value beyond its type
 //! and length (`weir-model`).
 
+mod room;
 mod values;
 
 use std::convert::Infallible;
@@ -15,10 +16,11 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use weir_model::errors::FieldError;
-use weir_model::json::{DEPTH, is_too_deep};
+use weir_model::json;
 
 use crate::http::error::ApiError;
 
+pub use room::Room;
 pub(crate) use values::{kind, missing, no_object, no_text, null, to_integer};
 
 /// Most fields of a form.
@@ -84,33 +86,39 @@ impl Fields {
     /// Reads a body. An empty body has no fields, whatever its media type.
     ///
     /// # Errors
-    /// [`ApiError::UnsupportedMediaType`], [`ApiError::Malformed`], or the body is JSON
-    /// but not an object.
-    pub async fn parse(content_type: Option<&str>, body: &Bytes) -> Result<Self, ApiError> {
+    /// [`ApiError::UnsupportedMediaType`], [`ApiError::Malformed`], [`ApiError::Busy`], or
+    /// the body is JSON but not an object.
+    pub async fn parse(
+        content_type: Option<&str>,
+        body: &Bytes,
+        room: &mut Room,
+    ) -> Result<Self, ApiError> {
         if body.is_empty() {
             return Ok(Self::default());
         }
         let content_type = content_type.unwrap_or_default();
         let essence = content_type.split(';').next().unwrap_or_default().trim();
         if essence.eq_ignore_ascii_case("application/json") {
-            Self::from_json(body)
+            Self::from_json(body, room)
         } else if essence.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
-            if body.iter().filter(|byte| **byte == b'&').count() >= FIELDS {
-                return Err(too_many_fields());
-            }
+            take_fields(1 + body.iter().filter(|byte| **byte == b'&').count(), room)?;
             let pairs = form_urlencoded::parse(body);
             let field = |(name, value): (std::borrow::Cow<'_, str>, std::borrow::Cow<'_, str>)| {
                 (name.into_owned(), Value::String(value.into_owned()))
             };
             Ok(Self(pairs.map(field).collect(), None, Vec::new()))
         } else if essence.eq_ignore_ascii_case("multipart/form-data") {
-            Self::from_multipart(content_type, body).await
+            Self::from_multipart(content_type, body, room).await
         } else {
             Err(ApiError::UnsupportedMediaType(content_type.to_owned()))
         }
     }
 
-    async fn from_multipart(content_type: &str, body: &Bytes) -> Result<Self, ApiError> {
+    async fn from_multipart(
+        content_type: &str,
+        body: &Bytes,
+        room: &mut Room,
+    ) -> Result<Self, ApiError> {
         let fault = |error: multer::Error| {
             ApiError::Malformed(format!("Multipart form parse error - {error}"))
         };
@@ -121,9 +129,7 @@ impl Fields {
         let mut count = 0;
         while let Some(part) = parts.next_field().await.map_err(fault)? {
             count += 1;
-            if count > FIELDS {
-                return Err(too_many_fields());
-            }
+            take_fields(count, room)?;
             let Some(field) = part.name().map(str::to_owned) else { continue };
             match part.file_name().map(str::to_owned) {
                 Some(file_name) => {
@@ -140,8 +146,8 @@ impl Fields {
         Ok(Self(fields, None, uploads))
     }
 
-    fn from_json(body: &[u8]) -> Result<Self, ApiError> {
-        Ok(Self::of_value(parse_json(body)?)?)
+    fn from_json(body: &[u8], room: &mut Room) -> Result<Self, ApiError> {
+        Ok(Self::of_value(parse_json(body, room)?)?)
     }
 
     fn of_value(value: Value) -> Result<Self, FieldError> {
@@ -160,7 +166,7 @@ impl Fields {
     /// The example of the input is not accepted.
     pub fn asked_by<T: Input>() -> Result<Vec<Asked>, ApiError> {
         let recorder = Recorder::default();
-        let Self(example, ..) = Self::from_json(T::EXAMPLE.as_bytes())?;
+        let Self(example, ..) = Self::from_json(T::EXAMPLE.as_bytes(), &mut Room::uncounted())?;
         T::read(&Self(example, Some(Arc::clone(&recorder)), Vec::new()))?;
         let asked = recorder.lock().clone();
         Ok(asked)
@@ -235,12 +241,15 @@ impl Items {
     ///
     /// # Errors
     /// As [`Fields::parse`].
-    pub async fn parse(content_type: Option<&str>, body: &Bytes) -> Result<Self, ApiError> {
-        let essence = content_type.unwrap_or_default().split(';').next().unwrap_or_default();
-        if body.is_empty() || !essence.trim().eq_ignore_ascii_case("application/json") {
-            return Fields::parse(content_type, body).await.map(Self::One);
+    pub async fn parse(
+        content_type: Option<&str>,
+        body: &Bytes,
+        room: &mut Room,
+    ) -> Result<Self, ApiError> {
+        if body.is_empty() || !is_json(content_type) {
+            return Fields::parse(content_type, body, room).await.map(Self::One);
         }
-        Ok(match parse_json(body)? {
+        Ok(match parse_json(body, room)? {
             Value::Object(fields) => Self::One(Fields(fields, None, Vec::new())),
             Value::Array(items) => Self::Many(items),
             _ => Self::Neither,
@@ -253,27 +262,49 @@ impl Items {
 ///
 /// # Errors
 /// The fault of the first invalid item.
-pub fn read_items<T: Input>(items: &[Value]) -> Result<Vec<T>, FieldError> {
-    let read = |(index, item): (usize, &Value)| {
-        let read = Fields::of_value(item.clone()).and_then(|fields| T::read(&fields));
+pub fn read_items<T: Input>(items: Vec<Value>) -> Result<Vec<T>, FieldError> {
+    let read = |(index, item): (usize, Value)| {
+        let read = Fields::of_value(item).and_then(|fields| T::read(&fields));
         read.map_err(|fault| {
             let field = fault.attr.as_deref().unwrap_or("non_field_errors");
             FieldError { attr: Some(format!("{index}__{field}")), ..fault }
         })
     };
-    items.iter().enumerate().map(read).collect()
+    items.into_iter().enumerate().map(read).collect()
 }
 
-fn too_many_fields() -> ApiError {
-    ApiError::Malformed(format!("A form may have {FIELDS} fields."))
+/// A text of a body whose sender is not known yet. `None` if the body cannot be read. The
+/// values of JSON are not built.
+pub(crate) async fn text_in(
+    content_type: Option<&str>,
+    body: &Bytes,
+    name: &str,
+) -> Option<String> {
+    if is_json(content_type) {
+        return json::string_member(body, name);
+    }
+    let fields = Fields::parse(content_type, body, &mut Room::uncounted()).await.ok()?;
+    fields.raw_text(name).map(str::to_owned)
 }
 
-fn parse_json(body: &[u8]) -> Result<Value, ApiError> {
+fn is_json(content_type: Option<&str>) -> bool {
+    let essence = content_type.unwrap_or_default().split(';').next().unwrap_or_default();
+    essence.trim().eq_ignore_ascii_case("application/json")
+}
+
+/// Takes the memory for this many fields of a form.
+fn take_fields(count: usize, room: &mut Room) -> Result<(), ApiError> {
+    let most = FIELDS.min(room.values());
+    if count > most {
+        return Err(ApiError::Malformed(format!("A form may have {most} fields.")));
+    }
+    room.grow_to(json::size(1, count))
+}
+
+fn parse_json(body: &[u8], room: &mut Room) -> Result<Value, ApiError> {
     let fault =
         |text: &dyn std::fmt::Display| ApiError::Malformed(format!("JSON parse error - {text}"));
-    if is_too_deep(body) {
-        return Err(fault(&format_args!("more than {DEPTH} nested objects and lists")));
-    }
+    room.grow_to(json::measure(body, room.values()).map_err(|unparsed| fault(&unparsed))?)?;
     serde_json::from_slice(body).map_err(|error| fault(&error))
 }
 
@@ -286,7 +317,7 @@ mod tests {
     fn parse(content_type: Option<&str>, body: &str) -> Result<Fields, ApiError> {
         let body = Bytes::copy_from_slice(body.as_bytes());
         // The bytes are in memory, so the future never waits.
-        Fields::parse(content_type, &body).now_or_never().unwrap()
+        Fields::parse(content_type, &body, &mut Room::uncounted()).now_or_never().unwrap()
     }
 
     #[test]
@@ -326,6 +357,21 @@ mod tests {
         assert!(matches!(parse(form, &parts(FIELDS + 1)), Err(ApiError::Malformed(_))));
     }
 
+    #[test]
+    fn json_has_a_bounded_number_of_values() {
+        let json = Some("application/json");
+        // An object with a list of objects, each with a number.
+        let body = |objects: usize| {
+            let objects = vec![r#"{"":0}"#; objects].join(",");
+            format!(r#"{{"a":[{objects}]}}"#)
+        };
+        let most = json::VALUES / 2 - 1;
+        assert!(parse(json, &body(most)).is_ok());
+        let refused = parse(json, &body(most + 1)).unwrap_err();
+        let detail = format!("JSON parse error - more than {} values", json::VALUES);
+        assert!(matches!(refused, ApiError::Malformed(text) if text == detail));
+    }
+
     #[derive(Debug, PartialEq)]
     struct Named(String);
 
@@ -339,10 +385,11 @@ mod tests {
     fn a_list_names_the_item_and_the_field() {
         let items = |body: &str| {
             let body = Bytes::copy_from_slice(body.as_bytes());
-            Items::parse(Some("application/json"), &body).now_or_never().unwrap()
+            let json = Some("application/json");
+            Items::parse(json, &body, &mut Room::uncounted()).now_or_never().unwrap()
         };
         let read = |body: &str| match items(body) {
-            Ok(Items::Many(items)) => read_items::<Named>(&items).map_err(|fault| fault.attr),
+            Ok(Items::Many(items)) => read_items::<Named>(items).map_err(|fault| fault.attr),
             other => panic!("no list: {other:?}"),
         };
         assert_eq!(read(r#"[{"name": "a"}, {"name": 7}]"#).unwrap().len(), 2);

@@ -39,12 +39,21 @@ pub enum ParameterKind {
     OneOf(&'static [&'static str]),
     /// One of these words; required.
     RequiredOneOf(&'static [&'static str]),
+    /// A word that asks for another form of the answer. The API document omits the
+    /// parameter, because the schema of an answer is that of the usual form: clients
+    /// generated from both forms would have to check the form of each value.
+    OtherForm,
 }
 
 impl ParameterKind {
     /// Whether the parameter is required.
     pub const fn is_required(self) -> bool {
         matches!(self, Self::RequiredText | Self::RequiredOneOf(_))
+    }
+
+    /// Whether the API document has the parameter.
+    pub const fn is_documented(self) -> bool {
+        !matches!(self, Self::OtherForm)
     }
 }
 

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_reader_that_does_not_read_loses_its_place() {
+    async fn a_reader_that_does_not_read_loses_its_permit() {
         let limits = SendLimits { part: Duration::from_millis(20), ..LIMITS };
         let (places, body) = answer(endless(), limits);
         is_free(&places).await;
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_reader_that_reads_slowly_loses_its_place_in_the_end() {
+    async fn a_reader_that_reads_slowly_loses_its_permit_in_the_end() {
         let limits = SendLimits { whole: Duration::from_millis(100), ..LIMITS };
         let (places, mut body) = answer(endless(), limits);
         let mut pace = tokio::time::interval(Duration::from_millis(5));
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_reader_that_goes_away_gives_its_place_up() {
+    async fn a_reader_that_goes_away_releases_its_permit() {
         let (places, body) = answer(stream::pending(), LIMITS);
         drop(body);
         is_free(&places).await;

@@ -39,6 +39,23 @@ impl Budget {
         }
     }
 
+    /// Takes bytes for data that is made of a body after it arrived. Few bytes may come
+    /// from the reserve.
+    ///
+    /// # Errors
+    /// [`Exhausted`] if the budget is used up.
+    pub fn hold(&self, bytes: usize) -> Result<HeldBytes, Exhausted> {
+        let mut held = HeldBytes::none(Arc::clone(&self.common.bytes));
+        if held.grow_to(bytes).is_err() {
+            if bytes > self.small_body {
+                return Err(Exhausted);
+            }
+            held = HeldBytes::none(Arc::clone(&self.reserve.bytes));
+            held.grow_to(bytes)?;
+        }
+        Ok(held)
+    }
+
     /// Bytes that are free, without the reserve.
     #[cfg(test)]
     pub(crate) fn free(&self) -> usize {
@@ -169,7 +186,7 @@ mod tests {
 
     use super::{BodyRoom, Budget, Exhausted, HeldBytes};
     use crate::http::peer::networks_of;
-    use crate::limits::Limits;
+    use crate::limits::{ByteLimits, Limits};
 
     #[test]
     fn bytes_come_back() {
@@ -188,6 +205,20 @@ mod tests {
         assert_eq!(second.grow_to(100), Ok(()));
         drop(second);
         assert_eq!(budget.available_permits(), 100);
+    }
+
+    #[test]
+    fn data_of_bodies_takes_the_reserve_only_if_it_is_small() {
+        let limits = ByteLimits { total: 100, per_network: [100; 3], reserve: 50, small_body: 20 };
+        let budget = Budget::new(&limits);
+        let first = budget.hold(90).unwrap();
+        assert_eq!(budget.hold(21).unwrap_err(), Exhausted);
+        let small = [budget.hold(20).unwrap(), budget.hold(20).unwrap()];
+        assert_eq!(budget.hold(20).unwrap_err(), Exhausted);
+        drop(first);
+        assert!(budget.hold(100).is_ok());
+        drop(small);
+        assert_eq!(budget.free(), 100);
     }
 
     /// Takes bytes for bodies of this size from these clients, as far as they get any.

@@ -141,11 +141,50 @@ impl StreamPermits {
     }
 }
 
+/// The permit of a request among those of its user. It is in the extensions of the
+/// request, because the user is known later than the request. Clones are the same permit.
+#[derive(Debug, Clone)]
+pub struct UserPermit {
+    of: Parts<UserId>,
+    taken: Arc<Mutex<Option<Part<UserId>>>>,
+}
+
+impl UserPermit {
+    /// For a request whose user is not known yet.
+    pub fn new(of: &Parts<UserId>) -> Self {
+        Self { of: of.clone(), taken: Arc::default() }
+    }
+
+    /// The request is one of this user. A second call changes nothing.
+    ///
+    /// # Errors
+    /// The number of requests that a user may have at a time, if there are as many.
+    pub fn enter(&self, user: UserId) -> Result<(), usize> {
+        let mut taken = self.taken.lock();
+        if taken.is_none() {
+            let mut part = self.of.of(user);
+            part.grow_to(1).map_err(|Exhausted| self.of.most)?;
+            *taken = Some(part);
+        }
+        Ok(())
+    }
+
+    /// The user of the request, if it is known.
+    pub fn user(&self) -> Option<UserId> {
+        self.taken.lock().as_ref().map(|part| part.holder)
+    }
+
+    /// The request has ended. A clone may live longer in an answer that is still sent.
+    pub fn release(&self) {
+        drop(self.taken.lock().take());
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use weir_model::UserId;
 
-    use super::{Exhausted, Parts, StreamPermits};
+    use super::{Exhausted, Parts, StreamPermits, UserPermit};
 
     #[test]
     fn each_holder_has_its_part() {
@@ -163,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_person_has_a_few_places() {
+    fn a_user_has_a_few_permits() {
         let (places, user) = (StreamPermits::new(3, 2), |n| UserId(uuid::Uuid::from_u128(n)));
         let mine = [places.enter(user(1)).unwrap(), places.enter(user(1)).unwrap()];
         assert!(places.enter(user(1)).is_err());
@@ -172,5 +211,23 @@ mod tests {
         drop(mine);
         assert!(places.enter(user(1)).is_ok());
         drop(other);
+    }
+
+    #[test]
+    fn a_user_has_a_few_requests() {
+        let (parts, user) = (Parts::new(2), |n| UserId(uuid::Uuid::from_u128(n)));
+        let requests = [(); 3].map(|()| UserPermit::new(&parts));
+        assert_eq!(requests[0].user(), None);
+        for request in &requests[..2] {
+            assert_eq!(request.enter(user(1)), Ok(()));
+            assert_eq!(request.enter(user(1)), Ok(()), "it is one request");
+        }
+        assert_eq!(requests[0].user(), Some(user(1)));
+        assert_eq!(requests[2].enter(user(1)), Err(2));
+        assert_eq!(UserPermit::new(&parts).enter(user(2)), Ok(()));
+        // A clone in an answer that is still sent takes nothing.
+        let sent = requests[0].clone();
+        requests[0].release();
+        assert_eq!((sent.user(), requests[2].enter(user(1))), (None, Ok(())));
     }
 }

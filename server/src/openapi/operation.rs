@@ -213,7 +213,7 @@ impl Answer for Invited {
     }
 }
 
-/// Describes the usual form. `raw=true` asks for another one.
+/// Describes the usual form. `raw=true` asks for another one, which is not documented.
 impl<T: ToSchema> Answer for Shaped<T> {
     fn describe(description: &mut Description) {
         describe_body::<T>(200, description);

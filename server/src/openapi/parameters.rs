@@ -11,49 +11,51 @@ use crate::http::pagination::{Parameter, ParameterKind};
 enum Id {
     Uuid,
     Integer,
+    /// A text, or an id that a word can replace. `anyOf` would be more exact, but
+    /// generated clients cannot write such a value into a path.
     Text,
 }
 
-/// An id in a path: the collection before it, its form, the word that may be used
-/// instead, and a description.
-struct PathId(&'static str, Id, Option<&'static str>, &'static str);
+/// An id in a path: the collection before it, its form, and a description.
+struct PathId(&'static str, Id, &'static str);
 
 const PATH_IDS: &[PathId] = &[
     PathId(
         "organizations",
-        Id::Uuid,
-        Some("@current"),
-        "The organization, or `@current` for the current one of the caller.",
+        Id::Text,
+        "The organization: its UUID, or `@current` for the current one of the caller.",
     ),
     PathId(
         "projects",
-        Id::Integer,
-        Some("@current"),
-        "The project, or `@current` for the current one of the caller.",
+        Id::Text,
+        "The project: its number, or `@current` for the current one of the caller.",
     ),
-    PathId("users", Id::Uuid, Some("@me"), "The user: `@me`, the caller."),
-    PathId("members", Id::Uuid, Some("@me"), "The user that the membership is of, or `@me`."),
+    PathId("users", Id::Text, "The user: their UUID, or `@me`, the caller."),
+    PathId(
+        "members",
+        Id::Text,
+        "The user that the membership is of: their UUID, or `@me`, the caller.",
+    ),
     PathId(
         "personal_api_keys",
         Id::Text,
-        Some("@current"),
-        "The key, or `@current` for the one that the request is sent with.",
+        "The key: its id, or `@current` for the one that the request is sent with.",
     ),
-    PathId("persons", Id::Uuid, None, "The person, also one that was merged into it."),
-    PathId("invites", Id::Uuid, None, "The invite."),
-    PathId("signup", Id::Text, None, "The token of the invite's link."),
-    PathId("reset", Id::Uuid, None, "The user that the link was mailed to."),
-    PathId("domains", Id::Uuid, None, "The domain."),
-    PathId("roles", Id::Uuid, None, "The role."),
-    PathId("role_memberships", Id::Uuid, None, "The member's place in the role."),
-    PathId("batch_exports", Id::Uuid, None, "The batch export."),
-    PathId("backfills", Id::Uuid, None, "The backfill."),
-    PathId("runs", Id::Uuid, None, "The run."),
-    PathId("pipeline_destinations", Id::Integer, None, "The plugin record."),
-    PathId("pipeline_frontend_apps", Id::Integer, None, "The plugin record."),
-    PathId("pipeline_import_apps", Id::Integer, None, "The plugin record."),
-    PathId("pipeline_transformations", Id::Integer, None, "The plugin record."),
-    PathId("pipeline_transformation_configs", Id::Integer, None, "The config."),
+    PathId("persons", Id::Uuid, "The person, also one that was merged into it."),
+    PathId("invites", Id::Uuid, "The invite."),
+    PathId("signup", Id::Text, "The token of the invite's link."),
+    PathId("reset", Id::Uuid, "The user that the link was mailed to."),
+    PathId("domains", Id::Uuid, "The domain."),
+    PathId("roles", Id::Uuid, "The role."),
+    PathId("role_memberships", Id::Uuid, "The member's place in the role."),
+    PathId("batch_exports", Id::Uuid, "The batch export."),
+    PathId("backfills", Id::Uuid, "The backfill."),
+    PathId("runs", Id::Uuid, "The run."),
+    PathId("pipeline_destinations", Id::Integer, "The plugin record."),
+    PathId("pipeline_frontend_apps", Id::Integer, "The plugin record."),
+    PathId("pipeline_import_apps", Id::Integer, "The plugin record."),
+    PathId("pipeline_transformations", Id::Integer, "The plugin record."),
+    PathId("pipeline_transformation_configs", Id::Integer, "The config."),
 ];
 
 /// The parameters of a path and of a query.
@@ -61,7 +63,7 @@ pub(super) fn of(path: &str, description: &Description) -> Result<Vec<Value>, De
     let mut parameters = in_path(path)?;
     if let Some((usual, most)) = description.paged {
         let default = usual.min(most);
-        let about = format!("Results per page, 1 to {most}. What makes no sense is ignored.");
+        let about = format!("Results per page, 1 to {most}. Invalid values are ignored.");
         parameters.push(json!({
             "name": "limit", "in": "query", "required": false,
             "description": about,
@@ -69,11 +71,11 @@ pub(super) fn of(path: &str, description: &Description) -> Result<Vec<Value>, De
         }));
         parameters.push(json!({
             "name": "offset", "in": "query", "required": false,
-            "description": "Results to pass over. What makes no sense is ignored.",
+            "description": "Results to pass over. Invalid values are ignored.",
             "schema": {"type": "integer", "minimum": 0, "default": 0},
         }));
     }
-    parameters.extend(description.filters.iter().map(in_query));
+    parameters.extend(description.filters.iter().filter_map(in_query));
     Ok(parameters)
 }
 
@@ -84,12 +86,12 @@ fn in_path(path: &str) -> Result<Vec<Value>, Defect> {
         let name = segment.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
         if let Some(name) = name {
             let known = PATH_IDS.iter().find(|PathId(known, ..)| *known == collection);
-            let Some(PathId(_, id, word, description)) = known else {
+            let Some(PathId(_, id, description)) = known else {
                 return Err(Defect::UnknownPathId { path: path.to_owned() });
             };
             parameters.push(json!({
                 "name": name, "in": "path", "required": true, "description": description,
-                "schema": schema(*id, *word),
+                "schema": schema(*id),
             }));
         }
         collection = segment;
@@ -97,19 +99,15 @@ fn in_path(path: &str) -> Result<Vec<Value>, Defect> {
     Ok(parameters)
 }
 
-fn schema(id: Id, word: Option<&str>) -> Value {
-    let id = match id {
+fn schema(id: Id) -> Value {
+    match id {
         Id::Uuid => json!({"type": "string", "format": "uuid"}),
         Id::Integer => json!({"type": "integer"}),
-        Id::Text => return json!({"type": "string", "minLength": 1}),
-    };
-    match word {
-        Some(word) => json!({"anyOf": [id, {"type": "string", "const": word}]}),
-        None => id,
+        Id::Text => json!({"type": "string", "minLength": 1}),
     }
 }
 
-fn in_query(parameter: &Parameter) -> Value {
+fn in_query(parameter: &Parameter) -> Option<Value> {
     let schema = match parameter.kind {
         ParameterKind::Text => json!({"type": "string"}),
         ParameterKind::RequiredText => json!({"type": "string", "minLength": 1}),
@@ -119,9 +117,10 @@ fn in_query(parameter: &Parameter) -> Value {
         ParameterKind::OneOf(words) | ParameterKind::RequiredOneOf(words) => {
             json!({"type": "string", "enum": words})
         }
+        ParameterKind::OtherForm => return None,
     };
-    json!({
+    Some(json!({
         "name": parameter.name, "in": "query", "description": parameter.description,
         "required": parameter.kind.is_required(), "schema": schema,
-    })
+    }))
 }

@@ -91,7 +91,7 @@ const REFUSALS: &[Refusal] = &[
         413,
         "TooLarge",
         "The body is too large.",
-        ("validation_error", "payload_too_large", "The body is larger than 20971520 bytes.", None),
+        ("validation_error", "payload_too_large", "The body is larger than 1048576 bytes.", None),
     ),
     Refusal(
         415,
@@ -138,7 +138,9 @@ impl Refusal {
             // path is validated like a field.
             400 => {
                 let is_change = facts.method != Method::GET && !refused_always;
-                is_change || has_body || !facts.description.filters.is_empty() || !facts.guarded
+                let filters = facts.description.filters;
+                let is_filtered = filters.iter().any(|filter| filter.kind.is_documented());
+                is_change || has_body || is_filtered || !facts.guarded
             }
             401 | 406 => facts.guarded,
             404 => facts.path.contains('{') || facts.method != Method::GET,

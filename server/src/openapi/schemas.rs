@@ -13,8 +13,11 @@ use utoipa::openapi::schema::{ArrayItems, Schema};
 use super::document::Defect;
 use crate::http::input::Asked;
 
-/// Properties that an answer may omit.
+/// Properties that an answer may omit. They are never null.
 const OPTIONAL: &[(&str, &str)] = &[("BatchExport", "backfill_id"), ("Error", "extra")];
+
+/// Properties that are null only in another type that has the same fields.
+const NEVER_NULL: &[(&str, &str)] = &[("Plugin", "organization_id")];
 
 const PREFIX: &str = "#/components/schemas/";
 
@@ -43,11 +46,11 @@ impl Schemas {
     pub(super) fn add(&mut self, derived: &[(String, RefOr<Schema>)]) -> Result<(), Defect> {
         for (name, schema) in derived {
             let mut value = plain(schema)?;
-            for (of, property) in OPTIONAL.iter().filter(|(of, _)| of == name) {
-                let required = value.get_mut("required").and_then(Value::as_array_mut);
-                if let (Some(required), true) = (required, of == name) {
+            for (_, property) in OPTIONAL.iter().filter(|(of, _)| of == name) {
+                if let Some(required) = value.get_mut("required").and_then(Value::as_array_mut) {
                     required.retain(|other| other != property);
                 }
+                value["properties"].get_mut(*property).into_iter().for_each(remove_null);
             }
             match self.named.get(name) {
                 Some(known) if *known != value => {
@@ -166,6 +169,9 @@ impl Schemas {
             }
             others = others.or_else(|| part.get("additionalProperties").cloned());
         }
+        for (_, property) in NEVER_NULL.iter().filter(|(of, _)| *of == name) {
+            properties.get_mut(*property).into_iter().for_each(remove_null);
+        }
         if let Some(schema) = self.named.get_mut(name).and_then(Value::as_object_mut) {
             schema.remove("allOf");
             schema.insert("type".to_owned(), json!("object"));
@@ -206,6 +212,28 @@ fn require_all(schema: &mut Schema) {
             }
         }
         _ => {}
+    }
+}
+
+/// Removes null from the values of a derived schema.
+fn remove_null(schema: &mut Value) {
+    let Some(object) = schema.as_object_mut() else { return };
+    if let Some(Value::Array(kinds)) = object.get_mut("type") {
+        kinds.retain(|kind| kind != "null");
+        if let [kind] = kinds.as_slice() {
+            let kind = kind.clone();
+            object.insert("type".to_owned(), kind);
+        }
+    }
+    let Some(Value::Array(ways)) = object.get_mut("oneOf") else { return };
+    ways.retain(|way| way["type"] != "null");
+    if let [Value::Object(way)] = ways.as_slice() {
+        let way = way.clone();
+        object.remove("oneOf");
+        for (key, value) in way {
+            // The field's own description has priority.
+            object.entry(key).or_insert(value);
+        }
     }
 }
 

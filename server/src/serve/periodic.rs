@@ -20,10 +20,14 @@ const LOOK: Duration = Duration::from_secs(1);
 const CHECK: Duration = Duration::from_secs(10);
 /// Time between two writes of traffic counts.
 const COUNT: Duration = Duration::from_secs(60);
-/// Number of writes of traffic counts after which old counts are removed.
+/// Number of writes of traffic counts after which old counts and invites are removed.
 const FORGET: u32 = 60;
 /// Time between two checks for deleted organizations.
 const PURGE: Duration = Duration::from_secs(30);
+/// Time between two removals of old counters of sign-in attempts.
+const PRUNE: Duration = Duration::from_secs(60 * 60);
+/// The same when not all of them were removed.
+const PRUNE_SOON: Duration = Duration::from_secs(60);
 /// Time between two writes of how keys are used.
 const NOTE: Duration = Duration::from_secs(60);
 
@@ -42,6 +46,7 @@ pub(super) fn begin(
     tasks.spawn(purge_deleted(app.clone()));
     tasks.spawn(check_domains(app.clone()));
     tasks.spawn(write_notes(app.clone()));
+    tasks.spawn(prune_counters(app.clone()));
 }
 
 /// The disk guard, the progress of ingestion, and the gauges that no other code sets.
@@ -96,7 +101,7 @@ async fn purge_deleted(app: App) {
         let before = app.services.clock.now().plus_seconds(settled);
         app.ingest.applied().await;
         if let Err(error) = app.services.organizations.purge_deleted(before).await {
-            tracing::error!(%error, "what a deleted organization left was not removed yet");
+            tracing::error!(%error, "data of a deleted organization was not removed yet");
         }
     }
 }
@@ -112,14 +117,32 @@ pub(super) async fn write_counts(app: App) {
             _ = tick.tick() => {}
         }
         if let Err(error) = app.services.traffic.write().await {
-            tracing::warn!(%error, "what was counted was not written; trying again");
+            tracing::warn!(%error, "counters were not written; trying again");
         }
         writes = (writes + 1) % FORGET;
-        if writes == 0
-            && let Err(error) = app.services.traffic.forget().await
-        {
-            tracing::warn!(%error, "old counts were not removed yet");
+        if writes == 0 {
+            if let Err(error) = app.services.traffic.forget().await {
+                tracing::warn!(%error, "old counts were not removed yet");
+            }
+            if let Err(error) = app.services.invites.prune().await {
+                tracing::warn!(%error, "old invites were not removed yet");
+            }
         }
+    }
+}
+
+/// Removes old counters of sign-in attempts, at intervals.
+async fn prune_counters(app: App) {
+    loop {
+        let wait = match app.services.identity.prune_counters().await {
+            Ok(true) => PRUNE,
+            Ok(false) => PRUNE_SOON,
+            Err(error) => {
+                tracing::warn!(%error, "old sign-in counters were not removed yet");
+                PRUNE
+            }
+        };
+        tokio::time::sleep(wait).await;
     }
 }
 
@@ -148,7 +171,7 @@ async fn check_domains(app: App) {
     loop {
         tick.tick().await;
         if let Err(error) = app.services.domains.check_again().await {
-            tracing::error!(%error, "verified domains were not looked at again");
+            tracing::error!(%error, "verified domains were not checked again");
         }
     }
 }

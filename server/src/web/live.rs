@@ -93,7 +93,7 @@ impl MayWatch {
                 match still_sees(&services, &ctx, project).await {
                     Ok(()) => {}
                     Err(error) if error.kind() == ErrorKind::Unavailable => {
-                        tracing::warn!(%error, "whether a live stream may go on is not known");
+                        tracing::warn!(%error, "a live stream could not be authorized");
                     }
                     Err(_) => return,
                 }

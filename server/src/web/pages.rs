@@ -11,6 +11,7 @@ use weir_app::local_path;
 
 use super::{Web, assets, visit};
 use crate::dispatcher::RoutePattern;
+use crate::http::error::ApiError;
 
 /// Paths whose pages require a session.
 const PRIVATE: [&str; 8] = [
@@ -45,6 +46,7 @@ async fn page(web: Web, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let visit = match visit::of(&web, &parts).await {
         Ok(visit) => visit,
+        Err(error @ ApiError::TooManyRequests(_)) => return error.into_response(),
         Err(error) => {
             // A page cannot be served without knowing the user.
             tracing::error!(%error, "a page was not served");

@@ -20,8 +20,8 @@ pub(super) fn answer(headers: &HeaderMap) -> Response {
     }
     let (why, what_to_do) = match says_nothing(headers) {
         true => (
-            "Your browser does not say which page sent the form, so nobody can tell it from one \
-             of another site.",
+            "Your browser does not say which page sent the form, so Weir cannot tell it from \
+             one of another site.",
             "Open the page again in a current version of Firefox, Chrome, Edge or Safari (16.4 or \
              later). If yours is current, an extension or a proxy takes this away: switch it off \
              for Weir. A link from a mail works on until it is used.",

@@ -11,9 +11,10 @@ use weir_service::identity::Peer;
 
 use super::admission::Sender;
 use super::{Web, cookies, functions, kept_input};
-use crate::http::error::ApiResult;
+use crate::http::error::{ApiError, ApiResult};
 use crate::http::peer::{ClientAddress, Origin};
 use crate::http::request_id::RequestId;
+use crate::limits::UserPermit;
 
 /// Reads the request, with the session of its cookie.
 pub(super) async fn of(web: &Web, parts: &Parts) -> ApiResult<Visit> {
@@ -31,6 +32,9 @@ pub(super) async fn of(web: &Web, parts: &Parts) -> ApiResult<Visit> {
         (None, Some(token)) => web.app.services.identity.session(token, request_id.clone()).await?,
         (None, None) => None,
     };
+    if let (Some(ctx), Some(permit)) = (&ctx, parts.extensions.get::<UserPermit>()) {
+        permit.enter(ctx.user()).map_err(ApiError::TooManyRequests)?;
+    }
     let preferences = match &ctx {
         Some(ctx) => web.app.services.preferences.get(ctx).await?,
         None => Preferences::default(),

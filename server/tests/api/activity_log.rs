@@ -299,6 +299,24 @@ async fn pages_filters_and_the_projects_own() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_page_of_the_changes_of_a_project_has_up_to_a_thousand_entries() {
+    let app = TestApp::with_owner().await;
+    let caller = app.owner().key(&["*"]).await;
+    let project = format!("/api/projects/{}/", app.project());
+    for n in 0..=100 {
+        let answer = caller.patch(&project, &json!({"name": format!("Project {n}")})).await;
+        assert_eq!(answer.status, 200, "{:?}", answer.body);
+    }
+    let path = format!("{project}activity/");
+    let all = caller.get(&format!("{path}?limit=1000&offset=0")).await.json();
+    let (results, total) = (all["results"].as_array().unwrap(), &all["total_count"]);
+    assert_eq!((&json!(results.len()), &all["next"]), (total, &Value::Null));
+    assert!(results.len() > 100, "{}", results.len());
+    let rest = caller.get(&format!("{path}?limit=1000&offset=100")).await.json();
+    assert_eq!(rest["results"], json!(results[100..]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn who_may_read() {
     let app = TestApp::with_owner().await;
     let denied = |answer: &Answer| {

@@ -285,6 +285,30 @@ async fn drops_are_counted_and_sampled() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn every_dropped_event_of_a_large_request_is_listed() {
+    const SENT: usize = 12_000;
+    let app = TestApp::with_owner().await;
+    let caller = app.owner().key(&["project:read"]).await;
+    let lost =
+        |n: usize| json!({"event": format!("lost {n}"), "properties": {"a": "a".repeat(300)}});
+    send(&app, Value::Array((0..SENT).map(lost).collect())).await;
+    let mut lengths = Vec::new();
+    let base = format!("http://{}/api/projects/{}/", app.address(), app.project());
+    let mut next = Some("ingestion_warnings/events/?limit=1000".to_owned());
+    while let Some(link) = next {
+        let page = get(&app, &caller, &link).await;
+        let payloads = page["results"].as_array().unwrap().iter();
+        lengths.extend(payloads.map(|event| event["payload"].as_str().unwrap().len()));
+        next = page["next"].as_str().map(|link| link.strip_prefix(&base).unwrap().to_owned());
+    }
+    assert_eq!(lengths.len(), SENT);
+    // Of each of the three parts of the request, the first 1,000 have a long sample.
+    let short = lengths.iter().filter(|length| **length == 256).count();
+    let long = lengths.iter().filter(|length| **length > 300).count();
+    assert_eq!((short, long), (SENT - 3_000, 3_000));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn dropped_and_altered_events_are_all_listed() {
     let app = TestApp::with_owner().await;
     let caller = app.owner().key(&["project:read"]).await;

@@ -94,6 +94,9 @@ async fn people_find_what_they_may_see() {
 
     // As a page, and as the part that scripts insert.
     let whole = text(&page(&app, "/search?q=shop", &ada).await);
+    let searched = "Names of pages, projects, organizations, members, exports and plugins";
+    assert!(whole.contains(searched), "{whole}");
+    assert!(whole.contains("Events, persons and groups are not searched here."), "{whole}");
     assert!(whole.contains("data-found") && whole.contains("aria-label=\"Main\""), "{whole}");
     let part = text(&page(&app, "/search?q=shop&part=1", &ada).await);
     assert!(part.contains("data-found") && !part.contains("aria-label=\"Main\""), "{part}");

@@ -212,7 +212,7 @@ async fn an_import_that_is_killed_three_times_and_interrupted_ends_complete() {
         assert!(!output.status.success());
         if how == Signal::INT {
             let (out, err) = (String::from_utf8(output.stdout), String::from_utf8(output.stderr));
-            assert!(err.unwrap().contains("interrupted; the same call goes on from here"));
+            assert!(err.unwrap().contains("interrupted; the same call continues from here"));
             assert!(out.unwrap().contains("how far it has come is noted in"));
         }
     }

@@ -1,5 +1,7 @@
 //! Limits on the resources that a client may use (SEC-16, SEC-17).
 
+mod of_users;
+
 use std::time::Duration;
 
 use bytes::Bytes;

@@ -3,11 +3,13 @@
 use std::fs::File;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::Child;
+use weir_server::config::Settings;
+use weir_server::logs;
 use weir_testkit::{Caller, until};
 
 use crate::process::weir_through;
@@ -54,6 +56,31 @@ async fn output_that_cannot_be_written_ends_nothing() {
             assert_eq!(caller.get("/_readyz").await.status, 200);
         }
         stops_in_order(child).await;
+    }
+}
+
+/// Runs twice: the process of the tests starts a child of itself, which panics.
+#[test]
+fn a_panic_whose_line_cannot_be_written_ends_nothing() {
+    const NAME: &str = "log_output::a_panic_whose_line_cannot_be_written_ends_nothing";
+    const IS_CHILD: &str = "WEIR_TEST_PANICS";
+
+    if std::env::var_os(IS_CHILD).is_some() {
+        logs::start(&Settings::default().over(Settings::default())).unwrap();
+        for _ in 0..3 {
+            assert!(std::thread::spawn(|| panic!("expected")).join().is_err());
+        }
+        logs::end(Some("expected"));
+        return;
+    }
+    for err in [full(), closed()] {
+        let mut child = Command::new(std::env::current_exe().unwrap());
+        // Without `--nocapture` the standard error of a test is never written.
+        child.args(["--exact", NAME, "--nocapture"]).env(IS_CHILD, "1");
+        let output = child.stdout(Stdio::piped()).stderr(err).output().unwrap();
+        let out = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success(), "{:?}: {out}", output.status);
+        assert!(out.contains("1 passed"), "{out}");
     }
 }
 

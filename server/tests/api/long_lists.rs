@@ -20,7 +20,7 @@ async fn send_much(app: &TestApp) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_person_does_not_take_the_places_of_others() {
+async fn one_user_does_not_take_the_permits_of_others() {
     let few = |limits: &mut Limits| {
         limits.api_streams = 3;
         limits.api_streams_per_person = 2;
@@ -53,7 +53,7 @@ async fn one_person_does_not_take_the_places_of_others() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reader_that_does_not_read_gives_its_place_up() {
+async fn a_reader_that_does_not_read_releases_its_permit() {
     let change = |limits: &mut Limits| {
         limits.api_streams_per_person = 1;
         limits.sending.part = Duration::from_secs(1);

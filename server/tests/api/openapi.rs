@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use weir_server::openapi::document;
 use weir_testkit::TestApp;
 
@@ -44,7 +44,7 @@ fn every_operation_is_described_completely() {
             assert!(!content["example"].is_null(), "{name} {status}: an example");
         }
         if operation.is_public() {
-            assert_eq!(item["security"], serde_json::json!([]), "{name}");
+            assert_eq!(item["security"], json!([]), "{name}");
             continue;
         }
         for status in ALWAYS {
@@ -95,15 +95,85 @@ fn fields_are_described_and_what_cannot_be_written_is_marked() {
     let organization = &schemas["Organization"]["properties"];
     assert_eq!(organization["slug"]["readOnly"], true);
     assert_eq!(organization["name"]["readOnly"], Value::Null);
-    assert_eq!(organization["membership_level"]["enum"], serde_json::json!([1, 8, 15]));
+    assert_eq!(organization["membership_level"]["enum"], json!([1, 8, 15]));
     assert_eq!(organization["created_at"]["format"], "date-time");
     let body = &schemas["CreateOrganizationInput"];
-    assert_eq!(body["required"], serde_json::json!(["name"]));
+    assert_eq!(body["required"], json!(["name"]));
     assert_eq!(body["properties"]["name"]["maxLength"], 64);
     assert_eq!(
         body["properties"]["name"]["description"], organization["name"]["description"],
         "what is sent is described like what is answered",
     );
+}
+
+/// Generated clients cannot write a value of several types into a path.
+#[test]
+fn an_id_in_a_path_has_one_type_and_its_description_names_the_word() {
+    let words = [
+        ("organizations", "`@current`"),
+        ("projects", "`@current`"),
+        ("users", "`@me`"),
+        ("members", "`@me`"),
+        ("personal_api_keys", "`@current`"),
+    ];
+    for operation in operations() {
+        let parameters = operation.item["parameters"].as_array().unwrap().iter();
+        let in_path = parameters.filter(|parameter| parameter["in"] == "path");
+        for ((collection, _), parameter) in operation.ids().iter().zip(in_path) {
+            let kind = parameter["schema"]["type"].as_str().unwrap();
+            if let Some((_, word)) = words.iter().find(|(name, _)| name == collection) {
+                let described = parameter["description"].as_str().unwrap();
+                assert!(described.contains(word), "{}: {described}", operation.id);
+                assert_eq!(kind, "string", "{}", operation.id);
+            }
+            assert!(["string", "integer"].contains(&kind), "{}: {kind}", operation.id);
+            assert_eq!(parameter["schema"]["anyOf"], Value::Null, "{}", operation.id);
+        }
+    }
+}
+
+#[test]
+fn parameters_for_another_form_of_the_answer_are_not_in_the_document() {
+    for Operation { id, item, .. } in operations() {
+        for parameter in item["parameters"].as_array().unwrap() {
+            assert!(!["raw", "expand"].contains(&parameter["name"].as_str().unwrap()), "{id}");
+        }
+    }
+}
+
+#[test]
+fn a_field_that_is_missing_or_always_set_is_not_nullable() {
+    let schemas = &document().unwrap()["components"]["schemas"];
+    for (name, field, is_required) in [
+        ("BatchExport", "backfill_id", false),
+        ("Plugin", "organization_id", true),
+        ("PluginCheck", "organization_id", true),
+        ("PluginSource", "organization_id", true),
+    ] {
+        let schema = &schemas[name];
+        let property = &schema["properties"][field];
+        assert_eq!((&property["type"], &property["format"]), (&json!("string"), &json!("uuid")));
+        let required = schema["required"].as_array().unwrap();
+        assert_eq!(required.contains(&json!(field)), is_required, "{name}.{field}");
+    }
+    let error = &schemas["Error"];
+    assert_eq!(error["properties"]["extra"]["$ref"], "#/components/schemas/ErrorExtra");
+    assert!(!error["required"].as_array().unwrap().contains(&json!("extra")));
+    // In a list the record can be missing, and then all of its fields are null.
+    let of_list = &schemas["PluginCatalogue"]["properties"]["organization_id"]["type"];
+    assert_eq!(of_list, &json!(["string", "null"]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_example_of_a_large_body_names_the_limit_of_the_api() {
+    let app = TestApp::with_owner().await;
+    let caller = app.owner().key(&["*"]).await;
+    let call = caller.call(http::Method::POST, "/api/organizations/");
+    let limit = app.app().limits.api_body.size;
+    let answer = call.json(&json!({"name": "a".repeat(limit)})).send().await;
+    let example = &document().unwrap()["components"]["responses"]["TooLarge"]["content"]["application/json"]
+        ["example"];
+    assert_eq!((answer.status, &answer.json()), (413, example));
 }
 
 /// Constructs that JSON Schema allows and generators of clients do not understand.

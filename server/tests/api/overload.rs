@@ -220,7 +220,7 @@ fn sync_when_it_answers(file: &File) -> std::io::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_disk_that_does_not_answer_is_503_and_heals_by_itself() {
+async fn a_disk_that_does_not_answer_is_503_and_recovers() {
     assert_eq!(Limits::default().append_time, Duration::from_secs(5), "what is promised");
     let patience = Duration::from_millis(300);
     let app = TestApp::with_options(

@@ -7,6 +7,7 @@ use weir_server::limits::Limits;
 use weir_testkit::{Caller, TestApp};
 
 use crate::stored::{get, send};
+use crate::web::{page, session};
 
 fn field<'a>(list: &'a Value, name: &str) -> Vec<&'a Value> {
     list["results"].as_array().unwrap().iter().map(|result| &result[name]).collect()
@@ -326,4 +327,86 @@ async fn what_was_skipped_or_altered_is_shown_with_a_sample() {
         ]
     );
     assert_eq!(warnings["results"][0]["samples"][0]["distinct_id"], "ada");
+}
+
+/// The text of a page below the project.
+async fn shown(app: &TestApp, cookie: &str, path: &str) -> String {
+    let answer = page(app, &format!("/projects/{}/{path}", app.project()), cookie).await;
+    assert_eq!(answer.status, 200, "{path}");
+    // Marks between texts.
+    String::from_utf8(answer.body.to_vec()).unwrap().replace("<!>", "").replace("<!---->", "")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_with_unread_distinct_ids_shows_no_newest_event() {
+    let app = TestApp::with_owner().await;
+    let cookie = session(&app).await;
+    let caller = app.owner().key(&["*"]).await;
+    let identified = |anonymous: String| {
+        json!({"event": "$identify", "distinct_id": "ada", "timestamp": "2026-06-01T10:00:00Z",
+               "properties": {"$anon_distinct_id": anonymous}})
+    };
+    let ids = |numbers: std::ops::Range<usize>| -> Vec<Value> {
+        numbers.map(|n| identified(format!("anon-{n}"))).collect()
+    };
+    send(&app, json!(ids(0..99))).await;
+    let person = get(&app, &caller, "persons/?distinct_id=ada").await["results"][0].clone();
+    assert_eq!(person["distinct_ids"].as_array().unwrap().len(), 100);
+    let path = format!("persons/{}", person["id"].as_str().unwrap());
+    let html = shown(&app, &cookie, &path).await;
+    assert!(html.contains("Newest event</dt>"), "{html}");
+    assert!(html.contains("2026-06-01 10:00 UTC") && !html.contains("on this page"), "{html}");
+
+    // Events of some ids are not read, and one of them has the newest event.
+    send(&app, json!(ids(99..150))).await;
+    let last = json!({"event": "late", "distinct_id": "anon-0",
+                      "timestamp": "2026-06-01T11:00:00Z"});
+    send(&app, json!([last])).await;
+    let html = shown(&app, &cookie, &path).await;
+    assert!(!html.contains("Newest event</dt>"), "{html}");
+    for words in [
+        "51 more distinct ids are not shown. These 100 are the first one and those that were \
+         merged last.",
+        "Of the distinct ids on this page only. The others can have newer events.",
+        "events of the distinct ids on this page.",
+    ] {
+        assert!(html.contains(words), "{words}: {html}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_shows_exact_members_or_none() {
+    let app = TestApp::with_owner().await;
+    let cookie = session(&app).await;
+    let of_acme = |person: usize| {
+        json!({"event": "used", "distinct_id": format!("user-{person}"),
+               "properties": {"$groups": {"company": "acme"}}})
+    };
+    send(&app, (0..2).map(of_acme).collect()).await;
+    let html = shown(&app, &cookie, "groups/company/acme").await;
+    assert!(!html.contains("section-hint"), "{html}");
+    assert!(html.contains("Persons seen with the group"), "{html}");
+
+    send(&app, (2..60).map(of_acme).collect()).await;
+    let html = shown(&app, &cookie, "groups/company/acme").await;
+    for words in [
+        "The 50 of 60 persons with the most events of the group.",
+        "The last ones that arrived. The group has older ones, which are not shown.",
+    ] {
+        assert!(html.contains(words), "{words}: {html}");
+    }
+
+    // More events than are searched.
+    let others: Vec<Value> =
+        (0..2_000).map(|_| json!({"event": "other", "distinct_id": "eve"})).collect();
+    send(&app, json!(others)).await;
+    let html = shown(&app, &cookie, "groups/company/acme").await;
+    for words in [
+        "Not shown: the project has more events than this page reads",
+        "The last ones that arrived. The group may have older ones, which are not searched.",
+        "None of the newest events of the project is about the group.",
+    ] {
+        assert!(html.contains(words), "{words}: {html}");
+    }
+    assert!(!html.contains("Persons seen with the group") && !html.contains("2,000"), "{html}");
 }

@@ -1,6 +1,6 @@
-//! The rules that real libraries depend on (ING-1 to ING-12), one test each. Rule 11, on
-//! events that arrive after the `$identify` that merged their id, is about persons. Its
-//! tests are with those of persons.
+//! The rules that real libraries depend on (ING-1 to ING-12), one test each. The tests
+//! of ING-11, on events that arrive after the `$identify` that merged their id, are with
+//! those of persons.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -62,6 +62,9 @@ fn all_paths(key: &str) -> Vec<(Method, String, String)> {
         "/i/v1/traces",
         "/i/v0/ai",
         "/i/v0/ai/otel",
+        "/i/v0/ai/otel/v1/logs",
+        "/i/v0/ai/otel/v1/metrics",
+        "/i/v0/ai/otel/v1/traces",
         "/report",
     ] {
         paths.push((Method::POST, path.to_owned(), text.clone()));

@@ -254,6 +254,9 @@ async fn what_is_no_event_is_answered_and_shown_as_not_kept() {
         format!("/i/v1/metrics/?token={key}"),
         format!("/i/v1/traces?token={key}"),
         format!("/i/v0/ai/?token={key}"),
+        format!("/i/v0/ai/otel/v1/logs?token={key}"),
+        format!("/i/v0/ai/otel/v1/metrics?token={key}"),
+        format!("/i/v0/ai/otel/v1/traces/?token={key}"),
         format!("/report/?token={key}&sample_rate=1"),
     ];
     for path in &paths {
@@ -283,10 +286,10 @@ async fn what_is_no_event_is_answered_and_shown_as_not_kept() {
 
     let refusals = weir_store::traffic::refused(app.store(), app.project()).await.unwrap();
     let codes: Vec<_> = refusals.iter().map(|one| one.code.as_str()).collect();
-    assert_eq!(codes, ["not_kept"; 8]);
+    assert_eq!(codes, ["not_kept"; 11]);
     let counted = app.app().traffic.minutes(app.project());
     let rejected: u64 = counted.iter().map(|(_, counts)| counts.rejected).sum();
-    assert_eq!(rejected, 8);
+    assert_eq!(rejected, 11);
     // A body that is too large is refused, as on every path.
     let large = post(&app, &paths[0], "application/json", vec![b' '; 20_971_521]).await;
     assert_eq!(large.status, 413);

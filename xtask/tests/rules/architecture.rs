@@ -180,7 +180,7 @@ const OUTSIDE: &[(&str, &str)] = &[
 ];
 
 /// External crates that only some workspace crates may name. `*` at the end matches any
-/// suffix.
+/// suffix. The first row that matches a crate decides.
 struct Reserved {
     names: &'static [&'static str],
     to: &'static [&'static str],
@@ -188,6 +188,12 @@ struct Reserved {
 }
 
 const RESERVED: &[Reserved] = &[
+    Reserved {
+        names: &["surrealdb-types"],
+        to: &["weir-model", "weir-store"],
+        why: "resources derive how they are stored, under a feature that the store enables; the \
+              crate has values and no engine",
+    },
     Reserved {
         names: &["surrealdb*"],
         to: &["weir-store", "weir-bench"],
@@ -353,10 +359,8 @@ fn foreign_crates_are_named_where_they_belong() {
             continue;
         }
         for used in named_in_code(package) {
-            for rule in RESERVED {
-                if matches_any(used, rule.names) && !rule.to.contains(&name) {
-                    broken.push(format!("{name} must not use {used}: {}", rule.why));
-                }
+            if let Some(why) = reserved_for_others(name, used) {
+                broken.push(format!("{name} must not use {used}: {why}"));
             }
             for rule in FORBIDDEN {
                 if rule.to == name && matches_any(used, rule.names) {
@@ -366,6 +370,27 @@ fn foreign_crates_are_named_where_they_belong() {
         }
     }
     assert_kept(&broken);
+}
+
+#[test]
+fn the_first_row_that_matches_a_foreign_crate_decides() {
+    for (name, used, is_allowed) in [
+        ("weir-model", "surrealdb-types", true),
+        ("weir-store", "surrealdb-types", true),
+        ("weir-service", "surrealdb-types", false),
+        ("weir-model", "surrealdb", false),
+        ("weir-model", "surrealdb-core", false),
+        ("weir-store", "surrealdb-core", true),
+        ("weir-model", "serde", true),
+    ] {
+        assert_eq!(reserved_for_others(name, used).is_none(), is_allowed, "{name} {used}");
+    }
+}
+
+/// Why this workspace crate must not name this external crate, if it must not.
+fn reserved_for_others(name: &str, used: &str) -> Option<&'static str> {
+    let row = RESERVED.iter().find(|row| matches_any(used, row.names))?;
+    (!row.to.contains(&name)).then_some(row.why)
 }
 
 #[test]

@@ -1,14 +1,14 @@
-//! Checks citations: every rule id in a text has a rule in `docs/spec`, and every test
-//! that a rule names exists.
+//! Checks citations: every rule id in a text has a rule in `docs/spec`, every test that a
+//! rule names exists, and texts for readers without the repository cite nothing.
 //!
 //! A failing test names the file and the text. `docs/spec/README.md` describes how rules
 //! are written and cited.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
 
-use crate::support;
+use crate::support::{self, File, files};
+use crate::{waiting, words};
 
 /// The files of `docs/spec`, with the prefixes of their rule ids.
 const AREAS: [(&str, &str); 7] = [
@@ -21,47 +21,75 @@ const AREAS: [(&str, &str); 7] = [
     ("APP", "app.md"),
 ];
 
-/// Directories with our texts.
-const FOLDERS: [&str; 9] =
-    ["app", "crates", "docs", "end2end", "frontend", "fuzz", "scripts", "server", "xtask"];
+/// Directories and files with our texts.
+const TEXTS: [&str; 26] = [
+    ".cargo/config.toml",
+    ".ci",
+    ".github",
+    "app",
+    "crates",
+    "docs",
+    "end2end",
+    "frontend",
+    "fuzz",
+    "public",
+    "scripts",
+    "server",
+    "style",
+    "xtask",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "Cargo.toml",
+    "Makefile",
+    "NOTICE",
+    "README.md",
+    "SECURITY.md",
+    "Trunk.toml",
+    "clippy.toml",
+    "deny.toml",
+    "rust-toolchain.toml",
+    "rustfmt.toml",
+];
 
-/// Directories in them with external texts, or with output of builds and test runs.
-const SKIPPED: [&str; 6] =
-    ["licences", "node_modules", "playwright-report", "target", "test-results", "__pycache__"];
+/// This file contains faults that its tests find.
+const THIS: &str = "xtask/tests/rules/citations.rs";
 
-/// File name endings of files with comments or prose.
-const KINDS: [&str; 10] =
-    [".rs", ".md", ".ts", ".mjs", ".js", ".py", ".css", ".surql", ".toml", ".sh"];
-
-/// Texts for readers without access to the repository.
+/// Documents for readers without access to the repository.
 const PUBLIC: [&str; 4] =
     ["docs/openapi.json", "docs/guide", "docs/catalogue", "docs/destinations"];
 
+/// Directories whose string literals such readers see: in the app, in answers and in logs.
+const PROGRAM: [&str; 3] = ["app/src", "crates", "server/src"];
+
+/// If fewer literals are found, the search for them is broken.
+const LITERALS_AT_LEAST: usize = 3000;
+
+/// In a rule: no test holds it yet.
+const NONE_YET: &str = "none yet";
+
 /// Names of documents that are not in the repository.
-const UNREADABLE: [&str; 6] = [
-    concat!("SECURITY", "-NOTES"),
-    concat!("service", ".md"),
-    concat!("store", "-notes"),
-    concat!("DECI", "SIONS"),
-    concat!("TOOL", "CHAIN notes"),
-    concat!("section", " 13"),
+const UNREADABLE: [&str; 5] =
+    ["SECURITY-NOTES", "service.md", "store-notes", "DECISIONS", "TOOLCHAIN notes"];
+
+/// The same in lower case, if a section number follows. Each with the characters that can be
+/// between.
+const UNREADABLE_SECTIONS: [(&str, &[char]); 9] = [
+    ("ingestion", &[' ']),
+    ("management-api", &[' ']),
+    ("batch-exports", &[' ']),
+    ("plugins", &[' ']),
+    ("plugins.md", &[' ']),
+    ("ux", &[' ']),
+    ("rule", &[' ']),
+    ("rules", &[' ']),
+    ("section", &[' ', '_', '-']),
 ];
-
-/// The same, if a section number follows.
-const UNREADABLE_SECTIONS: [&str; 6] =
-    ["ingestion", "management-api", "batch-exports", "plugins", "plugins.md", "UX"];
-
-/// A file: its path from the root, and its text.
-struct File {
-    path: String,
-    text: String,
-}
 
 #[test]
 fn every_citation_leads_to_a_rule() {
     let rules = rules();
     let mut broken = Vec::new();
-    for File { path, text } in files(&FOLDERS) {
+    for File { path, text } in texts() {
         for id in ids(&text) {
             if !rules.contains_key(id) {
                 broken.push(format!("{path} cites {id}, which is no rule"));
@@ -83,9 +111,7 @@ fn every_rule_has_an_id_of_its_own_a_reason_and_a_test() {
             if !seen.insert(id.to_owned()) {
                 broken.push(format!("{file}: {id} is there twice"));
             }
-            if !body.contains("*Why:* ") || !body.contains("*Test:* ") {
-                broken.push(format!("{file}: {id} lacks its reason or its test"));
-            }
+            broken.extend(missing(body).map(|part| format!("{file}: {id} lacks {part}")));
         }
     }
     assert_kept(&broken);
@@ -98,7 +124,7 @@ fn every_test_that_a_rule_names_exists() {
     for (id, named) in rules() {
         for name in named {
             let is_there = match name.starts_with("end2end/") {
-                true => support::root().join(&name).is_file(),
+                true => is_browser_test(&name),
                 false => tests.contains(&without_inline_modules(&name)),
             };
             if !is_there {
@@ -112,7 +138,7 @@ fn every_test_that_a_rule_names_exists() {
 #[test]
 fn no_text_cites_a_document_that_is_not_in_the_repository() {
     let mut broken = Vec::new();
-    for File { path, text } in files(&FOLDERS) {
+    for File { path, text } in texts() {
         for found in unreadable(&text) {
             broken.push(format!("{path}: {found}"));
         }
@@ -128,7 +154,7 @@ fn every_decision_and_every_link_leads_somewhere() {
         .filter_map(|entry| entry.unwrap().file_name().to_str()?.get(..4)?.parse().ok())
         .collect();
     let mut broken = Vec::new();
-    for File { path, text } in files(&FOLDERS) {
+    for File { path, text } in texts() {
         for number in decisions_in(&text) {
             if !decisions.contains(&number) {
                 broken.push(format!("{path} cites ADR {number}, which is not in docs/adr"));
@@ -146,14 +172,48 @@ fn every_decision_and_every_link_leads_somewhere() {
 }
 
 #[test]
-fn public_documents_cite_no_rules() {
+fn texts_for_readers_without_the_repository_cite_nothing() {
     let mut broken = Vec::new();
     for File { path, text } in files(&PUBLIC) {
-        for id in ids(&text) {
-            broken.push(format!("{path} cites {id}"));
+        broken.extend(cited(&text).map(|what| format!("{path} cites {what}")));
+    }
+    let mut literals = 0;
+    for File { path, text } in files(&PROGRAM) {
+        if !path.ends_with(".rs") || path.starts_with(waiting::BENCHMARKS) {
+            continue;
+        }
+        for (line, text) in words::literals(waiting::split(&path, &text).0) {
+            literals += 1;
+            broken.extend(cited(&text).map(|what| format!("{path}:{line} cites {what}")));
         }
     }
+    assert!(literals >= LITERALS_AT_LEAST, "only {literals} literals were found");
     assert_kept(&broken);
+}
+
+#[test]
+fn texts_of_all_kinds_are_read() {
+    let paths: BTreeSet<String> = texts().into_iter().map(|file| file.path).collect();
+    for path in [
+        ".ci/run",
+        ".github/pull_request_template.md",
+        ".github/workflows/ci.yml",
+        "Cargo.toml",
+        "Makefile",
+        "README.md",
+        "crates/store/src/migrations/0001_first.surql",
+        "end2end/sdk/scenarios.py",
+        "end2end/sdk/waiting.mjs",
+        "end2end/server.ts",
+        "frontend/index.html",
+        "public/icons.svg",
+        "scripts/setup",
+        "style/base.css",
+    ] {
+        assert!(paths.contains(path), "{path}");
+    }
+    assert!(!paths.contains(THIS));
+    assert!(!paths.iter().any(|path| path.contains("/node_modules/")));
 }
 
 #[test]
@@ -161,11 +221,71 @@ fn citations_are_found_as_they_are_written() {
     assert_eq!(ids("(ING-6, SEC-12) of ING-6."), ["ING-6", "SEC-12", "ING-6"]);
     assert!(ids("XING-6 ING-x API-DESIGN API- ING-6a EXP-1_2").is_empty());
     assert_eq!(decisions_in("(ADR 7, ING-1) and ADR 12; ADR x"), [7, 12]);
+    assert_eq!(decisions_in("/// as in ADR\n    /// 99."), [99]);
     assert_eq!(links("a.md", "[a](b.md#c), [d](https://e.f), [g](#h)"), ["b.md"]);
-    let section = UNREADABLE_SECTIONS[0];
-    assert_eq!(unreadable(&format!("/// What is kept ({section}\n    /// 4.2).")).len(), 1);
-    assert_eq!(unreadable(&format!("//! Limits ({} 7).", UNREADABLE[0])).len(), 1);
-    assert!(unreadable("the `ingestion` of 4 events, plugins, 20 of them").is_empty());
+    assert_eq!(cited("Refused (SEC-4, ADR 9).").collect::<Vec<_>>(), ["SEC-4", "ADR 9"]);
+    assert_eq!(cited("As rule 3 says.").count(), 1);
+    assert_eq!(cited("SEC is no id, and an ADR no number.").count(), 0);
+}
+
+#[test]
+fn documents_that_are_not_in_the_repository_are_found() {
+    for text in [
+        "/// What is kept (ingestion\n    /// 4.2).",
+        "//! Limits (SECURITY-NOTES 7).",
+        "# see DECISIONS",
+        "As ingestion 13 says",
+        "as in UX 4",
+        "// Rule 3 comes before the content type.",
+        "the body (rule 1)",
+        "rules 1 to 12",
+        "section 13",
+        "fn section_13() {}",
+        "section_13_limits",
+        "Section-4.2",
+        "(plugins.md 5)",
+    ] {
+        assert_eq!(unreadable(text).len(), 1, "{text}");
+    }
+    for text in [
+        "the `ingestion` of 4 events, plugins, 20 of them",
+        "plugins 200 and rules 2026",
+        "rule_01_a_capture_is_answered_with_200",
+        "the decisions of a subsection 4",
+        "docs/store-notes",
+        "rule ING-3 and section `b`",
+    ] {
+        assert_eq!(unreadable(text), [""; 0], "{text}");
+    }
+}
+
+#[test]
+fn rules_without_a_reason_or_a_test_are_found() {
+    let missing = |body| missing(body).collect::<Vec<_>>();
+    assert_eq!(missing("Text.\n\n*Why:* So.\n\n*Test:* `a::b`, `c::d`\n"), [""; 0]);
+    assert_eq!(missing("Text.\n\n*Why:* So.\n\n*Test:* none yet\n"), [""; 0]);
+    assert_eq!(missing("Text.\n\n*Why:* So.\n\n*Test:* those of a::b\n"), ["a named test"]);
+    assert_eq!(missing("Text.\n\n*Why:* So.\n"), ["a named test"]);
+    assert_eq!(missing("Text.\n\n*Test:* `a::b`\n"), ["its reason"]);
+    assert_eq!(named("*Test:* `a::b`,\n`c::d`\n\nSee `e`."), ["a::b", "c::d"]);
+}
+
+#[test]
+fn tests_of_the_browser_are_named_by_their_title() {
+    let path = "end2end/tests/session.spec.ts";
+    assert!(is_browser_test(&format!("{path}: signing out ends the session")));
+    for name in ["end2end/tests/gone.spec.ts: a", path, &format!("{path}: no such title")] {
+        assert!(!is_browser_test(name), "{name}");
+    }
+    let text = "test(\"a \", async () => {});\n  test(`b ${c}`, d);\nlatest(\"e\"); test.skip(f)";
+    assert_eq!(titles(text), ["a ", "b ${c}"]);
+}
+
+/// Our texts.
+fn texts() -> Vec<File> {
+    let mut files = files(&TEXTS);
+    files.retain(|file| file.path != THIS);
+    files
 }
 
 /// Rules by id, with the tests that they name.
@@ -173,13 +293,29 @@ fn rules() -> BTreeMap<String, Vec<String>> {
     let mut rules = BTreeMap::new();
     for (_, file) in AREAS {
         for (id, body) in sections(&spec(file)) {
-            let line = body.lines().find_map(|line| line.strip_prefix("*Test:* "));
-            let named = line.unwrap_or_default().split('`').skip(1).step_by(2);
-            rules.insert(id.to_owned(), named.map(str::to_owned).collect());
+            rules.insert(id.to_owned(), named(body).into_iter().map(str::to_owned).collect());
         }
     }
     assert!(rules.len() > 100, "docs/spec has the rules");
     rules
+}
+
+/// What the text of a rule lacks.
+fn missing(body: &str) -> impl Iterator<Item = &'static str> {
+    let has_test = !named(body).is_empty() || paragraph(body) == NONE_YET;
+    let parts = [(body.contains("*Why:* "), "its reason"), (has_test, "a named test")];
+    parts.into_iter().filter_map(|(is_there, part)| (!is_there).then_some(part))
+}
+
+/// The tests that a rule names.
+fn named(body: &str) -> Vec<&str> {
+    paragraph(body).split('`').skip(1).step_by(2).collect()
+}
+
+/// The paragraph of a rule that names its tests.
+fn paragraph(body: &str) -> &str {
+    let behind = body.split_once("*Test:* ").map_or("", |(_, behind)| behind);
+    behind.split("\n\n").next().unwrap_or_default().trim()
 }
 
 fn spec(file: &str) -> String {
@@ -207,9 +343,17 @@ fn is_id(word: &str) -> bool {
 
 /// The numbers of decisions in a text: 7 and 12 in `ADR 7 and ADR 12`.
 fn decisions_in(text: &str) -> Vec<u32> {
+    let text = joined(text);
     let behind = text.match_indices("ADR ").map(|(at, name)| &text[at + name.len()..]);
     let digits = behind.map(|rest| rest.split(|c: char| !c.is_ascii_digit()).next().unwrap());
     digits.filter_map(|number| number.parse().ok()).collect()
+}
+
+/// What a text for readers without the repository must not cite.
+fn cited(text: &str) -> impl Iterator<Item = String> {
+    let ids = ids(text).into_iter().map(str::to_owned);
+    let decisions = decisions_in(text).into_iter().map(|number| format!("ADR {number}"));
+    ids.chain(decisions).chain(unreadable(text))
 }
 
 /// Targets of the links in a Markdown file, relative to that file.
@@ -224,36 +368,56 @@ fn links<'a>(path: &str, text: &'a str) -> Vec<&'a str> {
         .collect()
 }
 
-/// Citations of documents that are not in the repository. A citation can contain a line
-/// break.
+/// Citations of documents that are not in the repository.
 fn unreadable(text: &str) -> Vec<String> {
-    let marks =
-        |line: &str| line.trim_start().trim_start_matches(['/', '!', '#', '*']).trim().to_owned();
-    let text = text.lines().map(marks).collect::<Vec<_>>().join(" ");
-    let mut found = Vec::new();
-    let sections = UNREADABLE_SECTIONS.map(|name| format!("{name} "));
-    let numbered = sections.iter().map(|name| (name.as_str(), true));
-    for (name, wants_number) in UNREADABLE.iter().map(|name| (*name, false)).chain(numbered) {
-        for (at, _) in text.match_indices(name) {
-            let (before, behind) = (&text[..at], &text[at + name.len()..]);
-            let begins = !before.ends_with(|c: char| c.is_alphanumeric() || "_-/".contains(c));
-            if begins && (!wants_number || is_section(behind)) {
-                found.push(text[at..].chars().take(40).collect());
-            }
-        }
-    }
-    found
+    let text = joined(text);
+    let lower = text.to_ascii_lowercase();
+    let names = UNREADABLE.iter().flat_map(|name| text.match_indices(name));
+    let sections = UNREADABLE_SECTIONS.iter().flat_map(|(name, between)| {
+        lower.match_indices(name).filter(|(at, name)| {
+            lower[at + name.len()..].strip_prefix(*between).is_some_and(is_section)
+        })
+    });
+    names
+        .chain(sections)
+        .filter(|(at, _)| {
+            !text[..*at].ends_with(|c: char| c.is_alphanumeric() || "_-/".contains(c))
+        })
+        .map(|(at, _)| text[at..].chars().take(40).collect())
+        .collect()
 }
 
-/// Whether a text begins with a section number: `4.2` or `7)`, but not `20 of them`.
+/// A text without line breaks and the marks of comments: a citation can contain a line break.
+fn joined(text: &str) -> String {
+    let marks =
+        |line: &str| line.trim_start().trim_start_matches(['/', '!', '#', '*']).trim().to_owned();
+    text.lines().map(marks).collect::<Vec<_>>().join(" ")
+}
+
+/// Whether a text begins with a section number: `4.2`, `7)` or `13 says`, but not `2026`.
 fn is_section(text: &str) -> bool {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let behind = &text[digits..];
-    (1..=2).contains(&digits)
-        && (behind.starts_with([')', ',', ';', ':'])
-            || behind.strip_prefix('.').is_some_and(|rest| {
-                rest.starts_with(|c: char| c.is_ascii_digit()) || rest.trim().is_empty()
-            }))
+    (1..=2).contains(&digits) && !text[digits..].starts_with(|c: char| c.is_alphanumeric())
+}
+
+/// Whether there is a test of this name, such as `end2end/a.spec.ts: its title`.
+fn is_browser_test(name: &str) -> bool {
+    let Some((path, title)) = name.split_once(": ") else { return false };
+    fs::read_to_string(support::root().join(path)).is_ok_and(|text| titles(&text).contains(&title))
+}
+
+/// The titles of the tests in a file of the browser tests.
+fn titles(text: &str) -> Vec<&str> {
+    let calls = text.match_indices("test(").filter(|(at, _)| {
+        !text[..*at].ends_with(|c: char| c.is_alphanumeric() || "_.".contains(c))
+    });
+    calls
+        .filter_map(|(at, call)| {
+            let behind = &text[at + call.len()..];
+            let quote = behind.chars().next().filter(|c| "\"'`".contains(*c))?;
+            Some(behind[1..].split_once(quote)?.0)
+        })
+        .collect()
 }
 
 /// The names of all tests, in the form that rules use.
@@ -292,30 +456,6 @@ fn module(path: &str) -> Option<String> {
 /// tested file.
 fn without_inline_modules(name: &str) -> String {
     name.replace("::tests::", "::")
-}
-
-/// Our files in these directories. A path can also be a file.
-fn files(paths: &[&str]) -> Vec<File> {
-    let mut files = Vec::new();
-    for path in paths {
-        read(path, &support::root().join(path), &mut files);
-    }
-    assert!(!files.is_empty(), "{paths:?} have files");
-    files
-}
-
-fn read(path: &str, place: &Path, files: &mut Vec<File>) {
-    if place.is_dir() {
-        for entry in fs::read_dir(place).unwrap() {
-            let name = entry.unwrap().file_name().into_string().unwrap();
-            if !SKIPPED.contains(&name.as_str()) && !name.starts_with('.') {
-                read(&format!("{path}/{name}"), &place.join(&name), files);
-            }
-        }
-    } else if KINDS.iter().any(|kind| path.ends_with(kind)) || PUBLIC.contains(&path) {
-        let text = fs::read_to_string(place).unwrap();
-        files.push(File { path: path.to_owned(), text });
-    }
 }
 
 #[track_caller]

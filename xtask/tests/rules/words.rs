@@ -1,12 +1,16 @@
-//! Checks that documents use the standard nouns, so that a search finds them.
+//! Checks that documents and the texts of the program use the standard nouns, so that a
+//! search finds them.
 //!
 //! `docs/GLOSSARY.md` lists the words to use instead. Code, link targets and labels of
 //! the app (between single asterisks) are not checked.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support;
+use serde_json::Value;
+
+use crate::{support, waiting};
 
 /// Words and phrases in lower case. A phrase also matches across a line break.
 const WORDS: &[(&str, &str)] = &[
@@ -14,6 +18,7 @@ const WORDS: &[(&str, &str)] = &[
     ("at once", "immediately, at the same time"),
     ("by itself", "automatically, alone"),
     ("by themselves", "automatically, alone"),
+    ("front", "dispatcher, before"),
     ("gave back", "returned, released"),
     ("give back", "return, release"),
     ("given back", "returned, released"),
@@ -21,11 +26,11 @@ const WORDS: &[(&str, &str)] = &[
     ("go on", "continue, resume"),
     ("goes on", "continues, resumes"),
     ("going on", "in progress, current"),
-    ("went on", "continued, resumed"),
     ("held up", "delayed, blocked"),
-    ("hold up", "delay, block"),
     ("hitherto", "until now"),
+    ("hold up", "delay, block"),
     ("house", "organization"),
+    ("left out", "skipped, omitted"),
     ("let go", "release"),
     ("lets go", "releases"),
     ("look at", "check, read"),
@@ -34,9 +39,13 @@ const WORDS: &[(&str, &str)] = &[
     ("looks at", "checks, reads"),
     ("manner", "policy, way"),
     ("nobody", "no user, no caller, no task"),
+    ("pack", "compress"),
     ("packed", "compressed"),
+    ("packing", "compressing"),
+    ("packs", "compresses"),
     ("somebody", "a user, a member, a caller"),
     ("someone", "a user, a member, a caller"),
+    ("stands in", "is in"),
     ("stranger", "unknown sender"),
     ("strangers", "unknown senders"),
     ("stretch", "batch, range"),
@@ -45,15 +54,18 @@ const WORDS: &[(&str, &str)] = &[
     ("take up", "accept, start, resume"),
     ("taken up", "accepted, started, resumed"),
     ("takes up", "accepts, starts, resumes"),
-    ("took up", "accepted, started, resumed"),
     ("that which", "the noun"),
     ("those which", "the noun"),
     ("told", "recorded, notified, reported"),
+    ("took up", "accepted, started, resumed"),
     ("unpack", "decompress"),
     ("unpacked", "decompressed"),
     ("unpacking", "decompressing"),
     ("unpacks", "decompresses"),
+    ("went on", "continued, resumed"),
     ("whereto", "the target"),
+    ("whither", "the target"),
+    ("who has it", "the user, the owner"),
     ("whoever", "the person who, the caller, the user"),
     ("whomever", "the person whom"),
     ("work out", "compute"),
@@ -79,6 +91,7 @@ fn documents_use_the_words_of_the_glossary() {
     }
     below(&root.join("docs"), "md", &mut files);
     below(&root.join(".github"), "md", &mut files);
+    below(&root.join("fuzz"), "md", &mut files);
     assert!(files.len() >= AT_LEAST, "only {} documents were found", files.len());
     let mut broken = Vec::new();
     for file in files {
@@ -92,6 +105,35 @@ fn documents_use_the_words_of_the_glossary() {
     assert!(broken.is_empty(), "words that are not in the glossary:\n- {}", broken.join("\n- "));
 }
 
+/// Words of the glossary that have another sense too, in which texts use them.
+const OTHER_SENSES: &[&str] = &["account", "look", "place", "share", "turn"];
+
+#[test]
+fn every_word_that_the_glossary_bans_is_checked() {
+    let glossary = fs::read_to_string(support::root().join("docs/GLOSSARY.md")).unwrap();
+    let (_, table) = glossary.split_once("| do not write | write |\n|---|---|\n").unwrap();
+    let rows = table.lines().map_while(|line| line.strip_prefix("| ")?.split(" | ").next());
+    let banned: Vec<_> = rows.flat_map(banned_in).collect();
+    assert!(banned.len() > 25, "{banned:?}");
+    let unchecked: Vec<_> = banned
+        .iter()
+        .filter(|word| WORDS.iter().all(|(phrase, _)| phrase != word))
+        .filter(|word| !OTHER_SENSES.contains(&word.as_str()))
+        .collect();
+    assert!(unchecked.is_empty(), "no rule holds {unchecked:?}");
+}
+
+/// The words in a cell such as `hold up, take up (an invite, a run)`.
+fn banned_in(cell: &str) -> Vec<String> {
+    let mut words = String::new();
+    for (at, part) in cell.split(['(', ')']).enumerate() {
+        if at % 2 == 0 {
+            words.push_str(part);
+        }
+    }
+    words.split(',').map(|word| word.trim().to_owned()).collect()
+}
+
 #[test]
 fn a_word_is_found_in_prose_only() {
     let text =
@@ -103,7 +145,7 @@ fn a_word_is_found_in_prose_only() {
             "6: `by itself`; write: automatically, alone",
         ]
     );
-    assert_eq!(found("Households retold *going on*, packedness.\n"), [""; 0]);
+    assert_eq!(found("Households retold *going on*, packedness, {left_out}.\n"), [""; 0]);
 }
 
 pub(crate) fn below(directory: &Path, ending: &str, files: &mut Vec<PathBuf>) {
@@ -124,7 +166,9 @@ fn found(text: &str) -> Vec<String> {
         .lines()
         .enumerate()
         .flat_map(|(at, line)| {
-            let words = line.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+            // A name such as `left_out` is one word.
+            let words = line.split(|c: char| !c.is_alphanumeric() && c != '_');
+            let words = words.filter(|word| !word.is_empty());
             words.map(move |word| (at + 1, word.to_lowercase()))
         })
         .collect();
@@ -198,21 +242,31 @@ fn without(line: &str) -> String {
     left
 }
 
+/// The directories with the sources of the product.
+const SOURCES: &[&str] = &["app/src", "crates", "server/src"];
+
+/// Benchmarks are not part of the product.
+const BENCHMARKS: &str = "crates/bench/";
+
 /// Fewer texts than this mean that reading the sources is broken.
-const TEXTS_AT_LEAST: usize = 1000;
+const TEXTS_AT_LEAST: usize = 3000;
 
 #[test]
-fn the_app_uses_the_words_of_the_glossary() {
+fn the_texts_of_the_program_use_the_words_of_the_glossary() {
     let root = support::root();
     let mut files = Vec::new();
-    below(&root.join("app/src"), "rs", &mut files);
+    for directory in SOURCES {
+        below(&root.join(directory), "rs", &mut files);
+    }
     let mut texts = 0;
     let mut broken = Vec::new();
     for file in files {
         let name = file.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
+        if name.starts_with(BENCHMARKS) {
+            continue;
+        }
         let source = fs::read_to_string(&file).unwrap();
-        let source = source.split("#[cfg(test)]\nmod ").next().unwrap();
-        for (line, text) in literals(source) {
+        for (line, text) in literals(waiting::split(&name, &source).0) {
             texts += 1;
             let faults = found(&text);
             broken.extend(
@@ -225,6 +279,58 @@ fn the_app_uses_the_words_of_the_glossary() {
     assert!(broken.is_empty(), "words that are not in the glossary:\n- {}", broken.join("\n- "));
 }
 
+/// Fewer descriptions than this mean that reading the document of the API is broken.
+const DESCRIPTIONS_AT_LEAST: usize = 1000;
+
+#[test]
+fn the_document_of_the_api_uses_the_words_of_the_glossary() {
+    let document = fs::read(support::root().join("docs/openapi.json")).unwrap();
+    let document: Value = serde_json::from_slice(&document).unwrap();
+    let mut texts = Vec::new();
+    descriptions(&document, &mut texts);
+    let count = texts.len();
+    assert!(count >= DESCRIPTIONS_AT_LEAST, "only {count} descriptions were found");
+    // Many descriptions are repeated.
+    let broken: BTreeSet<_> = texts
+        .into_iter()
+        .flat_map(|text| found(text).into_iter().map(move |fault| format!("{text:?}: {fault}")))
+        .collect();
+    let broken: Vec<_> = broken.into_iter().collect();
+    assert!(broken.is_empty(), "words that are not in the glossary:\n- {}", broken.join("\n- "));
+}
+
+#[test]
+fn descriptions_are_found_in_the_document_of_the_api() {
+    let document = serde_json::json!({
+        "info": { "title": "T", "description": "D" },
+        "tags": [{ "name": "N", "description": { "description": "E", "type": "string" } }],
+    });
+    let mut texts = Vec::new();
+    descriptions(&document, &mut texts);
+    texts.sort_unstable();
+    assert_eq!(texts, ["D", "E", "T"]);
+}
+
+/// Texts for readers in a document of the API.
+fn descriptions<'a>(value: &'a Value, texts: &mut Vec<&'a str>) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                match value {
+                    Value::String(text) => {
+                        if matches!(name.as_str(), "description" | "summary" | "title") {
+                            texts.push(text);
+                        }
+                    }
+                    value => descriptions(value, texts),
+                }
+            }
+        }
+        Value::Array(values) => values.iter().for_each(|value| descriptions(value, texts)),
+        _ => {}
+    }
+}
+
 #[test]
 fn texts_are_found_in_sources() {
     let source =
@@ -234,7 +340,7 @@ fn texts_are_found_in_sources() {
 }
 
 /// Texts of more than one word in a source, with their lines.
-fn literals(source: &str) -> Vec<(usize, String)> {
+pub(crate) fn literals(source: &str) -> Vec<(usize, String)> {
     let mut texts = Vec::new();
     let mut at = 0;
     while let Some(rest) = source.get(at..).filter(|rest| !rest.is_empty()) {

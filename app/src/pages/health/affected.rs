@@ -37,7 +37,7 @@ pub(crate) fn AffectedEvents() -> impl IntoView {
             </PageHead>
             <ProjectZone zone=project.timezone />
             <p class="lead">
-                "Dropped and altered events, newest first. At least the latest 100,000 of the project are kept for 30 days. Of a request with more than 10,000 dropped events, the others are only counted."
+                "Dropped and altered events, newest first. At least the latest 100,000 of the project are kept for 30 days."
             </p>
             {form}
             {(found.unreadable > 0).then(|| view! { <Alert kind="warning">{unreadable(found.unreadable)}</Alert> })}

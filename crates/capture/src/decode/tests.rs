@@ -44,7 +44,7 @@ fn text_of(request: CaptureRequest<'_>) -> Result<String, CaptureError> {
 }
 
 #[test]
-fn everything_that_unpacks() {
+fn everything_that_decompresses() {
     let lz64 = lz_str::compress_to_base64(JSON);
     let query_base64 = format!("ip=1&data={}", base64(JSON));
     let query_escaped = format!("data={}&_=1", percent(base64(JSON)));

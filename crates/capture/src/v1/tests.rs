@@ -127,7 +127,7 @@ const ENCODINGS: [Encoding; 5] =
     [Encoding::Identity, Encoding::Gzip, Encoding::Deflate, Encoding::Brotli, Encoding::Zstd];
 
 #[test]
-fn every_encoding_unpacks_and_none_beyond_the_limit() {
+fn every_encoding_decompresses_and_none_beyond_the_limit() {
     let too_large = Fault::Common(CaptureError::PayloadTooLarge { limit: BODY_LIMIT });
     let blanks = vec![b' '; BODY_LIMIT + 1];
     for encoding in ENCODINGS {

@@ -7,7 +7,7 @@ export function setupPlugin({ config, global }) {
         .filter((name) => name !== '')
 }
 
-// Undefined where nobody knows, because nothing more can be remembered: an event
+// Undefined where the answer is unknown, because the storage is full: an event
 // without the mark is better than a plugin that fails with every event.
 async function isFirst(key, uuid, { global, storage }) {
     try {

@@ -12,7 +12,7 @@ function address(value) {
     return /^(https?:\/\/|\/(?!\/)|#)/i.test(text) ? text : null
 }
 
-// Another text is another message, which nobody has closed yet.
+// Another text is another message, which no visitor has closed yet.
 function storageKey(text) {
     let sum = 0
     for (const letter of text) {

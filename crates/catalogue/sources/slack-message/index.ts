@@ -3,7 +3,7 @@
 // Longer texts are cut by the receiver, or refused.
 const LENGTH_MAX = 3000
 
-// Whoever can send events must not call a whole channel or write links of their own.
+// Senders of events must not call a whole channel or write links of their own.
 function escaped(text) {
     return text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;')
 }

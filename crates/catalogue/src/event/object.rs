@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_only_looked_at_stays_to_the_byte() {
+    fn what_is_only_read_stays_to_the_byte() {
         let mut object = object(TEXT);
         assert_eq!(object.text("t").as_deref(), Some("é"));
         assert!(object.child("a").unwrap().child("c").unwrap().has("de"));

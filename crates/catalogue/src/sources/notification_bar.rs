@@ -20,7 +20,7 @@ pub(crate) const ENTRY: Entry = Entry {
             "closable",
             "Can be closed",
             "Yes",
-            "Whoever closes it does not see it again.",
+            "A visitor who closes it does not see it again.",
         ),
         Item::text("label", "Name for screen readers", "What the bar is called.")
             .or("Notification"),

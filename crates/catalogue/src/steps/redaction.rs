@@ -25,7 +25,7 @@ pub(crate) const ENTRY: Entry = Entry {
         Item::yes_no("emails", "E-mail addresses", "Yes", "Replace them in all texts."),
         Item::yes_no("cards", "Card numbers", "Yes", "Replace them in all texts."),
         Item::text("pattern", "Pattern", "A regular expression for more that is replaced."),
-        Item::text("mask", "Replace with", "What stands in their place.").or("[REDACTED]"),
+        Item::text("mask", "Replace with", "The text that replaces them.").or("[REDACTED]"),
     ],
     code: Code::Native(Native(make)),
 };

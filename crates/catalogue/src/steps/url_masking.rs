@@ -26,7 +26,7 @@ pub(crate) const ENTRY: Entry = Entry {
         )
         .or(r#"{"$current_url": "email, password, token, access_token, code", "$referrer": "email, password, token, access_token, code", "$initial_current_url": "email, password, token, access_token, code", "$initial_referrer": "email, password, token, access_token, code", "$session_entry_url": "email, password, token, access_token, code"}"#)
         .required(),
-        Item::text("mask", "Replace with", "What stands in their place.").or("[REDACTED]"),
+        Item::text("mask", "Replace with", "The text that replaces them.").or("[REDACTED]"),
     ],
     code: Code::Native(Native(make)),
 };

@@ -20,7 +20,7 @@ pub(crate) const ENTRY: Entry = Entry {
     items: &[
         Item::yes_no("removeHash", "Remove the hash", "Yes", "What comes after #."),
         Item::yes_no("removeQueryString", "Remove the query", "Yes", "What comes after ?."),
-        Item::text("replaceWith", "Replace ids with", "What stands in their place.").or(":id"),
+        Item::text("replaceWith", "Replace ids with", "The text that replaces them.").or(":id"),
         Item::text(
             "urlProperties",
             "Properties",

@@ -218,7 +218,7 @@ fn used(clock: libc::clockid_t) -> Duration {
 
 /// Closes a descriptor by its number, owned or not; returns whether it was open. Only for
 /// the probe.
-#[expect(unsafe_code, reason = "the probe asks about descriptors that nobody owns")]
+#[expect(unsafe_code, reason = "the probe asks about descriptors without an owner")]
 pub(super) fn was_open(descriptor: i32) -> bool {
     // SAFETY: the probe names only descriptors that nothing of this process uses.
     let closed = unsafe { libc::close(descriptor) };

@@ -7,7 +7,7 @@ use std::error::Error;
 use std::io::{BufRead as _, stdin, stdout};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use posthog_rs::{
     CaptureCompression, Client, ClientOptions, ClientOptionsBuilder, Event, PostHogError,
@@ -215,6 +215,8 @@ impl Sender {
             }
             let mut event = Event::new(event, distinct_id);
             event.insert_prop("n", self.captured)?;
+            let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
+            event.insert_prop("captured_at", now.as_secs_f64())?;
             self.send(event)?;
             self.captured += 1;
             wait(pause);

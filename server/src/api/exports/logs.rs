@@ -25,8 +25,8 @@ const SEARCH_MAX: usize = 200;
 filters! {
     /// Filters for the log lines of an export.
     LogFilters {
-        "limit": Number, "Lines at most, 1 to 500. Left out: 50.";
-        "offset": Number, "Lines to pass over. Left out: none.";
+        "limit": Number, "Lines at most, 1 to 1,000. Default: 50.";
+        "offset": Number, "Lines to pass over. Default: 0.";
         "after": Time, "Only lines after this time.";
         "before": Time, "Only lines before this time.";
         "level": Text, "Only lines of this level: `DEBUG`, `INFO`, `WARNING` or `ERROR`. Can be given several times, or as a list with commas.";
@@ -38,8 +38,8 @@ filters! {
 filters! {
     /// Filters for the log lines of a run.
     RunLogFilters {
-        "limit": Number, "Lines at most, 1 to 500. Left out: 50.";
-        "offset": Number, "Lines to pass over. Left out: none.";
+        "limit": Number, "Lines at most, 1 to 1,000. Default: 50.";
+        "offset": Number, "Lines to pass over. Default: 0.";
         "after": Time, "Only lines after this time.";
         "before": Time, "Only lines before this time.";
         "level": Text, "Only lines of this level: `DEBUG`, `INFO`, `WARNING` or `ERROR`. Can be given several times, or as a list with commas.";

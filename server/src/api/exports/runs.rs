@@ -25,12 +25,12 @@ pub(super) const RUN: &str = "run_id";
 filters! {
     /// Filters for runs, and their order.
     RunFilters {
-        "after": Time, "Only runs that were created at this time or later. Left out: of the last seven days.";
+        "after": Time, "Only runs that were created at this time or later. Default: of the last seven days.";
         "before": Time, "Only runs that were created at this time or before.";
-        "start": Time, "In an order by interval, in place of `after`: only runs whose interval begins at this time or later. Left out: of the last seven days.";
+        "start": Time, "In an order by interval, in place of `after`: only runs whose interval begins at this time or later. Default: of the last seven days.";
         "end": Time, "In an order by interval, in place of `before`: only runs whose interval ends at this time or before.";
         "status": Text, "Only runs of this status, such as `Failed`. Can be given several times, or as a list with commas.";
-        "ordering": OneOf(&RunOrder::WORDS), "The order: by creation or by interval, with `-` the newest first. Left out: `-created_at`.";
+        "ordering": OneOf(&RunOrder::WORDS), "The order: by creation or by interval, with `-` the newest first. Default: `-created_at`.";
         "cursor": Text, "Where the page begins; from `next`.";
     }
 }

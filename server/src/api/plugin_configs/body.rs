@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use weir_model::errors::FieldError;
-use weir_model::json::{DEPTH, is_too_deep};
+use weir_model::json::{self, Unparsed, VALUES};
 use weir_model::plugin_configs::{
     ANY_MEDIA, DESCRIPTION_MAX, DryRunInput, JOB_MAX, JobInput, NAME_MAX, ORDER, OnFailure,
     PluginConfigInput, PluginConfigPatch, RearrangeInput, SentAttachment, SentConfig, SingleMove,
@@ -113,14 +113,11 @@ fn config(fields: &Fields) -> Result<Option<SentConfig>, FieldError> {
     match fields.value(NAME, false, schema) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::Object(sent)) => Ok(Some(SentConfig(sent.clone()))),
-        Some(Value::String(text)) if is_too_deep(text.as_bytes()) => {
-            let detail = format!("More than {DEPTH} nested objects and lists.");
-            Err(FieldError::new(NAME, "invalid_input", detail))
-        }
-        Some(Value::String(text)) => match serde_json::from_str(text) {
+        Some(Value::String(text)) => match json::parse(text, VALUES) {
             Ok(Value::Object(sent)) => Ok(Some(SentConfig(sent))),
             Ok(Value::Null) => Ok(None),
-            Ok(_) | Err(_) => Err(wrong()),
+            Ok(_) | Err(Unparsed::Malformed(_)) => Err(wrong()),
+            Err(fault) => Err(FieldError::new(NAME, "invalid_input", fault.sentence())),
         },
         Some(_) => Err(wrong()),
     }

@@ -76,6 +76,22 @@ impl Fields {
         self.optional_text(name, max)
     }
 
+    /// A text of at most `max` characters whose blanks are kept. It may be empty or null.
+    ///
+    /// # Errors
+    /// The fault, at `name`.
+    pub fn nullable_text_as_sent(
+        &self,
+        name: &str,
+        max: usize,
+    ) -> Result<Patch<String>, FieldError> {
+        self.note(name, false, || or_null(text_schema(0, max)));
+        if self.0.get(name) == Some(&Value::Null) {
+            return Ok(Patch::Clear);
+        }
+        self.present(name, |value| validate::text_as_sent(name, &to_text(name, value)?, max))
+    }
+
     /// A boolean.
     ///
     /// # Errors
@@ -370,6 +386,9 @@ mod tests {
         assert_eq!(fields.text("none", 5), Ok(Patch::Keep));
         assert_eq!(fields.nullable_text("z", 5), Ok(Patch::Clear));
         assert_eq!(fields.nullable_text("e", 5), Ok(Patch::Set(String::new())));
+        assert_eq!(fields.nullable_text_as_sent("z", 5), Ok(Patch::Clear));
+        assert_eq!(fields.nullable_text_as_sent("s", 3), Ok(Patch::Set(" a ".to_owned())));
+        assert_eq!(code(fields.nullable_text_as_sent("s", 2)).1, "max_length");
         for (name, expected) in
             [("b", "invalid_input"), ("l", "invalid_input"), ("z", "null"), ("e", "blank")]
         {

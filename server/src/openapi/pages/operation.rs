@@ -131,9 +131,6 @@ fn kind(schema: &Value) -> String {
             return parts.iter().map(kind).collect::<Vec<_>>().join(" or ");
         }
     }
-    if let Some(word) = schema["const"].as_str() {
-        return word.to_owned();
-    }
     let format = schema["format"].as_str().map(|format| match format {
         "date-time" => "time",
         "uuid" => "UUID",

@@ -59,7 +59,7 @@ async fn a_new_address_counts_once_it_is_confirmed() {
     assert_void(&instance.confirm(&link).await);
     // The old address gets a mail without the new address.
     let text = instance.mail(ADA, "Your address on Weir was changed").await;
-    assert!(text.contains("tell whoever runs this instance"), "{text}");
+    assert!(text.contains("tell the operator of this instance"), "{text}");
     assert!(!text.contains("new.example"), "{text}");
     // The old address is free, also for other users.
     let app = &instance.app;

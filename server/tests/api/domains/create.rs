@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 use uuid::Uuid;
+use weir_model::DomainId;
+use weir_model::domains::DOMAINS_MAX;
 use weir_model::organizations::Level;
+use weir_store::domains::{self, DomainRow};
 use weir_testkit::TestApp;
 
 use super::{assert_guarded, challenge, claim, member, outsider, owner, path, record, verify};
@@ -156,7 +159,7 @@ async fn a_name_belongs_to_who_proved_it() {
     let one = format!("{theirs}{}/", claimed["id"].as_str().unwrap());
     let answer = outsider.post(&format!("{one}verify/"), &json!({})).await;
     let detail = "Another organization on this instance has verified this domain, so it cannot \
-                  be verified here. Whoever runs the instance can release it.";
+                  be verified here. The operator of the instance can release it.";
     answer.assert_field_error(400, "validation_error", "verified_elsewhere", detail, None);
     // The claim has a warning.
     let warnings = json!([{"attr": "domain", "code": "verified_elsewhere", "detail": detail}]);
@@ -190,4 +193,22 @@ async fn who_may() {
     let current = json!({"domain": "coffee.example.com"});
     let path = "/api/organizations/%40current/domains";
     assert_eq!(owner(&app).await.post(path, &current).await.status, 201);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_domain_more_than_the_maximum_is_refused() {
+    let app = TestApp::with_owner().await;
+    let made = claim(&app, "d0.example.com").await;
+    let store = app.store();
+    let id = DomainId(made["id"].as_str().unwrap().parse().unwrap());
+    let row = domains::get(store, app.organization(), id).await.unwrap().unwrap();
+    for number in 1..DOMAINS_MAX {
+        let domain = format!("d{number}.example.com");
+        let row = DomainRow { id: DomainId(Uuid::new_v4()), domain, ..row.clone() };
+        domains::create(store, &row, DOMAINS_MAX, &[]).await.unwrap();
+    }
+    let body = json!({"domain": "tea.example.com"});
+    let refused = owner(&app).await.post(&path(&app), &body).await;
+    let detail = "An organization may have at most 200 domains. Delete one first.";
+    refused.assert_field_error(400, "validation_error", "invalid_input", detail, None);
 }

@@ -49,7 +49,7 @@ async fn the_precheck_reveals_the_domain_and_no_users() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_password_opens_no_door_but_keys_go_on() {
+async fn a_password_is_refused_but_keys_keep_working() {
     let app = TestApp::with_owner().await;
     let key = app.owner().key(&["organization:read"]).await;
     verified(&app, "mail.example").await;

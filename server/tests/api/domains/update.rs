@@ -104,7 +104,8 @@ async fn certificates_are_read() {
     let cookie = crate::web::session(&app).await;
     let inner: String = CERTIFICATE.lines().filter(|line| !line.starts_with('-')).collect();
     let spaced = CERTIFICATE.replace('\n', "\r\n");
-    for good in [CERTIFICATE.to_owned(), inner.clone(), spaced] {
+    let padded = format!(" \n{CERTIFICATE}\n ");
+    for good in [CERTIFICATE.to_owned(), inner.clone(), spaced, padded] {
         let after = caller.patch(&path, &json!({"saml_x509_cert": good})).await.json();
         assert_eq!(after["saml_x509_cert"], good, "stored as it was sent");
         assert_eq!(expires_at().await.as_deref(), Some("2036-11-18T23:59:41Z"));
@@ -112,6 +113,8 @@ async fn certificates_are_read() {
     let text = CERTIFICATE.to_owned();
     for bad in [
         "nonsense".to_owned(),
+        " nonsense\n".to_owned(),
+        "a".repeat(65_536),
         inner.replace("MII", "AII"),
         inner[..200].to_owned(),
         text.replace("CERTIFICATE", "PRIVATE KEY"),
@@ -120,7 +123,7 @@ async fn certificates_are_read() {
     ] {
         let answer = caller.patch(&path, &json!({"saml_x509_cert": bad})).await;
         let after = answer.json();
-        assert_eq!((answer.status, &after["saml_x509_cert"]), (200, &json!(bad.trim())));
+        assert_eq!((answer.status, &after["saml_x509_cert"]), (200, &json!(bad)));
         let [warning] = after["warnings"].as_array().unwrap().as_slice() else { panic!("{after}") };
         assert_eq!(
             (&warning["attr"], &warning["code"]),
@@ -138,9 +141,14 @@ async fn certificates_are_read() {
     assert_eq!((&after["warnings"], expires_at().await.is_some()), (&json!([]), true));
     let body = json!({"saml_entity_id": "idp", "saml_acs_url": "https://idp.example.com/acs"});
     assert_eq!(caller.patch(&path, &body).await.json()["has_saml"], true);
-    for (blank, shown) in [(json!(""), json!("")), (Value::Null, Value::Null)] {
+    let long = json!({"saml_x509_cert": format!(" {}", "a".repeat(65_536))});
+    let answer = caller.patch(&path, &long).await;
+    let detail = "Ensure this field has no more than 65536 characters.";
+    let attr = Some("saml_x509_cert");
+    answer.assert_field_error(400, "validation_error", "max_length", detail, attr);
+    for blank in [json!(""), json!(" \n"), Value::Null] {
         let after = caller.patch(&path, &json!({"saml_x509_cert": blank})).await.json();
-        assert_eq!((&after["saml_x509_cert"], &after["has_saml"]), (&shown, &json!(false)));
+        assert_eq!((&after["saml_x509_cert"], &after["has_saml"]), (&blank, &json!(false)));
         assert_eq!(expires_at().await, None);
     }
 }

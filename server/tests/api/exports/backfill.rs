@@ -59,7 +59,7 @@ async fn bounds_are_checked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn five_go_on_at_a_time() {
+async fn five_run_at_a_time() {
     let (app, _) = app().await;
     let owner = owner(&app).await;
     let (_, path) = made(&app, &owner, &s3()).await;

@@ -3,6 +3,7 @@
 
 use std::time::Instant;
 
+use tokio::net::TcpListener;
 use weir_server::config::Config;
 
 use super::*;
@@ -16,6 +17,7 @@ const CONCURRENT: Duration = Duration::from_secs(1);
 async fn busy() -> TestApp {
     let clock = Clock::fixed(Timestamp::from_micros(NOW));
     let settings = |config: &mut Config| {
+        config.egress_allow = "127.0.0.1".parse().unwrap();
         config.rate_per_minute = 0;
         config.rate_per_hour = 0;
     };
@@ -70,13 +72,30 @@ async fn cancelling_and_deleting_do_not_wait_for_runs() {
         let shown = until(&owner, &backfill, begun).await;
         assert_eq!(shown["status"], "Running", "{shown}");
     }
+    // This run has not ended while it is cancelled: nothing answers it.
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/batch/", silent.local_addr().unwrap());
+    let export = json!({
+        "name": "silent", "interval": "every 5 minutes", "paused": true,
+        "destination": {"type": "HTTP", "config": {"url": url, "token": "phc_x"}},
+    });
+    let (_, waits) = made(&app, &owner, &export).await;
+    let started = owner.post(&format!("{waits}backfills/"), &json!({})).await;
+    assert_eq!(started.status, 201, "{:?}", started.body);
+    let _sending = silent.accept().await.unwrap();
+    let runs = owner.get(&format!("{waits}runs/")).await.json();
+    let run = format!("{waits}runs/{}/", runs["results"][0]["id"].as_str().unwrap());
+
     let (path, id) = &exports[0];
     let begun = Instant::now();
     assert_eq!(owner.get(path).await.status, 200);
     let read = begun.elapsed();
     let name = json!({"name": "still busy"});
     within("changing an export", 200, read, owner.patch(path, &name)).await;
-    let (cancel, nothing) = (format!("{path}backfills/{id}/cancel/"), json!({}));
+    let (cancel, nothing) = (format!("{run}cancel/"), json!({}));
+    within("cancelling a run", 200, read, owner.post(&cancel, &nothing)).await;
+    assert_eq!(owner.get(&run).await.json()["status"], "Cancelled");
+    let cancel = format!("{path}backfills/{id}/cancel/");
     within("cancelling a backfill", 200, read, owner.post(&cancel, &nothing)).await;
     within("deleting an export", 204, read, owner.delete(&exports[1].0)).await;
     let project = format!("/api/organizations/{}/projects/{}/", app.organization(), app.project());

@@ -1,7 +1,9 @@
 //! POST `…/batch_exports/`.
 
 use super::*;
+use weir_model::exports::EXPORTS_MAX;
 use weir_model::organizations::Level;
+use weir_store::exports::{self, ExportRow};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_answer_shows_everything_but_secrets() {
@@ -116,7 +118,7 @@ fn everywhere(host: &str) -> Vec<(&'static str, Value)> {
     ]
 }
 
-const INNER: &str = "This is on a network that this server does not connect to. Whoever runs it \
+const INNER: &str = "This is on a network that this server does not connect to. The operator \
                      can allow it with egress_allow.";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -505,4 +507,34 @@ async fn members_only() {
     assert_eq!(limited.post(&path(&app), &s3()).await.status, 403);
     let current = "/api/organizations/@current/batch_exports/";
     assert_eq!(owner(&app).await.post(current, &s3()).await.status, 201);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_export_more_than_the_maximum_is_refused() {
+    let (app, _) = app().await;
+    let owner = owner(&app).await;
+    let made = owner.post(&path(&app), &s3()).await.json();
+    let store = app.store();
+    let id = BatchExportId(made["id"].as_str().unwrap().parse().unwrap());
+    let row = exports::find(store, id).await.unwrap().unwrap();
+    for _ in 1..EXPORTS_MAX {
+        let row = ExportRow { id: BatchExportId(ids::time_ordered(row.created_at)), ..row.clone() };
+        exports::create(store, &row, EXPORTS_MAX, &[]).await.unwrap();
+    }
+    let refused = owner.post(&path(&app), &s3()).await;
+    let detail = "A project may have at most 500 exports. Delete one first.";
+    assert_invalid(&refused, None, "invalid_input", detail);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_of_events_have_a_bound_in_bytes() {
+    let (app, _) = app().await;
+    let owner = owner(&app).await;
+    let mut sent = s3();
+    sent["destination"]["config"]["include_events"] = json!(vec!["n".repeat(400); 82]);
+    let refused = owner.post(&path(&app), &sent).await;
+    let attr = "destination__config__include_events";
+    let detail =
+        "The names in include_events and exclude_events may have at most 32768 bytes together.";
+    assert_invalid(&refused, Some(attr), "max_length", detail);
 }

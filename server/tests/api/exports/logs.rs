@@ -15,6 +15,25 @@ async fn wrote(app: &TestApp, run: &Run, second: i64, level: LogLevel, message: 
     logs::add(app.store(), &line, 0).await.unwrap();
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_has_up_to_a_thousand_lines() {
+    let (app, _) = app().await;
+    let owner = owner(&app).await;
+    let (export, path) = made(&app, &owner, &paused()).await;
+    // A run keeps two hundred lines.
+    let mut written = 0;
+    for hour in 1..=3 {
+        let run = ran(&app, &export, -3600 * hour, Status::Completed).await;
+        for second in 0..180 {
+            wrote(&app, &run, second, LogLevel::Info, "a line").await;
+            written += 1;
+        }
+    }
+    let whole = owner.get(&format!("{path}logs/?limit=1000&offset=0")).await.json();
+    assert_eq!(messages(&whole).len(), written);
+    assert_eq!((&whole["count"], &whole["next"]), (&json!(written), &Value::Null));
+}
+
 fn messages(list: &Value) -> Vec<&str> {
     let results = list["results"].as_array().unwrap();
     results.iter().map(|line| line["message"].as_str().unwrap()).collect()

@@ -7,6 +7,7 @@ mod busy;
 mod create;
 mod delete;
 mod delivery;
+mod fairness;
 mod get;
 mod killed;
 mod list;

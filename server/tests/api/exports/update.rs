@@ -4,7 +4,7 @@ use super::*;
 use weir_model::exports::config::SEND_AGAIN;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_left_out_keeps() {
+async fn a_missing_field_keeps_its_value() {
     let (app, clock) = app().await;
     let owner = owner(&app).await;
     let (before, path) = made(&app, &owner, &s3()).await;

@@ -233,7 +233,8 @@ async fn a_member_cannot_accept_again() {
         links: vec![LATE.to_owned()],
     };
     let rows = std::slice::from_ref(&late);
-    assert!(weir_store::invites::create(store, app.organization(), rows, &[], &[]).await.unwrap());
+    let made = weir_store::invites::create(store, app.organization(), rows, 1, &[], &[]).await;
+    assert_eq!(made.unwrap(), weir_store::invites::Created::Yes);
     let text = shown(&app, &json!({"token": "late"}), &cookie).await;
     assert!(text.contains("You belong to this organization already."), "{text}");
     let answer = with_session(&app, Method::POST, "/api/signup/late/", &cookie).send().await;
@@ -242,7 +243,7 @@ async fn a_member_cannot_accept_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn other_sites_take_up_no_invite() {
+async fn other_sites_accept_no_invite() {
     let app = TestApp::with_owner().await;
     let cookie = grace(&app).await;
     let made = invite_elsewhere(&app, "grace@mail.example").await;
@@ -334,7 +335,7 @@ async fn an_invite_is_void_after_its_inviter_left_or_lost_the_level() {
 /// The level is checked in the transaction that accepts the invite, because it may have
 /// been lost a moment ago.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_transaction_looks_at_the_level_of_the_inviter() {
+async fn the_transaction_checks_the_level_of_the_inviter() {
     let app = TestApp::with_owner().await;
     let linus = app.member("linus", Level::Administrator).await;
     let body = json!({"target_email": "grace@mail.example", "level": 8});

@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 use uuid::Uuid;
+use weir_model::InviteId;
+use weir_model::invites::INVITES_MAX;
 use weir_model::organizations::Level;
+use weir_store::invites::{self, InviteRow};
 use weir_testkit::TestApp;
 
 use super::{id, invite, member, owner, path, token};
@@ -170,4 +173,26 @@ async fn scopes_and_outsiders() {
     answer.assert_error(404, "invalid_request", "not_found", "Organization not found.");
     let current = owner(&app).await.post("/api/organizations/@current/invites", &body).await;
     assert_eq!(current.status, 201);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_invite_more_than_the_maximum_is_refused() {
+    let app = TestApp::with_owner().await;
+    let made = invite(&app, "grace@mail.example").await;
+    let store = app.store();
+    let id = InviteId(id(&made).parse().unwrap());
+    let row = invites::get(store, app.organization(), id).await.unwrap().unwrap();
+    let like = |number: usize| InviteRow {
+        id: InviteId(Uuid::new_v4()),
+        email_key: format!("{number}@mail.example"),
+        links: Vec::new(),
+        ..row.clone()
+    };
+    let rows: Vec<InviteRow> = (1..INVITES_MAX).map(like).collect();
+    invites::create(store, app.organization(), &rows, INVITES_MAX, &[], &[]).await.unwrap();
+    let body = json!({"target_email": "linus@mail.example"});
+    let refused = owner(&app).await.post(&path(&app), &body).await;
+    let detail = "An organization may have at most 500 invites that are not accepted, expired ones \
+                  too. Delete some first.";
+    refused.assert_field_error(400, "validation_error", "invalid_input", detail, None);
 }

@@ -10,7 +10,7 @@ use weir_testkit::until;
 use super::*;
 use crate::plugins::group_of;
 
-/// Number of persons, and of groups, of half a megabyte each.
+/// Number of persons, and of groups, with one large property each.
 const FAT: usize = 250;
 const DAYS: [&str; 2] = ["2025-03-04", "2025-03-05"];
 const POSTS: &str = "export function composeWebhook(event, { config }) {
@@ -70,21 +70,41 @@ fn delivered(receiver: &StandIn<HashSet<Bytes>>) -> usize {
     receiver.lock().iter().filter(|id| id.starts_with(b"fat-")).count()
 }
 
+/// The letters of the names of tiny properties.
+const LETTERS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+/// Objects that together have about the largest number of properties that fit into a
+/// person: each takes eight bytes of text, and many times that in memory.
+fn tiny_properties() -> Vec<Value> {
+    let name = |n: usize| {
+        let letters = [n / (62 * 62) % 62, n / 62 % 62, n % 62].map(|at| LETTERS[at]);
+        (String::from_utf8(letters.to_vec()).unwrap(), json!(1))
+    };
+    let names: Vec<usize> = (0..65_000).collect();
+    names.chunks(9_300).map(|some| some.iter().map(|n| name(*n)).collect()).collect()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn large_persons_and_groups_are_worked_on_in_a_gigabyte() {
+    work_on("large", FAT, &[json!({"text": "x".repeat(500_000)})]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn persons_and_groups_of_tiny_properties_are_worked_on_in_a_gigabyte() {
+    work_on("tiny", 64, &tiny_properties()).await;
+}
+
+/// Makes so many persons and groups of half a megabyte. Then reads and changes them in
+/// every way.
+async fn work_on(kind: &str, count: usize, parts: &[Value]) {
     let (folder, serving, made) = serving().await;
     let key = made["personal_api_key"].as_str().unwrap();
     let project = format!("/api/projects/{}/", made["project_id"]);
-    let text = json!({"text": "x".repeat(500_000)});
-    for tens in 0..FAT / 10 {
-        let events = (tens * 10..tens * 10 + 10).flat_map(|n| set(n, &text)).collect();
-        send(&serving, &made, events).await;
-    }
     let has = async |serving: &Serving, name: &str| {
         let reader = serving.caller.with_key(key);
         for (list, properties) in [
-            (format!("persons/?distinct_id=fat-{}", FAT - 1), "properties"),
-            (format!("groups/?search=fat-{}&limit=1", FAT - 1), "group_properties"),
+            (format!("persons/?distinct_id=fat-{}", count - 1), "properties"),
+            (format!("groups/?search=fat-{}&limit=1", count - 1), "group_properties"),
         ] {
             let found = reader.get(&format!("{project}{list}")).await.json();
             if found["results"][0][properties][name].is_null() {
@@ -93,21 +113,29 @@ async fn large_persons_and_groups_are_worked_on_in_a_gigabyte() {
         }
         true
     };
-    until(async || has(&serving, "text").await).await;
+    let watch = Watch::on(&serving);
+    let numbers: Vec<usize> = (0..count).collect();
+    for some in numbers.chunks(10) {
+        let all = some.iter().flat_map(|n| parts.iter().flat_map(|part| set(*n, part)));
+        send(&serving, &made, all.collect()).await;
+    }
+    let last_name = parts.last().and_then(|part| part.as_object()?.keys().next_back()).unwrap();
+    until(async || has(&serving, last_name).await).await;
+    watch.survived(&format!("making {count} {kind} persons and groups"), SMALL);
     let receiver = deliver(&serving, &made).await;
 
     let watch = Watch::on(&serving);
     let last = json!({"last": 1});
-    send(&serving, &made, (0..FAT).flat_map(|n| set(n, &last)).collect()).await;
+    send(&serving, &made, numbers.iter().flat_map(|n| set(*n, &last)).collect()).await;
     until(async || delivered(&receiver) > 0 || has(&serving, "last").await).await;
-    watch.survived("events of 250 large persons and groups", SMALL);
+    watch.survived(&format!("events of {count} {kind} persons and groups"), SMALL);
     // The next start applies the acknowledged events.
     serving.signal(Signal::KILL);
     assert_eq!(serving.ended().await, None);
     let serving = Serving::start_with(limited(folder.path())).await;
     let watch = Watch::on(&serving);
     until(async || has(&serving, "last").await).await;
-    until(async || delivered(&receiver) == FAT).await;
+    until(async || delivered(&receiver) == count).await;
     watch.survived("the same after a kill, with deliveries", SMALL);
 
     let watch = Watch::on(&serving);
@@ -115,8 +143,8 @@ async fn large_persons_and_groups_are_worked_on_in_a_gigabyte() {
     let list = format!("{project}persons/?limit=1000");
     let (first, second) = tokio::join!(reader.get(&list), reader.get(&list));
     assert_eq!((first.status, second.status), (200, 200));
-    assert!(first.body.len() > FAT * 500_000 || first.json()["next"].is_string());
-    watch.survived("two lists of large persons", SMALL);
+    assert!(first.body.len() > count * 500_000 || first.json()["next"].is_string());
+    watch.survived(&format!("two lists of {kind} persons"), SMALL);
 
     let watch = Watch::on(&serving);
     let export = json!({"name": "People", "interval": "day", "paused": true, "model": "persons",
@@ -130,8 +158,8 @@ async fn large_persons_and_groups_are_worked_on_in_a_gigabyte() {
         let runs = reader.get(&format!("{path}runs/")).await.json();
         let run = &runs["results"][0];
         assert!(run["latest_error"].is_null(), "{run}");
-        run["status"] == "Completed" && run["records_completed"] == FAT
+        run["status"] == "Completed" && run["records_completed"] == count
     })
     .await;
-    watch.survived("an export of large persons", SMALL);
+    watch.survived(&format!("an export of {kind} persons"), SMALL);
 }

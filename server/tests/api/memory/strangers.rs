@@ -54,7 +54,7 @@ async fn begin(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bodies_of_strangers_fit_into_a_gigabyte() {
+async fn bodies_of_unknown_senders_fit_into_a_gigabyte() {
     let (_folder, serving, made) = serving().await;
     let watch = Watch::on(&serving);
     let mut forms = JoinSet::new();
@@ -87,4 +87,46 @@ async fn bodies_of_strangers_fit_into_a_gigabyte() {
     assert_serves_others(&serving, &made).await;
     watch.survived("200 large or slow bodies", SMALL);
     drop(open);
+}
+
+/// As many objects as fit into so many bytes of JSON, each with one number: in memory a
+/// hundred times as much.
+fn objects(bytes: usize, begin: &str) -> String {
+    let one = r#"{"":0},"#;
+    let count = (bytes - begin.len()) / one.len() - 1;
+    format!(r#"{{{begin}"junk":[{}0]}}"#, one.repeat(count))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn json_of_small_objects_fits_into_a_gigabyte() {
+    let (_folder, serving, made) = serving().await;
+    let watch = Watch::on(&serving);
+    let owner = serving.caller.with_key(made["personal_api_key"].as_str().unwrap());
+    let organization = made["organization_id"].as_str().unwrap();
+    // Nothing answers there, so a request that passes the checks waits with its body.
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/batch/", silent.local_addr().unwrap());
+    let try_it = format!("/api/organizations/{organization}/batch_exports/run_test_step_new/");
+    let destination = json!({"type": "HTTP", "config": {"url": url, "token": "t"}});
+    let begin = format!(r#""destination":{destination},"step":1,"#);
+    let large = objects(1_000_000, &begin);
+    let most = objects(7 * weir_model::json::VALUES / 2 - 700, &begin);
+    let mut calls = JoinSet::new();
+    for n in 0..64 {
+        let body = if n % 2 == 0 { &large } else { &most };
+        let call = owner.call(Method::POST, &try_it).body(body.clone());
+        let call = call.header("content-type", "application/json");
+        calls.spawn(call.header("x-forwarded-for", &network(n)).send());
+    }
+    let unknown = objects(60_000, r#""email":"a@b.example","#);
+    for n in 0..128 {
+        let call = serving.caller.call(Method::POST, "/api/login/precheck/").body(unknown.clone());
+        let call = call.header("content-type", "application/json");
+        calls.spawn(call.header("x-forwarded-for", &network(n)).send());
+    }
+    assert_serves_others(&serving, &made).await;
+    watch.survived("192 bodies of small objects", SMALL);
+    let statuses: Vec<u16> = calls.join_all().await.iter().map(|answer| answer.status).collect();
+    assert!(statuses.iter().all(|status| [200, 400, 429, 503].contains(status)), "{statuses:?}");
+    assert!(statuses.contains(&400), "{statuses:?}");
 }

@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn configs_stand_by_order_then_by_plugin() {
+async fn configs_are_listed_by_order_then_by_plugin() {
     let (app, _) = app().await;
     let owner = owner(&app).await;
     let (first, second) = (plugin(&app, &owner).await, plugin(&app, &owner).await);

@@ -28,7 +28,7 @@ fn at(names: &[(&str, i64)]) -> Vec<(String, i64)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn orders_say_where_configs_are_to_stand() {
+async fn orders_say_the_positions_of_configs() {
     let (app, clock) = app().await;
     let owner = owner(&app).await;
     let plugin = plugin(&app, &owner).await;

@@ -127,8 +127,8 @@ async fn an_inner_address_is_refused_when_it_is_entered() {
     let owner = owner(&app).await;
     let plugin = plugin(&app, &owner).await;
     let path = super::path(&app);
-    let detail = "This address is on a network that this server does not connect to. Whoever runs \
-                  it can allow it with egress_allow.";
+    let detail = "This address is on a network that this server does not connect to. The operator \
+                  can allow it with egress_allow.";
     for host in [
         "http://169.254.169.254/",
         "127.0.0.1",
@@ -152,6 +152,12 @@ async fn an_inner_address_is_refused_when_it_is_entered() {
     let change = json!({"config": {"host": "a.example", "mode": "a", "own": "http://10.0.0.1"}});
     let answer = owner.patch(&config, &change).await;
     assert_invalid(&answer, Some("config__own"), "invalid_input", detail);
+    // Within JSON that a text contains, and within a text of that JSON.
+    let inner = json!([1, {"a": "http://10.0.0.1"}]).to_string();
+    for own in [inner.clone(), json!({"b": [inner]}).to_string()] {
+        let answer = owner.patch(&config, &json!({"config": {"own": own}})).await;
+        assert_invalid(&answer, Some("config__own"), "invalid_input", detail);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_left_out_keeps() {
+async fn a_missing_field_keeps_its_value() {
     let (app, clock) = app().await;
     let owner = owner(&app).await;
     let plugin = plugin(&app, &owner).await;

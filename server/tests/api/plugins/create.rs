@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use super::hosts::{files, tea_of};
 use super::*;
 use weir_model::PluginId;
+use weir_model::plugins::PLUGINS_MAX;
 use weir_service::plugins::SAME_URL;
-use weir_store::plugins;
+use weir_store::plugins::{self, NewSource, PluginRow};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_plugin_is_source_that_is_not_there_yet() {
@@ -307,4 +308,32 @@ async fn a_token_is_kept_sealed_and_shown_nowhere() {
         }
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_plugin_more_than_the_maximum_is_refused() {
+    let fixture = fixture("pipeline_destinations").await;
+    let (plugin, path) = fixture.made(&json!({})).await;
+    let store = fixture.app.store();
+    let id = PluginId(plugin["id"].as_i64().unwrap());
+    let row = plugins::rows(store, &[id]).await.unwrap().remove(0);
+    for _ in 1..PLUGINS_MAX {
+        let row = PluginRow { id: plugins::next_number(store).await.unwrap(), ..row.clone() };
+        plugins::create(store, &row, &NewSource::default(), PLUGINS_MAX, &[]).await.unwrap();
+    }
+    let refused = fixture.owner.post(&fixture.path(), &json!({})).await;
+    let detail = "An organization may have at most 100 plugins. Delete one first.";
+    assert_invalid(&refused, None, "invalid_input", detail);
+    assert_eq!(fixture.owner.delete(&path).await.status, 204);
+    assert_eq!(fixture.owner.post(&fixture.path(), &json!({})).await.status, 201);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn objects_have_a_maximum_of_values() {
+    let fixture = fixture("pipeline_destinations").await;
+    let sent = |values: usize| json!({"metrics": {"x": vec![0; values - 1]}});
+    assert_eq!(fixture.owner.post(&fixture.path(), &sent(1000)).await.status, 201);
+    let refused = fixture.owner.post(&fixture.path(), &sent(1001)).await;
+    let detail = "Ensure this field has no more than 1000 values.";
+    assert_invalid(&refused, Some("metrics"), "max_length", detail);
 }

@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn files_stand_beside_the_record() {
+async fn files_are_returned_beside_the_record() {
     each_group(async |fixture| {
         let (plugin, path) = fixture.made(&json!({"name": "Tea"})).await;
         let source = format!("{path}source/");

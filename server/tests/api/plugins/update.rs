@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_left_out_keeps() {
+async fn a_missing_field_keeps_its_value() {
     each_group(async |fixture| {
         let body = json!({"name": "Tea", "metrics": {"cups": "sum"}, "tag": "1"});
         let (before, path) = fixture.made(&body).await;

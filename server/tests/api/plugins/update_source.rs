@@ -82,7 +82,7 @@ async fn a_bad_manifest_is_kept_with_what_is_wrong() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn code_is_looked_at_and_decides_the_group() {
+async fn code_is_checked_and_decides_the_group() {
     let fixture = &fixture("pipeline_import_apps").await;
     let (_, path) = fixture.made(&json!({"name": "Tea"})).await;
     let source = "export function onEvent() {}\nexport function runEveryHour() {}\n\

@@ -147,7 +147,7 @@ fn the_work_for_an_event_has_a_bound() {
 }
 
 #[test]
-fn what_stands_in_an_event_is_there_when_its_budget_is_used_up() {
+fn what_is_in_an_event_is_there_when_its_budget_is_used_up() {
     let columns = "event, team_id, properties.x AS x, lower(event) AS low, 1 AS one";
     let query = parse(&format!("SELECT {columns} FROM events")).unwrap();
     let event = event(r#"{"x":"y"}"#);

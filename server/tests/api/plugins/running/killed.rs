@@ -174,7 +174,7 @@ async fn children_that_are_killed_lose_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_service_that_is_killed_goes_on_where_it_was() {
+async fn a_service_that_is_killed_resumes_where_it_was() {
     let mut program = Program::start(weir).await;
     program.install(SLOW).await;
     let mut sent = BTreeSet::new();
