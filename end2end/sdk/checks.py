@@ -201,7 +201,10 @@ class ServerChecks(Stored):
         found = [one["properties"]["n"] for one in self.named("step", "walker-1")]
         once_each("n", found, scenario_steps.STEPS)
         # As times: without a fraction, their texts have another order.
-        times = [datetime.fromisoformat(one["timestamp"]) for one in self.events]
+        times = [
+            datetime.fromisoformat(one["timestamp"].replace("Z", "+00:00"))
+            for one in self.events
+        ]
         wrong = [f"{one} before {next}" for one, next in pairwise(times) if one < next]
         assert not wrong, f"not the newest first: {few(wrong)}"
 

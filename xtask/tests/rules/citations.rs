@@ -277,8 +277,11 @@ fn tests_of_the_browser_are_named_by_their_title() {
     for name in ["end2end/tests/gone.spec.ts: a", path, &format!("{path}: no such title")] {
         assert!(!is_browser_test(name), "{name}");
     }
-    let text = "test(\"a \", async () => {});\n  test(`b ${c}`, d);\nlatest(\"e\"); test.skip(f)";
+    let text =
+        "test(\"a \", async () => {});\n  test(`b ${c}`, d);\nlatest(\"e\");\ntest.skip(\"f\");";
     assert_eq!(titles(text), ["a ", "b ${c}"]);
+    let text = "const more = test.extend({\n});\nmore(\"a\", b);\nother(\"c\", d);";
+    assert_eq!(titles(text), ["a"]);
 }
 
 /// Our texts.
@@ -406,16 +409,19 @@ fn is_browser_test(name: &str) -> bool {
     fs::read_to_string(support::root().join(path)).is_ok_and(|text| titles(&text).contains(&title))
 }
 
-/// The titles of the tests in a file of the browser tests.
+/// The titles of the tests in a file of the browser tests: of calls of `test`, and of what
+/// the file extends it to.
 fn titles(text: &str) -> Vec<&str> {
-    let calls = text.match_indices("test(").filter(|(at, _)| {
-        !text[..*at].ends_with(|c: char| c.is_alphanumeric() || "_.".contains(c))
-    });
-    calls
-        .filter_map(|(at, call)| {
-            let behind = &text[at + call.len()..];
-            let quote = behind.chars().next().filter(|c| "\"'`".contains(*c))?;
-            Some(behind[1..].split_once(quote)?.0)
+    let extended =
+        text.split("const ").skip(1).filter_map(|rest| rest.split_once(" = test.extend"));
+    let names = extended.map(|(name, _)| name).filter(|name| !name.contains(char::is_whitespace));
+    let names: BTreeSet<&str> = names.chain(["test"]).collect();
+    let lines = text.lines().filter_map(|line| line.trim_start().split_once('('));
+    lines
+        .filter(|(name, _)| names.contains(name))
+        .filter_map(|(_, arguments)| {
+            let quote = arguments.chars().next().filter(|c| "\"'`".contains(*c))?;
+            Some(arguments[1..].split_once(quote)?.0)
         })
         .collect()
 }

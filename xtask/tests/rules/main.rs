@@ -9,6 +9,7 @@
 )]
 
 mod architecture;
+mod browser;
 mod citations;
 mod dependencies;
 mod support;

@@ -93,11 +93,12 @@ pub(crate) async fn verified(app: &TestApp, name: &str) -> Value {
 
 /// Stores an enforcement that no request can set yet.
 pub(crate) async fn enforce(app: &TestApp, name: &str, sso: weir_model::domains::SsoEnforcement) {
-    use weir_store::domains::{DomainRow, Written, ordered, rows, save};
-    let ids = ordered(app.store(), app.organization()).await.unwrap();
-    let rows = rows(app.store(), app.organization(), &ids).await.unwrap();
-    let before = rows.into_iter().find(|row| row.domain == name).unwrap();
-    let revision = uuid::Uuid::new_v4();
-    let row = DomainRow { revision, sso_enforcement: sso, ..before.clone() };
-    assert_eq!(save(app.store(), before.revision, &row, &[]).await.unwrap(), Written::Yes);
+    use weir_store::domains::{DomainRow, by_name};
+    let domain = by_name(app.store(), name).await.unwrap().unwrap();
+    let enforced = |row: &DomainRow| {
+        let row = DomainRow { sso_enforcement: sso, ..row.clone() };
+        Ok::<_, weir_store::Error>(Some((row, Vec::new())))
+    };
+    let updated = weir_store::update::update(app.store(), domain.id, (), enforced).await.unwrap();
+    assert!(updated.stored().is_some());
 }
