@@ -233,7 +233,7 @@ impl Default for Limits {
             stall: Duration::from_secs(30),
             capture_requests: 1024,
             api_requests: 128,
-            api_requests_per_user: 16,
+            api_requests_per_user: 64,
             api_streams: 32,
             api_streams_per_person: 4,
             sending: SendLimits {
@@ -242,7 +242,7 @@ impl Default for Limits {
                 part_bytes: 64 * KIB,
             },
             web_requests: 128,
-            web_requests_per_user: 32,
+            web_requests_per_user: 64,
             heavy_body: 64 * KIB,
             append_time: Duration::from_secs(5),
             capture_time: Duration::from_secs(60),
@@ -338,8 +338,8 @@ mod tests {
         }
         assert!(limits.streams_per_person * 4 <= limits.streams);
         assert!(limits.api_streams_per_person * 4 <= limits.api_streams);
-        assert!(limits.api_requests_per_user * 4 <= limits.api_requests);
-        assert!(limits.web_requests_per_user * 4 <= limits.web_requests);
+        assert!(limits.api_requests_per_user * 2 <= limits.api_requests);
+        assert!(limits.web_requests_per_user * 2 <= limits.web_requests);
         assert!(limits.values_per_user * 4 <= limits.management_bytes.total);
     }
 

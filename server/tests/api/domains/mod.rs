@@ -93,8 +93,10 @@ pub(crate) async fn verified(app: &TestApp, name: &str) -> Value {
 
 /// Stores an enforcement that no request can set yet.
 pub(crate) async fn enforce(app: &TestApp, name: &str, sso: weir_model::domains::SsoEnforcement) {
-    use weir_store::domains::{DomainRow, by_name};
-    let domain = by_name(app.store(), name).await.unwrap().unwrap();
+    use weir_store::domains::{DomainRow, ordered, rows};
+    let ids = ordered(app.store(), app.organization()).await.unwrap();
+    let rows = rows(app.store(), app.organization(), &ids).await.unwrap();
+    let domain = rows.into_iter().find(|row| row.domain == name).unwrap();
     let enforced = |row: &DomainRow| {
         let row = DomainRow { sso_enforcement: sso, ..row.clone() };
         Ok::<_, weir_store::Error>(Some((row, Vec::new())))

@@ -29,7 +29,14 @@ fn set(n: usize, properties: &Value) -> [Value; 2] {
 }
 
 async fn send(serving: &Serving, made: &Value, events: Vec<Value>) {
-    let body = json!({"api_key": made["project_api_key"], "batch": events}).to_string();
+    send_in(serving, made, events, false).await;
+}
+
+/// Sends events. Those of an import are all applied by one consumer.
+async fn send_in(serving: &Serving, made: &Value, events: Vec<Value>, is_import: bool) {
+    let body = json!({"api_key": made["project_api_key"], "batch": events,
+                      "historical_migration": is_import});
+    let body = body.to_string();
     let call = serving.caller.call(Method::POST, "/batch/").body(gzip(body.as_bytes()));
     let answer = call.header("content-encoding", "gzip").send().await;
     assert_eq!(answer.status, 200, "{:?}", answer.body);
@@ -100,11 +107,11 @@ async fn work_on(kind: &str, count: usize, parts: &[Value]) {
     let (folder, serving, made) = serving().await;
     let key = made["personal_api_key"].as_str().unwrap();
     let project = format!("/api/projects/{}/", made["project_id"]);
-    let has = async |serving: &Serving, name: &str| {
+    let has = async |serving: &Serving, n: usize, name: &str| {
         let reader = serving.caller.with_key(key);
         for (list, properties) in [
-            (format!("persons/?distinct_id=fat-{}", count - 1), "properties"),
-            (format!("groups/?search=fat-{}&limit=1", count - 1), "group_properties"),
+            (format!("persons/?distinct_id=fat-{n}"), "properties"),
+            (format!("groups/?search=fat-{n}&limit=1"), "group_properties"),
         ] {
             let found = reader.get(&format!("{project}{list}")).await.json();
             if found["results"][0][properties][name].is_null() {
@@ -115,26 +122,29 @@ async fn work_on(kind: &str, count: usize, parts: &[Value]) {
     };
     let watch = Watch::on(&serving);
     let numbers: Vec<usize> = (0..count).collect();
+    let last_name = parts.last().and_then(|part| part.as_object()?.keys().next_back()).unwrap();
     for some in numbers.chunks(10) {
         let all = some.iter().flat_map(|n| parts.iter().flat_map(|part| set(*n, part)));
         send(&serving, &made, all.collect()).await;
+        until(async || has(&serving, some[some.len() - 1], last_name).await).await;
     }
-    let last_name = parts.last().and_then(|part| part.as_object()?.keys().next_back()).unwrap();
-    until(async || has(&serving, last_name).await).await;
     watch.survived(&format!("making {count} {kind} persons and groups"), SMALL);
     let receiver = deliver(&serving, &made).await;
 
     let watch = Watch::on(&serving);
     let last = json!({"last": 1});
-    send(&serving, &made, numbers.iter().flat_map(|n| set(*n, &last)).collect()).await;
-    until(async || delivered(&receiver) > 0 || has(&serving, "last").await).await;
+    for is_import in [true, false] {
+        let all = numbers.iter().flat_map(|n| set(*n, &last));
+        send_in(&serving, &made, all.collect(), is_import).await;
+    }
+    until(async || delivered(&receiver) > 0 || has(&serving, count - 1, "last").await).await;
     watch.survived(&format!("events of {count} {kind} persons and groups"), SMALL);
     // The next start applies the acknowledged events.
     serving.signal(Signal::KILL);
     assert_eq!(serving.ended().await, None);
     let serving = Serving::start_with(limited(folder.path())).await;
     let watch = Watch::on(&serving);
-    until(async || has(&serving, "last").await).await;
+    until(async || has(&serving, count - 1, "last").await).await;
     until(async || delivered(&receiver) == count).await;
     watch.survived("the same after a kill, with deliveries", SMALL);
 
