@@ -77,7 +77,7 @@ test("space pauses, and no row is lost during the pause", async ({ page, server 
 
 test("the filter covers existing rows and is in the address", async ({ page, server }) => {
   const key = await openLive(page, server);
-  await send(server, key, { event: "plan chosen", distinct_id: "ada", properties: { plan: "pro" } });
+  await send(server, key, { event: "plan chosen", distinct_id: "ada", properties: { plan: "gold" } });
   await send(server, key, { event: "plan chosen again", distinct_id: "bob", properties: { plan: "free" } });
   await send(server, key, { event: "plan of no one" });
   await expect(row(page, "plan chosen again")).toBeVisible();
@@ -85,14 +85,14 @@ test("the filter covers existing rows and is in the address", async ({ page, ser
 
   await page.keyboard.press("/");
   await expect(page.getByLabel("Filter rows")).toBeFocused();
-  await page.keyboard.type("plan=pro");
+  await page.keyboard.type("plan=gold");
   await expect(row(page, "plan chosen")).toHaveCount(1);
-  await expect(page).toHaveURL(/q=plan%3Dpro/);
+  await expect(page).toHaveURL(/q=plan%3Dgold/);
   await expect(page.getByText(/1 of the latest \d+ rows match/)).toBeVisible();
 
   await page.reload();
   await expect(row(page, "plan chosen")).toHaveCount(1);
-  await expect(page.getByLabel("Filter rows")).toHaveValue("plan=pro");
+  await expect(page.getByLabel("Filter rows")).toHaveValue("plan=gold");
 
   await alive(page, true);
   await page.getByLabel("Filter rows").fill("no such thing");

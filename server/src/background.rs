@@ -66,7 +66,7 @@ impl Background {
             .thread_name(work.name())
             .worker_threads(std::thread::available_parallelism().map_or(2, usize::from))
             .thread_stack_size(STACK)
-            .on_thread_start(move || step_back(work))
+            .on_thread_start(move || lower_priority(work))
             .build()?;
         Ok(Self { handle: runtime.handle().clone(), runtime: Some(runtime) })
     }
@@ -89,7 +89,7 @@ impl Drop for Background {
 
 /// Lowers the priority of the calling thread; on Linux it belongs to the thread. A
 /// failure changes only how long clients wait, so it is logged.
-fn step_back(work: Work) {
+fn lower_priority(work: Work) {
     if let Err(error) = rustix::process::setpriority_process(None, work.niceness()) {
         tracing::warn!(%error, "a background thread keeps the common priority");
     }

@@ -128,7 +128,7 @@ fn protocols(limits: &ConnectionLimits) -> Builder<TokioExecutor> {
         .http1()
         .timer(TokioTimer::new())
         // Hyper's timeout would also end connections that wait for their next request.
-        // `Patience` has its own.
+        // `FirstByteTimeout` has its own.
         .header_read_timeout(None)
         .max_headers(limits.header_lines)
         .max_buf_size(limits.header_bytes)
@@ -167,7 +167,7 @@ async fn connection(
             }
         }
     });
-    let io = TokioIo::new(Patience::new(stream, Arc::clone(&activity), limits));
+    let io = TokioIo::new(FirstByteTimeout::new(stream, Arc::clone(&activity), limits));
     let mut served = std::pin::pin!(builder.serve_connection(io, service));
     let mut stopping = std::pin::pin!(terms.stopping.begun());
     let mut is_stopping = false;
@@ -353,7 +353,7 @@ const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// A stream that fails when a client takes too long to send its first bytes, or the
 /// headers of an HTTP/1 request. Detecting the protocol reads bytes before any of hyper's
 /// timers runs. Without this type, a client could open a connection, send a `P` and stay.
-struct Patience {
+struct FirstByteTimeout {
     stream: TcpStream,
     activity: Arc<Activity>,
     header_read: Duration,
@@ -373,7 +373,7 @@ enum WaitsFor {
     Nothing,
 }
 
-impl Patience {
+impl FirstByteTimeout {
     fn new(stream: TcpStream, activity: Arc<Activity>, limits: &ConnectionLimits) -> Self {
         Self {
             stream,
@@ -426,7 +426,7 @@ impl Patience {
     }
 }
 
-impl AsyncRead for Patience {
+impl AsyncRead for FirstByteTimeout {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -448,7 +448,7 @@ impl AsyncRead for Patience {
     }
 }
 
-impl AsyncWrite for Patience {
+impl AsyncWrite for FirstByteTimeout {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use weir_mail::{Failure, MailSender, SetUpError, Site, message};
 use weir_service::Error as ServiceError;
-use weir_service::mail::{Mails, Setback};
+use weir_service::mail::{Mails, SendError};
 
 use crate::config::Config;
 
@@ -84,10 +84,10 @@ impl MailWorker {
     }
 }
 
-fn setback(failure: &Failure) -> Setback {
+fn setback(failure: &Failure) -> SendError {
     match failure {
-        Failure::Unreachable(reason) => Setback::Unreachable(reason.clone()),
-        Failure::Refused(reason) => Setback::Refused(reason.clone()),
-        Failure::Hopeless(reason) => Setback::Hopeless(reason.clone()),
+        Failure::Unreachable(reason) => SendError::Unreachable(reason.clone()),
+        Failure::Refused(reason) => SendError::Refused(reason.clone()),
+        Failure::Hopeless(reason) => SendError::Hopeless(reason.clone()),
     }
 }

@@ -142,7 +142,7 @@ pub struct Server {
     /// The threads of plugins; they end when dropped.
     _running: Background,
     /// The log directory of a store in memory; removed when dropped.
-    _passing: Option<tempfile::TempDir>,
+    _temporary_log: Option<tempfile::TempDir>,
 }
 
 impl Server {
@@ -182,11 +182,11 @@ impl Server {
         let store = open_store(&config).await?;
         let sealer = Sealer::start(store.clone(), master_key::source(&config)?).await?;
         // A log that outlives a store in memory would fill the next store.
-        let (log, passing) = match config.store {
+        let (log, temporary_log) = match config.store {
             StoreKind::RocksDb => (config.data.join("log"), None),
             StoreKind::Memory => {
-                let passing = tempfile::tempdir()?;
-                (passing.path().to_owned(), Some(passing))
+                let temporary_log = tempfile::tempdir()?;
+                (temporary_log.path().to_owned(), Some(temporary_log))
             }
         };
         let log = OpenLog::open(&log, options.log, store.clone()).await?;
@@ -263,7 +263,7 @@ impl Server {
             _background: background,
             _exporting: exporting,
             _running: running,
-            _passing: passing,
+            _temporary_log: temporary_log,
         })
     }
 

@@ -195,7 +195,7 @@ fn entry(line: ExportLine, organization: &str, project: Option<String>) -> Line 
         None => view! { <span class="faint">"None, its end has passed"</span> }.into_any(),
     };
     let label = label_of(&export.destination.kind);
-    let rhythm = words::rhythm(&export);
+    let schedule_text = words::schedule_text(&export);
     let form = switch(&export, organization, &condition);
     let word = word_id(&export);
     let trouble = trouble(&export, &recent);
@@ -211,7 +211,7 @@ fn entry(line: ExportLine, organization: &str, project: Option<String>) -> Line 
     cells.push(strip(&recent, &path, export.failing_since.is_some()));
     cells.push(cell(view! {
         <div class="export-schedule">
-            <span>{rhythm}</span>
+            <span>{schedule_text}</span>
             {form}
         </div>
     }));
@@ -396,7 +396,7 @@ fn head(found: &ExportHead, title: &'static str) -> AnyView {
             <span>{label_of(&export.destination.kind)}</span>
             <span>{words::model(export.model)}</span>
             {project}
-            <span>{words::rhythm(export)}</span>
+            <span>{words::schedule_text(export)}</span>
             {next}
         </p>
         {trouble}

@@ -94,7 +94,7 @@ pub(crate) async fn switch_organization(id: String) -> Result<(), UiError> {
 #[server(prefix = "/_fn", endpoint = "get_organization_stake")]
 pub(crate) async fn get_organization_stake(id: String) -> Result<Vec<(usize, String)>, UiError> {
     let (services, org) = enter_organization(&id).await?;
-    let stake = services.organizations.at_stake(&org).await.map_err(ui_error)?;
+    let stake = services.organizations.deletion_impact(&org).await.map_err(ui_error)?;
     let word = |count: usize, one: &str, many: &str| {
         (count, if count == 1 { one.to_owned() } else { many.to_owned() })
     };

@@ -62,20 +62,20 @@ pub(crate) async fn hide_checklist(id: i64, hidden: bool) -> Result<(), UiError>
 /// Returns the troubleshooting data.
 #[server(prefix = "/_fn", endpoint = "get_start_help")]
 pub(crate) async fn get_start_help(id: i64) -> Result<StartHelpView, UiError> {
-    use weir_service::projects::{Likeness, StrayRequest};
+    use weir_service::projects::{LikelyOrigin, UnknownKeyRequest};
 
     let (services, project) = enter_project(id).await?;
     let (_, visit) = anyone()?;
     let found = services.projects.get(&project).await.map_err(ui_error)?;
     let strays = services.projects.strays(&project, visit.peer.address).await.map_err(ui_error)?;
-    let shown = |stray: StrayRequest| StrayView {
+    let shown = |stray: UnknownKeyRequest| StrayView {
         at: stray.at.to_string(),
         address: stray.address.map(|address| address.to_string()).unwrap_or_default(),
         key: match stray.likeness {
-            Likeness::Damaged => "a key that begins like this one and is cut or changed",
-            Likeness::Ended => "the key that this project had before, which has ended",
-            Likeness::Personal => "a personal API key, which cannot send events",
-            Likeness::Other => "a key that no project here has",
+            LikelyOrigin::Damaged => "a key that begins like this one and is cut or changed",
+            LikelyOrigin::Ended => "the key that this project had before, which has ended",
+            LikelyOrigin::Personal => "a personal API key, which cannot send events",
+            LikelyOrigin::Other => "a key that no project here has",
         }
         .to_owned(),
     };

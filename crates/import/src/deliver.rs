@@ -23,7 +23,7 @@ use crate::stop::Stop;
 
 /// How long and how often to retry.
 #[derive(Debug, Clone, Copy)]
-pub struct Patience {
+pub struct RetryPolicy {
     /// Time before the first retry; it doubles with each one.
     pub first_wait: Duration,
     /// Maximum time between two attempts, unless the host asks for more.
@@ -34,7 +34,7 @@ pub struct Patience {
     pub give_up_unanswered_after: Duration,
 }
 
-impl Default for Patience {
+impl Default for RetryPolicy {
     fn default() -> Self {
         Self {
             first_wait: Duration::from_secs(1),
@@ -65,7 +65,7 @@ pub(crate) struct Delivery<'a> {
     pub(crate) cursor: &'a mut Cursor,
     pub(crate) cursor_path: &'a Path,
     pub(crate) limits: Limits,
-    pub(crate) patience: Patience,
+    pub(crate) patience: RetryPolicy,
     pub(crate) pace: Pace,
     pub(crate) progress: Arc<Progress>,
     pub(crate) stop: Stop,

@@ -43,7 +43,7 @@ use weir_model::Timestamp;
 
 pub use arguments::Arguments;
 pub use defect::{Defect, Effect};
-pub use deliver::Patience;
+pub use deliver::RetryPolicy;
 pub use error::ImportError;
 pub use format::Format;
 pub use report::{Finding, LineRef, Report};
@@ -59,7 +59,7 @@ use stop::Stop;
 /// [`ImportError`]; [`ImportError::Unfinished`] if the summary reports defects or an
 /// early end.
 pub async fn run(arguments: &Arguments, now: Timestamp) -> Result<(), ImportError> {
-    let summary = import(arguments, now, Patience::default()).await?;
+    let summary = import(arguments, now, RetryPolicy::default()).await?;
     let text = if arguments.json { summary.to_json().to_string() } else { summary.to_string() };
     let mut out = std::io::stdout().lock();
     writeln!(out, "{text}").and_then(|()| out.flush()).map_err(ImportError::Print)?;
@@ -76,7 +76,7 @@ pub async fn run(arguments: &Arguments, now: Timestamp) -> Result<(), ImportErro
 pub async fn import(
     arguments: &Arguments,
     now: Timestamp,
-    patience: Patience,
+    patience: RetryPolicy,
 ) -> Result<Summary, ImportError> {
     let stop = Stop::on_signals().map_err(ImportError::Signals)?;
     if arguments.dry_run {

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use crate::arguments::Target;
 use crate::batch::{self, Batch, Limits};
 use crate::cursor::Cursor;
-use crate::deliver::{Delivery, Ended, Pace, Patience};
+use crate::deliver::{Delivery, Ended, Pace, RetryPolicy};
 use crate::error::ImportError;
 use crate::host::Host;
 use crate::plan::Plan;
@@ -31,7 +31,7 @@ pub(crate) async fn send(
     mut cursor: Cursor,
     cursor_path: PathBuf,
     rate: Option<NonZeroU32>,
-    patience: Patience,
+    patience: RetryPolicy,
 ) -> Result<Summary, ImportError> {
     let accepted_before = cursor.accepted;
     let limits = Limits::for_rate(rate.map(NonZeroU32::get));

@@ -6,7 +6,7 @@ use std::path::Path;
 use rustls::RootCertStore;
 use uuid::Uuid;
 use weir_model::invites::LinkToken;
-use weir_model::mail::{ExportNamed, Mail, News, OneTimeLink, UserChange};
+use weir_model::mail::{ExportNamed, Mail, MailContent, OneTimeLink, UserChange};
 use weir_model::{InviteId, MailId, Timestamp, UserId};
 
 use crate::{Failure, MailSender, Message, Site, SmtpUrl, message};
@@ -27,7 +27,7 @@ fn at() -> Timestamp {
 fn invited(change: impl FnOnce(&mut Mail)) -> Message {
     let mut mail = Mail {
         to: "grace@mail.example".to_owned(),
-        news: News::Invited {
+        news: MailContent::Invited {
             invite: InviteId(Uuid::nil()),
             token: Some(LinkToken("8mSe7ahXnDZiJqLLFAN3O4FE1ejA0xLUjvlZHVZKWdY".to_owned())),
             first_name: "Grace".to_owned(),
@@ -43,7 +43,7 @@ fn invited(change: impl FnOnce(&mut Mail)) -> Message {
 }
 
 fn joined() -> Message {
-    let news = News::Joined {
+    let news = MailContent::Joined {
         member_name: "Grace".to_owned(),
         member_email: "grace@mail.example".to_owned(),
         organization: "Acme Tea & Co".to_owned(),
@@ -51,7 +51,7 @@ fn joined() -> Message {
     message(&Mail { to: "ada@mail.example".to_owned(), news }, &site())
 }
 
-fn about_export(news: impl FnOnce(ExportNamed) -> News) -> Message {
+fn about_export(news: impl FnOnce(ExportNamed) -> MailContent) -> Message {
     let export = ExportNamed {
         name: "Nightly <warehouse>".to_owned(),
         destination: "PostgreSQL".to_owned(),
@@ -62,7 +62,7 @@ fn about_export(news: impl FnOnce(ExportNamed) -> News) -> Message {
 }
 
 fn export_failed() -> Message {
-    about_export(|export| News::ExportFailed {
+    about_export(|export| MailContent::ExportFailed {
         export,
         start: Some(at().plus_seconds(-24 * 60 * 60)),
         end: at(),
@@ -71,16 +71,16 @@ fn export_failed() -> Message {
 }
 
 fn export_failed_early() -> Message {
-    about_export(|export| News::ExportFailed { export, start: None, end: at(), error: None })
+    about_export(|export| MailContent::ExportFailed { export, start: None, end: at(), error: None })
 }
 
 fn export_paused() -> Message {
     let error = Some("AccessDenied: The user may not write into the table.".to_owned());
-    about_export(|export| News::ExportPaused { export, failed: 10, of: 12, error })
+    about_export(|export| MailContent::ExportPaused { export, failed: 10, of: 12, error })
 }
 
 fn plugin_disabled() -> Message {
-    let news = News::PluginDisabled {
+    let news = MailContent::PluginDisabled {
         plugin: "Hash <names>".to_owned(),
         project: "Shop".to_owned(),
         organization: "Acme Tea & Co".to_owned(),
@@ -91,7 +91,7 @@ fn plugin_disabled() -> Message {
 
 fn to_account(
     must_confirm: bool,
-    news: impl FnOnce(UserId, Option<OneTimeLink>) -> News,
+    news: impl FnOnce(UserId, Option<OneTimeLink>) -> MailContent,
 ) -> Message {
     let user = UserId(Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0003));
     let link = OneTimeLink {
@@ -106,16 +106,16 @@ fn to_account(
 }
 
 fn confirm(must_confirm: bool) -> Message {
-    to_account(must_confirm, |user, link| News::ConfirmAddress { user, link })
+    to_account(must_confirm, |user, link| MailContent::ConfirmAddress { user, link })
 }
 
 fn reset() -> Message {
     let account = "grace@mail.example".to_owned();
-    to_account(true, |_, link| News::ResetPassword { account, link })
+    to_account(true, |_, link| MailContent::ResetPassword { account, link })
 }
 
 fn changed(change: UserChange) -> Message {
-    let news = News::UserChanged { first_name: "Grace".to_owned(), change, at: at() };
+    let news = MailContent::UserChanged { first_name: "Grace".to_owned(), change, at: at() };
     message(&Mail { to: "grace@mail.example".to_owned(), news }, &site())
 }
 
@@ -142,7 +142,7 @@ fn assert_snapshot(name: &str, found: &str) {
 #[test]
 fn mails_look_like_their_files() {
     let short = invited(|mail| {
-        if let News::Invited { first_name, message, .. } = &mut mail.news {
+        if let MailContent::Invited { first_name, message, .. } = &mut mail.news {
             first_name.clear();
             *message = None;
         }
@@ -172,7 +172,8 @@ fn mails_look_like_their_files() {
 #[test]
 fn names_do_not_get_out_of_their_header() {
     let message = invited(|mail| {
-        if let News::Invited { inviter_name, organization, first_name, .. } = &mut mail.news {
+        if let MailContent::Invited { inviter_name, organization, first_name, .. } = &mut mail.news
+        {
             *inviter_name = "Ada\r\nBcc: evil@mail.example\r\n\r\n<p>".to_owned();
             *organization = "Acme\nX-Evil: 1".to_owned();
             *first_name = "\u{0}\u{1b}[31mGrace\u{2028}".to_owned();
@@ -208,7 +209,7 @@ fn a_message_has_exactly_one_address() {
         let failure = sender().smtp_message(MailId(Uuid::nil()), &message, at()).unwrap_err();
         assert!(matches!(failure, Failure::Hopeless(_)), "{bad}: {failure}");
         let message = invited(|mail| {
-            if let News::Invited { inviter_email, .. } = &mut mail.news {
+            if let MailContent::Invited { inviter_email, .. } = &mut mail.news {
                 *inviter_email = bad.to_owned();
             }
         });

@@ -4,7 +4,7 @@
 //! when a mail is stored (`weir-service`).
 
 use weir_model::Timestamp;
-use weir_model::mail::{ExportNamed, Mail, News, OneTimeLink, UserChange};
+use weir_model::mail::{ExportNamed, Mail, MailContent, OneTimeLink, UserChange};
 use weir_model::user_links::LinkKind;
 
 use crate::message::{Message, Part};
@@ -28,7 +28,7 @@ impl Site {
 /// The message for a mail.
 pub fn message(mail: &Mail, site: &Site) -> Message {
     let (subject, reply_to, parts) = match &mail.news {
-        News::Invited {
+        MailContent::Invited {
             token,
             first_name,
             inviter_name,
@@ -67,7 +67,7 @@ pub fn message(mail: &Mail, site: &Site) -> Message {
             let subject = format!("{inviter} invited you to join {home} on Weir");
             (subject, Some((inviter, inviter_email.clone())), parts)
         }
-        News::Joined { member_name, member_email, organization } => {
+        MailContent::Joined { member_name, member_email, organization } => {
             let (member, home) = (one_line(member_name), one_line(organization));
             let parts = vec![
                 Part::Text("Hello,".to_owned()),
@@ -81,7 +81,7 @@ pub fn message(mail: &Mail, site: &Site) -> Message {
             ];
             (format!("{member} joined you on Weir"), None, parts)
         }
-        News::ExportFailed { export, start, end, error } => {
+        MailContent::ExportFailed { export, start, end, error } => {
             let (name, place) = place(export);
             let range = match start {
                 Some(start) => format!("{} to {}", start.minute_text(), end.minute_text()),
@@ -100,7 +100,7 @@ pub fn message(mail: &Mail, site: &Site) -> Message {
             parts.extend(to_administrators(&export.organization, site));
             (format!("The export {name} failed"), None, parts)
         }
-        News::ExportPaused { export, failed, of, error } => {
+        MailContent::ExportPaused { export, failed, of, error } => {
             let (name, place) = place(export);
             let mut parts = vec![
                 Part::Text("Hello,".to_owned()),
@@ -118,7 +118,7 @@ pub fn message(mail: &Mail, site: &Site) -> Message {
             parts.extend(to_administrators(&export.organization, site));
             (format!("The export {name} was paused"), None, parts)
         }
-        News::PluginDisabled { plugin, project, organization, error } => {
+        MailContent::PluginDisabled { plugin, project, organization, error } => {
             let (name, project) = (one_line(plugin), one_line(project));
             let mut parts = vec![
                 Part::Text("Hello,".to_owned()),
@@ -135,7 +135,7 @@ pub fn message(mail: &Mail, site: &Site) -> Message {
             parts.extend(to_administrators(organization, site));
             (format!("The plugin {name} was disabled"), None, parts)
         }
-        News::ConfirmAddress { link, .. } => {
+        MailContent::ConfirmAddress { link, .. } => {
             let must_confirm = link.as_ref().is_some_and(|link| link.must_confirm);
             let said = Said {
                 what: format!(
@@ -159,7 +159,7 @@ pub fn message(mail: &Mail, site: &Site) -> Message {
             let parts = to_account(link.as_ref(), LinkKind::Confirm, site, said);
             ("Confirm your address on Weir".to_owned(), None, parts)
         }
-        News::ResetPassword { link, .. } => {
+        MailContent::ResetPassword { link, .. } => {
             let said = Said {
                 what: format!(
                     "A person asked for a new password for your account on the Weir instance at \
@@ -174,7 +174,7 @@ pub fn message(mail: &Mail, site: &Site) -> Message {
             let parts = to_account(link.as_ref(), LinkKind::Reset, site, said);
             ("Set a new password on Weir".to_owned(), None, parts)
         }
-        News::UserChanged { first_name, change, at } => {
+        MailContent::UserChanged { first_name, change, at } => {
             let (subject, parts) = user_changed(first_name, *change, *at, site);
             (subject.to_owned(), None, parts)
         }

@@ -263,7 +263,7 @@ impl ActivityQuery {
             && self.item_id.as_deref().is_none_or(|id| id == entry.item_id)
             && self.user.is_none_or(|user| entry.user == Some(user))
             && (!self.by_service || entry.user.is_none())
-            && self.activity.as_deref().is_none_or(|deed| deed == entry.activity.text())
+            && self.activity.as_deref().is_none_or(|action| action == entry.activity.text())
             && self.since.is_none_or(|time| entry.created_at >= time)
             && self.until.is_none_or(|time| entry.created_at < time)
             && self.id.is_none_or(|id| id == entry.id)

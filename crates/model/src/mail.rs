@@ -19,13 +19,13 @@ pub struct Mail {
     /// sends the mail.
     pub to: String,
     /// The content.
-    pub news: News,
+    pub news: MailContent,
 }
 
 /// The content of a mail.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum News {
+pub enum MailContent {
     /// An invite to an organization.
     Invited {
         /// The invite.
@@ -166,7 +166,7 @@ impl fmt::Debug for OneTimeLink {
     }
 }
 
-impl News {
+impl MailContent {
     /// The invite that the mail is about. A mail of a deleted invite is not sent.
     pub fn invite(&self) -> Option<InviteId> {
         match self {
@@ -186,7 +186,7 @@ impl News {
 mod tests {
     use uuid::Uuid;
 
-    use super::{Mail, News, OneTimeLink};
+    use super::{Mail, MailContent, OneTimeLink};
     use crate::{Timestamp, UserId};
 
     #[test]
@@ -199,11 +199,11 @@ mod tests {
             token: "secret".to_owned(),
             expires_at: Timestamp::EPOCH,
         };
-        let news = News::ConfirmAddress { user, link: Some(link) };
+        let news = MailContent::ConfirmAddress { user, link: Some(link) };
         let mail = Mail { to: "grace@mail.example".to_owned(), news };
         let text = serde_json::to_string(&mail).unwrap();
         assert!(!text.contains("secret") && !text.contains("link"), "{text}");
         let read: Mail = serde_json::from_str(&text).unwrap();
-        assert!(matches!(read.news, News::ConfirmAddress { link: None, .. }));
+        assert!(matches!(read.news, MailContent::ConfirmAddress { link: None, .. }));
     }
 }

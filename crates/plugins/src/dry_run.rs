@@ -26,7 +26,7 @@ use weir_store::plugin_runtime::storage;
 use crate::allowance::Payers;
 use crate::registry::load::{entry, step_program};
 use crate::transformations::in_progress::EventInProgress;
-use crate::transformations::{Ruling, Verdict, native, scripts};
+use crate::transformations::{TimedVerdict, Verdict, native, scripts};
 use crate::{Shared, shape};
 
 /// Log lines that are shown per step.
@@ -61,7 +61,7 @@ impl Shared {
         let logs = Trying { shared: self, config, lines: Mutex::default() };
         let ruled = self.rule(project, enabled, &name, current, &logs).await;
         let (verdict, took) = match ruled {
-            Ok(Ruling { verdict, took, .. }) => (verdict, took),
+            Ok(TimedVerdict { verdict, took, .. }) => (verdict, took),
             Err(fault) => (Verdict::Failed(fault), Duration::ZERO),
         };
         let event = current.event().and_then(shown);
@@ -90,7 +90,7 @@ impl Shared {
         name: &str,
         current: &mut EventInProgress,
         logs: &Trying<'_>,
-    ) -> Result<Ruling, String> {
+    ) -> Result<TimedVerdict, String> {
         let Enabled { config, plugin, files } = enabled;
         let opened = self.host.open(config, plugin).await?;
         if let Some(step) = self.native(plugin, &opened.config)? {
@@ -105,7 +105,7 @@ impl Shared {
         let script = compiled?;
         let file = entry(files).map_or("index.ts", |(name, _)| name);
         let program = Arc::new(step_program(config, plugin, &script, file, opened)?);
-        let crossing = scripts::Crossing {
+        let crossing = scripts::SandboxCall {
             pool: &self.work,
             lane: inspect.lane,
             host: logs,

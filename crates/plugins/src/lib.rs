@@ -142,7 +142,7 @@ pub(crate) struct Shared {
     registry: registry::Registry,
     report: report::Report,
     metrics: Metrics,
-    belongings: Mutex<HashMap<PluginConfigId, Arc<host_calls::Belongings>>>,
+    belongings: Mutex<HashMap<PluginConfigId, Arc<host_calls::ConfigState>>>,
     /// The lane of each config in the background pool.
     lanes: Mutex<HashMap<PluginConfigId, usize>>,
     /// Child processes for transformations.

@@ -53,7 +53,7 @@ enum Ended {
 }
 
 /// State of the scheduler.
-struct Clockwork {
+struct SchedulerState {
     shared: Arc<Shared>,
     /// The boundary for which each task ran last, as far as it was read.
     last: HashMap<(PluginConfigId, &'static str), Timestamp>,
@@ -70,7 +70,7 @@ impl Shared {
     /// Runs tasks and jobs until the service stops.
     pub(crate) async fn run_by_the_clock(self: Arc<Self>) {
         let mut tick = tokio::time::interval(self.settings.tick);
-        let mut clockwork = Clockwork {
+        let mut clockwork = SchedulerState {
             shared: Arc::clone(&self),
             last: HashMap::new(),
             tried: HashMap::new(),
@@ -147,7 +147,7 @@ fn outcome(loaded: &Loaded, ran: Result<Result<(), ScriptError>, Fault>) -> Resu
     }
 }
 
-impl Clockwork {
+impl SchedulerState {
     /// Starts due tasks and jobs while there are free slots, those that have waited
     /// longest first.
     async fn look(&mut self) -> weir_store::Result<()> {

@@ -60,7 +60,7 @@ impl Expression {
         if is_made && budget.is_used_up() {
             return Value::Null;
         }
-        let value = self.worked_out(row);
+        let value = self.computed(row);
         // Every reader of a text reads all of it.
         budget.charge(1 + value.size());
         // A part of the computation may have been skipped.
@@ -70,7 +70,7 @@ impl Expression {
         }
     }
 
-    fn worked_out<'a>(&'a self, row: &'a dyn Row) -> Value<'a> {
+    fn computed<'a>(&'a self, row: &'a dyn Row) -> Value<'a> {
         match self {
             Self::Field(field) => row.field(*field),
             Self::Property(field, path) => row.property(*field, path),

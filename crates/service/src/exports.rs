@@ -34,7 +34,7 @@ use weir_schedule::{Cadence, UTC};
 use weir_store::exports::{self as rows, Created, ExportRow, Of};
 use weir_store::{ids, projects};
 
-use self::change::{Wish, audit_entry, changes, check, check_paused, set_query};
+use self::change::{ExportChange, audit_entry, changes, check, check_paused, set_query};
 use crate::activity::Changes;
 use crate::ctx::{OrgCtx, ProjectCtx};
 use crate::error::{Error, NOT_FOUND};
@@ -271,7 +271,7 @@ impl Exports {
         if patch.destination.is_some() || patch.config.is_some() {
             policy::recent_if_person(&within.org.ctx)?;
         }
-        self.change(within, export, &Wish::Patch(patch)).await
+        self.change(within, export, &ExportChange::Patch(patch)).await
     }
 
     /// Deletes an export with its runs and backfills.
@@ -309,7 +309,7 @@ impl Exports {
         backfill: bool,
     ) -> Result<BatchExport> {
         policy::check(within.org, Action::WriteExports)?;
-        self.change(within, export, &Wish::Unpause { backfill }).await
+        self.change(within, export, &ExportChange::Unpause { backfill }).await
     }
 
     /// Exports a range of time again, independently of the schedule.
@@ -324,7 +324,7 @@ impl Exports {
         input: BackfillInput,
     ) -> Result<BatchExport> {
         policy::check(within.org, Action::WriteExports)?;
-        self.change(within, export, &Wish::Backfill(input)).await
+        self.change(within, export, &ExportChange::Backfill(input)).await
     }
 
     /// The project of a new export (EXP-5).

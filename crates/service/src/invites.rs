@@ -16,7 +16,7 @@ use weir_model::invites::{
     self as model, BULK_MAX, INVITES_MAX, Invite, InviteInput, KEPT_SECONDS, LinkToken,
     VALID_SECONDS,
 };
-use weir_model::mail::News;
+use weir_model::mail::MailContent;
 use weir_model::organizations::Level;
 use weir_model::pagination::{Page, Paged};
 use weir_model::user_links::TOKEN_MAX;
@@ -275,8 +275,8 @@ fn draft(org: &OrgCtx, input: InviteInput, email_key: String, link: String) -> (
     (row, input.send_email)
 }
 
-fn news(row: &InviteRow, inviter: &UserRow, organization: &str) -> News {
-    News::Invited {
+fn news(row: &InviteRow, inviter: &UserRow, organization: &str) -> MailContent {
+    MailContent::Invited {
         invite: row.id,
         token: None,
         first_name: row.first_name.clone(),

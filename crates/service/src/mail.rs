@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use tokio::sync::Notify;
-use weir_model::mail::{Mail, News, UserChange};
+use weir_model::mail::{Mail, MailContent, UserChange};
 use weir_model::{MailId, Timestamp};
 use weir_store::ids;
 use weir_store::mail::{self as rows, MailRow};
@@ -72,7 +72,7 @@ impl Mailing {
 
 /// Why a mail was not sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Setback {
+pub enum SendError {
     /// No mail server answered.
     Unreachable(String),
     /// The mail server refused it for now.
@@ -81,7 +81,7 @@ pub enum Setback {
     Hopeless(String),
 }
 
-impl Setback {
+impl SendError {
     fn reason(&self) -> &str {
         match self {
             Self::Unreachable(reason) | Self::Refused(reason) | Self::Hopeless(reason) => reason,
@@ -150,13 +150,13 @@ impl Mails {
     }
 
     /// Records that an attempt failed. The mail is retried later, for a day.
-    pub async fn not_sent(&self, row: &MailRow, setback: &Setback) -> Result<()> {
+    pub async fn not_sent(&self, row: &MailRow, setback: &SendError) -> Result<()> {
         let store = &self.core.store;
         let now = self.core.clock.now();
         let next = now.plus_seconds(wait(row.tries));
         let end = row.created_at.plus_seconds(GIVE_UP_AFTER);
         let (mail, reason) = (row.id, setback.reason());
-        if matches!(setback, Setback::Hopeless(_)) || next > end {
+        if matches!(setback, SendError::Hopeless(_)) || next > end {
             tracing::warn!(%mail, tries = row.tries + 1, reason, "a mail was given up");
             rows::give_up(store, row, reason, setback.was_refused(), now).await?;
         } else {
@@ -183,14 +183,14 @@ fn wait(tries: u32) -> i64 {
 }
 
 /// A mail with this news.
-pub(crate) fn to(address: &str, news: News) -> Mail {
+pub(crate) fn to(address: &str, news: MailContent) -> Mail {
     Mail { to: address.to_owned(), news }
 }
 
 /// The mail that notifies a user of a change, at the address before the change.
 pub(crate) fn of_change(user: &UserRow, change: UserChange, at: Timestamp) -> Mail {
     let first_name = user.first_name.clone();
-    to(&user.email, News::UserChanged { first_name, change, at })
+    to(&user.email, MailContent::UserChanged { first_name, change, at })
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ use crate::identity::emails;
 use crate::policy::{self, Action};
 use crate::{Core, Result, users};
 
-pub use preview::{Leeway, Loss};
+pub use preview::{AllowedChanges, Loss};
 
 /// The message for a member who wants to change another member.
 pub const NOT_AN_ADMIN: &str = "You can only edit others if you are an admin.";

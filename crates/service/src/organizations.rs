@@ -38,7 +38,7 @@ const SLUG_TRIES: usize = 10;
 /// The number of records that are deleted with an organization, in addition to its
 /// projects and their events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct AtStake {
+pub struct DeletionImpact {
     /// Invites that are not accepted yet.
     pub invites: usize,
     /// Domains.
@@ -238,10 +238,10 @@ impl Organizations {
     ///
     /// # Errors
     /// [`Error::MissingScope`].
-    pub async fn at_stake(&self, org: &OrgCtx) -> Result<AtStake> {
+    pub async fn deletion_impact(&self, org: &OrgCtx) -> Result<DeletionImpact> {
         policy::check(org, Action::ReadOrganization)?;
         let (store, id) = (&self.core.store, org.organization);
-        Ok(AtStake {
+        Ok(DeletionImpact {
             invites: invites::ordered(store, id).await?.len(),
             domains: domains::ordered(store, id).await?.len(),
             exports: exports::ordered(store, exports::Of::Organization(id)).await?.len(),

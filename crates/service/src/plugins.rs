@@ -487,14 +487,14 @@ fn changes(before: Option<&PluginRow>, after: &PluginRow) -> Changes {
     note(changes, "public_jobs", rows, |row| &row.public_jobs)
 }
 
-fn audit_entry(org: &OrgCtx, row: &PluginRow, deed: AuditAction, changes: Changes) -> Entry {
+fn audit_entry(org: &OrgCtx, row: &PluginRow, action: AuditAction, changes: Changes) -> Entry {
     let about = About {
         subject: Subject::Plugin,
         id: row.id.to_string(),
         name: row.name.as_deref().or(row.url.as_deref()),
         project: None,
     };
-    activity::entry(&org.ctx, row.organization, about, deed, changes)
+    activity::entry(&org.ctx, row.organization, about, action, changes)
 }
 
 #[cfg(test)]

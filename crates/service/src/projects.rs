@@ -36,7 +36,7 @@ use crate::{Core, Result, current, organizations, secrets};
 
 pub use checklist::Checklist;
 pub use facts::ProjectFacts;
-pub use misdirected::{Likeness, StrayRequest};
+pub use misdirected::{LikelyOrigin, UnknownKeyRequest};
 pub use tokens::{PreviousKey, ProjectKeys};
 pub use traffic::KeyTraffic;
 

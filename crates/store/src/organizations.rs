@@ -471,8 +471,8 @@ pub async fn delete(
     // have configs in other organizations.
     let projects = projects::ordered(store, id).await?.into_iter().map(PluginChange::Project);
     let plugins = plugins::own(store, id).await?.into_iter().map(PluginChange::Plugin);
-    let told = store.plugin_changes.pending(projects.chain(plugins).collect());
+    let notification = store.plugin_changes.pending(projects.chain(plugins).collect());
     let vars = bind! { organization: id.0, actor: actor.0, now: now.micros() };
     let own = exports::ordered(store, exports::Of::Organization(id)).await?;
-    activity::change_exports(store, DELETE, vars, activities, own, told).await.map(drop)
+    activity::change_exports(store, DELETE, vars, activities, own, notification).await.map(drop)
 }

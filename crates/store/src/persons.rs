@@ -203,7 +203,7 @@ pub async fn resolve_as<T>(
     ids: impl IntoIterator<Item = PersonId>,
     needed: impl Fn(PersonRef) -> Option<T>,
 ) -> Result<HashMap<PersonId, Arc<T>>> {
-    follow(store, project, askers(ids), |id, _, facts| needed(shown(id, facts))).await
+    follow(store, project, requesters(ids), |id, _, facts| needed(shown(id, facts))).await
 }
 
 /// Resolves ids like [`resolve`], with the version of each person.
@@ -213,17 +213,17 @@ pub async fn resolve_versioned(
     ids: impl IntoIterator<Item = PersonId>,
 ) -> Result<HashMap<PersonId, Arc<Versioned>>> {
     let made = |id, version, facts| Some(Versioned { person: shown(id, facts), version });
-    follow(store, project, askers(ids), made).await
+    follow(store, project, requesters(ids), made).await
 }
 
 /// The ids of the persons that these ids lead to, by the requested id, without reading
 /// their data. Ids without a person are skipped.
-pub async fn whither(
+pub async fn resolve_merged(
     store: &Store,
     project: ProjectId,
     ids: impl IntoIterator<Item = PersonId>,
 ) -> Result<HashMap<PersonId, PersonId>> {
-    let mut open = askers(ids);
+    let mut open = requesters(ids);
     let mut people = HashMap::new();
     for _ in 0..HOPS {
         if open.is_empty() {
@@ -284,7 +284,7 @@ async fn follow<T>(
 }
 
 /// The requested ids, by the id that is read next. At first each id leads to itself.
-fn askers(ids: impl IntoIterator<Item = PersonId>) -> HashMap<PersonId, Vec<PersonId>> {
+fn requesters(ids: impl IntoIterator<Item = PersonId>) -> HashMap<PersonId, Vec<PersonId>> {
     ids.into_iter().map(|id| (id, vec![id])).collect()
 }
 

@@ -335,8 +335,8 @@ pub async fn create(
         files: changed_files(&source.change),
         build: stored_build(source)?,
     };
-    let told = pending(store, row);
-    match activity::change_holding(store, CREATE, vars, activities, told).await {
+    let notification = pending(store, row);
+    match activity::change_holding(store, CREATE, vars, activities, notification).await {
         Ok(_) => Ok(Created::Yes),
         Err(Error::Refused { reason, .. }) if reason == "url" => Ok(Created::UrlTaken),
         Err(Error::Refused { reason, .. }) if reason == "full" => Ok(Created::TooMany),
@@ -384,8 +384,8 @@ pub async fn save(
         files: changed_files(&source.change),
         build: stored_build(source)?,
     };
-    let told = pending(store, row);
-    match activity::change_holding(store, SAVE, vars, activities, told).await {
+    let notification = pending(store, row);
+    match activity::change_holding(store, SAVE, vars, activities, notification).await {
         Ok(_) => Ok(true),
         Err(Error::Refused { .. }) => Ok(false),
         Err(error) => Err(error),
@@ -499,10 +499,10 @@ pub async fn delete(
     let mut changes: Vec<PluginChange> =
         configs.iter().map(|row| PluginChange::Project(row.project)).collect();
     changes.push(PluginChange::Plugin(plugin));
-    let told = store.plugin_changes.pending(changes);
+    let notification = store.plugin_changes.pending(changes);
     let configs: Vec<Uuid> = configs.iter().map(|row| row.revision).collect();
     let vars = bind! { organization: organization.0, plugin: plugin.0, configs: configs };
-    match activity::change_holding(store, DELETE, vars, activities, told).await {
+    match activity::change_holding(store, DELETE, vars, activities, notification).await {
         Ok(_) => Ok(Deleted::Yes),
         Err(Error::Refused { reason, .. }) if reason == "global" => Ok(Deleted::IsGlobal),
         Err(Error::Refused { .. }) => Ok(Deleted::Stale),

@@ -97,14 +97,14 @@ pub async fn collect(
     if declared.is_some_and(|length| length > limits.size) {
         // A client that sends `Expect` has not begun to send the body.
         if !parts.headers.contains_key(header::EXPECT) {
-            reader.swallow().await;
+            reader.discard_rest().await;
         }
         return Err(BodyFault::TooLarge);
     }
     let room = budget.room(ClientAddress::networks(&parts.extensions), declared);
     match read(&mut reader, declared, room).await {
         Err(fault @ (BodyFault::TooLarge | BodyFault::NoRoom)) => {
-            reader.swallow().await;
+            reader.discard_rest().await;
             Err(fault)
         }
         outcome @ (Ok(_) | Err(BodyFault::TooSlow | BodyFault::Broken)) => outcome,
@@ -192,7 +192,7 @@ impl Reader {
     }
 
     /// Discards up to two more limits of bytes.
-    async fn swallow(&mut self) {
+    async fn discard_rest(&mut self) {
         // Long enough for a regular upload, and too short to be useful for an attack.
         const AT_MOST: Duration = Duration::from_secs(20);
         let all = async {

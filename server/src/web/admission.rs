@@ -124,8 +124,8 @@ pub(crate) fn unread(
         let next = local_path::encode(local_path::safe(&page).unwrap_or("/"));
         return Redirect::to(&format!("/login?next={next}&{UNSENT}=1")).into_response();
     }
-    let told = [(SERVER_FN_ERROR_HEADER, parts.uri.path())];
-    (StatusCode::UNAUTHORIZED, told, Json(UiError::SignIn)).into_response()
+    let headers = [(SERVER_FN_ERROR_HEADER, parts.uri.path())];
+    (StatusCode::UNAUTHORIZED, headers, Json(UiError::SignIn)).into_response()
 }
 
 /// The sender by the cookies of a request.

@@ -185,8 +185,8 @@ fn to(path: &str) -> Response {
 }
 
 fn lead_back(back: &str, function: &str, error: UiError) -> Response {
-    let told = ServerFnUrlError::new(function, error).to_url(&format!("{HERE}{back}"));
-    match told {
+    let address = ServerFnUrlError::new(function, error).to_url(&format!("{HERE}{back}"));
+    match address {
         Ok(address) => to(address.as_str().strip_prefix(HERE).unwrap_or("/")),
         Err(_) => to(back),
     }

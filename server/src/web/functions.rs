@@ -20,7 +20,7 @@ use weir_app::notice::Notice;
 use weir_service::Ctx;
 
 use super::admission::Sender;
-use super::held_forms::{Door, HELD};
+use super::held_forms::{HELD, RequiredSignIn};
 use super::{Web, held_forms, kept_input, visit};
 use crate::dispatcher::RoutePattern;
 use crate::http::error::ApiError;
@@ -76,16 +76,16 @@ async fn answer(web: &Web, request: Request) -> Response {
         leptos_axum::handle_server_fns_with_context(provide, request).await.into_response();
     let Some(form) = &form else { return with_status(response).await };
     let failed = form.lead_back(&path, &mut response);
-    let door = if failed { None } else { Door::of(&response) };
+    let door = if failed { None } else { RequiredSignIn::of(&response) };
     let mut typed_by = user;
     let seconds = match (failed, door, &form.held, user) {
         (true, ..) => kept_input::SECONDS,
-        (false, Some(Door::SignIn), ..) => {
+        (false, Some(RequiredSignIn::SignIn), ..) => {
             typed_by = user.or(returning);
             lead_to(&mut response, &held_forms::to_sign_in(&form.back));
             held_forms::SECONDS
         }
-        (false, Some(Door::Confirm), _, Some(user)) => {
+        (false, Some(RequiredSignIn::Confirm), _, Some(user)) => {
             let name = web.held.keep(user, held_forms::Sent { path: path.clone(), body: bytes });
             lead_to(&mut response, &held_forms::to_confirmation(&form.back, &name));
             held_forms::SECONDS

@@ -36,14 +36,14 @@ const BYTES: usize = 16 << 20;
 
 /// The sign-in that a form requires first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Door {
+pub(super) enum RequiredSignIn {
     /// The session has ended.
     SignIn,
     /// The sign-in is not recent enough.
     Confirm,
 }
 
-impl Door {
+impl RequiredSignIn {
     /// The sign-in that an answer redirects to, if any.
     pub(super) fn of(response: &Response) -> Option<Self> {
         let location = response.headers().get(header::LOCATION)?.to_str().ok()?;
@@ -109,22 +109,22 @@ mod tests {
     use bytes::Bytes;
     use weir_model::UserId;
 
-    use super::{Door, Held, Sent, to_confirmation, to_sign_in};
+    use super::{Held, RequiredSignIn, Sent, to_confirmation, to_sign_in};
 
     #[test]
     fn doors_are_known_by_where_an_answer_leads() {
         for (location, expected) in [
-            ("/login?next=/account", Some(Door::SignIn)),
-            ("/login/again?next=/account", Some(Door::Confirm)),
+            ("/login?next=/account", Some(RequiredSignIn::SignIn)),
+            ("/login/again?next=/account", Some(RequiredSignIn::Confirm)),
             ("/login", None),
             ("/login?reset=done", None),
             ("/login/2fa?next=/account", None),
             ("/account?next=/login", None),
         ] {
             let response = Redirect::to(location).into_response();
-            assert_eq!(Door::of(&response), expected, "{location}");
+            assert_eq!(RequiredSignIn::of(&response), expected, "{location}");
         }
-        assert_eq!(Door::of(&().into_response()), None);
+        assert_eq!(RequiredSignIn::of(&().into_response()), None);
     }
 
     #[test]

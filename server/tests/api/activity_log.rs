@@ -54,11 +54,11 @@ async fn every_change_of_the_api_leaves_one_entry() {
     let made = caller.post("/api/projects/", &json!({"name": "Blog"})).await.json();
     let blog = made["id"].as_i64().unwrap();
     let me = app.owner().id().to_string();
-    let team = |deed: &str, id: i64, name: &str, changes: Value| {
-        json!([deed, "Team", id.to_string(), id, name, changes])
+    let team = |action: &str, id: i64, name: &str, changes: Value| {
+        json!([action, "Team", id.to_string(), id, name, changes])
     };
-    let keys = |deed: &str, field: &str| {
-        team(deed, shop, "Store", json!([[field, "(secret)", "(secret)"]]))
+    let keys = |action: &str, field: &str| {
+        team(action, shop, "Store", json!([[field, "(secret)", "(secret)"]]))
     };
     let mut seen = entries(&caller, &of_organization(&app)).await.len();
     let patch = Method::PATCH;

@@ -9,7 +9,7 @@ use std::process::Stdio;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tokio::process::{Child, Command};
-use weir_import::{Arguments, Format, Outcome, Patience, Summary};
+use weir_import::{Arguments, Format, Outcome, RetryPolicy, Summary};
 use weir_model::Timestamp;
 use weir_testkit::{Caller, TestApp, until};
 
@@ -80,7 +80,7 @@ async fn import(app: &TestApp, files: &[PathBuf]) -> Summary {
         json: false,
     };
     let now = app.app().services.clock.now();
-    let summary = weir_import::import(&arguments, now, Patience::default()).await.unwrap();
+    let summary = weir_import::import(&arguments, now, RetryPolicy::default()).await.unwrap();
     app.app().ingest.applied().await;
     summary
 }

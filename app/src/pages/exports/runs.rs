@@ -136,7 +136,7 @@ fn filters(asked: &Asked, sent: Sent) -> AnyView {
 
 fn nothing(found: &ExportHead) -> AnyView {
     let path = export_path(&found.organization.id, &found.export.id.to_string());
-    let often = words::rhythm(&found.export);
+    let often = words::schedule_text(&found.export);
     let next = match &found.next_run {
         Some(next) => view! {
             <p>{often} ", a run exports the events that arrived since the previous run. The next run starts at " <Time iso=next.clone() /> "."</p>

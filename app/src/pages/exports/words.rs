@@ -65,7 +65,7 @@ pub(super) const DAYS: [&str; 7] =
     ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 
 /// The schedule of an export in words, as the start of a sentence.
-pub(super) fn rhythm(export: &BatchExport) -> String {
+pub(super) fn schedule_text(export: &BatchExport) -> String {
     let day = usize::try_from(export.offset_day.unwrap_or(0)).ok().and_then(|day| DAYS.get(day));
     let unit = match export.interval {
         Interval::Day => "day",

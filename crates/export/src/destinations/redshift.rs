@@ -263,7 +263,7 @@ impl Plan {
     }
 
     /// Appends a row to a statement.
-    fn push_row(&self, out: &mut String, row: &[Cell], told: &mut Vec<Altered>) {
+    fn push_row(&self, out: &mut String, row: &[Cell], changed: &mut Vec<Altered>) {
         for (at, column) in self.columns.iter().enumerate() {
             out.push(if at == 0 { '(' } else { ',' });
             let fitted = fit(of(row, column), column.found.target, BOUNDS);
@@ -286,7 +286,7 @@ impl Plan {
                 (Some(text), _) => push_literal(out, &text),
             }
             if let Some(what) = what {
-                told.push(altered(row, self.uuid, column, what));
+                changed.push(altered(row, self.uuid, column, what));
             }
         }
         out.push(')');

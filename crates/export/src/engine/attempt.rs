@@ -42,12 +42,12 @@ pub(super) enum Cut {
 
 /// Why an attempt did not deliver everything.
 #[derive(Debug)]
-pub(super) enum Setback {
+pub(super) enum AttemptError {
     Failed(Failure),
     Cut(Cut),
 }
 
-impl From<Failure> for Setback {
+impl From<Failure> for AttemptError {
     fn from(failure: Failure) -> Self {
         Self::Failed(failure)
     }
@@ -73,7 +73,7 @@ struct Changes {
 
 impl Attempt<'_> {
     /// Delivers everything. The progress says how far it came, also after a failure.
-    pub(super) async fn run(mut self) -> Result<(), Setback> {
+    pub(super) async fn run(mut self) -> Result<(), AttemptError> {
         let host = &self.shared.host;
         let config = host.config(self.export).await?;
         let destination = host.destination(&self.export.kind, &config)?;
@@ -147,7 +147,7 @@ impl Attempt<'_> {
         first: super::source::Part,
         changes: &mut Changes,
         cut: &mut watch::Receiver<Option<Cut>>,
-    ) -> Result<u64, Setback> {
+    ) -> Result<u64, AttemptError> {
         // Rows of earlier attempts are permanent only if the destination says so.
         let mut sent = match self.progress.delivered {
             Some(_) => self.progress.completed.unwrap_or(0),
@@ -192,14 +192,14 @@ impl Attempt<'_> {
     }
 
     /// Stores the progress of the run.
-    async fn note(&mut self) -> Result<(), Setback> {
+    async fn note(&mut self) -> Result<(), AttemptError> {
         let run = &self.row.run;
         self.progress.status = Status::Running;
         let now = self.shared.host.now();
         let store = &self.shared.store;
         match runs::step(store, run.batch_export, run.id, self.progress, now).await {
             Ok(true) => Ok(()),
-            Ok(false) => Err(Setback::Cut(Cut::Cancelled)),
+            Ok(false) => Err(AttemptError::Cut(Cut::Cancelled)),
             Err(error) => Err(of_store(error).into()),
         }
     }
@@ -284,7 +284,7 @@ async fn away<T>(
     slot: &mut Slot,
     cut: &mut watch::Receiver<Option<Cut>>,
     work: impl Future<Output = Result<T, Failure>>,
-) -> Result<T, Setback> {
+) -> Result<T, AttemptError> {
     match or_cut(cut, slot.during(work)).await? {
         Ok(done) => Ok(done?),
         Err(Silent) => {
@@ -299,10 +299,10 @@ async fn away<T>(
 async fn or_cut<T>(
     cut: &mut watch::Receiver<Option<Cut>>,
     work: impl Future<Output = T>,
-) -> Result<T, Setback> {
+) -> Result<T, AttemptError> {
     tokio::select! {
         biased;
-        cut = is_cut(cut) => Err(Setback::Cut(cut)),
+        cut = is_cut(cut) => Err(AttemptError::Cut(cut)),
         done = work => Ok(done),
     }
 }

@@ -22,7 +22,7 @@ use weir_model::PersonId;
 use weir_store::events::Scan;
 use weir_store::persons;
 
-use super::source::{Coming, Making, Part, of_store};
+use super::source::{Making, Part, PendingRows, of_store};
 use crate::destination::Failure;
 use crate::rows::{Cell, PersonRecord};
 
@@ -68,7 +68,10 @@ impl PersonShard {
 }
 
 /// Makes the rows of a run.
-pub(super) async fn make(making: &Making, sender: &mpsc::Sender<Coming>) -> Result<(), Failure> {
+pub(super) async fn make(
+    making: &Making,
+    sender: &mpsc::Sender<PendingRows>,
+) -> Result<(), Failure> {
     let mut shards = vec![PersonShard::ALL];
     while let Some(shard) = shards.pop() {
         let Some(found) = found(making, shard, &mut shards, sender).await? else { break };
@@ -85,7 +88,7 @@ async fn found(
     making: &Making,
     mut shard: PersonShard,
     shards: &mut Vec<PersonShard>,
-    sender: &mpsc::Sender<Coming>,
+    sender: &mpsc::Sender<PendingRows>,
 ) -> Result<Option<HashMap<PersonId, i64>>, Failure> {
     let Making { store, project, .. } = making;
     let selection = making.selection.clone();
@@ -105,7 +108,7 @@ async fn found(
             seen.into_iter().map(|(id, at)| (persons::first_id(*project, id), at)).collect();
         let asked: Vec<PersonId> =
             seen.iter().map(|(id, _)| *id).filter(|id| !known.contains_key(id)).collect();
-        let led = persons::whither(store, *project, asked.iter().copied()).await;
+        let led = persons::resolve_merged(store, *project, asked.iter().copied()).await;
         let led = led.map_err(of_store)?;
         known.extend(asked.into_iter().map(|id| (id, led.get(&id).copied())));
         for (id, at) in seen {
@@ -131,7 +134,7 @@ async fn found(
 async fn give(
     making: &Making,
     found: HashMap<PersonId, i64>,
-    sender: &mpsc::Sender<Coming>,
+    sender: &mpsc::Sender<PendingRows>,
 ) -> Result<bool, Failure> {
     let Making { store, project, columns, .. } = making;
     let mut found: Vec<(PersonId, i64)> = found.into_iter().collect();
@@ -157,14 +160,14 @@ async fn give(
                 part.batch.rows.push(row);
                 if part.batch.rows.len() >= ROWS || part.bytes >= BYTES {
                     let whole = std::mem::take(&mut part);
-                    if sender.send(Coming::Made(whole)).await.is_err() {
+                    if sender.send(PendingRows::Made(whole)).await.is_err() {
                         return Ok(false);
                     }
                 }
             }
         }
     }
-    Ok(sender.send(Coming::Made(part)).await.is_ok())
+    Ok(sender.send(PendingRows::Made(part)).await.is_ok())
 }
 
 #[cfg(test)]

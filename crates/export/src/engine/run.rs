@@ -16,7 +16,7 @@ use weir_store::exports::runs::{self, Progress, RunRow, Runs};
 use weir_store::exports::{self, ExportRow};
 
 use super::Shared;
-use super::attempt::{Attempt, Cut, Setback, is_cut};
+use super::attempt::{Attempt, AttemptError, Cut, is_cut};
 use super::log::RunLog;
 use super::settings::{ATTEMPTS, PATIENCE, is_logged, time_limit, wait};
 use crate::destination::Failure;
@@ -155,7 +155,7 @@ impl Worker {
         };
         // The next attempt has its own time limit.
         cut.send_if_modified(|cut| cut.take_if(|cut| *cut == Cut::TimedOut).is_some());
-        let is_late = matches!(outcome, Err(Setback::Cut(Cut::TimedOut)));
+        let is_late = matches!(outcome, Err(AttemptError::Cut(Cut::TimedOut)));
         let worked = self.shared.host.uptime().saturating_sub(now);
         if self.progress.delivered != before || (worked > PATIENCE && !is_late) {
             self.failing = None;
@@ -178,15 +178,15 @@ impl Worker {
         }
     }
 
-    async fn judged(&mut self, outcome: Result<(), Setback>, is_late: bool) -> Outcome {
+    async fn judged(&mut self, outcome: Result<(), AttemptError>, is_late: bool) -> Outcome {
         let failure = match outcome {
             Ok(()) => return Outcome::Done,
-            Err(Setback::Cut(Cut::TimedOut)) => {
+            Err(AttemptError::Cut(Cut::TimedOut)) => {
                 let message = "The try took longer than it may, and was given up.";
                 Failure::retryable("TimedOut", message)
             }
-            Err(Setback::Cut(cut)) => return of_cut(Some(cut)),
-            Err(Setback::Failed(failure)) => failure,
+            Err(AttemptError::Cut(cut)) => return of_cut(Some(cut)),
+            Err(AttemptError::Failed(failure)) => failure,
         };
         self.shared.metrics.attempt_failed();
         let now = self.shared.host.uptime();

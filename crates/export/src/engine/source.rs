@@ -65,7 +65,7 @@ impl LeftOut {
 }
 
 /// Rows that were requested.
-pub(super) enum Coming {
+pub(super) enum PendingRows {
     /// The rows are being made.
     Making(Growing),
     /// The rows are finished.
@@ -80,7 +80,7 @@ pub(super) struct Growing {
 
 /// The rows of a run.
 pub(super) struct Source {
-    coming: mpsc::Receiver<Coming>,
+    coming: mpsc::Receiver<PendingRows>,
     /// The share that is being read.
     taking: Option<Growing>,
     /// The task that finds the events. `None`: it has ended.
@@ -127,8 +127,8 @@ impl Source {
             let part = match self.grown().await? {
                 Some(part) => part,
                 None => match self.coming.recv().await {
-                    Some(Coming::Made(part)) => part,
-                    Some(Coming::Making(growing)) => {
+                    Some(PendingRows::Made(part)) => part,
+                    Some(PendingRows::Making(growing)) => {
                         self.taking = Some(growing);
                         continue;
                     }
@@ -164,7 +164,7 @@ fn not_made(error: JoinError) -> Failure {
     Failure::retryable("Internal", "Rows could not be made. The log of Weir says why.")
 }
 
-async fn make(making: &Making, sender: &mpsc::Sender<Coming>) -> Result<(), Failure> {
+async fn make(making: &Making, sender: &mpsc::Sender<PendingRows>) -> Result<(), Failure> {
     let Making { store, project, selection, columns, now, .. } = making;
     let mut scan = Scan::begin(store, *project, selection.clone()).await.map_err(of_store)?;
     let mut people = columns.needs_person().then(|| People::new(store.clone(), *project));
@@ -180,7 +180,7 @@ async fn make(making: &Making, sender: &mpsc::Sender<Coming>) -> Result<(), Fail
             let (columns, now) = (Arc::clone(columns), now.micros());
             let chunk =
                 RecordChunk { columns, project: *project, now, records: records.into_iter() };
-            permit.send(Coming::Making(chunk.begin()));
+            permit.send(PendingRows::Making(chunk.begin()));
         }
     }
     Ok(())

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use flate2::read::GzDecoder;
 use serde_json::{Value, json};
-use weir_import::{Arguments, ImportError, Patience, Summary};
+use weir_import::{Arguments, ImportError, RetryPolicy, Summary};
 use weir_model::Timestamp;
 use weir_testservers::{Asked, Said, StandIn};
 
@@ -106,7 +106,7 @@ impl Seen {
 }
 
 /// Short waits, for tests.
-pub(crate) const PATIENCE: Patience = Patience {
+pub(crate) const PATIENCE: RetryPolicy = RetryPolicy {
     first_wait: Duration::from_millis(5),
     longest_wait: Duration::from_millis(20),
     give_up_after: Duration::from_secs(20),

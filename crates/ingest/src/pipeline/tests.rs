@@ -215,8 +215,9 @@ async fn a_survivor_has_a_greater_version_than_who_went() {
     let (ada, after) = version("anon").await;
     assert_eq!(ada, persons::first_id(project, "ada"));
     assert!(after > before, "{after} after {before}");
-    let whither = persons::whither(&store, project, [anon, PersonId(Uuid::nil())]).await.unwrap();
-    assert_eq!(whither.into_iter().collect::<Vec<_>>(), [(anon, ada)]);
+    let resolve_merged =
+        persons::resolve_merged(&store, project, [anon, PersonId(Uuid::nil())]).await.unwrap();
+    assert_eq!(resolve_merged.into_iter().collect::<Vec<_>>(), [(anon, ada)]);
     ingest.close(Duration::from_secs(10)).await;
 }
 
@@ -376,7 +377,8 @@ async fn an_import_keeps_its_order_across_distinct_ids() {
 #[tokio::test(flavor = "multi_thread")]
 async fn batches_are_bounded_by_the_memory_of_their_persons_and_groups() {
     const EVENTS: usize = 40;
-    let many: Vec<String> = (0..10_000).map(|n| format!(r#""{n}":1"#)).collect();
+    // Names of `null` are not recorded, which would take long.
+    let many: Vec<String> = (0..10_000).map(|n| format!(r#""{n}":null"#)).collect();
     let many = format!("{{{}}}", many.join(","));
     let of_person: fn(usize, &str) -> (String, String) =
         |n, set| (format!("d{n}"), format!(r#"{{"$set":{set}}}"#));
@@ -408,7 +410,7 @@ async fn batches_are_bounded_by_the_memory_of_their_persons_and_groups() {
             "$set" => person(&store, ProjectId(1), "d39").await.unwrap().properties,
             _ => group(&store, ProjectId(1), "39").await.properties,
         };
-        assert_eq!(stored.matches("\":1").count(), 10_001, "{name}");
+        assert_eq!(stored.matches("\":null").count(), 10_000, "{name}");
     }
 }
 

@@ -47,7 +47,7 @@ const CURSOR: &str = "$cursor:";
 pub(crate) const MADE_BY: &str = "$plugin_config_id";
 
 /// State of a config in memory that survives a change of the config.
-pub(crate) struct Belongings {
+pub(crate) struct ConfigState {
     cache: Mutex<Cache>,
     fetching: Semaphore,
     captures: Mutex<Bucket>,
@@ -73,10 +73,10 @@ impl Bucket {
 }
 
 impl Shared {
-    fn belongings(&self, config: PluginConfigId) -> Arc<Belongings> {
+    fn belongings(&self, config: PluginConfigId) -> Arc<ConfigState> {
         let mut all = self.belongings.lock();
         let own = all.entry(config).or_insert_with(|| {
-            Arc::new(Belongings {
+            Arc::new(ConfigState {
                 cache: Mutex::default(),
                 fetching: Semaphore::new(FETCHING),
                 captures: Mutex::new(Bucket { left: BURST, at: self.host.uptime() }),

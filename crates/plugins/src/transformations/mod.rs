@@ -55,14 +55,14 @@ pub(crate) enum Verdict {
 
 /// A verdict, its time, and the event that it is about.
 #[derive(Debug, Clone)]
-pub(crate) struct Ruling {
+pub(crate) struct TimedVerdict {
     pub(crate) verdict: Verdict,
     pub(crate) took: Duration,
     /// For a failure: the text of the event before the step.
     pub(crate) sample: Option<String>,
 }
 
-impl Ruling {
+impl TimedVerdict {
     /// A ruling that took no time.
     pub(crate) fn of(verdict: Verdict) -> Self {
         Self { verdict, took: Duration::ZERO, sample: None }
@@ -162,7 +162,7 @@ impl Shared {
                 Some(scripts::Script { id, name, program: &loaded.step, script: &loaded.script })
             })
             .collect();
-        let crossing = scripts::Crossing {
+        let crossing = scripts::SandboxCall {
             pool: &self.steps,
             lane: usize::from(partition),
             host: &**self,
@@ -202,9 +202,9 @@ impl Shared {
     async fn held<'e>(
         self: &Arc<Self>,
         active: &Arc<Active>,
-        ruled: Vec<(&'e mut EventInProgress, Ruling)>,
+        ruled: Vec<(&'e mut EventInProgress, TimedVerdict)>,
     ) -> Vec<&'e mut EventInProgress> {
-        let may_pass = |(_, ruling): &(&mut EventInProgress, Ruling)| ruling.may_pass();
+        let may_pass = |(_, ruling): &(&mut EventInProgress, TimedVerdict)| ruling.may_pass();
         let waits = active.must_run() && ruled.iter().any(may_pass) && {
             let uptime = self.host.uptime();
             active.state.lock().allowance.may_wait(PAUSE, uptime)
@@ -220,7 +220,11 @@ impl Shared {
     }
 
     /// Counts the results of a step, and disables a failing config.
-    fn judge(self: &Arc<Self>, active: &Arc<Active>, ruled: Vec<(&mut EventInProgress, Ruling)>) {
+    fn judge(
+        self: &Arc<Self>,
+        active: &Arc<Active>,
+        ruled: Vec<(&mut EventInProgress, TimedVerdict)>,
+    ) {
         let (now, uptime) = (self.host.now(), self.host.uptime());
         let (project, config) = (active.project(), active.id());
         let mut tally = Tally::default();

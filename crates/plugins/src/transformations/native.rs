@@ -8,7 +8,7 @@ use weir_ingest::transform::Invalid;
 use weir_model::{PluginConfigId, Timestamp};
 
 use super::in_progress::EventInProgress;
-use super::{Ruling, Verdict, panicked};
+use super::{TimedVerdict, Verdict, panicked};
 use crate::shape;
 
 /// The result of a step for an event.
@@ -32,7 +32,7 @@ pub(crate) fn run(
     config: PluginConfigId,
     name: &str,
     events: &mut [EventInProgress],
-) -> Vec<Ruling> {
+) -> Vec<TimedVerdict> {
     events.iter_mut().map(|event| run_on(step, config, name, event)).collect()
 }
 
@@ -40,10 +40,10 @@ fn run_on(
     step: &dyn Step,
     config: PluginConfigId,
     name: &str,
-    passing: &mut EventInProgress,
-) -> Ruling {
-    let absent = Ruling::of(Verdict::Absent);
-    let Some(event) = passing.event() else { return absent };
+    in_progress: &mut EventInProgress,
+) -> TimedVerdict {
+    let absent = TimedVerdict::of(Verdict::Absent);
+    let Some(event) = in_progress.event() else { return absent };
     let began = Instant::now();
     let made = catch_unwind(AssertUnwindSafe(|| {
         let time = Timestamp::from_micros(event.timestamp);
@@ -68,30 +68,32 @@ fn run_on(
         }
     }));
     let took = began.elapsed();
-    let failed = |message: String, event: Option<&weir_capture::AcceptedEvent>| Ruling {
+    let failed = |message: String, event: Option<&weir_capture::AcceptedEvent>| TimedVerdict {
         took,
         sample: event.map(|event| {
             shape::rebuilt(&event.event, &event.distinct_id, event.timestamp, &event.properties)
         }),
-        ..Ruling::of(Verdict::Failed(message))
+        ..TimedVerdict::of(Verdict::Failed(message))
     };
-    let taken = |taken: Result<(), Invalid>, passing: &EventInProgress| match taken {
-        Ok(()) => Ruling { took, ..Ruling::of(Verdict::Succeeded) },
-        Err(invalid) => failed(invalid.to_string(), passing.event()),
+    let taken = |taken: Result<(), Invalid>, in_progress: &EventInProgress| match taken {
+        Ok(()) => TimedVerdict { took, ..TimedVerdict::of(Verdict::Succeeded) },
+        Err(invalid) => failed(invalid.to_string(), in_progress.event()),
     };
     let verdict = match made {
         Ok(Made::Same) => Verdict::Succeeded,
         // Not a fault of the step: events of a sender must not disable it.
         Ok(Made::Unreadable) => Verdict::NotRun(UNREADABLE.to_owned()),
         Ok(Made::Nothing) => {
-            passing.drop_by(config, name);
+            in_progress.drop_by(config, name);
             Verdict::Dropped
         }
-        Ok(Made::Properties(text)) => return taken(passing.change_properties(&text), passing),
-        Ok(Made::Other(text)) => return taken(passing.change(&text), passing),
-        Err(panic) => return failed(panicked(&*panic), passing.event()),
+        Ok(Made::Properties(text)) => {
+            return taken(in_progress.change_properties(&text), in_progress);
+        }
+        Ok(Made::Other(text)) => return taken(in_progress.change(&text), in_progress),
+        Err(panic) => return failed(panicked(&*panic), in_progress.event()),
     };
-    Ruling { took, ..Ruling::of(verdict) }
+    TimedVerdict { took, ..TimedVerdict::of(verdict) }
 }
 
 #[cfg(test)]

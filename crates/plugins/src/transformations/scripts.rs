@@ -9,7 +9,7 @@ use weir_model::{PluginConfigId, ProjectId};
 use weir_sandbox::{Host, Outcome, Pool, Program, Step};
 
 use super::in_progress::EventInProgress;
-use super::{Ruling, Verdict};
+use super::{TimedVerdict, Verdict};
 use crate::allowance::Payers;
 use crate::{registry, shape};
 
@@ -29,7 +29,7 @@ pub(crate) struct Script<'a> {
 }
 
 /// The lane of a crossing, and its purpose.
-pub(crate) struct Crossing<'a> {
+pub(crate) struct SandboxCall<'a> {
     pub(crate) pool: &'a Pool,
     pub(crate) lane: usize,
     pub(crate) host: &'a dyn Host,
@@ -56,8 +56,8 @@ pub(crate) fn chunks(events: Vec<&mut EventInProgress>) -> Vec<Vec<&mut EventInP
 }
 
 /// The rulings of scripts that could not run.
-fn not_run(scripts: usize, events: usize, why: &str) -> Vec<Vec<Ruling>> {
-    vec![vec![Ruling::of(Verdict::NotRun(why.to_owned())); events]; scripts]
+fn not_run(scripts: usize, events: usize, why: &str) -> Vec<Vec<TimedVerdict>> {
+    vec![vec![TimedVerdict::of(Verdict::NotRun(why.to_owned())); events]; scripts]
 }
 
 /// Whether it is time to log again that scripts cannot run. Every crossing fails then,
@@ -72,7 +72,7 @@ fn should_report() -> bool {
     is_time
 }
 
-impl Crossing<'_> {
+impl SandboxCall<'_> {
     /// Sends events through scripts, each within the time that `payers` may use up;
     /// returns the rulings of each script for all events.
     pub(crate) async fn run(
@@ -81,7 +81,7 @@ impl Crossing<'_> {
         payers: &Payers,
         allowances: Vec<Vec<Duration>>,
         events: &mut [&mut EventInProgress],
-    ) -> Vec<Vec<Ruling>> {
+    ) -> Vec<Vec<TimedVerdict>> {
         let texts: Option<Vec<Box<RawValue>>> =
             events.iter().map(|event| self.written(event)).collect();
         let Some(texts) = texts else {
@@ -108,7 +108,7 @@ impl Crossing<'_> {
                 return not_run(scripts.len(), texts.len(), &fault.to_string());
             }
         };
-        let mut rulings: Vec<Vec<Ruling>> =
+        let mut rulings: Vec<Vec<TimedVerdict>> =
             scripts.iter().map(|_| Vec::with_capacity(events.len())).collect();
         for ((event, text), result) in events.iter_mut().zip(&texts).zip(results) {
             let ruled = self.take(scripts, event, text.get(), result);
@@ -132,7 +132,7 @@ impl Crossing<'_> {
         event: &mut EventInProgress,
         text: &str,
         result: weir_sandbox::Transformed,
-    ) -> Vec<Ruling> {
+    ) -> Vec<TimedVerdict> {
         let weir_sandbox::Transformed { outcome, failures, micros, passed_over } = result;
         let dropped = match outcome {
             Outcome::Dropped { step } => Some(step),
@@ -140,7 +140,7 @@ impl Crossing<'_> {
         };
         let took =
             |step: usize| Duration::from_micros(micros.get(step).copied().map_or(0, u64::from));
-        let mut rulings: Vec<Ruling> = (0..scripts.len())
+        let mut rulings: Vec<TimedVerdict> = (0..scripts.len())
             .map(|step| {
                 let verdict = match dropped {
                     Some(dropped) if step > dropped => Verdict::Absent,
@@ -148,7 +148,7 @@ impl Crossing<'_> {
                     _ if passed_over.contains(&step) => Verdict::PassedOver,
                     _ => Verdict::Succeeded,
                 };
-                Ruling { took: took(step), ..Ruling::of(verdict) }
+                TimedVerdict { took: took(step), ..TimedVerdict::of(verdict) }
             })
             .collect();
         for failure in failures {

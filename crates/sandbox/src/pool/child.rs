@@ -26,7 +26,7 @@ pub(super) const LEAVE: Duration = Duration::from_secs(1);
 
 /// A protocol violation of a child process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Nonsense;
+pub(super) struct ProtocolViolation;
 
 /// A child process. Dropping it kills it.
 #[derive(Debug)]
@@ -113,14 +113,14 @@ impl Child {
             match self.frame() {
                 Ok(Some((to_parent::HELLO, body))) => break body,
                 Ok(None) => {}
-                Ok(Some(_)) | Err(Nonsense) => return Err(Fault::NotReady),
+                Ok(Some(_)) | Err(ProtocolViolation) => return Err(Fault::NotReady),
             }
             let read = self.stdout.read_buf(&mut self.incoming).await.map_err(Fault::Spawn)?;
             if read == 0 {
                 return Err(Fault::NotReady);
             }
         };
-        self.confinement = read_frame(&hello).map_err(|Nonsense| Fault::NotReady)?;
+        self.confinement = read_frame(&hello).map_err(|ProtocolViolation| Fault::NotReady)?;
         if !self.confinement.seccomp {
             return Err(Fault::Unconfined(self.confinement.missing.join("; ")));
         }
@@ -138,14 +138,14 @@ impl Child {
     }
 
     /// The next frame that was received completely.
-    pub(super) fn frame(&mut self) -> Result<Option<(u8, BytesMut)>, Nonsense> {
+    pub(super) fn frame(&mut self) -> Result<Option<(u8, BytesMut)>, ProtocolViolation> {
         let Some(head) = self.incoming.get(..HEAD) else {
             return Ok(None);
         };
         let length = u32::from_le_bytes([head[0], head[1], head[2], head[3]]) as usize;
         let kind = head[4];
         if length > MAX_TO_PARENT {
-            return Err(Nonsense);
+            return Err(ProtocolViolation);
         }
         if self.incoming.len() < HEAD + length {
             self.incoming.reserve(HEAD + length - self.incoming.len());
@@ -235,8 +235,8 @@ impl Child {
 }
 
 /// Parses the content of a frame.
-pub(super) fn read_frame<T: DeserializeOwned>(body: &[u8]) -> Result<T, Nonsense> {
-    serde_json::from_slice(body).map_err(|_| Nonsense)
+pub(super) fn read_frame<T: DeserializeOwned>(body: &[u8]) -> Result<T, ProtocolViolation> {
+    serde_json::from_slice(body).map_err(|_| ProtocolViolation)
 }
 
 pub(super) fn micros(time: Duration) -> u64 {

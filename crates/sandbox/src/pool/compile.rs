@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 
 use super::PoolSettings;
 use super::child::read_frame;
-use super::exchange::{Broken, Patience, exchange};
+use super::exchange::{Broken, Timeouts, exchange};
 use super::lane::LaneGuard;
 use super::single::ended_idle;
 use crate::error::Fault;
@@ -24,7 +24,7 @@ pub(super) async fn compile<T: DeserializeOwned>(
 ) -> Result<Result<T, String>, Fault> {
     let limits = &settings.limits;
     let request = Compile { kind, name: name.into(), text: text.into() };
-    let patience = Patience {
+    let patience = Timeouts {
         script: limits.compile,
         // Until it reports that it has begun.
         load: limits.load,

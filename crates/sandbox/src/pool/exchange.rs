@@ -34,7 +34,7 @@ const LONGEST_ANSWER: usize = 8 << 20;
 
 /// Timeouts of a child process.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Patience {
+pub(super) struct Timeouts {
     /// For one call into a script, in processor time.
     pub(super) script: Duration,
     /// For loading a script.
@@ -79,7 +79,7 @@ pub(super) async fn exchange(
     mut out: Vec<u8>,
     by_slot: &BySlot<'_>,
     host: &dyn Host,
-    patience: Patience,
+    patience: Timeouts,
     events: usize,
 ) -> Reply {
     let mut reply = Reply {
@@ -221,7 +221,7 @@ impl Reply {
 
 /// The current timeout, depending on the last frame.
 struct Waits {
-    patience: Patience,
+    patience: Timeouts,
     last: Instant,
     loading: bool,
     /// Whether the script has called the host since.
@@ -235,7 +235,7 @@ struct Waits {
 }
 
 impl Waits {
-    fn new(patience: Patience) -> Self {
+    fn new(patience: Timeouts) -> Self {
         // The child process may have to read a large frame first.
         Self {
             patience,
@@ -258,7 +258,7 @@ impl Waits {
 
     /// Processor time that a script may use before the child process sends a frame.
     fn own(&self) -> Duration {
-        let Patience { script, load, .. } = self.patience;
+        let Timeouts { script, load, .. } = self.patience;
         // Loading is two calls: the source itself, and `setupPlugin`.
         if self.loading { load * 2 + script } else { script }
     }
@@ -281,7 +281,7 @@ impl Waits {
     }
 
     fn end(&self, waiting: bool) -> (Instant, bool) {
-        let Patience { wall, grace, .. } = self.patience;
+        let Timeouts { wall, grace, .. } = self.patience;
         let own = self.own() + HOLD + grace;
         if !self.called {
             (self.last + own, true)

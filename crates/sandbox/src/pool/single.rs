@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 
 use super::child::{Child, micros};
-use super::exchange::{Patience, Reply, exchange};
+use super::exchange::{Reply, Timeouts, exchange};
 use super::lane::LaneGuard;
 use super::transform::killed;
 use super::{Limits, PoolSettings};
@@ -20,8 +20,8 @@ use crate::wire::{self, Deliver, Item, Run, What, to_child};
 /// How many child processes in a row may end without having begun any work.
 const MOST_IDLE_ENDS: u32 = 3;
 
-pub(super) fn patience(limits: &Limits, script: Duration) -> Patience {
-    Patience { script, load: limits.load, wall: limits.wall, grace: limits.grace }
+pub(super) fn patience(limits: &Limits, script: Duration) -> Timeouts {
+    Timeouts { script, load: limits.load, wall: limits.wall, grace: limits.grace }
 }
 
 /// Passes events to a destination. If a child process ends, the current event failed. It
@@ -145,7 +145,7 @@ async fn call(
     let patience = match one.what {
         What::Teardown if !program.grants.fetch => {
             let patience = patience(limits, limits.transform);
-            Patience { wall: limits.transform_wall, ..patience }
+            Timeouts { wall: limits.transform_wall, ..patience }
         }
         _ => patience(limits, limits.task),
     };

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 
 use super::child::micros;
-use super::exchange::{Broken, Patience, Reply, exchange};
+use super::exchange::{Broken, Reply, Timeouts, exchange};
 use super::lane::LaneGuard;
 use super::{Limits, PoolSettings};
 use crate::answer::{Failure, Outcome, Transformed};
@@ -62,7 +62,7 @@ pub(super) async fn transform(
             events: rest.iter().map(|event| &**event).collect(),
         };
         wire::put(&mut out, to_child::TRANSFORM, &request)?;
-        let patience = Patience {
+        let patience = Timeouts {
             script: limits.transform,
             load: limits.load,
             wall: limits.transform_wall,

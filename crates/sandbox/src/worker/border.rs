@@ -37,7 +37,7 @@ pub(super) enum Arrival {
 }
 
 /// The pipes. A child process has exactly one.
-pub(super) struct Border {
+pub(super) struct Pipes {
     input: RefCell<StdinLock<'static>>,
     output: RefCell<StdoutLock<'static>>,
     /// Frames that have not been sent.
@@ -51,7 +51,7 @@ pub(super) struct Border {
     logged: Cell<usize>,
 }
 
-impl Border {
+impl Pipes {
     /// Opens standard input and output for exclusive use.
     pub(super) fn open() -> Self {
         Self {

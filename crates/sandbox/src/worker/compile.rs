@@ -4,11 +4,11 @@ use std::io;
 
 use weir_transpile::SourceError;
 
-use super::border::Border;
+use super::border::Pipes;
 use crate::program::Source;
 use crate::wire::{Compile, to_parent};
 
-pub(super) fn compile(border: &Border, request: &Compile<'_>) -> io::Result<()> {
+pub(super) fn compile(border: &Pipes, request: &Compile<'_>) -> io::Result<()> {
     // From here on the parent process takes an end of this process as a fault of the
     // source.
     border.send_empty(to_parent::COMPILING)?;

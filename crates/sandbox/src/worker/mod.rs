@@ -26,7 +26,7 @@ use std::rc::Rc;
 
 use serde::Deserialize;
 
-use border::Border;
+use border::Pipes;
 use clock::Clock;
 use runtime::Shared;
 use slots::Slots;
@@ -46,7 +46,7 @@ pub fn main() -> ExitCode {
 
 fn serve() -> io::Result<()> {
     let confinement = confine::confine();
-    let border = Rc::new(Border::open());
+    let border = Rc::new(Pipes::open());
     border.send(to_parent::HELLO, &confinement)?;
     let mut frame = Vec::new();
     if border.request(&mut frame)? != Some(to_child::LIMITS) {

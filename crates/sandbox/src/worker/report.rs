@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::border::Border;
+use super::border::Pipes;
 use crate::answer::{Capabilities, Webhook};
 use crate::error::ScriptError;
 use crate::wire::{self, WireFailure, to_parent};
@@ -37,7 +37,7 @@ impl Made {
 
 /// The results of a request.
 pub(super) struct Report<'a> {
-    border: &'a Border,
+    border: &'a Pipes,
     frames: Vec<u8>,
     /// The start of the open frame.
     open: Option<usize>,
@@ -45,7 +45,7 @@ pub(super) struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    pub(super) fn new(border: &'a Border) -> Self {
+    pub(super) fn new(border: &'a Pipes) -> Self {
         Self { border, frames: Vec::new(), open: None, sent: Instant::now() }
     }
 

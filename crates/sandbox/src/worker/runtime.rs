@@ -6,17 +6,17 @@ use std::time::Duration;
 use rquickjs::promise::PromiseState;
 use rquickjs::{Context, Ctx, Function, Object, Persistent, Promise, Runtime, Value};
 
-use super::border::{Arrival, Border};
+use super::border::{Arrival, Pipes};
 use super::clock::Clock;
 use super::source::{self, Script};
-use super::trouble::{Trouble, trouble};
+use super::trouble::{ScriptFailure, trouble};
 use crate::error::ErrorKind;
 use crate::wire::ScriptLimits;
 
 /// State that all scripts of a child process share.
 #[derive(Clone)]
 pub(super) struct Shared {
-    pub(super) border: Rc<Border>,
+    pub(super) border: Rc<Pipes>,
     pub(super) clock: Clock,
     pub(super) limits: Rc<ScriptLimits>,
 }
@@ -44,12 +44,13 @@ pub(super) struct Engine {
 
 impl Engine {
     /// Creates an engine and loads the script, without `setupPlugin`.
-    pub(super) fn load(shared: &Shared, script: &Script) -> Result<Self, Trouble> {
+    pub(super) fn load(shared: &Shared, script: &Script) -> Result<Self, ScriptFailure> {
         let limits = &shared.limits;
         if script.source.len() > limits.source {
-            return Err(Trouble::plain(ErrorKind::Load, "the source is too large"));
+            return Err(ScriptFailure::plain(ErrorKind::Load, "the source is too large"));
         }
-        let no_engine = |_| Trouble::plain(ErrorKind::OutOfMemory, "no engine can be started");
+        let no_engine =
+            |_| ScriptFailure::plain(ErrorKind::OutOfMemory, "no engine can be started");
         let runtime = Runtime::new().map_err(no_engine)?;
         runtime.set_memory_limit(limits.memory);
         runtime.set_max_stack_size(limits.stack);
@@ -81,7 +82,7 @@ impl Engine {
     }
 
     /// Runs `setupPlugin`, if there is one.
-    pub(super) fn setup(&mut self) -> Result<(), Trouble> {
+    pub(super) fn setup(&mut self) -> Result<(), ScriptFailure> {
         let limit = Duration::from_micros(self.shared.limits.load_us);
         let outcome = self.run(limit, |engine, program| {
             if engine.ok(program.get::<_, bool>("hasSetup"))? {
@@ -96,18 +97,18 @@ impl Engine {
     pub(super) fn run<T>(
         &mut self,
         limit: Duration,
-        work: impl for<'js> FnOnce(&Waiting<'_, 'js>, &Object<'js>) -> Result<T, Trouble>,
-    ) -> Result<T, Trouble> {
+        work: impl for<'js> FnOnce(&Waiting<'_, 'js>, &Object<'js>) -> Result<T, ScriptFailure>,
+    ) -> Result<T, ScriptFailure> {
         let started = std::time::Instant::now();
         self.shared.clock.start(limit);
         let (shared, file) = (&self.shared, &self.file);
         let outcome = self.context.with(|ctx| {
-            let foreign = |_| Trouble::plain(ErrorKind::Threw, "the engine is another one");
+            let foreign = |_| ScriptFailure::plain(ErrorKind::Threw, "the engine is another one");
             let program = self.program.clone().restore(&ctx).map_err(foreign)?;
             let answer = self.answer.clone().restore(&ctx).map_err(foreign)?;
             let engine = Waiting { ctx: &ctx, shared, file, answer: Some(answer) };
             let outcome = work(&engine, &program);
-            if matches!(outcome, Err(Trouble::Gone(_))) {
+            if matches!(outcome, Err(ScriptFailure::Gone(_))) {
                 return outcome;
             }
             // Also after a failure: pending work must not run in the time of the next
@@ -146,25 +147,28 @@ impl Engine {
 
     /// Measures memory. A script can catch an out-of-memory error and continue, so memory
     /// near the limit is a failure too.
-    fn look(&mut self) -> Result<(), Trouble> {
+    fn look(&mut self) -> Result<(), ScriptFailure> {
         self.looked_at = self.calls;
         self.memory = u64::try_from(self.runtime.memory_usage().malloc_size).unwrap_or(0);
         let most = self.shared.limits.memory as u64;
         if self.memory > most / 10 * 9 {
-            return Err(Trouble::plain(ErrorKind::OutOfMemory, "the script uses too much memory"));
+            return Err(ScriptFailure::plain(
+                ErrorKind::OutOfMemory,
+                "the script uses too much memory",
+            ));
         }
         Ok(())
     }
 }
 
 /// Marks an error with the phase in which it happened.
-fn as_kind(trouble: Trouble, kind: ErrorKind) -> Trouble {
+fn as_kind(trouble: ScriptFailure, kind: ErrorKind) -> ScriptFailure {
     match trouble {
-        Trouble::Script(mut error) => {
+        ScriptFailure::Script(mut error) => {
             error.kind = kind;
-            Trouble::Script(error)
+            ScriptFailure::Script(error)
         }
-        gone @ Trouble::Gone(_) => gone,
+        gone @ ScriptFailure::Gone(_) => gone,
     }
 }
 
@@ -178,7 +182,7 @@ pub(super) struct Waiting<'a, 'js> {
 
 impl<'js> Waiting<'_, 'js> {
     /// The result of the engine, or the thrown error.
-    pub(super) fn ok<T>(&self, result: rquickjs::Result<T>) -> Result<T, Trouble> {
+    pub(super) fn ok<T>(&self, result: rquickjs::Result<T>) -> Result<T, ScriptFailure> {
         result.map_err(|error| trouble(self.ctx, &self.shared.clock, self.file, &error))
     }
 
@@ -188,7 +192,7 @@ impl<'js> Waiting<'_, 'js> {
         on: &Object<'js>,
         name: &str,
         args: A,
-    ) -> Result<Value<'js>, Trouble>
+    ) -> Result<Value<'js>, ScriptFailure>
     where
         A: rquickjs::function::IntoArgs<'js>,
     {
@@ -198,7 +202,7 @@ impl<'js> Waiting<'_, 'js> {
     }
 
     /// The value of a promise; any other value is returned as it is.
-    pub(super) fn settle(&self, value: Value<'js>) -> Result<Value<'js>, Trouble> {
+    pub(super) fn settle(&self, value: Value<'js>) -> Result<Value<'js>, ScriptFailure> {
         let Some(promise) = value.as_promise() else {
             return self.in_time(value);
         };
@@ -216,13 +220,13 @@ impl<'js> Waiting<'_, 'js> {
             }
             if !self.ctx.execute_pending_job() && !self.receive(promise)? {
                 let message = "the promise that was returned can never be settled";
-                return Err(Trouble::plain(ErrorKind::Unsettled, message));
+                return Err(ScriptFailure::plain(ErrorKind::Unsettled, message));
             }
         }
     }
 
     /// Runs pending work that no promise waits for.
-    fn drain(&self) -> Result<(), Trouble> {
+    fn drain(&self) -> Result<(), ScriptFailure> {
         loop {
             if self.shared.clock.over() {
                 return Err(self.too_late());
@@ -237,7 +241,7 @@ impl<'js> Waiting<'_, 'js> {
         }
     }
 
-    fn receive(&self, promise: &Promise<'js>) -> Result<bool, Trouble> {
+    fn receive(&self, promise: &Promise<'js>) -> Result<bool, ScriptFailure> {
         if promise.state() != PromiseState::Pending {
             return Ok(true);
         }
@@ -247,12 +251,15 @@ impl<'js> Waiting<'_, 'js> {
         self.arrive().map(|()| true)
     }
 
-    fn arrive(&self) -> Result<(), Trouble> {
+    fn arrive(&self) -> Result<(), ScriptFailure> {
         let arrival = self.shared.clock.stopped(|| self.shared.border.arrival())?;
         match (arrival, &self.answer) {
             (Arrival::Expired, _) => {
                 self.shared.clock.end();
-                Err(Trouble::plain(ErrorKind::TimedOut, "the script waits longer than it may"))
+                Err(ScriptFailure::plain(
+                    ErrorKind::TimedOut,
+                    "the script waits longer than it may",
+                ))
             }
             (Arrival::Answer { id, answer }, Some(function)) => {
                 let (ok, text) = match answer {
@@ -267,12 +274,12 @@ impl<'js> Waiting<'_, 'js> {
 
     /// A script cannot catch an interrupt, but it can hide it by what it did just before
     /// the limit.
-    fn in_time(&self, value: Value<'js>) -> Result<Value<'js>, Trouble> {
+    fn in_time(&self, value: Value<'js>) -> Result<Value<'js>, ScriptFailure> {
         if self.shared.clock.met() { Err(self.too_late()) } else { Ok(value) }
     }
 
-    fn too_late(&self) -> Trouble {
+    fn too_late(&self) -> ScriptFailure {
         self.shared.clock.end();
-        Trouble::plain(ErrorKind::TimedOut, "the script runs longer than it may")
+        ScriptFailure::plain(ErrorKind::TimedOut, "the script runs longer than it may")
     }
 }

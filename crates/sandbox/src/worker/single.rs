@@ -6,7 +6,7 @@ use super::report::{Made, Report};
 use super::runtime::Shared;
 use super::slots::Slots;
 use super::transform::read;
-use super::trouble::Trouble;
+use super::trouble::ScriptFailure;
 use crate::error::ErrorKind;
 use crate::program::Delivery;
 use crate::wire::{Deliver, Mark, Run, What, to_parent};
@@ -46,7 +46,7 @@ fn one(
     request: &Deliver<'_>,
     limit: Duration,
     events: &[&serde_json::value::RawValue],
-) -> Result<Made, Trouble> {
+) -> Result<Made, ScriptFailure> {
     let how = request.how;
     slots.run(request.slot, limit, |engine, program| {
         let parsed = events.iter().map(|event| engine.ok(engine.ctx.json_parse(event.get())));
@@ -67,7 +67,7 @@ fn one(
                     made.webhook = Some(read(engine, wanted.clone())?);
                 } else if !wanted.is_null() {
                     let message = "composeWebhook returns null or an object with a text `url`";
-                    return Err(Trouble::plain(ErrorKind::BadResult, message));
+                    return Err(ScriptFailure::plain(ErrorKind::BadResult, message));
                 }
             }
         }

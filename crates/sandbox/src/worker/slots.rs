@@ -5,7 +5,7 @@ use std::io;
 
 use super::runtime::{Engine, Shared, Waiting};
 use super::source::Script;
-use super::trouble::Trouble;
+use super::trouble::ScriptFailure;
 use crate::error::ScriptError;
 use crate::wire::{Load, Loading, to_parent};
 
@@ -80,18 +80,18 @@ impl Slots {
         number: u32,
         with_setup: bool,
         reported: impl FnOnce() -> io::Result<()>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), ScriptFailure> {
         let round = self.round;
         self.calls += 1;
         let Some(slot) = self.held.get_mut(&number) else {
-            return Err(Trouble::Gone(io::ErrorKind::InvalidData.into()));
+            return Err(ScriptFailure::Gone(io::ErrorKind::InvalidData.into()));
         };
         slot.used = round;
         slot.called = self.calls;
         // A request that calls many programs must not hold all of them in memory.
         self.memory();
         let Some(slot) = self.held.get_mut(&number) else {
-            return Err(Trouble::Gone(io::ErrorKind::InvalidData.into()));
+            return Err(ScriptFailure::Gone(io::ErrorKind::InvalidData.into()));
         };
         shared.border.enter(number);
         if slot.engine.is_some() {
@@ -100,7 +100,7 @@ impl Slots {
         if let Some((at, error)) = &slot.failed
             && *at == round
         {
-            return Err(Trouble::Script(Box::new(error.clone())));
+            return Err(ScriptFailure::Script(Box::new(error.clone())));
         }
         reported()?;
         shared.border.send(to_parent::LOADING, &Loading { slot: number })?;
@@ -117,9 +117,9 @@ impl Slots {
                 slot.engine = Some(engine);
                 Ok(())
             }
-            Err(Trouble::Script(error)) => {
+            Err(ScriptFailure::Script(error)) => {
                 slot.failed = Some((round, (*error).clone()));
-                Err(Trouble::Script(error))
+                Err(ScriptFailure::Script(error))
             }
             Err(gone) => Err(gone),
         }
@@ -130,16 +130,16 @@ impl Slots {
         &mut self,
         number: u32,
         limit: std::time::Duration,
-        work: impl for<'js> FnOnce(&Waiting<'_, 'js>, &Object<'js>) -> Result<T, Trouble>,
-    ) -> Result<T, Trouble> {
+        work: impl for<'js> FnOnce(&Waiting<'_, 'js>, &Object<'js>) -> Result<T, ScriptFailure>,
+    ) -> Result<T, ScriptFailure> {
         let Some(slot) = self.held.get_mut(&number) else {
-            return Err(Trouble::Gone(io::ErrorKind::InvalidData.into()));
+            return Err(ScriptFailure::Gone(io::ErrorKind::InvalidData.into()));
         };
         let Some(engine) = &mut slot.engine else {
-            return Err(Trouble::Gone(io::ErrorKind::InvalidData.into()));
+            return Err(ScriptFailure::Gone(io::ErrorKind::InvalidData.into()));
         };
         let outcome = engine.run(limit, work);
-        if let Err(Trouble::Script(error)) = &outcome
+        if let Err(ScriptFailure::Script(error)) = &outcome
             && !engine.usable_after(error)
         {
             slot.engine = None;

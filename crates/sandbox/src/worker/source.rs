@@ -9,7 +9,7 @@ use rquickjs::{Ctx, Exception, Function, Module, Object, Persistent, Runtime, Va
 use super::natives;
 use super::runtime::Waiting;
 use super::text::Text;
-use super::trouble::Trouble;
+use super::trouble::ScriptFailure;
 use crate::host::LogLevel;
 
 /// A source with its inputs.
@@ -53,7 +53,10 @@ const NAMES: [&str; 14] = [
 const COLLECTED: &str = "__weirCollected";
 
 /// Adds the environment and the script to an empty engine.
-pub(super) fn open<'js>(engine: &Waiting<'_, 'js>, script: &Script) -> Result<Opened, Trouble> {
+pub(super) fn open<'js>(
+    engine: &Waiting<'_, 'js>,
+    script: &Script,
+) -> Result<Opened, ScriptFailure> {
     let ctx = engine.ctx;
     let shared = engine.ok(prelude(engine))?;
     let globals = ctx.globals();

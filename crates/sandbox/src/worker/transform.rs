@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::report::{Made, Report};
 use super::runtime::{Shared, Waiting};
 use super::slots::Slots;
-use super::trouble::Trouble;
+use super::trouble::ScriptFailure;
 use crate::error::{ErrorKind, ScriptError};
 use crate::json::{event_written, mend_surrogates};
 use crate::wire::{Mark, Transform, WireFailure, WireStep, to_parent};
@@ -113,7 +113,7 @@ pub(super) fn transform(
     report.flush()
 }
 
-fn one(shared: &Shared, slots: &mut Slots, slot: u32, text: &str) -> Result<Became, Trouble> {
+fn one(shared: &Shared, slots: &mut Slots, slot: u32, text: &str) -> Result<Became, ScriptFailure> {
     let limit = Duration::from_micros(shared.limits.transform_us);
     slots.run(slot, limit, |engine, program| {
         let event = engine.ok(engine.ctx.json_parse(text))?;
@@ -126,7 +126,7 @@ fn one(shared: &Shared, slots: &mut Slots, slot: u32, text: &str) -> Result<Beca
         if written == text {
             return Ok(Became::Same);
         }
-        event_written(&written).map_err(|why| Trouble::plain(ErrorKind::BadResult, why))?;
+        event_written(&written).map_err(|why| ScriptFailure::plain(ErrorKind::BadResult, why))?;
         Ok(Became::Other(written))
     })
 }
@@ -135,15 +135,18 @@ fn one(shared: &Shared, slots: &mut Slots, slot: u32, text: &str) -> Result<Beca
 pub(super) fn written<'js>(
     engine: &Waiting<'_, 'js>,
     value: Value<'js>,
-) -> Result<String, Trouble> {
+) -> Result<String, ScriptFailure> {
     let text = engine.ok(engine.ctx.json_stringify(value))?;
     let Some(text) = text else {
-        return Err(Trouble::plain(ErrorKind::BadResult, "what was returned has no form as JSON"));
+        return Err(ScriptFailure::plain(
+            ErrorKind::BadResult,
+            "what was returned has no form as JSON",
+        ));
     };
     let text = engine.ok(text.to_string())?;
     if text.len() > engine.shared.limits.result {
         let message = "what was returned is larger than a result may be";
-        return Err(Trouble::plain(ErrorKind::BadResult, message));
+        return Err(ScriptFailure::plain(ErrorKind::BadResult, message));
     }
     Ok(mend_surrogates(text))
 }
@@ -152,8 +155,8 @@ pub(super) fn written<'js>(
 pub(super) fn read<'js, T: serde::de::DeserializeOwned>(
     engine: &Waiting<'_, 'js>,
     value: Object<'js>,
-) -> Result<T, Trouble> {
+) -> Result<T, ScriptFailure> {
     let text = written(engine, value.into_value())?;
     serde_json::from_str(&text)
-        .map_err(|_| Trouble::plain(ErrorKind::BadResult, "what was returned cannot be read"))
+        .map_err(|_| ScriptFailure::plain(ErrorKind::BadResult, "what was returned cannot be read"))
 }

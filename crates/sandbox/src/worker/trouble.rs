@@ -11,14 +11,14 @@ const LONGEST: usize = 2_000;
 
 /// Why a function of a script has no result.
 #[derive(Debug)]
-pub(super) enum Trouble {
+pub(super) enum ScriptFailure {
     /// An error of the script.
     Script(Box<ScriptError>),
     /// The parent process has ended.
     Gone(std::io::Error),
 }
 
-impl Trouble {
+impl ScriptFailure {
     pub(super) fn plain(kind: ErrorKind, message: &str) -> Self {
         Self::Script(Box::new(ScriptError::plain(kind, message)))
     }
@@ -32,14 +32,14 @@ impl Trouble {
     }
 }
 
-impl From<std::io::Error> for Trouble {
+impl From<std::io::Error> for ScriptFailure {
     fn from(error: std::io::Error) -> Self {
         Self::Gone(error)
     }
 }
 
 /// The error of a failed call into the engine. `file` is the name of the script.
-pub(super) fn trouble(ctx: &Ctx<'_>, clock: &Clock, file: &str, error: &Error) -> Trouble {
+pub(super) fn trouble(ctx: &Ctx<'_>, clock: &Clock, file: &str, error: &Error) -> ScriptFailure {
     let thrown = ctx.catch();
     if clock.met() {
         return timed_out(ctx, clock, file, &thrown);
@@ -47,22 +47,25 @@ pub(super) fn trouble(ctx: &Ctx<'_>, clock: &Clock, file: &str, error: &Error) -
     if !error.is_exception() && thrown.is_null() {
         let message = match error {
             Error::Unknown | Error::Allocation => {
-                return Trouble::plain(ErrorKind::OutOfMemory, "the script uses too much memory");
+                return ScriptFailure::plain(
+                    ErrorKind::OutOfMemory,
+                    "the script uses too much memory",
+                );
             }
             other => other.to_string(),
         };
-        return Trouble::plain(ErrorKind::Threw, &cut(message, LONGEST));
+        return ScriptFailure::plain(ErrorKind::Threw, &cut(message, LONGEST));
     }
-    Trouble::Script(Box::new(describe(clock, file, &thrown)))
+    ScriptFailure::Script(Box::new(describe(clock, file, &thrown)))
 }
 
-fn timed_out(ctx: &Ctx<'_>, clock: &Clock, file: &str, thrown: &Value<'_>) -> Trouble {
+fn timed_out(ctx: &Ctx<'_>, clock: &Clock, file: &str, thrown: &Value<'_>) -> ScriptFailure {
     let mut error = describe(clock, file, thrown);
     error.kind = ErrorKind::TimedOut;
     error.name = "TimeoutError".to_owned();
     error.message = "the script runs longer than it may".to_owned();
     ctx.catch();
-    Trouble::Script(Box::new(error))
+    ScriptFailure::Script(Box::new(error))
 }
 
 /// Reads a thrown value. Its properties may run code of the script.

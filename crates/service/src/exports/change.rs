@@ -33,10 +33,10 @@ impl Exports {
         &self,
         within: Within<'_>,
         export: &str,
-        wish: &Wish,
+        wanted: &ExportChange,
     ) -> Result<BatchExport> {
-        let _directories = match wish {
-            Wish::Patch(patch) if patch.destination.is_some() || patch.config.is_some() => {
+        let _directories = match wanted {
+            ExportChange::Patch(patch) if patch.destination.is_some() || patch.config.is_some() => {
                 Some(self.directories.lock().await)
             }
             _ => None,
@@ -44,7 +44,7 @@ impl Exports {
         for _ in 0..TRIES {
             let before = self.find(within, export).await?;
             let Change { mut row, backfill, entries } =
-                self.worked_out(within, &before, wish).await?;
+                self.computed(within, &before, wanted).await?;
             if entries.is_empty() {
                 return self.show(before).await;
             }
@@ -75,15 +75,15 @@ impl Exports {
         Err(Error::Unavailable("the export is being changed by others"))
     }
 
-    async fn worked_out(
+    async fn computed(
         &self,
         within: Within<'_>,
         before: &ExportRow,
-        wish: &Wish,
+        wanted: &ExportChange,
     ) -> Result<Change> {
         let now = within.org.ctx.now;
-        match wish {
-            Wish::Patch(patch) => {
+        match wanted {
+            ExportChange::Patch(patch) => {
                 let (row, secrets) = self.patched(within, before, patch.clone()).await?;
                 let changes = changes(Some(before), &row, secrets)?;
                 let entries = (!changes.is_empty())
@@ -92,7 +92,7 @@ impl Exports {
                     .collect();
                 Ok(Change { row, backfill: None, entries })
             }
-            Wish::Unpause { backfill } => {
+            ExportChange::Unpause { backfill } => {
                 let mut row = ExportRow { paused: false, ..before.clone() };
                 if !before.paused {
                     return Ok(Change { row, backfill: None, entries: Vec::new() });
@@ -122,13 +122,13 @@ impl Exports {
                 entries.extend(backfill.as_ref().map(started));
                 Ok(Change { row, backfill, entries })
             }
-            Wish::Again(run) => {
+            ExportChange::Again(run) => {
                 let backfill = backfill::again(before, run, now);
                 let changes = Changes::none().field("retried_run", &None, &Some(run.id));
                 let entries = vec![started(within, before, &backfill, changes)];
                 Ok(Change { row: before.clone(), backfill: Some(backfill), entries })
             }
-            Wish::Backfill(input) => {
+            ExportChange::Backfill(input) => {
                 let (start, end) = backfill::bounds(input, before, now)?;
                 let backfill = backfill::row(before, start, end, now)?;
                 let entries = vec![started(within, before, &backfill, Changes::none())];
@@ -208,7 +208,7 @@ impl Exports {
 }
 
 /// A requested change of an export.
-pub(super) enum Wish {
+pub(super) enum ExportChange {
     Patch(BatchExportPatch),
     Unpause { backfill: bool },
     Backfill(BackfillInput),

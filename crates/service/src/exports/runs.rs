@@ -12,7 +12,7 @@ use weir_model::{BackfillId, RunId, Timestamp};
 use weir_store::exports::ExportRow;
 use weir_store::exports::runs::{self as rows, Runs};
 
-use super::change::{Wish, audit_entry};
+use super::change::{ExportChange, audit_entry};
 use super::{Exports, Within};
 use crate::activity::Changes;
 use crate::error::{Error, NOT_FOUND};
@@ -132,7 +132,7 @@ impl Exports {
         policy::check(within.org, Action::WriteExports)?;
         let row = self.find(within, export).await?;
         let run = self.find_run(&row, run).await?;
-        let changed = self.change(within, export, &Wish::Again(Box::new(run))).await?;
+        let changed = self.change(within, export, &ExportChange::Again(Box::new(run))).await?;
         changed
             .backfill_id
             .ok_or_else(|| Error::Internal("a run was retried without a backfill".to_owned()))

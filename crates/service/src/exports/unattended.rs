@@ -7,7 +7,7 @@
 use weir_model::activity::{AuditAction, Subject};
 use weir_model::exports::destinations::DestinationType;
 use weir_model::exports::{LATEST_RUNS, Run, SentConfig, Status};
-use weir_model::mail::{ExportNamed, Mail, News};
+use weir_model::mail::{ExportNamed, Mail, MailContent};
 use weir_model::organizations::Level;
 use weir_store::exports::{self as rows, ExportRow, backfills};
 use weir_store::{ids, mail as mails, members, organizations, projects};
@@ -43,7 +43,7 @@ impl Exports {
     ) -> Result<bool> {
         let (store, now) = (&self.core.store, self.core.clock.now());
         let error = error.map(str::to_owned);
-        let news = |export| News::ExportPaused { export, failed, of, error: error.clone() };
+        let news = |export| MailContent::ExportPaused { export, failed, of, error: error.clone() };
         let letters = self.core.mailing.rows(now, self.to_administrators(row, news).await?);
         let changes = Changes::none()
             .field("paused", &Some(row.paused), &Some(true))
@@ -87,7 +87,7 @@ impl Exports {
         if before.is_some_and(|before| before.status != Status::Completed) {
             return Ok(());
         }
-        let news = |export| News::ExportFailed {
+        let news = |export| MailContent::ExportFailed {
             export,
             start: run.data_interval_start,
             end: run.data_interval_end,
@@ -105,7 +105,7 @@ impl Exports {
     async fn to_administrators(
         &self,
         row: &ExportRow,
-        news: impl Fn(ExportNamed) -> News,
+        news: impl Fn(ExportNamed) -> MailContent,
     ) -> Result<Vec<Mail>> {
         let store = &self.core.store;
         let (Some(home), Some(project)) = (

@@ -5,7 +5,7 @@
 
 use uuid::Uuid;
 use weir_model::errors::FieldError;
-use weir_model::mail::{Mail, News, UserChange};
+use weir_model::mail::{Mail, MailContent, UserChange};
 use weir_model::user_links::LinkKind;
 use weir_model::{UserId, validate};
 use weir_store::ids;
@@ -221,7 +221,7 @@ impl Identity {
 /// The mail with which a user confirms the address. The address is read from the user
 /// when the mail is sent.
 pub(super) fn to_confirm(user: UserId) -> Mail {
-    mail::to("", News::ConfirmAddress { user, link: None })
+    mail::to("", MailContent::ConfirmAddress { user, link: None })
 }
 
 /// The refusal of a change that lost against a concurrent one.

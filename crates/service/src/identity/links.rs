@@ -9,7 +9,7 @@
 //! is stored. A mail that is sent again gets a new token.
 
 use weir_model::errors::FieldError;
-use weir_model::mail::{Mail, News, OneTimeLink};
+use weir_model::mail::{Mail, MailContent, OneTimeLink};
 use weir_model::user_links::{LinkKind, TOKEN_MAX};
 use weir_model::{InviteId, UserId};
 use weir_store::invites as invite_rows;
@@ -108,18 +108,18 @@ pub(super) fn void() -> Error {
 /// send it any more, or there never was.
 pub(crate) async fn filled(core: &Core, mail: &Mail) -> Result<Option<Mail>> {
     let (kind, user) = match &mail.news {
-        News::Invited { invite, .. } => return invited(core, *invite, mail).await,
-        News::ConfirmAddress { user, .. } => {
+        MailContent::Invited { invite, .. } => return invited(core, *invite, mail).await,
+        MailContent::ConfirmAddress { user, .. } => {
             (LinkKind::Confirm, users::get(&core.store, *user).await?)
         }
-        News::ResetPassword { account, .. } => {
+        MailContent::ResetPassword { account, .. } => {
             (LinkKind::Reset, users::by_email(&core.store, account).await?)
         }
-        News::Joined { .. }
-        | News::ExportFailed { .. }
-        | News::ExportPaused { .. }
-        | News::PluginDisabled { .. }
-        | News::UserChanged { .. } => return Ok(Some(mail.clone())),
+        MailContent::Joined { .. }
+        | MailContent::ExportFailed { .. }
+        | MailContent::ExportPaused { .. }
+        | MailContent::PluginDisabled { .. }
+        | MailContent::UserChanged { .. } => return Ok(Some(mail.clone())),
     };
     let Some(user) = user.filter(|user| user.is_active) else { return Ok(None) };
     let address = match kind {
@@ -133,8 +133,10 @@ pub(crate) async fn filled(core: &Core, mail: &Mail) -> Result<Option<Mail>> {
         return Ok(None);
     }
     let news = match kind {
-        LinkKind::Confirm => News::ConfirmAddress { user: user.id, link },
-        LinkKind::Reset => News::ResetPassword { account: emails::normalise(&user.email), link },
+        LinkKind::Confirm => MailContent::ConfirmAddress { user: user.id, link },
+        LinkKind::Reset => {
+            MailContent::ResetPassword { account: emails::normalise(&user.email), link }
+        }
     };
     Ok(Some(Mail { to, news }))
 }
@@ -148,7 +150,7 @@ async fn invited(core: &Core, invite: InviteId, mail: &Mail) -> Result<Option<Ma
     }
     let Some(link) = invites::mailed_link(core, row.id).await? else { return Ok(None) };
     let mut mail = mail.clone();
-    if let News::Invited { token, .. } = &mut mail.news {
+    if let MailContent::Invited { token, .. } = &mut mail.news {
         *token = Some(link);
     }
     Ok(Some(mail))

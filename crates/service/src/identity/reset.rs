@@ -3,7 +3,7 @@
 //! What belongs here: which users may ask, and what a new password ends. What does not:
 //! whether a link works (`links`), which passwords are accepted (`passwords`).
 
-use weir_model::mail::{News, UserChange};
+use weir_model::mail::{MailContent, UserChange};
 use weir_model::user_links::LinkKind;
 use weir_store::update::lock;
 use weir_store::user_links::{self as rows, Changed, Use};
@@ -43,7 +43,7 @@ impl Identity {
         let account = emails::normalise(email);
         self.refuse_password_reset(&account).await?;
         self.count_mail(COUNTED, &account, Some(peer)).await?;
-        self.add_mail(mail::to("", News::ResetPassword { account, link: None })).await
+        self.add_mail(mail::to("", MailContent::ResetPassword { account, link: None })).await
     }
 
     /// Sets a new password with a link, and ends all sessions of the user. The user
@@ -83,8 +83,8 @@ impl Identity {
             .field("is_email_verified", &user.is_email_verified, &true)
             .field("pending_email", &user.pending_email, &None);
         let activities = users::audit_entry(&self.core, &ctx, &user, changes).await?;
-        let told = mail::of_change(&user, UserChange::Password, ctx.now);
-        let mails = self.core.mailing.rows(ctx.now, [told]);
+        let mail = mail::of_change(&user, UserChange::Password, ctx.now);
+        let mails = self.core.mailing.rows(ctx.now, [mail]);
         let with = Use {
             user: user.id,
             hash: &hash,

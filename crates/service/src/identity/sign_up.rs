@@ -6,7 +6,7 @@
 use weir_model::activity::{AuditAction, Entry, Subject};
 use weir_model::errors::FieldError;
 use weir_model::invites::{Invitation, LinkToken, SignUpInput, USER_FIRST_NAME_MAX};
-use weir_model::mail::News;
+use weir_model::mail::MailContent;
 use weir_model::organizations::Level;
 use weir_model::users::User;
 use weir_model::{MembershipId, Timestamp, UserId, validate};
@@ -298,7 +298,7 @@ impl Identity {
         let store = &self.core.store;
         let others = members::ordered(store, open.home.id).await?;
         let others = members::rows(store, open.home.id, &others).await?;
-        let news = || News::Joined {
+        let news = || MailContent::Joined {
             member_name: user.first_name.clone(),
             member_email: user.email.clone(),
             organization: open.home.name.clone(),

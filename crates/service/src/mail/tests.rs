@@ -1,6 +1,6 @@
 //! When a mail is retried, and when it is given up.
 
-use weir_model::mail::News;
+use weir_model::mail::MailContent;
 use weir_store::{mail as rows, user_links};
 
 use super::*;
@@ -36,15 +36,15 @@ async fn an_invite_gets_the_link_of_its_mail_when_that_is_sent() {
     let services = waiting().await;
     let store = services.organizations.store();
     let [row] = due(&services).await.try_into().unwrap();
-    let News::Invited { token: Some(token), .. } = &row.mail.news else { panic!() };
+    let MailContent::Invited { token: Some(token), .. } = &row.mail.news else { panic!() };
     let shown = services.identity.invite_link(None, &token.0, &Peer::default()).await.unwrap();
     assert!(matches!(shown, crate::identity::InviteLink::Open(_)));
     let [waiting] = rows::due(store, services.clock.now()).await.unwrap().try_into().unwrap();
-    assert!(matches!(waiting.mail.news, News::Invited { token: None, .. }));
+    assert!(matches!(waiting.mail.news, MailContent::Invited { token: None, .. }));
     // A retry has its own link. The earlier link still works, in case its mail arrived
     // after all.
     let [again] = due(&services).await.try_into().unwrap();
-    let News::Invited { token: Some(other), .. } = &again.mail.news else { panic!() };
+    let MailContent::Invited { token: Some(other), .. } = &again.mail.news else { panic!() };
     assert_ne!(token, other);
     for token in [token, other] {
         let shown = services.identity.invite_link(None, &token.0, &Peer::default()).await;
@@ -57,10 +57,10 @@ async fn tries_grow_apart_and_end_after_a_day() {
     let services = waiting().await;
     let mails = &services.mails;
     let began = services.clock.now();
-    let unreachable = Setback::Unreachable("no answer".to_owned());
+    let unreachable = SendError::Unreachable("no answer".to_owned());
     let mut waits = Vec::new();
     while let Some(row) = due(&services).await.pop() {
-        assert!(matches!(row.mail.news, News::Invited { .. }));
+        assert!(matches!(row.mail.news, MailContent::Invited { .. }));
         mails.not_sent(&row, &unreachable).await.unwrap();
         assert!(due(&services).await.is_empty(), "not at once");
         let Some(next) = rows::due(&mails.core.store, began.plus_seconds(10 * GIVE_UP_AFTER))
@@ -87,7 +87,7 @@ async fn tries_grow_apart_and_end_after_a_day() {
 async fn permanent_failures_are_not_retried() {
     let services = waiting().await;
     let row = due(&services).await.pop().unwrap();
-    let setback = Setback::Hopeless("nobody of this name".to_owned());
+    let setback = SendError::Hopeless("nobody of this name".to_owned());
     services.mails.not_sent(&row, &setback).await.unwrap();
     assert_eq!(services.mails.waiting().await.unwrap(), 0);
     assert_eq!(services.mails.undelivered().await.unwrap()[0].mail.to, "grace@mail.example");
@@ -113,7 +113,9 @@ async fn a_link_is_kept_nowhere_before_its_mail_is_sent() {
     let store = &services.mails.core.store;
     let waiting = rows::due(store, services.clock.now()).await.unwrap();
     let link = |row: &MailRow| match &row.mail.news {
-        News::ConfirmAddress { link, .. } | News::ResetPassword { link, .. } => link.clone(),
+        MailContent::ConfirmAddress { link, .. } | MailContent::ResetPassword { link, .. } => {
+            link.clone()
+        }
         _ => None,
     };
     assert_eq!((waiting.len(), waiting.iter().find_map(link)), (2, None));

@@ -15,7 +15,7 @@ use crate::policy::{self, Action};
 
 /// The changes that the actor may make to a member.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Leeway {
+pub struct AllowedChanges {
     /// The levels that the actor may give, or why none.
     pub levels: Result<Vec<Level>, String>,
     /// Why the actor is not allowed to remove the member; `None`: the actor is allowed
@@ -44,10 +44,10 @@ impl Members {
     }
 
     /// The changes that the actor may make to a member.
-    pub fn leeway(&self, org: &OrgCtx, member: &Member) -> Leeway {
+    pub fn leeway(&self, org: &OrgCtx, member: &Member) -> AllowedChanges {
         let user = member.user.uuid;
         if let Err(Error::Forbidden(why)) = may_change(org, user, member.level) {
-            return Leeway { levels: Err(why.clone()), stays: Some(why) };
+            return AllowedChanges { levels: Err(why.clone()), stays: Some(why) };
         }
         let all = [Level::Member, Level::Administrator, Level::Owner];
         let given = all.into_iter().filter(|level| may_give(org, user, *level).is_ok()).collect();
@@ -58,7 +58,7 @@ impl Members {
             _ => Ok(given),
         };
         let stays = (member.level == Level::Owner).then(|| OWNER_STAYS.to_owned());
-        Leeway { levels, stays }
+        AllowedChanges { levels, stays }
     }
 
     /// The losses of these users if they are removed, in the same order.

@@ -400,9 +400,12 @@ async fn what_goes_with_an_organization_is_counted() {
     let ctx = ada(&services).await;
     let home = organization(&services, &ctx, "Home").await;
     let org = enter(&services.organizations.core, &ctx, home).await.unwrap();
-    assert_eq!(services.organizations.at_stake(&org).await.unwrap(), AtStake::default());
+    assert_eq!(
+        services.organizations.deletion_impact(&org).await.unwrap(),
+        DeletionImpact::default()
+    );
     let people = "grace@mail.example, linus@mail.example";
     services.invites.create_listed(&org, people, Level::Member, "").await.unwrap();
-    let stake = services.organizations.at_stake(&org).await.unwrap();
-    assert_eq!(stake, AtStake { invites: 2, ..AtStake::default() });
+    let stake = services.organizations.deletion_impact(&org).await.unwrap();
+    assert_eq!(stake, DeletionImpact { invites: 2, ..DeletionImpact::default() });
 }

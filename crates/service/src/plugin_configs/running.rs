@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 use weir_model::activity::{AuditAction, Subject};
-use weir_model::mail::{Mail, News};
+use weir_model::mail::{Mail, MailContent};
 use weir_model::organizations::Level;
 use weir_store::plugin_configs::{self as rows, ConfigRow};
 use weir_store::{members, organizations, plugin_runtime, plugins, projects};
@@ -121,7 +121,7 @@ impl RunningConfigs {
         ) else {
             return Ok(Vec::new());
         };
-        let news = || News::PluginDisabled {
+        let news = || MailContent::PluginDisabled {
             plugin: plugin.map_or_else(|| row.plugin.to_string(), str::to_owned),
             project: project.brief.name.clone(),
             organization: home.name.clone(),

@@ -18,18 +18,18 @@ const LATELY: i64 = 60 * 60;
 
 /// Requests with an unknown key, from one sender.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StrayRequest {
+pub struct UnknownKeyRequest {
     /// When the last request came.
     pub at: Timestamp,
     /// The IP address of the sender, where it is known.
     pub address: Option<IpAddr>,
     /// The likely origin of the key.
-    pub likeness: Likeness,
+    pub likeness: LikelyOrigin,
 }
 
 /// The likely origin of an unknown key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Likeness {
+pub enum LikelyOrigin {
     /// It begins like the project's key: it was cut or changed.
     Damaged,
     /// It begins like the earlier key of the project, which does not work any more.
@@ -51,7 +51,7 @@ impl Projects {
         &self,
         project: &ProjectCtx,
         visitor: Option<IpAddr>,
-    ) -> Result<Vec<StrayRequest>> {
+    ) -> Result<Vec<UnknownKeyRequest>> {
         policy::check(&project.org, Action::ReadProject)?;
         let row = self.row(project).await?;
         let store = &self.core.store;
@@ -65,42 +65,42 @@ impl Projects {
             let start = key.mask.trim_end_matches('.');
             let likeness = likeness(start, &row.brief.api_token, previous);
             let address: Option<IpAddr> = key.caller.parse().ok();
-            let is_theirs = matches!(likeness, Likeness::Damaged | Likeness::Ended);
+            let is_theirs = matches!(likeness, LikelyOrigin::Damaged | LikelyOrigin::Ended);
             let is_visitor = visitor.is_some() && address == visitor;
-            let request = StrayRequest { at: key.last_at, address, likeness };
+            let request = UnknownKeyRequest { at: key.last_at, address, likeness };
             (is_theirs || is_visitor).then_some(request)
         });
         Ok(audit_entry.collect())
     }
 }
 
-fn likeness(start: &str, token: &str, previous: Option<&str>) -> Likeness {
+fn likeness(start: &str, token: &str, previous: Option<&str>) -> LikelyOrigin {
     // A start that is hardly longer than the prefix fits every key.
     let tells = start.len() > PROJECT_PREFIX.len() + 3;
     if tells && token.starts_with(start) {
-        Likeness::Damaged
+        LikelyOrigin::Damaged
     } else if tells && previous.is_some_and(|previous| previous.starts_with(start)) {
-        Likeness::Ended
+        LikelyOrigin::Ended
     } else if start.starts_with(PREFIX) {
-        Likeness::Personal
+        LikelyOrigin::Personal
     } else {
-        Likeness::Other
+        LikelyOrigin::Other
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Likeness, likeness};
+    use super::{LikelyOrigin, likeness};
 
     #[test]
     fn likenesses() {
         for (start, expected) in [
-            ("phc_abcdefgh", Likeness::Damaged),
-            ("phc_abcd", Likeness::Damaged),
-            ("phc_", Likeness::Other),
-            ("phc_zyxwvuts", Likeness::Ended),
-            ("phx_", Likeness::Personal),
-            ("what", Likeness::Other),
+            ("phc_abcdefgh", LikelyOrigin::Damaged),
+            ("phc_abcd", LikelyOrigin::Damaged),
+            ("phc_", LikelyOrigin::Other),
+            ("phc_zyxwvuts", LikelyOrigin::Ended),
+            ("phx_", LikelyOrigin::Personal),
+            ("what", LikelyOrigin::Other),
         ] {
             let found = likeness(start, "phc_abcdefghijkl", Some("phc_zyxwvutsrq"));
             assert_eq!(found, expected, "{start}");

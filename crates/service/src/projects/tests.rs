@@ -391,7 +391,7 @@ async fn misdirected_requests_are_shown_to_their_project() {
     let audit_entry = services.projects.strays(&project, here).await.unwrap();
     let audit_entry: Vec<_> =
         audit_entry.iter().map(|stray| (stray.likeness, stray.address)).collect();
-    assert_eq!(audit_entry, [(Likeness::Personal, here), (Likeness::Damaged, there)]);
+    assert_eq!(audit_entry, [(LikelyOrigin::Personal, here), (LikelyOrigin::Damaged, there)]);
     assert_eq!(services.projects.strays(&project, None).await.unwrap().len(), 1);
 }
 

@@ -154,8 +154,8 @@ pub async fn arrivals(
     before: Option<u64>,
     limit: usize,
 ) -> Result<ArrivalPage> {
-    let turn = Arc::clone(&store.arrival_reads).acquire_owned().await;
-    let _turn = turn.map_err(|_| Error::Stopped)?;
+    let permit = Arc::clone(&store.arrival_reads).acquire_owned().await;
+    let _permit = permit.map_err(|_| Error::Stopped)?;
     let end = before.unwrap_or(u64::MAX);
     let mut ends = Vec::new();
     for (partition, head) in heads(store, project).await? {

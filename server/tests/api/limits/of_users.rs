@@ -150,7 +150,7 @@ async fn json_bodies_have_a_bounded_number_of_values() {
     assert_eq!(key.post(organizations, &body(VALUES / 2 - 2)).await.status, 201);
     let refused = key.post(organizations, &body(VALUES / 2 - 1)).await;
     let detail = format!("JSON parse error - more than {VALUES} values");
-    refused.assert_error(400, "validation_error", "parse_error", &detail);
+    refused.assert_error(400, "invalid_request", "parse_error", &detail);
 
     // Before the sender is known, a body has few values. One with a key has as many as
     // others: the key is found without building them.
@@ -161,7 +161,7 @@ async fn json_bodies_have_a_bounded_number_of_values() {
     assert_eq!(anonymous.post(path, &precheck(most / 2 - 2)).await.status, 200);
     let refused = anonymous.post(path, &precheck(most / 2)).await;
     let detail = format!("JSON parse error - more than {most} values");
-    refused.assert_error(400, "validation_error", "parse_error", &detail);
+    refused.assert_error(400, "invalid_request", "parse_error", &detail);
     let with_key = json!({"name": "Gamma", "junk": objects(most), "personal_api_key": key.key()});
     assert_eq!(anonymous.post(organizations, &with_key).await.status, 201);
 }

@@ -107,14 +107,12 @@ async fn work_on(kind: &str, count: usize, parts: &[Value]) {
     let (folder, serving, made) = serving().await;
     let key = made["personal_api_key"].as_str().unwrap();
     let project = format!("/api/projects/{}/", made["project_id"]);
-    let has = async |serving: &Serving, n: usize, name: &str| {
+    // The person first, because a search reads all groups.
+    let has_last = async |serving: &Serving| {
         let reader = serving.caller.with_key(key);
-        for (list, properties) in [
-            (format!("persons/?distinct_id=fat-{n}"), "properties"),
-            (format!("groups/?search=fat-{n}&limit=1"), "group_properties"),
-        ] {
-            let found = reader.get(&format!("{project}{list}")).await.json();
-            if found["results"][0][properties][name].is_null() {
+        for list in ["persons/?distinct_id", "groups/?limit=1&search"] {
+            let found = reader.get(&format!("{project}{list}=fat-{}", count - 1)).await;
+            if !String::from_utf8_lossy(&found.body).contains(r#""last":1"#) {
                 return false;
             }
         }
@@ -122,11 +120,20 @@ async fn work_on(kind: &str, count: usize, parts: &[Value]) {
     };
     let watch = Watch::on(&serving);
     let numbers: Vec<usize> = (0..count).collect();
-    let last_name = parts.last().and_then(|part| part.as_object()?.keys().next_back()).unwrap();
-    for some in numbers.chunks(10) {
+    let reader = serving.caller.with_key(key);
+    for some in numbers.chunks(4) {
         let all = some.iter().flat_map(|n| parts.iter().flat_map(|part| set(*n, part)));
-        send(&serving, &made, all.collect()).await;
-        until(async || has(&serving, some[some.len() - 1], last_name).await).await;
+        let mut all: Vec<Value> = all.collect();
+        let [first, .., last] = some else { unreachable!() };
+        let (made_first, last) = (format!("made-{first}"), format!("fat-{last}"));
+        // Applied after the events of the same distinct id.
+        all.extend(["ada", &last].map(|id| json!({"event": made_first, "distinct_id": id})));
+        send(&serving, &made, all).await;
+        until(async || {
+            let found = reader.get(&format!("{project}events/?event={made_first}")).await.json();
+            found["results"].as_array().is_some_and(|events| events.len() == 2)
+        })
+        .await;
     }
     watch.survived(&format!("making {count} {kind} persons and groups"), SMALL);
     let receiver = deliver(&serving, &made).await;
@@ -137,14 +144,14 @@ async fn work_on(kind: &str, count: usize, parts: &[Value]) {
         let all = numbers.iter().flat_map(|n| set(*n, &last));
         send_in(&serving, &made, all.collect(), is_import).await;
     }
-    until(async || delivered(&receiver) > 0 || has(&serving, count - 1, "last").await).await;
+    until(async || delivered(&receiver) > 0 || has_last(&serving).await).await;
     watch.survived(&format!("events of {count} {kind} persons and groups"), SMALL);
     // The next start applies the acknowledged events.
     serving.signal(Signal::KILL);
     assert_eq!(serving.ended().await, None);
     let serving = Serving::start_with(limited(folder.path())).await;
     let watch = Watch::on(&serving);
-    until(async || has(&serving, count - 1, "last").await).await;
+    until(async || has_last(&serving).await).await;
     until(async || delivered(&receiver) == count).await;
     watch.survived("the same after a kill, with deliveries", SMALL);
 

@@ -274,7 +274,7 @@ impl Stage for BigQueryStage {
         self.api.load(&job, &self.location, &self.staging, file).await
     }
 
-    async fn bring_in(&self, files: u32) -> Result<(), Failure> {
+    async fn load_files(&self, files: u32) -> Result<(), Failure> {
         if files > 0 {
             self.api.query(&self.statement_job, &self.location, &self.statement).await?;
         }

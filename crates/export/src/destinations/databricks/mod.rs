@@ -279,7 +279,7 @@ impl Stage for DatabricksStage {
         self.api.upload(&format!("{}/{number:05}.parquet", self.directory), file).await
     }
 
-    async fn bring_in(&self, files: u32) -> Result<(), Failure> {
+    async fn load_files(&self, files: u32) -> Result<(), Failure> {
         if files > 0 {
             self.api.upload(&format!("{}/{MARK}", self.directory), Bytes::new()).await?;
         }

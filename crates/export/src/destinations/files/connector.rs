@@ -219,8 +219,8 @@ mod tests {
             (400, None, "HttpStatus", false),
         ] {
             let failure = failure(status, code);
-            let told = (failure.class, failure.is_retryable);
-            assert_eq!(told, (class, is_retryable), "{status} {code:?}");
+            let found = (failure.class, failure.is_retryable);
+            assert_eq!(found, (class, is_retryable), "{status} {code:?}");
         }
     }
 }

@@ -95,11 +95,11 @@ impl Session {
     ) -> Result<(), Failure> {
         let ran = within(MERGE, self.client.batch_execute(sql)).await?;
         let Err(error) = ran else { return Ok(()) };
-        let told = error.as_db_error().and_then(|told| {
-            let words = format!("{} {}", told.message(), told.detail().unwrap_or_default());
-            meaning(told.code().code(), &words)
+        let refusal = error.as_db_error().and_then(|refusal| {
+            let words = format!("{} {}", refusal.message(), refusal.detail().unwrap_or_default());
+            meaning(refusal.code().code(), &words)
         });
-        match told {
+        match refusal {
             Some(failure) => Err(failure),
             None => Err(self.failure(error).await),
         }

@@ -83,7 +83,7 @@ impl Stage for Waiting {
         self.staging.store.put(&self.file(number), vec![file]).await
     }
 
-    async fn bring_in(&self, files: u32) -> Result<(), Failure> {
+    async fn load_files(&self, files: u32) -> Result<(), Failure> {
         if files == 0 {
             return Ok(());
         }

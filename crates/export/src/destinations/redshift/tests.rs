@@ -56,33 +56,33 @@ fn a_missing_table_is_made_with_the_chosen_type_of_json() {
 
 #[test]
 fn rows_become_values() {
-    let (mut sql, mut told) = (String::new(), Vec::new());
+    let (mut sql, mut changed) = (String::new(), Vec::new());
     let plan = plan("super");
     assert_eq!(
         plan.head(),
         "INSERT INTO weir_rows (\"uuid\", \"properties\", \"team_id\", \"yes\", \"timestamp\") \
          VALUES "
     );
-    plan.push_row(&mut sql, &row(r#"{"it's":"a\\b\n"}"#), &mut told);
+    plan.push_row(&mut sql, &row(r#"{"it's":"a\\b\n"}"#), &mut changed);
     assert_eq!(
         sql,
         "('00000000-0000-0000-0000-000000000001','{\"it''s\":\"a\\\\\\\\b\\\\n\"}',7,true,\
          '1970-01-01 00:00:00.000000+00')"
     );
-    assert_eq!(told, []);
+    assert_eq!(changed, []);
 }
 
 #[test]
 fn what_is_too_long_is_omitted_or_cut() {
-    let (mut sql, mut told) = (String::new(), Vec::new());
+    let (mut sql, mut changed) = (String::new(), Vec::new());
     let long = format!("{{\"a\":\"{}\"}}", "x".repeat(TEXT_MAX));
     for json in ["super", "character varying(65535)"] {
-        plan(json).push_row(&mut sql, &row(&long), &mut told);
+        plan(json).push_row(&mut sql, &row(&long), &mut changed);
     }
     let values = "('00000000-0000-0000-0000-000000000001',NULL,7,true,\
                   '1970-01-01 00:00:00.000000+00')";
     assert_eq!(sql, [values, values].concat());
-    let columns: Vec<&str> = told.iter().map(|altered| altered.column.as_str()).collect();
+    let columns: Vec<&str> = changed.iter().map(|altered| altered.column.as_str()).collect();
     assert_eq!(columns, ["properties", "properties"]);
 }
 

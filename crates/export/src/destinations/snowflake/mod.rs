@@ -369,7 +369,7 @@ impl Stage for SnowflakeStage {
         stage::upload(&self.session.service, &place, &name, file).await
     }
 
-    async fn bring_in(&self, files: u32) -> Result<(), Failure> {
+    async fn load_files(&self, files: u32) -> Result<(), Failure> {
         if files > 0 {
             for statement in &self.statements {
                 self.session.run(statement).await?;

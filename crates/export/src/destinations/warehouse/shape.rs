@@ -107,7 +107,7 @@ fn fit(cell: Cell, kind: Kind) -> (Cell, Option<&'static str>) {
         }
         Cell::Uuid(uuid) => (Cell::Text(uuid.to_string()), None),
         Cell::Json(json) => {
-            let (json, what) = tame(json);
+            let (json, what) = sanitise_json(json);
             let (json, what) = match without_repeats(&json) {
                 Some(json) => (json, Some(NAME_TWICE)),
                 None => (json, what),
@@ -130,7 +130,7 @@ const HARMLESS: usize = 15;
 
 /// JSON without values that warehouses refuse: NUL and unpaired surrogates in texts, and
 /// numbers that are neither integers of 64 bits nor doubles.
-fn tame(json: String) -> (String, Option<&'static str>) {
+fn sanitise_json(json: String) -> (String, Option<&'static str>) {
     let mut what = None;
     let tamed = rewrite(&json, |part| {
         let (other, why): (Cow<'_, str>, _) = match part {
@@ -273,7 +273,7 @@ mod tests {
             ("{\"a\":\"ä\u{1F600}\\u0000\"}", Some("{\"a\":\"ä\u{1F600}\"}"), Some(NUL_LEFT_OUT)),
         ] {
             let expected = (tamed.unwrap_or(json).to_owned(), what);
-            assert_eq!(tame(json.to_owned()), expected, "{json}");
+            assert_eq!(sanitise_json(json.to_owned()), expected, "{json}");
         }
     }
 }

@@ -22,7 +22,7 @@ pub(in crate::destinations) trait Stage: Send + Sync + 'static {
 
     /// Loads all files into the table, and removes them afterwards. This attempt has
     /// uploaded `files` of them.
-    async fn bring_in(&self, files: u32) -> Result<(), Failure>;
+    async fn load_files(&self, files: u32) -> Result<(), Failure>;
 
     /// Removes incomplete data. This attempt has begun to upload `files` files.
     async fn clear(&self, files: u32);
@@ -72,7 +72,7 @@ impl<S: Stage, F: Fitting> Writer for StagedWriter<S, F> {
             self.upload(file).await?;
         }
         self.uploads.all().await?;
-        self.stage.bring_in(self.count).await
+        self.stage.load_files(self.count).await
     }
 
     async fn abort(&mut self) {

@@ -42,7 +42,7 @@ fn source(
     let (sender, coming) = mpsc::channel(AHEAD);
     let finder = tokio::spawn(async move {
         for chunk in chunks {
-            let _ = sender.send(Coming::Making(chunk.begin())).await;
+            let _ = sender.send(PendingRows::Making(chunk.begin())).await;
         }
         finder.await
     });

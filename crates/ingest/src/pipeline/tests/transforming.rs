@@ -200,9 +200,9 @@ async fn floods_of_a_project_with_a_required_step_do_not_name_the_distinct_id() 
     };
     let part = || Part { spikes: vec![spike.clone()], ..Part::default() };
     let projects = [CONCERNED, PROTECTED];
-    let mut stretch = ApplyBatch { parts: projects.map(|project| (project, part())).into() };
-    stretch.transform(0, &projects.into(), &Steps::default()).await;
-    let of = |project: ProjectId| stretch.parts[&project].spikes[0].of.as_deref();
+    let mut batch = ApplyBatch { parts: projects.map(|project| (project, part())).into() };
+    batch.transform(0, &projects.into(), &Steps::default()).await;
+    let of = |project: ProjectId| batch.parts[&project].spikes[0].of.as_deref();
     assert_eq!(of(CONCERNED), Some("ada@example.com"));
     assert_eq!(of(PROTECTED), None);
 }
