@@ -402,7 +402,9 @@ async fn a_script_that_is_loaded_again_and_again_pays_for_it() {
     let all =
         pool(1).transform_within(0, &[slow], &vec![vec![0]; 20], &events, &NoHost).await.unwrap();
     let failed = all.iter().filter(|made| !made.failures.is_empty()).count();
-    assert!((1..=6).contains(&failed), "{failed}");
+    // The loop ends by the clock, so that on a busy machine a load takes less of the
+    // allowance, and more events fail before it is used up.
+    assert!((1..=12).contains(&failed), "{failed}");
 }
 
 /// Threads that use all processors.
