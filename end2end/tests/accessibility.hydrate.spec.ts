@@ -41,7 +41,7 @@ test("keys, rows and reasons", async ({ page, server }) => {
   await alive(page, true);
   await page.getByLabel("Custom").check();
   await check(page, "new key");
-  await page.getByRole("radio", { name: "Everything Whatever" }).check();
+  await page.getByRole("radio", { name: "Everything All that you may do" }).check();
   await page.getByLabel("Label").fill("For the list");
   await page.getByRole("button", { name: "Create key" }).click();
   await page.waitForURL("**/account/keys/reveal");
