@@ -77,29 +77,9 @@ fn delivered(receiver: &StandIn<HashSet<Bytes>>) -> usize {
     receiver.lock().iter().filter(|id| id.starts_with(b"fat-")).count()
 }
 
-/// The letters of the names of tiny properties.
-const LETTERS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-
-/// Objects that together have about the largest number of properties that fit into a
-/// person: each takes eight bytes of text, and many times that in memory.
-fn tiny_properties() -> Vec<Value> {
-    let name = |n: usize| {
-        let letters = [n / (62 * 62) % 62, n / 62 % 62, n % 62].map(|at| LETTERS[at]);
-        (String::from_utf8(letters.to_vec()).unwrap(), json!(1))
-    };
-    let names: Vec<usize> = (0..65_000).collect();
-    names.chunks(9_300).map(|some| some.iter().map(|n| name(*n)).collect()).collect()
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn large_persons_and_groups_are_worked_on_in_a_gigabyte() {
     work_on("large", FAT, &[json!({"text": "x".repeat(500_000)})]).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn persons_and_groups_of_tiny_properties_are_worked_on_in_a_gigabyte() {
-    // Their texts fit into one step of 32 MiB.
-    work_on("tiny", 60, &tiny_properties()).await;
 }
 
 /// Makes so many persons and groups of half a megabyte. Then reads and changes them in
