@@ -13,6 +13,7 @@ use crate::ids::{
     PersonId, PluginConfigId, PluginId, ProjectId, RoleId, RoleMembershipId, RunId, UserId,
 };
 use crate::organizations::Level;
+use crate::plugin_configs::OnFailure;
 use crate::plugins::PluginsAccess;
 use crate::time::Timestamp;
 
@@ -55,6 +56,10 @@ stored_as! {
     PluginConfigId = i64: |id| id.0, Self;
     KeyId = String: |id| id.0, Self;
     Timestamp = i64: Timestamp::micros, Timestamp::from_micros;
+    // A word of a newer program stores no event that a step did not see.
+    OnFailure = String:
+        |policy| policy.text().to_owned(),
+        |word| Self::of(&word).unwrap_or(Self::HoldThenDrop);
     // A number of a newer program gives no access.
     PluginsAccess = i64: i64::from, |level| Self::try_from(level).unwrap_or(Self::None);
 }

@@ -31,7 +31,7 @@ use weir_model::exports::{
 use weir_model::pagination::{Page, Paged};
 use weir_model::{BatchExportId, Patch, ProjectId, Timestamp, validate};
 use weir_schedule::{Cadence, UTC};
-use weir_store::exports::{self as rows, Created, ExportRow, Of};
+use weir_store::exports::{self as rows, Backfilled, Created, ExportRow, Of};
 use weir_store::{ids, projects};
 
 use self::change::{ExportChange, audit_entry, changes, check, check_paused, set_query};
@@ -60,6 +60,16 @@ const AT_A_TIME: usize = 32;
 pub struct Within<'a> {
     org: &'a OrgCtx,
     project: Option<ProjectId>,
+}
+
+impl Within<'_> {
+    /// Hides an export of another organization, or of another project than the one of the
+    /// request.
+    fn require(&self, row: &ExportRow) -> Result<()> {
+        let is_within = row.organization == self.org.organization
+            && self.project.is_none_or(|project| project == row.project);
+        is_within.then_some(()).ok_or(Error::NotFound(NOT_FOUND))
+    }
 }
 
 impl<'a> From<&'a OrgCtx> for Within<'a> {
@@ -227,7 +237,7 @@ impl Exports {
             created_at: ctx.now,
             updated_at: ctx.now,
             last_paused_at,
-            backfilled: None,
+            backfilled: Backfilled(None),
             start_at: input.start_at,
             end_at: input.end_at,
             query: None,
@@ -362,10 +372,8 @@ impl Exports {
         let id = parse_id(export).ok_or_else(missing)?;
         let found = rows::rows(&self.core.store, within.org.organization, &[id]).await?;
         let row = found.into_iter().next().ok_or_else(missing)?;
-        match within.project {
-            Some(project) if project != row.project => Err(missing()),
-            _ => Ok(row),
-        }
+        within.require(&row)?;
+        Ok(row)
     }
 
     async fn show(&self, row: ExportRow) -> Result<BatchExport> {

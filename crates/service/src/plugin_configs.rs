@@ -30,9 +30,12 @@ use weir_model::plugin_configs::{
 };
 use weir_model::plugins::PluginsAccess;
 use weir_model::{OrganizationId, Patch, PluginConfigId, PluginId};
-use weir_store::plugin_configs::{self as rows, Changed, ConfigRow, Created, Use};
+use weir_store::plugin_configs::{
+    self as rows, ConfigRow, Created, NO_PLUGIN, NewContents, TOO_MANY_ENABLED, Use,
+};
 use weir_store::plugin_runtime::logs as log_rows;
 use weir_store::plugins::{self as plugin_rows, PluginRow};
+use weir_store::update::{Updated, update_with};
 use weir_store::{ids, organizations as organization_rows};
 
 use crate::activity::{self, About, Changes};
@@ -40,7 +43,7 @@ use crate::ctx::{OrgCtx, ProjectCtx};
 use crate::error::{Error, NOT_FOUND};
 use crate::plugins::code::PluginCode;
 use crate::policy::{self, Action};
-use crate::{Core, Result, plugins, secrets};
+use crate::{Core, Result, plugins, secrets, update};
 use changes::Draft;
 pub use health::Numbers;
 pub use order::ORDER_CHANGED;
@@ -171,47 +174,35 @@ impl PluginConfigs {
         config: &str,
         patch: PluginConfigPatch,
     ) -> Result<PluginConfig> {
-        for _ in 0..TRIES {
-            let row = self.writable(project, config).await?;
-            if patch.plugin.is_some_and(|plugin| plugin != row.plugin) {
+        let now = project.org.ctx.now;
+        let (found, patch) = (self.writable(project, config).await?, &patch);
+        let change = |before: ConfigRow| async move {
+            require_place(project, &before)?;
+            if patch.plugin.is_some_and(|plugin| plugin != before.plugin) {
                 return Err(another_plugin());
             }
-            let plugin = self.plugin(&row).await?;
-            let opened = Opened::of(&self.core.sealer, &row)?;
-            let now = project.org.ctx.now;
-            let draft = changes::drafted(
-                &self.core,
-                &plugin,
-                Some(&opened),
-                row.clone(),
-                patch.clone(),
-                now,
-            )
-            .await?;
-            let entries = changes::changed(project, &plugin, &row, &opened, &draft);
-            if entries.is_empty() {
-                return self.show(&row).await;
-            }
-            let Draft { row: mut after, added, dropped, .. } = draft;
-            after.updated_at = now;
-            after.revision = ids::time_ordered(now);
-            let store = &self.core.store;
-            let before = row.revision;
-            let outcome =
-                rows::update(store, &after, before, &added, &dropped, ENABLED_MAX, &entries);
-            match outcome.await? {
-                Changed::Yes => {
-                    if !row.enabled {
-                        self.warn_of_duplicates(&after, &plugin).await;
-                    }
-                    return self.show(&after).await;
+            let plugin = self.plugin(&before).await?;
+            let opened = Opened::of(&self.core.sealer, &before)?;
+            let (row, patch) = (before.clone(), patch.clone());
+            let draft =
+                changes::drafted(&self.core, &plugin, Some(&opened), row, patch, now).await?;
+            let entries = changes::changed(project, &plugin, &before, &opened, &draft);
+            let Draft { row, added, dropped, .. } = draft;
+            let starts = row.enabled && !before.enabled;
+            let with = NewContents { added, dropped, most: ENABLED_MAX };
+            Ok((update::change(before, row, now, entries, with), starts.then_some(plugin)))
+        };
+        match update_with(&self.core.store, found.id, (), change).await? {
+            Updated::Stored((row, started)) => {
+                if let Some(plugin) = started {
+                    self.warn_of_duplicates(&row, &plugin).await;
                 }
-                Changed::TooManyEnabled => return Err(too_many_enabled()),
-                Changed::NoPlugin => return Err(not_offered()),
-                Changed::Stale | Changed::TooManyJobs => {}
+                self.show(&row).await
             }
+            Updated::Refused(reason) if reason == TOO_MANY_ENABLED => Err(too_many_enabled()),
+            Updated::Refused(reason) if reason == NO_PLUGIN => Err(not_offered()),
+            Updated::Gone | Updated::Refused(_) => Err(Error::NotFound(NOT_FOUND)),
         }
-        Err(overtaken())
     }
 
     /// Deletes a config with its attachments and its waiting jobs.
@@ -303,9 +294,9 @@ impl PluginConfigs {
     async fn find(&self, project: &ProjectCtx, config: &str) -> Result<ConfigRow> {
         let missing = || Error::NotFound(NOT_FOUND);
         let id = PluginConfigId::in_path(config).ok_or_else(missing)?;
-        let found = rows::rows(&self.core.store, project.project, &[id]).await?;
-        let own = found.into_iter().find(|row| row.organization == project.org.organization);
-        own.ok_or_else(missing)
+        let row = rows::find(&self.core.store, id).await?.ok_or_else(missing)?;
+        require_place(project, &row)?;
+        Ok(row)
     }
 
     /// The plugin of a config, even if the plugin is no longer offered: an existing
@@ -409,6 +400,12 @@ fn too_many() -> Error {
 fn not_offered() -> Error {
     let detail = "Its plugin is no longer offered to the organization.";
     FieldError::new("deleted", "invalid_input", detail).into()
+}
+
+/// Hides a config of another project or organization.
+fn require_place(project: &ProjectCtx, row: &ConfigRow) -> Result<()> {
+    let is_there = (row.organization, row.project) == (project.org.organization, project.project);
+    is_there.then_some(()).ok_or(Error::NotFound(NOT_FOUND))
 }
 
 fn overtaken() -> Error {

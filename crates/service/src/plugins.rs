@@ -30,6 +30,7 @@ use weir_model::plugins::{
 use weir_model::{OrganizationId, PluginId};
 use weir_store::plugin_configs as config_rows;
 use weir_store::plugins::{self as rows, Created, Deleted, NewSource, PluginRow};
+use weir_store::update::{Change, update_with};
 use weir_store::{ids, organizations, users};
 
 use crate::activity::{self, About, Changes};
@@ -37,7 +38,7 @@ use crate::ctx::OrgCtx;
 use crate::error::{Error, NOT_FOUND};
 use crate::policy::{self, Action};
 use crate::sealing::{self, SealedField};
-use crate::{Core, Result, plugin_configs};
+use crate::{Core, Result, plugin_configs, update};
 
 use code::PluginCode;
 pub use listing::{ListedPlugin, PluginUse, PluginUses};
@@ -274,28 +275,34 @@ impl Plugins {
         patch: PluginPatch,
     ) -> Result<Plugin> {
         let is_global = patch.is_global.clone().required("is_global")?;
-        let Changeable(mut before, group) = changeable;
-        for _ in 0..TRIES {
+        let (Changeable(found, group), patch) = (changeable, &patch);
+        let change = |before: PluginRow| async move {
+            require_owner(org, &before)?;
             match is_global {
                 Some(true) => self.may_offer(org).await?,
                 Some(false) | None => self.may_change(org, &before).await?,
             }
             let after = patched(&before, patch.clone(), is_global);
             let changes = changes(Some(&before), &after);
-            if changes.is_empty() {
-                return self.show(before).await;
+            let mut entries = Vec::new();
+            if !changes.is_empty() {
+                source::stays_in(group, &before, &after, "capabilities")?;
+                entries.push(audit_entry(org, &after, AuditAction::Updated, changes));
             }
-            source::stays_in(group, &before, &after, "capabilities")?;
-            let after = touched(org, after);
-            let updated = audit_entry(org, &after, AuditAction::Updated, changes);
-            let store = &self.core.store;
             let none = NewSource::default();
-            if rows::save(store, before.revision, &after, &none, &[updated]).await? {
-                return self.show(after).await;
-            }
-            before = self.again(org, before.id).await?;
-        }
-        Err(busy())
+            Ok((update::change(before, after, org.ctx.now, entries, none), ()))
+        };
+        let (row, ()) = self.changed(found.id, change).await?;
+        self.show(row).await
+    }
+
+    /// Changes a plugin, whose statements refuse nothing.
+    async fn changed<T, F: Future<Output = Result<(Change<PluginRow>, T)>>>(
+        &self,
+        plugin: PluginId,
+        change: impl Fn(PluginRow) -> F,
+    ) -> Result<(PluginRow, T)> {
+        update::stored(update_with(&self.core.store, plugin, (), change).await?)
     }
 
     /// Deletes a plugin with its source and its configs, in all organizations. Each
@@ -334,9 +341,7 @@ impl Plugins {
         policy::check(org, action)?;
         require(&self.core, org.organization, PluginsAccess::Install).await?;
         let row = self.find(org, group, plugin).await?;
-        if row.organization != org.organization {
-            return Err(Error::NotFound(NOT_FOUND));
-        }
+        require_owner(org, &row)?;
         Ok(Changeable(row, group))
     }
 
@@ -383,8 +388,9 @@ impl Plugins {
     /// A plugin of the organization after a concurrent change.
     async fn again(&self, org: &OrgCtx, id: PluginId) -> Result<PluginRow> {
         let found = rows::get(&self.core.store, org.organization, id).await?;
-        let own = found.filter(|row| row.organization == org.organization);
-        own.ok_or(Error::NotFound(NOT_FOUND))
+        let row = found.ok_or(Error::NotFound(NOT_FOUND))?;
+        require_owner(org, &row)?;
+        Ok(row)
     }
 
     async fn show(&self, row: PluginRow) -> Result<Plugin> {
@@ -457,9 +463,9 @@ fn patched(before: &PluginRow, patch: PluginPatch, is_global: Option<bool>) -> P
     }
 }
 
-/// The row of a change that is about to be stored.
-fn touched(org: &OrgCtx, row: PluginRow) -> PluginRow {
-    PluginRow { updated_at: org.ctx.now, revision: ids::time_ordered(org.ctx.now), ..row }
+/// Hides a plugin that another organization owns.
+fn require_owner(org: &OrgCtx, row: &PluginRow) -> Result<()> {
+    (row.organization == org.organization).then_some(()).ok_or(Error::NotFound(NOT_FOUND))
 }
 
 /// The changed fields for the audit entry, in the order of the resource.

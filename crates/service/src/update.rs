@@ -6,7 +6,7 @@
 
 use weir_model::Timestamp;
 use weir_model::activity::Entry;
-use weir_store::update::{self, Row, Updated};
+use weir_store::update::{self, Change, Row, Updated};
 
 use crate::error::{Error, NOT_FOUND};
 use crate::{Core, Result};
@@ -18,7 +18,7 @@ use crate::{Core, Result};
 ///
 /// # Errors
 /// The error of `change`; any failure of the store.
-pub(crate) async fn update<R: Row>(
+pub(crate) async fn update<R: Row<With = ()>>(
     core: &Core,
     id: R::Id,
     now: Timestamp,
@@ -37,6 +37,24 @@ pub(crate) async fn update<R: Row>(
         Ok(Some((after, entries)))
     };
     update::update(&core.store, id, held, change).await
+}
+
+/// The change of a row that `update_with` computes. Without audit entries nothing is
+/// written.
+pub(crate) fn change<R: Row>(
+    before: R,
+    mut row: R,
+    now: Timestamp,
+    entries: Vec<Entry>,
+    with: R::With,
+) -> Change<R> {
+    if entries.is_empty() {
+        return Change { row: before, entries, with };
+    }
+    if row != before {
+        row.touch(now);
+    }
+    Change { row, entries, with }
 }
 
 /// The row after a change, of a resource whose statements refuse nothing.

@@ -122,6 +122,7 @@ pub struct DomainRow {
 
 impl Row for DomainRow {
     type Id = DomainId;
+    type With = ();
     const TABLE: &'static str = "domain";
     const UPDATE: &'static str = "domains update";
     const TEXT: &'static str = update_text!(keep_lists!());

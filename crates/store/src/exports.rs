@@ -24,7 +24,7 @@ mod removed;
 pub mod runs;
 pub mod schedule;
 
-use surrealdb::types::{SurrealValue, Variables};
+use surrealdb::types::{self, Kind, SurrealValue, Value, Variables};
 use uuid::Uuid;
 use weir_model::activity::Entry;
 use weir_model::exports::Run;
@@ -42,7 +42,8 @@ use crate::bind::bind;
 use crate::db::{Answer, Statement};
 use crate::events::{Except, TimeRange};
 use crate::organizations::touch_organization;
-use crate::{Error, Result, Store, lists};
+use crate::update::{Row, update_text};
+use crate::{Error, Result, Store, ids, lists};
 
 /// A pause that a backfill makes up for: the intervals that ended in it have no runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,30 +59,56 @@ pub struct BackfilledPause {
 }
 
 impl BackfilledPause {
-    /// The pause of a record, with its bounds, its backfill and the backfill before.
-    fn stored(
-        bounds: (Option<i64>, Option<i64>),
-        (by, earlier): (Option<Uuid>, Option<Uuid>),
-    ) -> Option<Self> {
-        let (Some(since), Some(until)) = bounds else { return None };
-        Some(Self {
-            backfill: by.map(BackfillId),
-            earlier: earlier.map(BackfillId),
-            since: Timestamp::from_micros(since),
-            until: Timestamp::from_micros(until),
-        })
-    }
-
     /// Whether this backfill makes up for this pause or for the pause before it.
     pub fn is_made_up_by(&self, backfill: Option<BackfillId>) -> bool {
         backfill.is_some() && (self.backfill == backfill || self.earlier == backfill)
     }
 }
 
+/// The newest pause that a backfill makes up for, as four fields of the export's record.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Backfilled(pub Option<BackfilledPause>);
+
+#[derive(Debug, Default, SurrealValue)]
+struct StoredPause {
+    backfilled_by: Option<BackfillId>,
+    backfilled_earlier: Option<BackfillId>,
+    backfilled_since: Option<Timestamp>,
+    backfilled_until: Option<Timestamp>,
+}
+
+impl SurrealValue for Backfilled {
+    fn kind_of() -> Kind {
+        StoredPause::kind_of()
+    }
+
+    fn into_value(self) -> Value {
+        let stored = self.0.map_or_else(StoredPause::default, |pause| StoredPause {
+            backfilled_by: pause.backfill,
+            backfilled_earlier: pause.earlier,
+            backfilled_since: Some(pause.since),
+            backfilled_until: Some(pause.until),
+        });
+        stored.into_value()
+    }
+
+    fn from_value(value: Value) -> Result<Self, types::Error> {
+        let stored = StoredPause::from_value(value)?;
+        let bounds = stored.backfilled_since.zip(stored.backfilled_until);
+        Ok(Self(bounds.map(|(since, until)| BackfilledPause {
+            backfill: stored.backfilled_by,
+            earlier: stored.backfilled_earlier,
+            since,
+            until,
+        })))
+    }
+}
+
 /// An export as stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, SurrealValue)]
 pub struct ExportRow {
     /// Id of the export.
+    #[surreal(rename = "uuid")]
     pub id: BatchExportId,
     /// The organization that owns the export.
     pub organization: OrganizationId,
@@ -115,7 +142,8 @@ pub struct ExportRow {
     /// When it was last paused.
     pub last_paused_at: Option<Timestamp>,
     /// The newest pause that a backfill makes up for.
-    pub backfilled: Option<BackfilledPause>,
+    #[surreal(flatten)]
+    pub backfilled: Backfilled,
     /// No run starts before this time.
     pub start_at: Option<Timestamp>,
     /// No run starts after this time.
@@ -131,99 +159,29 @@ pub struct ExportRow {
     pub latest: Vec<RunId>,
 }
 
-#[derive(Debug, Clone, SurrealValue)]
-struct Stored {
-    uuid: Uuid,
-    organization: Uuid,
-    project: i64,
-    name: String,
-    kind: String,
-    config: String,
-    secrets: Option<String>,
-    model: String,
-    interval: String,
-    timezone: Option<String>,
-    offset_day: Option<i64>,
-    offset_hour: Option<i64>,
-    paused: bool,
-    created_at: i64,
-    updated_at: i64,
-    last_paused_at: Option<i64>,
-    backfilled_by: Option<Uuid>,
-    backfilled_since: Option<i64>,
-    backfilled_earlier: Option<Uuid>,
-    backfilled_until: Option<i64>,
-    start_at: Option<i64>,
-    end_at: Option<i64>,
-    query: Option<String>,
-    schema: Option<String>,
-    revision: Uuid,
-    latest: Vec<Uuid>,
-}
+impl Row for ExportRow {
+    type Id = BatchExportId;
+    type With = Option<NewBackfill>;
+    const TABLE: &'static str = "batch_export";
+    const UPDATE: &'static str = "exports update";
+    const TEXT: &'static str = update_text!(with_backfill!());
+    // A backfill is computed from the whole export.
+    const COMPARED: &'static [&'static str] = &["revision"];
 
-impl From<&ExportRow> for Stored {
-    fn from(row: &ExportRow) -> Self {
-        Self {
-            uuid: row.id.0,
-            organization: row.organization.0,
-            project: row.project.0,
-            name: row.name.clone(),
-            kind: row.kind.clone(),
-            config: row.config.clone(),
-            secrets: row.secrets.clone(),
-            model: row.model.clone(),
-            interval: row.interval.clone(),
-            timezone: row.timezone.clone(),
-            offset_day: row.offset_day,
-            offset_hour: row.offset_hour,
-            paused: row.paused,
-            created_at: row.created_at.micros(),
-            updated_at: row.updated_at.micros(),
-            last_paused_at: row.last_paused_at.map(Timestamp::micros),
-            backfilled_by: row.backfilled.and_then(|pause| pause.backfill).map(|id| id.0),
-            backfilled_since: row.backfilled.map(|pause| pause.since.micros()),
-            backfilled_earlier: row.backfilled.and_then(|pause| pause.earlier).map(|id| id.0),
-            backfilled_until: row.backfilled.map(|pause| pause.until.micros()),
-            start_at: row.start_at.map(Timestamp::micros),
-            end_at: row.end_at.map(Timestamp::micros),
-            query: row.query.clone(),
-            schema: row.schema.clone(),
-            revision: row.revision,
-            latest: row.latest.iter().map(|run| run.0).collect(),
-        }
+    fn touch(&mut self, now: Timestamp) {
+        self.updated_at = now;
+        self.revision = ids::time_ordered(now);
     }
-}
 
-impl From<Stored> for ExportRow {
-    fn from(stored: Stored) -> Self {
-        Self {
-            id: BatchExportId(stored.uuid),
-            organization: OrganizationId(stored.organization),
-            project: ProjectId(stored.project),
-            name: stored.name,
-            kind: stored.kind,
-            config: stored.config,
-            secrets: stored.secrets,
-            model: stored.model,
-            interval: stored.interval,
-            timezone: stored.timezone,
-            offset_day: stored.offset_day,
-            offset_hour: stored.offset_hour,
-            paused: stored.paused,
-            created_at: Timestamp::from_micros(stored.created_at),
-            updated_at: Timestamp::from_micros(stored.updated_at),
-            last_paused_at: stored.last_paused_at.map(Timestamp::from_micros),
-            backfilled: BackfilledPause::stored(
-                (stored.backfilled_since, stored.backfilled_until),
-                (stored.backfilled_by, stored.backfilled_earlier),
-            ),
-            start_at: stored.start_at.map(Timestamp::from_micros),
-            end_at: stored.end_at.map(Timestamp::from_micros),
-            query: stored.query,
-            schema: stored.schema,
-            revision: stored.revision,
-            latest: stored.latest.into_iter().map(RunId).collect(),
-        }
+    // Its runs, their log lines and cancellations write the same record.
+    fn frequent_writers(&self) -> Option<Uuid> {
+        Some(self.id.0)
+    }
+
+    fn bind(&self, backfill: Option<NewBackfill>, vars: &mut Variables) -> Result<()> {
+        vars.insert("backfill", backfill.as_ref().map(|new| StoredBackfill::from(&new.row)));
+        vars.insert("most", backfill.map_or(0, |new| int(new.most as u64)));
+        Ok(())
     }
 }
 
@@ -292,15 +250,14 @@ pub async fn rows(
     ids: &[BatchExportId],
 ) -> Result<Vec<ExportRow>> {
     let ids: Vec<Uuid> = ids.iter().map(|id| id.0).collect();
-    let found = lists::records::<Stored>(store, "batch_export", ids).await?.into_iter().flatten();
-    let own = found.filter(|row| row.organization == organization.0);
-    Ok(own.map(ExportRow::from).collect())
+    let found = lists::records::<ExportRow>(store, "batch_export", ids).await?;
+    Ok(found.into_iter().flatten().filter(|row| row.organization == organization).collect())
 }
 
 /// An export of any organization.
 pub async fn find(store: &Store, export: BatchExportId) -> Result<Option<ExportRow>> {
-    let found = lists::records::<Stored>(store, "batch_export", vec![export.0]).await?;
-    Ok(found.into_iter().flatten().next().map(ExportRow::from))
+    let found = lists::records(store, "batch_export", vec![export.0]).await?;
+    Ok(found.into_iter().flatten().next())
 }
 
 // The pointers are small. The records of exports are not: callers read them in pieces.
@@ -377,7 +334,7 @@ pub async fn create(
     most: usize,
     activities: &[Entry],
 ) -> Result<Created> {
-    let vars = bind! { export: Stored::from(row), most: int(most as u64) };
+    let vars = bind! { export: row.clone(), most: int(most as u64) };
     match activity::change(store, CREATE, vars, activities).await {
         Ok(_) => Ok(Created::Yes),
         Err(Error::Refused { reason, .. }) if reason == "full" => Ok(Created::TooMany),
@@ -386,90 +343,40 @@ pub async fn create(
     }
 }
 
-/// The result of changing an export.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Changed {
-    /// The change is stored.
-    Yes,
-    /// Another caller has changed or deleted the export since it was read. Nothing was
-    /// written.
-    Stale,
-    /// The project has as many active backfills as allowed. Nothing was written.
-    TooManyBackfills,
+/// A backfill that is started with a change of its export.
+#[derive(Debug, Clone)]
+pub struct NewBackfill {
+    /// The backfill.
+    pub row: BackfillRow,
+    /// How many backfills of the project may be active.
+    pub most: usize,
 }
 
-// A retry after a lost answer finds its own revision. The newest runs and the model are
-// not part of the change and stay. Writing the project's record makes two backfills of
-// one project conflict, so that both are counted. Writing the export's record makes a
-// backfill conflict with the deletion of the export, so that no backfill is left behind.
-const UPDATE: Statement = Statement::write(
-    "exports update",
-    concat!(
-        "BEGIN;
-         LET $present = (SELECT VALUE revision
-                         FROM ONLY type::record('batch_export', $export.uuid));
-         IF $present = NONE OR ($present != $before AND $present != $export.revision) {
-             THROW 'stale'
-         };
-         UPDATE type::record('batch_export', $export.uuid) SET
-             name = $export.name, kind = $export.kind, config = $export.config,
-             secrets = $export.secrets, interval = $export.interval,
-             timezone = $export.timezone, offset_day = $export.offset_day,
-             offset_hour = $export.offset_hour,
-             paused = $export.paused, last_paused_at = $export.last_paused_at,
-             backfilled_by = $export.backfilled_by,
-             backfilled_since = $export.backfilled_since,
-             backfilled_earlier = $export.backfilled_earlier,
-             backfilled_until = $export.backfilled_until,
-             start_at = $export.start_at, end_at = $export.end_at,
-             query = $export.query, schema = $export.schema,
-             updated_at = $export.updated_at, revision = $export.revision
-             RETURN NONE;
-         IF $backfill != NONE {
-             UPDATE type::record('batch_export', $export.uuid)
+/// The word that refuses a change: the project has as many active backfills as allowed.
+pub const TOO_MANY_BACKFILLS: &str = "backfills";
+
+// Writing the project's record makes two backfills of one project conflict, so that both
+// are counted. The update writes the export's record, so that a backfill conflicts with
+// the deletion of the export and is not left behind.
+macro_rules! with_backfill {
+    () => {
+        "IF $backfill != NONE {
+             UPDATE type::record('project', $row.project)
                  SET backfills = (backfills ?? 0) + 1 RETURN NONE;
-             UPDATE type::record('project', $export.project)
-                 SET backfills = (backfills ?? 0) + 1 RETURN NONE;
+             LET $home = $row.project;
              LET $active = (SELECT VALUE record::id(id)[1] FROM
-                 active_backfill:[$export.project]..=[$export.project, ..]);
+                 active_backfill:[$home]..=[$home, ..]);
              IF count($active) >= $most AND $active CONTAINSNOT $backfill.uuid {
                  THROW 'backfills'
              };
-             UPSERT type::record('batch_export_backfill', [$export.uuid, $backfill.uuid])
+             UPSERT type::record('batch_export_backfill', [$row.uuid, $backfill.uuid])
                  CONTENT $backfill RETURN NONE;
-             UPSERT type::record('active_backfill', [$export.project, $backfill.uuid])
-                 CONTENT { export: $export.uuid } RETURN NONE;
-         };",
-        write_activities!(),
-        "COMMIT;"
-    ),
-);
-
-/// Stores a change of an export whose revision was `before` when it was read, and an
-/// optional backfill. At most `most` backfills of a project may be active.
-pub async fn update(
-    store: &Store,
-    row: &ExportRow,
-    before: Uuid,
-    backfill: Option<&BackfillRow>,
-    most: usize,
-    activities: &[Entry],
-) -> Result<Changed> {
-    let vars = bind! {
-        export: Stored::from(row),
-        before: before,
-        backfill: backfill.map(StoredBackfill::from),
-        most: int(most as u64),
+             UPSERT type::record('active_backfill', [$home, $backfill.uuid])
+                 CONTENT { export: $row.uuid } RETURN NONE;
+         };"
     };
-    match activity::change_exports(store, UPDATE, vars, activities, [row.id], ()).await {
-        Ok(_) => Ok(Changed::Yes),
-        Err(Error::Refused { reason, .. }) if reason == "backfills" => {
-            Ok(Changed::TooManyBackfills)
-        }
-        Err(Error::Refused { .. }) => Ok(Changed::Stale),
-        Err(error) => Err(error),
-    }
 }
+use with_backfill;
 
 /// Runs a write about an export while holding the keyed lock of the export. Runs, their
 /// log lines and changes by users write the same records. Without the lock they would

@@ -79,6 +79,7 @@ pub(crate) struct Stored {
 // The record is found by the hash of the value, which `roll` replaces.
 impl Row for KeyRow {
     type Id = String;
+    type With = ();
     const TABLE: &'static str = "api_key";
     const UPDATE: &'static str = "keys update";
 

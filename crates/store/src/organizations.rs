@@ -36,6 +36,7 @@ pub use deletion::{Deletion, deletion_done, deletions};
 
 impl Row for OrganizationRow {
     type Id = OrganizationId;
+    type With = ();
     const TABLE: &'static str = "organization";
     const UPDATE: &'static str = "organizations update";
 

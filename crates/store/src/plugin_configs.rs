@@ -20,18 +20,20 @@
 pub mod jobs;
 mod rows;
 
-use surrealdb::types::SurrealValue;
+use surrealdb::types::{SurrealValue, Variables};
 use uuid::Uuid;
 use weir_model::activity::Entry;
 use weir_model::{OrganizationId, PluginConfigId, PluginId, ProjectId, Timestamp};
 
 pub use self::rows::{AttachmentRow, ConfigBrief, ConfigRow, Contents, Move, Position, Use};
-use self::rows::{Stored, StoredBrief, StoredUse};
 use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
+use crate::error::is_done;
 use crate::memory_budget::RECORDS_PER_STATEMENT;
-use crate::{Error, Result, Store, lists};
+use crate::plugin_runtime::PluginChange;
+use crate::update::{Row, update_text};
+use crate::{Error, Result, Store, ids, lists};
 
 const NEXT_NUMBER: Statement = Statement::write(
     "plugin configs next number",
@@ -49,14 +51,6 @@ pub async fn next_number(store: &Store) -> Result<PluginConfigId> {
         .ok_or_else(|| Error::Shape { statement: NEXT_NUMBER.name, detail: "no number".to_owned() })
 }
 
-#[derive(Debug, SurrealValue)]
-struct StoredPosition {
-    config: i64,
-    plugin: i64,
-    position: i64,
-    deleted: bool,
-}
-
 const POSITIONS: Statement = Statement::read(
     "plugin configs positions",
     "SELECT record::id(id)[1] AS config, plugin, position, deleted
@@ -70,14 +64,7 @@ const POSITIONS: Statement = Statement::read(
 /// Any failure of the store.
 pub async fn positions(store: &Store, project: ProjectId) -> Result<Vec<Position>> {
     let mut found = store.db.run(POSITIONS, bind! { project: project.0 }).await?;
-    let position = |stored: StoredPosition| Position {
-        id: PluginConfigId(stored.config),
-        plugin: PluginId(stored.plugin),
-        order: stored.position,
-        deleted: stored.deleted,
-    };
-    let mut positions: Vec<Position> =
-        found.rows::<StoredPosition>(0)?.into_iter().map(position).collect();
+    let mut positions: Vec<Position> = found.rows(0)?;
     positions.sort_by_key(|position| (position.order, position.plugin, position.id));
     Ok(positions)
 }
@@ -121,8 +108,8 @@ pub async fn find(store: &Store, id: PluginConfigId) -> Result<Option<ConfigRow>
 
 async fn all_rows(store: &Store, ids: &[PluginConfigId]) -> Result<Vec<ConfigRow>> {
     let ids: Vec<i64> = ids.iter().map(|id| id.0).collect();
-    let found = lists::records::<Stored>(store, "plugin_config", ids).await?;
-    Ok(found.into_iter().flatten().map(ConfigRow::from).collect())
+    let found = lists::records(store, "plugin_config", ids).await?;
+    Ok(found.into_iter().flatten().collect())
 }
 
 const OF_PLUGIN: Statement = Statement::read(
@@ -136,7 +123,7 @@ const OF_PLUGIN: Statement = Statement::read(
 /// Any failure of the store.
 pub async fn of_plugin(store: &Store, plugin: PluginId) -> Result<Vec<Use>> {
     let mut answer = store.db.run(OF_PLUGIN, bind! { plugin: plugin.0 }).await?;
-    Ok(answer.rows::<StoredUse>(0)?.into_iter().map(Use::from).collect())
+    answer.rows(0)
 }
 
 const BRIEFS: Statement = Statement::read(
@@ -154,8 +141,8 @@ pub async fn briefs_of_plugin(store: &Store, plugin: PluginId) -> Result<Vec<Con
     // The fields are small, so that the number of configs is the only bound of this list.
     for some in uses.chunks(RECORDS_PER_STATEMENT) {
         let ids: Vec<i64> = some.iter().map(|one| one.config.0).collect();
-        let found = lists::parts::<StoredBrief>(store, BRIEFS, "plugin_config", ids).await?;
-        briefs.extend(found.into_iter().flatten().map(ConfigBrief::from));
+        let found = lists::parts(store, BRIEFS, "plugin_config", ids).await?;
+        briefs.extend(found.into_iter().flatten());
     }
     Ok(briefs)
 }
@@ -171,7 +158,7 @@ const OF_ORGANIZATION: Statement = Statement::read(
 /// Any failure of the store.
 pub async fn of_organization(store: &Store, organization: OrganizationId) -> Result<Vec<Use>> {
     let mut answer = store.db.run(OF_ORGANIZATION, bind! { organization: organization.0 }).await?;
-    Ok(answer.rows::<StoredUse>(0)?.into_iter().map(Use::from).collect())
+    answer.rows(0)
 }
 
 #[derive(Debug, SurrealValue)]
@@ -211,7 +198,6 @@ macro_rules! write_config {
                  THROW 'enabled'
              };
          };
-         UPSERT type::record('plugin_config', $config.number) CONTENT $config RETURN NONE;
          UPSERT type::record('project_plugin_config', [$config.project, $config.number]) CONTENT {
              plugin: $config.plugin, position: $config.position,
              enabled: $config.enabled, deleted: $config.deleted,
@@ -233,18 +219,6 @@ macro_rules! write_config {
          };
          FOR $uid IN $dropped { DELETE type::record('plugin_attachment', $uid) RETURN NONE; };"
     };
-}
-
-#[derive(Debug, Clone, SurrealValue)]
-struct StoredContents {
-    uid: Uuid,
-    sealed: String,
-}
-
-fn contents(added: &[Contents]) -> Vec<StoredContents> {
-    let stored =
-        |contents: &Contents| StoredContents { uid: contents.uid, sealed: contents.sealed.clone() };
-    added.iter().map(stored).collect()
 }
 
 fn number(count: usize) -> i64 {
@@ -284,6 +258,7 @@ const CREATE: Statement = Statement::write(
              project_plugin_config:[$config.project]..=[$config.project, ..]);
          IF array::len($others) >= $room { THROW 'full' };",
         write_config!(),
+        "UPSERT type::record('plugin_config', $config.number) CONTENT $config RETURN NONE;",
         write_activities!(),
         "};
          COMMIT;"
@@ -318,8 +293,8 @@ pub async fn create(
     activities: &[Entry],
 ) -> Result<Created> {
     let vars = bind! {
-        config: Stored::from(row),
-        added: contents(added),
+        config: row.clone(),
+        added: added.to_vec(),
         dropped: Vec::<Uuid>::new(),
         room: number(room),
         most: number(most),
@@ -337,93 +312,59 @@ pub async fn create(
     }
 }
 
-/// The result of changing a config.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Changed {
-    /// The change is stored.
-    Yes,
-    /// Another caller has changed or deleted the config since it was read. Nothing was
-    /// written.
-    Stale,
-    /// The project has as many enabled configs as allowed. Nothing was written.
-    TooManyEnabled,
-    /// The config was hidden, and without it the organization does not see the plugin.
-    /// Nothing was written.
-    NoPlugin,
-    /// The config has as many waiting jobs as allowed. Nothing was written.
-    TooManyJobs,
+/// What is written beside a changed config.
+#[derive(Debug, Clone, Default)]
+pub struct NewContents {
+    /// The contents of added attachments.
+    pub added: Vec<Contents>,
+    /// The attachments that are removed.
+    pub dropped: Vec<Uuid>,
+    /// How many configs of the project may be enabled.
+    pub most: usize,
 }
 
-fn changed<T>(outcome: Result<T>) -> Result<Changed> {
-    match outcome {
-        Ok(_) => Ok(Changed::Yes),
-        Err(Error::Refused { reason, .. }) => Ok(match reason.as_str() {
-            "enabled" => Changed::TooManyEnabled,
-            "plugin" => Changed::NoPlugin,
-            "jobs" => Changed::TooManyJobs,
-            _ => Changed::Stale,
-        }),
-        Err(error) => Err(error),
-    }
-}
+/// The word that refuses a change: the project has as many enabled configs as allowed.
+pub const TOO_MANY_ENABLED: &str = "enabled";
+/// The word that refuses a change: the organization does not see the plugin.
+pub const NO_PLUGIN: &str = "plugin";
 
-// A retry after a lost answer finds its own revision. A hidden config makes no plugin
-// visible, so showing it again needs the same check as creating it.
-const UPDATE: Statement = Statement::write(
-    "plugin configs update",
-    concat!(
-        "BEGIN;
-         LET $present = (SELECT revision, deleted
-                         FROM ONLY type::record('plugin_config', $config.number));
-         IF $present = NONE
-            OR ($present.revision != $before AND $present.revision != $config.revision) {
-             THROW 'stale'
-         };
-         IF $present.revision != $config.revision {
+// A hidden config makes no plugin visible, so showing it again needs the same check as
+// creating it. A change clears the last fault.
+macro_rules! change_config {
+    () => {
+        concat!(
+            "LET $config = $row;
              IF $present.deleted = true AND $config.deleted = false {",
-        require_plugin!(),
-        "};",
-        write_config!(),
-        "UPDATE type::record('plugin_health', $config.number)
-             SET fault = NONE RETURN NONE;",
-        write_activities!(),
-        "};
-         COMMIT;"
-    ),
-);
-
-/// Stores a change of a config whose revision was `before` when it was read, with added
-/// and removed attachments. At most `most` configs of a project may be enabled. Clears
-/// the last fault of the config.
-///
-/// # Errors
-/// Any failure of the store.
-pub async fn update(
-    store: &Store,
-    row: &ConfigRow,
-    before: Uuid,
-    added: &[Contents],
-    dropped: &[Uuid],
-    most: usize,
-    activities: &[Entry],
-) -> Result<Changed> {
-    let vars = bind! {
-        config: Stored::from(row),
-        before: before,
-        added: contents(added),
-        dropped: dropped.to_vec(),
-        most: number(most),
+            require_plugin!(),
+            "};",
+            write_config!(),
+            "UPDATE type::record('plugin_health', $config.number) SET fault = NONE RETURN NONE;"
+        )
     };
-    let pending = store.notification_of(row.project);
-    changed(activity::change_holding(store, UPDATE, vars, activities, pending).await)
 }
 
-#[derive(Debug, Clone, SurrealValue)]
-struct StoredMove {
-    config: i64,
-    position: i64,
-    before: Uuid,
-    after: Uuid,
+impl Row for ConfigRow {
+    type Id = PluginConfigId;
+    type With = NewContents;
+    const TABLE: &'static str = "plugin_config";
+    const UPDATE: &'static str = "plugin configs update";
+    const TEXT: &'static str = update_text!(change_config!());
+
+    fn touch(&mut self, now: Timestamp) {
+        self.updated_at = now;
+        self.revision = ids::time_ordered(now);
+    }
+
+    fn plugin_changes(&self) -> Vec<PluginChange> {
+        vec![PluginChange::Project(self.project)]
+    }
+
+    fn bind(&self, contents: NewContents, vars: &mut Variables) -> Result<()> {
+        vars.insert("added", contents.added);
+        vars.insert("dropped", contents.dropped);
+        vars.insert("most", number(contents.most));
+        Ok(())
+    }
 }
 
 // All moves or none. The first move shows whether this is a retry.
@@ -452,7 +393,8 @@ const REARRANGE: Statement = Statement::write(
     ),
 );
 
-/// Changes the positions of configs of a project, all or none.
+/// Changes the positions of configs of a project, all or none. `false`: another caller has
+/// changed one of them since it was read, and nothing was written.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -462,19 +404,10 @@ pub async fn rearrange(
     moves: &[Move],
     now: Timestamp,
     activities: &[Entry],
-) -> Result<Changed> {
-    let moves: Vec<StoredMove> = moves
-        .iter()
-        .map(|to| StoredMove {
-            config: to.id.0,
-            position: to.order,
-            before: to.before,
-            after: to.after,
-        })
-        .collect();
-    let vars = bind! { project: project.0, moves: moves, now: now.micros() };
+) -> Result<bool> {
+    let vars = bind! { project: project.0, moves: moves.to_vec(), now: now.micros() };
     let pending = store.notification_of(project);
-    changed(activity::change_holding(store, REARRANGE, vars, activities, pending).await)
+    is_done(activity::change_holding(store, REARRANGE, vars, activities, pending).await)
 }
 
 /// Removes the config `$plugin_config` with its pointers, attachments, jobs and runtime
@@ -565,9 +498,5 @@ pub async fn delete(
 ) -> Result<bool> {
     let vars = bind! { project: project.0, plugin_config: config.0, before: before };
     let pending = store.notification_of(project);
-    match activity::change_holding(store, DELETE, vars, activities, pending).await {
-        Ok(_) => Ok(true),
-        Err(Error::Refused { .. }) => Ok(false),
-        Err(error) => Err(error),
-    }
+    is_done(activity::change_holding(store, DELETE, vars, activities, pending).await)
 }

@@ -21,15 +21,15 @@ pub mod build;
 mod rows;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 
-use surrealdb::types::SurrealValue;
+use surrealdb::types::{SurrealValue, Variables};
 use uuid::Uuid;
 use weir_model::activity::Entry;
 use weir_model::plugins::{Group, SourceChange};
 use weir_model::{OrganizationId, PluginId, Timestamp};
 
 pub use self::rows::PluginRow;
-use self::rows::{Stored, shape};
 use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
@@ -38,7 +38,8 @@ use crate::organizations::touch_organization;
 use crate::plugin_configs::{self, ConfigBrief};
 use crate::plugin_runtime::PluginChange;
 use crate::plugin_runtime::changes::PendingNotification;
-use crate::{Error, Result, Store, lists};
+use crate::update::{Row, update_text};
+use crate::{Error, Result, Store, ids, lists};
 
 const NEXT_NUMBER: Statement =
     Statement::write("plugins next number", "RETURN sequence::nextval('plugin_number');");
@@ -59,8 +60,8 @@ pub async fn next_number(store: &Store) -> Result<PluginId> {
 /// Any failure of the store.
 pub async fn rows(store: &Store, ids: &[PluginId]) -> Result<Vec<PluginRow>> {
     let ids: Vec<i64> = ids.iter().map(|id| id.0).collect();
-    let found = lists::records::<Stored>(store, "plugin", ids).await?.into_iter().flatten();
-    found.map(PluginRow::try_from).collect()
+    let found = lists::records(store, "plugin", ids).await?;
+    Ok(found.into_iter().flatten().collect())
 }
 
 const USES_THERE: Statement = Statement::read(
@@ -226,12 +227,11 @@ pub struct NewSource {
     pub build: Option<build::Build>,
 }
 
-/// Writes the plugin `$plugin`, its entries in lists as in `$groups`, the changed source
+/// Writes the entries of the plugin `$plugin` in lists as in `$groups`, the changed source
 /// files `$files`, and `$build`. Used by the transactions that do this.
 macro_rules! write_plugin {
     () => {
-        "UPSERT type::record('plugin', $plugin.number) CONTENT $plugin RETURN NONE;
-         UPSERT type::record('org_plugin', [$plugin.organization, $plugin.number])
+        "UPSERT type::record('org_plugin', [$plugin.organization, $plugin.number])
              CONTENT { groups: $groups, was_global: $plugin.was_global } RETURN NONE;
          IF $plugin.is_global {
              UPSERT type::record('global_plugin', $plugin.number)
@@ -253,6 +253,10 @@ macro_rules! write_plugin {
     };
 }
 
+fn shape(fault: &dyn Display) -> Error {
+    Error::Shape { statement: "plugins", detail: fault.to_string() }
+}
+
 #[derive(Debug, Clone, SurrealValue)]
 struct ChangedFile {
     name: String,
@@ -267,12 +271,8 @@ fn pending(store: &Store, row: &PluginRow) -> PendingNotification {
     store.plugin_changes.pending(vec![PluginChange::Plugin(row.id)])
 }
 
-fn changed_files(change: &SourceChange) -> Vec<ChangedFile> {
-    let file = |(name, text): &(String, Option<String>)| ChangedFile {
-        name: name.clone(),
-        text: text.clone(),
-    };
-    change.iter().map(file).collect()
+fn changed_files(change: SourceChange) -> Vec<ChangedFile> {
+    change.into_iter().map(|(name, text)| ChangedFile { name, text }).collect()
 }
 
 fn groups(row: &PluginRow) -> Vec<String> {
@@ -297,7 +297,8 @@ const CREATE: Statement = Statement::write(
              IF $holder != NONE AND $holder != $plugin.number { THROW 'url' };
              UPSERT type::record('plugin_url', $place)
                  CONTENT { plugin: $plugin.number } RETURN NONE;
-         };",
+         };
+         UPSERT type::record('plugin', $plugin.number) CONTENT $plugin RETURN NONE;",
         write_plugin!(),
         write_activities!(),
         "COMMIT;"
@@ -330,9 +331,9 @@ pub async fn create(
 ) -> Result<Created> {
     let vars = bind! {
         most: i64::try_from(most).unwrap_or(i64::MAX),
-        plugin: Stored::try_from(row)?,
+        plugin: row.clone(),
         groups: groups(row),
-        files: changed_files(&source.change),
+        files: changed_files(source.change.clone()),
         build: stored_build(source)?,
     };
     let notification = pending(store, row);
@@ -345,50 +346,33 @@ pub async fn create(
     }
 }
 
-// A retry after a lost answer finds its own revision and writes nothing.
-const SAVE: Statement = Statement::write(
-    "plugins save",
-    concat!(
-        "BEGIN;
-         LET $present = (SELECT organization, revision
-                         FROM ONLY type::record('plugin', $plugin.number));
-         IF $present = NONE OR $present.organization != $plugin.organization {
-             THROW 'stale'
-         };
-         IF $present.revision != $plugin.revision {
-             IF $present.revision != $before { THROW 'stale' };",
-        write_plugin!(),
-        write_activities!(),
-        "};
-         COMMIT;"
-    ),
-);
-
-/// Replaces a plugin whose revision is still `before`, and changes its source. The row
-/// has a new revision, and an unchanged address. `false`: another caller has changed or
-/// deleted it since it was read, and nothing was written.
-///
-/// # Errors
-/// Any failure of the store.
-pub async fn save(
-    store: &Store,
-    before: Uuid,
-    row: &PluginRow,
-    source: &NewSource,
-    activities: &[Entry],
-) -> Result<bool> {
-    let vars = bind! {
-        before: before,
-        plugin: Stored::try_from(row)?,
-        groups: groups(row),
-        files: changed_files(&source.change),
-        build: stored_build(source)?,
+macro_rules! change_plugin {
+    () => {
+        concat!("LET $plugin = $row;", write_plugin!())
     };
-    let notification = pending(store, row);
-    match activity::change_holding(store, SAVE, vars, activities, notification).await {
-        Ok(_) => Ok(true),
-        Err(Error::Refused { .. }) => Ok(false),
-        Err(error) => Err(error),
+}
+
+impl Row for PluginRow {
+    type Id = PluginId;
+    type With = NewSource;
+    const TABLE: &'static str = "plugin";
+    const UPDATE: &'static str = "plugins update";
+    const TEXT: &'static str = update_text!(change_plugin!());
+
+    fn touch(&mut self, now: Timestamp) {
+        self.updated_at = now;
+        self.revision = ids::time_ordered(now);
+    }
+
+    fn plugin_changes(&self) -> Vec<PluginChange> {
+        vec![PluginChange::Plugin(self.id)]
+    }
+
+    fn bind(&self, source: NewSource, vars: &mut Variables) -> Result<()> {
+        vars.insert("groups", groups(self));
+        vars.insert("build", stored_build(&source)?);
+        vars.insert("files", changed_files(source.change));
+        Ok(())
     }
 }
 

@@ -74,6 +74,7 @@ pub struct RoleMemberRow {
 
 impl Row for RoleRow {
     type Id = RoleId;
+    type With = ();
     const TABLE: &'static str = "role";
     const UPDATE: &'static str = "roles update";
     const TEXT: &'static str = update_text!(refuse_taken!());

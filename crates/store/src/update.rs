@@ -1,9 +1,9 @@
 //! Changing one record: read it, change it, compare, write it and its audit entries.
 //!
-//! What belongs here: the one way in which a row of a resource is changed by its fields.
-//! What does not: changes that also write rows of other resources (an export with its
-//! backfill, a plugin with its files), which are transactions in the module of their
-//! resource; what a change means (`weir-service`).
+//! What belongs here: the one way in which a row of a resource is changed by its fields,
+//! with the records that belong to the change (an export with its backfill, a plugin with
+//! its files). What does not: the statements for those records, which are in the module of
+//! their resource; what a change means (`weir-service`).
 //!
 //! Two changes of one record run one after another (`keyed_lock`), so that each audit entry
 //! names the value that the change before it left. A writer without the lock (a deletion,
@@ -16,7 +16,8 @@ use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::sync::Arc;
 
-use surrealdb::types::{Object, SurrealValue, Value};
+use surrealdb::types::{Object, SurrealValue, Value, Variables};
+use uuid::Uuid;
 use weir_model::Timestamp;
 use weir_model::activity::Entry;
 
@@ -24,6 +25,7 @@ use crate::activity;
 use crate::bind::bind;
 use crate::db::Statement;
 use crate::keyed_lock::KeyPermit;
+use crate::plugin_runtime::PluginChange;
 use crate::{Error, Result, Store};
 
 /// How often a change begins again after a writer without the lock.
@@ -40,12 +42,44 @@ pub trait Row: SurrealValue + Clone + PartialEq + Send + Sync {
     /// The transaction. A row with records beside it (an entry in a list, a unique name)
     /// gives the statements that keep them to `update_text!`.
     const TEXT: &'static str = update_text!();
-    /// Fields that no change writes and that must be as they were read: the owner of a
-    /// record that can move.
-    const FIXED: &'static [&'static str] = &[];
+    /// Fields that every change compares, also a change that does not write them: the
+    /// owner of a record that can move, a revision.
+    const COMPARED: &'static [&'static str] = &[];
+    /// What the statements of `TEXT` write beside the row; `()`: nothing.
+    type With: Send;
 
     /// Marks a change: sets the time of the last change, or a new revision.
     fn touch(&mut self, now: Timestamp);
+
+    /// The keyed lock of other writers that write this record often: a change waits for
+    /// it, so that they cannot starve the change.
+    fn frequent_writers(&self) -> Option<Uuid> {
+        None
+    }
+
+    /// What running plugins are notified of when the transaction has ended.
+    fn plugin_changes(&self) -> Vec<PluginChange> {
+        Vec::new()
+    }
+
+    /// Binds the values that the statements of `TEXT` use.
+    ///
+    /// # Errors
+    /// A value that cannot be stored.
+    fn bind(&self, _with: Self::With, _vars: &mut Variables) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// A change of a row. An unchanged row without audit entries writes nothing.
+#[derive(Debug)]
+pub struct Change<R: Row> {
+    /// The row after the change.
+    pub row: R,
+    /// The audit entries of the change.
+    pub entries: Vec<Entry>,
+    /// What is written beside the row.
+    pub with: R::With,
 }
 
 /// The result of [`update`].
@@ -60,7 +94,7 @@ pub enum Updated<R> {
 }
 
 impl<R> Updated<R> {
-    /// The stored row of a resource whose statements refuse nothing.
+    /// The result of a change that the statements of the row do not refuse.
     pub fn stored(self) -> Option<R> {
         match self {
             Self::Stored(row) => Some(row),
@@ -118,12 +152,40 @@ pub async fn lock<R: Row>(store: &Store, id: &R::Id) -> RowPermit {
 ///
 /// # Errors
 /// The error of `change`; any failure of the store.
-pub async fn update<R: Row, E: From<Error>>(
+pub async fn update<R: Row<With = ()>, E: From<Error>>(
     store: &Store,
     id: R::Id,
     held: impl Send + Sync + 'static,
     change: impl Fn(&R) -> Result<Option<(R, Vec<Entry>)>, E>,
 ) -> Result<Updated<R>, E> {
+    let change = |before: R| {
+        let changed = change(&before).map(|changed| {
+            let (row, entries) = changed.unwrap_or((before, Vec::new()));
+            (Change { row, entries, with: () }, ())
+        });
+        std::future::ready(changed)
+    };
+    Ok(match update_with(store, id, held, change).await? {
+        Updated::Stored((row, ())) => Updated::Stored(row),
+        Updated::Gone => Updated::Gone,
+        Updated::Refused(reason) => Updated::Refused(reason),
+    })
+}
+
+/// [`update`] for a change that waits for other work, writes records beside the row, or
+/// has a result of its own.
+///
+/// # Errors
+/// The error of `change`; any failure of the store.
+pub async fn update_with<R: Row, T, E: From<Error>, F>(
+    store: &Store,
+    id: R::Id,
+    held: impl Send + Sync + 'static,
+    change: impl Fn(R) -> F,
+) -> Result<Updated<(R, T)>, E>
+where
+    F: Future<Output = Result<(Change<R>, T), E>>,
+{
     // Always before the locks of organizations, which `activity::change_holding` takes.
     let permit = lock::<R>(store, &id).await;
     let held = Arc::new((held, permit));
@@ -133,16 +195,24 @@ pub async fn update<R: Row, E: From<Error>>(
         let found = store.db.run(GET, key.clone()).await?.row::<Object>(0)?;
         let Some(stored) = found else { return Ok(Updated::Gone) };
         let before = R::from_value(Value::Object(stored.clone())).map_err(shape::<R>)?;
-        let Some((after, entries)) = change(&before)? else { return Ok(Updated::Stored(before)) };
-        let (fields, changed) = difference::<R>(before, after.clone());
+        let (Change { row, entries, with }, result) = change(before.clone()).await?;
+        if row == before && entries.is_empty() {
+            return Ok(Updated::Stored((row, result)));
+        }
+        let writers = row.frequent_writers();
+        let (fields, changed) = difference::<R>(before, row.clone());
         let mut vars = key;
         // The stored values, not those of the row: a row has a default for a field that the
         // record does not have.
         vars.insert("before", only(stored, &fields));
         vars.insert("fields", fields);
         vars.insert("after", changed);
-        match activity::change_holding(store, statement, vars, &entries, Arc::clone(&held)).await {
-            Ok(_) => return Ok(Updated::Stored(after)),
+        row.bind(with, &mut vars)?;
+        // Before the locks of organizations, as in `activity::change_exports`.
+        let writers = store.locks.take(writers).await;
+        let held = (Arc::clone(&held), writers, store.plugin_changes.pending(row.plugin_changes()));
+        match activity::change_holding(store, statement, vars, &entries, held).await {
+            Ok(_) => return Ok(Updated::Stored((row, result))),
             Err(Error::Refused { reason, .. }) => match reason.as_str() {
                 "changed" => {}
                 "gone" => return Ok(Updated::Gone),
@@ -158,7 +228,7 @@ fn shape<R: Row>(error: surrealdb::types::Error) -> Error {
     Error::Shape { statement: R::UPDATE, detail: error.message().to_owned() }
 }
 
-/// The fields that differ, or must not, with their values after the change.
+/// The fields that differ or that every change compares, with their values after the change.
 fn difference<R: Row>(before: R, after: R) -> (Vec<String>, Object) {
     let members = |row: R| match row.into_value() {
         Value::Object(members) => members,
@@ -171,7 +241,7 @@ fn difference<R: Row>(before: R, after: R) -> (Vec<String>, Object) {
     };
     let fields: Vec<String> = names
         .into_iter()
-        .filter(|name| R::FIXED.contains(&name.as_str()) || !is_kept(name))
+        .filter(|name| R::COMPARED.contains(&name.as_str()) || !is_kept(name))
         .collect();
     let mut after = only(after, &fields);
     // An optional field that was cleared may be missing; it must replace the stored value.
@@ -189,4 +259,4 @@ fn only(mut members: Object, fields: &[String]) -> Object {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -88,6 +88,7 @@ pub struct UserRow {
 
 impl Row for UserRow {
     type Id = UserId;
+    type With = ();
     const TABLE: &'static str = "user";
     const UPDATE: &'static str = "users update";
 

@@ -174,7 +174,7 @@ async fn delivered(shared: &Shared, export: &ExportBrief, backfill: &BackfillSta
     let (id, from) = (Some(backfill.shown.id), backfill.shown.start_at);
     // The export may have been unpaused since it was read.
     let export = exports::briefs_of_all(&shared.store, &[export.id]).await?.into_iter().next();
-    let pause = export.and_then(|export| export.backfilled);
+    let pause = export.and_then(|export| export.backfilled.0);
     let Some(from) = from.filter(|_| pause.is_some_and(|pause| pause.is_made_up_by(id))) else {
         return Ok(0);
     };

@@ -54,7 +54,7 @@ impl Plan {
             paused: export.paused,
             last_paused_at: export.last_paused_at,
             // The clock was set back since: no backfill has the events that arrive now.
-            backfilled: export.backfilled.filter(|pause| pause.until <= now),
+            backfilled: export.backfilled.0.filter(|pause| pause.until <= now),
             created_at: export.created_at,
             start_at: export.start_at,
             end_at: export.end_at,

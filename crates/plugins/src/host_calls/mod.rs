@@ -20,8 +20,7 @@ use weir_model::plugin_configs::{JOB_MAX, JOBS_MAX, LogLevel, LogSource};
 use weir_model::{PluginConfigId, Timestamp};
 use weir_sandbox::{Host, HostCall, MetricOp, Program};
 use weir_store::ids;
-use weir_store::plugin_configs::Changed;
-use weir_store::plugin_configs::jobs::{self, JobRow};
+use weir_store::plugin_configs::jobs::{self, Added, JobRow};
 use weir_store::plugin_runtime::storage::{self, Bounds, KEY_MAX};
 
 use crate::Shared;
@@ -222,9 +221,9 @@ impl Shared {
             run_at: Some(Timestamp::from_micros(run_at)),
         };
         match jobs::add(&self.store, active.project(), &job, JOBS_MAX, &[]).await {
-            Ok(Changed::Yes) => Ok(Value::Null),
-            Ok(Changed::TooManyJobs) => Err("at most 100 jobs of a config may wait".to_owned()),
-            Ok(_) => Err("the config was changed meanwhile".to_owned()),
+            Ok(Added::Yes) => Ok(Value::Null),
+            Ok(Added::TooMany) => Err("at most 100 jobs of a config may wait".to_owned()),
+            Ok(Added::NoConfig) => Err("the config was deleted meanwhile".to_owned()),
             Err(error) => Err(failed(error)),
         }
     }

@@ -229,7 +229,7 @@ mod tests {
             created_at: time("2026-08-01T00:00:00Z"),
             updated_at: time("2026-08-01T00:00:00Z"),
             last_paused_at: None,
-            backfilled: None,
+            backfilled: weir_store::exports::Backfilled(None),
             start_at: Some(time("2026-08-10T00:00:00Z")),
             end_at: Some(time("2027-01-01T00:00:00Z")),
             query: None,

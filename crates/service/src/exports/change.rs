@@ -14,21 +14,21 @@ use weir_model::exports::{
 use weir_model::{Patch, Timestamp, validate};
 use weir_query as query;
 use weir_schedule::UTC;
-use weir_store::exports::{self as rows, BackfillRow, BackfilledPause, Changed, ExportRow};
-use weir_store::ids;
+use weir_store::exports::{
+    self as rows, BackfillRow, Backfilled, BackfilledPause, ExportRow, NewBackfill,
+    TOO_MANY_BACKFILLS,
+};
+use weir_store::update::{Updated, update_with};
 
 use super::{Exports, Within, backfill, cadence, config, model};
 use crate::Result;
 use crate::activity::{self, About, Changes};
-use crate::error::Error;
+use crate::error::{Error, NOT_FOUND};
 use crate::projects::timezone;
-
-/// How often a change is computed again after a concurrent change.
-const TRIES: usize = 5;
+use crate::update;
 
 impl Exports {
-    /// Computes a change of an export and stores it. Retries when the export was
-    /// changed concurrently.
+    /// Changes an export. A change that has nothing to do writes nothing.
     pub(super) async fn change(
         &self,
         within: Within<'_>,
@@ -41,38 +41,23 @@ impl Exports {
             }
             _ => None,
         };
-        for _ in 0..TRIES {
-            let before = self.find(within, export).await?;
-            let Change { mut row, backfill, entries } =
+        let now = within.org.ctx.now;
+        let found = self.find(within, export).await?;
+        let change = |before: ExportRow| async move {
+            within.require(&before)?;
+            let Computed { row, backfill, entries } =
                 self.computed(within, &before, wanted).await?;
-            if entries.is_empty() {
-                return self.show(before).await;
+            let backfill_id = backfill.as_ref().map(|backfill| backfill.id);
+            let with = backfill.map(|row| NewBackfill { row, most: BACKFILLS_MAX });
+            Ok::<_, Error>((update::change(before, row, now, entries, with), backfill_id))
+        };
+        match update_with(&self.core.store, found.id, (), change).await? {
+            Updated::Stored((row, backfill_id)) => {
+                Ok(BatchExport { backfill_id, ..self.show(row).await? })
             }
-            // A backfill alone does not change the export.
-            if row != before {
-                row.updated_at = within.org.ctx.now;
-                row.revision = ids::time_ordered(within.org.ctx.now);
-            }
-            let store = &self.core.store;
-            let outcome = rows::update(
-                store,
-                &row,
-                before.revision,
-                backfill.as_ref(),
-                BACKFILLS_MAX,
-                &entries,
-            )
-            .await?;
-            match outcome {
-                Changed::Yes => {
-                    let backfill_id = backfill.map(|backfill| backfill.id);
-                    return Ok(BatchExport { backfill_id, ..self.show(row).await? });
-                }
-                Changed::TooManyBackfills => return Err(backfill::too_many()),
-                Changed::Stale => {}
-            }
+            Updated::Refused(reason) if reason == TOO_MANY_BACKFILLS => Err(backfill::too_many()),
+            Updated::Gone | Updated::Refused(_) => Err(Error::NotFound(NOT_FOUND)),
         }
-        Err(Error::Unavailable("the export is being changed by others"))
     }
 
     async fn computed(
@@ -80,7 +65,7 @@ impl Exports {
         within: Within<'_>,
         before: &ExportRow,
         wanted: &ExportChange,
-    ) -> Result<Change> {
+    ) -> Result<Computed> {
         let now = within.org.ctx.now;
         match wanted {
             ExportChange::Patch(patch) => {
@@ -90,12 +75,12 @@ impl Exports {
                     .then(|| audit_entry(within, &row, AuditAction::Updated, changes))
                     .into_iter()
                     .collect();
-                Ok(Change { row, backfill: None, entries })
+                Ok(Computed { row, backfill: None, entries })
             }
             ExportChange::Unpause { backfill } => {
                 let mut row = ExportRow { paused: false, ..before.clone() };
                 if !before.paused {
-                    return Ok(Change { row, backfill: None, entries: Vec::new() });
+                    return Ok(Computed { row, backfill: None, entries: Vec::new() });
                 }
                 let paused_at = before.last_paused_at.unwrap_or(before.created_at);
                 // The interval in which the pause began had no run.
@@ -109,37 +94,39 @@ impl Exports {
                     .transpose()?;
                 if let Some(backfill) = &backfill {
                     // The schedule has possibly not reached the last boundary yet.
-                    row.backfilled = Some(BackfilledPause {
+                    row.backfilled = Backfilled(Some(BackfilledPause {
                         backfill: Some(backfill.id),
-                        earlier: before.backfilled.and_then(|pause| pause.backfill),
+                        earlier: before.backfilled.0.and_then(|pause| pause.backfill),
                         since: paused_at,
                         until: now,
-                    });
+                    }));
                 }
                 let changes = changes(Some(before), &row, Vec::new())?;
                 let mut entries = vec![audit_entry(within, &row, AuditAction::Updated, changes)];
                 let started = |backfill| started(within, &row, backfill, Changes::none());
                 entries.extend(backfill.as_ref().map(started));
-                Ok(Change { row, backfill, entries })
+                Ok(Computed { row, backfill, entries })
             }
             ExportChange::Again(run) => {
                 let backfill = backfill::again(before, run, now);
                 let changes = Changes::none().field("retried_run", &None, &Some(run.id));
                 let entries = vec![started(within, before, &backfill, changes)];
-                Ok(Change { row: before.clone(), backfill: Some(backfill), entries })
+                Ok(Computed { row: before.clone(), backfill: Some(backfill), entries })
             }
             ExportChange::Backfill(input) => {
                 let (start, end) = backfill::bounds(input, before, now)?;
                 let backfill = backfill::row(before, start, end, now)?;
                 let entries = vec![started(within, before, &backfill, Changes::none())];
-                Ok(Change { row: before.clone(), backfill: Some(backfill), entries })
+                Ok(Computed { row: before.clone(), backfill: Some(backfill), entries })
             }
         }
     }
 
     /// Until when the backfill of the newest pause covers the missed intervals.
     async fn had(&self, export: &ExportRow) -> Result<Option<Timestamp>> {
-        let Some(id) = export.backfilled.and_then(|pause| pause.backfill) else { return Ok(None) };
+        let Some(id) = export.backfilled.0.and_then(|pause| pause.backfill) else {
+            return Ok(None);
+        };
         let (store, project) = (&self.core.store, export.project);
         let found = rows::backfills::find(store, project, export.id, id).await?;
         let delivers =
@@ -216,7 +203,7 @@ pub(super) enum ExportChange {
 }
 
 /// The result of a change. Without audit entries nothing changed.
-struct Change {
+struct Computed {
     row: ExportRow,
     backfill: Option<BackfillRow>,
     entries: Vec<Entry>,

@@ -5,8 +5,7 @@ use weir_model::activity::AuditAction;
 use weir_model::plugin_configs::{JOBS_MAX, JobInput, PluginConfig};
 use weir_model::{plugins, validate};
 use weir_store::ids;
-use weir_store::plugin_configs::Changed;
-use weir_store::plugin_configs::jobs::{self as rows, JobRow};
+use weir_store::plugin_configs::jobs::{self as rows, Added, JobRow};
 use weir_store::plugins::PluginRow;
 
 use super::{PluginConfigs, audit_entry};
@@ -60,14 +59,12 @@ impl PluginConfigs {
         let entry = audit_entry(project, &row, &plugin, AuditAction::JobTriggered, changes);
         let store = &self.core.store;
         match rows::add(store, project.project, &job, JOBS_MAX, &[entry]).await? {
-            Changed::Yes => self.show(&row).await,
-            Changed::TooManyJobs => Err(Error::TooMany {
+            Added::Yes => self.show(&row).await,
+            Added::TooMany => Err(Error::TooMany {
                 code: "too_many_jobs",
                 detail: format!("{JOBS_MAX} jobs of this config wait to be run already."),
             }),
-            Changed::Stale | Changed::TooManyEnabled | Changed::NoPlugin => {
-                Err(Error::NotFound(NOT_FOUND))
-            }
+            Added::NoConfig => Err(Error::NotFound(NOT_FOUND)),
         }
     }
 }

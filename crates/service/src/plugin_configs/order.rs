@@ -7,7 +7,7 @@ use weir_model::activity::AuditAction;
 use weir_model::errors::FieldError;
 use weir_model::plugin_configs::{PluginConfigOrder, RearrangeInput, SingleMove};
 use weir_store::ids;
-use weir_store::plugin_configs::{self as rows, Changed, ConfigRow, Move, Position};
+use weir_store::plugin_configs::{self as rows, ConfigRow, Move, Position};
 
 use super::{PluginConfigs, TRIES, audit_entry, name, no_plugin, overtaken, plugins_of, shown};
 use crate::Result;
@@ -134,8 +134,7 @@ impl PluginConfigs {
         if moves.is_empty() {
             return Ok(true);
         }
-        let outcome = rows::rearrange(store, project.project, &moves, now, &entries).await?;
-        Ok(outcome == Changed::Yes)
+        Ok(rows::rearrange(store, project.project, &moves, now, &entries).await?)
     }
 
     /// The config of a single move.

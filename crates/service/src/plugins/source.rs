@@ -9,9 +9,10 @@ use weir_model::plugins::source::{self as model, Manifest};
 use weir_model::plugins::{Group, MANIFEST, Plugin, SourceChange};
 use weir_store::plugins::build::{self, Build};
 use weir_store::plugins::{self as rows, NewSource, PluginRow};
+use weir_store::update::{Change, Row as _};
 
 use super::install::{self, Brought};
-use super::{Changeable, Plugins, TRIES, audit_entry, busy, catalogue, changes, touched};
+use super::{Changeable, Plugins, audit_entry, catalogue, changes, require_owner};
 use crate::Result;
 use crate::activity::{self, Changes};
 use crate::ctx::OrgCtx;
@@ -75,37 +76,40 @@ impl Plugins {
         editable: Changeable,
         change: SourceChange,
     ) -> Result<Source> {
-        let Changeable(mut before, group) = editable;
-        if catalogue::of_url(before.url.as_deref())
+        let Changeable(found, group) = editable;
+        if catalogue::of_url(found.url.as_deref())
             .is_some_and(|entry| matches!(entry.code, Code::Native(_)))
         {
             return Err(FieldError::body("invalid_input", BUILT_IN).into());
         }
-        let store = &self.core.store;
-        for _ in 0..TRIES {
+        let (store, wanted) = (&self.core.store, &change);
+        let change = |before: PluginRow| async move {
+            require_owner(org, &before)?;
             self.may_change(org, &before).await?;
             let files = rows::files(store, before.id).await?;
-            let after_files = model::changed(&files, &change)?;
+            let after_files = model::changed(&files, wanted)?;
             if after_files == files {
-                return self.stored(before, files).await;
+                let (entries, with) = (Vec::new(), NewSource::default());
+                return Ok((Change { row: before, entries, with }, (files, None)));
             }
-            let mut after = described(&before, &files, &after_files);
-            let build = install::analysed(&*self.code, &mut after, &after_files).await;
-            stays_in(group, &before, &after, file_of(&after_files, &change))?;
-            let after = touched(org, after);
-            let mut noted = changes(Some(&before), &after);
-            for (name, _) in &change {
+            let mut row = described(&before, &files, &after_files);
+            let build = install::analysed(&*self.code, &mut row, &after_files).await;
+            stays_in(group, &before, &row, file_of(&after_files, wanted))?;
+            let mut noted = changes(Some(&before), &row);
+            for (name, _) in wanted {
                 noted = noted_file(noted, name, files.get(name), after_files.get(name));
             }
-            let updated = audit_entry(org, &after, AuditAction::Updated, noted);
+            let entries = vec![audit_entry(org, &row, AuditAction::Updated, noted)];
             let faults = build.faults.clone();
-            let source = NewSource { change: change.clone(), build: Some(build) };
-            if rows::save(store, before.revision, &after, &source, &[updated]).await? {
-                return Ok(Source { plugin: self.show(after).await?, files: after_files, faults });
-            }
-            before = self.again(org, before.id).await?;
+            let with = NewSource { change: wanted.clone(), build: Some(build) };
+            row.touch(org.ctx.now);
+            Ok((Change { row, entries, with }, (after_files, Some(faults))))
+        };
+        let (row, (files, faults)) = self.changed(found.id, change).await?;
+        match faults {
+            Some(faults) => Ok(Source { plugin: self.show(row).await?, files, faults }),
+            None => self.stored(row, files).await,
         }
-        Err(busy())
     }
 
     /// A plugin with its source as it is stored.

@@ -5,10 +5,11 @@ use weir_model::activity::AuditAction;
 use weir_model::plugins::address::CodeSource;
 use weir_model::plugins::{Group, Plugin};
 use weir_store::plugins::{self as rows, NewSource, PluginRow};
+use weir_store::update::{Change, Row as _};
 
 use super::install::{self, Brought};
 use super::source::{file_of, noted_file, stays_in};
-use super::{Changeable, Plugins, TRIES, audit_entry, busy, changes, touched};
+use super::{Changeable, Plugins, audit_entry, changes, require_owner};
 use crate::Result;
 use crate::ctx::OrgCtx;
 use crate::policy::{self, Action};
@@ -66,36 +67,36 @@ impl Plugins {
     /// a caller who is not allowed to offer plugins, when this one is offered to all
     /// organizations, or was and others still use it.
     pub async fn upgrade(&self, org: &OrgCtx, group: Group, plugin: &str) -> Result<Plugin> {
-        let Changeable(mut before, _) = self.own(org, group, plugin, Action::WritePlugins).await?;
-        let Some(place) = install::source_of(&before)? else { return self.show(before).await };
+        let Changeable(found, _) = self.own(org, group, plugin, Action::WritePlugins).await?;
+        let Some(place) = install::source_of(&found)? else { return self.show(found).await };
         policy::recent_if_person(&org.ctx)?;
-        self.may_change(org, &before).await?;
-        let token = install::token_of(&self.core, &before)?;
+        self.may_change(org, &found).await?;
+        let token = install::token_of(&self.core, &found)?;
         let brought = install::from_source(&*self.code, &place, token.as_deref()).await?;
-        let store = &self.core.store;
-        for _ in 0..TRIES {
+        let (store, brought) = (&self.core.store, &brought);
+        let change = |before: PluginRow| async move {
+            require_owner(org, &before)?;
             self.may_change(org, &before).await?;
             let files = rows::files(store, before.id).await?;
             let change = brought.change(&files)?;
-            let mut after = filled(before.clone(), &brought, org.ctx.now);
-            let build = install::analysed(&*self.code, &mut after, &brought.files).await;
-            stays_in(group, &before, &after, file_of(&brought.files, &change))?;
-            let mut noted = changes(Some(&before), &after);
+            let mut row = filled(before.clone(), brought, org.ctx.now);
+            let build = install::analysed(&*self.code, &mut row, &brought.files).await;
+            stays_in(group, &before, &row, file_of(&brought.files, &change))?;
+            let mut noted = changes(Some(&before), &row);
             for (name, text) in &change {
                 noted = noted_file(noted, name, files.get(name), text.as_ref());
             }
             if noted.is_empty() {
-                return self.show(before).await;
+                let (entries, with) = (Vec::new(), NewSource::default());
+                return Ok((Change { row: before, entries, with }, ()));
             }
-            let after = touched(org, after);
-            let updated = audit_entry(org, &after, AuditAction::Updated, noted);
-            let source = NewSource { change, build: Some(build) };
-            if rows::save(store, before.revision, &after, &source, &[updated]).await? {
-                return self.show(after).await;
-            }
-            before = self.again(org, before.id).await?;
-        }
-        Err(busy())
+            let entries = vec![audit_entry(org, &row, AuditAction::Updated, noted)];
+            row.touch(org.ctx.now);
+            let with = NewSource { change, build: Some(build) };
+            Ok((Change { row, entries, with }, ()))
+        };
+        let (row, ()) = self.changed(found.id, change).await?;
+        self.show(row).await
     }
 }
 

@@ -4,11 +4,11 @@
 //! What belongs here: reads of some fields of many exports. What does not: whole records
 //! (`exports`).
 
-use surrealdb::types::SurrealValue;
+use surrealdb::types::{SurrealValue, Value};
 use uuid::Uuid;
 use weir_model::{BatchExportId, OrganizationId, ProjectId, RunId, Timestamp};
 
-use super::{BackfilledPause, ExportRow};
+use super::{Backfilled, ExportRow};
 use crate::bind::bind;
 use crate::db::Statement;
 use crate::memory_budget::{RECORDS_PER_STATEMENT, read_large};
@@ -44,9 +44,10 @@ impl NewestRuns for ExportBrief {
 
 /// The fields of an export that its schedule and lists of names need. The fields of
 /// [`ExportRow`] with the same names are the same.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, SurrealValue)]
 pub struct ExportBrief {
     /// Id of the export.
+    #[surreal(rename = "uuid")]
     pub id: BatchExportId,
     /// The organization that owns the export.
     pub organization: OrganizationId,
@@ -71,63 +72,14 @@ pub struct ExportBrief {
     /// When it was last paused.
     pub last_paused_at: Option<Timestamp>,
     /// The newest pause that a backfill makes up for.
-    pub backfilled: Option<BackfilledPause>,
+    #[surreal(flatten)]
+    pub backfilled: Backfilled,
     /// No run starts before this time.
     pub start_at: Option<Timestamp>,
     /// No run starts after this time.
     pub end_at: Option<Timestamp>,
     /// The newest runs, newest first.
     pub latest: Vec<RunId>,
-}
-
-#[derive(Debug, SurrealValue)]
-struct StoredBrief {
-    uuid: Uuid,
-    organization: Uuid,
-    project: i64,
-    name: String,
-    kind: String,
-    interval: String,
-    timezone: Option<String>,
-    offset_day: Option<i64>,
-    offset_hour: Option<i64>,
-    paused: bool,
-    created_at: i64,
-    last_paused_at: Option<i64>,
-    backfilled_by: Option<Uuid>,
-    backfilled_since: Option<i64>,
-    backfilled_earlier: Option<Uuid>,
-    backfilled_until: Option<i64>,
-    start_at: Option<i64>,
-    end_at: Option<i64>,
-    latest: Vec<Uuid>,
-}
-
-impl From<StoredBrief> for ExportBrief {
-    fn from(stored: StoredBrief) -> Self {
-        let time = |micros: Option<i64>| micros.map(Timestamp::from_micros);
-        Self {
-            id: BatchExportId(stored.uuid),
-            organization: OrganizationId(stored.organization),
-            project: ProjectId(stored.project),
-            name: stored.name,
-            kind: stored.kind,
-            interval: stored.interval,
-            timezone: stored.timezone,
-            offset_day: stored.offset_day,
-            offset_hour: stored.offset_hour,
-            paused: stored.paused,
-            created_at: Timestamp::from_micros(stored.created_at),
-            last_paused_at: time(stored.last_paused_at),
-            backfilled: BackfilledPause::stored(
-                (stored.backfilled_since, stored.backfilled_until),
-                (stored.backfilled_by, stored.backfilled_earlier),
-            ),
-            start_at: time(stored.start_at),
-            end_at: time(stored.end_at),
-            latest: stored.latest.into_iter().map(RunId).collect(),
-        }
-    }
 }
 
 const BRIEFS: Statement = Statement::read(
@@ -156,16 +108,16 @@ pub async fn briefs_of_all(store: &Store, ids: &[BatchExportId]) -> Result<Vec<E
     // The fields are small, so that the number of exports is the only bound of this list.
     for some in ids.chunks(RECORDS_PER_STATEMENT) {
         let ids: Vec<Uuid> = some.iter().map(|id| id.0).collect();
-        let found = lists::parts::<StoredBrief>(store, BRIEFS, "batch_export", ids).await?;
-        briefs.extend(found.into_iter().flatten().map(ExportBrief::from));
+        let found = lists::parts::<ExportBrief>(store, BRIEFS, "batch_export", ids).await?;
+        briefs.extend(found.into_iter().flatten());
     }
     Ok(briefs)
 }
 
 #[derive(Debug, SurrealValue)]
 struct StoredConfig {
-    uuid: Uuid,
-    organization: Uuid,
+    uuid: BatchExportId,
+    organization: OrganizationId,
     config: String,
 }
 
@@ -186,8 +138,5 @@ pub async fn configs_of_kind(
     let ids: Vec<Uuid> = ids.iter().map(|id| id.0).collect();
     let vars = bind! { exports: ids, kind: kind };
     let found: Vec<StoredConfig> = read_large(store, OF_KIND, vars).await?;
-    let config = |stored: StoredConfig| {
-        (BatchExportId(stored.uuid), OrganizationId(stored.organization), stored.config)
-    };
-    Ok(found.into_iter().map(config).collect())
+    Ok(found.into_iter().map(|stored| (stored.uuid, stored.organization, stored.config)).collect())
 }

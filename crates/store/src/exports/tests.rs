@@ -13,6 +13,7 @@ use super::schedule::Schedule;
 use super::*;
 use crate::organizations::{self, NewOrganization, OrganizationRow};
 use crate::projects::{self, ProjectRow};
+use crate::update::tests::replace;
 use crate::{Location, Settings, ids};
 
 const PROJECT: ProjectId = ProjectId(1);
@@ -49,7 +50,7 @@ async fn export(store: &Store) -> ExportRow {
         created_at: at(0),
         updated_at: at(0),
         last_paused_at: None,
-        backfilled: None,
+        backfilled: Backfilled(None),
         start_at: None,
         end_at: None,
         query: None,
@@ -57,7 +58,7 @@ async fn export(store: &Store) -> ExportRow {
         revision: Uuid::from_u128(1),
         latest: Vec::new(),
     };
-    store.db.run(WRITE, bind! { export: Stored::from(&row) }).await.unwrap();
+    store.db.run(WRITE, bind! { export: row.clone() }).await.unwrap();
     row
 }
 
@@ -243,9 +244,10 @@ async fn started(store: &Store, export: &ExportRow) -> BackfillId {
         retry_of: None,
         created_at: at(0),
     };
-    let changed = update(store, export, export.revision, Some(&backfill), 5, &[]).await.unwrap();
-    assert_eq!(changed, Changed::Yes);
-    backfill.id
+    let id = backfill.id;
+    let row = ExportRow { revision: ids::time_ordered(at(1)), ..export.clone() };
+    replace(store, row.id, &row, Some(NewBackfill { row: backfill, most: 5 })).await;
+    id
 }
 
 #[tokio::test]
@@ -540,16 +542,16 @@ async fn small_fields_of_large_exports_are_read_where_whole_records_are_too_larg
         let row = ExportRow {
             kind: kind.to_owned(),
             config: config.clone(),
-            backfilled: Some(BackfilledPause {
+            backfilled: Backfilled(Some(BackfilledPause {
                 backfill: Some(BackfillId(Uuid::from_u128(3))),
                 earlier: None,
                 since: at(1),
                 until: at(2),
-            }),
+            })),
             latest: vec![RunId(Uuid::from_u128(4))],
             ..export(&store).await
         };
-        store.db.run(WRITE, bind! { export: Stored::from(&row) }).await.unwrap();
+        store.db.run(WRITE, bind! { export: row.clone() }).await.unwrap();
         made.push(row);
     }
     let ids: Vec<BatchExportId> = made.iter().map(|row| row.id).collect();

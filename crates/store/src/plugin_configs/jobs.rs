@@ -7,11 +7,11 @@ use uuid::Uuid;
 use weir_model::activity::Entry;
 use weir_model::{PluginConfigId, ProjectId, Timestamp};
 
-use super::{Changed, changed, number};
+use super::number;
 use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
-use crate::{Result, Store, lists};
+use crate::{Error, Result, Store, lists};
 
 /// A job that waits to be run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,6 +87,17 @@ const ADD: Statement = Statement::write(
     ),
 );
 
+/// The result of adding a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Added {
+    /// The job is stored.
+    Yes,
+    /// The project does not have the config any more. Nothing was written.
+    NoConfig,
+    /// The config has as many waiting jobs as allowed. Nothing was written.
+    TooMany,
+}
+
 /// Stores a job of a config of this project. At most `most` jobs of a config may wait. A
 /// job that a plugin starts has no audit entry.
 ///
@@ -98,7 +109,7 @@ pub async fn add(
     job: &JobRow,
     most: usize,
     activities: &[Entry],
-) -> Result<Changed> {
+) -> Result<Added> {
     let stored = StoredJob {
         uuid: job.id,
         config: job.config.0,
@@ -109,7 +120,12 @@ pub async fn add(
         run_at: job.run_at.unwrap_or(job.created_at).micros(),
     };
     let vars = bind! { project: project.0, job: stored, most: number(most) };
-    changed(activity::change(store, ADD, vars, activities).await)
+    match activity::change(store, ADD, vars, activities).await {
+        Ok(_) => Ok(Added::Yes),
+        Err(Error::Refused { reason, .. }) if reason == "jobs" => Ok(Added::TooMany),
+        Err(Error::Refused { .. }) => Ok(Added::NoConfig),
+        Err(error) => Err(error),
+    }
 }
 
 #[derive(Debug, SurrealValue)]

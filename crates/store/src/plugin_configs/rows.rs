@@ -6,9 +6,10 @@ use weir_model::plugin_configs::OnFailure;
 use weir_model::{OrganizationId, PluginConfigId, PluginId, ProjectId, Timestamp};
 
 /// A config as stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, SurrealValue)]
 pub struct ConfigRow {
     /// Id of the config.
+    #[surreal(rename = "number")]
     pub id: PluginConfigId,
     /// The organization of the project.
     pub organization: OrganizationId,
@@ -19,8 +20,10 @@ pub struct ConfigRow {
     /// Whether it is to be run.
     pub enabled: bool,
     /// Its position among the configs of its project.
+    #[surreal(rename = "position")]
     pub order: i64,
     /// The values of its settings without secrets, as JSON.
+    #[surreal(rename = "settings")]
     pub values: String,
     /// The values of its secret settings, sealed; `None`: it has none.
     pub secrets: Option<String>,
@@ -50,9 +53,10 @@ pub struct ConfigRow {
 
 /// The fields of a config that are needed where its plugin is deleted or its uses are
 /// listed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, SurrealValue)]
 pub struct ConfigBrief {
     /// Id of the config.
+    #[surreal(rename = "number")]
     pub id: PluginConfigId,
     /// The organization of the project.
     pub organization: OrganizationId,
@@ -66,31 +70,6 @@ pub struct ConfigBrief {
     pub deleted: bool,
     /// A new value after every change.
     pub revision: Uuid,
-}
-
-#[derive(Debug, SurrealValue)]
-pub(super) struct StoredBrief {
-    number: i64,
-    organization: Uuid,
-    project: i64,
-    name: Option<String>,
-    enabled: bool,
-    deleted: bool,
-    revision: Uuid,
-}
-
-impl From<StoredBrief> for ConfigBrief {
-    fn from(stored: StoredBrief) -> Self {
-        Self {
-            id: PluginConfigId(stored.number),
-            organization: OrganizationId(stored.organization),
-            project: ProjectId(stored.project),
-            name: stored.name,
-            enabled: stored.enabled,
-            deleted: stored.deleted,
-            revision: stored.revision,
-        }
-    }
 }
 
 /// An attachment without its contents.
@@ -111,7 +90,7 @@ pub struct AttachmentRow {
 }
 
 /// The contents of a new attachment.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, SurrealValue)]
 pub struct Contents {
     /// The attachment's `uid`.
     pub uid: Uuid,
@@ -120,7 +99,7 @@ pub struct Contents {
 }
 
 /// The use of a plugin by a config.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, SurrealValue)]
 pub struct Use {
     /// The config that uses the plugin.
     pub config: PluginConfigId,
@@ -137,122 +116,31 @@ pub struct Use {
 }
 
 /// The fields of a config that sorting needs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, SurrealValue)]
 pub struct Position {
     /// The config.
+    #[surreal(rename = "config")]
     pub id: PluginConfigId,
     /// Its plugin.
     pub plugin: PluginId,
     /// Its position in the list.
+    #[surreal(rename = "position")]
     pub order: i64,
     /// Whether it is hidden from the list.
     pub deleted: bool,
 }
 
 /// A new position of a config.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, SurrealValue)]
 pub struct Move {
     /// The config.
+    #[surreal(rename = "config")]
     pub id: PluginConfigId,
     /// The new position in the list.
+    #[surreal(rename = "position")]
     pub order: i64,
     /// Its revision when it was read.
     pub before: Uuid,
     /// Its revision after the move.
     pub after: Uuid,
-}
-
-#[derive(Debug, Clone, SurrealValue)]
-pub(super) struct Stored {
-    number: i64,
-    organization: Uuid,
-    project: i64,
-    plugin: i64,
-    enabled: bool,
-    position: i64,
-    settings: String,
-    secrets: Option<String>,
-    secret_keys: Vec<String>,
-    attachments: Vec<AttachmentRow>,
-    name: Option<String>,
-    description: Option<String>,
-    deleted: bool,
-    on_failure: Option<String>,
-    created_at: i64,
-    updated_at: i64,
-    revision: Uuid,
-    web_token: String,
-}
-
-impl From<&ConfigRow> for Stored {
-    fn from(row: &ConfigRow) -> Self {
-        Self {
-            number: row.id.0,
-            organization: row.organization.0,
-            project: row.project.0,
-            plugin: row.plugin.0,
-            enabled: row.enabled,
-            position: row.order,
-            settings: row.values.clone(),
-            secrets: row.secrets.clone(),
-            secret_keys: row.secret_keys.clone(),
-            attachments: row.attachments.clone(),
-            name: row.name.clone(),
-            description: row.description.clone(),
-            deleted: row.deleted,
-            on_failure: row.on_failure.map(|policy| policy.text().to_owned()),
-            created_at: row.created_at.micros(),
-            updated_at: row.updated_at.micros(),
-            revision: row.revision,
-            web_token: row.web_token.clone(),
-        }
-    }
-}
-
-impl From<Stored> for ConfigRow {
-    fn from(stored: Stored) -> Self {
-        Self {
-            id: PluginConfigId(stored.number),
-            organization: OrganizationId(stored.organization),
-            project: ProjectId(stored.project),
-            plugin: PluginId(stored.plugin),
-            enabled: stored.enabled,
-            order: stored.position,
-            values: stored.settings,
-            secrets: stored.secrets,
-            secret_keys: stored.secret_keys,
-            attachments: stored.attachments,
-            name: stored.name,
-            description: stored.description,
-            deleted: stored.deleted,
-            on_failure: stored.on_failure.as_deref().and_then(OnFailure::of),
-            created_at: Timestamp::from_micros(stored.created_at),
-            updated_at: Timestamp::from_micros(stored.updated_at),
-            revision: stored.revision,
-            web_token: stored.web_token,
-        }
-    }
-}
-
-#[derive(Debug, SurrealValue)]
-pub(super) struct StoredUse {
-    config: i64,
-    plugin: i64,
-    organization: Uuid,
-    project: i64,
-    enabled: bool,
-    deleted: bool,
-}
-
-impl From<StoredUse> for Use {
-    fn from(stored: StoredUse) -> Self {
-        Self {
-            config: PluginConfigId(stored.config),
-            plugin: PluginId(stored.plugin),
-            organization: OrganizationId(stored.organization),
-            project: ProjectId(stored.project),
-            enabled: stored.enabled,
-            deleted: stored.deleted,
-        }
-    }
 }

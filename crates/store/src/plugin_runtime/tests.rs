@@ -13,8 +13,9 @@ use super::storage::Bounds;
 use super::{PluginChange, health, logs, registry, storage, switch_off, tasks};
 use crate::bind::bind;
 use crate::db::Statement;
-use crate::plugin_configs::{self as configs, ConfigRow, Created};
+use crate::plugin_configs::{self as configs, ConfigRow, Created, NewContents};
 use crate::plugins::{self, NewSource, PluginRow};
+use crate::update::tests::replace;
 use crate::{Error, Location, Settings, Store, organizations, update};
 
 const HOME: OrganizationId = OrganizationId(Uuid::from_u128(1));
@@ -178,8 +179,7 @@ async fn what_is_no_longer_offered_runs_where_it_is_configured() {
     plugins::create(&store, &offered, &NewSource::default(), 9, &[]).await.unwrap();
     put(&store, &config(8, 0, 2)).await;
     let taken = PluginRow { is_global: false, revision: Uuid::from_u128(20), ..offered.clone() };
-    let before = offered.revision;
-    assert!(plugins::save(&store, before, &taken, &NewSource::default(), &[]).await.unwrap());
+    replace(&store, taken.id, &taken, NewSource::default()).await;
     let enabled = registry::enabled_of(&store, PROJECT).await.unwrap();
     let ids: Vec<i64> = enabled.iter().map(|one| one.config.id.0).collect();
     assert_eq!(ids, [8, 7]);
@@ -196,7 +196,7 @@ async fn every_change_is_notified() {
     let mut changes = store.plugin_changes();
     let before = config(7, 1, 1);
     let after = ConfigRow { revision: Uuid::from_u128(8), ..before.clone() };
-    configs::update(&store, &after, before.revision, &[], &[], 20, &[]).await.unwrap();
+    replace(&store, CONFIG, &after, NewContents { most: 20, ..NewContents::default() }).await;
     assert_eq!(changes.try_recv(), Ok(PluginChange::Project(PROJECT)));
     assert!(configs::delete(&store, PROJECT, CONFIG, after.revision, &[]).await.unwrap());
     assert_eq!(changes.try_recv(), Ok(PluginChange::Project(PROJECT)));
@@ -228,7 +228,7 @@ async fn counts_add_up_and_the_last_fault_stays() {
     assert_eq!(health(0).await.succeeded, 1);
     let before = config(7, 1, 1);
     let after = ConfigRow { revision: Uuid::from_u128(8), ..before.clone() };
-    configs::update(&store, &after, before.revision, &[], &[], 20, &[]).await.unwrap();
+    replace(&store, CONFIG, &after, NewContents { most: 20, ..NewContents::default() }).await;
     assert_eq!(health(0).await.fault, None);
 }
 
@@ -283,7 +283,7 @@ async fn a_fault_before_a_change_is_not_reported_after_it() {
     let store = store().await;
     let before = config(7, 1, 1);
     let after = ConfigRow { revision: Uuid::from_u128(8), updated_at: at(5), ..before.clone() };
-    configs::update(&store, &after, before.revision, &[], &[], 20, &[]).await.unwrap();
+    replace(&store, CONFIG, &after, NewContents { most: 20, ..NewContents::default() }).await;
     // An event from before the change failed after it.
     health::note(&store, &[note(1, 0, 1, Some(fault("late", 6)))]).await.unwrap();
     let health =

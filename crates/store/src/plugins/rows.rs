@@ -1,12 +1,10 @@
 //! The stored form of plugins.
 
 use serde_json::{Map, Value};
-use surrealdb::types::SurrealValue;
+use surrealdb::types::{self, Kind, SurrealValue};
 use uuid::Uuid;
 use weir_model::plugins::{Group, PluginType};
 use weir_model::{OrganizationId, PluginId, Timestamp};
-
-use crate::{Error, Result};
 
 /// A plugin as stored.
 #[derive(Debug, Clone, PartialEq)]
@@ -73,9 +71,9 @@ impl PluginRow {
 
 /// The record. Objects are stored as JSON text, because users choose their keys.
 #[derive(Debug, Clone, SurrealValue)]
-pub(super) struct Stored {
-    number: i64,
-    organization: Uuid,
+struct Stored {
+    number: PluginId,
+    organization: OrganizationId,
     created_group: Option<String>,
     // Missing for plugins that were created before code was analysed.
     is_analysed: Option<bool>,
@@ -88,61 +86,60 @@ pub(super) struct Stored {
     config_schema: Option<String>,
     tag: Option<String>,
     latest_tag: Option<String>,
-    latest_tag_checked_at: Option<i64>,
+    latest_tag_checked_at: Option<Timestamp>,
     is_global: bool,
     was_global: bool,
     capabilities: Option<String>,
     metrics: Option<String>,
     public_jobs: Option<String>,
-    created_at: i64,
-    updated_at: i64,
+    created_at: Timestamp,
+    updated_at: Timestamp,
     revision: Uuid,
 }
 
-impl TryFrom<&PluginRow> for Stored {
-    type Error = Error;
-
-    fn try_from(row: &PluginRow) -> Result<Self> {
-        let json = |object: &Option<Map<String, Value>>| {
-            object.as_ref().map(serde_json::to_string).transpose().map_err(|error| shape(&error))
-        };
-        Ok(Self {
-            number: row.id.0,
-            organization: row.organization.0,
-            created_group: row.created_group.map(|group| group.text().to_owned()),
-            is_analysed: Some(row.is_analysed),
-            plugin_type: row.plugin_type.map(|kind| kind.text().to_owned()),
-            name: row.name.clone(),
-            description: row.description.clone(),
-            url: row.url.clone(),
-            private_token: row.private_token.clone(),
-            icon: row.icon.clone(),
-            config_schema: json(&row.config_schema)?,
-            tag: row.tag.clone(),
-            latest_tag: row.latest_tag.clone(),
-            latest_tag_checked_at: row.latest_tag_checked_at.map(Timestamp::micros),
-            is_global: row.is_global,
-            was_global: row.was_global,
-            capabilities: json(&row.capabilities)?,
-            metrics: json(&row.metrics)?,
-            public_jobs: json(&row.public_jobs)?,
-            created_at: row.created_at.micros(),
-            updated_at: row.updated_at.micros(),
-            revision: row.revision,
-        })
+impl SurrealValue for PluginRow {
+    fn kind_of() -> Kind {
+        Stored::kind_of()
     }
-}
 
-impl TryFrom<Stored> for PluginRow {
-    type Error = Error;
+    fn into_value(self) -> types::Value {
+        let json =
+            |object: Option<Map<String, Value>>| object.map(|it| Value::Object(it).to_string());
+        Stored {
+            number: self.id,
+            organization: self.organization,
+            created_group: self.created_group.map(|group| group.text().to_owned()),
+            is_analysed: Some(self.is_analysed),
+            plugin_type: self.plugin_type.map(|kind| kind.text().to_owned()),
+            name: self.name,
+            description: self.description,
+            url: self.url,
+            private_token: self.private_token,
+            icon: self.icon,
+            config_schema: json(self.config_schema),
+            tag: self.tag,
+            latest_tag: self.latest_tag,
+            latest_tag_checked_at: self.latest_tag_checked_at,
+            is_global: self.is_global,
+            was_global: self.was_global,
+            capabilities: json(self.capabilities),
+            metrics: json(self.metrics),
+            public_jobs: json(self.public_jobs),
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+            revision: self.revision,
+        }
+        .into_value()
+    }
 
-    fn try_from(stored: Stored) -> Result<Self> {
-        let object = |text: Option<String>| -> Result<Option<Map<String, Value>>> {
+    fn from_value(value: types::Value) -> Result<Self, types::Error> {
+        let stored = Stored::from_value(value)?;
+        let object = |text: Option<String>| {
             text.as_deref().map(serde_json::from_str).transpose().map_err(|error| shape(&error))
         };
         Ok(Self {
-            id: PluginId(stored.number),
-            organization: OrganizationId(stored.organization),
+            id: stored.number,
+            organization: stored.organization,
             created_group: stored.created_group.map(|word| group(&word)).transpose()?,
             is_analysed: stored.is_analysed.unwrap_or(false),
             plugin_type: stored.plugin_type.map(|word| plugin_type(&word)).transpose()?,
@@ -154,27 +151,27 @@ impl TryFrom<Stored> for PluginRow {
             config_schema: object(stored.config_schema)?,
             tag: stored.tag,
             latest_tag: stored.latest_tag,
-            latest_tag_checked_at: stored.latest_tag_checked_at.map(Timestamp::from_micros),
+            latest_tag_checked_at: stored.latest_tag_checked_at,
             is_global: stored.is_global,
             was_global: stored.was_global,
             capabilities: object(stored.capabilities)?,
             metrics: object(stored.metrics)?,
             public_jobs: object(stored.public_jobs)?,
-            created_at: Timestamp::from_micros(stored.created_at),
-            updated_at: Timestamp::from_micros(stored.updated_at),
+            created_at: stored.created_at,
+            updated_at: stored.updated_at,
             revision: stored.revision,
         })
     }
 }
 
-pub(super) fn shape(fault: &dyn std::fmt::Display) -> Error {
-    Error::Shape { statement: "plugins", detail: fault.to_string() }
+fn shape(fault: &dyn std::fmt::Display) -> types::Error {
+    types::Error::serialization(fault.to_string(), None)
 }
 
-fn group(word: &str) -> Result<Group> {
+fn group(word: &str) -> Result<Group, types::Error> {
     Group::of(word).ok_or_else(|| shape(&format_args!("unknown group `{word}`")))
 }
 
-fn plugin_type(word: &str) -> Result<PluginType> {
+fn plugin_type(word: &str) -> Result<PluginType, types::Error> {
     PluginType::of(word).ok_or_else(|| shape(&format_args!("unknown type `{word}`")))
 }

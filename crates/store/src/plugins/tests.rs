@@ -5,6 +5,7 @@ use weir_model::{MembershipId, PluginConfigId, ProjectId, UserId};
 use super::*;
 use crate::organizations::{self, NewOrganization, OrganizationRow};
 use crate::projects::ProjectRow;
+use crate::update::tests::replace;
 use crate::{Location, Settings};
 
 const HOME: OrganizationId = OrganizationId(Uuid::from_u128(1));
@@ -102,7 +103,7 @@ async fn two() -> Store {
             change: vec![("index.js".to_owned(), Some("1".to_owned()))],
             build: Some(build()),
         };
-        assert!(save(&store, before.revision, &after, &source, &[]).await.unwrap());
+        replace(&store, after.id, &after, source).await;
     }
     assert_eq!(counts(&store).await, [2, 2, 1, 2, 2, 2]);
     store
@@ -135,7 +136,7 @@ async fn what_was_made_of_source_reads_back() {
     let after = PluginRow { revision: Uuid::from_u128(10), ..row.clone() };
     let mut changes = store.plugin_changes();
     let none = NewSource::default();
-    assert!(save(&store, row.revision, &after, &none, &[]).await.unwrap());
+    replace(&store, after.id, &after, none).await;
     assert_eq!(made().await.unwrap(), Some(build()));
     assert_eq!(changes.try_recv(), Ok(PluginChange::Plugin(PluginId(1))));
 }

@@ -90,9 +90,10 @@ impl ProjectRow {
 
 impl Row for ProjectRow {
     type Id = ProjectId;
+    type With = ();
     const TABLE: &'static str = "project";
     const UPDATE: &'static str = "projects update";
-    const FIXED: &'static [&'static str] = &["organization"];
+    const COMPARED: &'static [&'static str] = &["organization"];
 
     fn touch(&mut self, now: Timestamp) {
         self.updated_at = now;

@@ -40,6 +40,18 @@ async fn store(put: Statement) -> Store {
     store
 }
 
+/// Stores this row in the place of the one with its id.
+pub(crate) async fn replace<R: Row>(store: &Store, id: R::Id, row: &R, with: R::With)
+where
+    R::With: Clone,
+{
+    let change = |_: R| {
+        let (row, with) = (row.clone(), with.clone());
+        std::future::ready(Ok::<_, Error>((Change { row, entries: Vec::new(), with }, ())))
+    };
+    update_with(store, id, (), change).await.unwrap().stored().unwrap();
+}
+
 async fn change(
     store: &Store,
     change: impl Fn(OrganizationRow) -> OrganizationRow,

@@ -29,7 +29,7 @@ async fn what_was_missed_is_exported_when_asked_for() {
     assert_eq!(found[0].progress.unwrap().total_runs, 3);
     // Intervals that ended during the pause have no other runs.
     let row = weir_store::exports::find(app.store(), id(&export)).await.unwrap().unwrap();
-    let pause = row.backfilled.unwrap();
+    let pause = row.backfilled.0.unwrap();
     assert_eq!((Some(pause.since), pause.until), (row.last_paused_at, found[0].end_at));
 
     owner.post(&format!("{path}pause/"), &json!({})).await;

@@ -2,11 +2,11 @@
 
 use weir_model::exports::{Backfill, Run, Status};
 use weir_model::{BackfillId, Timestamp};
-use weir_store::exports::{self, BackfillRow, backfills};
+use weir_store::exports::{BackfillRow, backfills};
 use weir_store::ids;
 use weir_testkit::until;
 
-use super::support::{BEGIN, Fixture, PROJECT};
+use super::support::{BEGIN, Fixture, PROJECT, replace};
 use crate::destination::Failure;
 use crate::engine::Host as _;
 
@@ -29,8 +29,7 @@ async fn paused() -> Fixture {
 
 pub(super) async fn start(fixture: &Fixture, backfill: BackfillRow) -> BackfillId {
     let row = fixture.row().await;
-    let changed = exports::update(&fixture.store, &row, row.revision, Some(&backfill), 5, &[]);
-    assert_eq!(changed.await.unwrap(), exports::Changed::Yes);
+    replace(&fixture.store, &row, Some(&backfill)).await;
     backfill.id
 }
 

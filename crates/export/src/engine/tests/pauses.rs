@@ -2,12 +2,12 @@
 
 use weir_model::exports::{Run, Status};
 use weir_model::{BackfillId, Timestamp};
-use weir_store::exports::{self, BackfillRow, BackfilledPause, ExportRow};
+use weir_store::exports::{self, BackfillRow, Backfilled, BackfilledPause, ExportRow};
 use weir_store::ids;
 
 use super::backfills::{backfill, ended};
 use super::schedule::passed;
-use super::support::{BEGIN, Fixture};
+use super::support::{BEGIN, Fixture, replace};
 use crate::engine::Host as _;
 
 const MINUTE: i64 = 60;
@@ -49,16 +49,15 @@ async fn unpause(fixture: &Fixture, since: Timestamp, from: i64) -> BackfillId {
     let (until, from) = (fixture.host.now(), Timestamp::from_micros((BEGIN + from) * 1_000_000));
     let row = BackfillRow { start_at: Some(from), end_at: until, ..backfill(fixture, None, 0) };
     let before = fixture.row().await;
-    let earlier = before.backfilled.and_then(|pause| pause.backfill);
+    let earlier = before.backfilled.0.and_then(|pause| pause.backfill);
     let pause = BackfilledPause { backfill: Some(row.id), earlier, since, until };
     let after = ExportRow {
         paused: false,
-        backfilled: Some(pause),
+        backfilled: Backfilled(Some(pause)),
         revision: ids::time_ordered(until),
         ..before.clone()
     };
-    let changed = exports::update(&fixture.store, &after, before.revision, Some(&row), 5, &[]);
-    assert_eq!(changed.await.unwrap(), exports::Changed::Yes);
+    replace(&fixture.store, &after, Some(&row)).await;
     row.id
 }
 

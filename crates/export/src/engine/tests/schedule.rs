@@ -1,7 +1,7 @@
 //! Which events belong to which interval.
 
 use weir_model::exports::{Run, Status};
-use weir_store::exports::BackfilledPause;
+use weir_store::exports::{Backfilled, BackfilledPause};
 use weir_testkit::until;
 
 use super::support::{BEGIN, Fixture};
@@ -143,7 +143,7 @@ async fn an_interval_that_a_backfill_makes_up_for_has_no_run() {
     fixture.world(|world| world.lags.send_replace(true));
     fixture.host.advance(50 * MINUTE + 2);
     let pause = BackfilledPause { backfill: None, earlier: None, since, until: fixture.host.now() };
-    fixture.change(|row| (row.paused, row.backfilled) = (false, Some(pause))).await;
+    fixture.change(|row| (row.paused, row.backfilled) = (false, Backfilled(Some(pause)))).await;
     fixture.arrive(2).await;
     fixture.world(|world| world.lags.send_replace(false));
     passed(&fixture, FIRST + HOUR).await;

@@ -21,11 +21,12 @@ use weir_store::events::{
 };
 use weir_store::exports::logs::Logs;
 use weir_store::exports::runs::Runs;
-use weir_store::exports::{self, ExportRow};
+use weir_store::exports::{self, BackfillRow, Backfilled, ExportRow, NewBackfill};
 use weir_store::organizations::{self, NewOrganization, OrganizationRow};
 use weir_store::persons::{PersonState, PersonWrite, first_id};
 use weir_store::projects::ProjectRow;
 use weir_store::users::{self, UserRow};
+use weir_store::update::{Change, Row as _, update_with};
 use weir_store::{Location, Store};
 use weir_testkit::until;
 
@@ -135,8 +136,20 @@ impl Host for TestHost {
     async fn pause(&self, export: &ExportRow, failed: u32, of: u32, _error: Option<&str>) {
         self.world.lock().paused.push((failed, of));
         let row = ExportRow { paused: true, revision: Uuid::from_u128(9), ..export.clone() };
-        exports::update(&self.store, &row, export.revision, None, 5, &[]).await.unwrap();
+        replace(&self.store, &row, None).await;
     }
+}
+
+/// Stores this row in the place of the one with its id, with a backfill.
+pub(super) async fn replace(store: &Store, row: &ExportRow, backfill: Option<&BackfillRow>) {
+    let change = |stored: ExportRow| {
+        let mut row = row.clone();
+        row.touch(stored.updated_at);
+        let with = backfill.map(|row| NewBackfill { row: row.clone(), most: 5 });
+        let change = Change { row, entries: Vec::new(), with };
+        std::future::ready(Ok::<_, weir_store::Error>((change, ())))
+    };
+    update_with(store, row.id, (), change).await.unwrap().stored().unwrap();
 }
 
 struct Noting(Arc<Mutex<World>>);
@@ -320,7 +333,7 @@ impl Fixture {
             created_at: now,
             updated_at: now,
             last_paused_at: None,
-            backfilled: None,
+            backfilled: Backfilled(None),
             start_at: None,
             end_at: None,
             query: None,
@@ -399,11 +412,9 @@ impl Fixture {
 
     /// Changes the export.
     pub(super) async fn change(&self, change: impl FnOnce(&mut ExportRow)) {
-        let before = self.row().await;
-        let mut row = before.clone();
+        let mut row = self.row().await;
         change(&mut row);
-        row.revision = weir_store::ids::time_ordered(self.host.now());
-        exports::update(&self.store, &row, before.revision, None, 5, &[]).await.unwrap();
+        replace(&self.store, &row, None).await;
     }
 
     /// This many events arrive now. Each happened at `time`, in seconds since 1970.

@@ -52,10 +52,10 @@ async fn so_many_wait_oldest_first() {
     // The second one is a retry after a lost answer.
     for (id, kind) in [(2, "b"), (1, "a"), (2, "b")] {
         let added = add(&store, PROJECT, &job(id, kind), 2, &[]).await.unwrap();
-        assert_eq!(added, Changed::Yes);
+        assert_eq!(added, Added::Yes);
     }
     let third = add(&store, PROJECT, &job(3, "c"), 2, &[]).await.unwrap();
-    assert_eq!(third, Changed::TooManyJobs);
+    assert_eq!(third, Added::TooMany);
     assert_eq!(waiting(&store).await, [expected("a"), expected("b")]);
 }
 
@@ -63,7 +63,7 @@ async fn so_many_wait_oldest_first() {
 async fn a_config_of_another_project_gets_none() {
     let store = store().await;
     let other = add(&store, ProjectId(2), &job(1, "a"), 2, &[]).await.unwrap();
-    assert_eq!(other, Changed::Stale);
+    assert_eq!(other, Added::NoConfig);
     assert!(waiting(&store).await.is_empty());
 }
 
