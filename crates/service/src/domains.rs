@@ -30,6 +30,7 @@ use crate::activity::{self, About, Changes};
 use crate::ctx::OrgCtx;
 use crate::error::{Error, NOT_FOUND};
 use crate::policy::{self, Action};
+use crate::unchecked::Unchecked;
 use crate::update::update;
 use crate::{Core, Result, secrets};
 
@@ -103,8 +104,13 @@ impl Domains {
     /// [`Error::MissingScope`]; [`Error::Forbidden`] below administrator;
     /// [`Error::Invalid`] at the first field that is wrong, and when the organization has
     /// the maximum number of domains.
-    pub async fn create(&self, org: &OrgCtx, input: DomainInput) -> Result<Domain> {
+    pub async fn create(
+        &self,
+        org: &OrgCtx,
+        input: impl Into<Unchecked<'_, DomainInput>>,
+    ) -> Result<Domain> {
         self.may_manage(org)?;
+        let input = input.into().read()?;
         let mut row = DomainRow {
             id: DomainId(ids::time_ordered(org.ctx.now)),
             organization: org.organization,

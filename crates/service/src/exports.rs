@@ -40,12 +40,13 @@ use crate::ctx::{OrgCtx, ProjectCtx};
 use crate::error::{Error, NOT_FOUND};
 use crate::policy::{self, Action};
 use crate::projects::timezone;
+use crate::unchecked::Unchecked;
 use crate::{Core, Result, current};
 
 pub use overview::{Condition, ExportOverview, Overview, OverviewQuery};
 pub use preview::BackfillPreview;
 pub use runs::RunBeside;
-pub use trial::{SentDestination, Trial};
+pub use trial::{NewTrial, SentDestination, Trial};
 
 /// The message for an address that is never connected to.
 const INNER: &str = "This is on a network that this server does not connect to. The operator can \
@@ -211,8 +212,13 @@ impl Exports {
     /// # Errors
     /// [`Error::MissingScope`], [`Error::SignInAgain`]; [`Error::Invalid`], also when the
     /// project has the maximum number of exports.
-    pub async fn create(&self, within: Within<'_>, input: BatchExportInput) -> Result<BatchExport> {
+    pub async fn create(
+        &self,
+        within: Within<'_>,
+        input: impl Into<Unchecked<'_, BatchExportInput>>,
+    ) -> Result<BatchExport> {
         policy::check(within.org, Action::WriteExports)?;
+        let input = input.into().read()?;
         policy::recent_if_person(&within.org.ctx)?;
         let ctx = &within.org.ctx;
         let project = self.project(within, input.team_id).await?;
@@ -275,13 +281,15 @@ impl Exports {
         &self,
         within: Within<'_>,
         export: &str,
-        patch: BatchExportPatch,
+        patch: impl Into<Unchecked<'_, BatchExportPatch>>,
     ) -> Result<BatchExport> {
         policy::check(within.org, Action::WriteExports)?;
+        let id = self.find(within, export).await?.id;
+        let patch = patch.into().read()?;
         if patch.destination.is_some() || patch.config.is_some() {
             policy::recent_if_person(&within.org.ctx)?;
         }
-        self.change(within, export, &ExportChange::Patch(patch)).await
+        self.change(within, id, &ExportChange::Patch(patch)).await
     }
 
     /// Deletes an export with its runs and backfills.
@@ -316,10 +324,12 @@ impl Exports {
         &self,
         within: Within<'_>,
         export: &str,
-        backfill: bool,
+        backfill: impl Into<Unchecked<'_, bool>>,
     ) -> Result<BatchExport> {
         policy::check(within.org, Action::WriteExports)?;
-        self.change(within, export, &ExportChange::Unpause { backfill }).await
+        let id = self.find(within, export).await?.id;
+        let backfill = backfill.into().read()?;
+        self.change(within, id, &ExportChange::Unpause { backfill }).await
     }
 
     /// Exports a range of time again, independently of the schedule.
@@ -331,10 +341,12 @@ impl Exports {
         &self,
         within: Within<'_>,
         export: &str,
-        input: BackfillInput,
+        input: impl Into<Unchecked<'_, BackfillInput>>,
     ) -> Result<BatchExport> {
         policy::check(within.org, Action::WriteExports)?;
-        self.change(within, export, &ExportChange::Backfill(input)).await
+        let id = self.find(within, export).await?.id;
+        let input = input.into().read()?;
+        self.change(within, id, &ExportChange::Backfill(input)).await
     }
 
     /// The project of a new export (EXP-5).

@@ -31,6 +31,7 @@ use crate::ctx::{Ctx, OrgCtx};
 use crate::error::{Error, NOT_FOUND};
 use crate::identity::emails;
 use crate::policy::{self, Action};
+use crate::unchecked::Unchecked;
 use crate::{Core, Result, mail, secrets, users};
 
 pub use listed::{Listed, Verdict};
@@ -97,8 +98,13 @@ impl Invites {
     /// [`Error::MissingScope`]; [`Error::Forbidden`] for a level above one's own;
     /// [`Error::Invalid`] for an address of a member, and when the organization has the
     /// maximum number of invites.
-    pub async fn create(&self, org: &OrgCtx, input: InviteInput) -> Result<Invite> {
-        let made = self.create_all(org, vec![input]).await?;
+    pub async fn create(
+        &self,
+        org: &OrgCtx,
+        input: impl Into<Unchecked<'_, InviteInput>>,
+    ) -> Result<Invite> {
+        let input = input.into();
+        let made = self.create_all(org, Unchecked::new(|| Ok(vec![input.read()?]))).await?;
         made.into_iter().next().ok_or_else(|| Error::Internal("no invite was made".to_owned()))
     }
 
@@ -106,10 +112,10 @@ impl Invites {
     /// checked.
     ///
     /// # Errors
-    /// [`Error::Invalid`].
-    pub fn refuse_too_many(count: usize) -> Result<()> {
+    /// The count is too large.
+    pub fn refuse_too_many(count: usize) -> Result<(), FieldError> {
         if count > BULK_MAX {
-            return Err(FieldError::body("max_length", TOO_MANY).into());
+            return Err(FieldError::body("max_length", TOO_MANY));
         }
         Ok(())
     }
@@ -119,8 +125,13 @@ impl Invites {
     ///
     /// # Errors
     /// As [`Invites::create`]; [`Error::Invalid`] for too many.
-    pub async fn create_all(&self, org: &OrgCtx, inputs: Vec<InviteInput>) -> Result<Vec<Invite>> {
+    pub async fn create_all(
+        &self,
+        org: &OrgCtx,
+        inputs: impl Into<Unchecked<'_, Vec<InviteInput>>>,
+    ) -> Result<Vec<Invite>> {
         policy::check(org, Action::ManageInvites)?;
+        let inputs = inputs.into().read()?;
         Self::refuse_too_many(inputs.len())?;
         let store = &self.core.store;
         let inviter = user_rows::get(store, org.ctx.user()).await?;

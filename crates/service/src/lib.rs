@@ -43,6 +43,7 @@ pub mod sessions;
 #[cfg(test)]
 mod test_support;
 pub mod traffic;
+pub mod unchecked;
 mod update;
 pub mod users;
 

@@ -27,6 +27,7 @@ use crate::ctx::{Ctx, OrgCtx};
 use crate::error::{Error, NOT_FOUND};
 use crate::identity::second_factor;
 use crate::policy::{self, Action};
+use crate::unchecked::Unchecked;
 use crate::update::{stored, update};
 use crate::{Core, Result, current, plugin_configs, secrets};
 
@@ -222,8 +223,13 @@ impl Organizations {
     /// # Errors
     /// [`Error::MissingScope`], [`Error::Forbidden`] below administrator,
     /// [`Error::Invalid`].
-    pub async fn update(&self, org: &OrgCtx, patch: OrganizationPatch) -> Result<Organization> {
+    pub async fn update(
+        &self,
+        org: &OrgCtx,
+        patch: impl Into<Unchecked<'_, OrganizationPatch>>,
+    ) -> Result<Organization> {
         policy::check(org, Action::UpdateOrganization)?;
+        let patch = patch.into().read()?;
         let change = |row: &mut OrganizationRow| Ok(patch.clone().apply(row)?);
         let entries = |before: &OrganizationRow, after: &OrganizationRow| {
             let (about, changes) = (about(before), Changes::between(before, after));

@@ -43,6 +43,7 @@ use crate::ctx::{OrgCtx, ProjectCtx};
 use crate::error::{Error, NOT_FOUND};
 use crate::plugins::code::PluginCode;
 use crate::policy::{self, Action};
+use crate::unchecked::Unchecked;
 use crate::{Core, Result, plugins, secrets, update};
 use changes::Draft;
 pub use health::Numbers;
@@ -110,9 +111,10 @@ impl PluginConfigs {
     pub async fn create(
         &self,
         project: &ProjectCtx,
-        input: PluginConfigInput,
+        input: impl Into<Unchecked<'_, PluginConfigInput>>,
     ) -> Result<PluginConfig> {
         policy::check(&project.org, Action::WritePlugins)?;
+        let input = input.into().read()?;
         self.require_access(&project.org).await?;
         let (store, org) = (&self.core.store, &project.org);
         let plugin = plugin_rows::get(store, org.organization, input.plugin).await?;
@@ -155,15 +157,6 @@ impl PluginConfigs {
         }
     }
 
-    /// Proves that the caller may change the config, before the change is checked.
-    ///
-    /// # Errors
-    /// [`Error::MissingScope`], [`Error::NotFound`]; [`Error::Invalid`] where the
-    /// organization is not allowed to configure plugins.
-    pub async fn enter(&self, project: &ProjectCtx, config: &str) -> Result<()> {
-        self.writable(project, config).await.map(drop)
-    }
-
     /// Changes a config. Missing secrets stay as they are.
     ///
     /// # Errors
@@ -172,10 +165,11 @@ impl PluginConfigs {
         &self,
         project: &ProjectCtx,
         config: &str,
-        patch: PluginConfigPatch,
+        patch: impl Into<Unchecked<'_, PluginConfigPatch>>,
     ) -> Result<PluginConfig> {
         let now = project.org.ctx.now;
-        let (found, patch) = (self.writable(project, config).await?, &patch);
+        let found = self.writable(project, config).await?;
+        let patch = &patch.into().read()?;
         let change = |before: ConfigRow| async move {
             require_place(project, &before)?;
             if patch.plugin.is_some_and(|plugin| plugin != before.plugin) {

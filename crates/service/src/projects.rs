@@ -31,6 +31,7 @@ use crate::activity::{self, About, Changes};
 use crate::ctx::{Ctx, OrgCtx, ProjectCtx};
 use crate::error::{Error, NOT_FOUND};
 use crate::policy::{self, Action};
+use crate::unchecked::Unchecked;
 use crate::update::{stored, update};
 use crate::{Core, Result, current, organizations, secrets};
 
@@ -183,8 +184,13 @@ impl Projects {
     ///
     /// # Errors
     /// [`Error::MissingScope`], [`Error::Invalid`].
-    pub async fn update(&self, project: &ProjectCtx, patch: ProjectPatch) -> Result<Project> {
+    pub async fn update(
+        &self,
+        project: &ProjectCtx,
+        patch: impl Into<Unchecked<'_, ProjectPatch>>,
+    ) -> Result<Project> {
         policy::check(&project.org, Action::UpdateProject)?;
+        let patch = patch.into().read()?;
         let org = &project.org;
         let change = |row: &mut ProjectRow| {
             if row.brief.organization != org.organization {

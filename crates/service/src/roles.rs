@@ -26,6 +26,7 @@ use crate::activity::{self, About, Changes};
 use crate::ctx::OrgCtx;
 use crate::error::{Error, NOT_FOUND};
 use crate::policy::{self, Action};
+use crate::unchecked::Unchecked;
 use crate::update::update;
 use crate::{Core, Result, members, users};
 
@@ -80,8 +81,13 @@ impl Roles {
     /// # Errors
     /// As [`Roles::may_manage`]; [`Error::Invalid`] for a name that is taken, and for
     /// too many roles.
-    pub async fn create(&self, org: &OrgCtx, input: RoleInput) -> Result<Role> {
+    pub async fn create(
+        &self,
+        org: &OrgCtx,
+        input: impl Into<Unchecked<'_, RoleInput>>,
+    ) -> Result<Role> {
         Self::may_manage(org)?;
+        let input = input.into().read()?;
         let name = validate::text("name", &input.name, NAME_MAX)?;
         let row = RoleRow {
             id: RoleId(ids::time_ordered(org.ctx.now)),

@@ -47,7 +47,6 @@ use weir_model::exports::{BackfillInput, BatchExport, BatchExportInput, BatchExp
 use weir_model::pagination::Envelope;
 use weir_service::Error as ServiceError;
 use weir_service::exports::Within;
-use weir_service::policy::{self, Action};
 
 use crate::api::{Created, NoContent};
 use crate::app::App;
@@ -124,25 +123,20 @@ async fn create(
     within: Within<'_>,
     body: &ApiJson<BatchExportInput>,
 ) -> ApiResult<Created<BatchExport>> {
-    policy::check(within.org(), Action::WriteExports)?;
-    Ok(Created(app.services.exports.create(within, body.checked()?).await?))
+    Ok(Created(app.services.exports.create(within, body.unchecked()).await?))
 }
 
 async fn get(app: &App, within: Within<'_>, path: &PathParams) -> ApiResult<Json<BatchExport>> {
     Ok(Json(app.services.exports.get(within, path.get(ID)?).await?))
 }
 
-/// The export is checked first: a missing export is reported before an invalid field.
 async fn update(
     app: &App,
     within: Within<'_>,
     path: &PathParams,
     body: &ApiJson<BatchExportPatch>,
 ) -> ApiResult<Json<BatchExport>> {
-    policy::check(within.org(), Action::WriteExports)?;
-    let id = path.get(ID)?;
-    app.services.exports.get(within, id).await?;
-    Ok(Json(app.services.exports.update(within, id, body.checked()?).await?))
+    Ok(Json(app.services.exports.update(within, path.get(ID)?, body.unchecked()).await?))
 }
 
 async fn replace(
@@ -151,11 +145,8 @@ async fn replace(
     path: &PathParams,
     body: &ApiJson<Replacement>,
 ) -> ApiResult<Json<BatchExport>> {
-    policy::check(within.org(), Action::WriteExports)?;
-    let id = path.get(ID)?;
-    app.services.exports.get(within, id).await?;
-    let Replacement(patch) = body.checked()?;
-    Ok(Json(app.services.exports.update(within, id, patch).await?))
+    let patch = body.unchecked_as(|Replacement(patch)| patch);
+    Ok(Json(app.services.exports.update(within, path.get(ID)?, patch).await?))
 }
 
 async fn delete(app: &App, within: Within<'_>, path: &PathParams) -> ApiResult<NoContent> {
@@ -169,10 +160,7 @@ async fn backfill(
     path: &PathParams,
     body: &ApiJson<BackfillInput>,
 ) -> ApiResult<Json<BatchExport>> {
-    policy::check(within.org(), Action::WriteExports)?;
-    let id = path.get(ID)?;
-    app.services.exports.get(within, id).await?;
-    Ok(Json(app.services.exports.backfill(within, id, body.checked()?).await?))
+    Ok(Json(app.services.exports.backfill(within, path.get(ID)?, body.unchecked()).await?))
 }
 
 async fn pause(app: &App, within: Within<'_>, path: &PathParams) -> ApiResult<Json<BatchExport>> {
@@ -185,9 +173,6 @@ async fn unpause(
     path: &PathParams,
     body: &ApiJson<Unpausing>,
 ) -> ApiResult<Json<BatchExport>> {
-    policy::check(within.org(), Action::WriteExports)?;
-    let id = path.get(ID)?;
-    app.services.exports.get(within, id).await?;
-    let Unpausing { backfill } = body.checked()?;
-    Ok(Json(app.services.exports.unpause(within, id, backfill).await?))
+    let backfill = body.unchecked_as(|Unpausing { backfill }| backfill);
+    Ok(Json(app.services.exports.unpause(within, path.get(ID)?, backfill).await?))
 }

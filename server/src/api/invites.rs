@@ -11,7 +11,7 @@ use weir_model::organizations::Level;
 use weir_model::pagination::Envelope;
 use weir_model::validate;
 use weir_service::invites::Invites;
-use weir_service::policy::{self, Action};
+use weir_service::unchecked::Unchecked;
 
 use super::members::{LEVELS, level};
 use crate::api::{Created, NoContent};
@@ -42,8 +42,7 @@ pub async fn create_invite(
     State(app): State<App>,
     body: ApiJson<InviteInput>,
 ) -> ApiResult<Created<Invite>> {
-    policy::check(&auth.ctx, Action::ManageInvites)?;
-    Ok(Created(app.services.invites.create(&auth.ctx, body.checked()?).await?))
+    Ok(Created(app.services.invites.create(&auth.ctx, body.unchecked()).await?))
 }
 
 /// Invite several users. If one invite is invalid, none is created. A list is answered
@@ -53,11 +52,18 @@ pub async fn create_invites(
     State(app): State<App>,
     mut body: ApiItems<InviteInput>,
 ) -> ApiResult<Invited> {
-    policy::check(&auth.ctx, Action::ManageInvites)?;
-    let invites = &app.services.invites;
-    Ok(Invited(match body.checked(NO_LIST, Invites::refuse_too_many)? {
-        OneOrMany::One(input) => OneOrMany::One(invites.create(&auth.ctx, input).await?),
-        OneOrMany::Many(inputs) => OneOrMany::Many(invites.create_all(&auth.ctx, inputs).await?),
+    let mut is_list = false;
+    let inputs = Unchecked::new(|| match body.read(NO_LIST, Invites::refuse_too_many)? {
+        OneOrMany::One(input) => Ok(vec![input]),
+        OneOrMany::Many(inputs) => {
+            is_list = true;
+            Ok(inputs)
+        }
+    });
+    let mut made = app.services.invites.create_all(&auth.ctx, inputs).await?;
+    Ok(Invited(match made.pop() {
+        Some(invite) if !is_list => OneOrMany::One(invite),
+        last => OneOrMany::Many(made.into_iter().chain(last).collect()),
     }))
 }
 

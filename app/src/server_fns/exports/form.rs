@@ -12,7 +12,7 @@ use weir_model::exports::{
     BatchExport, BatchExportInput, BatchExportPatch, ExportModel, Interval, SentConfig,
 };
 use weir_model::{Patch, ProjectId, Timestamp};
-use weir_service::exports::{SentDestination, Trial};
+use weir_service::exports::{NewTrial, SentDestination, Trial};
 use weir_service::{Ctx, Services};
 
 use super::OrganizationView;
@@ -297,7 +297,7 @@ pub(crate) async fn test_export(
     let secrets = session.with_kept(&export, &destination, secrets).await?;
     let config = sent(kind, &config, &secrets);
     let trial: Result<Trial, _> = if export.is_empty() {
-        exports.trial_of_new((&org).into(), kind, &config, model_of(&model)?)
+        exports.trial_of_new((&org).into(), NewTrial { kind, config, model: model_of(&model)? })
     } else {
         let sent = SentDestination { kind: Some(kind), config: Some(config) };
         exports.trial_of_stored((&org).into(), &export, sent).await

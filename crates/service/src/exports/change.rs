@@ -11,7 +11,7 @@ use weir_model::exports::{
     BACKFILLS_MAX, Backfill, BackfillInput, BatchExport, BatchExportPatch, Destination,
     ExportModel, Interval, LAST_DAY, LAST_HOUR, NAME_MAX, Run, Status,
 };
-use weir_model::{Patch, Timestamp, validate};
+use weir_model::{BatchExportId, Patch, Timestamp, validate};
 use weir_query as query;
 use weir_schedule::UTC;
 use weir_store::exports::{
@@ -32,7 +32,7 @@ impl Exports {
     pub(super) async fn change(
         &self,
         within: Within<'_>,
-        export: &str,
+        export: BatchExportId,
         wanted: &ExportChange,
     ) -> Result<BatchExport> {
         let _directories = match wanted {
@@ -42,7 +42,6 @@ impl Exports {
             _ => None,
         };
         let now = within.org.ctx.now;
-        let found = self.find(within, export).await?;
         let change = |before: ExportRow| async move {
             within.require(&before)?;
             let Computed { row, backfill, entries } =
@@ -51,7 +50,7 @@ impl Exports {
             let with = backfill.map(|row| NewBackfill { row, most: BACKFILLS_MAX });
             Ok::<_, Error>((update::change(before, row, now, entries, with), backfill_id))
         };
-        match update_with(&self.core.store, found.id, (), change).await? {
+        match update_with(&self.core.store, export, (), change).await? {
             Updated::Stored((row, backfill_id)) => {
                 Ok(BatchExport { backfill_id, ..self.show(row).await? })
             }

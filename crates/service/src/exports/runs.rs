@@ -132,7 +132,7 @@ impl Exports {
         policy::check(within.org, Action::WriteExports)?;
         let row = self.find(within, export).await?;
         let run = self.find_run(&row, run).await?;
-        let changed = self.change(within, export, &ExportChange::Again(Box::new(run))).await?;
+        let changed = self.change(within, row.id, &ExportChange::Again(Box::new(run))).await?;
         changed
             .backfill_id
             .ok_or_else(|| Error::Internal("a run was retried without a backfill".to_owned()))

@@ -364,9 +364,10 @@ async fn trying_a_destination_is_like_entering_it() {
     let outcome = services.exports.trial_of_stored((&later).into(), &id, sent(json!({}))).await;
     assert!(matches!(outcome, Err(Error::SignInAgain)), "{outcome:?}");
     let model = ExportModel::Persons;
-    let outcome = services.exports.trial_of_new((&later).into(), kind, &config(postgres()), model);
+    let new = || NewTrial { kind, config: config(postgres()), model };
+    let outcome = services.exports.trial_of_new((&later).into(), new());
     assert!(matches!(outcome, Err(Error::SignInAgain)), "{outcome:?}");
-    let trial = services.exports.trial_of_new((&org).into(), kind, &config(postgres()), model);
+    let trial = services.exports.trial_of_new((&org).into(), new());
     assert_eq!(trial.unwrap().model, model);
 }
 

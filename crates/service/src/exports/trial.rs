@@ -11,6 +11,7 @@ use weir_model::exports::{ExportModel, SentConfig};
 use super::{Exports, Within, config, model};
 use crate::Result;
 use crate::policy::{self, Action};
+use crate::unchecked::Unchecked;
 
 /// A destination as a caller sends it.
 #[derive(Debug, Clone, Default)]
@@ -19,6 +20,17 @@ pub struct SentDestination {
     pub kind: Option<&'static DestinationType>,
     /// Its settings, not yet checked; none: the settings of the export.
     pub config: Option<SentConfig>,
+}
+
+/// A destination of an export that is not stored yet.
+#[derive(Debug, Clone)]
+pub struct NewTrial {
+    /// Its kind.
+    pub kind: &'static DestinationType,
+    /// Its settings, not yet checked.
+    pub config: SentConfig,
+    /// The records that the export would write there.
+    pub model: ExportModel,
 }
 
 /// A destination that the caller may test.
@@ -62,16 +74,15 @@ impl Exports {
     /// [`Error::MissingScope`](crate::Error::MissingScope),
     /// [`Error::SignInAgain`](crate::Error::SignInAgain),
     /// [`Error::Invalid`](crate::Error::Invalid).
-    pub fn trial_of_new(
+    pub fn trial_of_new<'a>(
         &self,
         within: Within<'_>,
-        kind: &'static DestinationType,
-        config: &SentConfig,
-        model: ExportModel,
+        input: impl Into<Unchecked<'a, NewTrial>>,
     ) -> Result<Trial> {
         policy::check(within.org, Action::WriteExports)?;
+        let NewTrial { kind, config, model } = input.into().read()?;
         policy::recent_if_person(&within.org.ctx)?;
-        let config = SentConfig(config::complete(kind, config)?);
+        let config = SentConfig(config::complete(kind, &config)?);
         Ok(Trial { organization: within.org.organization, kind, config, model })
     }
 
@@ -88,11 +99,12 @@ impl Exports {
         &self,
         within: Within<'_>,
         export: &str,
-        sent: SentDestination,
+        sent: impl Into<Unchecked<'_, SentDestination>>,
     ) -> Result<Trial> {
         policy::check(within.org, Action::WriteExports)?;
-        policy::recent_if_person(&within.org.ctx)?;
         let row = self.find(within, export).await?;
+        let sent = sent.into().read()?;
+        policy::recent_if_person(&within.org.ctx)?;
         let present = config::kind(&row.kind)?;
         let kind = sent.kind.unwrap_or(present);
         let sent = sent.config.unwrap_or_default();

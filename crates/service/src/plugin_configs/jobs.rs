@@ -13,6 +13,7 @@ use crate::Result;
 use crate::activity::Changes;
 use crate::ctx::ProjectCtx;
 use crate::error::{Error, NOT_FOUND};
+use crate::unchecked::Unchecked;
 
 /// How many characters of a job's name a fault repeats.
 const SHOWN: usize = 64;
@@ -30,10 +31,10 @@ impl PluginConfigs {
         &self,
         project: &ProjectCtx,
         config: &str,
-        job: Option<JobInput>,
+        job: impl Into<Unchecked<'_, Option<JobInput>>>,
     ) -> Result<PluginConfig> {
         let row = self.writable(project, config).await?;
-        let Some(JobInput { kind, payload, operation }) = job else {
+        let Some(JobInput { kind, payload, operation }) = job.into().read()? else {
             return self.show(&row).await;
         };
         let plugin = self.plugin(&row).await?;

@@ -15,6 +15,7 @@ use crate::activity::Changes;
 use crate::ctx::ProjectCtx;
 use crate::error::Error;
 use crate::policy::{self, Action};
+use crate::unchecked::Unchecked;
 
 /// The maximum number of configs that a fault lists.
 const LISTED: usize = 20;
@@ -34,9 +35,10 @@ impl PluginConfigs {
     pub async fn rearrange(
         &self,
         project: &ProjectCtx,
-        input: &RearrangeInput,
+        input: impl Into<Unchecked<'_, RearrangeInput>>,
     ) -> Result<PluginConfigOrder> {
         policy::check(&project.org, Action::WritePlugins)?;
+        let input = input.into().read()?;
         self.require_access(&project.org).await?;
         for _ in 0..TRIES {
             let mut listed = rows::positions(&self.core.store, project.project).await?;

@@ -20,6 +20,7 @@ use crate::ctx::ProjectCtx;
 use crate::error::{Error, NOT_FOUND};
 use crate::plugins::code::DryTrial;
 use crate::policy::{self, Action};
+use crate::unchecked::Unchecked;
 
 /// The default name of an event without one.
 const NAME: &str = "$pageview";
@@ -83,10 +84,10 @@ impl PluginConfigs {
         &self,
         project: &ProjectCtx,
         config: &str,
-        input: DryRunInput,
+        input: impl Into<Unchecked<'_, DryRunInput>>,
     ) -> Result<DryRun> {
         let configs = self.alone(project, config).await?;
-        let event = self.event(project, input).await?;
+        let event = self.event(project, input.into().read()?).await?;
         self.try_with(project, configs, event).await
     }
 
@@ -94,9 +95,13 @@ impl PluginConfigs {
     ///
     /// # Errors
     /// As [`Self::try_one`].
-    pub async fn try_all(&self, project: &ProjectCtx, input: DryRunInput) -> Result<DryRun> {
+    pub async fn try_all(
+        &self,
+        project: &ProjectCtx,
+        input: impl Into<Unchecked<'_, DryRunInput>>,
+    ) -> Result<DryRun> {
         let configs = self.all_enabled(project).await?;
-        let event = self.event(project, input).await?;
+        let event = self.event(project, input.into().read()?).await?;
         self.try_with(project, configs, event).await
     }
 

@@ -11,8 +11,8 @@ use weir_model::errors::FieldError;
 use weir_model::exports::ExportModel;
 use weir_model::exports::destinations::{self, DestinationType};
 use weir_model::{Patch, validate};
-use weir_service::exports::{SentDestination, Trial, Within};
-use weir_service::policy::{self, Action};
+use weir_service::exports::{NewTrial, SentDestination, Trial, Within};
+use weir_service::unchecked::Unchecked;
 
 use super::ID;
 use super::body::{destination, model, required};
@@ -112,26 +112,30 @@ async fn run_new(
     within: Within<'_>,
     body: &ApiJson<NewTest>,
 ) -> ApiResult<Json<TestStep>> {
-    policy::check(within.org(), Action::WriteExports)?;
-    let NewTest { step, destination, model } = body.checked()?;
-    let kind = destination.kind.ok_or_else(|| required("destination__type"))?;
-    let config = destination.config.ok_or_else(|| required("destination__config"))?;
-    let trial = app.services.exports.trial_of_new(within, kind, &config, model)?;
+    let mut step = 0;
+    let input = Unchecked::new(|| {
+        let NewTest { step: chosen, destination, model } = body.read()?;
+        step = chosen;
+        let kind = destination.kind.ok_or_else(|| required("destination__type"))?;
+        let config = destination.config.ok_or_else(|| required("destination__config"))?;
+        Ok(NewTrial { kind, config, model })
+    });
+    let trial = app.services.exports.trial_of_new(within, input)?;
     run(app, trial, step).await
 }
 
-/// The export is checked first: a missing export is reported before an invalid field.
 async fn run_stored(
     app: &App,
     within: Within<'_>,
     path: &PathParams,
     body: &ApiJson<StoredTest>,
 ) -> ApiResult<Json<TestStep>> {
-    policy::check(within.org(), Action::WriteExports)?;
-    let id = path.get(ID)?;
-    app.services.exports.get(within, id).await?;
-    let StoredTest { step, destination } = body.checked()?;
-    let trial = app.services.exports.trial_of_stored(within, id, destination).await?;
+    let mut step = 0;
+    let input = body.unchecked_as(|StoredTest { step: chosen, destination }| {
+        step = chosen;
+        destination
+    });
+    let trial = app.services.exports.trial_of_stored(within, path.get(ID)?, input).await?;
     run(app, trial, step).await
 }
 

@@ -25,8 +25,8 @@ use weir_store::exports::{self, BackfillRow, Backfilled, ExportRow, NewBackfill}
 use weir_store::organizations::{self, NewOrganization, OrganizationRow};
 use weir_store::persons::{PersonState, PersonWrite, first_id};
 use weir_store::projects::ProjectRow;
-use weir_store::users::{self, UserRow};
 use weir_store::update::{Change, Row as _, update_with};
+use weir_store::users::{self, UserRow};
 use weir_store::{Location, Store};
 use weir_testkit::until;
 
