@@ -6,8 +6,10 @@
 //! rules of a single surface (`capture`, `router`, `probes`, `web`). The log line
 //! contains the route's pattern, never the query, body or credentials.
 
+use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -26,9 +28,10 @@ use crate::http::body;
 use crate::http::compress;
 use crate::http::error::{ApiError, ErrorForm, Failure};
 use crate::http::headers::{self, CrossOrigin};
-use crate::http::peer::{self, RequestedUri};
+use crate::http::peer::{self, ClientAddress, RequestedUri};
 use crate::http::request_id::{self, RequestId};
-use crate::limits::UserPermit;
+use crate::limits::{Exhausted, UserPermit};
+use crate::listener::HeldUntilSent;
 use crate::web::admission::{self, Gate};
 use crate::{probes, router, web};
 
@@ -100,6 +103,17 @@ impl Target {
         }
     }
 
+    /// The answer to one request more than a network may have. Probes are always answered.
+    fn refusal(&self) -> Option<ApiError> {
+        match self {
+            Self::Capture(_) => Some(ApiError::NotAccepted(Cow::Borrowed(
+                "too many requests of one network at a time",
+            ))),
+            Self::Probe(_) => None,
+            Self::Api | Self::Web => Some(ApiError::Busy),
+        }
+    }
+
     fn error_form(&self) -> ErrorForm {
         match self {
             Self::Capture(endpoint) => endpoint.error_form(),
@@ -129,8 +143,11 @@ impl Dispatcher {
         let method = request.method().clone();
         let cross_origin = CrossOrigin::of(request.headers());
         self.describe(peer, request_id, &mut request);
-
-        let answered = AssertUnwindSafe(self.dispatch(target, request)).catch_unwind().await;
+        let mut part = self.app.permits.requests.of(ClientAddress::networks(request.extensions()));
+        let answered = match (part.grow_to(1), target.refusal()) {
+            (Err(Exhausted), Some(refusal)) => Ok(refusal.into_response()),
+            _ => AssertUnwindSafe(self.dispatch(target, request)).catch_unwind().await,
+        };
         let mut response = answered
             .unwrap_or_else(|panic| ApiError::Panicked(panics::message(&*panic)).into_response());
 
@@ -141,6 +158,7 @@ impl Dispatcher {
             Surface::Web => headers::secure_web(response.headers_mut(), https),
         }
         response.headers_mut().insert(request_id::HEADER, request_id.header());
+        response.extensions_mut().insert(HeldUntilSent(Arc::new(part)));
         self.fill_in_failure(error_form, &mut response, request_id);
 
         let status = response.status().as_u16();
@@ -219,10 +237,12 @@ impl Dispatcher {
                 }
             }
         };
-        let Ok(_permit) = self.app.permits.web.try_acquire() else {
+        let permits = &self.app.permits;
+        let mut of_network = permits.web_of_network.of(ClientAddress::networks(&parts.extensions));
+        let (Ok(()), Ok(_permit)) = (of_network.grow_to(1), permits.web.try_acquire()) else {
             return ApiError::Busy.into_response();
         };
-        let of_user = UserPermit::new(&self.app.permits.web_of_user);
+        let of_user = UserPermit::new(&permits.web_of_user);
         parts.extensions.insert(of_user.clone());
         let request = Request::from_parts(parts, body);
         let response = self.within_time(&self.web, self.app.limits.api_time, request).await;

@@ -8,8 +8,10 @@
 //! clients, which is in `budget` and `parts`.
 
 mod budget;
+mod fair;
 mod parts;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,8 +21,10 @@ use weir_model::json::VALUES;
 use weir_service::looking::LOOK_WITHIN;
 
 pub use self::budget::{BodyRoom, Budget, HeldBytes};
+pub use self::fair::{FairPermit, FairPermits};
 pub use self::parts::{
-    Exhausted, NetworkPart, NetworkParts, Part, Parts, StreamPermit, StreamPermits, UserPermit,
+    ApiPermit, Exhausted, NetworkPart, NetworkParts, Part, Parts, StreamPermit, StreamPermits,
+    UserPermit,
 };
 use crate::config::Config;
 
@@ -105,6 +109,9 @@ pub struct SendLimits {
 pub struct Limits {
     /// Limits on connections.
     pub connections: ConnectionLimits,
+    /// Requests of one client network whose answer is not sent completely, and of the two
+    /// wider networks around it. One connection of HTTP/2 has many.
+    pub requests_per_network: [usize; 3],
     /// Most bytes of path and query.
     pub uri_bytes: usize,
     /// Limits on bodies of capture requests.
@@ -150,6 +157,8 @@ pub struct Limits {
     pub api_requests: usize,
     /// Such requests of one user at a time, over all keys of the user.
     pub api_requests_per_user: usize,
+    /// Such requests without a key at a time, by client network.
+    pub api_requests_per_network: [usize; 3],
     /// Lists of the management API that are sent while they are read, at a time.
     pub api_streams: usize,
     /// Such lists of one user at a time, over all keys of the user.
@@ -161,8 +170,12 @@ pub struct Limits {
     /// Such requests of one user at a time, over all sessions of the user. A page is one
     /// request; a browser that opens many tabs sends several at the same time.
     pub web_requests_per_user: usize,
+    /// Such requests of one client network at a time, with and without a session.
+    pub web_requests_per_network: [usize; 3],
     /// Bodies of at least this size are decoded off the threads that serve connections.
     pub heavy_body: usize,
+    /// Most such bodies of one client network that wait until they are decoded.
+    pub heavy_waiting_per_network: usize,
     /// Time until appended events are on stable storage.
     pub append_time: Duration,
     /// Time for a capture request from its first byte to its answer.
@@ -194,6 +207,7 @@ impl Default for Limits {
                 streams: 128,
                 drain: Duration::from_secs(30),
             },
+            requests_per_network: requests_of(256),
             uri_bytes: 8 * KIB,
             capture_body: BodyLimits {
                 size: weir_capture::BODY_LIMIT,
@@ -234,6 +248,7 @@ impl Default for Limits {
             capture_requests: 1024,
             api_requests: 128,
             api_requests_per_user: 64,
+            api_requests_per_network: [32, 48, 64],
             api_streams: 32,
             api_streams_per_person: 4,
             sending: SendLimits {
@@ -243,7 +258,9 @@ impl Default for Limits {
             },
             web_requests: 128,
             web_requests_per_user: 64,
+            web_requests_per_network: [64, 80, 96],
             heavy_body: 64 * KIB,
+            heavy_waiting_per_network: 256,
             append_time: Duration::from_secs(5),
             capture_time: Duration::from_secs(60),
             api_time: Duration::from_secs(30),
@@ -259,8 +276,15 @@ impl Limits {
         let mut limits = Self::default();
         limits.connections.total = count(config.max_connections);
         limits.connections.per_network = count(config.max_connections_per_network);
+        limits.requests_per_network = requests_of(limits.connections.per_network);
         limits
     }
+}
+
+/// The requests of a client network that may have this many connections, and of the two
+/// wider networks around it.
+fn requests_of(connections: usize) -> [usize; 3] {
+    [2, 4, 8].map(|times| connections.saturating_mul(times))
 }
 
 /// The semaphores and budgets in use. Cheap to clone; all requests share them.
@@ -277,8 +301,12 @@ pub struct Permits {
     pub early_bytes: Budget,
     /// Permits for capture requests.
     pub capture: Arc<Semaphore>,
+    /// Requests whose answer is not sent completely, by client network.
+    pub requests: NetworkParts,
     /// Permits for management requests.
     pub api: Arc<Semaphore>,
+    /// Management requests without a key, by client network.
+    pub api_of_network: NetworkParts,
     /// Management requests by user.
     pub api_of_user: Parts<UserId>,
     /// Bytes of bodies of management requests, with their values, by user.
@@ -289,8 +317,11 @@ pub struct Permits {
     pub web: Arc<Semaphore>,
     /// Web app requests by user.
     pub web_of_user: Parts<UserId>,
-    /// Permits for decoding large bodies: one per processor.
-    pub heavy: Arc<Semaphore>,
+    /// Web app requests by client network.
+    pub web_of_network: NetworkParts,
+    /// Permits for decoding large bodies: one per processor. Client networks take turns,
+    /// because a small compressed body can cost as much as the largest one.
+    pub heavy: FairPermits<IpAddr>,
 }
 
 impl Permits {
@@ -303,13 +334,19 @@ impl Permits {
             management_bytes: Budget::new(&limits.management_bytes),
             early_bytes: Budget::new(&limits.early_bytes),
             capture: semaphore(limits.capture_requests),
+            requests: NetworkParts::new(limits.requests_per_network),
             api: semaphore(limits.api_requests),
+            api_of_network: NetworkParts::new(limits.api_requests_per_network),
             api_of_user: Parts::new(limits.api_requests_per_user),
             values_of_user: Parts::new(limits.values_per_user),
             api_streams: StreamPermits::new(limits.api_streams, limits.api_streams_per_person),
             web: semaphore(limits.web_requests),
             web_of_user: Parts::new(limits.web_requests_per_user),
-            heavy: semaphore(std::thread::available_parallelism().map_or(1, usize::from)),
+            web_of_network: NetworkParts::new(limits.web_requests_per_network),
+            heavy: FairPermits::new(
+                std::thread::available_parallelism().map_or(1, usize::from),
+                limits.heavy_waiting_per_network,
+            ),
         }
     }
 }
@@ -340,6 +377,12 @@ mod tests {
         assert!(limits.api_streams_per_person * 4 <= limits.api_streams);
         assert!(limits.api_requests_per_user * 2 <= limits.api_requests);
         assert!(limits.web_requests_per_user * 2 <= limits.web_requests);
+        for (part, all) in [
+            (limits.api_requests_per_network, limits.api_requests),
+            (limits.web_requests_per_network, limits.web_requests),
+        ] {
+            assert!(part.is_sorted() && part[0] * 2 <= all && part[2] < all, "{part:?}");
+        }
         assert!(limits.values_per_user * 4 <= limits.management_bytes.total);
     }
 

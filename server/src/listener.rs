@@ -5,6 +5,7 @@
 //! timer, so its header timeout would never fire. What does not: requests, which are
 //! answered by the [`Dispatcher`].
 
+use std::collections::HashMap;
 use std::future::Future;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -17,7 +18,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
-use http::Request;
+use http::{Request, Version};
 use hyper::body::{Frame, Incoming, SizeHint};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -52,6 +53,11 @@ pub struct Terms {
     /// Whether the service is stopping.
     pub stopping: Stopping,
 }
+
+/// What a request holds until its answer is sent completely, in the extensions of the
+/// answer.
+#[derive(Debug, Clone)]
+pub struct HeldUntilSent(pub Arc<NetworkPart>);
 
 /// Answers the requests of a listener.
 pub trait RequestHandler: Clone + Send + Sync + 'static {
@@ -156,13 +162,22 @@ async fn connection(
     let activity = Arc::new(Activity::default());
     let service = service_fn({
         let activity = Arc::clone(&activity);
-        move |request| {
+        move |request: Request<Incoming>| {
             let (dispatcher, open, busy) =
                 (dispatcher.clone(), Open::new(&activity), Busy::new(&activity));
+            let is_http2 = request.version() == Version::HTTP_2;
             async move {
-                let response = dispatcher.answer(peer, request).await;
+                let mut response = dispatcher.answer(peer, request).await;
                 drop(busy);
-                let sending = response.map(|body| Sending { body, _open: open });
+                let held = response.extensions_mut().remove::<HeldUntilSent>();
+                open.waits(true);
+                let sending = response.map(|body| Sending {
+                    body,
+                    is_http2,
+                    last_byte: None,
+                    open,
+                    _held: held,
+                });
                 Ok::<_, std::convert::Infallible>(sending)
             }
         }
@@ -173,7 +188,7 @@ async fn connection(
     let mut is_stopping = false;
     let mut last_word = None;
     loop {
-        let idle_at = activity.last() + limits.idle;
+        let idle_at = activity.quiet_since() + limits.idle;
         let look = last_word.unwrap_or_else(|| idle_at.max(Instant::now() + limits.idle / 60));
         tokio::select! {
             outcome = served.as_mut() => {
@@ -188,6 +203,9 @@ async fn connection(
                 served.as_mut().graceful_shutdown();
             }
             () = tokio::time::sleep_until(look) => {
+                if activity.is_unread(limits.idle) {
+                    return;
+                }
                 let is_idle = activity.is_idle(limits.idle);
                 match last_word {
                     // The connection is closed even if the client ignores the request to
@@ -210,11 +228,16 @@ struct Activity {
     /// Requests that are being answered.
     busy: AtomicUsize,
     begun: AtomicUsize,
+    /// The number of the next answer.
+    numbers: AtomicUsize,
     /// Requests whose answer is not sent completely.
     open: AtomicUsize,
     /// When a request began or ended last, or a part of an answer was sent.
     // Locked for single reads and writes only.
     last: Mutex<Instant>,
+    /// The answers that wait until their reader takes a part, by number, and since when.
+    // Locked for single map operations only.
+    unread: Mutex<HashMap<usize, Instant>>,
 }
 
 impl Default for Activity {
@@ -222,8 +245,10 @@ impl Default for Activity {
         Self {
             busy: AtomicUsize::new(0),
             begun: AtomicUsize::new(0),
+            numbers: AtomicUsize::new(0),
             open: AtomicUsize::new(0),
             last: Mutex::new(Instant::now()),
+            unread: Mutex::default(),
         }
     }
 }
@@ -233,8 +258,20 @@ impl Activity {
         *self.last.lock()
     }
 
+    /// Since when nothing has happened, or an answer is unread.
+    fn quiet_since(&self) -> Instant {
+        let unread = self.unread.lock().values().min().copied();
+        unread.map_or(self.last(), |unread| unread.min(self.last()))
+    }
+
     fn note(&self) {
         *self.last.lock() = Instant::now();
+    }
+
+    /// Whether the reader has taken nothing of one of the answers for this long. Other
+    /// requests of the connection change nothing: an unread answer holds memory.
+    fn is_unread(&self, idle: Duration) -> bool {
+        self.unread.lock().values().any(|since| since.elapsed() >= idle)
     }
 
     /// Whether no request is processed, and nothing has happened for this long.
@@ -263,26 +300,68 @@ impl Drop for Busy {
 }
 
 /// A request whose answer is not sent completely; ends when dropped.
-struct Open(Arc<Activity>);
+struct Open {
+    activity: Arc<Activity>,
+    number: usize,
+}
 
 impl Open {
     fn new(activity: &Arc<Activity>) -> Self {
         activity.open.fetch_add(1, Ordering::AcqRel);
-        Self(Arc::clone(activity))
+        let number = activity.numbers.fetch_add(1, Ordering::AcqRel);
+        Self { activity: Arc::clone(activity), number }
+    }
+
+    /// Records whether the answer waits for its reader, and not the reader for the answer.
+    fn waits(&self, for_reader: bool) {
+        let mut unread = self.activity.unread.lock();
+        if for_reader {
+            unread.insert(self.number, Instant::now());
+        } else {
+            unread.remove(&self.number);
+        }
     }
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
-        self.0.open.fetch_sub(1, Ordering::AcqRel);
-        self.0.note();
+        self.waits(false);
+        self.activity.open.fetch_sub(1, Ordering::AcqRel);
+        self.activity.note();
     }
 }
 
 /// The body of an answer while it is sent.
+///
+/// Hyper gives a part of an HTTP/2 answer to its library as soon as the reader takes one
+/// byte, which forgets the body after the last part and keeps all bytes in memory. So the
+/// last byte of each part is a part of its own: there is room for it when all bytes before
+/// it are sent, and until then the answer counts as open.
 struct Sending {
     body: Body,
-    _open: Open,
+    is_http2: bool,
+    last_byte: Option<Bytes>,
+    open: Open,
+    _held: Option<HeldUntilSent>,
+}
+
+impl Sending {
+    fn next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        if let Some(last_byte) = self.last_byte.take() {
+            return Poll::Ready(Some(Ok(Frame::data(last_byte))));
+        }
+        let polled = hyper::body::Body::poll_frame(Pin::new(&mut self.body), cx);
+        let Poll::Ready(Some(Ok(frame))) = polled else { return polled };
+        let frame = match frame.into_data() {
+            Ok(mut data) if self.is_http2 && data.len() > 1 => {
+                self.last_byte = Some(data.split_off(data.len() - 1));
+                Frame::data(data)
+            }
+            Ok(data) => Frame::data(data),
+            Err(trailers) => trailers,
+        };
+        Poll::Ready(Some(Ok(frame)))
+    }
 }
 
 impl hyper::body::Body for Sending {
@@ -293,11 +372,13 @@ impl hyper::body::Body for Sending {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
+        let frame = self.next(cx);
+        self.open.waits(frame.is_ready());
+        frame
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.last_byte.is_none() && self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {

@@ -31,6 +31,7 @@ use crate::api::{
 };
 use crate::app::App;
 use crate::dispatcher::RoutePattern;
+use crate::http::credential::Credential;
 use crate::http::error::{ApiError, ApiResult};
 use crate::http::extract::{self, Authorized, Within};
 use crate::http::guards::{
@@ -40,8 +41,9 @@ use crate::http::guards::{
     UserWrite,
 };
 use crate::http::key_use::{self, NoteUse};
+use crate::http::peer::ClientAddress;
 use crate::http::{accept, credential};
-use crate::limits::UserPermit;
+use crate::limits::{ApiPermit, Exhausted, UserPermit};
 use crate::openapi::operation::{Description, Operation};
 
 macro_rules! routes {
@@ -523,17 +525,25 @@ async fn answer_other_method(app: &App, info: &PathInfo, request: Request) -> Ap
 }
 
 /// A request without a permit is refused immediately and never waits. When its user is
-/// known, it takes one of the user's permits as well.
+/// known, it takes one of the user's permits as well. Without a key, it takes one of those
+/// of its network.
 async fn take_permit(
     State(app): State<App>,
     mut request: Request,
     next: Next,
 ) -> ApiResult<Response> {
-    let _permit = app.permits.api.try_acquire().map_err(|_| ApiError::Busy)?;
+    let extensions = request.extensions_mut();
+    let mut of_network = app.permits.api_of_network.of(ClientAddress::networks(extensions));
+    if extensions.get::<Credential>().is_none() {
+        of_network.grow_to(1).map_err(|Exhausted| ApiError::Busy)?;
+    }
+    let permit = ApiPermit::enter(&app.permits.api).map_err(|Exhausted| ApiError::Busy)?;
     let of_user = UserPermit::new(&app.permits.api_of_user);
-    request.extensions_mut().insert(of_user.clone());
+    extensions.insert(of_user.clone());
+    extensions.insert(permit.clone());
     let response = next.run(request).await;
     of_user.release();
+    permit.release();
     Ok(response)
 }
 

@@ -36,7 +36,7 @@ use crate::app::App;
 use crate::http::body::{self, BodyFault, Collected};
 use crate::http::error::{ApiError, ApiResult};
 use crate::http::peer::ClientAddress;
-use crate::limits::HeldBytes;
+use crate::limits::{Exhausted, HeldBytes};
 use crate::tokens::{TokenCache, Verdict};
 
 /// Bodies of at least this size that are not plain JSON may take long to decompress, to a
@@ -150,7 +150,8 @@ impl Received {
 
     /// Where and how long this body is processed.
     pub(super) fn load(&self, app: &App) -> Load {
-        Load { is_heavy: is_heavy(app, &self.body), deadline: self.deadline }
+        let [network, ..] = ClientAddress::networks(&self.parts.extensions);
+        Load { is_heavy: is_heavy(app, &self.body), network, deadline: self.deadline }
     }
 
     /// The project with a key, if it can be looked up and there is one.
@@ -309,6 +310,7 @@ pub(super) async fn receive(app: &App, request: Request) -> ApiResult<Received> 
 /// Where and how long a body is processed.
 pub(super) struct Load {
     is_heavy: bool,
+    network: IpAddr,
     deadline: tokio::time::Instant,
 }
 
@@ -324,10 +326,9 @@ impl Load {
             if !self.is_heavy {
                 return processing.await;
             }
-            let permit = Arc::clone(&app.permits.heavy)
-                .acquire_owned()
-                .await
-                .map_err(|_| not_accepted("the service is stopping"))?;
+            let permit = app.permits.heavy.acquire(self.network).await.map_err(|Exhausted| {
+                not_accepted("too many large bodies of one network at a time")
+            })?;
             let blocking = move || {
                 // Held until the processing ends, even if the sender has disconnected.
                 let _guard = permit;

@@ -25,7 +25,7 @@ use crate::http::guards::Guard;
 use crate::http::input::{Fields, Input, Items, Room, read_items};
 use crate::http::key_use::Caller;
 use crate::http::request_id::RequestId;
-use crate::limits::{HeldBytes, UserPermit};
+use crate::limits::{ApiPermit, Exhausted, HeldBytes, UserPermit};
 
 /// The error text below an organization that is missing.
 const NO_ORGANIZATION: &str = "Organization not found.";
@@ -491,7 +491,15 @@ async fn collect(request: Request, app: &App, form_max: usize) -> ApiResult<(Par
                 limits.size = limits.size.max(form_max);
             }
             let budget = &app.permits.management_bytes;
-            body::collect(&parts, body, &limits, budget).await.map(SharedBody::from)
+            let permit = parts.extensions.get::<ApiPermit>();
+            if let Some(permit) = permit {
+                permit.release();
+            }
+            let read = body::collect(&parts, body, &limits, budget).await;
+            if let Some(permit) = permit {
+                permit.take().map_err(|Exhausted| ApiError::Busy)?;
+            }
+            read.map(SharedBody::from)
         }
     };
     let collected = collected.map_err(|fault| fault.into_api_error(limits.size))?;

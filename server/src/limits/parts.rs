@@ -141,6 +141,41 @@ impl StreamPermits {
     }
 }
 
+/// The permit of a management request. It is in the extensions of the request, so that a
+/// body that arrives slowly holds no permit. Clones are the same permit.
+#[derive(Debug, Clone)]
+pub struct ApiPermit {
+    all: Arc<Semaphore>,
+    taken: Arc<Mutex<Option<OwnedSemaphorePermit>>>,
+}
+
+impl ApiPermit {
+    /// A permit of these.
+    ///
+    /// # Errors
+    /// [`Exhausted`] if no permit is free.
+    pub fn enter(all: &Arc<Semaphore>) -> Result<Self, Exhausted> {
+        let permit = Self { all: Arc::clone(all), taken: Arc::default() };
+        permit.take()?;
+        Ok(permit)
+    }
+
+    /// Takes the permit again after [`release`](Self::release).
+    ///
+    /// # Errors
+    /// [`Exhausted`] if no permit is free.
+    pub fn take(&self) -> Result<(), Exhausted> {
+        let permit = Arc::clone(&self.all).try_acquire_owned().map_err(|_| Exhausted)?;
+        *self.taken.lock() = Some(permit);
+        Ok(())
+    }
+
+    /// Others can have the permit now.
+    pub fn release(&self) {
+        drop(self.taken.lock().take());
+    }
+}
+
 /// The permit of a request among those of its user. It is in the extensions of the
 /// request, because the user is known later than the request. Clones are the same permit.
 #[derive(Debug, Clone)]

@@ -9,6 +9,7 @@ use http::Method;
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+use weir_model::organizations::Level;
 use weir_server::config::Networks;
 use weir_server::limits::{ByteLimits, Limits};
 use weir_testkit::{Call, TestApp, until};
@@ -397,6 +398,106 @@ async fn http2_without_requests_is_closed() {
     let closed = async { while reading.read(&mut bytes).await.is_ok_and(|read| read > 0) {} };
     tokio::time::timeout(Duration::from_secs(20), closed).await.expect("it is closed");
     pinging.abort();
+}
+
+/// A frame of HTTP/2.
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
+    let head = [&length[1..], &[kind, flags], &stream.to_be_bytes()].concat();
+    [&head, payload].concat()
+}
+
+/// A GET without a body, in literals without compression.
+fn get_frame(stream: u32, path: &str) -> Vec<u8> {
+    let literal = |index: u8, text: &str| {
+        [&[index, u8::try_from(text.len()).unwrap()], text.as_bytes()].concat()
+    };
+    let headers = [vec![0x82, 0x86], literal(0x04, path), literal(0x01, "127.0.0.1")].concat();
+    frame(1, 0x5, stream, &headers)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_with_an_unread_answer_is_closed_though_others_are_read() {
+    const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    let idle = Duration::from_millis(500);
+    let app = TestApp::start(|_| {}, |limits| limits.connections.idle = idle).await;
+    for window in [0, 1] {
+        let stream = TcpStream::connect(app.address()).await.unwrap();
+        let (mut reading, mut writing) = stream.into_split();
+        let settings = frame(4, 0, 0, &[0, 4, 0, 0, 0, window]);
+        let begin = [PREFACE, &settings, &get_frame(1, "/api/schema/")].concat();
+        writing.write_all(&begin).await.unwrap();
+        let asking = tokio::spawn(async move {
+            let mut interval = tokio::time::interval(Duration::from_millis(50));
+            for stream in (3..).step_by(2) {
+                interval.tick().await;
+                // The reader gives this answer all the room that it needs.
+                let room = frame(8, 0, stream, &[0, 1, 0, 0]);
+                let asked = [get_frame(stream, "/_livez"), room].concat();
+                if writing.write_all(&asked).await.is_err() {
+                    break;
+                }
+            }
+        });
+        let mut bytes = [0; 4_096];
+        let closed = async { while reading.read(&mut bytes).await.is_ok_and(|read| read > 0) {} };
+        tokio::time::timeout(Duration::from_secs(20), closed).await.expect("it is closed");
+        asking.abort();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_network_has_a_few_requests_at_a_time() {
+    let (slow, other) = ("198.51.100.1", "203.0.113.2");
+    let app = behind_a_proxy(|limits| limits.requests_per_network = [2; 3]).await;
+    let status = async |client: &'static str, path: &str| {
+        let call = app.anonymous().call(Method::GET, path);
+        call.header("x-forwarded-for", client).send().await.status
+    };
+    let mut open = Vec::new();
+    for _ in 0..2 {
+        open.push(unfinished(&app, slow, "/batch/", 1).await);
+    }
+    until(async || status(slow, "/login").await == 429).await;
+    assert_eq!(status(slow, "/flags/").await, 503, "libraries try it again");
+    assert_eq!(status(slow, "/api/users/@me/").await, 429);
+    assert_eq!(status(slow, "/_livez").await, 200, "probes are always answered");
+    assert_eq!(status(other, "/login").await, 200);
+    drop(open);
+    until(async || status(slow, "/login").await == 200).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn unknown_senders_of_one_network_take_a_part_of_the_permits() {
+    let app = behind_a_proxy(|limits| limits.api_requests_per_network = [0; 3]).await;
+    let key = app.owner().key(&["*"]).await;
+    let login = json!({"email": "ada@mail.example", "password": "plum-otter-violin-93"});
+    assert_eq!(app.anonymous().post("/api/login/", &login).await.status, 429);
+    assert_eq!(key.get("/api/users/@me/").await.status, 200);
+    let app = behind_a_proxy(|limits| limits.web_requests_per_network = [0; 3]).await;
+    assert_eq!(app.anonymous().get("/login").await.status, 429);
+    let event = json!({"api_key": app.project_key(), "event": "a", "distinct_id": "b"});
+    assert_eq!(app.anonymous().post("/e/", &event).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slow_body_of_a_known_user_holds_no_permit() {
+    let few = |limits: &mut Limits| (limits.api_requests, limits.api_requests_per_user) = (1, 1);
+    let app = TestApp::start(|_| {}, few).await.set_up().await;
+    let key = app.owner().key(&["*"]).await;
+    let other = app.member("grace", Level::Member).await.key(&["*"]).await;
+    let head = format!(
+        "POST /api/organizations/ HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {}\r\n\
+         content-type: application/json\r\ncontent-length: 16\r\n\r\n",
+        key.key()
+    );
+    let mut stream = TcpStream::connect(app.address()).await.unwrap();
+    stream.write_all(head.as_bytes()).await.unwrap();
+    // The user may have one request, so the server has read the head now.
+    until(async || key.get("/api/users/@me/").await.status == 429).await;
+    until(async || other.get("/api/users/@me/").await.status == 200).await;
+    stream.write_all(br#"{"name": "Acme"}"#).await.unwrap();
+    assert!(answer_to(stream).await.starts_with("HTTP/1.1 201"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -10,16 +10,19 @@
 //! estimate tries every way to read digits and signs as letters, and a text made for
 //! that purpose has thousands.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use argon2::password_hash::{PasswordHasher as _, PasswordVerifier as _};
 use argon2::{Algorithm, Argon2, Params, Version};
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use unicode_normalization::UnicodeNormalization as _;
 use weir_model::errors::FieldError;
 use weir_store::users::PasswordHash;
 use zxcvbn::{Score, zxcvbn};
 
+use super::{Peer, throttle};
 use crate::error::Error;
 use crate::secrets;
 
@@ -57,6 +60,8 @@ const READINGS: usize = 32;
 const RUNNING: usize = 2;
 /// How many callers wait for a permit.
 const WAITING: usize = 32;
+/// How many of these callers one network may have.
+const OF_NETWORK: usize = 8;
 
 /// The cost of a password hash (Argon2id).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -228,12 +233,34 @@ pub(super) struct Hasher {
     parameters: HashParameters,
     admitted: Arc<Semaphore>,
     running: Arc<Semaphore>,
+    // Locked for single map operations only.
+    networks: Arc<Mutex<HashMap<String, usize>>>,
 }
 
 /// A permit for the queue.
 pub(super) struct QueueTicket {
     hasher: Hasher,
-    admitted: OwnedSemaphorePermit,
+    admitted: Admitted,
+}
+
+/// A place in the queue, released when dropped.
+struct Admitted {
+    _one: OwnedSemaphorePermit,
+    networks: Arc<Mutex<HashMap<String, usize>>>,
+    network: Option<String>,
+}
+
+impl Drop for Admitted {
+    fn drop(&mut self) {
+        let Some(network) = self.network.take() else { return };
+        let mut networks = self.networks.lock();
+        if let Some(count) = networks.get_mut(&network) {
+            *count -= 1;
+            if *count == 0 {
+                networks.remove(&network);
+            }
+        }
+    }
 }
 
 impl Hasher {
@@ -242,6 +269,7 @@ impl Hasher {
             parameters,
             admitted: Arc::new(Semaphore::new(RUNNING + WAITING)),
             running: Arc::new(Semaphore::new(RUNNING)),
+            networks: Arc::default(),
         }
     }
 
@@ -250,9 +278,30 @@ impl Hasher {
     /// # Errors
     /// [`Error::Unavailable`] when the queue is full.
     pub(super) fn queue(&self) -> Result<QueueTicket, Error> {
-        let admitted = Arc::clone(&self.admitted)
-            .try_acquire_owned()
-            .map_err(|_full| Error::Unavailable("too many people are signing in at this moment"))?;
+        self.admit(None)
+    }
+
+    /// A permit for a caller without a session. A network has a part of the queue, so that
+    /// attempts from one network do not keep others from signing in.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] when the queue or the part of the network is full.
+    pub(super) fn queue_of(&self, peer: &Peer) -> Result<QueueTicket, Error> {
+        self.admit(peer.address.map(throttle::network))
+    }
+
+    fn admit(&self, network: Option<String>) -> Result<QueueTicket, Error> {
+        let full = || Error::Unavailable("too many people are signing in at this moment");
+        let one = Arc::clone(&self.admitted).try_acquire_owned().map_err(|_full| full())?;
+        if let Some(network) = &network {
+            let mut networks = self.networks.lock();
+            let count = networks.entry(network.clone()).or_default();
+            if *count >= OF_NETWORK {
+                return Err(full());
+            }
+            *count += 1;
+        }
+        let admitted = Admitted { _one: one, networks: Arc::clone(&self.networks), network };
         Ok(QueueTicket { hasher: self.clone(), admitted })
     }
 }
@@ -475,6 +524,20 @@ mod tests {
         assert!(matches!(hasher.queue(), Err(Error::Unavailable(_))));
         drop(tickets);
         assert!(hasher.queue().is_ok());
+    }
+
+    #[test]
+    fn a_network_has_a_part_of_the_queue() {
+        let hasher = Hasher::new(HashParameters::cheapest());
+        let peer = |address: &str| Peer { address: address.parse().ok(), ..Peer::default() };
+        let flood: Vec<_> =
+            (0..OF_NETWORK).map(|_| hasher.queue_of(&peer("192.0.2.1")).unwrap()).collect();
+        assert!(hasher.queue_of(&peer("192.0.2.1")).is_err());
+        assert!(hasher.queue_of(&peer("192.0.2.2")).is_ok());
+        assert!(hasher.queue().is_ok());
+        drop(flood);
+        assert!(hasher.queue_of(&peer("192.0.2.1")).is_ok());
+        assert!(hasher.networks.lock().is_empty(), "networks without callers are forgotten");
     }
 
     #[test]

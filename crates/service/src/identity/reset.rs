@@ -73,8 +73,8 @@ impl Identity {
             belongings.iter().map(|belonging| belonging.row.name.as_str()).collect();
         let about =
             About { email: &link.email, organizations: &homes, first_name: &user.first_name };
-        let password = self.hasher.queue()?.choose(password, &about).await?;
-        let password = self.hasher.queue()?.hash(password).await?;
+        let password = self.hasher.queue_of(peer)?.choose(password, &about).await?;
+        let password = self.hasher.queue_of(peer)?.hash(password).await?;
         let _permit = lock::<UserRow>(store, &user.id).await;
         let user = user_rows::get(store, user.id).await?.ok_or_else(void)?;
         let ctx = self.owner(&user, request_id);

@@ -63,7 +63,7 @@ impl Identity {
         code: &str,
         peer: &Peer,
     ) -> Result<Option<NewSession>> {
-        let ticket = self.hasher.queue()?;
+        let ticket = self.hasher.queue_of(peer)?;
         let counted = self.count_by_network(peer).await?;
         let user = self.active_user(email_key).await?;
         let stored = user.as_ref().and_then(|user| user.password.clone());
@@ -121,7 +121,10 @@ impl Identity {
         // First, because no password is accepted here: none is checked.
         self.refuse_password(email_key).await?;
         // The queue first: a caller who is refused there has not used up an attempt.
-        let ticket = self.hasher.queue()?;
+        let ticket = match session {
+            Some(_) => self.hasher.queue()?,
+            None => self.hasher.queue_of(peer)?,
+        };
         let user = self.active_user(email_key).await?;
         let browser = match session {
             Some(_) => None,

@@ -163,8 +163,8 @@ impl Identity {
         let email = &open.row.target_email;
         let homes = [open.home.name.as_str()];
         let about = About { email, organizations: &homes, first_name: &first_name };
-        let password = self.hasher.queue()?.choose(&input.password, &about).await?;
-        let hash = self.hasher.queue()?.hash(password).await?;
+        let password = self.hasher.queue_of(peer)?.choose(&input.password, &about).await?;
+        let hash = self.hasher.queue_of(peer)?.hash(password).await?;
         let now = self.core.clock.now();
         let user = UserRow {
             id: UserId(ids::time_ordered(now)),

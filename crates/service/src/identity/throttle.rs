@@ -266,7 +266,7 @@ fn network_rule(peer: &Peer) -> Option<Rule> {
 }
 
 /// The network of a client: one IPv4 address, or 64 bits of an IPv6 address.
-fn network(address: IpAddr) -> String {
+pub(super) fn network(address: IpAddr) -> String {
     prefix(address, 32, 64)
 }
 
