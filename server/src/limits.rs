@@ -353,6 +353,8 @@ impl Permits {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::Limits;
 
     /// One network cannot use up a budget, and the largest body fits into a network's
@@ -384,6 +386,16 @@ mod tests {
             assert!(part.is_sorted() && part[0] * 2 <= all && part[2] < all, "{part:?}");
         }
         assert!(limits.values_per_user * 4 <= limits.management_bytes.total);
+    }
+
+    /// The limits that texts and clients rely on.
+    #[test]
+    fn unknown_senders_have_thirty_seconds_and_64_kib() {
+        let limits = Limits::default();
+        assert_eq!(limits.early_body.size, 64 << 10);
+        for body in [limits.early_body, limits.api_body, limits.web_body] {
+            assert_eq!(body.time, Duration::from_secs(30));
+        }
     }
 
     /// A body with the most values fits into the part of its user. Bodies of unknown

@@ -8,7 +8,7 @@ use flate2::write::GzEncoder;
 use http::Method;
 use serde_json::{Value, json};
 use weir_server::limits::{ByteLimits, Limits};
-use weir_testkit::{Answer, TestApp};
+use weir_testkit::{Answer, TestApp, until};
 
 const PATHS: [&str; 7] =
     ["/capture", "/batch", "/e", "/i/v0/e", "/track", "/engage", "/i/v0/ai/batch"];
@@ -319,6 +319,22 @@ async fn overload_is_503_and_leaves_the_api_alone() {
     };
     let app = TestApp::start(|_| {}, little).await.set_up().await;
     assert_eq!(post(&app, "/e/", event(&app).to_string()).await.status, 503);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_body_becomes_is_in_a_budget() {
+    const ROOM: usize = 256 << 10;
+    let app = TestApp::start(|_| {}, |limits| limits.decoding_bytes = ROOM).await.set_up().await;
+    let batch = |events: usize| {
+        let events = vec![json!({"event": "a", "distinct_id": "b"}); events];
+        json!({"api_key": app.project_key(), "batch": events}).to_string()
+    };
+    let refused = post(&app, "/batch/", batch(9_000)).await;
+    assert_refused(&refused, 503, "server_error", "not_accepted");
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    assert_eq!(post(&app, "/batch/", batch(10)).await.status, 200);
+    // Nothing of either is held any more.
+    until(async || app.app().permits.decoding_bytes.available_permits() == ROOM).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
