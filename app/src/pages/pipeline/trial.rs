@@ -22,7 +22,7 @@ use crate::ui::page::{PageHead, page};
 use crate::ui::query::in_query;
 use crate::ui::sections::Section;
 use crate::ui::status::{Status, Tone};
-use crate::ui::time::minute;
+use crate::ui::time::to_the_minute;
 
 const TITLE: &str = "Try transformations";
 
@@ -111,7 +111,7 @@ fn choice(recent: Vec<RecentEvent>, chosen: &str) -> AnyView {
         .map(|event| {
             let RecentEvent { uuid, event, distinct_id, at } = event;
             let selected = uuid == chosen;
-            let text = format!("{event}, {distinct_id}, {}", minute(&at, false));
+            let text = format!("{event}, {distinct_id}, {}", to_the_minute(&at, false));
             view! { <option value=uuid selected=selected>{text}</option> }
         })
         .collect_view();

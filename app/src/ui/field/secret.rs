@@ -5,7 +5,7 @@ use leptos::prelude::*;
 use super::{FieldFrame, Ties};
 use crate::context::SECRET_MARK;
 use crate::ui::form::Sent;
-use crate::ui::time::minute;
+use crate::ui::time::to_the_minute;
 
 /// A field for a secret. If it is left empty, the stored secret stays.
 #[component]
@@ -64,7 +64,7 @@ fn secret_hint(hint: String, set: Option<&str>) -> String {
         None => return hint,
         Some("") => "One is set. Leave this empty to keep it.".to_owned(),
         Some(since) => {
-            format!("Set since {}. Leave this empty to keep it.", minute(since, false))
+            format!("Set since {}. Leave this empty to keep it.", to_the_minute(since, false))
         }
     };
     if hint.is_empty() { state } else { format!("{hint} {state}") }
