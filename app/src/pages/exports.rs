@@ -23,7 +23,7 @@ use weir_model::exports::{BatchExport, ExportModel, Run};
 
 use super::{id_in_path, in_path};
 use crate::server_fns::exports::{
-    ExportHead, ExportLine, ExportList, PauseExport, UnpauseExport, list_exports,
+    ExportHead, ExportList, ExportRow, PauseExport, UnpauseExport, list_exports,
 };
 use crate::ui::empty::{Empty, NoMatch};
 use crate::ui::field::{Choice, Select, TextLine};
@@ -31,17 +31,17 @@ use crate::ui::form::{Back, FormFailure, Sent, sent};
 use crate::ui::icon::Icon;
 use crate::ui::number::{counted, grouped};
 use crate::ui::page::{PageHead, page};
-use crate::ui::pager::{Pager, Slice, slice_in_query};
+use crate::ui::pager::{ListPage, Pager, page_in_query};
 use crate::ui::query::{FilterForm, in_query, with_query};
 use crate::ui::refresh::{Fresh, Refresh};
 use crate::ui::sections::{SubNav, Tab};
 use crate::ui::status::{Chip, Mark, Status, Strip};
-use crate::ui::table::{Column, Line, Table, cell};
+use crate::ui::table::{Column, Table, TableRow, cell};
 use crate::ui::time::Time;
 
 const TITLE: &str = "Exports";
 /// Exports on one page of the list.
-const LINES: u32 = 20;
+const PAGE_SIZE: u32 = 20;
 /// Interval of the refresh, in seconds.
 const SECONDS: u32 = 30;
 const DAY_SECONDS: i64 = 24 * 60 * 60;
@@ -52,7 +52,7 @@ const STATES: [(&str, &str); 4] =
 #[component]
 pub(crate) fn Exports() -> impl IntoView {
     let organization = id_in_path();
-    let slice = slice_in_query(LINES);
+    let list_page = page_in_query(PAGE_SIZE);
     let asked = Asked {
         name: in_query("name"),
         state: in_query("state"),
@@ -62,7 +62,7 @@ pub(crate) fn Exports() -> impl IntoView {
     let unpaused = sent(ServerAction::<UnpauseExport>::new());
     page(TITLE, async move {
         let Asked { name, state, destination } = asked.clone();
-        let Slice { limit, offset } = slice;
+        let ListPage { limit, offset } = list_page;
         let found = list_exports(organization, name, state, destination, limit, offset).await?;
         let base = list_path(&found.organization.id);
         let within = found.organization.name.clone();
@@ -77,7 +77,7 @@ pub(crate) fn Exports() -> impl IntoView {
             _ => view! {
                 {filters(asked, paused)}
                 <Refresh seconds=SECONDS />
-                <Fresh id="exports">{listed(found, slice)}</Fresh>
+                <Fresh id="exports">{listed(found, list_page)}</Fresh>
             }
             .into_any(),
         };
@@ -153,8 +153,8 @@ fn nothing(base: &str) -> AnyView {
     .into_any()
 }
 
-fn listed(found: ExportList, slice: Slice) -> AnyView {
-    let ExportList { organization, count, lines, .. } = found;
+fn listed(found: ExportList, list_page: ListPage) -> AnyView {
+    let ExportList { organization, count, rows, .. } = found;
     let several = organization.projects.len() > 1;
     let mut columns = vec![
         Column::text("Export"),
@@ -167,22 +167,22 @@ fn listed(found: ExportList, slice: Slice) -> AnyView {
     if several {
         columns.insert(1, Column::text("Project"));
     }
-    let lines = lines
+    let rows = rows
         .into_iter()
-        .map(|line| {
-            let project = several.then(|| organization.project(line.export.team_id.0));
-            entry(line, &organization.id, project)
+        .map(|row| {
+            let project = several.then(|| organization.project(row.export.team_id.0));
+            entry(row, &organization.id, project)
         })
         .collect();
     view! {
-        <Table caption="Exports" columns=columns lines=lines />
-        <Pager slice=slice total=count what="exports" />
+        <Table caption="Exports" columns=columns rows=rows />
+        <Pager page=list_page total=count what="exports" />
     }
     .into_any()
 }
 
-fn entry(line: ExportLine, organization: &str, project: Option<String>) -> Line {
-    let ExportLine { export, condition, recent, next_run } = line;
+fn entry(row: ExportRow, organization: &str, project: Option<String>) -> TableRow {
+    let ExportRow { export, condition, recent, next_run } = row;
     let path = export_path(organization, &export.id.to_string());
     let (tone, state) = words::condition(&condition, export.paused);
     let last = match recent.first() {
@@ -215,7 +215,7 @@ fn entry(line: ExportLine, organization: &str, project: Option<String>) -> Line 
             {form}
         </div>
     }));
-    Line::new(cells)
+    TableRow::new(cells)
 }
 
 /// The id of the element with the state of an export, which the pause button updates.

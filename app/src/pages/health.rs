@@ -23,7 +23,7 @@ use crate::ui::page::{PageHead, page};
 use crate::ui::query::{in_query, with_query};
 use crate::ui::sections::Section;
 use crate::ui::status::Tone;
-use crate::ui::table::{Column, Line, Table, cell};
+use crate::ui::table::{Column, Table, TableRow, cell};
 use crate::ui::time::{ProjectZone, Time};
 
 const TITLE: &str = "Health";
@@ -236,7 +236,7 @@ fn sums(traffic: &TrafficView, compare: bool) -> AnyView {
     };
     let now = &traffic.total;
     let time = |value: Option<u64>| value.map_or_else(|| "-".to_owned(), duration);
-    let lines = vec![
+    let rows = vec![
         counts("Accepted events", now.accepted, before.accepted),
         counts("Dropped events", now.dropped, before.dropped),
         counts("Rejected requests", now.rejected, before.rejected),
@@ -254,23 +254,23 @@ fn sums(traffic: &TrafficView, compare: bool) -> AnyView {
     ];
     view! {
         <Section id="compare" title="Compared with previous">
-            <Table caption="This range and the one before" columns=columns lines=lines />
+            <Table caption="This range and the one before" columns=columns rows=rows />
         </Section>
     }
     .into_any()
 }
 
-fn counts(name: &'static str, now: u64, before: u64) -> Line {
+fn counts(name: &'static str, now: u64, before: u64) -> TableRow {
     let change = match (now.checked_sub(before), before) {
         (_, 0) => "-".to_owned(),
         (Some(more), _) => format!("+{}", percent(more, before)),
         (None, _) => format!("-{}", percent(before - now, before)),
     };
-    Line::new(vec![cell(name), cell(grouped(now)), cell(grouped(before)), cell(change)])
+    TableRow::new(vec![cell(name), cell(grouped(now)), cell(grouped(before)), cell(change)])
 }
 
-fn texts(name: &'static str, now: String, before: String) -> Line {
-    Line::new(vec![cell(name), cell(now), cell(before), cell("-")])
+fn texts(name: &'static str, now: String, before: String) -> TableRow {
+    TableRow::new(vec![cell(name), cell(now), cell(before), cell("-")])
 }
 
 fn some(values: &[u64]) -> Vec<Option<u64>> {

@@ -20,7 +20,7 @@ use crate::ui::number::{counted, grouped};
 use crate::ui::page::{PageHead, page};
 use crate::ui::sections::Section;
 use crate::ui::status::{Status, Tone};
-use crate::ui::table::{Column, Line, Table, cell};
+use crate::ui::table::{Column, Table, TableRow, cell};
 use crate::ui::time::Time;
 
 const TITLE: &str = "Project keys";
@@ -70,7 +70,7 @@ fn Working(project: i64, keys: ProjectKeysView) -> impl IntoView {
     let ProjectKeysView { present, old, times, may_rotate, .. } = keys;
     let mut series =
         vec![Series { label: "Current key", tone: Tone::Good, values: values(&present) }];
-    let mut lines = vec![line("Current key", &present)];
+    let mut rows = vec![row("Current key", &present)];
     let came = |traffic: &TrafficView| counted(traffic.week, "event", "events");
     let summary = match &old {
         Some((old, _)) => {
@@ -80,7 +80,7 @@ fn Working(project: i64, keys: ProjectKeysView) -> impl IntoView {
     };
     if let Some((traffic, _)) = &old {
         series.push(Series { label: "Old key", tone: Tone::Warn, values: values(traffic) });
-        lines.push(line("Old key", traffic));
+        rows.push(row("Old key", traffic));
     }
     let columns = vec![
         Column::text("Key"),
@@ -116,7 +116,7 @@ fn Working(project: i64, keys: ProjectKeysView) -> impl IntoView {
     });
     view! {
         <FormFailure sent=ended />
-        <Table caption="Events by project key" columns=columns lines=lines />
+        <Table caption="Events by project key" columns=columns rows=rows />
         {ending}
         <Bars id="traffic" title="Events by key, last 7 days" summary=summary times=times
             series=series unit="events" />
@@ -128,13 +128,13 @@ fn values(traffic: &TrafficView) -> Vec<Option<u64>> {
     traffic.steps.iter().copied().map(Some).collect()
 }
 
-fn line(name: &'static str, traffic: &TrafficView) -> Line {
+fn row(name: &'static str, traffic: &TrafficView) -> TableRow {
     let last = match traffic.last_at.clone() {
         Some(iso) => view! { <Time iso=iso /> }.into_any(),
         None => "None".into_any(),
     };
     let key = traffic.key.clone();
-    Line::new(vec![
+    TableRow::new(vec![
         cell(name),
         view! { <CopyValue text=key what="project key" /> }.into_any(),
         cell(grouped(traffic.day)),

@@ -22,7 +22,7 @@ use crate::ui::query::{in_query, with_query};
 use crate::ui::refresh::{Fresh, Refresh};
 use crate::ui::sections::Section;
 use crate::ui::status::{Progress, Status};
-use crate::ui::table::{Column, Line, Table, cell};
+use crate::ui::table::{Column, Table, TableRow, cell};
 use crate::ui::time::Time;
 
 const TITLE: &str = "Backfill";
@@ -181,15 +181,15 @@ fn listed(list: BackfillList, found: &ExportHead) -> AnyView {
         let href = with_query(&[("cursor", Some(cursor.as_str()))]);
         view! { <p><a class="button" rel="next" href=href>"Older backfills"</a></p> }
     });
-    let lines = list.backfills.iter().map(|backfill| entry(backfill, found)).collect();
+    let rows = list.backfills.iter().map(|backfill| entry(backfill, found)).collect();
     view! {
-        <Table caption="Backfills, newest first" columns=columns lines=lines />
+        <Table caption="Backfills, newest first" columns=columns rows=rows />
         {older}
     }
     .into_any()
 }
 
-fn entry(backfill: &Backfill, found: &ExportHead) -> Line {
+fn entry(backfill: &Backfill, found: &ExportHead) -> TableRow {
     let (tone, label) = words::status(backfill.status);
     let progress = backfill.progress.filter(|_| backfill.status.is_active()).map(|progress| {
         let (done, total) = (progress.finished_runs, progress.total_runs);
@@ -198,7 +198,7 @@ fn entry(backfill: &Backfill, found: &ExportHead) -> Line {
     let records = backfill.total_records_count.and_then(|count| u64::try_from(count).ok());
     let records = records.map_or_else(|| "-".to_owned(), grouped);
     let cancel = backfill.status.is_active().then(|| cancel(backfill, found));
-    Line::new(vec![
+    TableRow::new(vec![
         range::of_backfill(backfill),
         cell(view! { <Status tone=tone label=label /> {progress} }),
         cell(records),

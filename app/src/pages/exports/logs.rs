@@ -14,7 +14,7 @@ use crate::ui::page::page;
 use crate::ui::query::{FilterForm, in_query};
 use crate::ui::refresh::{Fresh, Refresh};
 use crate::ui::status::Status;
-use crate::ui::table::{Column, Line, Table, cell};
+use crate::ui::table::{Column, Table, TableRow, cell};
 use crate::ui::time::Time;
 
 const TITLE: &str = "Logs";
@@ -121,21 +121,21 @@ fn listed(list: LogList, found: &ExportHead, asked: &Asked) -> AnyView {
     ];
     let older = list.lines.last().filter(|_| list.more).map(|line| line.timestamp.to_string());
     let path = export_path(&found.organization.id, &found.export.id.to_string());
-    let lines = list.lines.into_iter().map(|line| entry(line, &path)).collect();
+    let rows = list.lines.into_iter().map(|line| entry(line, &path)).collect();
     view! {
-        <Table caption="Log lines, newest first" columns=columns lines=lines />
+        <Table caption="Log lines, newest first" columns=columns rows=rows />
         {ways("lines", "before", &asked.before, older.as_deref())}
     }
     .into_any()
 }
 
-fn entry(line: LogLine, path: &str) -> Line {
+fn entry(line: LogLine, path: &str) -> TableRow {
     let (tone, label) = words::level(line.level);
     let run = line.instance_id.to_string();
     // Ids of runs of the same hour have the same beginning. Their ends differ.
     let shown = run.get(run.len().saturating_sub(SHOWN)..).unwrap_or(&run).to_owned();
     let href = format!("{path}/logs?run={run}");
-    Line::new(vec![
+    TableRow::new(vec![
         cell(view! { <Time iso=line.timestamp.to_string() /> }),
         cell(view! { <Status tone=tone label=label /> }),
         cell(view! { <a href=href title=run><code>{shown}</code></a> }),

@@ -12,7 +12,7 @@ use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::field::{Choice, Select, TextArea};
 use crate::ui::form::{Back, FormFailure, Sent, Submit, sent};
 use crate::ui::status::{Status, Tone};
-use crate::ui::table::{Column, Line, Table, cell};
+use crate::ui::table::{Column, Table, TableRow, cell};
 
 /// Longest list, in characters, because it must fit into an address.
 const PEOPLE_MAX: usize = 4000;
@@ -90,20 +90,20 @@ fn call(id: &str, listed: &[ListedView]) -> ApiCall {
 }
 
 fn preview(listed: Vec<ListedView>) -> AnyView {
-    let lines = listed.into_iter().map(|one| {
+    let rows = listed.into_iter().map(|one| {
         let ListedView { text, email, first_name, invited, verdict } = one;
         let tone = if invited { Tone::Good } else { Tone::Warn };
         let address = if email.is_empty() { text } else { email };
         let name = if first_name.is_empty() { "-".to_owned() } else { first_name };
-        Line::new(vec![
+        TableRow::new(vec![
             cell(view! { <span class="wrap">{address}</span> }),
             cell(name),
             cell(view! { <Status tone=tone label=verdict /> }),
         ])
     });
-    let lines: Vec<Line> = lines.collect();
+    let rows: Vec<TableRow> = rows.collect();
     let columns: Vec<Column> = ["Address", "First name", "Result"].map(Column::text).into();
-    view! { <Table caption="Preview of invites" columns=columns lines=lines /> }.into_any()
+    view! { <Table caption="Preview of invites" columns=columns rows=rows /> }.into_any()
 }
 
 #[component]

@@ -25,14 +25,14 @@ use crate::ui::empty::{ReadOnly, panel};
 use crate::ui::field::{Choice, FieldFrame, Select, TextArea, TextLine, Ties};
 use crate::ui::form::{Back, FormFailure, KeptNote, Shows, Submit, sent};
 use crate::ui::page::{PageHead, page};
-use crate::ui::pager::{Pager, slice_in_query};
+use crate::ui::pager::{Pager, page_in_query};
 use crate::ui::sections::Section;
 use crate::ui::status::{Status, Tone};
-use crate::ui::table::{Column, Line, Table, cell};
+use crate::ui::table::{Column, Table, TableRow, cell};
 use crate::ui::time::Time;
 
 /// Log lines on one page.
-const LINES: u32 = 50;
+const PAGE_SIZE: u32 = 50;
 /// Longest payload of a job, in characters.
 const PAYLOAD: usize = 65_536;
 
@@ -297,18 +297,18 @@ fn jobs(project: i64, found: &ConfigDetail) -> AnyView {
 
 /// The log of the config, newest first.
 fn log(project: i64, config: String) -> AnyView {
-    let slice = slice_in_query(LINES);
+    let list_page = page_in_query(PAGE_SIZE);
     let drawn = async move {
-        let found = list_plugin_logs(project, config, slice.limit, slice.offset).await?;
+        let found = list_plugin_logs(project, config, list_page.limit, list_page.offset).await?;
         if found.lines.is_empty() {
             return Ok::<AnyView, UiError>(view! { <p>"The log is empty."</p> }.into_any());
         }
         let columns: Vec<Column> =
             ["When", "Level", "Who", "Text"].map(Column::text).into_iter().collect();
-        let lines: Vec<Line> = found.lines.into_iter().map(log_line).collect();
+        let rows: Vec<TableRow> = found.lines.into_iter().map(log_row).collect();
         Ok(view! {
-            <Table caption="Log lines" columns=columns lines=lines />
-            <Pager slice=slice total=found.total what="lines" />
+            <Table caption="Log lines" columns=columns rows=rows />
+            <Pager page=list_page total=found.total what="lines" />
         }
         .into_any())
     };
@@ -320,7 +320,7 @@ fn log(project: i64, config: String) -> AnyView {
     .into_any()
 }
 
-fn log_line(line: LogLine) -> Line {
+fn log_row(line: LogLine) -> TableRow {
     let LogLine { at, level, source, message } = line;
     let tone = match level.as_str() {
         "ERROR" => Tone::Bad,
@@ -333,7 +333,7 @@ fn log_line(line: LogLine) -> Line {
         "DEBUG" => "Debug",
         _ => "Info",
     };
-    Line::new(vec![
+    TableRow::new(vec![
         cell(view! { <Time iso=at /> }),
         cell(view! { <Status tone=tone label=word /> }),
         cell(source),

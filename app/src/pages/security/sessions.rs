@@ -7,7 +7,7 @@ use crate::ui::confirm::Confirm;
 use crate::ui::form::{Back, FormFailure, sent};
 use crate::ui::sections::Section;
 use crate::ui::status::{Status, Tone};
-use crate::ui::table::{Column, Line, Table, cell};
+use crate::ui::table::{Column, Table, TableRow, cell};
 use crate::ui::time::Time;
 
 /// The section about open sessions.
@@ -27,7 +27,7 @@ pub(crate) fn SessionsSection(
         Column::text("Last used"),
         Column::text("Action"),
     ];
-    let lines = sessions.into_iter().map(|session| line(session, end)).collect::<Vec<_>>();
+    let rows = sessions.into_iter().map(|session| row(session, end)).collect::<Vec<_>>();
     view! {
         <Section
             id="sessions"
@@ -36,7 +36,7 @@ pub(crate) fn SessionsSection(
         >
             <FormFailure sent=ended />
             <FormFailure sent=others_ended />
-            <Table caption="Your sessions" columns=columns lines=lines />
+            <Table caption="Your sessions" columns=columns rows=rows />
             {are_others.then(|| view! {
                 <Confirm button="Sign out other sessions">
                     <ActionForm action=end_others>
@@ -52,7 +52,7 @@ pub(crate) fn SessionsSection(
     }
 }
 
-fn line(session: SessionView, end: ServerAction<EndSession>) -> Line {
+fn row(session: SessionView, end: ServerAction<EndSession>) -> TableRow {
     let SessionView { id, device, address, signed_in_at, seen_at, is_this } = session;
     let of = device.clone();
     let action = if is_this {
@@ -68,7 +68,7 @@ fn line(session: SessionView, end: ServerAction<EndSession>) -> Line {
             </ActionForm>
         })
     };
-    Line::new(vec![
+    TableRow::new(vec![
         cell(device),
         cell(address.unwrap_or_else(|| "-".to_owned())),
         cell(view! { <Time iso=signed_in_at /> }),
