@@ -27,7 +27,7 @@ use crate::server_fns::exports::{
 };
 use crate::ui::empty::{Empty, NoMatch};
 use crate::ui::field::{Choice, Select, TextLine};
-use crate::ui::form::{Back, FormFailure, Sent, sent};
+use crate::ui::form::{FormFailure, FormResult, ReturnAddress, form_result};
 use crate::ui::icon::Icon;
 use crate::ui::number::{counted, grouped};
 use crate::ui::page::{PageHead, page};
@@ -58,15 +58,15 @@ pub(crate) fn Exports() -> impl IntoView {
         state: in_query("state"),
         destination: in_query("destination"),
     };
-    let paused = sent(ServerAction::<PauseExport>::new());
-    let unpaused = sent(ServerAction::<UnpauseExport>::new());
+    let paused = form_result(ServerAction::<PauseExport>::new());
+    let unpaused = form_result(ServerAction::<UnpauseExport>::new());
     page(TITLE, async move {
         let Asked { name, state, destination } = asked.clone();
         let ListPage { limit, offset } = list_page;
         let found = list_exports(organization, name, state, destination, limit, offset).await?;
         let base = list_path(&found.organization.id);
         let within = found.organization.name.clone();
-        let failure = view! { <FormFailure sent=paused /> <FormFailure sent=unpaused /> };
+        let failure = view! { <FormFailure result=paused /> <FormFailure result=unpaused /> };
         let content = match (found.all, found.count) {
             (0, _) => nothing(&base),
             (_, 0) => view! {
@@ -116,16 +116,16 @@ impl Asked {
     }
 }
 
-fn filters(asked: Asked, sent: Sent) -> AnyView {
+fn filters(asked: Asked, result: FormResult) -> AnyView {
     let states: Vec<Choice> =
         STATES.iter().map(|(word, label)| Choice::new(*word, *label)).collect();
     let mut kinds = vec![Choice::new("", "Any destination")];
     kinds.extend(ALL.iter().map(|kind| Choice::new(kind.name, kind.label)));
     view! {
         <FilterForm label="Filter exports">
-            <TextLine sent=sent name="name" label="Name" value=asked.name kind="search" />
-            <Select sent=sent name="state" label="State" choices=states value=asked.state />
-            <Select sent=sent name="destination" label="Destination" choices=kinds
+            <TextLine result=result name="name" label="Name" value=asked.name kind="search" />
+            <Select result=result name="state" label="State" choices=states value=asked.state />
+            <Select result=result name="destination" label="Destination" choices=kinds
                 value=asked.destination />
         </FilterForm>
     }
@@ -235,7 +235,7 @@ fn switch(export: &BatchExport, organization: &str, condition: &str) -> AnyView 
         <form method="post" action=function>
             <input type="hidden" name="organization" value=organization />
             <input type="hidden" name="export" value=export.id.to_string() />
-            <Back />
+            <ReturnAddress />
             <button type="submit" class="button" data-busy=busy data-state=state data-becomes=becomes>
                 {verb}
                 <span class="hidden">" " {of}</span>
@@ -384,8 +384,8 @@ fn head(found: &ExportHead, title: &'static str) -> AnyView {
     let form = switch(export, &found.organization.id, &found.condition);
     let trouble = trouble(export, &export.latest_runs)
         .map(|trouble| view! { <p class="export-facts" id="trouble">{trouble}</p> });
-    let paused = sent(ServerAction::<PauseExport>::new());
-    let unpaused = sent(ServerAction::<UnpauseExport>::new());
+    let paused = form_result(ServerAction::<PauseExport>::new());
+    let unpaused = form_result(ServerAction::<UnpauseExport>::new());
     view! {
         <p class="crumb"><a href=list_path(&found.organization.id)>"Exports"</a></p>
         <PageHead title=export.name.clone() within=format!("{title} - {}", found.organization.name)>
@@ -401,8 +401,8 @@ fn head(found: &ExportHead, title: &'static str) -> AnyView {
         </p>
         {trouble}
         <SubNav label="Pages of the export" tabs=tabs />
-        <FormFailure sent=paused />
-        <FormFailure sent=unpaused />
+        <FormFailure result=paused />
+        <FormFailure result=unpaused />
     }
     .into_any()
 }

@@ -17,7 +17,7 @@ use crate::ui::alert::Alert;
 use crate::ui::bytes;
 use crate::ui::chart::{Bars, Lines, Series};
 use crate::ui::field::MomentField;
-use crate::ui::form::Sent;
+use crate::ui::form::FormResult;
 use crate::ui::number::{duration, grouped, percent};
 use crate::ui::page::{PageHead, page};
 use crate::ui::query::{in_query, with_query};
@@ -119,7 +119,7 @@ fn ranges(range: &'static str, compare: bool, zoomed: bool) -> AnyView {
 fn zoom(id: i64, range: &'static str, compare: bool, traffic: &TrafficView) -> AnyView {
     let begin = traffic.times.first().cloned().unwrap_or_default();
     let end = traffic.end.clone();
-    let none = Sent::sample(None);
+    let none = FormResult::sample(None);
     let kept = [("range", range, range != USUAL), ("compare", "1", compare)];
     let kept = kept
         .into_iter()
@@ -136,8 +136,8 @@ fn zoom(id: i64, range: &'static str, compare: bool, traffic: &TrafficView) -> A
             data-brush-form=""
         >
             {kept}
-            <MomentField sent=none name="from" label="From" value=begin required=true />
-            <MomentField sent=none name="to" label="To" value=end required=true />
+            <MomentField result=none name="from" label="From" value=begin required=true />
+            <MomentField result=none name="to" label="To" value=end required=true />
             <button type="submit" class="button">"Zoom"</button>
         </form>
         <p class="hint needs-scripts">"Or drag over a chart."</p>

@@ -13,7 +13,7 @@ use crate::server_fns::project_start::{
 };
 use crate::server_fns::projects::{ProjectView, get_project};
 use crate::ui::copy::CopyValue;
-use crate::ui::form::{Back, FormFailure, sent};
+use crate::ui::form::{FormFailure, ReturnAddress, form_result};
 use crate::ui::icon::Icon;
 use crate::ui::page::{PageHead, page};
 use crate::ui::refresh::{Fresh, Refresh};
@@ -104,13 +104,13 @@ fn Steps(project: ProjectView, rows: Vec<Row>, help: StartHelpView) -> impl Into
 #[component]
 fn TestEvent(project: i64) -> impl IntoView {
     let send = ServerAction::<SendTestEvent>::new();
-    let sent = sent(send);
+    let result = form_result(send);
     view! {
         <div class="send-test">
             <ActionForm action=send>
-                <FormFailure sent=sent />
+                <FormFailure result=result />
                 <input type="hidden" name="id" value=project.to_string() />
-                <Back part="step-see" />
+                <ReturnAddress part="step-see" />
                 <p class="hint">
                     "Or let Weir send an event to itself. This shows that Weir works, but not that your code can reach it."
                 </p>

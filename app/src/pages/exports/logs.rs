@@ -9,7 +9,7 @@ use crate::server_fns::exports::runs::{LogList, list_export_logs};
 use crate::server_fns::exports::{ExportHead, PauseExport, get_export};
 use crate::ui::empty::{Empty, NoMatch};
 use crate::ui::field::{Choice, Select, TextLine};
-use crate::ui::form::{Sent, sent};
+use crate::ui::form::{FormResult, form_result};
 use crate::ui::page::page;
 use crate::ui::query::{FilterForm, in_query};
 use crate::ui::refresh::{Fresh, Refresh};
@@ -56,7 +56,7 @@ pub(crate) fn ExportLogs() -> impl IntoView {
         before: in_query("before"),
     };
     // This page changes nothing: its fields belong to a form that cannot fail.
-    let form = sent(ServerAction::<PauseExport>::new());
+    let form = form_result(ServerAction::<PauseExport>::new());
     page(TITLE, async move {
         let found = get_export(organization.clone(), export.clone()).await?;
         let Asked { run, level, text, before } = asked.clone();
@@ -92,7 +92,7 @@ pub(crate) fn ExportLogs() -> impl IntoView {
     })
 }
 
-fn filters(asked: &Asked, sent: Sent) -> AnyView {
+fn filters(asked: &Asked, result: FormResult) -> AnyView {
     let mut levels = vec![Choice::new("", "Any level")];
     levels.extend(
         LogLevel::ALL
@@ -103,9 +103,9 @@ fn filters(asked: &Asked, sent: Sent) -> AnyView {
     let Asked { run, level, text, .. } = asked.clone();
     view! {
         <FilterForm label="Filter lines">
-            <Select sent=sent name="level" label="Level" choices=levels value=level />
-            <TextLine sent=sent name="text" label="Text" value=text kind="search" max=200 />
-            <TextLine sent=sent name="run" label="Run" value=run max=36
+            <Select result=result name="level" label="Level" choices=levels value=level />
+            <TextLine result=result name="text" label="Text" value=text kind="search" max=200 />
+            <TextLine result=result name="run" label="Run" value=run max=36
                 hint="Id of a run, from its details." />
         </FilterForm>
     }

@@ -15,7 +15,7 @@ use crate::ui::code::Code;
 use crate::ui::confirm::Confirm;
 use crate::ui::empty::{Empty, NoMatch};
 use crate::ui::field::{Choice, MomentField, Select};
-use crate::ui::form::{Back, FormFailure, Sent, sent};
+use crate::ui::form::{FormFailure, FormResult, ReturnAddress, form_result};
 use crate::ui::icon::Icon;
 use crate::ui::number::{Id, duration, grouped};
 use crate::ui::page::page;
@@ -74,8 +74,8 @@ pub(crate) fn ExportRuns() -> impl IntoView {
         before: in_query("before"),
         cursor: in_query("cursor"),
     };
-    let retried = sent(ServerAction::<RetryExportRun>::new());
-    let cancelled = sent(ServerAction::<CancelExportRun>::new());
+    let retried = form_result(ServerAction::<RetryExportRun>::new());
+    let cancelled = form_result(ServerAction::<CancelExportRun>::new());
     page(TITLE, async move {
         let found = get_export(organization.clone(), export.clone()).await?;
         let Asked { state, mut after, before, cursor } = asked.clone();
@@ -112,23 +112,23 @@ pub(crate) fn ExportRuns() -> impl IntoView {
         };
         Ok(view! {
             {head(&found, TITLE)}
-            <FormFailure sent=retried />
-            <FormFailure sent=cancelled />
+            <FormFailure result=retried />
+            <FormFailure result=cancelled />
             {content}
         }
         .into_any())
     })
 }
 
-fn filters(asked: &Asked, sent: Sent) -> AnyView {
+fn filters(asked: &Asked, result: FormResult) -> AnyView {
     let states: Vec<Choice> =
         STATES.iter().map(|(word, label)| Choice::new(*word, *label)).collect();
     let Asked { state, after, before, .. } = asked.clone();
     view! {
         <FilterForm label="Filter runs">
-            <Select sent=sent name="state" label="State" choices=states value=state />
-            <MomentField sent=sent name="after" label="Created after" value=after />
-            <MomentField sent=sent name="before" label="Created before" value=before />
+            <Select result=result name="state" label="State" choices=states value=state />
+            <MomentField result=result name="after" label="Created after" value=after />
+            <MomentField result=result name="before" label="Created before" value=before />
         </FilterForm>
     }
     .into_any()
@@ -295,7 +295,7 @@ fn ids(row: &RunRow, found: &ExportHead) -> AnyView {
         <input type="hidden" name="organization" value=found.organization.id.clone() />
         <input type="hidden" name="export" value=found.export.id.to_string() />
         <input type="hidden" name="run" value=row.run.id.to_string() />
-        <Back />
+        <ReturnAddress />
     }
     .into_any()
 }

@@ -4,7 +4,7 @@ use leptos::prelude::*;
 
 use crate::ui::confirm::{Confirm, TypedConfirm};
 use crate::ui::field::{Choice, Select, TextLine};
-use crate::ui::form::Sent;
+use crate::ui::form::FormResult;
 use crate::ui::number::{Count, Id};
 use crate::ui::pager::{ListPage, Pager, PagerWithoutTotal, page_in_query};
 use crate::ui::query::{FilterForm, in_query, with_query};
@@ -41,7 +41,7 @@ pub(super) fn sections() -> AnyView {
     let list_page = page_in_query(PAGE_SIZE);
     let at = |offset| ListPage { limit: PAGE_SIZE, offset };
     let (first, second, third) = (at(0), at(50), at(100));
-    let sent = Sent::sample(None);
+    let result = FormResult::sample(None);
     view! {
         <Section id="ways" title="Navigation">
             {navigation()}
@@ -72,7 +72,7 @@ pub(super) fn sections() -> AnyView {
             hint="For changes that cannot be undone.">
             <form action="/gallery">
                 <TypedConfirm
-                    sent=sent
+                    result=result
                     name_to_type="Upstream Works"
                     label="Name of the organization"
                     verb="Delete organization"
@@ -100,13 +100,13 @@ fn navigation() -> AnyView {
 }
 
 fn filter() -> AnyView {
-    let sent = Sent::sample(None);
+    let result = FormResult::sample(None);
     let levels = [("", "All levels"), ("member", "Member"), ("owner", "Owner")];
     let levels = levels.map(|(value, label)| Choice::new(value, label));
     view! {
         <FilterForm label="Members">
-            <TextLine sent=sent name="q" label="Name or address" kind="search" value=in_query("q") />
-            <Select sent=sent name="level" label="Level" choices=Vec::from(levels) value=in_query("level") />
+            <TextLine result=result name="q" label="Name or address" kind="search" value=in_query("q") />
+            <Select result=result name="level" label="Level" choices=Vec::from(levels) value=in_query("level") />
         </FilterForm>
     }
     .into_any()

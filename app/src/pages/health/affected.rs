@@ -12,7 +12,7 @@ use crate::server_fns::warnings::{AffectedPage, AffectedView, list_affected};
 use crate::ui::alert::Alert;
 use crate::ui::empty::{Empty, NoMatch};
 use crate::ui::field::MomentField;
-use crate::ui::form::Sent;
+use crate::ui::form::FormResult;
 use crate::ui::number::grouped;
 use crate::ui::page::{PageHead, page};
 use crate::ui::prose::prose;
@@ -48,7 +48,7 @@ pub(crate) fn AffectedEvents() -> impl IntoView {
 }
 
 fn filter(codes: &[String], code: String, from: String, to: String) -> AnyView {
-    let none = Sent::sample(None);
+    let none = FormResult::sample(None);
     // The filter keeps the code of the address, even if no event has it.
     let unknown = (!code.is_empty() && !codes.contains(&code)).then(|| code.clone());
     let options = codes
@@ -71,8 +71,8 @@ fn filter(codes: &[String], code: String, from: String, to: String) -> AnyView {
                     {options}
                 </select>
             </div>
-            <MomentField sent=none name="from" label="Received from" value=from />
-            <MomentField sent=none name="to" label="Received before" value=to />
+            <MomentField result=none name="from" label="Received from" value=from />
+            <MomentField result=none name="to" label="Received before" value=to />
         </FilterForm>
     }
     .into_any()

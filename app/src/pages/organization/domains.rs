@@ -11,7 +11,7 @@ use crate::server_fns::organizations::get_organization;
 use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::empty::{Empty, ReadOnly};
 use crate::ui::field::Field;
-use crate::ui::form::{Back, FormFailure, Submit, sent};
+use crate::ui::form::{FormFailure, ReturnAddress, Submit, form_result};
 use crate::ui::page::{PageHead, page};
 use crate::ui::sections::Section;
 use crate::ui::status::{Status, Tone};
@@ -95,7 +95,7 @@ pub(super) fn ownership(details: &DomainDetails) -> AnyView {
 #[component]
 fn AddForm(id: String) -> impl IntoView {
     let add = ServerAction::<AddDomain>::new();
-    let sent = sent(add);
+    let result = form_result(add);
     let call = ApiCall {
         method: "POST",
         path: format!("/api/organizations/{id}/domains/"),
@@ -104,12 +104,12 @@ fn AddForm(id: String) -> impl IntoView {
     };
     view! {
         <ActionForm action=add>
-            <FormFailure sent=sent fields=&["domain"] />
+            <FormFailure result=result fields=&["domain"] />
             <input type="hidden" name="id" value=id />
-            <Back />
-            <Field sent=sent name="domain" label="Domain" max=128
+            <ReturnAddress />
+            <Field result=result name="domain" label="Domain" max=128
                 hint="Such as example.com. It is yours once you have proved it." />
-            <Submit sent=sent label="Add domain" busy="Adding domain..." />
+            <Submit result=result label="Add domain" busy="Adding domain..." />
             <ApiRequest call=call />
         </ActionForm>
     }

@@ -16,7 +16,7 @@ use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::confirm::Confirm;
 use crate::ui::copy::CopyValue;
 use crate::ui::empty::Empty;
-use crate::ui::form::{Back, FormFailure, sent};
+use crate::ui::form::{FormFailure, ReturnAddress, form_result};
 use crate::ui::page::{PageHead, page};
 use crate::ui::pager::{Pager, page_in_query};
 use crate::ui::query::in_query;
@@ -41,7 +41,7 @@ struct Actions {
 pub(crate) fn Invites() -> impl IntoView {
     let (id, people, list_page) = (id_in_path(), in_query("people"), page_in_query(PAGE_SIZE));
     let actions = Actions { resend: ServerAction::new(), revoke: ServerAction::new() };
-    let (resent, revoked) = (sent(actions.resend), sent(actions.revoke));
+    let (resent, revoked) = (form_result(actions.resend), form_result(actions.revoke));
     page(TITLE, async move {
         let organization = get_organization(id.clone()).await?;
         let found = list_invites(id.clone(), list_page.limit, list_page.offset).await?;
@@ -75,8 +75,8 @@ pub(crate) fn Invites() -> impl IntoView {
             <Section id="inviting" title="Invite people">
                 <InviteForm id=id people=people listed=listed levels=found.levels sends_mail=sends_mail />
             </Section>
-            <FormFailure sent=resent />
-            <FormFailure sent=revoked />
+            <FormFailure result=resent />
+            <FormFailure result=revoked />
             {list}
             <Pager page=list_page total=found.total what="invites" />
         }
@@ -200,7 +200,7 @@ fn doings(
                     <p>"The invite gets a new link for three more days. The current link ends."</p>
                     <input type="hidden" name="id" value=id />
                     <input type="hidden" name="invite" value=invite />
-                    <Back />
+                    <ReturnAddress />
                     <button type="submit" class="button button-primary" data-busy="Making link...">
                         {submit}
                     </button>
@@ -212,7 +212,7 @@ fn doings(
                     <p>"The link ends immediately. You can invite the person again."</p>
                     <input type="hidden" name="id" value=other_id />
                     <input type="hidden" name="invite" value=other_invite />
-                    <Back />
+                    <ReturnAddress />
                     <button type="submit" class="button button-danger" data-busy="Revoking invite...">
                         "Revoke invite"
                     </button>

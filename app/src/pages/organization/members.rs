@@ -13,7 +13,7 @@ use crate::server_fns::organizations::get_organization;
 use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::confirm::Confirm;
 use crate::ui::empty::{Empty, NoMatch, ReadOnly};
-use crate::ui::form::{Back, FormFailure, sent};
+use crate::ui::form::{FormFailure, ReturnAddress, form_result};
 use crate::ui::icon::Icon;
 use crate::ui::page::{PageHead, page};
 use crate::ui::pager::{ListPage, Pager, page_in_query};
@@ -39,7 +39,7 @@ pub(crate) fn Members() -> impl IntoView {
     let (id, search, list_page) = (id_in_path(), in_query("search"), page_in_query(PAGE_SIZE));
     let list_page = ListPage { limit: list_page.limit.min(MAX_PAGE_SIZE), ..list_page };
     let actions = Actions { change: ServerAction::new(), remove: ServerAction::new() };
-    let (changed, removed) = (sent(actions.change), sent(actions.remove));
+    let (changed, removed) = (form_result(actions.change), form_result(actions.remove));
     page(TITLE, async move {
         let organization = get_organization(id.clone()).await?;
         let found =
@@ -69,8 +69,8 @@ pub(crate) fn Members() -> impl IntoView {
                 </a>
             </PageHead>
             <Tabs id=id.clone() />
-            <FormFailure sent=changed />
-            <FormFailure sent=removed />
+            <FormFailure result=changed />
+            <FormFailure result=removed />
             {(!found.may_change).then(|| view! {
                 <ReadOnly why="Administrators and owners change levels and remove members." />
             })}
@@ -182,7 +182,7 @@ fn level(id: &str, member: &MemberView, change: ServerAction<ChangeLevel>) -> An
         <ActionForm action=change>
             <input type="hidden" name="id" value=id />
             <input type="hidden" name="user" value=user />
-            <Back />
+            <ReturnAddress />
             <span class="member-level">
                 <select name="level" aria-label=format!("Level of {name}")>{choices}</select>
                 <button type="submit" class="button" data-busy="Changing level...">
@@ -212,7 +212,7 @@ fn removal(id: &str, member: MemberView, remove: ServerAction<RemoveMember>) -> 
                 {losses}
                 <input type="hidden" name="id" value=id />
                 <input type="hidden" name="user" value=user />
-                <Back />
+                <ReturnAddress />
                 <button type="submit" class="button button-danger" data-busy="Removing member...">
                     "Remove member"
                 </button>
@@ -242,19 +242,19 @@ fn losses(keys: &[String], lose: &str, whose: &str) -> AnyView {
 #[component]
 fn Leaving(id: String, you: MemberView) -> impl IntoView {
     let leave = ServerAction::<LeaveOrganization>::new();
-    let sent = sent(leave);
+    let result = form_result(leave);
     let MemberView { stays, keys, .. } = you;
     let call = one_member("DELETE", &id, "@me");
     let content = match stays {
         Some(why) => view! { <ReadOnly why=why /> }.into_any(),
         None => view! {
-            <FormFailure sent=sent />
+            <FormFailure result=result />
             <Confirm button="Leave organization" danger=true>
                 <ActionForm action=leave>
                     {losses(&keys, "You lose", "Your")}
                     <p>"You can join again only with a new invite."</p>
                     <input type="hidden" name="id" value=id />
-                    <Back />
+                    <ReturnAddress />
                     <button type="submit" class="button button-danger" data-busy="Leaving organization...">
                         "Leave organization"
                     </button>

@@ -14,7 +14,7 @@ use crate::server_fns::plugins::{
 use crate::ui::alert::Alert;
 use crate::ui::api_request::ApiRequest;
 use crate::ui::empty::ReadOnly;
-use crate::ui::form::{Back, FormFailure, sent};
+use crate::ui::form::{FormFailure, ReturnAddress, form_result};
 use crate::ui::number::counted;
 use crate::ui::page::{PageHead, page};
 use crate::ui::sections::Section;
@@ -30,8 +30,9 @@ pub(crate) fn PluginDetail() -> impl IntoView {
     let switch = ServerAction::<SwitchPluginConfig>::new();
     let remove = ServerAction::<RemovePlugin>::new();
     let offer = ServerAction::<OfferPlugin>::new();
-    let (upgraded, checked) = (sent(upgrade), sent(check));
-    let (switched, removed, offered) = (sent(switch), sent(remove), sent(offer));
+    let (upgraded, checked) = (form_result(upgrade), form_result(check));
+    let (switched, removed, offered) =
+        (form_result(switch), form_result(remove), form_result(offer));
     page("Plugin", async move {
         let found = get_plugin(organization.clone(), plugin).await?;
         let name = found.line.name.clone();
@@ -62,11 +63,11 @@ pub(crate) fn PluginDetail() -> impl IntoView {
                 {marks}
             </PageHead>
             // The message of a failed upgrade begins with the fact that nothing changed.
-            <FormFailure sent=upgraded />
-            <FormFailure sent=checked />
-            <FormFailure sent=switched />
-            <FormFailure sent=removed fields=&["typed_name"] />
-            <FormFailure sent=offered />
+            <FormFailure result=upgraded />
+            <FormFailure result=checked />
+            <FormFailure result=switched />
+            <FormFailure result=removed fields=&["typed_name"] />
+            <FormFailure result=offered />
             {found.refusal.clone().map(|why| view! { <ReadOnly why=why /> })}
             {faults}
             {about(&found, &root)}
@@ -198,7 +199,7 @@ fn use_row(
                 <input type="hidden" name="project" value=project.to_string() />
                 <input type="hidden" name="config" value=config />
                 <input type="hidden" name="enabled" value="off" />
-                <Back />
+                <ReturnAddress />
                 <button type="submit" class="button" data-busy="Switching off..." data-state=switched data-becomes="Off">
                     "Switch off"<span class="hidden">" " {of}</span>
                 </button>

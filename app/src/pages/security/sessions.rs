@@ -4,7 +4,7 @@ use leptos::prelude::*;
 
 use crate::server_fns::security::{EndOtherSessions, EndSession, SessionView};
 use crate::ui::confirm::Confirm;
-use crate::ui::form::{Back, FormFailure, sent};
+use crate::ui::form::{FormFailure, ReturnAddress, form_result};
 use crate::ui::sections::Section;
 use crate::ui::status::{Status, Tone};
 use crate::ui::table::{Column, Table, TableRow, cell};
@@ -18,7 +18,7 @@ pub(crate) fn SessionsSection(
 ) -> impl IntoView {
     let end = ServerAction::<EndSession>::new();
     let end_others = ServerAction::<EndOtherSessions>::new();
-    let (ended, others_ended) = (sent(end), sent(end_others));
+    let (ended, others_ended) = (form_result(end), form_result(end_others));
     let are_others = sessions.len() > 1;
     let columns = vec![
         Column::text("Device"),
@@ -34,14 +34,14 @@ pub(crate) fn SessionsSection(
             title="Sessions"
             hint="Your browsers that are signed in. A session ends automatically after 12 hours without use, and after 14 days."
         >
-            <FormFailure sent=ended />
-            <FormFailure sent=others_ended />
+            <FormFailure result=ended />
+            <FormFailure result=others_ended />
             <Table caption="Your sessions" columns=columns rows=rows />
             {are_others.then(|| view! {
                 <Confirm button="Sign out other sessions">
                     <ActionForm action=end_others>
                         <p>"You have to sign in again in all other browsers. API keys continue to work."</p>
-                        <Back />
+                        <ReturnAddress />
                         <button type="submit" class="button button-danger" data-busy="Signing out...">
                             "Sign out everywhere else"
                         </button>
@@ -61,7 +61,7 @@ fn row(session: SessionView, end: ServerAction<EndSession>) -> TableRow {
         cell(view! {
             <ActionForm action=end>
                 <input type="hidden" name="id" value=id />
-                <Back />
+                <ReturnAddress />
                 <button type="submit" class="button" data-busy="Signing out...">
                     "Sign out" <span class="hidden">" " {of}</span>
                 </button>
