@@ -304,10 +304,10 @@ mod tests {
         assert!(!form.lead_back("/_fn/f", &mut done));
         assert_eq!(location(&done), "/a?b=1&__done=/_fn/f");
 
-        let sent = Bytes::from_static(b"back=%2Fa&back_part=step-see");
+        let sent = Bytes::from_static(b"back=%2Fa&back_part=step-check");
         let mut done = redirect("http://here.invalid/a?");
         assert!(!Form::read(&sent).lead_back("/_fn/f", &mut done));
-        assert_eq!(location(&done), "/a?__done=/_fn/f#step-see");
+        assert_eq!(location(&done), "/a?__done=/_fn/f#step-check");
         let odd = Bytes::from_static(b"back=%2Fa&back_part=%0D%0Ax");
         let mut done = redirect("http://here.invalid/a");
         assert!(!Form::read(&odd).lead_back("/_fn/f", &mut done));

@@ -4,7 +4,7 @@
 use leptos::prelude::*;
 use weir_model::outcomes::Meaning;
 
-use super::reasons::{details, fate_of};
+use super::reasons::{details, outcome_label};
 use crate::live::badge;
 use crate::pages::project_in_path;
 use crate::server_fns::projects::get_project;
@@ -118,7 +118,7 @@ fn list(found: AffectedPage, is_filtered: bool) -> AnyView {
 
 fn entry(affected: AffectedView) -> AnyView {
     let AffectedView { codes, event } = affected;
-    let fate = codes.first().and_then(|code| fate_of(code));
+    let label = codes.first().and_then(|code| outcome_label(code));
     let name = event.event.clone().filter(|name| !name.trim().is_empty());
     let name = name.unwrap_or_else(|| "Event without a name".to_owned());
     let whom = event.distinct_id.clone().unwrap_or_default();
@@ -134,13 +134,13 @@ fn entry(affected: AffectedView) -> AnyView {
         <li>
             <details>
                 <summary>
-                    {fate.map(badge)}
+                    {label.map(badge)}
                     <span class="timeline-event">{name}</span>
                     <span class="timeline-id mono faint">{whom}</span>
                     <Time iso=at />
                 </summary>
                 {reasons}
-                {details(event, fate)}
+                {details(event, label)}
             </details>
         </li>
     }
