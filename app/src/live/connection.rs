@@ -23,18 +23,13 @@ pub(crate) const MAX_ROWS: u16 = 1000;
 /// Number of rows for filling a gap. If they do not reach back to known rows, [`MAX_ROWS`]
 /// rows are requested.
 const REFILL: u16 = 200;
-/// Timeout of a connection attempt.
 const CONNECT_TIMEOUT_S: u32 = 5;
-/// Longest wait between two attempts.
 const MAX_RETRY_WAIT_S: u32 = 30;
-/// Shortest pause between two redraws of the list.
 const MIN_REDRAW_PAUSE_MS: u64 = 250;
-/// The pause is this many times the duration of the redraw, so that a slow device stays
+/// The pause after a redraw is this many times its duration, so that a slow device stays
 /// responsive.
 const REDRAW_PAUSE_FACTOR: u64 = 3;
-/// Longest pause between two redraws.
 const MAX_REDRAW_PAUSE_MS: u64 = 2_000;
-/// Shortest interval between two summaries.
 const SUMMARY_INTERVAL_S: u32 = 5;
 
 /// State of the connection.

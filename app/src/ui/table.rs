@@ -62,24 +62,20 @@ impl Column {
 pub(crate) struct TableRow {
     /// Id of the row, for links to it.
     pub(crate) id: Option<String>,
-    /// Class of the row.
     pub(crate) class: &'static str,
     /// The cells, one for each column.
     pub(crate) cells: Vec<AnyView>,
 }
 
 impl TableRow {
-    /// A row of these cells.
     pub(crate) fn new(cells: Vec<AnyView>) -> Self {
         Self { id: None, class: "", cells }
     }
 
-    /// The row with an id.
     pub(crate) fn id(self, id: String) -> Self {
         Self { id: Some(id), ..self }
     }
 
-    /// The row with a class.
     pub(crate) fn class(self, class: &'static str) -> Self {
         Self { class, ..self }
     }
