@@ -179,12 +179,13 @@ fn groups(project: i64, person: &PersonView) -> AnyView {
     let entries = person
         .groups
         .iter()
-        .map(|(kind, key, has_page)| {
-            let text = format!("{kind}: {key}");
+        .map(|(group_type, key, has_page)| {
+            let text = format!("{group_type}: {key}");
             if !has_page {
                 return view! { <li>{text}</li> }.into_any();
             }
-            let href = format!("/projects/{project}/groups/{}/{}", segment(kind), segment(key));
+            let href =
+                format!("/projects/{project}/groups/{}/{}", segment(group_type), segment(key));
             view! { <li><a href=href>{text}</a></li> }.into_any()
         })
         .collect_view();

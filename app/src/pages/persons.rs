@@ -25,19 +25,19 @@ pub(crate) fn Persons() -> impl IntoView {
     let (search, after) = (in_query("q"), in_query("after"));
     let list_page = page_in_query(PAGE_SIZE);
     page(TITLE, async move {
-        let of = get_project(project).await?;
+        let project_view = get_project(project).await?;
         let found =
             list_persons(project, search.clone(), list_page.limit, list_page.offset, after.clone())
                 .await?;
-        let is_begin = list_page.offset == 0 && after.is_empty();
-        let content = if found.persons.is_empty() && search.is_empty() && is_begin {
+        let is_first_page = list_page.offset == 0 && after.is_empty();
+        let content = if found.persons.is_empty() && search.is_empty() && is_first_page {
             nothing(project)
         } else {
             list(project, found, &search, list_page, !after.is_empty())
         };
         Ok(view! {
-            <PageHead title=TITLE within=of.name />
-            <ProjectZone zone=of.timezone />
+            <PageHead title=TITLE within=project_view.name />
+            <ProjectZone zone=project_view.timezone />
             <p class="lead">
                 "The users that your events are about. The first event of a distinct id creates a person. Identifying events merge several ids into one person."
             </p>

@@ -208,9 +208,9 @@ pub(crate) async fn get_person(
         id: id.id,
         joined: id.joined.map(|(at, by)| (at.to_string(), by.to_string())),
     });
-    let groups = found.groups.into_iter().map(|(kind, key)| {
-        let has_page = types.contains(&kind);
-        (kind, key, has_page)
+    let groups = found.groups.into_iter().map(|(group_type, key)| {
+        let has_page = types.contains(&group_type);
+        (group_type, key, has_page)
     });
     let refused = found.refused.into_iter();
     Ok(PersonView {

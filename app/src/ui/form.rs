@@ -30,11 +30,11 @@ where
     S::Output: Send + Sync + 'static,
 {
     let failure = action.value().with_untracked(|value| value.as_ref()?.as_ref().err().cloned());
-    let text = use_query_map().with_untracked(|query| query.get_str("__done") == Some(S::PATH));
+    let is_done = use_query_map().with_untracked(|query| query.get_str("__done") == Some(S::PATH));
     let typed = use_context::<Typed>();
     let is_ours = typed.is_some_and(|typed| typed.function() == Some(S::PATH));
     FormResult {
-        done: text && failure.is_none(),
+        done: is_done && failure.is_none(),
         is_kept: is_ours && failure.is_none(),
         failure: StoredValue::new(failure),
     }
