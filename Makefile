@@ -47,7 +47,7 @@ check: ## The part without browsers and clients: format, lints, rules, Rust test
 	@exec scripts/test check
 
 .PHONY: quick
-quick: ## The same for the crates without the storage engine: two minutes
+quick: ## The same for the crates that do not need SurrealDB: two minutes
 	@exec scripts/test quick
 
 .PHONY: fuzz-api

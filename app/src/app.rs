@@ -38,8 +38,8 @@ pub(crate) fn App() -> impl IntoView {
                     <Route path=path!("/projects/:id/persons") view=pages::persons::Persons />
                     <Route path=path!("/projects/:id/persons/:person") view=pages::person::Person />
                     <Route path=path!("/projects/:id/groups") view=pages::groups::Groups />
-                    <Route path=path!("/projects/:id/groups/:kind") view=pages::groups::Groups />
-                    <Route path=path!("/projects/:id/groups/:kind/:key") view=pages::group::Group />
+                    <Route path=path!("/projects/:id/groups/:type") view=pages::groups::Groups />
+                    <Route path=path!("/projects/:id/groups/:type/:key") view=pages::group::Group />
                     <Route path=path!("/projects/:id/migrations") view=pages::migrations::Migrations />
                     <Route path=path!("/projects/:id/settings") view=pages::project_settings::ProjectSettings />
                     <Route path=path!("/projects/:id/settings/keys") view=pages::project_keys::ProjectKeys />

@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 use weir_model::live::Outcome;
 
-use crate::live::{Arrivals, Filter, Row, Stream};
+use crate::live::{Filter, LiveList, RecentEvents, Row};
 
 /// All islands, one below the other.
 #[component]
@@ -12,13 +12,13 @@ pub fn Gallery() -> impl IntoView {
     view! {
         <main>
             <h2>"Start page, nothing yet"</h2>
-            <Arrivals project=0 rows=Vec::new() host=host.clone() />
+            <RecentEvents project=0 rows=Vec::new() host=host.clone() />
             <h2>"Start page"</h2>
-            <Arrivals project=0 rows=rows() host=host />
+            <RecentEvents project=0 rows=rows() host=host />
             <h2>"Live page, nothing yet"</h2>
-            <Stream project=0 host=String::new() key=String::new() rows=Vec::new() filter=Filter::default() open=None />
+            <LiveList project=0 host=String::new() key=String::new() rows=Vec::new() filter=Filter::default() open=None />
             <h2>"Live page"</h2>
-            <Stream project=0 host=String::new() key=String::new() rows=rows() filter=Filter::default() open=Some("b".to_owned()) />
+            <LiveList project=0 host=String::new() key=String::new() rows=rows() filter=Filter::default() open=Some("b".to_owned()) />
         </main>
     }
 }
@@ -33,7 +33,7 @@ fn rows() -> Vec<Row> {
         event: Some("page viewed".to_owned()),
         distinct_id: Some("ada".to_owned()),
         timestamp: Some("2026-08-21T14:05:08Z".to_owned()),
-        place: Some("https://weir.example/prices".to_owned()),
+        url_or_screen: Some("https://weir.example/prices".to_owned()),
         library: Some("web".to_owned()),
         size: 1312,
         payload: r#"{"event":"page viewed","properties":{"plan":"pro"}}"#.to_owned(),
@@ -49,7 +49,7 @@ fn rows() -> Vec<Row> {
             event: None,
             distinct_id: None,
             timestamp: None,
-            place: Some("/batch/".to_owned()),
+            url_or_screen: Some("/batch/".to_owned()),
             payload: String::new(),
             project_key: Some("phc_abcd...".to_owned()),
             ..row("d", Outcome::Rejected, Some("payload_too_large"))

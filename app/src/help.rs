@@ -16,12 +16,12 @@ use rust_embed::RustEmbed;
 #[folder = "../docs/guide"]
 struct Files;
 
-/// The index, which lists all pages in groups.
+/// The index, which lists all pages in sections.
 const INDEX: &str = "README.md";
-const ENDING: &str = ".md";
+const EXTENSION: &str = ".md";
 /// Path prefix of pictures, in the guide and in the app.
 const PICTURES: &str = "img/";
-const SERVED: &str = "/_help/img/";
+const PICTURE_ROUTE: &str = "/_help/img/";
 /// Bytes of the hash in the version of a picture.
 const VERSION_BYTES: usize = 8;
 
@@ -36,7 +36,7 @@ pub(crate) struct Page {
 
 /// Pages under one heading of the index.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Group {
+pub(crate) struct IndexSection {
     /// The heading.
     pub(crate) title: String,
     /// Name and title of each page.
@@ -56,34 +56,34 @@ pub(crate) fn page(name: &str) -> Option<Page> {
     if !is_name(name) {
         return None;
     }
-    let text = text(&format!("{name}{ENDING}"))?;
-    Some(Page { title: title(&text), html: rendered(&text) })
+    let text = text(&format!("{name}{EXTENSION}"))?;
+    Some(Page { title: title(&text), html: render(&text) })
 }
 
-/// The pages in the groups and the order of the index.
-pub(crate) fn index() -> Vec<Group> {
+/// The pages in the sections and the order of the index.
+pub(crate) fn index() -> Vec<IndexSection> {
     let text = text(INDEX).unwrap_or_default();
     let events: Vec<Event<'_>> = Parser::new(&text).collect();
-    let mut groups: Vec<Group> = Vec::new();
+    let mut sections: Vec<IndexSection> = Vec::new();
     for (at, event) in events.iter().enumerate() {
         match event {
             Event::Start(Tag::Heading { level: HeadingLevel::H2, .. }) => {
-                groups.push(Group { title: heading(&events[at..]), pages: Vec::new() });
+                sections.push(IndexSection { title: heading(&events[at..]), pages: Vec::new() });
             }
             Event::Start(Tag::Link { dest_url, .. }) => {
-                if let (Some(group), Some(listed)) = (groups.last_mut(), listed(dest_url)) {
-                    group.pages.push(listed);
+                if let (Some(section), Some(entry)) = (sections.last_mut(), index_entry(dest_url)) {
+                    section.pages.push(entry);
                 }
             }
             _ => {}
         }
     }
-    groups
+    sections
 }
 
 /// Name and title of the page that a link of the index leads to.
-fn listed(link: &str) -> Option<(String, String)> {
-    let name = link.strip_suffix(ENDING).filter(|name| is_name(name))?;
+fn index_entry(link: &str) -> Option<(String, String)> {
+    let name = link.strip_suffix(EXTENSION).filter(|name| is_name(name))?;
     Some((name.to_owned(), title(&text(link)?)))
 }
 
@@ -101,8 +101,8 @@ pub fn image(name: &str) -> Option<Image> {
 
 /// Whether a text can be a file name in the guide. It must not lead to other directories.
 fn is_name(name: &str) -> bool {
-    let kept = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
-    !name.is_empty() && name.bytes().all(kept)
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    !name.is_empty() && name.bytes().all(is_allowed)
 }
 
 fn text(file: &str) -> Option<String> {
@@ -116,7 +116,7 @@ fn title(text: &str) -> String {
 }
 
 /// The text below the first heading as HTML.
-fn rendered(text: &str) -> String {
+fn render(text: &str) -> String {
     let events: Vec<Event<'_>> = Parser::new_ext(text, Options::ENABLE_TABLES).collect();
     let mut anchors = HashMap::new();
     let mut shown = Vec::with_capacity(events.len());
@@ -172,6 +172,7 @@ fn rendered(text: &str) -> String {
                 shown.push(event.clone());
                 shown.push(Event::Html(CowStr::from("</div>")));
             }
+            // Code scrolls, so it can take the focus. The language is not used.
             Event::Start(Tag::CodeBlock(_)) => {
                 shown.push(Event::Html(CowStr::from("<pre tabindex=\"0\"><code>")));
             }
@@ -202,8 +203,8 @@ fn heading(events: &[Event<'_>]) -> String {
 /// The anchor that Markdown renderers give to a heading. A number makes equal headings
 /// unique.
 fn anchor(heading: &str, known: &mut HashMap<String, usize>) -> String {
-    let kept = |c: char| c.is_alphanumeric() || c == '-' || c == '_' || c == ' ';
-    let text: String = heading.trim().to_lowercase().chars().filter(|c| kept(*c)).collect();
+    let is_allowed = |c: char| c.is_alphanumeric() || c == '-' || c == '_' || c == ' ';
+    let text: String = heading.trim().to_lowercase().chars().filter(|c| is_allowed(*c)).collect();
     let text = text.replace(' ', "-");
     let count = known.entry(text.clone()).or_insert(0);
     *count += 1;
@@ -219,7 +220,7 @@ fn address(link: &str) -> Option<String> {
         Some((file, anchor)) => (file, format!("#{anchor}")),
         None => (link, String::new()),
     };
-    match file.strip_suffix(ENDING)? {
+    match file.strip_suffix(EXTENSION)? {
         "README" => Some(format!("/help{anchor}")),
         name if is_name(name) => Some(format!("/help/{name}{anchor}")),
         _ => None,
@@ -230,18 +231,18 @@ fn address(link: &str) -> Option<String> {
 fn picture(link: &str) -> Option<String> {
     let name = link.strip_prefix(PICTURES)?;
     let image = image(name)?;
-    Some(format!("{SERVED}{name}?v={}", image.version))
+    Some(format!("{PICTURE_ROUTE}{name}?v={}", image.version))
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::HashMap;
 
-    use super::{Files, address, anchor, image, index, page, rendered};
+    use super::{Files, address, anchor, image, index, page, render};
 
     #[test]
     fn markdown_becomes_html() {
-        let html = rendered(
+        let html = render(
             "# Title\n\nSee [keys](api-keys.md#one-two), [plugins](../plugins.md) and \
              <b>this</b>.\n\n## One `two`\n\n```sh\na < b\n```\n\n| a |\n|---|\n| b |\n",
         );
@@ -288,7 +289,7 @@ mod tests {
     #[test]
     fn every_page_is_listed_and_every_link_has_a_target() {
         let listed: Vec<String> =
-            index().into_iter().flat_map(|group| group.pages).map(|(name, _)| name).collect();
+            index().into_iter().flat_map(|section| section.pages).map(|(name, _)| name).collect();
         let names = Files::iter().filter_map(|file| file.strip_suffix(".md").map(str::to_owned));
         let html: HashMap<String, String> = names
             .map(|name| {

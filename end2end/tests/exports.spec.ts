@@ -244,8 +244,8 @@ test("the printed API requests do the same as the form", async ({ page, server, 
 
 test("pause and undo", async ({ page, server, scripts, receiver }) => {
   const { list } = await newExport(page, server, scripts, receiver);
-  // With `still` the page does not reload itself.
-  await page.goto(`${list}?still=1`);
+  // With `paused` the page does not reload itself.
+  await page.goto(`${list}?paused=1`);
   await alive(page, scripts);
   const row = page.getByRole("row").filter({ hasText: NAME });
   await expect(row.getByText("Active", { exact: true })).toBeVisible();
@@ -288,7 +288,7 @@ test("a backfill fails with a cause and is run again", async ({ page, server, sc
   await page.goto(one);
   const failed = page.getByRole("row").filter({ hasText: "TokenRefused" });
   await comes(page, () => expect(failed.first()).toBeVisible({ timeout: 2_000 }));
-  await page.goto(`${one}?still=1`);
+  await page.goto(`${one}?paused=1`);
   await alive(page, scripts);
   await failed.first().getByText("Details").click();
   await expect(failed.first().getByText("What to check")).toBeVisible();
@@ -354,7 +354,7 @@ test("a mark of the strip links to its run", async ({ page, server, scripts, rec
 
 test("the log of a run", async ({ page, server, scripts, receiver }) => {
   const { one } = await failedRun(page, server, scripts, receiver);
-  await page.goto(`${one}/logs?level=ERROR&still=1`);
+  await page.goto(`${one}/logs?level=ERROR&paused=1`);
   await alive(page, scripts);
   await expect(page.getByRole("row").filter({ hasText: "Error" }).first()).toBeVisible();
   await checkPage(page, "the log of an export");

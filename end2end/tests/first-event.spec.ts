@@ -78,7 +78,7 @@ test("from the set-up link to the first event and a dropped event", async ({ pag
   const seen = page.getByRole("heading", { name: /^Check that it arrives/ });
   await shot(page, "first-event-3-arrived", seen);
 
-  await shell(await snippet(page, "Language of the broken snippet", "curl"));
+  await shell(await snippet(page, "Language of the snippet for a dropped event", "curl"));
   await look(page, scripts);
   await expect(page.getByText("The event does not say whom it is about.")).toBeVisible();
   await expect(page.getByText("Dropped").first()).toBeVisible();
@@ -109,7 +109,7 @@ for (const label of Object.keys(runners)) {
     const dropped = page.getByText("The event does not say whom it is about.");
     const before = { stored: await page.getByRole("link", { name: "first event" }).count(), dropped: await dropped.count() };
     await runners[label]!(await snippet(page, "Language of the snippet", label));
-    await runners[label]!(await snippet(page, "Language of the broken snippet", label));
+    await runners[label]!(await snippet(page, "Language of the snippet for a dropped event", label));
     await expect(async () => {
       await look(page, scripts);
       const now = { stored: await page.getByRole("link", { name: "first event" }).count(), dropped: await dropped.count() };

@@ -1,4 +1,4 @@
-// What scripts add to the parts that pages are made of.
+// What scripts add to the components of all pages.
 
 import { alive, enter, expect, test } from "./helpers";
 

@@ -1,4 +1,4 @@
-// The parts that pages are made of, each as it is meant to look.
+// The components of all pages, each as it is meant to look.
 
 import { alive, checkPage, enter, expect, test } from "./helpers";
 

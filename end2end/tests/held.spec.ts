@@ -32,7 +32,7 @@ test("confirming the password makes the change that was sent", async ({ page, se
   await page.getByLabel("Label").fill("Rooibos");
   await page.getByRole("button", { name: "Create key" }).click();
   await page.waitForURL("**/login/again?**");
-  const door = page.url();
+  const signInPage = page.url();
   await expect(page.getByText("Your change has not been made yet.")).toBeVisible();
   await confirm(page, scripts, "not the password at all");
   await expect(page.getByText("This is not the password of your account.")).toBeVisible();
@@ -42,7 +42,7 @@ test("confirming the password makes the change that was sent", async ({ page, se
   expect(await page.locator(".reveal-value code").textContent()).toMatch(/^phx_\w{20,}/);
 
   // Once only.
-  await page.goto(door);
+  await page.goto(signInPage);
   await confirm(page, scripts, person.password);
   await page.waitForURL("**/account/keys/new**");
   await expect(page.getByText("nothing was changed")).toBeVisible();

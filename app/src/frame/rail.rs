@@ -11,7 +11,7 @@ use crate::server_fns::account::{FailingLine, FailingNav, Viewer};
 use crate::ui::icon::Icon;
 use crate::ui::menu::Menu;
 use crate::ui::number::grouped;
-use crate::ui::time::minute;
+use crate::ui::time::to_the_minute;
 
 /// Id of the element that the menu button opens on small screens.
 const PAGES: &str = "rail-pages";
@@ -110,9 +110,10 @@ fn NavLink(
 fn reasons(failing: &FailingNav) -> String {
     let line = |export: &FailingLine| {
         let FailingLine { name, since, next_try, error } = export;
-        let next = next_try.as_deref().map(|next| format!(", next try {}", minute(next, false)));
+        let next =
+            next_try.as_deref().map(|next| format!(", next try {}", to_the_minute(next, false)));
         let error = error.as_deref().map(|error| format!(". {error}"));
-        let since = minute(since, false);
+        let since = to_the_minute(since, false);
         format!(
             "{name}: Failing since {since}{}{}",
             next.unwrap_or_default(),

@@ -2,21 +2,21 @@
 
 use leptos::prelude::*;
 
-use super::row::Fate;
+use super::row::OutcomeLabel;
 use crate::ui::icon::Icon;
 
-/// The badge of a fate.
-pub(crate) fn badge(fate: Fate) -> AnyView {
-    let (class, icon) = match fate {
-        Fate::Dropped => ("badge badge-dropped", "drop"),
-        Fate::Accepted => ("badge badge-accepted", "check"),
-        Fate::Rejected => ("badge badge-rejected", "close"),
-        Fate::Altered => ("badge badge-altered", "alter"),
+/// The badge of an outcome.
+pub(crate) fn badge(label: OutcomeLabel) -> AnyView {
+    let (class, icon) = match label {
+        OutcomeLabel::Dropped => ("badge badge-dropped", "drop"),
+        OutcomeLabel::Accepted => ("badge badge-accepted", "check"),
+        OutcomeLabel::Rejected => ("badge badge-rejected", "close"),
+        OutcomeLabel::Altered => ("badge badge-altered", "alter"),
     };
     view! {
         <span class=class>
             <Icon name=icon />
-            {fate.word()}
+            {label.text()}
         </span>
     }
     .into_any()

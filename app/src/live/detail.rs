@@ -6,8 +6,8 @@ use weir_model::live::{SAMPLE_LIMIT, may_be_cut};
 use super::address;
 use super::badge::badge;
 use super::filter::Filter;
-use super::list::Opening;
 use super::row::Row;
+use super::row_list::Opening;
 use crate::ui::code_figure::CodeFigure;
 use crate::ui::icon::Icon;
 use crate::ui::json;
@@ -32,19 +32,19 @@ pub(super) struct Around {
 /// The detail of a row.
 pub(super) fn detail(row: &Row, around: &Around, opening: Opening) -> AnyView {
     let reasons = row
-        .explained()
+        .meanings()
         .into_iter()
-        .map(|explained| {
+        .map(|meaning| {
             view! {
                 <div class="reason">
-                    <p class="reason-what">{explained.sentence}</p>
-                    <p>{prose(explained.fix)}</p>
+                    <p class="reason-what">{meaning.sentence}</p>
+                    <p>{prose(meaning.fix)}</p>
                 </div>
             }
         })
         .collect_view();
     let caption = if row.is_dropped() { sample_caption(&row.payload) } else { "Event as stored" };
-    let place = if row.is_rejected() { "Path" } else { "URL or screen" };
+    let label = if row.is_rejected() { "Path" } else { "URL or screen" };
     // A refused request has no stored payload.
     let payload = (!row.is_rejected()).then(|| {
         view! { <CodeFigure caption=caption what="payload" text=json::pretty(&row.payload) /> }
@@ -62,7 +62,7 @@ pub(super) fn detail(row: &Row, around: &Around, opening: Opening) -> AnyView {
                     "Close"
                 </a>
             </header>
-            <p class="detail-outcome">{badge(row.fate())}</p>
+            <p class="detail-outcome">{badge(row.outcome_label())}</p>
             {reasons}
             <dl class="facts">
                 <dt>"Received"</dt>
@@ -74,7 +74,7 @@ pub(super) fn detail(row: &Row, around: &Around, opening: Opening) -> AnyView {
                 {fact("Detail", row.detail.clone())}
                 {fact("Distinct id", row.distinct_id.clone())}
                 {person(row, around.project)}
-                {fact(place, row.place.clone())}
+                {fact(label, row.url_or_screen.clone())}
                 {fact("Library", row.library.clone())}
                 {fact("Project key", row.project_key.clone())}
                 <dt>"Size"</dt>
@@ -197,7 +197,7 @@ mod tests {
             event: Some("it's \"on\"".to_owned()),
             distinct_id: Some("ada".to_owned()),
             timestamp: None,
-            place: None,
+            url_or_screen: None,
             library: None,
             size: 2,
             payload: "{}".to_owned(),

@@ -23,8 +23,10 @@ impl Filter {
 
     /// Whether the row matches.
     pub(crate) fn admits(&self, row: &Row) -> bool {
-        let outcome_fits =
-            self.outcome.as_ref().is_none_or(|word| row.fate().word().eq_ignore_ascii_case(word));
+        let outcome_fits = self
+            .outcome
+            .as_ref()
+            .is_none_or(|word| row.outcome_label().text().eq_ignore_ascii_case(word));
         outcome_fits && self.text.as_ref().is_none_or(|text| text_fits(text, row))
     }
 }
@@ -37,7 +39,7 @@ fn text_fits(text: &str, row: &Row) -> bool {
     let has = |field: &Option<String>| {
         field.as_ref().is_some_and(|value| value.to_lowercase().contains(&wanted))
     };
-    has(&row.event) || has(&row.distinct_id) || has(&row.place) || has(&row.library)
+    has(&row.event) || has(&row.distinct_id) || has(&row.url_or_screen) || has(&row.library)
 }
 
 /// Searches for `"name": value` or `"name": "value"` in a JSON text. Rows are filtered as
@@ -71,7 +73,7 @@ mod tests {
             event: Some("Sign up".to_owned()),
             distinct_id: Some("ada".to_owned()),
             timestamp: None,
-            place: None,
+            url_or_screen: None,
             library: None,
             size: 0,
             payload: r#"{"properties": {"plan": "pro", "seats":12,"$lib":"web"}}"#.to_owned(),

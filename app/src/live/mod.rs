@@ -2,18 +2,18 @@
 //! page. The server draws them completely, and the browser keeps them up to date.
 
 mod address;
-mod arrivals;
 mod badge;
+mod connection;
 mod detail;
-mod feed;
 mod filter;
-mod list;
+mod live_list;
+mod recent_events;
 mod row;
-mod stream;
+mod row_list;
 mod window;
 
 #[cfg(any(feature = "ssr", feature = "csr"))]
-pub(crate) use self::{arrivals::Arrivals, filter::Filter, stream::Stream};
+pub(crate) use self::{filter::Filter, live_list::LiveList, recent_events::RecentEvents};
 pub(crate) use row::Row;
 #[cfg(feature = "ssr")]
-pub(crate) use {badge::badge, detail::sample_caption, feed::KEPT, row::Fate};
+pub(crate) use {badge::badge, connection::MAX_ROWS, detail::sample_caption, row::OutcomeLabel};

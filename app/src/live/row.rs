@@ -27,8 +27,9 @@ pub(crate) struct Row {
     pub(crate) distinct_id: Option<String>,
     /// Event time.
     pub(crate) timestamp: Option<String>,
-    /// URL or screen.
-    pub(crate) place: Option<String>,
+    /// URL or screen; of a refused request, the path.
+    #[serde(rename = "place")]
+    pub(crate) url_or_screen: Option<String>,
     /// Client library that sent it.
     pub(crate) library: Option<String>,
     /// Size of the payload or of its kept part, in bytes.
@@ -57,7 +58,7 @@ impl From<weir_model::live::LiveRow> for Row {
             event: row.event,
             distinct_id: row.distinct_id,
             timestamp: row.timestamp.map(|time| time.to_string()),
-            place: row.place,
+            url_or_screen: row.place,
             library: row.library,
             size: row.size,
             payload: row.payload,
@@ -70,7 +71,7 @@ impl From<weir_model::live::LiveRow> for Row {
 
 /// Outcome of an event in the words of the app.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum OutcomeLabel {
     /// Stored without changes.
     Accepted,
     /// Stored with changes.
@@ -81,9 +82,9 @@ pub(crate) enum Fate {
     Rejected,
 }
 
-impl Fate {
+impl OutcomeLabel {
     /// The label, which does not rely on colour.
-    pub(crate) fn word(self) -> &'static str {
+    pub(crate) fn text(self) -> &'static str {
         match self {
             Self::Accepted => "Accepted",
             Self::Altered => "Altered",
@@ -121,17 +122,17 @@ impl Row {
     }
 
     /// The outcome in the words of the app.
-    pub(crate) fn fate(&self) -> Fate {
+    pub(crate) fn outcome_label(&self) -> OutcomeLabel {
         match (self.outcome, self.reasons.is_empty()) {
-            (Outcome::Dropped, _) => Fate::Dropped,
-            (Outcome::Rejected, _) => Fate::Rejected,
-            (Outcome::Accepted, true) => Fate::Accepted,
-            (Outcome::Accepted, false) => Fate::Altered,
+            (Outcome::Dropped, _) => OutcomeLabel::Dropped,
+            (Outcome::Rejected, _) => OutcomeLabel::Rejected,
+            (Outcome::Accepted, true) => OutcomeLabel::Accepted,
+            (Outcome::Accepted, false) => OutcomeLabel::Altered,
         }
     }
 
     /// The reasons in words. Unknown codes of a newer version are omitted.
-    pub(crate) fn explained(&self) -> Vec<Meaning> {
+    pub(crate) fn meanings(&self) -> Vec<Meaning> {
         self.reasons.iter().filter_map(|code| Meaning::of(code)).collect()
     }
 
@@ -174,7 +175,7 @@ mod tests {
         let text = serde_json::to_string(&sent()).unwrap();
         let streamed: Row = serde_json::from_str(&text).unwrap();
         assert_eq!(streamed, Row::from(sent()));
-        assert_eq!(streamed.explained().len(), 1);
+        assert_eq!(streamed.meanings().len(), 1);
     }
 
     #[test]

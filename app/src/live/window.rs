@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use leptos::prelude::*;
 
-use super::list;
 use super::row::Row;
+use super::row_list;
 
 /// Number of rows drawn first, and added at a time: some screens of most devices.
 const STEP: usize = 50;
@@ -68,10 +68,11 @@ impl DrawWindow {
             let size = self.size.get_untracked();
             self.size.set(size + STEP);
             // Focus the first new row, because the button disappears after the last rows.
-            let first = shown.with_untracked(|rows| rows.get(size).map(|row| list::id(&row.key)));
+            let first =
+                shown.with_untracked(|rows| rows.get(size).map(|row| row_list::id(&row.key)));
             if let Some(id) = first {
                 request_animation_frame(move || {
-                    list::focus(&id);
+                    row_list::focus(&id);
                 });
             }
         };

@@ -10,7 +10,7 @@ use crate::server_fns::links::AskConfirmation;
 use crate::ui::alert::Alert;
 use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::field::Field;
-use crate::ui::form::{Back, FormFailure, Shows, Submit, sent};
+use crate::ui::form::{FormFailure, ReturnAddress, ShownValues, Submit, form_result};
 use crate::ui::page::{PageHead, page};
 use crate::ui::sections::Section;
 
@@ -55,7 +55,7 @@ pub(crate) fn Account() -> impl IntoView {
 #[component]
 fn NameForm(first_name: String, last_name: String) -> impl IntoView {
     let rename = ServerAction::<RenameAccount>::new();
-    let sent = sent(rename);
+    let result = form_result(rename);
     let call = ApiCall {
         method: "PATCH",
         path: "/api/users/@me/".to_owned(),
@@ -68,14 +68,14 @@ fn NameForm(first_name: String, last_name: String) -> impl IntoView {
     ];
     view! {
         <ActionForm action=rename>
-            <FormFailure sent=sent fields=&["first_name", "last_name"] />
-            <Shows sent=sent values=shows />
-            <Back />
-            <Field sent=sent name="first_name" label="First name" autocomplete="given-name" max=150
+            <FormFailure result=result fields=&["first_name", "last_name"] />
+            <ShownValues result=result values=shows />
+            <ReturnAddress />
+            <Field result=result name="first_name" label="First name" autocomplete="given-name" max=150
                 value=first_name />
-            <Field sent=sent name="last_name" label="Last name" autocomplete="family-name" max=150
+            <Field result=result name="last_name" label="Last name" autocomplete="family-name" max=150
                 value=last_name required=false />
-            <Submit sent=sent label="Save name" busy="Saving name..." saved="Saved" />
+            <Submit result=result label="Save name" busy="Saving name..." saved="Saved" />
             <ApiRequest call=call />
         </ActionForm>
     }
@@ -86,7 +86,7 @@ fn NameForm(first_name: String, last_name: String) -> impl IntoView {
 fn Pending(id: String, email: String, pending: String) -> impl IntoView {
     let again = ServerAction::<AskConfirmation>::new();
     let keep = ServerAction::<ChangeAddress>::new();
-    let (sent_again, kept) = (sent(again), sent(keep));
+    let (sent_again, kept) = (form_result(again), form_result(keep));
     let present = email.clone();
     view! {
         <Alert kind="note">
@@ -97,15 +97,15 @@ fn Pending(id: String, email: String, pending: String) -> impl IntoView {
             </p>
         </Alert>
         <ActionForm action=again>
-            <FormFailure sent=sent_again />
+            <FormFailure result=sent_again />
             <input type="hidden" name="id" value=id />
-            <Back />
-            <Submit sent=sent_again label="Send the mail again" busy="Sending the mail..." saved="On its way" />
+            <ReturnAddress />
+            <Submit result=sent_again label="Send the mail again" busy="Sending the mail..." saved="On its way" />
         </ActionForm>
         <ActionForm action=keep>
-            <FormFailure sent=kept />
+            <FormFailure result=kept />
             <input type="hidden" name="email" value=email />
-            <Back />
+            <ReturnAddress />
             <div class="submit">
                 <button type="submit" class="button" data-busy="Keeping the address...">
                     "Keep the current address"
@@ -118,18 +118,18 @@ fn Pending(id: String, email: String, pending: String) -> impl IntoView {
 #[component]
 fn AddressForm(sends_mail: bool) -> impl IntoView {
     let change = ServerAction::<ChangeAddress>::new();
-    let sent = sent(change);
+    let result = form_result(change);
     let hint = match sends_mail {
         true => "We mail a link to it. Until you open the link, the current address stays.",
         false => "You sign in with it immediately. No mail is sent.",
     };
     view! {
         <ActionForm action=change>
-            <FormFailure sent=sent fields=&["email"] />
-            <Back />
-            <Field sent=sent name="email" label="New e-mail address" kind="email" autocomplete="email" max=254
+            <FormFailure result=result fields=&["email"] />
+            <ReturnAddress />
+            <Field result=result name="email" label="New e-mail address" kind="email" autocomplete="email" max=254
                 hint=hint />
-            <Submit sent=sent label="Change address" busy="Changing address..." saved="Saved" />
+            <Submit result=result label="Change address" busy="Changing address..." saved="Saved" />
         </ActionForm>
     }
 }

@@ -7,7 +7,7 @@ use super::entrance::{Entrance, InsecureNote};
 use super::{id_in_path, in_query};
 use crate::server_fns::links::{AskConfirmation, ConfirmAddress, Link, check_confirmation};
 use crate::ui::alert::Alert;
-use crate::ui::form::{Back, FormFailure, Submit, sent};
+use crate::ui::form::{FormFailure, ReturnAddress, Submit, form_result};
 use crate::ui::page::{PageHead, page};
 
 const TITLE: &str = "Confirm your address";
@@ -63,17 +63,17 @@ fn ConfirmForm(
     must_confirm: bool,
 ) -> impl IntoView {
     let action = ServerAction::<ConfirmAddress>::new();
-    let sent = sent(action);
+    let result = form_result(action);
     view! {
         <p class="lead">"Is " <strong class="wrap">{email}</strong> " your address?"</p>
         {insecure.then(|| view! { <InsecureNote /> })}
         {must_confirm.then(|| view! { <PasswordNote /> })}
         <ActionForm action=action>
-            <FormFailure sent=sent />
+            <FormFailure result=result />
             <input type="hidden" name="id" value=id />
             <input type="hidden" name="token" value=token />
-            <Back />
-            <Submit sent=sent label="Confirm address" busy="Confirming address..." />
+            <ReturnAddress />
+            <Submit result=result label="Confirm address" busy="Confirming address..." />
         </ActionForm>
         <p class="hint">
             "If you did not enter it yourself, leave this page. Nothing changes then."
@@ -99,15 +99,15 @@ fn PasswordNote() -> impl IntoView {
 #[component]
 fn AgainForm(id: String) -> impl IntoView {
     let action = ServerAction::<AskConfirmation>::new();
-    let sent = sent(action);
+    let result = form_result(action);
     // Without the token, which is used up.
     let back = format!("/verify_email/{id}");
     view! {
         <ActionForm action=action>
-            <FormFailure sent=sent />
+            <FormFailure result=result />
             <input type="hidden" name="id" value=id />
             <input type="hidden" name="back" value=back />
-            <Submit sent=sent label="Send the mail again" busy="Sending the mail..." saved="On its way" />
+            <Submit result=result label="Send the mail again" busy="Sending the mail..." saved="On its way" />
         </ActionForm>
     }
 }

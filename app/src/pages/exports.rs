@@ -23,25 +23,25 @@ use weir_model::exports::{BatchExport, ExportModel, Run};
 
 use super::{id_in_path, in_path};
 use crate::server_fns::exports::{
-    ExportHead, ExportLine, ExportList, PauseExport, UnpauseExport, list_exports,
+    ExportHead, ExportList, ExportRow, PauseExport, UnpauseExport, list_exports,
 };
 use crate::ui::empty::{Empty, NoMatch};
 use crate::ui::field::{Choice, Select, TextLine};
-use crate::ui::form::{Back, FormFailure, Sent, sent};
+use crate::ui::form::{FormFailure, FormResult, ReturnAddress, form_result};
 use crate::ui::icon::Icon;
 use crate::ui::number::{counted, grouped};
 use crate::ui::page::{PageHead, page};
-use crate::ui::pager::{Pager, Slice, slice_in_query};
+use crate::ui::pager::{ListPage, Pager, page_in_query};
 use crate::ui::query::{FilterForm, in_query, with_query};
 use crate::ui::refresh::{Fresh, Refresh};
 use crate::ui::sections::{SubNav, Tab};
 use crate::ui::status::{Chip, Mark, Status, Strip};
-use crate::ui::table::{Column, Line, Table, cell};
+use crate::ui::table::{Column, Table, TableRow, cell};
 use crate::ui::time::Time;
 
 const TITLE: &str = "Exports";
 /// Exports on one page of the list.
-const LINES: u32 = 20;
+const PAGE_SIZE: u32 = 20;
 /// Interval of the refresh, in seconds.
 const SECONDS: u32 = 30;
 const DAY_SECONDS: i64 = 24 * 60 * 60;
@@ -52,21 +52,21 @@ const STATES: [(&str, &str); 4] =
 #[component]
 pub(crate) fn Exports() -> impl IntoView {
     let organization = id_in_path();
-    let slice = slice_in_query(LINES);
+    let list_page = page_in_query(PAGE_SIZE);
     let asked = Asked {
         name: in_query("name"),
         state: in_query("state"),
         destination: in_query("destination"),
     };
-    let paused = sent(ServerAction::<PauseExport>::new());
-    let unpaused = sent(ServerAction::<UnpauseExport>::new());
+    let paused = form_result(ServerAction::<PauseExport>::new());
+    let unpaused = form_result(ServerAction::<UnpauseExport>::new());
     page(TITLE, async move {
         let Asked { name, state, destination } = asked.clone();
-        let Slice { limit, offset } = slice;
+        let ListPage { limit, offset } = list_page;
         let found = list_exports(organization, name, state, destination, limit, offset).await?;
         let base = list_path(&found.organization.id);
         let within = found.organization.name.clone();
-        let failure = view! { <FormFailure sent=paused /> <FormFailure sent=unpaused /> };
+        let failure = view! { <FormFailure result=paused /> <FormFailure result=unpaused /> };
         let content = match (found.all, found.count) {
             (0, _) => nothing(&base),
             (_, 0) => view! {
@@ -77,7 +77,7 @@ pub(crate) fn Exports() -> impl IntoView {
             _ => view! {
                 {filters(asked, paused)}
                 <Refresh seconds=SECONDS />
-                <Fresh id="exports">{listed(found, slice)}</Fresh>
+                <Fresh id="exports">{listed(found, list_page)}</Fresh>
             }
             .into_any(),
         };
@@ -116,16 +116,16 @@ impl Asked {
     }
 }
 
-fn filters(asked: Asked, sent: Sent) -> AnyView {
+fn filters(asked: Asked, result: FormResult) -> AnyView {
     let states: Vec<Choice> =
         STATES.iter().map(|(word, label)| Choice::new(*word, *label)).collect();
     let mut kinds = vec![Choice::new("", "Any destination")];
     kinds.extend(ALL.iter().map(|kind| Choice::new(kind.name, kind.label)));
     view! {
         <FilterForm label="Filter exports">
-            <TextLine sent=sent name="name" label="Name" value=asked.name kind="search" />
-            <Select sent=sent name="state" label="State" choices=states value=asked.state />
-            <Select sent=sent name="destination" label="Destination" choices=kinds
+            <TextLine result=result name="name" label="Name" value=asked.name kind="search" />
+            <Select result=result name="state" label="State" choices=states value=asked.state />
+            <Select result=result name="destination" label="Destination" choices=kinds
                 value=asked.destination />
         </FilterForm>
     }
@@ -153,8 +153,8 @@ fn nothing(base: &str) -> AnyView {
     .into_any()
 }
 
-fn listed(found: ExportList, slice: Slice) -> AnyView {
-    let ExportList { organization, count, lines, .. } = found;
+fn listed(found: ExportList, list_page: ListPage) -> AnyView {
+    let ExportList { organization, count, rows, .. } = found;
     let several = organization.projects.len() > 1;
     let mut columns = vec![
         Column::text("Export"),
@@ -167,22 +167,22 @@ fn listed(found: ExportList, slice: Slice) -> AnyView {
     if several {
         columns.insert(1, Column::text("Project"));
     }
-    let lines = lines
+    let rows = rows
         .into_iter()
-        .map(|line| {
-            let project = several.then(|| organization.project(line.export.team_id.0));
-            entry(line, &organization.id, project)
+        .map(|row| {
+            let project = several.then(|| organization.project(row.export.team_id.0));
+            entry(row, &organization.id, project)
         })
         .collect();
     view! {
-        <Table caption="Exports" columns=columns lines=lines />
-        <Pager slice=slice total=count what="exports" />
+        <Table caption="Exports" columns=columns rows=rows />
+        <Pager page=list_page total=count what="exports" />
     }
     .into_any()
 }
 
-fn entry(line: ExportLine, organization: &str, project: Option<String>) -> Line {
-    let ExportLine { export, condition, recent, next_run } = line;
+fn entry(row: ExportRow, organization: &str, project: Option<String>) -> TableRow {
+    let ExportRow { export, condition, recent, next_run } = row;
     let path = export_path(organization, &export.id.to_string());
     let (tone, state) = words::condition(&condition, export.paused);
     let last = match recent.first() {
@@ -215,7 +215,7 @@ fn entry(line: ExportLine, organization: &str, project: Option<String>) -> Line 
             {form}
         </div>
     }));
-    Line::new(cells)
+    TableRow::new(cells)
 }
 
 /// The id of the element with the state of an export, which the pause button updates.
@@ -235,7 +235,7 @@ fn switch(export: &BatchExport, organization: &str, condition: &str) -> AnyView 
         <form method="post" action=function>
             <input type="hidden" name="organization" value=organization />
             <input type="hidden" name="export" value=export.id.to_string() />
-            <Back />
+            <ReturnAddress />
             <button type="submit" class="button" data-busy=busy data-state=state data-becomes=becomes>
                 {verb}
                 <span class="hidden">" " {of}</span>
@@ -384,8 +384,8 @@ fn head(found: &ExportHead, title: &'static str) -> AnyView {
     let form = switch(export, &found.organization.id, &found.condition);
     let trouble = trouble(export, &export.latest_runs)
         .map(|trouble| view! { <p class="export-facts" id="trouble">{trouble}</p> });
-    let paused = sent(ServerAction::<PauseExport>::new());
-    let unpaused = sent(ServerAction::<UnpauseExport>::new());
+    let paused = form_result(ServerAction::<PauseExport>::new());
+    let unpaused = form_result(ServerAction::<UnpauseExport>::new());
     view! {
         <p class="crumb"><a href=list_path(&found.organization.id)>"Exports"</a></p>
         <PageHead title=export.name.clone() within=format!("{title} - {}", found.organization.name)>
@@ -401,8 +401,8 @@ fn head(found: &ExportHead, title: &'static str) -> AnyView {
         </p>
         {trouble}
         <SubNav label="Pages of the export" tabs=tabs />
-        <FormFailure sent=paused />
-        <FormFailure sent=unpaused />
+        <FormFailure result=paused />
+        <FormFailure result=unpaused />
     }
     .into_any()
 }

@@ -21,8 +21,8 @@ pub(crate) fn Gallery() -> impl IntoView {
         Ok(view! {
             <PageHead title="Gallery" />
             <p class="lead">
-                "The parts that pages are made of, with made-up data. Nothing here changes anything. "
-                "Every installation has this page for its staff. Compare with it when you report a fault of the layout."
+                "The components of all pages, with made-up data. Nothing here changes anything. "
+                "Every installation has this page for its staff. Compare with this page when you report a layout bug."
             </p>
             <div class="gallery">
                 {states::sections()}

@@ -10,7 +10,7 @@ use crate::ui::copy::CopyValue;
 use crate::ui::number::grouped;
 use crate::ui::page::{PageHead, page};
 use crate::ui::sections::Section;
-use crate::ui::table::{Column, Line, Table, cell};
+use crate::ui::table::{Column, Table, TableRow, cell};
 use crate::ui::time::Time;
 
 /// The sentence in place of members that are not known.
@@ -20,11 +20,11 @@ const UNCOUNTED: &str = "Not shown: the project has more events than this page r
 #[component]
 pub(crate) fn Group() -> impl IntoView {
     let project = project_in_path();
-    let (kind, key) = (in_path("kind"), in_path("key"));
+    let (group_type, key) = (in_path("type"), in_path("key"));
     page("Group", async move {
         let within = get_project(project).await?.name;
-        let group = get_group(project, kind.clone(), key.clone()).await?;
-        let back = format!("/projects/{project}/groups/{}", segment(&kind));
+        let group = get_group(project, group_type.clone(), key.clone()).await?;
+        let back = format!("/projects/{project}/groups/{}", segment(&group_type));
         let first_seen = group.first_seen.clone().map(|iso| {
             view! {
                 <dt>"First seen"</dt>
@@ -37,7 +37,7 @@ pub(crate) fn Group() -> impl IntoView {
             </PageHead>
             <dl class="facts">
                 <dt>"Type"</dt>
-                <dd>{kind}</dd>
+                <dd>{group_type}</dd>
                 <dt>"Key"</dt>
                 <dd><CopyValue text=key what="group key" /></dd>
                 {first_seen}
@@ -60,16 +60,16 @@ fn properties(group: &GroupView) -> AnyView {
         .into_any();
     }
     let columns = vec![Column::text("Property"), Column::text("Value")];
-    let line = |(name, value): (String, String)| {
-        Line::new(vec![
+    let row = |(name, value): (String, String)| {
+        TableRow::new(vec![
             cell(view! { <span class="mono wrap">{name}</span> }),
             cell(view! { <span class="mono wrap">{value}</span> }),
         ])
     };
-    let lines = group.properties.iter().cloned().map(line).collect();
+    let rows = group.properties.iter().cloned().map(row).collect();
     view! {
         <Section id="properties" title="Properties">
-            <Table caption="Properties of the group" columns=columns lines=lines />
+            <Table caption="Properties of the group" columns=columns rows=rows />
         </Section>
     }
     .into_any()
@@ -90,18 +90,18 @@ fn members(project: i64, members: Option<MemberList>) -> AnyView {
     }
     let hint = cut(first.len(), count);
     let columns = vec![Column::text("Person"), Column::number("Events")];
-    let line = |(id, name, events): (String, String, u64)| {
+    let row = |(id, name, events): (String, String, u64)| {
         let href = format!("/projects/{project}/persons/{id}");
         let shown = if name.is_empty() { id } else { name };
-        Line::new(vec![
+        TableRow::new(vec![
             cell(view! { <a class="wrap" href=href>{shown}</a> }),
             cell(grouped(events)),
         ])
     };
-    let lines = first.into_iter().map(line).collect();
+    let rows = first.into_iter().map(row).collect();
     view! {
         <Section id="members" title="Members" hint=hint>
-            <Table caption="Persons seen with the group" columns=columns lines=lines />
+            <Table caption="Persons seen with the group" columns=columns rows=rows />
         </Section>
     }
     .into_any()

@@ -4,57 +4,61 @@ use leptos::prelude::*;
 
 use super::timeline::segment;
 use super::{in_path, project_in_path};
-use crate::server_fns::groups::{GroupLine, list_groups};
+use crate::server_fns::groups::{GroupRow, list_groups};
 use crate::server_fns::projects::{ProjectView, get_project};
 use crate::ui::code::Code;
-use crate::ui::empty::{Empty, NoMatch};
+use crate::ui::empty::{Empty, EmptyPage, NoMatch};
 use crate::ui::number::grouped;
 use crate::ui::page::{PageHead, page};
-use crate::ui::pager::{LookFurther, PagerMore, Slice, slice_in_query};
+use crate::ui::pager::{ContinueSearch, ListPage, PagerWithoutTotal, page_in_query};
 use crate::ui::query::{FilterForm, SearchField, in_query, with_query};
 use crate::ui::sections::{SubNav, Tab};
-use crate::ui::table::{Column, Line, Table, cell};
+use crate::ui::table::{Column, Table, TableRow, cell};
 use crate::ui::time::Time;
 
 const TITLE: &str = "Groups";
 /// Groups on one page.
-const PAGE: u32 = 50;
+const PAGE_SIZE: u32 = 50;
 
 /// The list of groups, of one type or of all.
 #[component]
 pub(crate) fn Groups() -> impl IntoView {
     let project = project_in_path();
-    let kind = in_path("kind");
+    let group_type = in_path("type");
     let (search, after) = (in_query("q"), in_query("after"));
-    let slice = slice_in_query(PAGE);
+    let list_page = page_in_query(PAGE_SIZE);
     page(TITLE, async move {
-        let of = get_project(project).await?;
-        let Slice { limit, offset } = slice;
-        let continues = !after.is_empty();
+        let project_view = get_project(project).await?;
+        let ListPage { limit, offset } = list_page;
+        let is_continued = !after.is_empty();
         let found =
-            list_groups(project, kind.clone(), search.clone(), limit, offset, after).await?;
-        let name = of.name.clone();
+            list_groups(project, group_type.clone(), search.clone(), limit, offset, after).await?;
+        let name = project_view.name.clone();
         if found.types.is_empty() {
             return Ok(view! {
                 <PageHead title=TITLE within=name />
-                {nothing(&of)}
+                {no_group_type(&project_view)}
             }
             .into_any());
         }
         let shown = found.groups.len();
-        let further = found.further.map(|at| view! { <LookFurther what="groups" at=at /> });
-        let content = if shown == 0 && search.is_empty() && offset == 0 && !continues {
-            named_only(&of, kind, &found.types)
+        let continue_search = found
+            .search_cursor
+            .map(|cursor| view! { <ContinueSearch what="groups" cursor=cursor /> });
+        let content = if shown == 0 && search.is_empty() && offset == 0 && !is_continued {
+            no_created_group(&project_view, group_type, &found.types)
+        } else if shown == 0 && search.is_empty() {
+            view! {
+                <EmptyPage what="groups" />
+                {continue_search}
+            }
+            .into_any()
         } else if shown == 0 {
             let clear = with_query(&[("q", None), ("after", None), ("offset", None)]);
-            let filter = if search.is_empty() {
-                "on this page of the list".to_owned()
-            } else {
-                format!("with \"{search}\" in its key or properties")
-            };
+            let filter = format!("with \"{search}\" in its key or properties");
             view! {
                 <NoMatch filter=filter clear=clear />
-                {further}
+                {continue_search}
             }
             .into_any()
         } else {
@@ -65,12 +69,12 @@ pub(crate) fn Groups() -> impl IntoView {
                 Column::number("Properties"),
                 Column::text("First seen"),
             ];
-            let lines = found.groups.into_iter().map(|group| line(project, group)).collect();
+            let rows = found.groups.into_iter().map(|group| row(project, group)).collect();
             view! {
-                <Table caption="Groups" columns=columns lines=lines />
-                {further}
-                {(!continues)
-                    .then(|| view! { <PagerMore slice=slice more=found.more shown=shown what="groups" /> })}
+                <Table caption="Groups" columns=columns rows=rows />
+                {continue_search}
+                {(!is_continued)
+                    .then(|| view! { <PagerWithoutTotal page=list_page has_next=found.has_next_page shown=shown what="groups" /> })}
             }
             .into_any()
         };
@@ -88,22 +92,22 @@ pub(crate) fn Groups() -> impl IntoView {
 
 fn tabs(project: i64, types: Vec<String>) -> Vec<Tab> {
     let all = format!("/projects/{project}/groups");
-    let of_type = |kind: String| Tab {
-        href: format!("/projects/{project}/groups/{}", segment(&kind)),
-        label: kind,
+    let of_type = |group_type: String| Tab {
+        href: format!("/projects/{project}/groups/{}", segment(&group_type)),
+        label: group_type,
         count: None,
     };
     let first = Tab { href: all, label: "All types".to_owned(), count: None };
     std::iter::once(first).chain(types.into_iter().map(of_type)).collect()
 }
 
-fn line(project: i64, group: GroupLine) -> Line {
-    let GroupLine { kind, key, name, properties, first_seen } = group;
-    let href = format!("/projects/{project}/groups/{}/{}", segment(&kind), segment(&key));
+fn row(project: i64, group: GroupRow) -> TableRow {
+    let GroupRow { group_type, key, name, properties, first_seen } = group;
+    let href = format!("/projects/{project}/groups/{}/{}", segment(&group_type), segment(&key));
     let shown = name.unwrap_or_else(|| key.clone());
-    Line::new(vec![
+    TableRow::new(vec![
         cell(view! { <a class="wrap" href=href>{shown}</a> }),
-        cell(kind),
+        cell(group_type),
         cell(view! { <span class="mono wrap">{key}</span> }),
         cell(grouped(properties as u64)),
         cell(view! { <Time iso=first_seen /> }),
@@ -111,17 +115,17 @@ fn line(project: i64, group: GroupLine) -> Line {
 }
 
 /// An example event that creates a group of this type.
-fn snippet(project: &ProjectView, kind: &str) -> String {
+fn snippet(project: &ProjectView, group_type: &str) -> String {
     let ProjectView { key, host, .. } = project;
     // Quoted, so that the shell reads it as part of one word.
-    let kind = serde_json::to_string(kind).unwrap_or_default().replace('\'', r"'\''");
+    let group_type = serde_json::to_string(group_type).unwrap_or_default().replace('\'', r"'\''");
     format!(
         "curl -sS {host}/i/v0/e/ \\\n  -H 'Content-Type: application/json' \\\n  -d '{{\n    \
            \"api_key\": \"{key}\",\n    \
            \"event\": \"$groupidentify\",\n    \
            \"distinct_id\": \"me\",\n    \
            \"properties\": {{\n      \
-             \"$group_type\": {kind},\n      \
+             \"$group_type\": {group_type},\n      \
              \"$group_key\": \"acme\",\n      \
              \"$group_set\": {{ \"name\": \"Acme Tea\" }}\n    \
            }}\n  \
@@ -129,13 +133,13 @@ fn snippet(project: &ProjectView, kind: &str) -> String {
     )
 }
 
-/// Events name groups of this type, or of these types, but no event created one.
-fn named_only(project: &ProjectView, kind: String, types: &[String]) -> AnyView {
-    let (title, kind) = match (kind.is_empty(), types.first()) {
+/// Empty state: events refer to groups of this type, but none was created.
+fn no_created_group(project: &ProjectView, group_type: String, types: &[String]) -> AnyView {
+    let (title, group_type) = match (group_type.is_empty(), types.first()) {
         (true, Some(first)) => ("No group yet", first.clone()),
-        _ => ("No group of this type yet", kind),
+        _ => ("No group of this type yet", group_type),
     };
-    let (snippet, named) = (snippet(project, &kind), kind);
+    let (snippet, named) = (snippet(project, &group_type), group_type);
     view! {
         <Empty title=title>
             <p>
@@ -148,7 +152,8 @@ fn named_only(project: &ProjectView, kind: String, types: &[String]) -> AnyView 
     .into_any()
 }
 
-fn nothing(project: &ProjectView) -> AnyView {
+/// Empty state: no event refers to a group.
+fn no_group_type(project: &ProjectView) -> AnyView {
     let snippet = snippet(project, "company");
     view! {
         <Empty title="No group yet">

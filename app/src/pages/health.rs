@@ -17,13 +17,13 @@ use crate::ui::alert::Alert;
 use crate::ui::bytes;
 use crate::ui::chart::{Bars, Lines, Series};
 use crate::ui::field::MomentField;
-use crate::ui::form::Sent;
+use crate::ui::form::FormResult;
 use crate::ui::number::{duration, grouped, percent};
 use crate::ui::page::{PageHead, page};
 use crate::ui::query::{in_query, with_query};
 use crate::ui::sections::Section;
 use crate::ui::status::Tone;
-use crate::ui::table::{Column, Line, Table, cell};
+use crate::ui::table::{Column, Table, TableRow, cell};
 use crate::ui::time::{ProjectZone, Time};
 
 const TITLE: &str = "Health";
@@ -119,7 +119,7 @@ fn ranges(range: &'static str, compare: bool, zoomed: bool) -> AnyView {
 fn zoom(id: i64, range: &'static str, compare: bool, traffic: &TrafficView) -> AnyView {
     let begin = traffic.times.first().cloned().unwrap_or_default();
     let end = traffic.end.clone();
-    let none = Sent::sample(None);
+    let none = FormResult::sample(None);
     let kept = [("range", range, range != USUAL), ("compare", "1", compare)];
     let kept = kept
         .into_iter()
@@ -136,8 +136,8 @@ fn zoom(id: i64, range: &'static str, compare: bool, traffic: &TrafficView) -> A
             data-brush-form=""
         >
             {kept}
-            <MomentField sent=none name="from" label="From" value=begin required=true />
-            <MomentField sent=none name="to" label="To" value=end required=true />
+            <MomentField result=none name="from" label="From" value=begin required=true />
+            <MomentField result=none name="to" label="To" value=end required=true />
             <button type="submit" class="button">"Zoom"</button>
         </form>
         <p class="hint needs-scripts">"Or drag over a chart."</p>
@@ -236,7 +236,7 @@ fn sums(traffic: &TrafficView, compare: bool) -> AnyView {
     };
     let now = &traffic.total;
     let time = |value: Option<u64>| value.map_or_else(|| "-".to_owned(), duration);
-    let lines = vec![
+    let rows = vec![
         counts("Accepted events", now.accepted, before.accepted),
         counts("Dropped events", now.dropped, before.dropped),
         counts("Rejected requests", now.rejected, before.rejected),
@@ -254,23 +254,23 @@ fn sums(traffic: &TrafficView, compare: bool) -> AnyView {
     ];
     view! {
         <Section id="compare" title="Compared with previous">
-            <Table caption="This range and the one before" columns=columns lines=lines />
+            <Table caption="This range and the one before" columns=columns rows=rows />
         </Section>
     }
     .into_any()
 }
 
-fn counts(name: &'static str, now: u64, before: u64) -> Line {
+fn counts(name: &'static str, now: u64, before: u64) -> TableRow {
     let change = match (now.checked_sub(before), before) {
         (_, 0) => "-".to_owned(),
         (Some(more), _) => format!("+{}", percent(more, before)),
         (None, _) => format!("-{}", percent(before - now, before)),
     };
-    Line::new(vec![cell(name), cell(grouped(now)), cell(grouped(before)), cell(change)])
+    TableRow::new(vec![cell(name), cell(grouped(now)), cell(grouped(before)), cell(change)])
 }
 
-fn texts(name: &'static str, now: String, before: String) -> Line {
-    Line::new(vec![cell(name), cell(now), cell(before), cell("-")])
+fn texts(name: &'static str, now: String, before: String) -> TableRow {
+    TableRow::new(vec![cell(name), cell(now), cell(before), cell("-")])
 }
 
 fn some(values: &[u64]) -> Vec<Option<u64>> {

@@ -11,7 +11,7 @@ use crate::ui::page::{PageHead, page};
 /// All pages of the guide.
 #[component]
 pub(crate) fn HelpIndex() -> impl IntoView {
-    let groups = help::index().into_iter().map(|help::Group { title, pages }| {
+    let sections = help::index().into_iter().map(|help::IndexSection { title, pages }| {
         let links = pages
             .into_iter()
             .map(|(name, title)| view! { <li><a href=format!("/help/{name}")>{title}</a></li> })
@@ -23,11 +23,11 @@ pub(crate) fn HelpIndex() -> impl IntoView {
             </section>
         }
     });
-    let groups = groups.collect_view();
+    let sections = sections.collect_view();
     view! {
         <PageHead title="Help" />
         <p class="lead">"One page for each job. The API is described at " <a href="/api/docs/">"/api/docs/"</a> "."</p>
-        {groups}
+        {sections}
     }
     .into_any()
 }

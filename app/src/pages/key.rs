@@ -10,7 +10,7 @@ use super::keys::{Actions, facts, previous, refused, revoke};
 use crate::server_fns::key_forms::{KEY, KeyOffer, UpdateKey, get_key_offer};
 use crate::server_fns::keys::{KeyView, RotateKey, get_key};
 use crate::ui::field::{Choice, Field, Select, Typed};
-use crate::ui::form::{Back, FormFailure, Shows, Submit, sent};
+use crate::ui::form::{FormFailure, ReturnAddress, ShownValues, Submit, form_result};
 use crate::ui::page::{PageHead, page};
 use crate::ui::sections::Section;
 
@@ -53,8 +53,8 @@ pub(crate) fn Key() -> impl IntoView {
 #[component]
 fn EditForm(key: KeyView, offer: KeyOffer) -> impl IntoView {
     let update = ServerAction::<UpdateKey>::new();
-    let sent = sent(update);
-    if sent.is_changed_elsewhere() {
+    let result = form_result(update);
+    if result.is_changed_elsewhere() {
         // After a conflict the form shows the stored key, not the values of the failed
         // form.
         provide_context(Typed::default());
@@ -68,15 +68,15 @@ fn EditForm(key: KeyView, offer: KeyOffer) -> impl IntoView {
     };
     view! {
         <ActionForm action=update>
-            <FormFailure sent=sent fields=&["label", "scopes", "reach"] />
-            <Shows sent=sent values=shows />
+            <FormFailure result=result fields=&["label", "scopes", "reach"] />
+            <ShownValues result=result values=shows />
             <input type="hidden" name="id" value=key.id />
-            <Back />
-            <Field sent=sent name="label" label="Label" max=LABEL_MAX value=key.label />
-            <Presets sent=sent preset=preset />
+            <ReturnAddress />
+            <Field result=result name="label" label="Label" max=LABEL_MAX value=key.label />
+            <Presets result=result preset=preset />
             <ScopeGrid held=scopes />
-            <ReachFields sent=sent offer=offer held=held />
-            <Submit sent=sent label="Save key" busy="Saving key..." saved="Saved" />
+            <ReachFields result=result offer=offer held=held />
+            <Submit result=result label="Save key" busy="Saving key..." saved="Saved" />
         </ActionForm>
     }
 }
@@ -95,7 +95,7 @@ pub(super) fn overlaps() -> Vec<Choice> {
 #[component]
 fn RotateForm(key: KeyView) -> impl IntoView {
     let rotate = ServerAction::<RotateKey>::new();
-    let sent = sent(rotate);
+    let result = form_result(rotate);
     let ends = key.previous.is_some().then(|| {
         view! {
             <p class="hint">
@@ -105,13 +105,13 @@ fn RotateForm(key: KeyView) -> impl IntoView {
     });
     view! {
         <ActionForm action=rotate>
-            <FormFailure sent=sent fields=&["overlap"] />
+            <FormFailure result=result fields=&["overlap"] />
             <input type="hidden" name="id" value=key.id />
-            <Back />
-            <Select sent=sent name="overlap" label="The old value works" choices=overlaps()
+            <ReturnAddress />
+            <Select result=result name="overlap" label="The old value works" choices=overlaps()
                 value=Overlap::Day.word() />
             {ends}
-            <Submit sent=sent label="Rotate key" busy="Rotating key..." />
+            <Submit result=result label="Rotate key" busy="Rotating key..." />
         </ActionForm>
     }
 }

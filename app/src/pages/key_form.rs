@@ -6,7 +6,7 @@ use weir_model::scopes::{Scope, ScopeAction, ScopeObject};
 use crate::key_words::things;
 use crate::server_fns::key_forms::KeyOffer;
 use crate::ui::field::{initial, ticked};
-use crate::ui::form::Sent;
+use crate::ui::form::FormResult;
 use crate::ui::icon::Icon;
 
 /// Presets: value, label, explanation.
@@ -51,7 +51,7 @@ pub(super) struct Held {
 /// The preset of the key's scopes.
 #[component]
 pub(super) fn Presets(
-    sent: Sent,
+    result: FormResult,
     /// The initial preset.
     preset: &'static str,
 ) -> impl IntoView {
@@ -67,14 +67,14 @@ pub(super) fn Presets(
             }
         })
         .collect_view();
-    let fault = sent.fault("scopes");
+    let fault = result.field_error("scopes");
     let described_by = fault.as_ref().map(|_| "scopes-fault");
     view! {
         <fieldset
             class="choices"
             id="scopes"
             tabindex="-1"
-            autofocus=sent.begins_at("scopes", false)
+            autofocus=result.has_focus("scopes", false)
             aria-describedby=described_by
         >
             <legend>"Scopes"</legend>
@@ -164,7 +164,7 @@ fn line(at: usize, object: ScopeObject, held: &[Scope]) -> AnyView {
 /// organizations or projects.
 #[component]
 pub(super) fn ReachFields(
-    sent: Sent,
+    result: FormResult,
     /// The organizations and projects to choose from.
     offer: KeyOffer,
     /// The initial choice.
@@ -195,21 +195,21 @@ pub(super) fn ReachFields(
     .collect_view();
     let of_organizations = offer.organizations.into_iter().zip(0_u32..).map(|((id, name), at)| {
         let checked = organizations.contains(&id);
-        place(sent, format!("reach[organizations][{at}]"), id, name, checked)
+        place(result, format!("reach[organizations][{at}]"), id, name, checked)
     });
     let of_projects = offer.projects.into_iter().zip(0_u32..).map(|((id, name, home), at)| {
         let checked = projects.contains(&id);
         let (name, label) = (format!("reach[projects][{at}]"), format!("{name}, {home}"));
-        place(sent, name, id.to_string(), label, checked)
+        place(result, name, id.to_string(), label, checked)
     });
-    let fault = sent.fault("reach");
+    let fault = result.field_error("reach");
     let described_by = fault.as_ref().map(|_| "reach-fault");
     view! {
         <fieldset
             class="choices reach"
             id="reach"
             tabindex="-1"
-            autofocus=sent.begins_at("reach", false)
+            autofocus=result.has_focus("reach", false)
             aria-describedby=described_by
         >
             <legend>"Access"</legend>
@@ -224,8 +224,8 @@ pub(super) fn ReachFields(
     .into_any()
 }
 
-fn place(sent: Sent, name: String, value: String, label: String, checked: bool) -> AnyView {
-    let checked = ticked(sent, &name, checked);
+fn place(result: FormResult, name: String, value: String, label: String, checked: bool) -> AnyView {
+    let checked = ticked(result, &name, checked);
     view! {
         <label class="choice">
             <input type="checkbox" name=name value=value checked=checked />

@@ -8,7 +8,7 @@ use super::key_form::{Held, Presets, ReachFields, ScopeGrid};
 use crate::key_words::{Choice, choice, day, sentence};
 use crate::server_fns::key_forms::{CreateKey, Expiry, KeyOffer, get_key_offer};
 use crate::ui::field::{Field, Ties, initial};
-use crate::ui::form::{Back, FormFailure, Sent, Submit, sent};
+use crate::ui::form::{FormFailure, FormResult, ReturnAddress, Submit, form_result};
 use crate::ui::icon::Icon;
 use crate::ui::page::{PageHead, page};
 
@@ -36,21 +36,21 @@ pub(crate) fn KeyNew() -> impl IntoView {
 #[component]
 fn KeyForm(offer: KeyOffer) -> impl IntoView {
     let create = ServerAction::<CreateKey>::new();
-    let sent = sent(create);
+    let result = form_result(create);
     let said = said(&offer.expiries);
     let (expiries, today) = (offer.expiries.clone(), offer.today.clone());
     view! {
         <ActionForm action=create>
-            <FormFailure sent=sent fields=&["label", "scopes", "reach", "last_day"] />
-            <Back />
-            <Field sent=sent name="label" label="Label" max=LABEL_MAX autofocus=true
+            <FormFailure result=result fields=&["label", "scopes", "reach", "last_day"] />
+            <ReturnAddress />
+            <Field result=result name="label" label="Label" max=LABEL_MAX autofocus=true
                 hint="What the key is for, such as the script that uses it." />
-            <Presets sent=sent preset=DEFAULT_PRESET />
+            <Presets result=result preset=DEFAULT_PRESET />
             <ScopeGrid />
-            <ReachFields sent=sent offer=offer held=Held::default() />
-            <Expires sent=sent expiries=expiries today=today />
+            <ReachFields result=result offer=offer held=Held::default() />
+            <Expires result=result expiries=expiries today=today />
             <p class="sentence needs-scripts" role="status" data-sentence="">{said}</p>
-            <Submit sent=sent label="Create key" busy="Creating key..." />
+            <Submit result=result label="Create key" busy="Creating key..." />
         </ActionForm>
     }
 }
@@ -78,11 +78,11 @@ fn chosen() -> Vec<Choice> {
 
 /// The expiry. The style sheet shows the field for a date when that option is chosen.
 #[component]
-fn Expires(sent: Sent, expiries: Vec<Expiry>, today: String) -> impl IntoView {
+fn Expires(result: FormResult, expiries: Vec<Expiry>, today: String) -> impl IntoView {
     let days = initial("days", DEFAULT_DAYS.to_string());
     let on_date = days == "date";
-    let fault = sent.fault("last_day");
-    let ties = Ties::new("last_day", "It works to the end of this day, UTC.", sent);
+    let fault = result.field_error("last_day");
+    let ties = Ties::new("last_day", "It works to the end of this day, UTC.", result);
     let options = expiries.into_iter().map(|expiry| option(expiry, &days)).collect_view();
     view! {
         <div class="field">
@@ -100,7 +100,7 @@ fn Expires(sent: Sent, expiries: Vec<Expiry>, today: String) -> impl IntoView {
                 type="date"
                 min=today
                 value=initial("last_day", String::new())
-                autofocus=sent.begins_at("last_day", false)
+                autofocus=result.has_focus("last_day", false)
                 aria-describedby=ties.described_by()
                 aria-invalid=ties.invalid()
             />

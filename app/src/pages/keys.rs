@@ -10,7 +10,7 @@ use crate::server_fns::keys::{
 };
 use crate::ui::confirm::Confirm;
 use crate::ui::empty::Empty;
-use crate::ui::form::{Back, FormFailure, sent};
+use crate::ui::form::{FormFailure, ReturnAddress, form_result};
 use crate::ui::icon::Icon;
 use crate::ui::number::counted;
 use crate::ui::page::{PageHead, page};
@@ -32,11 +32,12 @@ impl Actions {
 
     /// The failures of the actions.
     pub(super) fn failures(self) -> AnyView {
-        let (revoked, ended, added) = (sent(self.revoke), sent(self.end), sent(self.add));
+        let (revoked, ended, added) =
+            (form_result(self.revoke), form_result(self.end), form_result(self.add));
         view! {
-            <FormFailure sent=revoked />
-            <FormFailure sent=ended />
-            <FormFailure sent=added />
+            <FormFailure result=revoked />
+            <FormFailure result=ended />
+            <FormFailure result=added />
         }
         .into_any()
     }
@@ -182,7 +183,7 @@ pub(super) fn previous(key: &KeyView, actions: Actions) -> AnyView {
             </p>
             <ActionForm action=actions.end>
                 <input type="hidden" name="id" value=id />
-                <Back />
+                <ReturnAddress />
                 <button type="submit" class="button" data-busy="Ending the old value...">
                     "End the old value now"
                     <span class="hidden">" of " {label}</span>
@@ -240,7 +241,7 @@ fn add_scope(key: &KeyView, scope: String, actions: Actions) -> AnyView {
         <ActionForm action=actions.add>
             <input type="hidden" name="id" value=id />
             <input type="hidden" name="scope" value=scope.clone() />
-            <Back />
+            <ReturnAddress />
             {warning.map(|warning| view! { <p class="hint">{warning}</p> })}
             <button type="submit" class="button" data-busy="Adding scope...">
                 "Add scope " <code>{scope}</code>
@@ -258,7 +259,7 @@ pub(super) fn revoke(id: String, label: String, actions: Actions) -> AnyView {
             <ActionForm action=actions.revoke>
                 <p>"Scripts that use this key stop working immediately. This cannot be undone."</p>
                 <input type="hidden" name="id" value=id />
-                <Back />
+                <ReturnAddress />
                 <button type="submit" class="button button-danger" data-busy="Revoking key...">
                     "Revoke key"
                 </button>

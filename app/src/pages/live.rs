@@ -4,7 +4,7 @@
 use leptos::prelude::*;
 
 use super::{in_query, project_in_path};
-use crate::live::{Filter, KEPT, Row, Stream};
+use crate::live::{Filter, LiveList, MAX_ROWS, Row};
 use crate::server_fns::events::list_live_rows;
 use crate::server_fns::projects::get_project;
 use crate::ui::alert::Alert;
@@ -25,7 +25,7 @@ pub(crate) fn Live() -> impl IntoView {
         let mut gone = None;
         if let Some(key) = open.as_deref().filter(|key| !has(&rows, key)) {
             // The linked row can have moved beyond the first rows.
-            let more = list_live_rows(project, KEPT).await?;
+            let more = list_live_rows(project, MAX_ROWS).await?;
             match more.into_iter().find(|row| row.key == key) {
                 Some(row) => rows.push(row),
                 None => gone = Some(too_old()),
@@ -39,7 +39,7 @@ pub(crate) fn Live() -> impl IntoView {
                 <a class="button" href=format!("/projects/{project}/health")>"All reasons, counted"</a>
             </PageHead>
             {gone}
-            <Stream project=project host=of.host key=of.key rows=rows filter=filter open=open />
+            <LiveList project=project host=of.host key=of.key rows=rows filter=filter open=open />
             <p class="hint keys needs-scripts">
                 <kbd>"Space"</kbd> " pauses, " <kbd>"/"</kbd> " filters, " <kbd>"u"</kbd>
                 " switches between UTC and your time zone."
@@ -56,7 +56,7 @@ fn has(rows: &[Row], key: &str) -> bool {
 fn too_old() -> impl IntoView {
     view! {
         <Alert kind="note">
-            <p>{format!("The event of this address is not among the latest {KEPT} rows.")}</p>
+            <p>{format!("The event of this address is not among the latest {MAX_ROWS} rows.")}</p>
         </Alert>
     }
 }

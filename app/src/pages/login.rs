@@ -5,10 +5,10 @@ use leptos::prelude::*;
 use super::entrance::{Entrance, InsecureNote};
 use super::in_query;
 use crate::context::KEPT;
-use crate::server_fns::identity::{Door, SignIn, open_door};
+use crate::server_fns::identity::{SignIn, SignInView, get_sign_in_view};
 use crate::ui::alert::Alert;
 use crate::ui::field::Field;
-use crate::ui::form::{Back, FormFailure, Submit, sent};
+use crate::ui::form::{FormFailure, ReturnAddress, Submit, form_result};
 use crate::ui::page::{PageHead, page};
 use crate::ui::password::PasswordField;
 
@@ -23,9 +23,9 @@ pub(crate) fn Login() -> impl IntoView {
     let is_late = in_query("late") == "yes";
     let unsent = !in_query("unsent").is_empty();
     let content = page("Sign in", async move {
-        let door = open_door(next.clone()).await?;
-        let content = if door.is_set_up {
-            view! { <LoginForm next=next door=door is_reset=is_reset is_late=is_late unsent=unsent /> }.into_any()
+        let sign_in = get_sign_in_view(next.clone()).await?;
+        let content = if sign_in.is_set_up {
+            view! { <LoginForm next=next sign_in=sign_in is_reset=is_reset is_late=is_late unsent=unsent /> }.into_any()
         } else {
             no_user_yet().into_any()
         };
@@ -52,13 +52,13 @@ fn no_user_yet() -> impl IntoView {
 #[component]
 fn LoginForm(
     next: String,
-    door: Door,
+    sign_in: SignInView,
     is_reset: bool,
     is_late: bool,
     unsent: bool,
 ) -> impl IntoView {
     let action = ServerAction::<SignIn>::new();
-    let sent = sent(action);
+    let result = form_result(action);
     let ended = match (next.contains(&format!("{KEPT}=")), unsent) {
         (true, _) => Some(
             "Your session has ended, so nothing was changed. Sign in within 15 minutes: the form then shows what you entered.",
@@ -80,20 +80,20 @@ fn LoginForm(
                 <p>"The code came too late: it has to be entered within ten minutes. Sign in again."</p>
             </Alert>
         })}
-        {door.insecure.then(|| view! { <InsecureNote /> })}
+        {sign_in.insecure.then(|| view! { <InsecureNote /> })}
         <ActionForm action=action>
-            <FormFailure sent=sent />
+            <FormFailure result=result />
             <input type="hidden" name="next" value=next />
-            <Back />
-            <Field sent=sent name="email" label="E-mail address" kind="email" autocomplete="username" max=254
+            <ReturnAddress />
+            <Field result=result name="email" label="E-mail address" kind="email" autocomplete="username" max=254
                 autofocus=true />
-            <PasswordField sent=sent autocomplete="current-password" />
-            {sent.must_wait().then(|| view! {
-                <Field sent=sent name="code" label="Code" autocomplete="one-time-code" max=CODE_MAX
+            <PasswordField result=result autocomplete="current-password" />
+            {result.must_wait().then(|| view! {
+                <Field result=result name="code" label="Code" autocomplete="one-time-code" max=CODE_MAX
                     hint="With two-step sign-in you need not wait: enter your password again, and a code or a recovery code."
                     required=false />
             })}
-            <Submit sent=sent label="Sign in" busy="Signing in..." />
+            <Submit result=result label="Sign in" busy="Signing in..." />
         </ActionForm>
         // Without mail, that page says who can help.
         <p><a href="/reset">"Forgot your password?"</a></p>

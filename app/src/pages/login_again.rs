@@ -9,7 +9,7 @@ use crate::local_path;
 use crate::server_fns::account::get_viewer;
 use crate::server_fns::identity::SignInAgain;
 use crate::ui::alert::Alert;
-use crate::ui::form::{Back, FormFailure, Submit, sent};
+use crate::ui::form::{FormFailure, ReturnAddress, Submit, form_result};
 use crate::ui::page::{PageHead, page};
 use crate::ui::password::PasswordField;
 
@@ -41,7 +41,7 @@ fn AgainForm(
     unsent: bool,
 ) -> impl IntoView {
     let action = ServerAction::<SignInAgain>::new();
-    let sent = sent(action);
+    let result = form_result(action);
     let mut back = local_path::safe(&next).unwrap_or("/").to_owned();
     let waits = !held.is_empty();
     if waits {
@@ -62,13 +62,13 @@ fn AgainForm(
             <strong>{email.clone()}</strong> "."
         </p>
         <ActionForm action=action>
-            <FormFailure sent=sent fields=&["password"] />
+            <FormFailure result=result fields=&["password"] />
             <input type="hidden" name="next" value=next />
             <input type="hidden" name="held" value=held />
             <input type="hidden" autocomplete="username" value=email />
-            <Back />
-            <PasswordField sent=sent autocomplete="current-password" autofocus=true />
-            <Submit sent=sent label="Confirm" busy="Confirming..." />
+            <ReturnAddress />
+            <PasswordField result=result autocomplete="current-password" autofocus=true />
+            <Submit result=result label="Confirm" busy="Confirming..." />
         </ActionForm>
         <p><a href=back>"Go back"</a></p>
     }

@@ -7,7 +7,7 @@ use super::in_query;
 use crate::server_fns::second_factor::{EndSignIn, EndSignInRecovering, get_second_step};
 use crate::ui::alert::Alert;
 use crate::ui::field::Field;
-use crate::ui::form::{Back, FormFailure, Submit, sent};
+use crate::ui::form::{FormFailure, ReturnAddress, Submit, form_result};
 use crate::ui::page::{PageHead, page};
 
 /// After this many wrong codes, the page suggests that the clock can be wrong.
@@ -37,7 +37,7 @@ pub(crate) fn LoginCode() -> impl IntoView {
 #[component]
 fn CodeForm(next: String, failures: u64) -> impl IntoView {
     let action = ServerAction::<EndSignIn>::new();
-    let sent = sent(action);
+    let result = form_result(action);
     view! {
         <p class="lead">"Your password is right. Open your authenticator app: it shows a code for Weir."</p>
         {(failures >= MANY).then(|| view! {
@@ -48,15 +48,15 @@ fn CodeForm(next: String, failures: u64) -> impl IntoView {
             </Alert>
         })}
         <ActionForm action=action>
-            <FormFailure sent=sent fields=&["code"] />
+            <FormFailure result=result fields=&["code"] />
             <input type="hidden" name="next" value=next />
-            <Back />
+            <ReturnAddress />
             <div data-submits-code="">
-                <Field sent=sent name="code" label="Code" hint="Six digits. A code works once."
+                <Field result=result name="code" label="Code" hint="Six digits. A code works once."
                     autocomplete="one-time-code" inputmode="numeric" max=CODE_MAX autofocus=true />
                 <p class="hidden" role="status" data-code-status=""></p>
             </div>
-            <Submit sent=sent label="Sign in" busy="Signing in..." />
+            <Submit result=result label="Sign in" busy="Signing in..." />
         </ActionForm>
     }
 }
@@ -64,19 +64,19 @@ fn CodeForm(next: String, failures: u64) -> impl IntoView {
 #[component]
 fn RecoveryForm(next: String) -> impl IntoView {
     let action = ServerAction::<EndSignInRecovering>::new();
-    let sent = sent(action);
-    let failed = sent.fault("recovery_code").is_some();
+    let result = form_result(action);
+    let failed = result.field_error("recovery_code").is_some();
     view! {
-        <FormFailure sent=sent fields=&["recovery_code"] />
+        <FormFailure result=result fields=&["recovery_code"] />
         <details class="confirm" open=failed>
             <summary class="button">"Use a recovery code"</summary>
             <div class="confirm-body">
                 <ActionForm action=action>
                     <input type="hidden" name="next" value=next />
-                    <Back />
-                    <Field sent=sent name="recovery_code" label="Recovery code" max=RECOVERY_MAX
+                    <ReturnAddress />
+                    <Field result=result name="recovery_code" label="Recovery code" max=RECOVERY_MAX
                         hint="One of the ten that you stored when you turned two-step sign-in on." />
-                    <Submit sent=sent label="Use recovery code" busy="Signing in..." />
+                    <Submit result=result label="Use recovery code" busy="Signing in..." />
                 </ActionForm>
             </div>
         </details>

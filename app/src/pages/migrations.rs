@@ -12,7 +12,7 @@ use crate::server_fns::projects::{ProjectView, get_project};
 use crate::ui::confirm::Confirm;
 use crate::ui::empty::Empty;
 use crate::ui::field::{TextArea, TextLine};
-use crate::ui::form::{Back, FormFailure, Sent, Submit, sent};
+use crate::ui::form::{FormFailure, FormResult, ReturnAddress, Submit, form_result};
 use crate::ui::number::duration;
 use crate::ui::page::{PageHead, page};
 use crate::ui::query::in_query;
@@ -28,7 +28,7 @@ pub(crate) fn Migrations() -> impl IntoView {
     let id = project_in_path();
     let open = in_query("plan");
     let (start, finish) = (ServerAction::<StartImport>::new(), ServerAction::<FinishImport>::new());
-    let (started, finished) = (sent(start), sent(finish));
+    let (started, finished) = (form_result(start), form_result(finish));
     page(TITLE, async move {
         let project = get_project(id).await?;
         let found = get_imports(id).await?;
@@ -56,12 +56,12 @@ pub(crate) fn Migrations() -> impl IntoView {
         let came = sources(found.sources);
         Ok(view! {
             <PageHead title=TITLE within=name>{report}</PageHead>
-            <FormFailure sent=finished />
+            <FormFailure result=finished />
             {warned}
             {guidance}
             {plans}
             {came}
-            <div data-dirty-guard=""><StartForm project=id start=start sent=started /></div>
+            <div data-dirty-guard=""><StartForm project=id start=start result=started /></div>
         }
         .into_any())
     })
@@ -137,7 +137,7 @@ fn plan(
                     <p>"The count stays as it is now. Later events are still stored."</p>
                     <input type="hidden" name="project" value=number.to_string() />
                     <input type="hidden" name="plan" value=id />
-                    <Back />
+                    <ReturnAddress />
                     <button type="submit" class="button button-primary" data-busy="Marking finished...">
                         "Mark finished"
                     </button>
@@ -162,21 +162,21 @@ fn plan(
 }
 
 #[component]
-fn StartForm(project: i64, start: ServerAction<StartImport>, sent: Sent) -> impl IntoView {
+fn StartForm(project: i64, start: ServerAction<StartImport>, result: FormResult) -> impl IntoView {
     view! {
         <Section id="start" title="Start a migration" hint="Prints a script that you can stop and resume, and shows its progress.">
             <ActionForm action=start>
-                <FormFailure sent=sent fields=&["source", "total", "file", "note"] />
+                <FormFailure result=result fields=&["source", "total", "file", "note"] />
                 <input type="hidden" name="project" value=project.to_string() />
-                <Back />
-                <TextLine sent=sent name="source" label="Source" required=true max=200
+                <ReturnAddress />
+                <TextLine result=result name="source" label="Source" required=true max=200
                     hint="Where the events come from, such as the name of the other tool." />
-                <TextLine sent=sent name="file" label="File" max=200
+                <TextLine result=result name="file" label="File" max=200
                     hint="One event as JSON on each line. Leave it empty to enter the name later." />
-                <TextLine sent=sent name="total" label="Number of events" max=30
+                <TextLine result=result name="total" label="Number of events" max=30
                     hint="Optional. It allows an estimate of the remaining time." />
-                <TextArea sent=sent name="note" label="Note" rows=3 max=2_000 />
-                <Submit sent=sent label="Start migration" busy="Starting migration..." />
+                <TextArea result=result name="note" label="Note" rows=3 max=2_000 />
+                <Submit result=result label="Start migration" busy="Starting migration..." />
             </ActionForm>
         </Section>
     }

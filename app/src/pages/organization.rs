@@ -26,7 +26,7 @@ use crate::ui::confirm::Confirm;
 use crate::ui::copy::CopyValue;
 use crate::ui::empty::ReadOnly;
 use crate::ui::field::{Check, Field};
-use crate::ui::form::{Back, FormFailure, Shows, Submit, sent};
+use crate::ui::form::{FormFailure, ReturnAddress, ShownValues, Submit, form_result};
 use crate::ui::number::{counted, grouped};
 use crate::ui::page::{PageHead, page};
 use crate::ui::sections::{Section, SubNav, Tab};
@@ -140,16 +140,16 @@ fn patch(id: &str, body: Value) -> ApiCall {
 #[component]
 fn RenameForm(id: String, name: String) -> impl IntoView {
     let rename = ServerAction::<RenameOrganization>::new();
-    let sent = sent(rename);
+    let result = form_result(rename);
     let call = patch(&id, json!({"name": "{name}"}));
     view! {
         <ActionForm action=rename>
-            <FormFailure sent=sent fields=&["name"] />
-            <Shows sent=sent values=vec![("name".to_owned(), name.clone())] />
+            <FormFailure result=result fields=&["name"] />
+            <ShownValues result=result values=vec![("name".to_owned(), name.clone())] />
             <input type="hidden" name="id" value=id />
-            <Back />
-            <Field sent=sent name="name" label="Name" max=64 value=name />
-            <Submit sent=sent label="Save name" busy="Saving name..." saved="Saved" />
+            <ReturnAddress />
+            <Field result=result name="name" label="Name" max=64 value=name />
+            <Submit result=result label="Save name" busy="Saving name..." saved="Saved" />
             <ApiRequest call=call />
         </ActionForm>
     }
@@ -158,7 +158,7 @@ fn RenameForm(id: String, name: String) -> impl IntoView {
 #[component]
 fn JoinMail(organization: OrganizationView) -> impl IntoView {
     let set = ServerAction::<SetJoinMail>::new();
-    let sent = sent(set);
+    let result = form_result(set);
     let OrganizationView { id, mails_joins, may_change, .. } = organization;
     let call = patch(&id, json!({"is_member_join_email_enabled": "{enabled}"}));
     view! {
@@ -166,12 +166,12 @@ fn JoinMail(organization: OrganizationView) -> impl IntoView {
             {if may_change {
                 view! {
                     <ActionForm action=set>
-                        <FormFailure sent=sent />
+                        <FormFailure result=result />
                         <input type="hidden" name="id" value=id />
-                        <Back />
-                        <Check sent=sent name="enabled" label="Notify members by mail when a member joins"
+                        <ReturnAddress />
+                        <Check result=result name="enabled" label="Notify members by mail when a member joins"
                             hint="Works where mail is set up on this instance." checked=mails_joins />
-                        <Submit sent=sent label="Save mail setting" busy="Saving mail setting..." saved="Saved" />
+                        <Submit result=result label="Save mail setting" busy="Saving mail setting..." saved="Saved" />
                         <ApiRequest call=call />
                     </ActionForm>
                 }
@@ -209,7 +209,7 @@ fn SecondFactor(organization: OrganizationView, without: Vec<String>) -> impl In
 #[component]
 fn EnforceForm(id: String, enforces: bool, without: Vec<String>) -> impl IntoView {
     let enforce = ServerAction::<EnforceSecondFactor>::new();
-    let sent = sent(enforce);
+    let result = form_result(enforce);
     let touched = match without.len() {
         0 => view! { <p>"Every member has a second factor."</p> }.into_any(),
         1 => view! { <p>"One member has no second factor:"</p>{named(&without)} }.into_any(),
@@ -235,14 +235,14 @@ fn EnforceForm(id: String, enforces: bool, without: Vec<String>) -> impl IntoVie
     };
     let call = patch(&id, json!({"enforce_2fa": !enforces}));
     view! {
-        <FormFailure sent=sent />
+        <FormFailure result=result />
         <Confirm button=opener>
             <ActionForm action=enforce>
                 {touched}
                 <p>{consequence}</p>
                 <input type="hidden" name="id" value=id />
                 <input type="hidden" name="enforce" value=(!enforces).to_string() />
-                <Back />
+                <ReturnAddress />
                 <button type="submit" class="button button-primary" data-busy=busy>{verb}</button>
             </ActionForm>
         </Confirm>

@@ -6,13 +6,13 @@ use serde_json::json;
 use crate::server_fns::organizations::CreateOrganization;
 use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::field::Field;
-use crate::ui::form::{Back, FormFailure, Submit, sent};
+use crate::ui::form::{FormFailure, ReturnAddress, Submit, form_result};
 use crate::ui::page::PageHead;
 
 #[component]
 pub(crate) fn OrganizationNew() -> impl IntoView {
     let action = ServerAction::<CreateOrganization>::new();
-    let sent = sent(action);
+    let result = form_result(action);
     let call = ApiCall {
         method: "POST",
         path: "/api/organizations/".to_owned(),
@@ -23,11 +23,11 @@ pub(crate) fn OrganizationNew() -> impl IntoView {
         <PageHead title="New organization" />
         <section class="card">
             <ActionForm action=action>
-                <FormFailure sent=sent fields=&["name"] />
-                <Back />
-                <Field sent=sent name="name" label="Name" autocomplete="organization" max=64 autofocus=true
+                <FormFailure result=result fields=&["name"] />
+                <ReturnAddress />
+                <Field result=result name="name" label="Name" autocomplete="organization" max=64 autofocus=true
                     hint="It comes with a first project, ready for events." />
-                <Submit sent=sent label="Create organization" busy="Creating organization..." />
+                <Submit result=result label="Create organization" busy="Creating organization..." />
                 <ApiRequest call=call />
             </ActionForm>
         </section>

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::server_fns::organizations::{OrganizationView, SwitchOrganization, list_organizations};
 use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::empty::Empty;
-use crate::ui::form::{Back, FormFailure, sent};
+use crate::ui::form::{FormFailure, ReturnAddress, form_result};
 use crate::ui::icon::Icon;
 use crate::ui::page::{PageHead, page};
 use crate::ui::status::Chip;
@@ -14,7 +14,7 @@ use crate::ui::status::Chip;
 #[component]
 pub(crate) fn Organizations() -> impl IntoView {
     let switch = ServerAction::<SwitchOrganization>::new();
-    let switched = sent(switch);
+    let switched = form_result(switch);
     page("Organizations", async move {
         let found = list_organizations().await?;
         let content = if found.is_empty() { nothing() } else { list(found, switch) };
@@ -25,7 +25,7 @@ pub(crate) fn Organizations() -> impl IntoView {
                     "New organization"
                 </a>
             </PageHead>
-            <FormFailure sent=switched />
+            <FormFailure result=switched />
             {content}
         }
         .into_any())
@@ -57,7 +57,7 @@ fn list(found: Vec<OrganizationView>, switch: ServerAction<SwitchOrganization>) 
             view! {
                 <ActionForm action=switch>
                     <input type="hidden" name="id" value=value />
-                    <Back />
+                    <ReturnAddress />
                     <button type="submit" class="button" data-busy="Switching...">
                         "Switch"<span class="hidden">" to " {name}</span>
                     </button>

@@ -13,7 +13,7 @@ use crate::ui::number::{Id, counted, grouped};
 use crate::ui::page::{PageHead, page};
 use crate::ui::query::{FilterForm, in_query, with_query};
 use crate::ui::sections::Section;
-use crate::ui::table::{Column, Line, Table, cell};
+use crate::ui::table::{Column, Table, TableRow, cell};
 use crate::ui::time::{ProjectZone, Time};
 
 const TITLE: &str = "Person";
@@ -111,22 +111,22 @@ fn properties(person: &PersonView) -> AnyView {
         Column::text("Set by"),
         Column::text("Set at"),
     ];
-    let lines = person.properties.iter().cloned().map(property).collect();
+    let rows = person.properties.iter().cloned().map(property).collect();
     view! {
         <Section id="properties" title="Properties" hint=hint>
-            <Table caption="Properties of the person" columns=columns lines=lines />
+            <Table caption="Properties of the person" columns=columns rows=rows />
         </Section>
     }
     .into_any()
 }
 
-fn property(property: PropertyView) -> Line {
+fn property(property: PropertyView) -> TableRow {
     let PropertyView { name, value, set_by } = property;
     let (event, at) = match set_by {
         Some((event, at)) => (event, view! { <Time iso=at /> }.into_any()),
         None => ("-".to_owned(), "-".into_any()),
     };
-    Line::new(vec![
+    TableRow::new(vec![
         cell(view! { <span class="mono wrap">{name}</span> }),
         cell(view! { <span class="mono wrap">{value}</span> }),
         cell(view! { <span class="wrap">{event}</span> }),
@@ -179,12 +179,13 @@ fn groups(project: i64, person: &PersonView) -> AnyView {
     let entries = person
         .groups
         .iter()
-        .map(|(kind, key, has_page)| {
-            let text = format!("{kind}: {key}");
+        .map(|(group_type, key, has_page)| {
+            let text = format!("{group_type}: {key}");
             if !has_page {
                 return view! { <li>{text}</li> }.into_any();
             }
-            let href = format!("/projects/{project}/groups/{}/{}", segment(kind), segment(key));
+            let href =
+                format!("/projects/{project}/groups/{}/{}", segment(group_type), segment(key));
             view! { <li><a href=href>{text}</a></li> }.into_any()
         })
         .collect_view();

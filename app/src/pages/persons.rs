@@ -3,40 +3,41 @@
 use leptos::prelude::*;
 
 use super::project_in_path;
-use crate::server_fns::persons::{PersonLine, PersonList, list_persons};
+use crate::server_fns::persons::{PersonList, PersonRow, list_persons};
 use crate::server_fns::projects::get_project;
-use crate::ui::empty::{Empty, NoMatch};
+use crate::ui::empty::{Empty, EmptyPage, NoMatch};
 use crate::ui::number::grouped;
 use crate::ui::page::{PageHead, page};
-use crate::ui::pager::{LookFurther, PagerMore, Slice, slice_in_query};
+use crate::ui::pager::{ContinueSearch, ListPage, PagerWithoutTotal, page_in_query};
 use crate::ui::query::{FilterForm, SearchField, in_query, with_query};
 use crate::ui::status::{Status, Tone};
-use crate::ui::table::{Column, Line, Table, cell};
+use crate::ui::table::{Column, Table, TableRow, cell};
 use crate::ui::time::{ProjectZone, Time};
 
 const TITLE: &str = "Persons";
 /// Persons on one page.
-const PAGE: u32 = 50;
+const PAGE_SIZE: u32 = 50;
 
 /// The list of persons.
 #[component]
 pub(crate) fn Persons() -> impl IntoView {
     let project = project_in_path();
     let (search, after) = (in_query("q"), in_query("after"));
-    let slice = slice_in_query(PAGE);
+    let list_page = page_in_query(PAGE_SIZE);
     page(TITLE, async move {
-        let of = get_project(project).await?;
+        let project_view = get_project(project).await?;
         let found =
-            list_persons(project, search.clone(), slice.limit, slice.offset, after.clone()).await?;
-        let is_begin = slice.offset == 0 && after.is_empty();
-        let content = if found.persons.is_empty() && search.is_empty() && is_begin {
+            list_persons(project, search.clone(), list_page.limit, list_page.offset, after.clone())
+                .await?;
+        let is_first_page = list_page.offset == 0 && after.is_empty();
+        let content = if found.persons.is_empty() && search.is_empty() && is_first_page {
             nothing(project)
         } else {
-            list(project, found, &search, slice, !after.is_empty())
+            list(project, found, &search, list_page, !after.is_empty())
         };
         Ok(view! {
-            <PageHead title=TITLE within=of.name />
-            <ProjectZone zone=of.timezone />
+            <PageHead title=TITLE within=project_view.name />
+            <ProjectZone zone=project_view.timezone />
             <p class="lead">
                 "The users that your events are about. The first event of a distinct id creates a person. Identifying events merge several ids into one person."
             </p>
@@ -63,20 +64,31 @@ fn nothing(project: i64) -> AnyView {
     .into_any()
 }
 
-fn list(project: i64, found: PersonList, search: &str, slice: Slice, continues: bool) -> AnyView {
-    let PersonList { persons, more, further } = found;
+fn list(
+    project: i64,
+    found: PersonList,
+    search: &str,
+    list_page: ListPage,
+    is_continued: bool,
+) -> AnyView {
+    let PersonList { persons, has_next_page, search_cursor } = found;
     let shown = persons.len();
-    let further = further.map(|at| view! { <LookFurther what="persons" at=at /> });
+    let continue_search =
+        search_cursor.map(|cursor| view! { <ContinueSearch what="persons" cursor=cursor /> });
+    if shown == 0 && search.is_empty() {
+        return view! {
+            <EmptyPage what="persons" />
+            {continue_search}
+        }
+        .into_any();
+    }
     if shown == 0 {
         let clear = with_query(&[("q", None), ("after", None), ("offset", None)]);
-        let filter = if search.is_empty() {
-            "on this page of the list".to_owned()
-        } else {
-            format!("with \"{search}\" as a property, or in a distinct id, name or e-mail address")
-        };
+        let filter =
+            format!("with \"{search}\" as a property, or in a distinct id, name or e-mail address");
         return view! {
             <NoMatch filter=filter clear=clear />
-            {further}
+            {continue_search}
         }
         .into_any();
     }
@@ -86,23 +98,23 @@ fn list(project: i64, found: PersonList, search: &str, slice: Slice, continues: 
         Column::text("Name"),
         Column::text("First seen"),
     ];
-    let lines = persons.into_iter().map(|person| line(project, person)).collect();
+    let rows = persons.into_iter().map(|person| row(project, person)).collect();
     view! {
-        <Table caption="Persons" columns=columns lines=lines />
-        {further}
-        {(!continues).then(|| view! { <PagerMore slice=slice more=more shown=shown what="persons" /> })}
+        <Table caption="Persons" columns=columns rows=rows />
+        {continue_search}
+        {(!is_continued).then(|| view! { <PagerWithoutTotal page=list_page has_next=has_next_page shown=shown what="persons" /> })}
     }
     .into_any()
 }
 
-fn line(project: i64, person: PersonLine) -> Line {
-    let PersonLine { id, name, distinct_ids, more_ids, first_seen, .. } = person;
+fn row(project: i64, person: PersonRow) -> TableRow {
+    let PersonRow { id, name, distinct_ids, more_ids, first_seen, .. } = person;
     let more = (more_ids > 0).then(|| format!(" and {} more", grouped(more_ids as u64)));
     let ids = view! { <span class="mono wrap">{distinct_ids.join(", ")}</span> {more} };
     let (tone, known) =
         if person.is_identified { (Tone::Good, "Identified") } else { (Tone::Quiet, "Anonymous") };
     let shown = if name.is_empty() { id.clone() } else { name };
-    Line::new(vec![
+    TableRow::new(vec![
         cell(
             view! { <a class="wrap" href=format!("/projects/{project}/persons/{id}")>{shown}</a> },
         ),

@@ -21,7 +21,7 @@ use crate::server_fns::plugin_configs::{
 };
 use crate::ui::api_request::ApiRequest;
 use crate::ui::empty::ReadOnly;
-use crate::ui::form::{FormFailure, sent};
+use crate::ui::form::{FormFailure, form_result};
 use crate::ui::icon::Icon;
 use crate::ui::page::{PageHead, page};
 use crate::ui::status::{Status, Tone};
@@ -50,8 +50,8 @@ pub(crate) fn Transformations() -> impl IntoView {
         reorder: ServerAction::new(),
         restore: ServerAction::new(),
     };
-    let (switched, hidden) = (sent(actions.switch), sent(actions.hide));
-    let restored = sent(actions.restore);
+    let (switched, hidden) = (form_result(actions.switch), form_result(actions.hide));
+    let restored = form_result(actions.restore);
     page(TITLE, async move {
         let found = list_transformations(project).await?;
         let PipelineView { project_name, organization, listed, hidden: gone, refusal } = found;
@@ -81,9 +81,9 @@ pub(crate) fn Transformations() -> impl IntoView {
                 <a href=plugins>"Plugins for transformations"</a>
             </p>
             {refusal.map(|why| view! { <ReadOnly why=why /> })}
-            <FormFailure sent=switched />
-            <FormFailure sent=hidden />
-            <FormFailure sent=restored />
+            <FormFailure result=switched />
+            <FormFailure result=hidden />
+            <FormFailure result=restored />
             {asking}
             {content}
             {bin(project, gone, may_change, actions)}

@@ -13,7 +13,7 @@ use crate::server_fns::plugins::views::{PluginLine, ShelfView};
 use crate::server_fns::plugins::{CheckPlugin, UpgradePlugin, list_plugins, plugin_path};
 use crate::ui::api_request::ApiCall;
 use crate::ui::empty::{Empty, ReadOnly};
-use crate::ui::form::{Back, FormFailure, sent};
+use crate::ui::form::{FormFailure, ReturnAddress, form_result};
 use crate::ui::icon::Icon;
 use crate::ui::page::{PageHead, page};
 use crate::ui::sections::{SubNav, Tab};
@@ -26,7 +26,7 @@ pub(crate) fn PluginList() -> impl IntoView {
     let (organization, shelf) = (id_in_path(), in_path("group"));
     let (check, upgrade) =
         (ServerAction::<CheckPlugin>::new(), ServerAction::<UpgradePlugin>::new());
-    let (checked, upgraded) = (sent(check), sent(upgrade));
+    let (checked, upgraded) = (form_result(check), form_result(upgrade));
     let words = Words::of(&shelf);
     page(words.title, async move {
         let found = list_plugins(organization.clone(), shelf.clone()).await?;
@@ -55,8 +55,8 @@ pub(crate) fn PluginList() -> impl IntoView {
             <SubNav label="Kinds of plugins" tabs=tabs(&organization) />
             <p class="lead">{words.lead}</p>
             {refusal.map(|why| view! { <ReadOnly why=why /> })}
-            <FormFailure sent=checked />
-            <FormFailure sent=upgraded />
+            <FormFailure result=checked />
+            <FormFailure result=upgraded />
             {content}
         }
         .into_any())
@@ -165,7 +165,7 @@ fn check_form(line: &PluginLine, organization: &str, check: ServerAction<CheckPl
         <ActionForm action=check>
             <input type="hidden" name="organization" value=organization />
             <input type="hidden" name="plugin" value=id />
-            <Back />
+            <ReturnAddress />
             <button type="submit" class="button" data-busy="Checking for updates...">
                 "Check for updates"
                 <span class="hidden">" of " {name}</span>
@@ -196,7 +196,7 @@ fn upgrade_form(
             </p>
             <input type="hidden" name="organization" value=organization />
             <input type="hidden" name="plugin" value=id />
-            <Back />
+            <ReturnAddress />
             <button type="submit" class="button" data-busy="Upgrading plugin...">
                 "Upgrade"
                 <span class="hidden">" " {name}</span>

@@ -12,7 +12,7 @@ use crate::server_fns::preferences::{SetPreferences, get_preferences, zone_field
 use crate::theme::Theme;
 use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::field::{Check, Choice, Field, RadioCards};
-use crate::ui::form::{Back, FormFailure, Shows, Submit, sent};
+use crate::ui::form::{FormFailure, ReturnAddress, ShownValues, Submit, form_result};
 use crate::ui::page::{PageHead, page};
 use crate::ui::sections::Section;
 
@@ -41,17 +41,17 @@ pub(crate) fn PreferencesPage() -> impl IntoView {
 #[component]
 fn ThemeForm(theme: Theme) -> impl IntoView {
     let choose = ServerAction::<ChooseTheme>::new();
-    let sent = sent(choose);
+    let result = form_result(choose);
     let choices: Vec<Choice> =
         Theme::ALL.into_iter().map(|theme| Choice::new(theme.word(), theme.label())).collect();
     let call = ApiCall::new("PATCH", "/api/users/@me/".to_owned(), "user:write");
     let call = call.with(json!({"theme_mode": "{theme}"}));
     view! {
         <ActionForm action=choose>
-            <FormFailure sent=sent fields=&["theme"] />
-            <Back />
-            <RadioCards sent=sent name="theme" legend="Theme" choices=choices value=theme.word() />
-            <Submit sent=sent label="Save theme" busy="Saving theme..." saved="Saved" />
+            <FormFailure result=result fields=&["theme"] />
+            <ReturnAddress />
+            <RadioCards result=result name="theme" legend="Theme" choices=choices value=theme.word() />
+            <Submit result=result label="Save theme" busy="Saving theme..." saved="Saved" />
             <ApiRequest call=call />
         </ActionForm>
     }
@@ -61,7 +61,7 @@ fn ThemeForm(theme: Theme) -> impl IntoView {
 #[component]
 fn FormatForm(chosen: Preferences) -> impl IntoView {
     let set = ServerAction::<SetPreferences>::new();
-    let sent = sent(set);
+    let result = form_result(set);
     let (zone, named) = zone_fields(&chosen);
     let named = named.to_owned();
     let shows = [
@@ -83,22 +83,22 @@ fn FormatForm(chosen: Preferences) -> impl IntoView {
     let known = ZONES.into_iter().map(|zone| view! { <option value=zone></option> }).collect_view();
     view! {
         <ActionForm action=set>
-            <FormFailure sent=sent fields=&["named", "numbers"] />
-            <Shows sent=sent values=shows />
-            <Back />
-            <RadioCards sent=sent name="zone" legend="Time zone" choices=zones value=zone />
-            <Field sent=sent name="named" label="Name of another zone" max=64 value=named list="zones" required=false
+            <FormFailure result=result fields=&["named", "numbers"] />
+            <ShownValues result=result values=shows />
+            <ReturnAddress />
+            <RadioCards result=result name="zone" legend="Time zone" choices=zones value=zone />
+            <Field result=result name="named" label="Name of another zone" max=64 value=named list="zones" required=false
                 hint="IANA name, such as Europe/Berlin." />
             <datalist id="zones">{known}</datalist>
-            <RadioCards sent=sent name="numbers" legend="Numbers" choices=numbers value=chosen.numbers.word() />
+            <RadioCards result=result name="numbers" legend="Numbers" choices=numbers value=chosen.numbers.word() />
             <Check
-                sent=sent
+                result=result
                 name="shortcuts"
                 label="Single keys are shortcuts"
                 hint="Such as u for times in UTC and ? for the list of keys. Ctrl K always searches."
                 checked=chosen.shortcuts
             />
-            <Submit sent=sent label="Save preferences" busy="Saving preferences..." saved="Saved" />
+            <Submit result=result label="Save preferences" busy="Saving preferences..." saved="Saved" />
         </ActionForm>
     }
     .into_any()

@@ -15,12 +15,12 @@ use crate::ui::confirm::Confirm;
 use crate::ui::copy::CopyValue;
 use crate::ui::empty::ReadOnly;
 use crate::ui::field::Select;
-use crate::ui::form::{Back, FormFailure, Submit, sent};
+use crate::ui::form::{FormFailure, ReturnAddress, Submit, form_result};
 use crate::ui::number::{counted, grouped};
 use crate::ui::page::{PageHead, page};
 use crate::ui::sections::Section;
 use crate::ui::status::{Status, Tone};
-use crate::ui::table::{Column, Line, Table, cell};
+use crate::ui::table::{Column, Table, TableRow, cell};
 use crate::ui::time::Time;
 
 const TITLE: &str = "Project keys";
@@ -66,11 +66,11 @@ pub(crate) fn ProjectKeys() -> impl IntoView {
 #[component]
 fn Working(project: i64, keys: ProjectKeysView) -> impl IntoView {
     let end = ServerAction::<EndOldProjectKey>::new();
-    let ended = sent(end);
+    let ended = form_result(end);
     let ProjectKeysView { present, old, times, may_rotate, .. } = keys;
     let mut series =
         vec![Series { label: "Current key", tone: Tone::Good, values: values(&present) }];
-    let mut lines = vec![line("Current key", &present)];
+    let mut rows = vec![row("Current key", &present)];
     let came = |traffic: &TrafficView| counted(traffic.week, "event", "events");
     let summary = match &old {
         Some((old, _)) => {
@@ -80,7 +80,7 @@ fn Working(project: i64, keys: ProjectKeysView) -> impl IntoView {
     };
     if let Some((traffic, _)) = &old {
         series.push(Series { label: "Old key", tone: Tone::Warn, values: values(traffic) });
-        lines.push(line("Old key", traffic));
+        rows.push(row("Old key", traffic));
     }
     let columns = vec![
         Column::text("Key"),
@@ -96,7 +96,7 @@ fn Working(project: i64, keys: ProjectKeysView) -> impl IntoView {
                     <ActionForm action=end>
                         <p>"Events that are sent with the old key are refused immediately, and are lost."</p>
                         <input type="hidden" name="id" value=project.to_string() />
-                        <Back />
+                        <ReturnAddress />
                         <button type="submit" class="button button-danger" data-busy="Ending the old key...">
                             "End the old key"
                         </button>
@@ -115,8 +115,8 @@ fn Working(project: i64, keys: ProjectKeysView) -> impl IntoView {
         }
     });
     view! {
-        <FormFailure sent=ended />
-        <Table caption="Events by project key" columns=columns lines=lines />
+        <FormFailure result=ended />
+        <Table caption="Events by project key" columns=columns rows=rows />
         {ending}
         <Bars id="traffic" title="Events by key, last 7 days" summary=summary times=times
             series=series unit="events" />
@@ -128,13 +128,13 @@ fn values(traffic: &TrafficView) -> Vec<Option<u64>> {
     traffic.steps.iter().copied().map(Some).collect()
 }
 
-fn line(name: &'static str, traffic: &TrafficView) -> Line {
+fn row(name: &'static str, traffic: &TrafficView) -> TableRow {
     let last = match traffic.last_at.clone() {
         Some(iso) => view! { <Time iso=iso /> }.into_any(),
         None => "None".into_any(),
     };
     let key = traffic.key.clone();
-    Line::new(vec![
+    TableRow::new(vec![
         cell(name),
         view! { <CopyValue text=key what="project key" /> }.into_any(),
         cell(grouped(traffic.day)),
@@ -151,7 +151,7 @@ fn call(project: i64, verb: &str) -> ApiCall {
 #[component]
 fn RotateForm(project: i64, has_old: bool) -> impl IntoView {
     let rotate = ServerAction::<RotateProjectKey>::new();
-    let sent = sent(rotate);
+    let result = form_result(rotate);
     let ends = has_old.then(|| {
         view! {
             <p class="hint">"The previous old key ends then: only one old key works at a time."</p>
@@ -160,12 +160,12 @@ fn RotateForm(project: i64, has_old: bool) -> impl IntoView {
     let request = call(project, "reset_token");
     view! {
         <ActionForm action=rotate>
-            <FormFailure sent=sent fields=&["overlap"] />
+            <FormFailure result=result fields=&["overlap"] />
             <input type="hidden" name="id" value=project.to_string() />
-            <Back />
-            <Select sent=sent name="overlap" label="The old key works" choices=overlaps() value="day" />
+            <ReturnAddress />
+            <Select result=result name="overlap" label="The old key works" choices=overlaps() value="day" />
             {ends}
-            <Submit sent=sent label="Rotate project key" busy="Rotating project key..." />
+            <Submit result=result label="Rotate project key" busy="Rotating project key..." />
         </ActionForm>
         <p class="hint">"Through the API the old key ends immediately."</p>
         <ApiRequest call=request />
@@ -178,7 +178,7 @@ fn RotateForm(project: i64, has_old: bool) -> impl IntoView {
 fn Secret(project: i64, secret: Option<String>, backup: bool) -> impl IntoView {
     let rotate = ServerAction::<RotateSecretKey>::new();
     let forget = ServerAction::<DeleteSecretBackup>::new();
-    let (rotated, forgotten) = (sent(rotate), sent(forget));
+    let (rotated, forgotten) = (form_result(rotate), form_result(forget));
     let has_one = secret.is_some();
     let (label, busy) = match has_one {
         true => ("Rotate secret key", "Rotating secret key..."),
@@ -211,7 +211,7 @@ fn Secret(project: i64, secret: Option<String>, backup: bool) -> impl IntoView {
                 <ActionForm action=forget>
                     <p>"Requests of servers that use it are refused immediately."</p>
                     <input type="hidden" name="id" value=project.to_string() />
-                    <Back />
+                    <ReturnAddress />
                     <button type="submit" class="button button-danger" data-busy="Ending the old secret key...">
                         "End the old secret key"
                     </button>
@@ -221,8 +221,8 @@ fn Secret(project: i64, secret: Option<String>, backup: bool) -> impl IntoView {
         }
     });
     view! {
-        <FormFailure sent=rotated />
-        <FormFailure sent=forgotten />
+        <FormFailure result=rotated />
+        <FormFailure result=forgotten />
         {shown}
         {backup.then(|| view! { <p class="hint">"The previous secret key works too."</p> })}
         <div class="key-actions">
@@ -231,7 +231,7 @@ fn Secret(project: i64, secret: Option<String>, backup: bool) -> impl IntoView {
                     <p>{consequence}</p>
                     <p class="hint">"If you signed in more than 15 minutes ago, you confirm your password first."</p>
                     <input type="hidden" name="id" value=project.to_string() />
-                    <Back />
+                    <ReturnAddress />
                     <button type="submit" class="button button-primary" data-busy=busy>{label}</button>
                 </ActionForm>
                 <ApiRequest call=rotation />

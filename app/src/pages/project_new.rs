@@ -10,7 +10,7 @@ use crate::server_fns::projects::CreateProject;
 use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::empty::ReadOnly;
 use crate::ui::field::Field;
-use crate::ui::form::{Back, FormFailure, Submit, sent};
+use crate::ui::form::{FormFailure, ReturnAddress, Submit, form_result};
 use crate::ui::page::{PageHead, page};
 
 const TITLE: &str = "New project";
@@ -47,7 +47,7 @@ pub(crate) fn ProjectNew() -> impl IntoView {
 #[component]
 fn NewForm(organization: String) -> impl IntoView {
     let create = ServerAction::<CreateProject>::new();
-    let sent = sent(create);
+    let result = form_result(create);
     let zone = "UTC".to_owned();
     let request = ApiCall {
         method: "POST",
@@ -57,15 +57,15 @@ fn NewForm(organization: String) -> impl IntoView {
     };
     view! {
         <ActionForm action=create>
-            <FormFailure sent=sent fields=&["name", "timezone"] />
+            <FormFailure result=result fields=&["name", "timezone"] />
             <input type="hidden" name="organization" value=organization />
-            <Back />
-            <Field sent=sent name="name" label="Name" max=200 autofocus=true
+            <ReturnAddress />
+            <Field result=result name="name" label="Name" max=200 autofocus=true
                 hint="A product, a site or a stage of one, such as Shop or Shop staging." />
-            <Field sent=sent name="timezone" label="Time zone" max=64 value=zone list="zones"
+            <Field result=result name="timezone" label="Time zone" max=64 value=zone list="zones"
                 hint="IANA name, such as UTC or Europe/Berlin. It can be changed later." />
             <Zones />
-            <Submit sent=sent label="Create project" busy="Creating project..." />
+            <Submit result=result label="Create project" busy="Creating project..." />
             <ApiRequest call=request />
         </ActionForm>
     }

@@ -14,7 +14,7 @@ use crate::ui::confirm::TypedConfirm;
 use crate::ui::copy::CopyValue;
 use crate::ui::empty::ReadOnly;
 use crate::ui::field::{Field, ticked};
-use crate::ui::form::{Back, FormFailure, Shows, Submit, sent};
+use crate::ui::form::{FormFailure, ReturnAddress, ShownValues, Submit, form_result};
 use crate::ui::number::counted;
 use crate::ui::page::{PageHead, page};
 use crate::ui::sections::{Section, SubNav, Tab};
@@ -122,10 +122,10 @@ fn Settings(project: ProjectView, facts: ProjectFactsView) -> impl IntoView {
 #[component]
 fn General(project: ProjectView) -> impl IntoView {
     let update = ServerAction::<UpdateProject>::new();
-    let sent = sent(update);
-    let anonymize = ticked(sent, "anonymize_ips", project.anonymize_ips);
+    let result = form_result(update);
+    let anonymize = ticked(result, "anonymize_ips", project.anonymize_ips);
     let without_persons =
-        ticked(sent, "person_processing_opt_out", project.person_processing_opt_out);
+        ticked(result, "person_processing_opt_out", project.person_processing_opt_out);
     let word = |is_ticked: bool| if is_ticked { TICKED } else { "" };
     let shows = [
         ("name", project.name.as_str()),
@@ -147,12 +147,12 @@ fn General(project: ProjectView) -> impl IntoView {
     };
     view! {
         <ActionForm action=update>
-            <FormFailure sent=sent fields=&["name", "timezone"] />
+            <FormFailure result=result fields=&["name", "timezone"] />
             <input type="hidden" name="id" value=project.id.to_string() />
-            <Shows sent=sent values=shows />
-            <Back />
-            <Field sent=sent name="name" label="Name" max=200 value=project.name />
-            <Field sent=sent name="timezone" label="Time zone" max=64 value=project.timezone list="zones"
+            <ShownValues result=result values=shows />
+            <ReturnAddress />
+            <Field result=result name="name" label="Name" max=200 value=project.name />
+            <Field result=result name="timezone" label="Time zone" max=64 value=project.timezone list="zones"
                 hint="IANA name, such as UTC or Europe/Berlin. Days of charts begin by it." />
             <Zones />
             <label class="choice">
@@ -173,7 +173,7 @@ fn General(project: ProjectView) -> impl IntoView {
                     </span>
                 </span>
             </label>
-            <Submit sent=sent label="Save settings" busy="Saving settings..." saved="Saved" />
+            <Submit result=result label="Save settings" busy="Saving settings..." saved="Saved" />
             <ApiRequest call=request />
         </ActionForm>
     }
@@ -190,7 +190,7 @@ pub(super) fn Zones() -> impl IntoView {
 #[component]
 fn Ending(project: ProjectView, facts: ProjectFactsView) -> impl IntoView {
     let delete = ServerAction::<DeleteProject>::new();
-    let sent = sent(delete);
+    let result = form_result(delete);
     let ProjectView { id, name, .. } = project;
     let exports = u64::try_from(facts.exports).unwrap_or(u64::MAX);
     let configs = u64::try_from(facts.configs).unwrap_or(u64::MAX);
@@ -212,10 +212,10 @@ fn Ending(project: ProjectView, facts: ProjectFactsView) -> impl IntoView {
                 </ul>
             </Alert>
             <ActionForm action=delete>
-                <FormFailure sent=sent fields=&["typed_name"] />
+                <FormFailure result=result fields=&["typed_name"] />
                 <input type="hidden" name="id" value=id.to_string() />
-                <Back />
-                <TypedConfirm sent=sent name_to_type=name label="Name of the project"
+                <ReturnAddress />
+                <TypedConfirm result=result name_to_type=name label="Name of the project"
                     verb="Delete project" busy="Deleting project..." />
             </ActionForm>
             <ApiRequest call=request />

@@ -8,7 +8,7 @@ use super::{id_in_path, in_query};
 use crate::server_fns::links::{AskReset, Link, ResetPassword, can_reset, check_reset};
 use crate::ui::alert::Alert;
 use crate::ui::field::Field;
-use crate::ui::form::{Back, FormFailure, Submit, sent};
+use crate::ui::form::{FormFailure, ReturnAddress, Submit, form_result};
 use crate::ui::page::{PageHead, page};
 use crate::ui::password::PasswordField;
 
@@ -59,15 +59,15 @@ fn no_mail() -> AnyView {
 #[component]
 fn AskForm() -> impl IntoView {
     let action = ServerAction::<AskReset>::new();
-    let sent = sent(action);
+    let result = form_result(action);
     view! {
         <p class="lead">"We mail you a link for setting a new password."</p>
         <ActionForm action=action>
-            <FormFailure sent=sent fields=&["email"] />
-            <Back />
-            <Field sent=sent name="email" label="E-mail address" kind="email" autocomplete="username" max=254
+            <FormFailure result=result fields=&["email"] />
+            <ReturnAddress />
+            <Field result=result name="email" label="E-mail address" kind="email" autocomplete="username" max=254
                 autofocus=true />
-            <Submit sent=sent label="Send the link" busy="Sending the link..." />
+            <Submit result=result label="Send the link" busy="Sending the link..." />
         </ActionForm>
     }
 }
@@ -107,19 +107,19 @@ fn void(why: String) -> AnyView {
 #[component]
 fn SetForm(id: String, token: String, email: String) -> impl IntoView {
     let action = ServerAction::<ResetPassword>::new();
-    let sent = sent(action);
+    let result = form_result(action);
     view! {
         <ActionForm action=action>
-            <FormFailure sent=sent fields=&["password"] />
+            <FormFailure result=result fields=&["password"] />
             <input type="hidden" name="id" value=id />
             <input type="hidden" name="token" value=token />
-            <Back />
+            <ReturnAddress />
             // The link identifies the user.
             <KnownAddress email=email />
-            <PasswordField sent=sent label="New password" autocomplete="new-password" autofocus=true
+            <PasswordField result=result label="New password" autocomplete="new-password" autofocus=true
                 hint="At least 12 characters. A few unrelated words are easy to remember." />
             <p class="hint">"Every session of your account ends. API keys continue to work."</p>
-            <Submit sent=sent label="Set the password" busy="Setting the password..." />
+            <Submit result=result label="Set the password" busy="Setting the password..." />
         </ActionForm>
     }
 }

@@ -8,7 +8,7 @@ use super::in_query;
 use crate::server_fns::setup::{SetUp, SetupLink, check_setup_link};
 use crate::ui::alert::Alert;
 use crate::ui::field::Field;
-use crate::ui::form::{Back, FormFailure, Submit, sent};
+use crate::ui::form::{FormFailure, ReturnAddress, Submit, form_result};
 use crate::ui::page::{PageHead, page};
 use crate::ui::password::PasswordField;
 
@@ -53,29 +53,29 @@ fn void(why: &'static str) -> impl IntoView {
 #[component]
 fn SetupForm(token: String, insecure: bool) -> impl IntoView {
     let action = ServerAction::<SetUp>::new();
-    let sent = sent(action);
+    let result = form_result(action);
     view! {
         <p class="lead">
             "This makes you the owner of this instance. It stays on your machine; nothing is sent anywhere."
         </p>
         {insecure.then(|| view! { <InsecureNote /> })}
         <ActionForm action=action>
-            <FormFailure sent=sent fields=FIELDS />
+            <FormFailure result=result fields=FIELDS />
             <input type="hidden" name="token" value=token />
-            <Back />
-            <Field sent=sent name="first_name" label="First name" autocomplete="given-name" max=150 autofocus=true />
-            <Field sent=sent name="email" label="E-mail address" kind="email" autocomplete="username" max=254
+            <ReturnAddress />
+            <Field result=result name="first_name" label="First name" autocomplete="given-name" max=150 autofocus=true />
+            <Field result=result name="email" label="E-mail address" kind="email" autocomplete="username" max=254
                 hint="You sign in with it. No mail is sent." />
-            <PasswordField sent=sent autocomplete="new-password"
+            <PasswordField result=result autocomplete="new-password"
                 hint="At least 12 characters. A few unrelated words are easy to remember." />
             <div class="pair">
-                <Field sent=sent name="organization" label="Organization" autocomplete="organization" max=64
+                <Field result=result name="organization" label="Organization" autocomplete="organization" max=64
                     value="My organization".to_owned() />
-                <Field sent=sent name="project" label="First project" max=200
+                <Field result=result name="project" label="First project" max=200
                     value="My project".to_owned() />
             </div>
             <p class="hint">"Both names can be changed later."</p>
-            <Submit sent=sent label="Set up Weir" busy="Setting up Weir..." />
+            <Submit result=result label="Set up Weir" busy="Setting up Weir..." />
         </ActionForm>
     }
 }

@@ -11,7 +11,7 @@ use crate::server_fns::signup::{
 };
 use crate::ui::alert::Alert;
 use crate::ui::field::Field;
-use crate::ui::form::{Back, FormFailure, Submit, sent};
+use crate::ui::form::{FormFailure, ReturnAddress, Submit, form_result};
 use crate::ui::page::{PageHead, page};
 use crate::ui::password::PasswordField;
 
@@ -138,7 +138,7 @@ fn sign_in(id: &str) -> AnyView {
 #[component]
 fn OtherAddress(id: String, invited: String, present: String) -> impl IntoView {
     let action = ServerAction::<SignOutToJoin>::new();
-    let sent = sent(action);
+    let result = form_result(action);
     view! {
         <Alert kind="warning">
             <p>
@@ -150,10 +150,10 @@ fn OtherAddress(id: String, invited: String, present: String) -> impl IntoView {
             </p>
         </Alert>
         <ActionForm action=action>
-            <FormFailure sent=sent />
+            <FormFailure result=result />
             <input type="hidden" name="id" value=id />
-            <Back />
-            <Submit sent=sent label="Sign out and continue" busy="Signing out..." />
+            <ReturnAddress />
+            <Submit result=result label="Sign out and continue" busy="Signing out..." />
         </ActionForm>
         <p><a href="/">"Stay signed in"</a></p>
     }
@@ -162,14 +162,14 @@ fn OtherAddress(id: String, invited: String, present: String) -> impl IntoView {
 #[component]
 fn JoinForm(id: String, email: String, organization: String) -> impl IntoView {
     let action = ServerAction::<JoinOrganization>::new();
-    let sent = sent(action);
+    let result = form_result(action);
     view! {
         <p>"You are signed in as " <strong>{email}</strong> "."</p>
         <ActionForm action=action>
-            <FormFailure sent=sent />
+            <FormFailure result=result />
             <input type="hidden" name="id" value=id />
-            <Back />
-            <Submit sent=sent label="Join" busy="Joining..." />
+            <ReturnAddress />
+            <Submit result=result label="Join" busy="Joining..." />
         </ActionForm>
         <p class="hint">"You will see the projects of " {organization} " next to your own."</p>
     }
@@ -178,20 +178,20 @@ fn JoinForm(id: String, email: String, organization: String) -> impl IntoView {
 #[component]
 fn NewAccountForm(id: String, email: String, first_name: String, insecure: bool) -> impl IntoView {
     let action = ServerAction::<SignUp>::new();
-    let sent = sent(action);
+    let result = form_result(action);
     view! {
         {insecure.then(|| view! { <InsecureNote /> })}
         <ActionForm action=action>
-            <FormFailure sent=sent fields=FIELDS />
+            <FormFailure result=result fields=FIELDS />
             <input type="hidden" name="id" value=id />
-            <Back />
+            <ReturnAddress />
             // The invite names the address.
             <KnownAddress email=email />
-            <Field sent=sent name="first_name" label="First name" autocomplete="given-name" max=128
+            <Field result=result name="first_name" label="First name" autocomplete="given-name" max=128
                 value=first_name autofocus=true />
-            <PasswordField sent=sent autocomplete="new-password"
+            <PasswordField result=result autocomplete="new-password"
                 hint="At least 12 characters. A few unrelated words are easy to remember." />
-            <Submit sent=sent label="Create account and join" busy="Creating account..." />
+            <Submit result=result label="Create account and join" busy="Creating account..." />
         </ActionForm>
     }
 }

@@ -6,14 +6,14 @@ mod snippets;
 use leptos::prelude::*;
 
 use super::project_in_path;
-use crate::live::{Arrivals, Row};
+use crate::live::{RecentEvents, Row};
 use crate::server_fns::events::list_live_rows;
 use crate::server_fns::project_start::{
     HideChecklist, SendTestEvent, StartHelpView, get_checklist, get_start_help,
 };
 use crate::server_fns::projects::{ProjectView, get_project};
 use crate::ui::copy::CopyValue;
-use crate::ui::form::{Back, FormFailure, sent};
+use crate::ui::form::{FormFailure, ReturnAddress, form_result};
 use crate::ui::icon::Icon;
 use crate::ui::page::{PageHead, page};
 use crate::ui::refresh::{Fresh, Refresh};
@@ -69,8 +69,8 @@ fn Steps(project: ProjectView, rows: Vec<Row>, help: StartHelpView) -> impl Into
     let stored = has_events || rows.iter().any(Row::is_stored);
     let dropped = rows.iter().any(Row::is_dropped);
     let any = stored || dropped;
-    let first = snippets::of(&host, &key, true);
-    let broken = snippets::of(&host, &key, false);
+    let first_snippets = snippets::of(&host, &key, true);
+    let dropped_snippets = snippets::of(&host, &key, false);
     view! {
         <ol class="steps">
             <Step name="key" title="Copy the project key" done=any>
@@ -81,20 +81,20 @@ fn Steps(project: ProjectView, rows: Vec<Row>, help: StartHelpView) -> impl Into
             </Step>
             <Step name="send" title="Send an event" done=stored>
                 <p>"Paste this into a terminal, or run it where your code runs."</p>
-                <CodeTabs name="first" legend="Language of the snippet" tabs=first />
+                <CodeTabs name="first" legend="Language of the snippet" tabs=first_snippets />
                 <TestEvent project=id />
             </Step>
-            <Step name="see" title="Check that it arrives" done=any>
-                <Arrivals project=id rows=rows host=host.clone() />
+            <Step name="check" title="Check that it arrives" done=any>
+                <RecentEvents project=id rows=rows host=host.clone() />
                 <Help project=id host=host help=help waiting=!any />
             </Step>
-            <Step name="broken" title="See a dropped event" done=dropped>
+            <Step name="dropped" title="See a dropped event" done=dropped>
                 <p>
                     "This one lacks its "
                     <code>"distinct_id"</code>
                     ". The answer is 200 all the same, as libraries expect, and the event is not stored. It appears above with the reason and the fix."
                 </p>
-                <CodeTabs name="broken" legend="Language of the broken snippet" tabs=broken />
+                <CodeTabs name="dropped" legend="Language of the snippet for a dropped event" tabs=dropped_snippets />
             </Step>
         </ol>
     }
@@ -104,13 +104,13 @@ fn Steps(project: ProjectView, rows: Vec<Row>, help: StartHelpView) -> impl Into
 #[component]
 fn TestEvent(project: i64) -> impl IntoView {
     let send = ServerAction::<SendTestEvent>::new();
-    let sent = sent(send);
+    let result = form_result(send);
     view! {
         <div class="send-test">
             <ActionForm action=send>
-                <FormFailure sent=sent />
+                <FormFailure result=result />
                 <input type="hidden" name="id" value=project.to_string() />
-                <Back part="step-see" />
+                <ReturnAddress part="step-check" />
                 <p class="hint">
                     "Or let Weir send an event to itself. This shows that Weir works, but not that your code can reach it."
                 </p>

@@ -2,18 +2,18 @@
 
 use leptos::prelude::*;
 
-use crate::server_fns::persons::EventLine;
+use crate::server_fns::persons::TimelineEvent;
 use crate::ui::json;
 use crate::ui::time::Time;
 
 /// Events, newest first. Each one opens to its properties.
-pub(super) fn timeline(events: Vec<EventLine>) -> AnyView {
+pub(super) fn timeline(events: Vec<TimelineEvent>) -> AnyView {
     let entries = events.into_iter().map(entry).collect_view();
     view! { <ol class="timeline">{entries}</ol> }.into_any()
 }
 
-fn entry(line: EventLine) -> AnyView {
-    let EventLine { event, distinct_id, at, properties, .. } = line;
+fn entry(event: TimelineEvent) -> AnyView {
+    let TimelineEvent { event, distinct_id, at, properties, .. } = event;
     view! {
         <li>
             <details>

@@ -8,7 +8,7 @@ use crate::server_fns::second_factor::{
 };
 use crate::ui::copy::CopyValue;
 use crate::ui::field::Field;
-use crate::ui::form::{Back, FormFailure, Submit, sent};
+use crate::ui::form::{FormFailure, ReturnAddress, Submit, form_result};
 use crate::ui::page::{PageHead, page};
 use crate::ui::time::Time;
 
@@ -45,7 +45,7 @@ fn nothing() -> AnyView {
 fn SetUp(enrolment: EnrolmentView) -> impl IntoView {
     let confirm = ServerAction::<ConfirmSecondFactor>::new();
     let cancel = ServerAction::<CancelSecondFactor>::new();
-    let (sent, cancelled) = (sent(confirm), sent(cancel));
+    let (result, cancelled) = (form_result(confirm), form_result(cancel));
     let EnrolmentView { secret, email, expires_at } = enrolment;
     let uri = otpauth(&secret, &email);
     view! {
@@ -59,19 +59,19 @@ fn SetUp(enrolment: EnrolmentView) -> impl IntoView {
         <section class="card" aria-labelledby="prove">
             <h2 id="prove">"2. Enter the code that the app shows"</h2>
             <ActionForm action=confirm>
-                <FormFailure sent=sent fields=&["code"] />
-                <Back />
-                <Field sent=sent name="code" label="Code" autocomplete="one-time-code" inputmode="numeric"
+                <FormFailure result=result fields=&["code"] />
+                <ReturnAddress />
+                <Field result=result name="code" label="Code" autocomplete="one-time-code" inputmode="numeric"
                     max=CODE_MAX autofocus=true
                     hint="Six digits. If they are refused, check that the clock of the phone is right." />
                 <p class="hint">
                     "Your other sessions end when it is on. This set-up expires at " <Time iso=expires_at /> "."
                 </p>
-                <Submit sent=sent label="Turn on two-step sign-in" busy="Turning on..." />
+                <Submit result=result label="Turn on two-step sign-in" busy="Turning on..." />
             </ActionForm>
             <ActionForm action=cancel>
-                <FormFailure sent=cancelled />
-                <Back />
+                <FormFailure result=cancelled />
+                <ReturnAddress />
                 <div class="submit">
                     <button type="submit" class="button" data-busy="Cancelling...">"Cancel set-up"</button>
                 </div>

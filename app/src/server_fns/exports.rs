@@ -46,7 +46,7 @@ impl From<weir_model::organizations::Organization> for OrganizationView {
 
 /// An export in the list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct ExportLine {
+pub(crate) struct ExportRow {
     pub(crate) export: BatchExport,
     /// The condition: `failing`, `active` or `paused`.
     pub(crate) condition: String,
@@ -65,7 +65,7 @@ pub(crate) struct ExportList {
     /// Number of exports that match the filter.
     pub(crate) count: u64,
     /// The exports of this page.
-    pub(crate) lines: Vec<ExportLine>,
+    pub(crate) rows: Vec<ExportRow>,
 }
 
 /// One export, with the data that all its pages show.
@@ -104,7 +104,7 @@ pub(crate) async fn list_exports(
     let page = Page { limit: limit.min(1000).into(), offset: offset.into() };
     let found = services.exports.overview((&org).into(), &query, page).await.map_err(ui_error)?;
     let organization = services.organizations.get(&org).await.map_err(ui_error)?.into();
-    let line = |one: weir_service::exports::ExportOverview| ExportLine {
+    let row = |one: weir_service::exports::ExportOverview| ExportRow {
         export: one.export,
         condition: one.condition.text().to_owned(),
         recent: one.recent,
@@ -114,7 +114,7 @@ pub(crate) async fn list_exports(
         organization,
         all: found.all,
         count: found.found.count,
-        lines: found.found.results.into_iter().map(line).collect(),
+        rows: found.found.results.into_iter().map(row).collect(),
     })
 }
 

@@ -3,15 +3,15 @@
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::persons::EventLine;
+use super::persons::TimelineEvent;
 use crate::context::{enter_project, ui_error};
 use crate::error::UiError;
 
 /// A group in the list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct GroupLine {
+pub(crate) struct GroupRow {
     /// The group type.
-    pub(crate) kind: String,
+    pub(crate) group_type: String,
     pub(crate) key: String,
     /// The name in its properties.
     pub(crate) name: Option<String>,
@@ -26,11 +26,11 @@ pub(crate) struct GroupLine {
 pub(crate) struct GroupList {
     /// All types of the project.
     pub(crate) types: Vec<String>,
-    pub(crate) groups: Vec<GroupLine>,
+    pub(crate) groups: Vec<GroupRow>,
     /// Whether more groups can exist.
-    pub(crate) more: bool,
+    pub(crate) has_next_page: bool,
     /// Cursor to continue the search, after many groups were read and few matched.
-    pub(crate) further: Option<String>,
+    pub(crate) search_cursor: Option<String>,
 }
 
 /// A group in full.
@@ -46,7 +46,7 @@ pub(crate) struct GroupView {
     /// searched.
     pub(crate) members: Option<MemberList>,
     /// Recent events.
-    pub(crate) events: Vec<EventLine>,
+    pub(crate) events: Vec<TimelineEvent>,
     /// Whether the group has further events. `None`: the project has more events than are
     /// searched.
     pub(crate) more: Option<bool>,
@@ -66,7 +66,7 @@ pub(crate) struct MemberList {
 pub(crate) async fn list_groups(
     project: i64,
     // Name of the group type. Empty: all types.
-    #[server(default)] kind: String,
+    #[server(default)] group_type: String,
     #[server(default)] search: String,
     limit: u32,
     offset: u32,
@@ -79,7 +79,7 @@ pub(crate) async fn list_groups(
 
     let (services, project) = enter_project(project).await?;
     let types = services.groups.types(&project).await.map_err(ui_error)?;
-    if !kind.is_empty() && !types.contains(&kind) {
+    if !group_type.is_empty() && !types.contains(&group_type) {
         return Err(ui_error(Error::NotFound("Not found.")));
     }
     let limit = u64::from(limit.clamp(1, 1000));
@@ -88,7 +88,7 @@ pub(crate) async fn list_groups(
         limit,
         offset: if after.is_some() { 0 } else { u64::from(offset) },
         after,
-        group_type: Some(kind).filter(|kind| !kind.is_empty()),
+        group_type: Some(group_type).filter(|group_type| !group_type.is_empty()),
         search: Some(search.trim().to_owned()).filter(|text| !text.is_empty()),
     };
     let step = services.groups.list(&project, &query, LOOK_WITHIN).await.map_err(ui_error)?;
@@ -97,10 +97,10 @@ pub(crate) async fn list_groups(
     }
     let is_full = step.found.len() as u64 >= limit;
     let next = step.next.map(|(place, _)| place.to_string());
-    let groups = step.found.into_iter().map(|(kind, group)| {
+    let groups = step.found.into_iter().map(|(group_type, group)| {
         let properties = read(&group.properties);
-        GroupLine {
-            kind,
+        GroupRow {
+            group_type,
             name: name(&properties),
             properties: properties.len(),
             first_seen: group.created_at.to_string(),
@@ -110,8 +110,8 @@ pub(crate) async fn list_groups(
     Ok(GroupList {
         types,
         groups: groups.collect(),
-        more: next.is_some() && is_full && after.is_none(),
-        further: next.filter(|_| !is_full || after.is_some()),
+        has_next_page: next.is_some() && is_full && after.is_none(),
+        search_cursor: next.filter(|_| !is_full || after.is_some()),
     })
 }
 
@@ -120,7 +120,7 @@ pub(crate) async fn list_groups(
 #[server(prefix = "/_fn", endpoint = "get_group")]
 pub(crate) async fn get_group(
     project: i64,
-    kind: String,
+    group_type: String,
     key: String,
 ) -> Result<GroupView, UiError> {
     use weir_model::Timestamp;
@@ -129,9 +129,9 @@ pub(crate) async fn get_group(
 
     let (services, project) = enter_project(project).await?;
     let types = services.groups.types(&project).await.map_err(ui_error)?;
-    let index = (0_u8..).zip(types).find(|(_, name)| *name == kind).map(|(index, _)| index);
+    let index = (0_u8..).zip(types).find(|(_, name)| *name == group_type).map(|(index, _)| index);
     let index = index.ok_or_else(|| ui_error(Error::NotFound("Not found.")))?;
-    let found = match services.groups.get(&project, &kind, &key).await {
+    let found = match services.groups.get(&project, &group_type, &key).await {
         Ok(group) => Some(group),
         Err(Error::NotFound(_)) => None,
         Err(error) => return Err(ui_error(error)),
@@ -162,7 +162,7 @@ pub(crate) async fn get_group(
         properties,
         first_seen,
         members,
-        events: seen.events.into_iter().map(EventLine::from).collect(),
+        events: seen.events.into_iter().map(TimelineEvent::from).collect(),
         more: seen.more,
     })
 }

@@ -14,7 +14,7 @@ use crate::theme::Theme;
 
 /// Data of the sign-in page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Door {
+pub(crate) struct SignInView {
     /// Whether the instance has a user.
     pub(crate) is_set_up: bool,
     /// Whether a session cannot work at this address.
@@ -22,14 +22,14 @@ pub(crate) struct Door {
 }
 
 /// Returns the data of the sign-in page. A signed-in user is redirected to `next`.
-#[server(prefix = "/_fn", endpoint = "open_door")]
-pub(crate) async fn open_door(next: String) -> Result<Door, UiError> {
+#[server(prefix = "/_fn", endpoint = "get_sign_in_view")]
+pub(crate) async fn get_sign_in_view(next: String) -> Result<SignInView, UiError> {
     let (services, visit) = anyone()?;
     if visit.ctx.is_some() {
         go(&next);
     }
     let is_set_up = services.identity.is_set_up().await.map_err(ui_error)?;
-    Ok(Door { is_set_up, insecure: visit.insecure })
+    Ok(SignInView { is_set_up, insecure: visit.insecure })
 }
 
 /// Signs in and redirects to `next`. Redirects to another page if the e-mail address must

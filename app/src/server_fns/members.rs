@@ -8,7 +8,7 @@ use crate::error::UiError;
 
 /// Limit of members on one page, because the consequences of a removal are computed for
 /// each.
-pub(crate) const MOST: u32 = 100;
+pub(crate) const MAX_PAGE_SIZE: u32 = 100;
 
 /// A page of members.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -128,7 +128,7 @@ pub(crate) async fn list_members(
         search: (!search.is_empty()).then(|| search.to_owned()),
         ..MemberQuery::default()
     };
-    let page = Page { limit: limit.clamp(1, MOST).into(), offset: offset.into() };
+    let page = Page { limit: limit.clamp(1, MAX_PAGE_SIZE).into(), offset: offset.into() };
     let found = services.members.list(&org, &query, page).await.map_err(ui_error)?;
     let you = services.members.own(&org).await.map_err(ui_error)?;
     let mut users: Vec<_> = found.results.iter().map(|member| member.user.uuid).collect();

@@ -15,7 +15,7 @@ const PROPERTIES: usize = 8 << 10;
 
 /// A person in the list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct PersonLine {
+pub(crate) struct PersonRow {
     /// Id of the person.
     pub(crate) id: String,
     /// A name or address in the properties, else a distinct id.
@@ -33,11 +33,11 @@ pub(crate) struct PersonLine {
 /// A page of the list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PersonList {
-    pub(crate) persons: Vec<PersonLine>,
+    pub(crate) persons: Vec<PersonRow>,
     /// Whether more persons can exist.
-    pub(crate) more: bool,
+    pub(crate) has_next_page: bool,
     /// Cursor to continue the search, after many persons were read and few matched.
-    pub(crate) further: Option<String>,
+    pub(crate) search_cursor: Option<String>,
 }
 
 /// A person in full.
@@ -66,7 +66,7 @@ pub(crate) struct PersonView {
     /// Number of newest events that were read for properties and groups.
     pub(crate) looked_at: usize,
     /// A page of its events.
-    pub(crate) events: Vec<EventLine>,
+    pub(crate) events: Vec<TimelineEvent>,
     /// Cursor of older events: time and uuid.
     pub(crate) older: Option<(String, String)>,
 }
@@ -90,7 +90,7 @@ pub(crate) struct PropertyView {
 
 /// An event in a timeline.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct EventLine {
+pub(crate) struct TimelineEvent {
     /// Uuid of the event.
     pub(crate) uuid: String,
     /// Name of the event.
@@ -103,7 +103,7 @@ pub(crate) struct EventLine {
     pub(crate) properties: String,
 }
 
-impl From<weir_service::events::Stored> for EventLine {
+impl From<weir_service::events::Stored> for TimelineEvent {
     fn from(event: weir_service::events::Stored) -> Self {
         let end = event.properties.floor_char_boundary(PROPERTIES);
         let mut properties = event.properties;
@@ -148,7 +148,7 @@ pub(crate) async fn list_persons(
     }
     let is_full = step.found.len() as u64 >= limit;
     let next = step.next.map(|(id, _)| id.to_string());
-    let line = |person: weir_model::persons::PersonRef| PersonLine {
+    let row = |person: weir_model::persons::PersonRef| PersonRow {
         name: weir_service::persons::name(&person),
         more_ids: person.distinct_ids.len().saturating_sub(IDS),
         id: person.id.to_string(),
@@ -157,9 +157,9 @@ pub(crate) async fn list_persons(
         first_seen: person.created_at.to_string(),
     };
     Ok(PersonList {
-        more: next.is_some() && is_full && query.after.is_none(),
-        further: next.filter(|_| !is_full || query.after.is_some()),
-        persons: step.found.into_iter().map(line).collect(),
+        has_next_page: next.is_some() && is_full && query.after.is_none(),
+        search_cursor: next.filter(|_| !is_full || query.after.is_some()),
+        persons: step.found.into_iter().map(row).collect(),
     })
 }
 
@@ -208,9 +208,9 @@ pub(crate) async fn get_person(
         id: id.id,
         joined: id.joined.map(|(at, by)| (at.to_string(), by.to_string())),
     });
-    let groups = found.groups.into_iter().map(|(kind, key)| {
-        let has_page = types.contains(&kind);
-        (kind, key, has_page)
+    let groups = found.groups.into_iter().map(|(group_type, key)| {
+        let has_page = types.contains(&group_type);
+        (group_type, key, has_page)
     });
     let refused = found.refused.into_iter();
     Ok(PersonView {
@@ -227,7 +227,7 @@ pub(crate) async fn get_person(
             .map(|merge| (merge.at.to_string(), merge.why.to_owned(), merge.distinct_id))
             .collect(),
         looked_at: found.looked_at,
-        events: timeline.events.into_iter().map(EventLine::from).collect(),
+        events: timeline.events.into_iter().map(TimelineEvent::from).collect(),
         older,
     })
 }

@@ -10,7 +10,7 @@ use leptos::prelude::*;
 use self::scale::{HEIGHT, SLOT};
 use super::number::{compact, grouped};
 use super::status::Tone;
-use super::table::{Column, Line, Table, cell};
+use super::table::{Column, Table, TableRow, cell};
 use super::time::Time;
 
 /// A series of a chart.
@@ -155,7 +155,7 @@ impl Chart {
             .map(|series| view! { <li class=series.tone.class()>{series.label}</li> })
             .collect_view();
         let caption = format!("{title}, {unit}");
-        let (columns, lines) = table(&times, &series);
+        let (columns, rows) = table(&times, &series);
         // The selected range of a drag. Its initial width is one slot.
         let brush = until.is_some().then(|| {
             let (slot, height) = (SLOT.to_string(), HEIGHT.to_string());
@@ -176,7 +176,7 @@ impl Chart {
                 <ul class="legend">{legend}</ul>
                 <details class="chart-numbers">
                     <summary>"Show the numbers"</summary>
-                    <Table caption=caption columns=columns lines=lines />
+                    <Table caption=caption columns=columns rows=rows />
                 </details>
             </figure>
         }
@@ -185,16 +185,16 @@ impl Chart {
 }
 
 /// The table with the numbers of a chart.
-fn table(times: &[String], series: &[Series]) -> (Vec<Column>, Vec<Line>) {
+fn table(times: &[String], series: &[Series]) -> (Vec<Column>, Vec<TableRow>) {
     let mut columns = vec![Column::text("Time")];
     columns.extend(series.iter().map(|series| Column::number(series.label)));
-    let line = |(at, iso): (usize, &String)| {
+    let row = |(at, iso): (usize, &String)| {
         let mut cells = vec![cell(view! { <Time iso=iso.clone() /> })];
         cells.extend(series.iter().map(|series| {
             let value = series.values.get(at).copied().flatten();
             cell(value.map_or_else(|| "-".to_owned(), grouped))
         }));
-        Line::new(cells)
+        TableRow::new(cells)
     };
-    (columns, times.iter().enumerate().map(line).collect())
+    (columns, times.iter().enumerate().map(row).collect())
 }

@@ -4,7 +4,7 @@
 use leptos::prelude::*;
 
 use super::field::Field;
-use super::form::Sent;
+use super::form::FormResult;
 
 /// A button that opens the explanation and the form.
 #[component]
@@ -38,7 +38,7 @@ pub(crate) fn Confirm(
 /// `typed_name`; scripts disable the button until the name is right.
 #[component]
 pub(crate) fn TypedConfirm(
-    sent: Sent,
+    result: FormResult,
     /// Text that the user must type, the name of the object.
     #[prop(into)]
     name_to_type: String,
@@ -52,7 +52,7 @@ pub(crate) fn TypedConfirm(
 ) -> impl IntoView {
     view! {
         <p>"To continue, type " <strong class="typed-name">{name_to_type.clone()}</strong></p>
-        <Field sent=sent name="typed_name" label=label max=800 must_equal=name_to_type />
+        <Field result=result name="typed_name" label=label max=800 must_equal=name_to_type />
         <div class="submit">
             <button
                 type="submit"

@@ -1,10 +1,11 @@
-//! Replacements for the content of a panel: no data yet, no match, no permission, an
-//! error.
+//! Replacements for the content of a panel: no data yet, no match, an empty page, no
+//! permission, an error.
 
 use leptos::prelude::*;
 
 use super::alert::ErrorAlert;
 use super::icon::Icon;
+use super::query::with_query;
 use crate::error::UiError;
 
 /// There is no data yet: what is missing, why it is useful, and the next step.
@@ -39,6 +40,22 @@ pub(crate) fn NoMatch(
         <div class="empty">
             <p>"Nothing matches the filter: " <strong>{filter}</strong></p>
             <p><a class="button" href=clear>"Clear filters"</a></p>
+        </div>
+    }
+    .into_any()
+}
+
+/// The address names a page beyond the end of the list.
+#[component]
+pub(crate) fn EmptyPage(
+    /// Name of the entries, such as `persons`.
+    what: &'static str,
+) -> impl IntoView {
+    let first = with_query(&[("after", None), ("offset", None)]);
+    view! {
+        <div class="empty">
+            <p>{format!("There are no {what} on this page.")}</p>
+            <p><a class="button" href=first>"Go back to the first page"</a></p>
         </div>
     }
     .into_any()

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use leptos::prelude::*;
 
-use super::form::Sent;
+use super::form::FormResult;
 use super::icon::Icon;
 use crate::context::FUNCTION;
 use crate::edits::{SEEN, Seen, TICKED, fingerprint};
@@ -80,8 +80,8 @@ pub(crate) fn initial(name: &str, otherwise: String) -> String {
 }
 
 /// Whether a box is initially ticked.
-pub(crate) fn ticked(sent: Sent, name: &str, otherwise: bool) -> bool {
-    let typed = use_context::<Typed>().filter(|_| sent.is_back());
+pub(crate) fn ticked(result: FormResult, name: &str, otherwise: bool) -> bool {
+    let typed = use_context::<Typed>().filter(|_| result.shows_typed_values());
     typed.and_then(|typed| typed.ticked(name)).unwrap_or(otherwise)
 }
 
@@ -95,9 +95,13 @@ pub(crate) struct Ties {
 
 impl Ties {
     /// The attributes of the field `name`, for this result of its form.
-    pub(crate) fn new(name: impl Into<String>, hint: impl Into<String>, sent: Sent) -> Self {
+    pub(crate) fn new(
+        name: impl Into<String>,
+        hint: impl Into<String>,
+        result: FormResult,
+    ) -> Self {
         let name = name.into();
-        Self { fault: sent.fault(&name), hint: hint.into(), name }
+        Self { fault: result.field_error(&name), hint: hint.into(), name }
     }
 
     /// The value of `aria-describedby`.

@@ -17,32 +17,32 @@ use crate::local_path;
 
 /// The result of a form, independent of the type of its action.
 #[derive(Clone, Copy)]
-pub(crate) struct Sent {
+pub(crate) struct FormResult {
     failure: StoredValue<Option<UiError>>,
     done: bool,
     is_kept: bool,
 }
 
 /// The result of the form of an action.
-pub(crate) fn sent<S>(action: ServerAction<S>) -> Sent
+pub(crate) fn form_result<S>(action: ServerAction<S>) -> FormResult
 where
     S: ServerFn<Error = UiError> + Clone + Send + Sync + 'static,
     S::Output: Send + Sync + 'static,
 {
     let failure = action.value().with_untracked(|value| value.as_ref()?.as_ref().err().cloned());
-    let text = use_query_map().with_untracked(|query| query.get_str("__done") == Some(S::PATH));
+    let is_done = use_query_map().with_untracked(|query| query.get_str("__done") == Some(S::PATH));
     let typed = use_context::<Typed>();
     let is_ours = typed.is_some_and(|typed| typed.function() == Some(S::PATH));
-    Sent {
-        done: text && failure.is_none(),
+    FormResult {
+        done: is_done && failure.is_none(),
         is_kept: is_ours && failure.is_none(),
         failure: StoredValue::new(failure),
     }
 }
 
-impl Sent {
+impl FormResult {
     /// The error of the field with this name.
-    pub(crate) fn fault(self, name: &str) -> Option<String> {
+    pub(crate) fn field_error(self, name: &str) -> Option<String> {
         self.failure.with_value(|failure| failure.as_ref()?.at(name).map(str::to_owned))
     }
 
@@ -63,7 +63,7 @@ impl Sent {
 
     /// Whether the form shows the typed values again, because it was refused or waited
     /// for a sign-in.
-    pub(crate) fn is_back(self) -> bool {
+    pub(crate) fn shows_typed_values(self) -> bool {
         self.failed() || self.is_kept
     }
 
@@ -77,7 +77,7 @@ impl Sent {
 
     /// Whether the field of this name gets the focus: the invalid field, else the one
     /// that the form chooses.
-    pub(crate) fn begins_at(self, name: &str, otherwise: bool) -> bool {
+    pub(crate) fn has_focus(self, name: &str, otherwise: bool) -> bool {
         self.failure.with_value(|failure| match failure {
             Some(error) => error.attr() == Some(name),
             None => otherwise && !self.done,
@@ -87,7 +87,7 @@ impl Sent {
 
 /// Hidden fields with the address of the form, for the redirect back.
 #[component]
-pub(crate) fn Back(
+pub(crate) fn ReturnAddress(
     /// Id of the element that shows the result.
     #[prop(optional)]
     part: &'static str,
@@ -106,14 +106,15 @@ pub(crate) fn Back(
 /// A hidden field with fingerprints of the shown values, so that only changed fields are
 /// saved (`edits`). Values are in the format of the fields.
 #[component]
-pub(crate) fn Shows(
-    sent: Sent,
+pub(crate) fn ShownValues(
+    result: FormResult,
     /// Names and values of its fields.
     values: Vec<(String, String)>,
 ) -> impl IntoView {
     // After a conflict the error shows the stored values, so the new fingerprints are
     // those of the stored values.
-    let typed = use_context::<Typed>().filter(|_| sent.is_back() && !sent.is_changed_elsewhere());
+    let typed = use_context::<Typed>()
+        .filter(|_| result.shows_typed_values() && !result.is_changed_elsewhere());
     let print = |(name, value): &(String, String)| {
         let before = typed.as_ref().and_then(|typed| typed.seen(name)).map(str::to_owned);
         before.unwrap_or_else(|| fingerprint(value))
@@ -126,8 +127,8 @@ pub(crate) fn Shows(
 /// A note that the form was not saved because the user had to sign in first. The form
 /// shows the typed values again.
 #[component]
-pub(crate) fn KeptNote(sent: Sent) -> impl IntoView {
-    sent.is_kept.then(|| {
+pub(crate) fn KeptNote(result: FormResult) -> impl IntoView {
+    result.is_kept.then(|| {
         view! {
             <Alert kind="warning" autofocus=true>
                 <p>
@@ -141,29 +142,29 @@ pub(crate) fn KeptNote(sent: Sent) -> impl IntoView {
 /// The error of a form, unless a field shows it.
 #[component]
 pub(crate) fn FormFailure(
-    sent: Sent,
+    result: FormResult,
     /// Fields that show their own errors.
     #[prop(optional)]
     fields: &'static [&'static str],
 ) -> impl IntoView {
-    let error = sent.failure.get_value();
+    let error = result.failure.get_value();
     let error = error
         .filter(|error| error.attr().is_none_or(|attr| !fields.contains(&attr)))
         .map(|error| view! { <ErrorAlert error=error autofocus=true /> });
     view! {
         {error}
-        <KeptNote sent=sent />
+        <KeptNote result=result />
     }
 }
 
 /// The error of a long form, at its top, with a link to the invalid field.
 #[component]
 pub(crate) fn Summary(
-    sent: Sent,
+    result: FormResult,
     /// Name and label of its fields.
     fields: Vec<(String, String)>,
 ) -> impl IntoView {
-    let failure = sent.failure.get_value().map(|error| {
+    let failure = result.failure.get_value().map(|error| {
         let at = error.attr().and_then(|attr| fields.into_iter().find(|(name, _)| name == attr));
         match at {
             Some((name, label)) => view! {
@@ -177,14 +178,14 @@ pub(crate) fn Summary(
     });
     view! {
         {failure}
-        <KeptNote sent=sent />
+        <KeptNote result=result />
     }
 }
 
 /// The submit button, and the message that the form was saved.
 #[component]
 pub(crate) fn Submit(
-    sent: Sent,
+    result: FormResult,
     /// The label: verb and object.
     label: &'static str,
     /// The label while the request runs.
@@ -193,7 +194,7 @@ pub(crate) fn Submit(
     #[prop(optional)]
     saved: &'static str,
 ) -> impl IntoView {
-    let saved = (sent.done && !saved.is_empty()).then(|| {
+    let saved = (result.done && !saved.is_empty()).then(|| {
         view! {
             <span class="saved" role="status">
                 <Icon name="check" />

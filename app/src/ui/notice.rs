@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use super::form::Back;
+use super::form::ReturnAddress;
 use super::icon::Icon;
 use crate::context::{forget_notice, visit};
 use crate::notice::{self, Undo};
@@ -49,7 +49,7 @@ fn way_back(undo: Undo) -> AnyView {
     view! {
         <form method="post" action=undo.function>
             {fields}
-            <Back />
+            <ReturnAddress />
             <button type="submit" class="button" data-busy="Undoing...">"Undo"</button>
         </form>
     }

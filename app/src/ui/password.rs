@@ -3,12 +3,12 @@
 use leptos::prelude::*;
 
 use super::field::{FieldFrame, Ties};
-use super::form::Sent;
+use super::form::FormResult;
 
 /// A password field. Pasting and password managers work.
 #[component]
 pub(crate) fn PasswordField(
-    sent: Sent,
+    result: FormResult,
     #[prop(default = "Password")] label: &'static str,
     #[prop(optional)] hint: &'static str,
     /// `new-password` or `current-password`.
@@ -17,7 +17,7 @@ pub(crate) fn PasswordField(
     #[prop(optional)]
     autofocus: bool,
 ) -> impl IntoView {
-    let ties = Ties::new("password", hint, sent);
+    let ties = Ties::new("password", hint, result);
     view! {
         <FieldFrame ties=ties.clone() label=label>
             <div class="with-button">
@@ -28,7 +28,7 @@ pub(crate) fn PasswordField(
                     required
                     maxlength="256"
                     autocomplete=autocomplete
-                    autofocus=sent.begins_at("password", autofocus)
+                    autofocus=result.has_focus("password", autofocus)
                     spellcheck="false"
                     autocapitalize="off"
                     aria-describedby=ties.described_by()

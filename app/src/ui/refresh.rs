@@ -6,7 +6,7 @@ use leptos::prelude::*;
 use super::query::{in_query, with_query};
 
 /// Query parameter that stops the refresh.
-const STILL: &str = "still";
+const PAUSED: &str = "paused";
 
 /// Refreshes the page, and shows that it does.
 #[component]
@@ -14,14 +14,14 @@ pub(crate) fn Refresh(
     /// The interval, in seconds.
     seconds: u32,
 ) -> impl IntoView {
-    if in_query(STILL) == "1" {
-        let href = with_query(&[(STILL, None)]);
+    if in_query(PAUSED) == "1" {
+        let href = with_query(&[(PAUSED, None)]);
         return view! {
             <p class="refresh hint">"Updates are paused. " <a href=href>"Resume updates"</a></p>
         }
         .into_any();
     }
-    let href = with_query(&[(STILL, Some("1"))]);
+    let href = with_query(&[(PAUSED, Some("1"))]);
     let every = seconds.to_string();
     view! {
         <noscript><meta http-equiv="refresh" content=every.clone() /></noscript>

@@ -1,4 +1,4 @@
-//! Tables. On narrow screens each line becomes a card with labels. The ARIA roles are
+//! Tables. On narrow screens each row becomes a card with labels. The ARIA roles are
 //! explicit because browsers drop the implicit roles when the style sheet changes the
 //! display.
 
@@ -7,7 +7,7 @@ use leptos::prelude::*;
 use super::icon::Icon;
 
 /// Up to this number of columns, the table has the roomy layout.
-const ROOMY: usize = 7;
+const MAX_ROOMY_COLUMNS: usize = 7;
 
 /// Alignment of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,10 +21,8 @@ pub(crate) enum Align {
 /// The sort direction of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
-    /// Ascending.
-    Up,
-    /// Descending.
-    Down,
+    Ascending,
+    Descending,
 }
 
 /// Sorting by a column.
@@ -32,7 +30,7 @@ pub(crate) struct Sort {
     /// The address of the sorted table, for the link in the heading.
     pub(crate) href: String,
     /// The current direction, if the table is sorted by this column.
-    pub(crate) now: Option<Direction>,
+    pub(crate) current: Option<Direction>,
 }
 
 pub(crate) struct Column {
@@ -60,28 +58,24 @@ impl Column {
     }
 }
 
-/// A line. Its first cell is the row header.
-pub(crate) struct Line {
-    /// Id of the line, for links to it.
+/// A row. Its first cell is the row header.
+pub(crate) struct TableRow {
+    /// Id of the row, for links to it.
     pub(crate) id: Option<String>,
-    /// Class of the line.
     pub(crate) class: &'static str,
     /// The cells, one for each column.
     pub(crate) cells: Vec<AnyView>,
 }
 
-impl Line {
-    /// A line of these cells.
+impl TableRow {
     pub(crate) fn new(cells: Vec<AnyView>) -> Self {
         Self { id: None, class: "", cells }
     }
 
-    /// The line with an id.
     pub(crate) fn id(self, id: String) -> Self {
         Self { id: Some(id), ..self }
     }
 
-    /// The line with a class.
     pub(crate) fn class(self, class: &'static str) -> Self {
         Self { class, ..self }
     }
@@ -98,13 +92,13 @@ pub(crate) fn Table(
     #[prop(into)]
     caption: String,
     columns: Vec<Column>,
-    lines: Vec<Line>,
+    rows: Vec<TableRow>,
 ) -> impl IntoView {
-    let shape: Vec<(&'static str, Align)> =
+    let labels: Vec<(&'static str, Align)> =
         columns.iter().map(|column| (column.label, column.align)).collect();
-    let class = if shape.len() > ROOMY { "table" } else { "table table-roomy" };
+    let class = if labels.len() > MAX_ROOMY_COLUMNS { "table" } else { "table table-roomy" };
     let headings = columns.into_iter().map(heading).collect_view();
-    let lines = lines.into_iter().map(|line| drawn(line, &shape)).collect_view();
+    let rows = rows.into_iter().map(|row| row_view(row, &labels)).collect_view();
     view! {
         <div class="table-frame">
             <table class=class role="table">
@@ -112,7 +106,7 @@ pub(crate) fn Table(
                 <thead role="rowgroup">
                     <tr role="row">{headings}</tr>
                 </thead>
-                <tbody role="rowgroup">{lines}</tbody>
+                <tbody role="rowgroup">{rows}</tbody>
             </table>
         </div>
     }
@@ -128,17 +122,17 @@ fn class(align: Align) -> &'static str {
 
 fn heading(column: Column) -> AnyView {
     let Column { label, align, sort } = column;
-    let order = sort.as_ref().and_then(|sort| sort.now);
+    let order = sort.as_ref().and_then(|sort| sort.current);
     let aria_sort = order.map(|order| match order {
-        Direction::Up => "ascending",
-        Direction::Down => "descending",
+        Direction::Ascending => "ascending",
+        Direction::Descending => "descending",
     });
     let content = match sort {
         None => label.into_any(),
-        Some(Sort { href, now }) => {
-            let icon = now.map(|order| match order {
-                Direction::Up => "up",
-                Direction::Down => "down",
+        Some(Sort { href, current }) => {
+            let icon = current.map(|order| match order {
+                Direction::Ascending => "up",
+                Direction::Descending => "down",
             });
             view! {
                 <a class="sort" href=href>
@@ -157,11 +151,11 @@ fn heading(column: Column) -> AnyView {
     .into_any()
 }
 
-fn drawn(line: Line, shape: &[(&'static str, Align)]) -> AnyView {
-    let cells = line
+fn row_view(row: TableRow, labels: &[(&'static str, Align)]) -> AnyView {
+    let cells = row
         .cells
         .into_iter()
-        .zip(shape)
+        .zip(labels)
         .enumerate()
         .map(|(at, (content, (label, align)))| {
             let (label, class) = (*label, class(*align));
@@ -174,7 +168,7 @@ fn drawn(line: Line, shape: &[(&'static str, Align)]) -> AnyView {
         })
         .collect_view();
     view! {
-        <tr role="row" id=line.id class=line.class>
+        <tr role="row" id=row.id class=row.class>
             {cells}
         </tr>
     }

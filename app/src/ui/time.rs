@@ -7,29 +7,29 @@ use leptos::prelude::*;
 use leptos::wasm_bindgen::{JsCast as _, JsValue};
 
 /// Attribute of the page while times are in the viewer's zone.
-pub(crate) const ZONE_MARK: &str = "data-zone-local";
+pub(crate) const LOCAL_ZONE_ATTR: &str = "data-zone-local";
 /// Window event when the zone changes.
 pub(crate) const ZONE_CHANGED: &str = "zonechanged";
 
 /// Attribute of the page with the zone in the user's preferences.
-const ZONE_CHOSEN: &str = "data-zone";
+const PREFERRED_ZONE_ATTR: &str = "data-zone";
 const UTC: &str = "UTC";
 
 /// Whether a page starts with times in the viewer's zone. Runs in the browser.
 #[cfg(any(feature = "hydrate", feature = "csr"))]
 pub(crate) fn begins_local() -> bool {
-    chosen().is_none_or(|zone| zone != UTC)
+    preferred_zone().is_none_or(|zone| zone != UTC)
 }
 
 /// The zone in the page's attribute. Runs in the browser.
-fn chosen() -> Option<String> {
-    document().document_element()?.get_attribute(ZONE_CHOSEN)
+fn preferred_zone() -> Option<String> {
+    document().document_element()?.get_attribute(PREFERRED_ZONE_ATTR)
 }
 
 /// The zone in the page's attribute unless it is UTC, because `u` switches between it and
 /// UTC.
-fn chosen_beside_utc() -> Option<String> {
-    chosen().filter(|zone| zone != UTC)
+fn preferred_zone_except_utc() -> Option<String> {
+    preferred_zone().filter(|zone| zone != UTC)
 }
 
 /// Whether an island shows times in the viewer's zone.
@@ -42,7 +42,7 @@ pub(crate) fn provide_zone() {
     provide_context(zone);
     let follow = move || {
         let page = document().document_element();
-        zone.0.set(page.is_some_and(|page| page.has_attribute(ZONE_MARK)));
+        zone.0.set(page.is_some_and(|page| page.has_attribute(LOCAL_ZONE_ATTR)));
     };
     Effect::new(move |_| {
         follow();
@@ -59,7 +59,7 @@ fn is_local() -> bool {
 #[cfg(any(feature = "hydrate", feature = "csr"))]
 pub(crate) const ZONE_OF_PROJECT: &str = "data-project-zone";
 
-/// Adds the local time of the project to the titles of the page's times.
+/// Adds the local time of the project to the titles of the times outside of islands.
 #[cfg(feature = "ssr")]
 #[component]
 pub(crate) fn ProjectZone(
@@ -73,7 +73,7 @@ pub(crate) fn ProjectZone(
 #[component]
 pub(crate) fn ZoneName() -> impl IntoView {
     move || match is_local() {
-        true => chosen_beside_utc().unwrap_or_else(|| "local time".to_owned()),
+        true => preferred_zone_except_utc().unwrap_or_else(|| "local time".to_owned()),
         false => UTC.to_owned(),
     }
 }
@@ -84,10 +84,10 @@ pub(crate) fn Time(
     /// RFC 3339, UTC.
     iso: String,
 ) -> impl IntoView {
-    let (shown, same) = (iso.clone(), iso.clone());
-    let text = move || minute(&shown, is_local());
-    let full = move || full(&same, is_local(), None);
-    view! { <time class="time" datetime=iso title=full>{text}</time> }
+    let (shown, for_title) = (iso.clone(), iso.clone());
+    let text = move || to_the_minute(&shown, is_local());
+    let title = move || title(&for_title, is_local(), None);
+    view! { <time class="time" datetime=iso title=title>{text}</time> }
 }
 
 /// The time of day with milliseconds.
@@ -96,48 +96,49 @@ pub(crate) fn Clock(
     /// RFC 3339, UTC.
     iso: String,
 ) -> impl IntoView {
-    let (shown, same) = (iso.clone(), iso.clone());
+    let (shown, for_title) = (iso.clone(), iso.clone());
     let text = move || {
         let moment = if is_local() { local(&shown) } else { None };
         clock(moment.as_deref().unwrap_or(&shown))
     };
-    let full = move || full(&same, is_local(), None);
-    view! { <time class="clock" datetime=iso title=full>{text}</time> }
+    let title = move || title(&for_title, is_local(), None);
+    view! { <time class="clock" datetime=iso title=title>{text}</time> }
 }
 
 /// Date and time to the minute, in the viewer's zone or in UTC.
-pub(crate) fn minute(iso: &str, in_local: bool) -> String {
+pub(crate) fn to_the_minute(iso: &str, in_local: bool) -> String {
     match if in_local { local(iso) } else { None } {
         Some(local) => format!("{} {}", &local[..10], &local[11..16]),
-        None => utc_minute(iso),
+        None => utc_to_the_minute(iso),
     }
 }
 
-/// The title of a time: exact UTC, in the browser also the viewer's local time, and the
-/// local time of the project, if known.
-pub(crate) fn full(iso: &str, in_browser: bool, project: Option<&str>) -> String {
-    let mut lines = vec![exact(iso)];
-    if in_browser {
-        let zone = chosen_beside_utc().unwrap_or_else(|| "local time".to_owned());
-        lines.extend(local(iso).and_then(|moment| second(&moment, &zone)));
+/// The title of a time: UTC with the fraction, with `with_local` also the viewer's local
+/// time, and the local time of the project, if known.
+pub(crate) fn title(iso: &str, with_local: bool, project: Option<&str>) -> String {
+    let mut lines = vec![utc_with_fraction(iso)];
+    if with_local {
+        let zone = preferred_zone_except_utc().unwrap_or_else(|| "local time".to_owned());
+        lines.extend(local(iso).and_then(|moment| to_the_second(&moment, &zone)));
     }
     if let Some(zone) = project.filter(|zone| *zone != UTC) {
         let moment = in_zone(&Date::new(&JsValue::from_str(iso)), zone);
-        lines.extend(moment.and_then(|moment| second(&moment, &format!("{zone} (project)"))));
+        lines
+            .extend(moment.and_then(|moment| to_the_second(&moment, &format!("{zone} (project)"))));
     }
     lines.join("\n")
 }
 
 /// `2026-08-21 16:05:09 Europe/Berlin`.
-fn second(moment: &str, zone: &str) -> Option<String> {
+fn to_the_second(moment: &str, zone: &str) -> Option<String> {
     Some(format!("{} {} {zone}", moment.get(..10)?, moment.get(11..19)?))
 }
 
-fn exact(iso: &str) -> String {
+fn utc_with_fraction(iso: &str) -> String {
     iso.replacen('T', " ", 1).replacen('Z', " UTC", 1)
 }
 
-fn utc_minute(iso: &str) -> String {
+fn utc_to_the_minute(iso: &str) -> String {
     match (iso.get(..10), iso.get(11..16)) {
         (Some(date), Some(time)) => format!("{date} {time} UTC"),
         _ => iso.to_owned(),
@@ -154,13 +155,13 @@ fn clock(iso: &str) -> String {
 /// The same moment in the viewer's zone, in the same format. Runs in the browser.
 fn local(iso: &str) -> Option<String> {
     let moment = Date::new(&JsValue::from_str(iso));
-    match chosen_beside_utc() {
+    match preferred_zone_except_utc() {
         Some(zone) => in_zone(&moment, &zone),
-        None => of_browser(&moment),
+        None => in_browser_zone(&moment),
     }
 }
 
-fn of_browser(moment: &Date) -> Option<String> {
+fn in_browser_zone(moment: &Date) -> Option<String> {
     let shifted = moment.get_time() - moment.get_timezone_offset() * 60_000.0;
     if shifted.is_nan() {
         return None;
@@ -203,20 +204,20 @@ fn iso_like(written: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{clock, full, iso_like, minute, second};
+    use super::{clock, iso_like, title, to_the_minute, to_the_second};
 
     #[test]
     fn forms() {
         let iso = "2026-08-21T14:05:09.123456Z";
         assert_eq!(clock(iso), "14:05:09.123");
         assert_eq!(clock("2026-08-21T14:05:09Z"), "14:05:09.000");
-        assert_eq!(minute(iso, false), "2026-08-21 14:05 UTC");
-        assert_eq!(full("2026-08-21T14:05:09Z", false, None), "2026-08-21 14:05:09 UTC");
+        assert_eq!(to_the_minute(iso, false), "2026-08-21 14:05 UTC");
+        assert_eq!(title("2026-08-21T14:05:09Z", false, None), "2026-08-21 14:05:09 UTC");
         assert_eq!(
-            second("2026-08-21T16:05:09.123", "Europe/Berlin").as_deref(),
+            to_the_second("2026-08-21T16:05:09.123", "Europe/Berlin").as_deref(),
             Some("2026-08-21 16:05:09 Europe/Berlin")
         );
-        assert_eq!(minute("?", false), "?");
+        assert_eq!(to_the_minute("?", false), "?");
         let written = iso_like("2026-08-21 14:05:09,123").unwrap();
         assert_eq!(clock(&written), "14:05:09.123");
         assert_eq!(iso_like("Invalid Date"), None);

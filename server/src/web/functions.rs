@@ -76,9 +76,9 @@ async fn answer(web: &Web, request: Request) -> Response {
         leptos_axum::handle_server_fns_with_context(provide, request).await.into_response();
     let Some(form) = &form else { return with_status(response).await };
     let failed = form.lead_back(&path, &mut response);
-    let door = if failed { None } else { RequiredSignIn::of(&response) };
+    let required_sign_in = if failed { None } else { RequiredSignIn::of(&response) };
     let mut typed_by = user;
-    let seconds = match (failed, door, &form.held, user) {
+    let seconds = match (failed, required_sign_in, &form.held, user) {
         (true, ..) => kept_input::SECONDS,
         (false, Some(RequiredSignIn::SignIn), ..) => {
             typed_by = user.or(returning);
@@ -304,10 +304,10 @@ mod tests {
         assert!(!form.lead_back("/_fn/f", &mut done));
         assert_eq!(location(&done), "/a?b=1&__done=/_fn/f");
 
-        let sent = Bytes::from_static(b"back=%2Fa&back_part=step-see");
+        let sent = Bytes::from_static(b"back=%2Fa&back_part=step-check");
         let mut done = redirect("http://here.invalid/a?");
         assert!(!Form::read(&sent).lead_back("/_fn/f", &mut done));
-        assert_eq!(location(&done), "/a?__done=/_fn/f#step-see");
+        assert_eq!(location(&done), "/a?__done=/_fn/f#step-check");
         let odd = Bytes::from_static(b"back=%2Fa&back_part=%0D%0Ax");
         let mut done = redirect("http://here.invalid/a");
         assert!(!Form::read(&odd).lead_back("/_fn/f", &mut done));

@@ -99,15 +99,23 @@ async fn confirming_the_password_carries_out_what_was_sent() {
     clock.advance(16 * MINUTES);
     let new = "/account/keys/new";
     let fields = [("label", "Rooibos"), ("preset", "read"), ("days", "30"), ("back", new)];
-    let door = browser.send("create_key", &fields).await;
-    assert!(door.starts_with("/login/again?next=/account/keys/new&held="), "{door}");
+    let sign_in_page = browser.send("create_key", &fields).await;
+    assert!(
+        sign_in_page.starts_with("/login/again?next=/account/keys/new&held="),
+        "{sign_in_page}"
+    );
     assert!(!browser.open("/account/keys").await.contains("Rooibos"));
-    let page = browser.open(&door).await;
+    let page = browser.open(&sign_in_page).await;
     assert!(page.contains("has not been made yet") && page.contains("name=\"held\""), "{page}");
 
-    let held = parameter(&door, "held");
+    let held = parameter(&sign_in_page, "held");
     let confirm = |password| {
-        [("password", password), ("next", new), ("held", held.as_str()), ("back", door.as_str())]
+        [
+            ("password", password),
+            ("next", new),
+            ("held", held.as_str()),
+            ("back", sign_in_page.as_str()),
+        ]
     };
     let refused = browser.send("sign_in_again", &confirm("wrong")).await;
     assert!(refused.starts_with("/login/again?") && refused.contains("__err="), "{refused}");
@@ -132,8 +140,8 @@ async fn a_form_that_waits_is_of_its_sender_and_fails_at_its_page() {
     let domains = format!("/organizations/{}/domains", app.organization());
     let id = app.organization().to_string();
     let fields = [("id", id.as_str()), ("domain", "not a domain"), ("back", domains.as_str())];
-    let door = browser.send("add_domain", &fields).await;
-    let held = parameter(&door, "held");
+    let sign_in_page = browser.send("add_domain", &fields).await;
+    let held = parameter(&sign_in_page, "held");
     // Going back instead shows the entered values.
     let page = browser.open(&format!("{domains}?__kept=1")).await;
     assert!(page.contains("This was not saved") && page.contains("not a domain"), "{page}");
@@ -146,8 +154,8 @@ async fn a_form_that_waits_is_of_its_sender_and_fails_at_its_page() {
     // No other user can run it, not even with its name.
     clock.advance(16 * MINUTES);
     let good = [("id", id.as_str()), ("domain", "otter.example"), ("back", domains.as_str())];
-    let door = browser.send("add_domain", &good).await;
-    let held = parameter(&door, "held");
+    let sign_in_page = browser.send("add_domain", &good).await;
+    let held = parameter(&sign_in_page, "held");
     let mut other = Browser::of(&app);
     let confirm = [("password", PASSWORD), ("next", domains.as_str()), ("held", held.as_str())];
     let refused = other.send("sign_in_again", &confirm).await;
@@ -168,9 +176,10 @@ async fn a_page_that_asks_for_the_password_itself_keeps_what_was_typed() {
     // Going back instead of confirming leads to the same question, now of the page.
     let back = format!("{new}?__kept=1");
     let call = app.anonymous().call(Method::GET, &back).header("cookie", &browser.cookie());
-    let door = call.send().await.header("location").unwrap().to_owned();
-    assert_eq!(parameter(&door, "next"), back);
-    let confirm = [("password", PASSWORD), ("next", back.as_str()), ("back", door.as_str())];
+    let sign_in_page = call.send().await.header("location").unwrap().to_owned();
+    assert_eq!(parameter(&sign_in_page, "next"), back);
+    let confirm =
+        [("password", PASSWORD), ("next", back.as_str()), ("back", sign_in_page.as_str())];
     assert_eq!(browser.send("sign_in_again", &confirm).await, back);
     let page = browser.open(&back).await;
     assert!(page.contains("This was not saved") && page.contains("value=\"Rooibos\""), "{page}");
@@ -196,12 +205,12 @@ async fn a_session_that_ended_keeps_what_was_typed() {
             ("anonymize_ips", "true"),
             ("back", settings.as_str()),
         ];
-        let door = browser.send("update_project", &fields).await;
-        assert_eq!(door, format!("/login?next={settings}%3F__kept%3D1"));
-        let page = browser.open(&door).await;
+        let sign_in_page = browser.send("update_project", &fields).await;
+        assert_eq!(sign_in_page, format!("/login?next={settings}%3F__kept%3D1"));
+        let page = browser.open(&sign_in_page).await;
         assert!(page.contains("Your session has ended, so nothing was changed."), "{page}");
 
-        let next = browser.sign_in(&parameter(&door, "next")).await;
+        let next = browser.sign_in(&parameter(&sign_in_page, "next")).await;
         assert_eq!(next, format!("{settings}?__kept=1"));
         let page = browser.open(&next).await;
         assert!(page.contains(&format!("value=\"{name}\"")), "{page}");
@@ -234,13 +243,13 @@ async fn a_long_text_is_kept_for_who_signed_in_there_before() {
     let nobody = uuid::Uuid::nil().simple().to_string();
     for cookie in ["x", token, &format!("{outsider}.{user}"), &format!("{token}.{nobody}")] {
         browser.cookies.insert("browser".to_owned(), cookie.to_owned());
-        let door = browser.send("update_project", &fields).await;
-        assert_eq!(door, "/login?next=/&unsent=1", "{cookie}");
-        assert!(browser.open(&door).await.contains("that you sent was not kept"));
+        let sign_in_page = browser.send("update_project", &fields).await;
+        assert_eq!(sign_in_page, "/login?next=/&unsent=1", "{cookie}");
+        assert!(browser.open(&sign_in_page).await.contains("that you sent was not kept"));
     }
     browser.cookies.insert("browser".to_owned(), own);
-    let door = browser.send("update_project", &fields).await;
-    let kept = parameter(&door, "next");
+    let sign_in_page = browser.send("update_project", &fields).await;
+    let kept = parameter(&sign_in_page, "next");
     assert_eq!(kept, format!("{settings}?__kept=1"));
     // The text is shown only to its user, even in the same browser.
     let grace = newcomer(&app, "grace@mail.example", Level::Member).await;
@@ -275,13 +284,13 @@ async fn a_file_that_cannot_wait_is_said_to_be_lost() {
         let answer = call.header("cookie", &browser.cookie()).body(body.clone()).send().await;
         answer.header("location").unwrap().to_owned()
     };
-    let door = send(&browser).await;
-    assert_eq!(door, format!("/login/again?next={add}&unsent=1"));
-    assert!(browser.open(&door).await.contains("the file was not kept"));
+    let sign_in_page = send(&browser).await;
+    assert_eq!(sign_in_page, format!("/login/again?next={add}&unsent=1"));
+    assert!(browser.open(&sign_in_page).await.contains("the file was not kept"));
     browser.cookies.clear();
-    let door = send(&browser).await;
-    assert_eq!(door, format!("/login?next={add}&unsent=1"));
-    assert!(browser.open(&door).await.contains("that you sent was not kept"));
+    let sign_in_page = send(&browser).await;
+    assert_eq!(sign_in_page, format!("/login?next={add}&unsent=1"));
+    assert!(browser.open(&sign_in_page).await.contains("that you sent was not kept"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

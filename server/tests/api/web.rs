@@ -53,7 +53,7 @@ const OPEN: [&str; 17] = [
     "end_sign_in_recovering",
     "get_invitation",
     "get_second_step",
-    "open_door",
+    "get_sign_in_view",
     "reset_password",
     "set_up",
     "sign_in",
@@ -68,9 +68,10 @@ async fn functions_need_a_session() {
     let app = TestApp::with_owner().await;
     let (home, project) = (app.organization().to_string(), app.project().to_string());
     let words = "after backfill before code config cursor days destination domain email end \
-                 export file first_name interval invite job key kind label last_code model name \
-                 next numbers overlap people person plan preset q range run sample scope search \
-                 seen source start state text timezone token typed_name url user wanted zone";
+                 export file first_name group_type interval invite job key kind label last_code \
+                 model name next numbers overlap people person plan preset q range run sample \
+                 scope search seen source start state text timezone token typed_name url user \
+                 wanted zone";
     let mut asked = 0;
     for (path, _) in leptos::server_fn::axum::server_fn_paths() {
         let Some(name) = path.strip_prefix("/_fn/") else { continue };

@@ -15,14 +15,14 @@ use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::confirm::Confirm;
 use crate::ui::empty::panel;
 use crate::ui::field::MomentField;
-use crate::ui::form::{Back, FormFailure, Sent, sent};
+use crate::ui::form::{FormFailure, FormResult, ReturnAddress, form_result};
 use crate::ui::number::{compact, counted, grouped};
 use crate::ui::page::page;
 use crate::ui::query::{in_query, with_query};
 use crate::ui::refresh::{Fresh, Refresh};
 use crate::ui::sections::Section;
 use crate::ui::status::{Progress, Status};
-use crate::ui::table::{Column, Line, Table, cell};
+use crate::ui::table::{Column, Table, TableRow, cell};
 use crate::ui::time::Time;
 
 const TITLE: &str = "Backfill";
@@ -35,8 +35,8 @@ pub(crate) fn ExportBackfill() -> impl IntoView {
     let (start, end) = (in_query("start"), in_query("end"));
     let is_asked = in_query("look") == "1";
     let cursor = in_query("cursor");
-    let started = sent(ServerAction::<StartBackfill>::new());
-    let cancelled = sent(ServerAction::<CancelBackfill>::new());
+    let started = form_result(ServerAction::<StartBackfill>::new());
+    let cancelled = form_result(ServerAction::<CancelBackfill>::new());
     page(TITLE, async move {
         let found = get_export(organization.clone(), export.clone()).await?;
         let list = list_backfills(organization, export, cursor).await?;
@@ -44,8 +44,8 @@ pub(crate) fn ExportBackfill() -> impl IntoView {
         let refresh = (is_active && !is_asked).then(|| view! { <Refresh seconds=SECONDS /> });
         Ok(view! {
             {head(&found, TITLE)}
-            <FormFailure sent=started />
-            <FormFailure sent=cancelled />
+            <FormFailure result=started />
+            <FormFailure result=cancelled />
             {planning(&found, start, end, is_asked, started)}
             <Section id="backfills" title="Backfills">
                 {refresh}
@@ -57,7 +57,13 @@ pub(crate) fn ExportBackfill() -> impl IntoView {
 }
 
 /// The fields for the bounds, and the preview.
-fn planning(found: &ExportHead, start: String, end: String, is_asked: bool, sent: Sent) -> AnyView {
+fn planning(
+    found: &ExportHead,
+    start: String,
+    end: String,
+    is_asked: bool,
+    result: FormResult,
+) -> AnyView {
     let path = export_path(&found.organization.id, &found.export.id.to_string());
     let preview = is_asked.then(|| {
         let (found, start, end) = (found.clone(), start.clone(), end.clone());
@@ -81,9 +87,9 @@ fn planning(found: &ExportHead, start: String, end: String, is_asked: bool, sent
         <Section id="plan" title="Plan a backfill" hint=what>
             <form method="get" action=format!("{path}/backfill") class="export-plan">
                 <input type="hidden" name="look" value="1" />
-                <MomentField sent=sent name="start" label="From" value=start
+                <MomentField result=result name="start" label="From" value=start
                     hint="Empty: from the first event." />
-                <MomentField sent=sent name="end" label="Up to" value=end
+                <MomentField result=result name="end" label="Up to" value=end
                     hint="Empty: up to the last full interval." />
                 <div class="submit">
                     <button type="submit" class="button" data-busy="Previewing backfill...">"Preview backfill"</button>
@@ -147,7 +153,7 @@ fn previewed(found: &ExportHead, preview: &Preview, start: String, end: String) 
                 <input type="hidden" name="export" value=id />
                 <input type="hidden" name="start" value=start />
                 <input type="hidden" name="end" value=end />
-                <Back />
+                <ReturnAddress />
                 <div class="submit">
                     <button type="submit" class="button button-primary" data-busy="Scheduling runs...">
                         {verb}
@@ -181,15 +187,15 @@ fn listed(list: BackfillList, found: &ExportHead) -> AnyView {
         let href = with_query(&[("cursor", Some(cursor.as_str()))]);
         view! { <p><a class="button" rel="next" href=href>"Older backfills"</a></p> }
     });
-    let lines = list.backfills.iter().map(|backfill| entry(backfill, found)).collect();
+    let rows = list.backfills.iter().map(|backfill| entry(backfill, found)).collect();
     view! {
-        <Table caption="Backfills, newest first" columns=columns lines=lines />
+        <Table caption="Backfills, newest first" columns=columns rows=rows />
         {older}
     }
     .into_any()
 }
 
-fn entry(backfill: &Backfill, found: &ExportHead) -> Line {
+fn entry(backfill: &Backfill, found: &ExportHead) -> TableRow {
     let (tone, label) = words::status(backfill.status);
     let progress = backfill.progress.filter(|_| backfill.status.is_active()).map(|progress| {
         let (done, total) = (progress.finished_runs, progress.total_runs);
@@ -198,7 +204,7 @@ fn entry(backfill: &Backfill, found: &ExportHead) -> Line {
     let records = backfill.total_records_count.and_then(|count| u64::try_from(count).ok());
     let records = records.map_or_else(|| "-".to_owned(), grouped);
     let cancel = backfill.status.is_active().then(|| cancel(backfill, found));
-    Line::new(vec![
+    TableRow::new(vec![
         range::of_backfill(backfill),
         cell(view! { <Status tone=tone label=label /> {progress} }),
         cell(records),
@@ -219,7 +225,7 @@ fn cancel(backfill: &Backfill, found: &ExportHead) -> AnyView {
                 <input type="hidden" name="organization" value=organization />
                 <input type="hidden" name="export" value=export />
                 <input type="hidden" name="backfill" value=backfill />
-                <Back />
+                <ReturnAddress />
                 <button type="submit" class="button button-primary" data-busy="Cancelling backfill...">
                     "Cancel backfill"
                 </button>

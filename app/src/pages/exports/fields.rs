@@ -8,7 +8,7 @@ use super::words;
 use crate::context::SECRET_MARK;
 use crate::server_fns::exports::config::{Asked, Values, asked};
 use crate::ui::field::{Check, Choice, SecretField, Select, TextArea, TextLine};
-use crate::ui::form::Sent;
+use crate::ui::form::FormResult;
 
 /// Secrets that may be longer than this have a field of several lines, as keys do.
 const ONE_LINE: usize = 1_000;
@@ -31,22 +31,27 @@ pub(super) fn labels(kind: &'static DestinationType) -> Vec<(String, String)> {
     asked(kind).into_iter().map(label).collect()
 }
 
-pub(super) fn fields(kind: &'static DestinationType, begin: &Begin, sent: Sent) -> AnyView {
-    let draw = |asked: Asked| field(kind, &asked, begin, sent);
+pub(super) fn fields(kind: &'static DestinationType, begin: &Begin, result: FormResult) -> AnyView {
+    let draw = |asked: Asked| field(kind, &asked, begin, result);
     asked(kind).into_iter().map(draw).collect_view().into_any()
 }
 
-fn field(kind: &'static DestinationType, asked: &Asked, begin: &Begin, sent: Sent) -> AnyView {
+fn field(
+    kind: &'static DestinationType,
+    asked: &Asked,
+    begin: &Begin,
+    result: FormResult,
+) -> AnyView {
     let (label, hint) = words::setting(kind.name, &asked.path);
     let (name, required) = (asked.name(), asked.required);
     if asked.field.is_secret {
         let is_set = begin.set.contains(&asked.path);
-        return secret(asked, sent, label, hint, is_set);
+        return secret(asked, result, label, hint, is_set);
     }
     let value = value(asked, begin);
     match &asked.field.kind {
         Kind::Boolean => {
-            view! { <Check sent=sent name=name label=label hint=hint checked=!value.is_empty() /> }
+            view! { <Check result=result name=name label=label hint=hint checked=!value.is_empty() /> }
                 .into_any()
         }
         Kind::Choice(choices) => {
@@ -56,21 +61,21 @@ fn field(kind: &'static DestinationType, asked: &Asked, begin: &Begin, sent: Sen
             }
             offered.extend(choices.iter().map(|word| Choice::new(*word, *word)));
             view! {
-                <Select sent=sent name=name label=label hint=hint choices=offered value=value />
+                <Select result=result name=name label=label hint=hint choices=offered value=value />
             }
             .into_any()
         }
         Kind::Texts => {
-            view! { <TextArea sent=sent name=name label=label hint=hint value=value rows=3 code=true /> }
+            view! { <TextArea result=result name=name label=label hint=hint value=value rows=3 code=true /> }
                 .into_any()
         }
         Kind::Integer { .. } => view! {
-            <TextLine sent=sent name=name label=label hint=hint value=value kind="number"
+            <TextLine result=result name=name label=label hint=hint value=value kind="number"
                 required=required />
         }
         .into_any(),
         Kind::Url => view! {
-            <TextLine sent=sent name=name label=label hint=hint value=value kind="url" max=1000
+            <TextLine result=result name=name label=label hint=hint value=value kind="url" max=1000
                 required=required />
         }
         .into_any(),
@@ -80,7 +85,7 @@ fn field(kind: &'static DestinationType, asked: &Asked, begin: &Begin, sent: Sen
         | Kind::HostPart
         | Kind::Object(_)
         | Kind::TextOrObject(_) => view! {
-            <TextLine sent=sent name=name label=label hint=hint value=value max=1000
+            <TextLine result=result name=name label=label hint=hint value=value max=1000
                 required=required />
         }
         .into_any(),
@@ -110,7 +115,7 @@ fn value(asked: &Asked, begin: &Begin) -> String {
 /// empty.
 fn secret(
     asked: &Asked,
-    sent: Sent,
+    result: FormResult,
     label: &'static str,
     hint: &'static str,
     is_set: bool,
@@ -118,10 +123,10 @@ fn secret(
     let (name, required) = (asked.name(), asked.required && !is_set);
     if !matches!(asked.field.kind, Kind::Text { max, .. } if max > ONE_LINE) {
         return match is_set {
-            true => view! { <SecretField sent=sent name=name label=label hint=hint set="" /> }
+            true => view! { <SecretField result=result name=name label=label hint=hint set="" /> }
                 .into_any(),
             false => view! {
-                <SecretField sent=sent name=name label=label hint=hint required=required />
+                <SecretField result=result name=name label=label hint=hint required=required />
             }
             .into_any(),
         };
@@ -130,7 +135,7 @@ fn secret(
     let hint = [hint, kept].join(" ").trim().to_owned();
     let mark = format!("{SECRET_MARK}{name}");
     view! {
-        <TextArea sent=sent name=name label=label hint=hint rows=4 max=20_000 required=required
+        <TextArea result=result name=name label=label hint=hint rows=4 max=20_000 required=required
             code=true />
         <input type="hidden" name=mark />
     }

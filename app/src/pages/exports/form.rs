@@ -15,7 +15,7 @@ use crate::server_fns::exports::form::{CONNECTION, form_values, tried};
 use crate::ui::alert::Alert;
 use crate::ui::api_request::ApiRequest;
 use crate::ui::field::{Check, Choice, Field, MomentField, Select, TextArea, TextLine};
-use crate::ui::form::{Back, Sent, Shows, Summary};
+use crate::ui::form::{FormResult, ReturnAddress, ShownValues, Summary};
 use crate::ui::sections::Section;
 use crate::ui::status::{Status, Tone};
 
@@ -46,15 +46,15 @@ impl Shape {
 }
 
 /// The form. `saved` and `tested` are the results of its two buttons.
-pub(super) fn form(shape: Shape, saved: Sent, tested: Sent) -> AnyView {
-    let sent = if tested.is_back() { tested } else { saved };
-    let outcome = tested.fault(CONNECTION);
+pub(super) fn form(shape: Shape, saved: FormResult, tested: FormResult) -> AnyView {
+    let result = if tested.shows_typed_values() { tested } else { saved };
+    let outcome = tested.field_error(CONNECTION);
     let summary = outcome.is_none().then(|| {
-        view! { <Summary sent=sent fields=all_labels(shape.kind) /> }
+        view! { <Summary result=result fields=all_labels(shape.kind) /> }
     });
     let (save, test) = (saving(&shape), testing(&shape));
-    let destination = fields(shape.kind, &shape.begin, sent);
-    let hidden = hidden(&shape, sent);
+    let destination = fields(shape.kind, &shape.begin, result);
+    let hidden = hidden(&shape, result);
     let label = shape.kind.label;
     let keeps = shape.export.is_some() && asked(shape.kind).iter().any(|one| one.field.is_secret);
     let (verb, busy) = match shape.export {
@@ -62,11 +62,11 @@ pub(super) fn form(shape: Shape, saved: Sent, tested: Sent) -> AnyView {
         Some(_) => ("Save settings", "Saving settings..."),
     };
     let (saves, tries) = (shape.saves, shape.tries);
-    let schedule = schedule(&shape, sent);
-    let choice = what(&shape, sent);
+    let schedule = schedule(&shape, result);
+    let choice = what(&shape, result);
     let pausing = shape.export.is_none().then(|| {
         view! {
-            <Check sent=sent name="paused" label="Create it paused"
+            <Check result=result name="paused" label="Create it paused"
                 hint="Its schedule starts no runs until it is unpaused." />
         }
     });
@@ -74,7 +74,7 @@ pub(super) fn form(shape: Shape, saved: Sent, tested: Sent) -> AnyView {
         <form method="post" action=saves class="export-form" data-dirty-guard="">
             {summary}
             {hidden}
-            <Back />
+            <ReturnAddress />
             {schedule}
             <Section id="destination" title=label hint=words::destination(shape.kind.name)>
                 {destination}
@@ -105,7 +105,7 @@ pub(super) fn form(shape: Shape, saved: Sent, tested: Sent) -> AnyView {
     .into_any()
 }
 
-fn hidden(shape: &Shape, sent: Sent) -> AnyView {
+fn hidden(shape: &Shape, result: FormResult) -> AnyView {
     let export = shape.export.as_ref().map(|export| {
         view! { <input type="hidden" name="export" value=export.id.to_string() /> }
     });
@@ -114,7 +114,7 @@ fn hidden(shape: &Shape, sent: Sent) -> AnyView {
         .flatten()
         .map(|id| view! { <input type="hidden" name="team_id" value=id /> });
     let shows = shape.export.as_ref().map(|export| {
-        view! { <Shows sent=sent values=form_values(shape.kind, export) /> }
+        view! { <ShownValues result=result values=form_values(shape.kind, export) /> }
     });
     view! {
         <input type="hidden" name="organization" value=shape.organization.id.clone() />
@@ -145,7 +145,7 @@ pub(crate) fn all_labels(kind: &'static DestinationType) -> Vec<(String, String)
 }
 
 /// Name, project, interval and time range.
-fn schedule(shape: &Shape, sent: Sent) -> AnyView {
+fn schedule(shape: &Shape, result: FormResult) -> AnyView {
     let export = shape.export.as_ref();
     let name = export.map(|export| export.name.clone()).unwrap_or_default();
     let interval = export.map_or(Interval::Hour, |export| export.interval);
@@ -164,22 +164,22 @@ fn schedule(shape: &Shape, sent: Sent) -> AnyView {
             .map(|(id, name)| Choice::new(id.to_string(), name.clone()))
             .collect();
         view! {
-            <Select sent=sent name="team_id" label="Project" choices=projects
+            <Select result=result name="team_id" label="Project" choices=projects
                 hint="Whose events or persons are exported. This cannot be changed later." />
         }
     });
-    let offsets = offsets(export, sent);
+    let offsets = offsets(export, result);
     view! {
         <Section id="schedule" title="Schedule">
-            <TextLine sent=sent name="name" label="Name" value=name max=NAME_MAX required=true />
+            <TextLine result=result name="name" label="Name" value=name max=NAME_MAX required=true />
             {project}
-            <Select sent=sent name="interval" label="Interval" choices=intervals
+            <Select result=result name="interval" label="Interval" choices=intervals
                 value=interval.text()
                 hint="At the end of each interval a run exports what arrived in it." />
             {offsets}
-            <MomentField sent=sent name="start_at" label="Not before" value=start
+            <MomentField result=result name="start_at" label="Not before" value=start
                 hint="No run is started before this time. Empty: from now on." />
-            <MomentField sent=sent name="end_at" label="Not after" value=end
+            <MomentField result=result name="end_at" label="Not after" value=end
                 hint="No run is started after this time. Empty: without an end." />
         </Section>
     }
@@ -187,7 +187,7 @@ fn schedule(shape: &Shape, sent: Sent) -> AnyView {
 }
 
 /// The start of daily and weekly intervals.
-fn offsets(export: Option<&BatchExport>, sent: Sent) -> AnyView {
+fn offsets(export: Option<&BatchExport>, result: FormResult) -> AnyView {
     let text = |number: Option<i64>| number.map(|number| number.to_string()).unwrap_or_default();
     let day = text(export.and_then(|export| export.offset_day));
     let hour = text(export.and_then(|export| export.offset_hour));
@@ -202,11 +202,11 @@ fn offsets(export: Option<&BatchExport>, sent: Sent) -> AnyView {
     let hours: Vec<Choice> = hours.map(|at| choice(&hour, at, format!("{at:02}:00"))).collect();
     let zone = export.map_or_else(|| "UTC".to_owned(), |export| export.timezone.clone());
     view! {
-        <Select sent=sent name="offset_day" label=WEEKS choices=days value=day
+        <Select result=result name="offset_day" label=WEEKS choices=days value=day
             hint="For exports that run every week." />
-        <Select sent=sent name="offset_hour" label=DAYS choices=hours value=hour
+        <Select result=result name="offset_hour" label=DAYS choices=hours value=hour
             hint="For exports that run every day or every week." />
-        <Field sent=sent name="timezone" label=ZONE max=64 value=zone list="zones" required=false
+        <Field result=result name="timezone" label=ZONE max=64 value=zone list="zones" required=false
             hint="That of the hour: an IANA name, such as UTC or Europe/Berlin." />
         <Zones />
     }
@@ -214,7 +214,7 @@ fn offsets(export: Option<&BatchExport>, sent: Sent) -> AnyView {
 }
 
 /// The model and the query.
-fn what(shape: &Shape, sent: Sent) -> AnyView {
+fn what(shape: &Shape, result: FormResult) -> AnyView {
     let takes_query = shape.takes_query();
     let query = shape.export.as_ref().and_then(|export| export.hogql_query.clone());
     let model = match &shape.export {
@@ -231,7 +231,7 @@ fn what(shape: &Shape, sent: Sent) -> AnyView {
             };
             let models = vec![Choice::new(ExportModel::Events.text(), "Events"), persons];
             view! {
-                <Select sent=sent name="model" label="Exported data" choices=models
+                <Select result=result name="model" label="Exported data" choices=models
                     hint="Persons: a row for each distinct id, sent again whenever the person has new events. This cannot be changed later." />
             }
             .into_any()
@@ -242,7 +242,7 @@ fn what(shape: &Shape, sent: Sent) -> AnyView {
             .into_any()
     } else {
         view! {
-            <TextArea sent=sent name="hogql_query" label="Query" value=query.unwrap_or_default()
+            <TextArea result=result name="hogql_query" label="Query" value=query.unwrap_or_default()
                 max=QUERY_MAX code=true rows=4
                 hint="Chooses columns and events, as in SELECT event, timestamp, properties.amount AS amount FROM events WHERE event = 'paid'. Empty: the usual columns of all events. Not for persons." />
         }

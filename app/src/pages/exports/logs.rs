@@ -9,12 +9,12 @@ use crate::server_fns::exports::runs::{LogList, list_export_logs};
 use crate::server_fns::exports::{ExportHead, PauseExport, get_export};
 use crate::ui::empty::{Empty, NoMatch};
 use crate::ui::field::{Choice, Select, TextLine};
-use crate::ui::form::{Sent, sent};
+use crate::ui::form::{FormResult, form_result};
 use crate::ui::page::page;
 use crate::ui::query::{FilterForm, in_query};
 use crate::ui::refresh::{Fresh, Refresh};
 use crate::ui::status::Status;
-use crate::ui::table::{Column, Line, Table, cell};
+use crate::ui::table::{Column, Table, TableRow, cell};
 use crate::ui::time::Time;
 
 const TITLE: &str = "Logs";
@@ -56,7 +56,7 @@ pub(crate) fn ExportLogs() -> impl IntoView {
         before: in_query("before"),
     };
     // This page changes nothing: its fields belong to a form that cannot fail.
-    let form = sent(ServerAction::<PauseExport>::new());
+    let form = form_result(ServerAction::<PauseExport>::new());
     page(TITLE, async move {
         let found = get_export(organization.clone(), export.clone()).await?;
         let Asked { run, level, text, before } = asked.clone();
@@ -92,7 +92,7 @@ pub(crate) fn ExportLogs() -> impl IntoView {
     })
 }
 
-fn filters(asked: &Asked, sent: Sent) -> AnyView {
+fn filters(asked: &Asked, result: FormResult) -> AnyView {
     let mut levels = vec![Choice::new("", "Any level")];
     levels.extend(
         LogLevel::ALL
@@ -103,9 +103,9 @@ fn filters(asked: &Asked, sent: Sent) -> AnyView {
     let Asked { run, level, text, .. } = asked.clone();
     view! {
         <FilterForm label="Filter lines">
-            <Select sent=sent name="level" label="Level" choices=levels value=level />
-            <TextLine sent=sent name="text" label="Text" value=text kind="search" max=200 />
-            <TextLine sent=sent name="run" label="Run" value=run max=36
+            <Select result=result name="level" label="Level" choices=levels value=level />
+            <TextLine result=result name="text" label="Text" value=text kind="search" max=200 />
+            <TextLine result=result name="run" label="Run" value=run max=36
                 hint="Id of a run, from its details." />
         </FilterForm>
     }
@@ -121,21 +121,21 @@ fn listed(list: LogList, found: &ExportHead, asked: &Asked) -> AnyView {
     ];
     let older = list.lines.last().filter(|_| list.more).map(|line| line.timestamp.to_string());
     let path = export_path(&found.organization.id, &found.export.id.to_string());
-    let lines = list.lines.into_iter().map(|line| entry(line, &path)).collect();
+    let rows = list.lines.into_iter().map(|line| entry(line, &path)).collect();
     view! {
-        <Table caption="Log lines, newest first" columns=columns lines=lines />
+        <Table caption="Log lines, newest first" columns=columns rows=rows />
         {ways("lines", "before", &asked.before, older.as_deref())}
     }
     .into_any()
 }
 
-fn entry(line: LogLine, path: &str) -> Line {
+fn entry(line: LogLine, path: &str) -> TableRow {
     let (tone, label) = words::level(line.level);
     let run = line.instance_id.to_string();
     // Ids of runs of the same hour have the same beginning. Their ends differ.
     let shown = run.get(run.len().saturating_sub(SHOWN)..).unwrap_or(&run).to_owned();
     let href = format!("{path}/logs?run={run}");
-    Line::new(vec![
+    TableRow::new(vec![
         cell(view! { <Time iso=line.timestamp.to_string() /> }),
         cell(view! { <Status tone=tone label=label /> }),
         cell(view! { <a href=href title=run><code>{shown}</code></a> }),

@@ -10,7 +10,7 @@ use super::{list_path, words};
 use crate::pages::id_in_path;
 use crate::server_fns::exports::form::{CreateExport, TestExport, get_export_offer};
 use crate::ui::field::{Choice, RadioCards};
-use crate::ui::form::{Sent, sent};
+use crate::ui::form::{FormResult, form_result};
 use crate::ui::page::{PageHead, page};
 use crate::ui::query::in_query;
 
@@ -22,8 +22,8 @@ pub(crate) fn ExportNew() -> impl IntoView {
     let destination = in_query("destination");
     // Secrets in the session belong only to a form that failed and is shown again.
     let failed = !in_query("__err").is_empty();
-    let created = sent(ServerAction::<CreateExport>::new());
-    let tested = sent(ServerAction::<TestExport>::new());
+    let created = form_result(ServerAction::<CreateExport>::new());
+    let tested = form_result(ServerAction::<TestExport>::new());
     page(TITLE, async move {
         let offer = get_export_offer(organization, destination.clone(), failed).await?;
         let (organization, within) = (offer.organization.clone(), offer.organization.name.clone());
@@ -64,7 +64,7 @@ pub(crate) fn ExportNew() -> impl IntoView {
 }
 
 /// The first step: the choice of a destination. It changes nothing.
-fn destinations(organization: &str, sent: Sent) -> AnyView {
+fn destinations(organization: &str, result: FormResult) -> AnyView {
     let choices: Vec<Choice> = ALL
         .iter()
         .map(|kind| Choice::new(kind.name, kind.label).hint(words::destination(kind.name)))
@@ -72,7 +72,7 @@ fn destinations(organization: &str, sent: Sent) -> AnyView {
     let first = ALL.first().map_or("", |kind| kind.name);
     view! {
         <form method="get" action=format!("{}/new", list_path(organization))>
-            <RadioCards sent=sent name="destination" legend="Destination" choices=choices value=first />
+            <RadioCards result=result name="destination" legend="Destination" choices=choices value=first />
             <div class="submit">
                 <button type="submit" class="button button-primary">"Continue"</button>
             </div>

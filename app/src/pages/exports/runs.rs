@@ -6,7 +6,7 @@ use super::calls::call;
 use super::{causes, day, export_in_path, export_path, head, range, ways, words};
 use crate::pages::id_in_path;
 use crate::server_fns::exports::runs::{
-    CancelExportRun, RetryExportRun, RunLine, RunList, list_export_runs,
+    CancelExportRun, RetryExportRun, RunList, RunRow, list_export_runs,
 };
 use crate::server_fns::exports::{ExportHead, get_export};
 use crate::ui::api_request::ApiRequest;
@@ -15,14 +15,14 @@ use crate::ui::code::Code;
 use crate::ui::confirm::Confirm;
 use crate::ui::empty::{Empty, NoMatch};
 use crate::ui::field::{Choice, MomentField, Select};
-use crate::ui::form::{Back, FormFailure, Sent, sent};
+use crate::ui::form::{FormFailure, FormResult, ReturnAddress, form_result};
 use crate::ui::icon::Icon;
 use crate::ui::number::{Id, duration, grouped};
 use crate::ui::page::page;
 use crate::ui::query::{FilterForm, in_query, with_query};
 use crate::ui::refresh::{Fresh, Refresh};
 use crate::ui::status::{Chip, Progress, Status};
-use crate::ui::table::{Column, Line, Table, cell};
+use crate::ui::table::{Column, Table, TableRow, cell};
 use crate::ui::time::Time;
 
 const TITLE: &str = "Runs";
@@ -74,8 +74,8 @@ pub(crate) fn ExportRuns() -> impl IntoView {
         before: in_query("before"),
         cursor: in_query("cursor"),
     };
-    let retried = sent(ServerAction::<RetryExportRun>::new());
-    let cancelled = sent(ServerAction::<CancelExportRun>::new());
+    let retried = form_result(ServerAction::<RetryExportRun>::new());
+    let cancelled = form_result(ServerAction::<CancelExportRun>::new());
     page(TITLE, async move {
         let found = get_export(organization.clone(), export.clone()).await?;
         let Asked { state, mut after, before, cursor } = asked.clone();
@@ -84,9 +84,9 @@ pub(crate) fn ExportRuns() -> impl IntoView {
             after = first_day(&found);
         }
         let list = list_export_runs(organization, export, state, after, before, cursor).await?;
-        let is_active = list.lines.iter().any(|line| line.run.status.is_active());
+        let is_active = list.rows.iter().any(|row| row.run.status.is_active());
         let seconds = if is_active { SECONDS } else { IDLE_SECONDS };
-        let content = match (list.lines.is_empty(), found.export.latest_runs.is_empty()) {
+        let content = match (list.rows.is_empty(), found.export.latest_runs.is_empty()) {
             (true, true) => {
                 let nothing = nothing(&found);
                 view! {
@@ -112,23 +112,23 @@ pub(crate) fn ExportRuns() -> impl IntoView {
         };
         Ok(view! {
             {head(&found, TITLE)}
-            <FormFailure sent=retried />
-            <FormFailure sent=cancelled />
+            <FormFailure result=retried />
+            <FormFailure result=cancelled />
             {content}
         }
         .into_any())
     })
 }
 
-fn filters(asked: &Asked, sent: Sent) -> AnyView {
+fn filters(asked: &Asked, result: FormResult) -> AnyView {
     let states: Vec<Choice> =
         STATES.iter().map(|(word, label)| Choice::new(*word, *label)).collect();
     let Asked { state, after, before, .. } = asked.clone();
     view! {
         <FilterForm label="Filter runs">
-            <Select sent=sent name="state" label="State" choices=states value=state />
-            <MomentField sent=sent name="after" label="Created after" value=after />
-            <MomentField sent=sent name="before" label="Created before" value=before />
+            <Select result=result name="state" label="State" choices=states value=state />
+            <MomentField result=result name="after" label="Created after" value=after />
+            <MomentField result=result name="before" label="Created before" value=before />
         </FilterForm>
     }
     .into_any()
@@ -199,22 +199,22 @@ fn listed(list: RunList, found: &ExportHead, asked: &Asked) -> AnyView {
         Column::number("Attempts"),
         Column::text("More"),
     ];
-    let older = list.lines.last().filter(|_| list.more).map(|line| line.run.id.to_string());
+    let older = list.rows.last().filter(|_| list.more).map(|row| row.run.id.to_string());
     let range = asked.is_of_last_days().then(|| {
         let all = of_all_days(found);
         view! { <p class="hint">"Runs of the last 7 days. " <a href=all>"Show runs of all days"</a></p> }
     });
-    let lines = list.lines.into_iter().map(|line| entry(line, found)).collect();
+    let rows = list.rows.into_iter().map(|row| entry(row, found)).collect();
     view! {
         {range}
-        <Table caption="Runs, newest first" columns=columns lines=lines />
+        <Table caption="Runs, newest first" columns=columns rows=rows />
         {ways("runs", "cursor", &asked.cursor, older.as_deref())}
     }
     .into_any()
 }
 
-fn entry(line: RunLine, found: &ExportHead) -> Line {
-    let run = &line.run;
+fn entry(row: RunRow, found: &ExportHead) -> TableRow {
+    let run = &row.run;
     let (tone, label) = words::run(run);
     let (done, total) =
         (words::count(run.records_completed), words::count(run.records_total_count));
@@ -233,21 +233,21 @@ fn entry(line: RunLine, found: &ExportHead) -> Line {
     let next_try = run.next_try_at.map(|time| {
         view! { <span class="hint">"Next try " <Time iso=time.to_string() /></span> }
     });
-    let backfill = line.of_backfill.then(|| view! { <Chip label="Backfill" /> });
+    let backfill = row.of_backfill.then(|| view! { <Chip label="Backfill" /> });
     let cells = vec![
         cell(view! { <span>{range::of_run(run)}</span> {backfill} }),
         cell(view! { <Status tone=tone label=label /> {next_try} {error} {progress} }),
         cell(records),
-        cell(duration(line.milliseconds)),
-        cell(grouped(line.attempt.into())),
-        more(&line, found),
+        cell(duration(row.milliseconds)),
+        cell(grouped(row.attempt.into())),
+        more(&row, found),
     ];
-    Line::new(cells).id(format!("run-{}", run.id))
+    TableRow::new(cells).id(format!("run-{}", run.id))
 }
 
 /// Details of a run, and the actions for it.
-fn more(line: &RunLine, found: &ExportHead) -> AnyView {
-    let run = &line.run;
+fn more(row: &RunRow, found: &ExportHead) -> AnyView {
+    let run = &row.run;
     let path = export_path(&found.organization.id, &found.export.id.to_string());
     let error = run.latest_error.clone().map(|error| {
         let advice = causes::advice(&error);
@@ -265,7 +265,7 @@ fn more(line: &RunLine, found: &ExportHead) -> AnyView {
     let logs = format!("{path}/logs?run={id}");
     let of = range::of_run(run);
     let is_active = run.status.is_active();
-    let form = if is_active { cancel(line, found) } else { again(line, found) };
+    let form = if is_active { cancel(row, found) } else { again(row, found) };
     // The retry form is one button without space for its API request.
     let request = (!is_active).then(|| {
         view! { <ApiRequest call=call("POST", found, &format!("runs/{id}/retry/")) of="run again" /> }
@@ -278,7 +278,7 @@ fn more(line: &RunLine, found: &ExportHead) -> AnyView {
                 <div><dt>"Created"</dt><dd><Time iso=run.created_at.to_string() /></dd></div>
                 <div><dt>"Last change"</dt><dd><Time iso=run.last_updated_at.to_string() /></dd></div>
                 {finished}
-                <div><dt>"Sent"</dt><dd>{bytes::text(line.bytes)}</dd></div>
+                <div><dt>"Sent"</dt><dd>{bytes::text(row.bytes)}</dd></div>
                 {cursor}
                 <div><dt>"Id"</dt><dd><Id text=id what="run id" /></dd></div>
             </dl>
@@ -290,19 +290,19 @@ fn more(line: &RunLine, found: &ExportHead) -> AnyView {
     .into_any()
 }
 
-fn ids(line: &RunLine, found: &ExportHead) -> AnyView {
+fn ids(row: &RunRow, found: &ExportHead) -> AnyView {
     view! {
         <input type="hidden" name="organization" value=found.organization.id.clone() />
         <input type="hidden" name="export" value=found.export.id.to_string() />
-        <input type="hidden" name="run" value=line.run.id.to_string() />
-        <Back />
+        <input type="hidden" name="run" value=row.run.id.to_string() />
+        <ReturnAddress />
     }
     .into_any()
 }
 
-fn again(line: &RunLine, found: &ExportHead) -> AnyView {
+fn again(row: &RunRow, found: &ExportHead) -> AnyView {
     let retry = ServerAction::<RetryExportRun>::new();
-    let (ids, of) = (ids(line, found), range::of_run(&line.run));
+    let (ids, of) = (ids(row, found), range::of_run(&row.run));
     view! {
         <ActionForm action=retry>
             {ids}
@@ -316,12 +316,12 @@ fn again(line: &RunLine, found: &ExportHead) -> AnyView {
     .into_any()
 }
 
-fn cancel(line: &RunLine, found: &ExportHead) -> AnyView {
+fn cancel(row: &RunRow, found: &ExportHead) -> AnyView {
     let cancel = ServerAction::<CancelExportRun>::new();
-    let ids = ids(line, found);
-    let call = call("POST", found, &format!("runs/{}/cancel/", line.run.id));
+    let ids = ids(row, found);
+    let call = call("POST", found, &format!("runs/{}/cancel/", row.run.id));
     view! {
-        <Confirm button="Cancel" of=format!("run {}", range::text(&line.run))>
+        <Confirm button="Cancel" of=format!("run {}", range::text(&row.run))>
             <p>"The run ends now and is not tried again. Delivered rows stay at the destination. If the run belongs to a backfill, the backfill continues with its other runs and ends as cancelled."</p>
             <ActionForm action=cancel>
                 {ids}

@@ -21,7 +21,7 @@ use crate::ui::alert::Alert;
 use crate::ui::api_request::ApiRequest;
 use crate::ui::confirm::TypedConfirm;
 use crate::ui::field::Check;
-use crate::ui::form::{Back, FormFailure, sent};
+use crate::ui::form::{FormFailure, ReturnAddress, form_result};
 use crate::ui::number::Id;
 use crate::ui::page::page;
 use crate::ui::query::in_query;
@@ -34,8 +34,8 @@ const TITLE: &str = "Settings";
 pub(crate) fn ExportSettings() -> impl IntoView {
     let (organization, export) = (id_in_path(), export_in_path());
     let failed = !in_query("__err").is_empty();
-    let saved = sent(ServerAction::<UpdateExport>::new());
-    let tested = sent(ServerAction::<TestExport>::new());
+    let saved = form_result(ServerAction::<UpdateExport>::new());
+    let tested = form_result(ServerAction::<TestExport>::new());
     page(TITLE, async move {
         let found = get_export(organization.clone(), export.clone()).await?;
         let set = get_export_secrets(organization, export, failed).await?;
@@ -85,7 +85,7 @@ fn ids(found: &ExportHead) -> AnyView {
     view! {
         <input type="hidden" name="organization" value=found.organization.id.clone() />
         <input type="hidden" name="export" value=found.export.id.to_string() />
-        <Back />
+        <ReturnAddress />
     }
     .into_any()
 }
@@ -93,7 +93,7 @@ fn ids(found: &ExportHead) -> AnyView {
 fn pausing(found: &ExportHead) -> AnyView {
     let pause = ServerAction::<PauseExport>::new();
     let unpause = ServerAction::<UnpauseExport>::new();
-    let unpaused = sent(unpause);
+    let unpaused = form_result(unpause);
     let ids = ids(found);
     let content = if found.export.paused {
         let since = found.export.last_paused_at.map(|time| {
@@ -104,7 +104,7 @@ fn pausing(found: &ExportHead) -> AnyView {
             {since}
             <ActionForm action=unpause>
                 {ids}
-                <Check sent=unpaused name="backfill" label="Export the missed events"
+                <Check result=unpaused name="backfill" label="Export the missed events"
                     hint="A backfill from the start of the interval in which it was paused." />
                 <div class="submit">
                     <button type="submit" class="button" data-busy="Unpausing export...">
@@ -158,7 +158,7 @@ fn history(found: &ExportHead) -> AnyView {
 
 fn ending(found: &ExportHead) -> AnyView {
     let delete = ServerAction::<DeleteExport>::new();
-    let sent = sent(delete);
+    let result = form_result(delete);
     let (ids, name) = (ids(found), found.export.name.clone());
     let call = call("DELETE", found, "");
     view! {
@@ -167,9 +167,9 @@ fn ending(found: &ExportHead) -> AnyView {
                 "Deletes the export with its runs, backfills and logs, and ends runs in progress. This cannot be undone. Delivered rows stay at the destination, and events stay in Weir."
             </p>
             <ActionForm action=delete>
-                <FormFailure sent=sent fields=&["typed_name"] />
+                <FormFailure result=result fields=&["typed_name"] />
                 {ids}
-                <TypedConfirm sent=sent name_to_type=name
+                <TypedConfirm result=result name_to_type=name
                     label="Name of the export" verb="Delete export" busy="Deleting export..." />
             </ActionForm>
             <ApiRequest call=call />

@@ -6,7 +6,7 @@ use crate::error::UiError;
 use crate::ui::field::{
     Check, Choice, Field, MomentField, RadioCards, SecretField, Select, TextArea, TextLine, moment,
 };
-use crate::ui::form::{Sent, Submit, Summary};
+use crate::ui::form::{FormResult, Submit, Summary};
 use crate::ui::password::PasswordField;
 use crate::ui::sections::Section;
 use crate::ui::time::Time;
@@ -16,7 +16,7 @@ const MOMENT: &str = "2026-08-21T14:05";
 
 /// The fields.
 pub(super) fn sections() -> AnyView {
-    let sent = Sent::sample(None);
+    let result = FormResult::sample(None);
     view! {
         <Section id="fields" title="Fields">{plain()}</Section>
         <Section id="choices" title="Choices">{choices()}</Section>
@@ -25,7 +25,7 @@ pub(super) fn sections() -> AnyView {
             hint="With scripts, a link asks first once something was typed.">
             <div data-dirty-guard="">
                 <form method="post" action="/gallery">
-                    <Field sent=sent name="guarded" label="Description" required=false />
+                    <Field result=result name="guarded" label="Description" required=false />
                 </form>
             </div>
             <p><a href="/account">"Go to the account"</a></p>
@@ -35,31 +35,31 @@ pub(super) fn sections() -> AnyView {
 }
 
 fn plain() -> AnyView {
-    let sent = Sent::sample(None);
+    let result = FormResult::sample(None);
     let name = "Mill race".to_owned();
     let read = moment(MOMENT).map(|time| view! { <Time iso=time.to_string() /> });
     view! {
         <form action="/gallery">
-            <Field sent=sent name="name" label="Name" hint="What people see." value=name />
-            <Field sent=sent name="slug" label="Short name" pattern="[a-z0-9-]+" inputmode="url"
+            <Field result=result name="name" label="Name" hint="What people see." value=name />
+            <Field result=result name="slug" label="Short name" pattern="[a-z0-9-]+" inputmode="url"
                 placeholder="mill-race" required=false />
-            <TextLine sent=sent name="config[port]" label="Port" kind="number" value="5432" />
-            <TextArea sent=sent name="note" label="Note" hint="For colleagues." rows=3 />
-            <TextArea sent=sent name="query" label="Query" code=true rows=4
+            <TextLine result=result name="config[port]" label="Port" kind="number" value="5432" />
+            <TextArea result=result name="note" label="Note" hint="For colleagues." rows=3 />
+            <TextArea result=result name="query" label="Query" code=true rows=4
                 value="SELECT event,\n       count() AS events\nFROM events\nGROUP BY event" />
-            <PasswordField sent=sent autocomplete="off" />
-            <SecretField sent=sent name="config[secret]" label="Secret key" set="2026-08-21T14:05:09Z" />
-            <SecretField sent=sent name="config[key]" label="Access key" hint="Of the account." required=true />
-            <MomentField sent=sent name="start" label="Start" value="2026-08-21T14:05:00Z" />
+            <PasswordField result=result autocomplete="off" />
+            <SecretField result=result name="config[secret]" label="Secret key" set="2026-08-21T14:05:09Z" />
+            <SecretField result=result name="config[key]" label="Access key" hint="Of the account." required=true />
+            <MomentField result=result name="start" label="Start" value="2026-08-21T14:05:00Z" />
             <p class="hint">"Read back: " {read}</p>
-            <Submit sent=sent label="Save settings" busy="Saving settings..." />
+            <Submit result=result label="Save settings" busy="Saving settings..." />
         </form>
     }
     .into_any()
 }
 
 fn choices() -> AnyView {
-    let sent = Sent::sample(None);
+    let result = FormResult::sample(None);
     let levels = || {
         vec![
             Choice::new("1", "Member").hint("Sees everything, changes what projects hold."),
@@ -71,11 +71,11 @@ fn choices() -> AnyView {
     };
     view! {
         <form action="/gallery">
-            <Select sent=sent name="place" label="Level" hint="What the person may do." choices=levels()
+            <Select result=result name="place" label="Level" hint="What the person may do." choices=levels()
                 value="8" autosubmit=true />
-            <RadioCards sent=sent name="rank" legend="Level of new members" choices=levels() value="1" />
-            <Check sent=sent name="enabled" label="Export every hour" hint="Otherwise once a day." checked=true />
-            <Check sent=sent name="encrypted" label="Encrypt files" disabled="This destination cannot do that." />
+            <RadioCards result=result name="rank" legend="Level of new members" choices=levels() value="1" />
+            <Check result=result name="enabled" label="Export every hour" hint="Otherwise once a day." checked=true />
+            <Check result=result name="encrypted" label="Encrypt files" disabled="This destination cannot do that." />
         </form>
     }
     .into_any()
@@ -83,7 +83,7 @@ fn choices() -> AnyView {
 
 fn refused() -> AnyView {
     let fault = |attr: &str, detail: &str| {
-        Sent::sample(Some(UiError::field(attr, "invalid_input", detail)))
+        FormResult::sample(Some(UiError::field(attr, "invalid_input", detail)))
     };
     let bucket = fault("bucket", "There is no bucket of this name.");
     let fields = vec![("bucket".to_owned(), "Bucket".to_owned())];
@@ -92,14 +92,14 @@ fn refused() -> AnyView {
     let cards = vec![Choice::new("json", "JSON Lines"), Choice::new("parquet", "Parquet")];
     view! {
         <form action="/gallery">
-            <Summary sent=bucket fields=fields />
-            <TextLine sent=bucket name="bucket" label="Bucket" hint="As the storage calls it." value="mill" />
-            <TextArea sent=other("prefix") name="prefix" label="Prefix" rows=2 />
-            <Select sent=other("every") name="every" label="Every" choices=choice />
-            <RadioCards sent=other("format") name="format" legend="Format" choices=cards />
-            <Check sent=other("agreed") name="agreed" label="The bucket is ours" />
-            <SecretField sent=other("secret") name="secret" label="Secret" />
-            <MomentField sent=other("end") name="end" label="End" />
+            <Summary result=bucket fields=fields />
+            <TextLine result=bucket name="bucket" label="Bucket" hint="As the storage calls it." value="mill" />
+            <TextArea result=other("prefix") name="prefix" label="Prefix" rows=2 />
+            <Select result=other("every") name="every" label="Every" choices=choice />
+            <RadioCards result=other("format") name="format" legend="Format" choices=cards />
+            <Check result=other("agreed") name="agreed" label="The bucket is ours" />
+            <SecretField result=other("secret") name="secret" label="Secret" />
+            <MomentField result=other("end") name="end" label="End" />
         </form>
     }
     .into_any()

@@ -1,21 +1,21 @@
-//! Lists: pagination, filters, tables, slices.
+//! Lists: navigation, filters, tables, pagination, confirmations.
 
 use leptos::prelude::*;
 
 use crate::ui::confirm::{Confirm, TypedConfirm};
 use crate::ui::field::{Choice, Select, TextLine};
-use crate::ui::form::Sent;
+use crate::ui::form::FormResult;
 use crate::ui::number::{Count, Id};
-use crate::ui::pager::{Pager, PagerMore, Slice, slice_in_query};
+use crate::ui::pager::{ListPage, Pager, PagerWithoutTotal, page_in_query};
 use crate::ui::query::{FilterForm, in_query, with_query};
 use crate::ui::refresh::Refresh;
 use crate::ui::sections::{Section, SubNav, Tab};
 use crate::ui::status::{Status, Tone};
-use crate::ui::table::{Column, Direction, Line, Sort, Table, cell};
+use crate::ui::table::{Column, Direction, Sort, Table, TableRow, cell};
 use crate::ui::time::Time;
 
-/// Size of a slice of the list.
-const SLICE: u32 = 50;
+/// Entries on one page of a list.
+const PAGE_SIZE: u32 = 50;
 
 /// Made-up exports: name, id, tone, state, rows.
 const EXPORTS: [(&str, &str, Tone, &str, u64); 3] = [
@@ -36,25 +36,25 @@ const EXPORTS: [(&str, &str, Tone, &str, u64); 3] = [
     ),
 ];
 
-/// The parts of lists.
+/// Samples of the components of lists.
 pub(super) fn sections() -> AnyView {
-    let slice = slice_in_query(SLICE);
-    let at = |offset| Slice { limit: SLICE, offset };
+    let list_page = page_in_query(PAGE_SIZE);
+    let at = |offset| ListPage { limit: PAGE_SIZE, offset };
     let (first, second, third) = (at(0), at(50), at(100));
-    let sent = Sent::sample(None);
+    let result = FormResult::sample(None);
     view! {
         <Section id="ways" title="Navigation">
-            {ways()}
+            {navigation()}
             <Refresh seconds=3_600 />
         </Section>
         <Section id="filter" title="Filter">{filter()}</Section>
         <Section id="table" title="Table">{table()}</Section>
         <Section id="pagers" title="Pagination">
-            <Pager slice=slice total=1_204 what="members" />
-            <Pager slice=third total=1_204 what="members" />
-            <Pager slice=first total=12 what="members" />
-            <PagerMore slice=second more=true shown=50 what="events" />
-            <PagerMore slice=third more=false shown=0 what="events" />
+            <Pager page=list_page total=1_204 what="members" />
+            <Pager page=third total=1_204 what="members" />
+            <Pager page=first total=12 what="members" />
+            <PagerWithoutTotal page=second has_next=true shown=50 what="events" />
+            <PagerWithoutTotal page=third has_next=false shown=0 what="events" />
         </Section>
         <Section id="confirm" title="Confirmations">
             <div class="key-actions">
@@ -72,7 +72,7 @@ pub(super) fn sections() -> AnyView {
             hint="For changes that cannot be undone.">
             <form action="/gallery">
                 <TypedConfirm
-                    sent=sent
+                    result=result
                     name_to_type="Upstream Works"
                     label="Name of the organization"
                     verb="Delete organization"
@@ -84,7 +84,7 @@ pub(super) fn sections() -> AnyView {
     .into_any()
 }
 
-fn ways() -> AnyView {
+fn navigation() -> AnyView {
     let tab = |href: &str, label: &str, count| Tab {
         href: href.to_owned(),
         label: label.to_owned(),
@@ -100,23 +100,26 @@ fn ways() -> AnyView {
 }
 
 fn filter() -> AnyView {
-    let sent = Sent::sample(None);
+    let result = FormResult::sample(None);
     let levels = [("", "All levels"), ("member", "Member"), ("owner", "Owner")];
     let levels = levels.map(|(value, label)| Choice::new(value, label));
     view! {
         <FilterForm label="Members">
-            <TextLine sent=sent name="q" label="Name or address" kind="search" value=in_query("q") />
-            <Select sent=sent name="level" label="Level" choices=Vec::from(levels) value=in_query("level") />
+            <TextLine result=result name="q" label="Name or address" kind="search" value=in_query("q") />
+            <Select result=result name="level" label="Level" choices=Vec::from(levels) value=in_query("level") />
         </FilterForm>
     }
     .into_any()
 }
 
 fn table() -> AnyView {
-    let falls = in_query("sort") == "-rows";
-    let now = if falls { Direction::Down } else { Direction::Up };
-    let sort = Sort { href: with_query(&[("sort", (!falls).then_some("-rows"))]), now: Some(now) };
-    let name = Sort { href: with_query(&[("sort", Some("name"))]), now: None };
+    let is_descending = in_query("sort") == "-rows";
+    let direction = if is_descending { Direction::Descending } else { Direction::Ascending };
+    let sort = Sort {
+        href: with_query(&[("sort", (!is_descending).then_some("-rows"))]),
+        current: Some(direction),
+    };
+    let name = Sort { href: with_query(&[("sort", Some("name"))]), current: None };
     let columns = vec![
         Column::text("Name").sorted(name),
         Column::text("Id"),
@@ -125,7 +128,7 @@ fn table() -> AnyView {
         Column::number("Rows").sorted(sort),
     ];
     let run = "2026-08-21T14:05:09Z";
-    let line =
+    let row =
         |(name, id, tone, state, rows): (&'static str, &'static str, Tone, &'static str, u64)| {
             let cells = vec![
                 cell(view! { <a href="#table">{name}</a> }),
@@ -134,8 +137,8 @@ fn table() -> AnyView {
                 cell(view! { <Time iso=run.to_owned() /> }),
                 cell(view! { <Count value=rows /> }),
             ];
-            Line::new(cells).id(format!("export-{state}")).class("export")
+            TableRow::new(cells).id(format!("export-{state}")).class("export")
         };
-    let lines = EXPORTS.into_iter().map(line).collect();
-    view! { <Table caption="Exports" columns=columns lines=lines /> }.into_any()
+    let rows = EXPORTS.into_iter().map(row).collect();
+    view! { <Table caption="Exports" columns=columns rows=rows /> }.into_any()
 }

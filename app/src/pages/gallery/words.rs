@@ -7,7 +7,7 @@ use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::bytes;
 use crate::ui::code::{Code, Source};
 use crate::ui::field::TextLine;
-use crate::ui::form::Sent;
+use crate::ui::form::FormResult;
 use crate::ui::icon::Icon;
 use crate::ui::number::{Count, Id, counted, duration, percent};
 use crate::ui::sections::Section;
@@ -153,11 +153,11 @@ fn request() -> AnyView {
         scope: "",
         body: Some(json!({"first_name": "{first_name}"})),
     };
-    let sent = Sent::sample(None);
+    let result = FormResult::sample(None);
     view! {
         <ApiRequest call=read />
         <form action="/gallery">
-            <TextLine sent=sent name="first_name" label="First name" value="Ada" />
+            <TextLine result=result name="first_name" label="First name" value="Ada" />
             <ApiRequest call=change />
         </form>
     }

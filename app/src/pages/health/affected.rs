@@ -4,7 +4,7 @@
 use leptos::prelude::*;
 use weir_model::outcomes::Meaning;
 
-use super::reasons::{details, fate_of};
+use super::reasons::{details, outcome_label};
 use crate::live::badge;
 use crate::pages::project_in_path;
 use crate::server_fns::projects::get_project;
@@ -12,7 +12,7 @@ use crate::server_fns::warnings::{AffectedPage, AffectedView, list_affected};
 use crate::ui::alert::Alert;
 use crate::ui::empty::{Empty, NoMatch};
 use crate::ui::field::MomentField;
-use crate::ui::form::Sent;
+use crate::ui::form::FormResult;
 use crate::ui::number::grouped;
 use crate::ui::page::{PageHead, page};
 use crate::ui::prose::prose;
@@ -48,7 +48,7 @@ pub(crate) fn AffectedEvents() -> impl IntoView {
 }
 
 fn filter(codes: &[String], code: String, from: String, to: String) -> AnyView {
-    let none = Sent::sample(None);
+    let none = FormResult::sample(None);
     // The filter keeps the code of the address, even if no event has it.
     let unknown = (!code.is_empty() && !codes.contains(&code)).then(|| code.clone());
     let options = codes
@@ -71,8 +71,8 @@ fn filter(codes: &[String], code: String, from: String, to: String) -> AnyView {
                     {options}
                 </select>
             </div>
-            <MomentField sent=none name="from" label="Received from" value=from />
-            <MomentField sent=none name="to" label="Received before" value=to />
+            <MomentField result=none name="from" label="Received from" value=from />
+            <MomentField result=none name="to" label="Received before" value=to />
         </FilterForm>
     }
     .into_any()
@@ -118,7 +118,7 @@ fn list(found: AffectedPage, is_filtered: bool) -> AnyView {
 
 fn entry(affected: AffectedView) -> AnyView {
     let AffectedView { codes, event } = affected;
-    let fate = codes.first().and_then(|code| fate_of(code));
+    let label = codes.first().and_then(|code| outcome_label(code));
     let name = event.event.clone().filter(|name| !name.trim().is_empty());
     let name = name.unwrap_or_else(|| "Event without a name".to_owned());
     let whom = event.distinct_id.clone().unwrap_or_default();
@@ -134,13 +134,13 @@ fn entry(affected: AffectedView) -> AnyView {
         <li>
             <details>
                 <summary>
-                    {fate.map(badge)}
+                    {label.map(badge)}
                     <span class="timeline-event">{name}</span>
                     <span class="timeline-id mono faint">{whom}</span>
                     <Time iso=at />
                 </summary>
                 {reasons}
-                {details(event, fate)}
+                {details(event, label)}
             </details>
         </li>
     }

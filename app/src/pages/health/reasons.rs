@@ -5,7 +5,7 @@ use leptos::prelude::*;
 use weir_model::live::Outcome;
 use weir_model::outcomes::Meaning;
 
-use crate::live::{Fate, badge, sample_caption};
+use crate::live::{OutcomeLabel, badge, sample_caption};
 use crate::server_fns::projects::ProjectView;
 use crate::server_fns::warnings::{ReasonView, SampleView};
 use crate::ui::chart::Spark;
@@ -61,12 +61,12 @@ fn nothing(project: &ProjectView) -> AnyView {
     .into_any()
 }
 
-/// The fate for a code. `None`: this version does not know the code.
-pub(super) fn fate_of(code: &str) -> Option<Fate> {
+/// The outcome of a code. `None`: this version does not know the code.
+pub(super) fn outcome_label(code: &str) -> Option<OutcomeLabel> {
     Meaning::of(code).map(|found| match found.outcome {
-        Outcome::Dropped => Fate::Dropped,
-        Outcome::Rejected => Fate::Rejected,
-        Outcome::Accepted => Fate::Altered,
+        Outcome::Dropped => OutcomeLabel::Dropped,
+        Outcome::Rejected => OutcomeLabel::Rejected,
+        Outcome::Accepted => OutcomeLabel::Altered,
     })
 }
 
@@ -75,7 +75,7 @@ fn entry(project: i64, reason: ReasonView, trend: Vec<u64>) -> AnyView {
     let anchor = code.clone();
     let events = format!("/projects/{project}/health/events?code={code}");
     let meaning = Meaning::of(&code);
-    let fate = fate_of(&code);
+    let label = outcome_label(&code);
     let (sentence, fix) = match meaning {
         Some(found) => (found.sentence, found.fix),
         None => ("This version does not know the reason.", "A newer version of Weir wrote it."),
@@ -87,11 +87,11 @@ fn entry(project: i64, reason: ReasonView, trend: Vec<u64>) -> AnyView {
         let summary = format!("{} in this range", grouped(times));
         view! { {grouped(times)} " " <Spark values=trend summary=summary /> }.into_any()
     };
-    let sample = sample.map(|kept| latest(kept, fate, sentence));
+    let sample = sample.map(|kept| latest(kept, label, sentence));
     view! {
         <li class="card" id=anchor>
             <div class="cause-head">
-                {fate.map(badge)}
+                {label.map(badge)}
                 <h2>{prose(sentence)}</h2>
             </div>
             <p>{prose(fix)}</p>
@@ -112,22 +112,22 @@ fn entry(project: i64, reason: ReasonView, trend: Vec<u64>) -> AnyView {
 }
 
 /// The newest event with the reason.
-fn latest(sample: SampleView, fate: Option<Fate>, sentence: &'static str) -> AnyView {
+fn latest(sample: SampleView, label: Option<OutcomeLabel>, sentence: &'static str) -> AnyView {
     view! {
         <details class="sample">
             <summary>"Latest sample"<span class="hidden">": " {sentence}</span></summary>
-            {details(sample, fate)}
+            {details(sample, label)}
         </details>
     }
     .into_any()
 }
 
 /// The stored facts about an event, and its payload.
-pub(super) fn details(sample: SampleView, fate: Option<Fate>) -> AnyView {
+pub(super) fn details(sample: SampleView, label: Option<OutcomeLabel>) -> AnyView {
     let SampleView { received_at, detail, event, distinct_id, payload } = sample;
-    let caption = match fate {
-        Some(Fate::Dropped | Fate::Rejected) => sample_caption(&payload),
-        Some(Fate::Accepted | Fate::Altered) | None => "Properties as stored",
+    let caption = match label {
+        Some(OutcomeLabel::Dropped | OutcomeLabel::Rejected) => sample_caption(&payload),
+        Some(OutcomeLabel::Accepted | OutcomeLabel::Altered) | None => "Properties as stored",
     };
     // In a flood, events are counted without a stored sample.
     let payload = (!payload.is_empty()).then(|| {

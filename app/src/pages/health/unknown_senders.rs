@@ -7,7 +7,7 @@ use crate::server_fns::traffic::{UnknownSendersView, UnknownView};
 use crate::ui::number::grouped;
 use crate::ui::prose::prose;
 use crate::ui::sections::Section;
-use crate::ui::table::{Column, Line, Table, cell};
+use crate::ui::table::{Column, Table, TableRow, cell};
 use crate::ui::time::Time;
 
 /// Refused requests of the project, by reason.
@@ -53,8 +53,8 @@ pub(super) fn unknown_senders(found: Option<UnknownSendersView>) -> AnyView {
             Column::text("First seen"),
             Column::text("Last seen"),
         ];
-        let lines = keys.into_iter().map(key).collect();
-        view! { <Table caption="Unknown keys" columns=columns lines=lines /> }
+        let rows = keys.into_iter().map(key).collect();
+        view! { <Table caption="Unknown keys" columns=columns rows=rows /> }
     });
     view! {
         <Section
@@ -69,10 +69,10 @@ pub(super) fn unknown_senders(found: Option<UnknownSendersView>) -> AnyView {
     .into_any()
 }
 
-fn key(seen: UnknownView) -> Line {
+fn key(seen: UnknownView) -> TableRow {
     let UnknownView { mask, caller, count, first_at, last_at } = seen;
     let sender = if caller.is_empty() { "-".to_owned() } else { caller };
-    Line::new(vec![
+    TableRow::new(vec![
         cell(view! { <code>{mask}</code> }),
         cell(view! { <span class="mono wrap">{sender}</span> }),
         cell(grouped(count)),
@@ -88,15 +88,15 @@ fn table(caption: &'static str, found: &[(String, u64)]) -> AnyView {
         Column::number("Requests"),
         Column::text("Code"),
     ];
-    let line = |(code, count): &(String, u64)| {
+    let row = |(code, count): &(String, u64)| {
         let words = Refusal::of(code);
-        Line::new(vec![
+        TableRow::new(vec![
             cell(prose(words.map_or("This version does not know the reason.", |of| of.sentence))),
             cell(prose(words.map_or("-", |of| of.fix))),
             cell(grouped(*count)),
             cell(view! { <code>{code.clone()}</code> }),
         ])
     };
-    let lines = found.iter().map(line).collect();
-    view! { <Table caption=caption columns=columns lines=lines /> }.into_any()
+    let rows = found.iter().map(row).collect();
+    view! { <Table caption=caption columns=columns rows=rows /> }.into_any()
 }

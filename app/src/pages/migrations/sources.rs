@@ -7,7 +7,7 @@ use crate::ui::alert::Alert;
 use crate::ui::number::{counted, grouped};
 use crate::ui::sections::Section;
 use crate::ui::status::{Status, Tone};
-use crate::ui::table::{Column, Line, Table, cell};
+use crate::ui::table::{Column, Table, TableRow, cell};
 use crate::ui::time::Time;
 
 /// Above this rate, in events per minute, hosted services ask for notice in advance.
@@ -61,20 +61,20 @@ pub(super) fn sources(found: Vec<SourceView>) -> Option<AnyView> {
         Column::text("Order"),
         Column::text("Last request"),
     ];
-    let lines = found.into_iter().map(line).collect();
+    let rows = found.into_iter().map(row).collect();
     let view = view! {
         <Section
             id="sources"
             title="Events received"
             hint="By day, key and client library. Hosted services want notice before you send more than 10,000 events in a minute. Weir has no such limit."
         >
-            <Table caption="Imported events by source" columns=columns lines=lines />
+            <Table caption="Imported events by source" columns=columns rows=rows />
         </Section>
     };
     Some(view.into_any())
 }
 
-fn line(source: SourceView) -> Line {
+fn row(source: SourceView) -> TableRow {
     let why = source
         .reasons
         .iter()
@@ -103,7 +103,7 @@ fn line(source: SourceView) -> Line {
     } else {
         view! { <Status tone=Tone::Warn label="No: old events" /> }.into_any()
     };
-    Line::new(vec![
+    TableRow::new(vec![
         cell(view! {
             <span>{source.day}</span> " " <code>{source.key}</code> " " <span class="wrap">{source.library}</span>
         }),

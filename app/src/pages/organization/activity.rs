@@ -14,23 +14,24 @@ use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::empty::{Empty, NoMatch};
 use crate::ui::icon::Icon;
 use crate::ui::page::{PageHead, page};
-use crate::ui::pager::{Pager, slice_in_query};
+use crate::ui::pager::{Pager, page_in_query};
 use crate::ui::query::{FilterForm, in_query, with_query};
-use crate::ui::table::{Column, Line, Table, cell};
+use crate::ui::table::{Column, Table, TableRow, cell};
 use crate::ui::time::Time;
 
 const TITLE: &str = "Activity";
 /// Entries on one page.
-const LIMIT: u32 = 50;
+const PAGE_SIZE: u32 = 50;
 /// Longer values are collapsed, in characters.
 const VALUE_MAX: usize = 120;
 
 #[component]
 pub(crate) fn Activity() -> impl IntoView {
-    let (id, filter, slice) = (id_in_path(), filter_in_query(), slice_in_query(LIMIT));
+    let (id, filter, list_page) = (id_in_path(), filter_in_query(), page_in_query(PAGE_SIZE));
     page(TITLE, async move {
         let organization = get_organization(id.clone()).await?;
-        let found = list_activity(id.clone(), filter.clone(), slice.limit, slice.offset).await?;
+        let found =
+            list_activity(id.clone(), filter.clone(), list_page.limit, list_page.offset).await?;
         let here = format!("/organizations/{id}/activity");
         let is_filtered = !filter.query().is_all();
         let list = match (found.entries.is_empty(), is_filtered) {
@@ -45,9 +46,9 @@ pub(crate) fn Activity() -> impl IntoView {
             }
             .into_any(),
             (false, _) => {
-                let lines = found.entries.into_iter().map(|entry| line(&here, entry));
-                let lines: Vec<Line> = lines.collect();
-                view! { <Table caption="Activity" columns=columns() lines=lines /> }.into_any()
+                let rows = found.entries.into_iter().map(|entry| row(&here, entry));
+                let rows: Vec<TableRow> = rows.collect();
+                view! { <Table caption="Activity" columns=columns() rows=rows /> }.into_any()
             }
         };
         let file = file(&id, &filter);
@@ -67,7 +68,7 @@ pub(crate) fn Activity() -> impl IntoView {
                 </p>
             })}
             {list}
-            <Pager slice=slice total=found.total what="changes" />
+            <Pager page=list_page total=found.total what="changes" />
             <ApiRequest call=call />
         }
         .into_any())
@@ -210,7 +211,7 @@ fn columns() -> Vec<Column> {
     ["When", "Who", "What", "Thing", "Before and after", "Via"].map(Column::text).into()
 }
 
-fn line(here: &str, entry: EntryView) -> Line {
+fn row(here: &str, entry: EntryView) -> TableRow {
     let EntryView { id, who, by_service, key, action: done, subject, item, name, changes, at } =
         entry;
     let link = format!("{here}?entry={id}#{id}");
@@ -226,7 +227,7 @@ fn line(here: &str, entry: EntryView) -> Line {
         (None, true) => "-".into_any(),
         (None, false) => "Web app".into_any(),
     };
-    Line::new(vec![
+    TableRow::new(vec![
         cell(when),
         actor(who, by_service),
         cell(action(done)),

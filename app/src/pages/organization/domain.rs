@@ -13,7 +13,7 @@ use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::confirm::TypedConfirm;
 use crate::ui::copy::CopyValue;
 use crate::ui::empty::ReadOnly;
-use crate::ui::form::{Back, FormFailure, Submit, sent};
+use crate::ui::form::{FormFailure, ReturnAddress, Submit, form_result};
 use crate::ui::number::counted;
 use crate::ui::page::{PageHead, page};
 use crate::ui::sections::Section;
@@ -128,15 +128,15 @@ fn call(method: &'static str, id: &str, rest: &str) -> ApiCall {
 #[component]
 fn CheckForm(id: String, domain: String) -> impl IntoView {
     let check = ServerAction::<CheckDomain>::new();
-    let sent = sent(check);
+    let result = form_result(check);
     let call = call("POST", &id, &format!("{domain}/verify"));
     view! {
         <ActionForm action=check>
-            <FormFailure sent=sent />
+            <FormFailure result=result />
             <input type="hidden" name="id" value=id />
             <input type="hidden" name="domain" value=domain />
-            <Back />
-            <Submit sent=sent label="Check now" busy="Asking name servers..." saved="Checked" />
+            <ReturnAddress />
+            <Submit result=result label="Check now" busy="Asking name servers..." saved="Checked" />
             <ApiRequest call=call />
         </ActionForm>
     }
@@ -146,7 +146,7 @@ fn CheckForm(id: String, domain: String) -> impl IntoView {
 #[component]
 fn Removal(id: String, domain: DomainView) -> impl IntoView {
     let remove = ServerAction::<RemoveDomain>::new();
-    let sent = sent(remove);
+    let result = form_result(remove);
     let DomainView { details, touched, .. } = domain;
     let of_domain = details.domain;
     let bound = !of_domain.sso_enforcement.text().is_empty();
@@ -180,11 +180,11 @@ fn Removal(id: String, domain: DomainView) -> impl IntoView {
                 {members}
             </Alert>
             <ActionForm action=remove>
-                <FormFailure sent=sent fields=&["typed_name"] />
+                <FormFailure result=result fields=&["typed_name"] />
                 <input type="hidden" name="id" value=id />
                 <input type="hidden" name="domain" value=of_domain.id.to_string() />
-                <Back />
-                <TypedConfirm sent=sent name_to_type=of_domain.domain label="Name of the domain"
+                <ReturnAddress />
+                <TypedConfirm result=result name_to_type=of_domain.domain label="Name of the domain"
                     verb="Remove domain" busy="Removing domain..." />
             </ActionForm>
             <ApiRequest call=call />

@@ -9,7 +9,7 @@ use crate::server_fns::domains::{DomainView, EnforceSso, SaveSaml, SetProvisioni
 use crate::ui::alert::Alert;
 use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::field::{Check, Choice, Select, TextArea, TextLine};
-use crate::ui::form::{Back, FormFailure, Shows, Submit, sent};
+use crate::ui::form::{FormFailure, ReturnAddress, ShownValues, Submit, form_result};
 use crate::ui::number::counted;
 use crate::ui::sections::Section;
 use crate::ui::time::Time;
@@ -42,7 +42,7 @@ pub(super) fn Provisioning(
     domain: DomainView,
 ) -> impl IntoView {
     let set = ServerAction::<SetProvisioning>::new();
-    let sent = sent(set);
+    let result = form_result(set);
     let DomainView { details, may_change, .. } = domain;
     let domain = details.domain;
     let why_not = if domain.is_verified { "" } else { UNVERIFIED };
@@ -51,15 +51,15 @@ pub(super) fn Provisioning(
     let content = if may_change {
         view! {
             <ActionForm action=set>
-                <FormFailure sent=sent />
+                <FormFailure result=result />
                 <input type="hidden" name="id" value=id />
                 <input type="hidden" name="domain" value=domain.id.to_string() />
-                <Back />
-                <Check sent=sent name="enabled" label="People with an address of the domain join when they sign in through a provider"
+                <ReturnAddress />
+                <Check result=result name="enabled" label="People with an address of the domain join when they sign in through a provider"
                     hint="They become members. An invite that waits for them counts first, with its level."
                     checked=enabled disabled=why_not />
                 {domain.is_verified.then(|| view! {
-                    <Submit sent=sent label="Save provisioning" busy="Saving provisioning..." saved="Saved" />
+                    <Submit result=result label="Save provisioning" busy="Saving provisioning..." saved="Saved" />
                     <ApiRequest call=call />
                 })}
             </ActionForm>
@@ -79,7 +79,7 @@ pub(super) fn SignInWay(
     domain: DomainView,
 ) -> impl IntoView {
     let enforce = ServerAction::<EnforceSso>::new();
-    let sent = sent(enforce);
+    let result = form_result(enforce);
     let DomainView { details, may_change, touched, touches_you, ways, .. } = domain;
     let domain = details.domain;
     let present = domain.sso_enforcement.text().to_owned();
@@ -121,14 +121,14 @@ pub(super) fn SignInWay(
                 </p>
             </Alert>
             <ActionForm action=enforce>
-                <FormFailure sent=sent fields=&["sso_enforcement"] />
+                <FormFailure result=result fields=&["sso_enforcement"] />
                 <input type="hidden" name="id" value=id />
                 <input type="hidden" name="domain" value=domain.id.to_string() />
-                <Back />
-                <Select sent=sent name="sso_enforcement" label="People with an address of the domain sign in"
+                <ReturnAddress />
+                <Select result=result name="sso_enforcement" label="People with an address of the domain sign in"
                     choices=choices value=present />
                 {is_verified.then(|| view! {
-                    <Submit sent=sent label="Save single sign-on" busy="Saving single sign-on..." saved="Saved" />
+                    <Submit result=result label="Save single sign-on" busy="Saving single sign-on..." saved="Saved" />
                     <ApiRequest call=call />
                 })}
                 {(!is_verified).then(|| view! { <p class="hint">{UNVERIFIED}</p> })}
@@ -149,7 +149,7 @@ pub(super) fn Saml(
     domain: DomainView,
 ) -> impl IntoView {
     let save = ServerAction::<SaveSaml>::new();
-    let sent = sent(save);
+    let result = form_result(save);
     let DomainView { details, certificate_expired, may_change, .. } = domain;
     let domain = details.domain;
     let subject = details.saml_certificate_subject;
@@ -188,21 +188,21 @@ pub(super) fn Saml(
         view! {
             <div data-dirty-guard="">
                 <ActionForm action=save>
-                    <Shows sent=sent values=shows />
-                    <FormFailure sent=sent fields=&["saml_entity_id", "saml_acs_url", "saml_x509_cert"] />
+                    <ShownValues result=result values=shows />
+                    <FormFailure result=result fields=&["saml_entity_id", "saml_acs_url", "saml_x509_cert"] />
                     <input type="hidden" name="id" value=id />
                     <input type="hidden" name="domain" value=domain.id.to_string() />
-                    <Back />
-                    <TextLine sent=sent name="saml_entity_id" label="Entity id" value=entity max=512
+                    <ReturnAddress />
+                    <TextLine result=result name="saml_entity_id" label="Entity id" value=entity max=512
                         hint="The provider's name of itself." />
-                    <TextLine sent=sent name="saml_acs_url" label="ACS URL" value=acs max=512
+                    <TextLine result=result name="saml_acs_url" label="ACS URL" value=acs max=512
                         hint="The provider's address for sign-ins." />
-                    <TextArea sent=sent name="saml_x509_cert" label="X.509 certificate" value=certificate rows=6 max=65_536 code=true
+                    <TextArea result=result name="saml_x509_cert" label="X.509 certificate" value=certificate rows=6 max=65_536 code=true
                         hint="In PEM, or the base64 text alone." />
                     {warning.map(|why| view! {
                         <Alert kind="warning"><p>{why} " The text is stored as it is. No member can sign in with it."</p></Alert>
                     })}
-                    <Submit sent=sent label="Save SAML" busy="Saving SAML..." saved="Saved" />
+                    <Submit result=result label="Save SAML" busy="Saving SAML..." saved="Saved" />
                     <ApiRequest call=call />
                 </ActionForm>
             </div>

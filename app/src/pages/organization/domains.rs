@@ -11,11 +11,11 @@ use crate::server_fns::organizations::get_organization;
 use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::empty::{Empty, ReadOnly};
 use crate::ui::field::Field;
-use crate::ui::form::{Back, FormFailure, Submit, sent};
+use crate::ui::form::{FormFailure, ReturnAddress, Submit, form_result};
 use crate::ui::page::{PageHead, page};
 use crate::ui::sections::Section;
 use crate::ui::status::{Status, Tone};
-use crate::ui::table::{Column, Line, Table, cell};
+use crate::ui::table::{Column, Table, TableRow, cell};
 
 const TITLE: &str = "Domains";
 
@@ -28,8 +28,8 @@ pub(crate) fn Domains() -> impl IntoView {
         let list = if found.domains.is_empty() {
             view! { <Explanation /> }.into_any()
         } else {
-            let lines: Vec<Line> = found.domains.iter().map(|one| line(&id, one)).collect();
-            view! { <Table caption="Domains" columns=columns() lines=lines /> }.into_any()
+            let rows: Vec<TableRow> = found.domains.iter().map(|one| row(&id, one)).collect();
+            view! { <Table caption="Domains" columns=columns() rows=rows /> }.into_any()
         };
         Ok(view! {
             <PageHead title=TITLE within=organization.name />
@@ -56,7 +56,7 @@ fn columns() -> Vec<Column> {
         .into()
 }
 
-fn line(id: &str, details: &DomainDetails) -> Line {
+fn row(id: &str, details: &DomainDetails) -> TableRow {
     let domain = &details.domain;
     let href = format!("/organizations/{id}/domains/{}", domain.id);
     let name = domain.domain.clone();
@@ -65,7 +65,7 @@ fn line(id: &str, details: &DomainDetails) -> Line {
         "" => "Any way".to_owned(),
         text => format!("{text} only"),
     };
-    Line::new(vec![
+    TableRow::new(vec![
         cell(view! { <a class="wrap" href=href>{name}</a> }),
         ownership(details),
         cell(joining),
@@ -95,7 +95,7 @@ pub(super) fn ownership(details: &DomainDetails) -> AnyView {
 #[component]
 fn AddForm(id: String) -> impl IntoView {
     let add = ServerAction::<AddDomain>::new();
-    let sent = sent(add);
+    let result = form_result(add);
     let call = ApiCall {
         method: "POST",
         path: format!("/api/organizations/{id}/domains/"),
@@ -104,12 +104,12 @@ fn AddForm(id: String) -> impl IntoView {
     };
     view! {
         <ActionForm action=add>
-            <FormFailure sent=sent fields=&["domain"] />
+            <FormFailure result=result fields=&["domain"] />
             <input type="hidden" name="id" value=id />
-            <Back />
-            <Field sent=sent name="domain" label="Domain" max=128
+            <ReturnAddress />
+            <Field result=result name="domain" label="Domain" max=128
                 hint="Such as example.com. It is yours once you have proved it." />
-            <Submit sent=sent label="Add domain" busy="Adding domain..." />
+            <Submit result=result label="Add domain" busy="Adding domain..." />
             <ApiRequest call=call />
         </ActionForm>
     }

@@ -7,7 +7,7 @@ use crate::server_fns::organizations::{DeleteOrganization, OrganizationView};
 use crate::ui::alert::Alert;
 use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::confirm::TypedConfirm;
-use crate::ui::form::{Back, FormFailure, sent};
+use crate::ui::form::{FormFailure, ReturnAddress, form_result};
 use crate::ui::number::grouped;
 use crate::ui::sections::Section;
 
@@ -21,7 +21,7 @@ pub(super) fn Ending(
     is_only: bool,
 ) -> impl IntoView {
     let delete = ServerAction::<DeleteOrganization>::new();
-    let sent = sent(delete);
+    let result = form_result(delete);
     let projects = organization
         .projects
         .iter()
@@ -57,10 +57,10 @@ pub(super) fn Ending(
                 })}
             </Alert>
             <ActionForm action=delete>
-                <FormFailure sent=sent fields=&["typed_name"] />
+                <FormFailure result=result fields=&["typed_name"] />
                 <input type="hidden" name="id" value=organization.id />
-                <Back />
-                <TypedConfirm sent=sent name_to_type=organization.name label="Name of the organization"
+                <ReturnAddress />
+                <TypedConfirm result=result name_to_type=organization.name label="Name of the organization"
                     verb="Delete organization" busy="Deleting organization..." />
             </ActionForm>
             <ApiRequest call=call />

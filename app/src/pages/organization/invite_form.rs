@@ -10,9 +10,9 @@ use crate::server_fns::invites::{ListedView, SendInvites};
 use crate::server_fns::members::Choosable;
 use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::field::{Choice, Select, TextArea};
-use crate::ui::form::{Back, FormFailure, Sent, Submit, sent};
+use crate::ui::form::{FormFailure, FormResult, ReturnAddress, Submit, form_result};
 use crate::ui::status::{Status, Tone};
-use crate::ui::table::{Column, Line, Table, cell};
+use crate::ui::table::{Column, Table, TableRow, cell};
 
 /// Longest list, in characters, because it must fit into an address.
 const PEOPLE_MAX: usize = 4000;
@@ -34,22 +34,22 @@ pub(super) fn InviteForm(
     sends_mail: bool,
 ) -> impl IntoView {
     let send = ServerAction::<SendInvites>::new();
-    let sent = sent(send);
+    let result = form_result(send);
     let is_entered = !listed.is_empty();
     let invited = listed.iter().filter(|one| one.invited).count();
     let call = call(&id, &listed);
     let preview = is_entered.then(|| preview(listed));
     let sending = (invited > 0).then(
         || view! {
-            <SendForm send=send sent=sent id=id people=people.clone() levels=levels sends_mail=sends_mail call=call />
+            <SendForm send=send result=result id=id people=people.clone() levels=levels sends_mail=sends_mail call=call />
         },
     );
     let nothing_entered = (is_entered && invited == 0).then(
         || view! { <p>"No address in this list can be invited. Change the list and check it again."</p> },
     );
     view! {
-        <FormFailure sent=sent fields=&["people", "level", "message"] />
-        <PeopleForm sent=sent people=people />
+        <FormFailure result=result fields=&["people", "level", "message"] />
+        <PeopleForm result=result people=people />
         {preview}
         {nothing_entered}
         {sending}
@@ -57,11 +57,11 @@ pub(super) fn InviteForm(
 }
 
 #[component]
-fn PeopleForm(sent: Sent, people: String) -> impl IntoView {
+fn PeopleForm(result: FormResult, people: String) -> impl IntoView {
     let path = use_location().pathname.get_untracked();
     view! {
         <form method="get" action=path>
-            <TextArea sent=sent name="people" label="E-mail addresses" value=people rows=4 max=PEOPLE_MAX required=true
+            <TextArea result=result name="people" label="E-mail addresses" value=people rows=4 max=PEOPLE_MAX required=true
                 hint="One on a line or with commas between them, 20 at most. A name may precede an address: Ada <ada@mail.example>." />
             <div class="submit">
                 <button type="submit" class="button" data-busy="Checking list...">"Check list"</button>
@@ -90,26 +90,26 @@ fn call(id: &str, listed: &[ListedView]) -> ApiCall {
 }
 
 fn preview(listed: Vec<ListedView>) -> AnyView {
-    let lines = listed.into_iter().map(|one| {
+    let rows = listed.into_iter().map(|one| {
         let ListedView { text, email, first_name, invited, verdict } = one;
         let tone = if invited { Tone::Good } else { Tone::Warn };
         let address = if email.is_empty() { text } else { email };
         let name = if first_name.is_empty() { "-".to_owned() } else { first_name };
-        Line::new(vec![
+        TableRow::new(vec![
             cell(view! { <span class="wrap">{address}</span> }),
             cell(name),
             cell(view! { <Status tone=tone label=verdict /> }),
         ])
     });
-    let lines: Vec<Line> = lines.collect();
+    let rows: Vec<TableRow> = rows.collect();
     let columns: Vec<Column> = ["Address", "First name", "Result"].map(Column::text).into();
-    view! { <Table caption="Preview of invites" columns=columns lines=lines /> }.into_any()
+    view! { <Table caption="Preview of invites" columns=columns rows=rows /> }.into_any()
 }
 
 #[component]
 fn SendForm(
     send: ServerAction<SendInvites>,
-    sent: Sent,
+    result: FormResult,
     id: String,
     people: String,
     levels: Vec<Choosable>,
@@ -126,12 +126,12 @@ fn SendForm(
         <ActionForm action=send>
             <input type="hidden" name="id" value=id />
             <input type="hidden" name="people" value=people />
-            <Back />
-            <Select sent=sent name="level" label="Level" choices=choices value="1"
+            <ReturnAddress />
+            <Select result=result name="level" label="Level" choices=choices value="1"
                 hint="Members work on projects. Administrators also change members and settings. Owners may do everything." />
-            <TextArea sent=sent name="message" label="Message" rows=3 max=MESSAGE_MAX
+            <TextArea result=result name="message" label="Message" rows=3 max=MESSAGE_MAX
                 hint=where_it_stands />
-            <Submit sent=sent label="Send invites" busy="Sending invites..." />
+            <Submit result=result label="Send invites" busy="Sending invites..." />
             <ApiRequest call=call />
         </ActionForm>
     }

@@ -16,18 +16,18 @@ use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::confirm::Confirm;
 use crate::ui::copy::CopyValue;
 use crate::ui::empty::Empty;
-use crate::ui::form::{Back, FormFailure, sent};
+use crate::ui::form::{FormFailure, ReturnAddress, form_result};
 use crate::ui::page::{PageHead, page};
-use crate::ui::pager::{Pager, slice_in_query};
+use crate::ui::pager::{Pager, page_in_query};
 use crate::ui::query::in_query;
 use crate::ui::sections::Section;
 use crate::ui::status::{Status, Tone};
-use crate::ui::table::{Column, Line, Table, cell};
+use crate::ui::table::{Column, Table, TableRow, cell};
 use crate::ui::time::Time;
 
 const TITLE: &str = "Invites";
 /// Invites on one page.
-const LIMIT: u32 = 50;
+const PAGE_SIZE: u32 = 50;
 
 /// The actions of the list.
 #[derive(Clone, Copy)]
@@ -39,12 +39,12 @@ struct Actions {
 /// The form and the list.
 #[component]
 pub(crate) fn Invites() -> impl IntoView {
-    let (id, people, slice) = (id_in_path(), in_query("people"), slice_in_query(LIMIT));
+    let (id, people, list_page) = (id_in_path(), in_query("people"), page_in_query(PAGE_SIZE));
     let actions = Actions { resend: ServerAction::new(), revoke: ServerAction::new() };
-    let (resent, revoked) = (sent(actions.resend), sent(actions.revoke));
+    let (resent, revoked) = (form_result(actions.resend), form_result(actions.revoke));
     page(TITLE, async move {
         let organization = get_organization(id.clone()).await?;
-        let found = list_invites(id.clone(), slice.limit, slice.offset).await?;
+        let found = list_invites(id.clone(), list_page.limit, list_page.offset).await?;
         let links = new_links(reveal_invite_links(id.clone()).await?, found.sends_mail);
         let listed = match people.trim().is_empty() {
             true => Vec::new(),
@@ -59,9 +59,9 @@ pub(crate) fn Invites() -> impl IntoView {
             }
             .into_any()
         } else {
-            let lines = found.invites.into_iter().map(|one| line(&id, one, sends_mail, actions));
-            let lines: Vec<Line> = lines.collect();
-            view! { <Table caption="Invites" columns=columns() lines=lines /> }.into_any()
+            let rows = found.invites.into_iter().map(|one| row(&id, one, sends_mail, actions));
+            let rows: Vec<TableRow> = rows.collect();
+            view! { <Table caption="Invites" columns=columns() rows=rows /> }.into_any()
         };
         Ok(view! {
             <PageHead title=TITLE within=organization.name />
@@ -75,10 +75,10 @@ pub(crate) fn Invites() -> impl IntoView {
             <Section id="inviting" title="Invite people">
                 <InviteForm id=id people=people listed=listed levels=found.levels sends_mail=sends_mail />
             </Section>
-            <FormFailure sent=resent />
-            <FormFailure sent=revoked />
+            <FormFailure result=resent />
+            <FormFailure result=revoked />
             {list}
-            <Pager slice=slice total=found.total what="invites" />
+            <Pager page=list_page total=found.total what="invites" />
         }
         .into_any())
     })
@@ -93,13 +93,13 @@ fn new_links(links: Vec<NewLink>, sends_mail: bool) -> Option<AnyView> {
     if links.is_empty() {
         return None;
     }
-    let lines = links.into_iter().map(|NewLink { email, link }| {
-        Line::new(vec![
+    let rows = links.into_iter().map(|NewLink { email, link }| {
+        TableRow::new(vec![
             cell(view! { <span class="wrap">{email}</span> }),
             cell(view! { <CopyValue text=link what="invite link" /> }),
         ])
     });
-    let lines: Vec<Line> = lines.collect();
+    let rows: Vec<TableRow> = rows.collect();
     let columns: Vec<Column> = ["Invited", "Link"].map(Column::text).into();
     let why = match sends_mail {
         true => {
@@ -113,14 +113,14 @@ fn new_links(links: Vec<NewLink>, sends_mail: bool) -> Option<AnyView> {
         view! {
             <Section id="links" title="New invite links">
                 <Alert kind="warning"><p>{why}</p></Alert>
-                <Table caption="New invite links" columns=columns lines=lines />
+                <Table caption="New invite links" columns=columns rows=rows />
             </Section>
         }
         .into_any(),
     )
 }
 
-fn line(id: &str, invite: InviteView, sends_mail: bool, actions: Actions) -> Line {
+fn row(id: &str, invite: InviteView, sends_mail: bool, actions: Actions) -> TableRow {
     let InviteView { id: invite_id, email, first_name, level, invited_by, sent_at, .. } =
         invite.clone();
     let who = view! {
@@ -135,7 +135,7 @@ fn line(id: &str, invite: InviteView, sends_mail: bool, actions: Actions) -> Lin
                 .into_any()
         }
     };
-    Line::new(vec![
+    TableRow::new(vec![
         cell(who),
         cell(level.word),
         cell(by),
@@ -200,7 +200,7 @@ fn doings(
                     <p>"The invite gets a new link for three more days. The current link ends."</p>
                     <input type="hidden" name="id" value=id />
                     <input type="hidden" name="invite" value=invite />
-                    <Back />
+                    <ReturnAddress />
                     <button type="submit" class="button button-primary" data-busy="Making link...">
                         {submit}
                     </button>
@@ -212,7 +212,7 @@ fn doings(
                     <p>"The link ends immediately. You can invite the person again."</p>
                     <input type="hidden" name="id" value=other_id />
                     <input type="hidden" name="invite" value=other_invite />
-                    <Back />
+                    <ReturnAddress />
                     <button type="submit" class="button button-danger" data-busy="Revoking invite...">
                         "Revoke invite"
                     </button>

@@ -7,25 +7,25 @@ use super::Tabs;
 use crate::local_path::encode;
 use crate::pages::id_in_path;
 use crate::server_fns::members::{
-    ChangeLevel, LeaveOrganization, MOST, MemberView, RemoveMember, list_members,
+    ChangeLevel, LeaveOrganization, MAX_PAGE_SIZE, MemberView, RemoveMember, list_members,
 };
 use crate::server_fns::organizations::get_organization;
 use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::confirm::Confirm;
 use crate::ui::empty::{Empty, NoMatch, ReadOnly};
-use crate::ui::form::{Back, FormFailure, sent};
+use crate::ui::form::{FormFailure, ReturnAddress, form_result};
 use crate::ui::icon::Icon;
 use crate::ui::page::{PageHead, page};
-use crate::ui::pager::{Pager, Slice, slice_in_query};
+use crate::ui::pager::{ListPage, Pager, page_in_query};
 use crate::ui::query::{FilterForm, in_query, with_query};
 use crate::ui::sections::Section;
 use crate::ui::status::{Chip, Status, Tone};
-use crate::ui::table::{Column, Line, Table, cell};
+use crate::ui::table::{Column, Table, TableRow, cell};
 use crate::ui::time::Time;
 
 const TITLE: &str = "Members";
 /// Members on one page.
-const LIMIT: u32 = 50;
+const PAGE_SIZE: u32 = 50;
 
 /// The actions of the list.
 #[derive(Clone, Copy)]
@@ -36,13 +36,14 @@ struct Actions {
 
 #[component]
 pub(crate) fn Members() -> impl IntoView {
-    let (id, search, slice) = (id_in_path(), in_query("search"), slice_in_query(LIMIT));
-    let slice = Slice { limit: slice.limit.min(MOST), ..slice };
+    let (id, search, list_page) = (id_in_path(), in_query("search"), page_in_query(PAGE_SIZE));
+    let list_page = ListPage { limit: list_page.limit.min(MAX_PAGE_SIZE), ..list_page };
     let actions = Actions { change: ServerAction::new(), remove: ServerAction::new() };
-    let (changed, removed) = (sent(actions.change), sent(actions.remove));
+    let (changed, removed) = (form_result(actions.change), form_result(actions.remove));
     page(TITLE, async move {
         let organization = get_organization(id.clone()).await?;
-        let found = list_members(id.clone(), search.clone(), slice.limit, slice.offset).await?;
+        let found =
+            list_members(id.clone(), search.clone(), list_page.limit, list_page.offset).await?;
         let invites = format!("/organizations/{id}/invites");
         let invite = invites.clone();
         let call = call(&id, &search);
@@ -56,9 +57,9 @@ pub(crate) fn Members() -> impl IntoView {
             let clear = with_query(&[("search", None)]);
             view! { <NoMatch filter=search.clone() clear=clear /> }.into_any()
         } else {
-            let lines = found.members.into_iter().map(|member| line(&id, member, actions));
-            let lines: Vec<Line> = lines.collect();
-            view! { <Table caption="Members" columns=columns() lines=lines /> }.into_any()
+            let rows = found.members.into_iter().map(|member| row(&id, member, actions));
+            let rows: Vec<TableRow> = rows.collect();
+            view! { <Table caption="Members" columns=columns() rows=rows /> }.into_any()
         };
         Ok(view! {
             <PageHead title=TITLE within=organization.name>
@@ -68,8 +69,8 @@ pub(crate) fn Members() -> impl IntoView {
                 </a>
             </PageHead>
             <Tabs id=id.clone() />
-            <FormFailure sent=changed />
-            <FormFailure sent=removed />
+            <FormFailure result=changed />
+            <FormFailure result=removed />
             {(!found.may_change).then(|| view! {
                 <ReadOnly why="Administrators and owners change levels and remove members." />
             })}
@@ -85,7 +86,7 @@ pub(crate) fn Members() -> impl IntoView {
                 view! { <SearchForm search=search /> }.into_any()
             }}
             {list}
-            <Pager slice=slice total=found.total what="members" />
+            <Pager page=list_page total=found.total what="members" />
             <ApiRequest call=call of="list" />
             {change}
             <Leaving id=id you=found.you />
@@ -130,7 +131,7 @@ fn SearchForm(search: String) -> impl IntoView {
     }
 }
 
-fn line(id: &str, member: MemberView, actions: Actions) -> Line {
+fn row(id: &str, member: MemberView, actions: Actions) -> TableRow {
     let MemberView { name, email, has_2fa, has_social, joined_at, is_you, .. } = member.clone();
     let initials = initials(&name);
     let who = view! {
@@ -146,7 +147,7 @@ fn line(id: &str, member: MemberView, actions: Actions) -> Line {
         view! { <Status tone=Tone::Quiet label="None" /> }.into_any()
     };
     let sign_in = if has_social { "Provider linked" } else { "Password" };
-    Line::new(vec![
+    TableRow::new(vec![
         cell(who),
         cell(view! { <span class="wrap">{email}</span> }),
         level(id, &member, actions.change),
@@ -161,7 +162,7 @@ fn line(id: &str, member: MemberView, actions: Actions) -> Line {
 fn level(id: &str, member: &MemberView, change: ServerAction<ChangeLevel>) -> AnyView {
     let MemberView { user, name, level, levels, keeps_level, is_you, .. } = member.clone();
     if levels.is_empty() {
-        // The reason is shown in the user's own line and not repeated in all others.
+        // The reason is shown in the user's own row and not repeated in all others.
         let why = keeps_level.filter(|_| is_you);
         return view! {
             {level.word}
@@ -181,7 +182,7 @@ fn level(id: &str, member: &MemberView, change: ServerAction<ChangeLevel>) -> An
         <ActionForm action=change>
             <input type="hidden" name="id" value=id />
             <input type="hidden" name="user" value=user />
-            <Back />
+            <ReturnAddress />
             <span class="member-level">
                 <select name="level" aria-label=format!("Level of {name}")>{choices}</select>
                 <button type="submit" class="button" data-busy="Changing level...">
@@ -211,7 +212,7 @@ fn removal(id: &str, member: MemberView, remove: ServerAction<RemoveMember>) -> 
                 {losses}
                 <input type="hidden" name="id" value=id />
                 <input type="hidden" name="user" value=user />
-                <Back />
+                <ReturnAddress />
                 <button type="submit" class="button button-danger" data-busy="Removing member...">
                     "Remove member"
                 </button>
@@ -241,19 +242,19 @@ fn losses(keys: &[String], lose: &str, whose: &str) -> AnyView {
 #[component]
 fn Leaving(id: String, you: MemberView) -> impl IntoView {
     let leave = ServerAction::<LeaveOrganization>::new();
-    let sent = sent(leave);
+    let result = form_result(leave);
     let MemberView { stays, keys, .. } = you;
     let call = one_member("DELETE", &id, "@me");
     let content = match stays {
         Some(why) => view! { <ReadOnly why=why /> }.into_any(),
         None => view! {
-            <FormFailure sent=sent />
+            <FormFailure result=result />
             <Confirm button="Leave organization" danger=true>
                 <ActionForm action=leave>
                     {losses(&keys, "You lose", "Your")}
                     <p>"You can join again only with a new invite."</p>
                     <input type="hidden" name="id" value=id />
-                    <Back />
+                    <ReturnAddress />
                     <button type="submit" class="button button-danger" data-busy="Leaving organization...">
                         "Leave organization"
                     </button>

@@ -7,14 +7,14 @@ use crate::server_fns::plugin_configs::views::ConfigLine;
 use crate::server_fns::plugin_configs::{
     HidePluginConfig, RestorePluginConfig, SwitchPluginConfig,
 };
-use crate::ui::form::Back;
+use crate::ui::form::ReturnAddress;
 
 /// Hidden fields: the config of a form, and the page that it returns to.
 fn about(project: i64, line: &ConfigLine) -> AnyView {
     view! {
         <input type="hidden" name="project" value=project.to_string() />
         <input type="hidden" name="config" value=line.id.clone() />
-        <Back />
+        <ReturnAddress />
     }
     .into_any()
 }

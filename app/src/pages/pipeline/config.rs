@@ -23,16 +23,16 @@ use crate::ui::bytes;
 use crate::ui::confirm::Confirm;
 use crate::ui::empty::{ReadOnly, panel};
 use crate::ui::field::{Choice, FieldFrame, Select, TextArea, TextLine, Ties};
-use crate::ui::form::{Back, FormFailure, KeptNote, Shows, Submit, sent};
+use crate::ui::form::{FormFailure, KeptNote, ReturnAddress, ShownValues, Submit, form_result};
 use crate::ui::page::{PageHead, page};
-use crate::ui::pager::{Pager, slice_in_query};
+use crate::ui::pager::{Pager, page_in_query};
 use crate::ui::sections::Section;
 use crate::ui::status::{Status, Tone};
-use crate::ui::table::{Column, Line, Table, cell};
+use crate::ui::table::{Column, Table, TableRow, cell};
 use crate::ui::time::Time;
 
 /// Log lines on one page.
-const LINES: u32 = 50;
+const PAGE_SIZE: u32 = 50;
 /// Longest payload of a job, in characters.
 const PAYLOAD: usize = 65_536;
 
@@ -42,7 +42,7 @@ pub(crate) fn ConfigPage() -> impl IntoView {
     let config = in_path("config");
     let switch = ServerAction::<SwitchPluginConfig>::new();
     let restore = ServerAction::<RestorePluginConfig>::new();
-    let (switched, restored) = (sent(switch), sent(restore));
+    let (switched, restored) = (form_result(switch), form_result(restore));
     let trial = trial(project, Some(config.clone()));
     let log = log(project, config.clone());
     page("Plugin settings", async move {
@@ -68,8 +68,8 @@ pub(crate) fn ConfigPage() -> impl IntoView {
                 {switching}
             </PageHead>
             {found.refusal.clone().map(|why| view! { <ReadOnly why=why /> })}
-            <FormFailure sent=switched />
-            <FormFailure sent=restored />
+            <FormFailure result=switched />
+            <FormFailure result=restored />
             {about(project, &found)}
             {changing(project, &found)}
             {files(project, &found)}
@@ -122,8 +122,8 @@ fn about(project: i64, found: &ConfigDetail) -> AnyView {
 
 fn changing(project: i64, found: &ConfigDetail) -> AnyView {
     let save = ServerAction::<SavePluginConfig>::new();
-    let sent = sent(save);
-    let fields = setting_fields(sent, &found.form, Some(&found.values));
+    let result = form_result(save);
+    let fields = setting_fields(result, &found.form, Some(&found.values));
     let mut shown = names(&found.form);
     shown.extend(["name", "description", "on_failure"].map(str::to_owned));
     let failed = failure(save, &shown);
@@ -142,7 +142,7 @@ fn changing(project: i64, found: &ConfigDetail) -> AnyView {
             Choice::new("hold_then_drop", "Wait shortly, then drop the event with a reason"),
         ];
         view! {
-            <Select sent=sent name="on_failure" label=ON_FAILURE choices=choices value=policy
+            <Select result=result name="on_failure" label=ON_FAILURE choices=choices value=policy
                 hint="The result for an event if this step fails, has no time left or cannot be started. A step that removes sensitive values should drop the event." />
         }
     });
@@ -150,7 +150,7 @@ fn changing(project: i64, found: &ConfigDetail) -> AnyView {
     let submit = may_change.then(|| {
         let call = calls::saving(project, found);
         view! {
-            <Submit sent=sent label="Save settings" busy="Saving settings..." saved="Saved" />
+            <Submit result=result label="Save settings" busy="Saving settings..." saved="Saved" />
             <ApiRequest call=call of="save" />
         }
     });
@@ -159,14 +159,14 @@ fn changing(project: i64, found: &ConfigDetail) -> AnyView {
             <div data-dirty-guard="">
                 <ActionForm action=save>
                     {failed}
-                    <KeptNote sent=sent />
-                    <Shows sent=sent values=shows />
+                    <KeptNote result=result />
+                    <ShownValues result=result values=shows />
                     <input type="hidden" name="project" value=project.to_string() />
                     <input type="hidden" name="config" value=id />
-                    <Back />
+                    <ReturnAddress />
                     <fieldset class="bare" disabled=!may_change>
-                        <TextLine sent=sent name="name" label="Name" max=NAME_MAX value=name />
-                        <TextArea sent=sent name="description" label="Description (optional)"
+                        <TextLine result=result name="name" label="Name" max=NAME_MAX value=name />
+                        <TextArea result=result name="description" label="Description (optional)"
                             max=DESCRIPTION_MAX rows=2 value=description />
                         {fields}
                         {on_failure}
@@ -182,9 +182,9 @@ fn changing(project: i64, found: &ConfigDetail) -> AnyView {
 /// Settings that are files. Each has a separate form, because it uploads a file.
 fn files(project: i64, found: &ConfigDetail) -> Option<AnyView> {
     let remove = ServerAction::<RemovePluginAttachment>::new();
-    let removed = sent(remove);
+    let removed = form_result(remove);
     // The upload reports its failures like the save form.
-    let saved = sent(ServerAction::<SavePluginConfig>::new());
+    let saved = form_result(ServerAction::<SavePluginConfig>::new());
     let may_change = found.refusal.is_none();
     let file = |(at, setting): (usize, &Setting)| {
         let Setting { key, name, hint, .. } = setting.clone();
@@ -215,7 +215,7 @@ fn files(project: i64, found: &ConfigDetail) -> Option<AnyView> {
                         <input type="hidden" name="project" value=project.to_string() />
                         <input type="hidden" name="config" value=same_id />
                         <input type="hidden" name="key" value=same_key />
-                        <Back />
+                        <ReturnAddress />
                         <button type="submit" class="button button-danger" data-busy="Removing file...">
                             "Remove file"
                         </button>
@@ -229,7 +229,7 @@ fn files(project: i64, found: &ConfigDetail) -> Option<AnyView> {
             let part = format!("add_attachment[{sent_key}]");
             view! {
                 <form method="post" action="/_upload/attachment" enctype="multipart/form-data">
-                    <Back />
+                    <ReturnAddress />
                     <input type="hidden" name="project" value=project.to_string() />
                     <input type="hidden" name="config" value=id />
                     <input type="hidden" name="key" value=sent_key />
@@ -261,7 +261,7 @@ fn files(project: i64, found: &ConfigDetail) -> Option<AnyView> {
     Some(
         view! {
             <Section id="files" title="Files" hint=format!("At most {most} each. They are encrypted.")>
-                <FormFailure sent=removed />
+                <FormFailure result=removed />
                 {drawn}
             </Section>
         }
@@ -271,7 +271,7 @@ fn files(project: i64, found: &ConfigDetail) -> Option<AnyView> {
 
 fn jobs(project: i64, found: &ConfigDetail) -> AnyView {
     let run = ServerAction::<RunPluginJob>::new();
-    let sent = sent(run);
+    let result = form_result(run);
     let id = found.line.id.clone();
     let call = calls::call("POST", project, &format!("{id}/job/"));
     let call = call.with(json!({"job": {"type": "{job}", "payload": "{payload:object}"}}));
@@ -280,14 +280,14 @@ fn jobs(project: i64, found: &ConfigDetail) -> AnyView {
     view! {
         <Section id="jobs" title="Run a job" hint="A job runs once. It is tried three times.">
             <ActionForm action=run>
-                <FormFailure sent=sent fields=&["job", "payload"] />
+                <FormFailure result=result fields=&["job", "payload"] />
                 <input type="hidden" name="project" value=project.to_string() />
                 <input type="hidden" name="config" value=id />
-                <Back />
-                <Select sent=sent name="job" label="Job" choices=choices />
-                <TextArea sent=sent name="payload" label="Payload (optional)" max=PAYLOAD rows=3 code=true
+                <ReturnAddress />
+                <Select result=result name="job" label="Job" choices=choices />
+                <TextArea result=result name="payload" label="Payload (optional)" max=PAYLOAD rows=3 code=true
                     hint="A JSON object that the job gets." />
-                <Submit sent=sent label="Run job" busy="Starting job..." />
+                <Submit result=result label="Run job" busy="Starting job..." />
                 <ApiRequest call=call of="run" />
             </ActionForm>
         </Section>
@@ -297,18 +297,18 @@ fn jobs(project: i64, found: &ConfigDetail) -> AnyView {
 
 /// The log of the config, newest first.
 fn log(project: i64, config: String) -> AnyView {
-    let slice = slice_in_query(LINES);
+    let list_page = page_in_query(PAGE_SIZE);
     let drawn = async move {
-        let found = list_plugin_logs(project, config, slice.limit, slice.offset).await?;
+        let found = list_plugin_logs(project, config, list_page.limit, list_page.offset).await?;
         if found.lines.is_empty() {
             return Ok::<AnyView, UiError>(view! { <p>"The log is empty."</p> }.into_any());
         }
         let columns: Vec<Column> =
             ["When", "Level", "Who", "Text"].map(Column::text).into_iter().collect();
-        let lines: Vec<Line> = found.lines.into_iter().map(log_line).collect();
+        let rows: Vec<TableRow> = found.lines.into_iter().map(log_row).collect();
         Ok(view! {
-            <Table caption="Log lines" columns=columns lines=lines />
-            <Pager slice=slice total=found.total what="lines" />
+            <Table caption="Log lines" columns=columns rows=rows />
+            <Pager page=list_page total=found.total what="lines" />
         }
         .into_any())
     };
@@ -320,7 +320,7 @@ fn log(project: i64, config: String) -> AnyView {
     .into_any()
 }
 
-fn log_line(line: LogLine) -> Line {
+fn log_row(line: LogLine) -> TableRow {
     let LogLine { at, level, source, message } = line;
     let tone = match level.as_str() {
         "ERROR" => Tone::Bad,
@@ -333,7 +333,7 @@ fn log_line(line: LogLine) -> Line {
         "DEBUG" => "Debug",
         _ => "Info",
     };
-    Line::new(vec![
+    TableRow::new(vec![
         cell(view! { <Time iso=at /> }),
         cell(view! { <Status tone=tone label=word /> }),
         cell(source),

@@ -10,13 +10,13 @@ use crate::server_fns::plugin_configs::{DeletePluginConfig, HidePluginConfig};
 use crate::ui::alert::Alert;
 use crate::ui::api_request::ApiRequest;
 use crate::ui::confirm::TypedConfirm;
-use crate::ui::form::{Back, FormFailure, sent};
+use crate::ui::form::{FormFailure, ReturnAddress, form_result};
 use crate::ui::sections::Section;
 
 /// The last section of the config page.
 pub(super) fn ending(project: i64, found: &ConfigDetail) -> AnyView {
     let hide = ServerAction::<HidePluginConfig>::new();
-    let hidden = sent(hide);
+    let hidden = form_result(hide);
     let id = found.line.id.clone();
     let hiding = (!found.line.deleted).then(|| {
         let follows = "It is switched off and removed from the list. Its settings stay, so that you can restore it.";
@@ -29,7 +29,7 @@ pub(super) fn ending(project: i64, found: &ConfigDetail) -> AnyView {
     let name = found.line.name.trim().to_owned();
     view! {
         <Section id="ending" title="Delete" danger=true>
-            <FormFailure sent=hidden />
+            <FormFailure result=hidden />
             {hiding}
             <ForGood project=project config=id name=name />
         </Section>
@@ -41,7 +41,7 @@ pub(super) fn ending(project: i64, found: &ConfigDetail) -> AnyView {
 #[component]
 fn ForGood(project: i64, config: String, name: String) -> impl IntoView {
     let delete = ServerAction::<DeletePluginConfig>::new();
-    let sent = sent(delete);
+    let result = form_result(delete);
     let call = calls::call("DELETE", project, &format!("{config}/"));
     view! {
         <Alert kind="warning">
@@ -53,11 +53,11 @@ fn ForGood(project: i64, config: String, name: String) -> impl IntoView {
             </ul>
         </Alert>
         <ActionForm action=delete>
-            <FormFailure sent=sent fields=&["typed_name"] />
+            <FormFailure result=result fields=&["typed_name"] />
             <input type="hidden" name="project" value=project.to_string() />
             <input type="hidden" name="config" value=config />
-            <Back />
-            <TypedConfirm sent=sent name_to_type=name label="Name of the config"
+            <ReturnAddress />
+            <TypedConfirm result=result name_to_type=name label="Name of the config"
                 verb="Delete for good" busy="Deleting for good..." />
         </ActionForm>
         <ApiRequest call=call of="delete for good" />

@@ -10,7 +10,7 @@ use crate::error::UiError;
 use crate::plugin_settings::{Kind, Part, Setting, field, shown, with_fields};
 use crate::ui::alert::ErrorAlert;
 use crate::ui::field::{Check, Choice, SecretField, Select, TextArea, TextLine};
-use crate::ui::form::Sent;
+use crate::ui::form::FormResult;
 use crate::ui::prose::prose;
 
 /// Longest value of a setting, in characters.
@@ -19,7 +19,7 @@ const LONGEST: usize = 65_536;
 /// The fields. `values` are the stored values. `None`: the config is new, and its fields
 /// have the defaults.
 pub(super) fn setting_fields(
-    sent: Sent,
+    result: FormResult,
     form: &[Part],
     values: Option<&Map<String, Value>>,
 ) -> AnyView {
@@ -32,7 +32,7 @@ pub(super) fn setting_fields(
             Part::Setting(_) => match places.next() {
                 Some((at, setting)) => {
                     let present = values.map(|values| values.get(&setting.key));
-                    one(sent, at, setting, present)
+                    one(result, at, setting, present)
                 }
                 None => ().into_any(),
             },
@@ -64,7 +64,12 @@ fn file_words(setting: &Setting) -> AnyView {
 }
 
 /// The field of one setting. `present` is the stored value of an existing config.
-fn one(sent: Sent, at: usize, setting: &Setting, present: Option<Option<&Value>>) -> AnyView {
+fn one(
+    result: FormResult,
+    at: usize,
+    setting: &Setting,
+    present: Option<Option<&Value>>,
+) -> AnyView {
     let key = setting.key.clone();
     let name = field(at, setting);
     let label = match setting.required {
@@ -77,30 +82,30 @@ fn one(sent: Sent, at: usize, setting: &Setting, present: Option<Option<&Value>>
         Some(value) => value.map(shown).unwrap_or_default(),
     };
     let control = match &setting.kind {
-        _ if setting.secret => secret(sent, at, name, label, hint, present.flatten().is_some()),
+        _ if setting.secret => secret(result, at, name, label, hint, present.flatten().is_some()),
         Kind::Choice(choices) => {
             let mut offered: Vec<Choice> = Vec::new();
             if begins.is_empty() || !setting.required {
                 offered.push(Choice::new("", "Nothing chosen"));
             }
             offered.extend(choices.iter().map(|choice| Choice::new(choice.clone(), choice.clone())));
-            view! { <Select sent=sent name=name label=label hint=hint choices=offered value=begins /> }
+            view! { <Select result=result name=name label=label hint=hint choices=offered value=begins /> }
                 .into_any()
         }
         Kind::Json => view! {
-            <TextArea sent=sent name=name label=label hint=hint value=begins max=LONGEST code=true />
+            <TextArea result=result name=name label=label hint=hint value=begins max=LONGEST code=true />
         }
         .into_any(),
         Kind::Number => view! {
-            <TextLine sent=sent name=name label=label hint=hint value=begins kind="number" max=100 />
+            <TextLine result=result name=name label=label hint=hint value=begins kind="number" max=100 />
         }
         .into_any(),
         Kind::Text | Kind::File if begins.contains('\n') => view! {
-            <TextArea sent=sent name=name label=label hint=hint value=begins max=LONGEST />
+            <TextArea result=result name=name label=label hint=hint value=begins max=LONGEST />
         }
         .into_any(),
         Kind::Text | Kind::File => view! {
-            <TextLine sent=sent name=name label=label hint=hint value=begins max=LONGEST />
+            <TextLine result=result name=name label=label hint=hint value=begins max=LONGEST />
         }
         .into_any(),
     };
@@ -114,7 +119,7 @@ fn one(sent: Sent, at: usize, setting: &Setting, present: Option<Option<&Value>>
 /// The field of a secret. The stored value is never shown, and it stays if the field is
 /// left empty.
 fn secret(
-    sent: Sent,
+    result: FormResult,
     at: usize,
     name: String,
     label: String,
@@ -125,15 +130,16 @@ fn secret(
     let set = is_set.then(String::new);
     let clearing = is_set.then(|| {
         view! {
-            <Check sent=sent name=format!("settings[{at}][clear]")
+            <Check result=result name=format!("settings[{at}][clear]")
                 label=format!("Remove the stored value of {label}") />
         }
     });
     let field = match set {
         Some(set) => {
-            view! { <SecretField sent=sent name=name label=label hint=hint set=set /> }.into_any()
+            view! { <SecretField result=result name=name label=label hint=hint set=set /> }
+                .into_any()
         }
-        None => view! { <SecretField sent=sent name=name label=label hint=hint /> }.into_any(),
+        None => view! { <SecretField result=result name=name label=label hint=hint /> }.into_any(),
     };
     view! { {field} {clearing} }.into_any()
 }

@@ -14,7 +14,7 @@ use crate::server_fns::projects::get_project;
 use crate::ui::api_request::ApiRequest;
 use crate::ui::empty::{Empty, ReadOnly};
 use crate::ui::field::{Check, TextLine};
-use crate::ui::form::{Back, Submit, sent};
+use crate::ui::form::{ReturnAddress, Submit, form_result};
 use crate::ui::page::{PageHead, page};
 use crate::ui::query::in_query;
 use crate::ui::sections::Section;
@@ -88,7 +88,7 @@ fn filling(
     found: OfferedPlugin,
     create: ServerAction<CreatePluginConfig>,
 ) -> AnyView {
-    let sent = sent(create);
+    let result = form_result(create);
     let OfferedPlugin {
         project_name,
         organization,
@@ -100,7 +100,7 @@ fn filling(
         refusal,
     } = found;
     let title = format!("Add {name}");
-    let fields = setting_fields(sent, &form, None);
+    let fields = setting_fields(result, &form, None);
     let mut shown = names(&form);
     shown.extend(["name".to_owned(), "enabled".to_owned()]);
     let failed = failure(create, &shown);
@@ -115,13 +115,13 @@ fn filling(
                         {failed}
                         <input type="hidden" name="project" value=project.to_string() />
                         <input type="hidden" name="plugin" value=plugin />
-                        <Back />
-                        <TextLine sent=sent name="name" label="Name (optional)" max=NAME_MAX
+                        <ReturnAddress />
+                        <TextLine result=result name="name" label="Name (optional)" max=NAME_MAX
                             hint="Without a name it is called like the plugin." />
                         {fields}
-                        <Check sent=sent name="enabled" label="Switch on" checked=true
+                        <Check result=result name="enabled" label="Switch on" checked=true
                             hint="It applies to new events within a second." />
-                        <Submit sent=sent label="Add to project" busy="Adding to project..." />
+                        <Submit result=result label="Add to project" busy="Adding to project..." />
                         <ApiRequest call=call />
                     </ActionForm>
                 </div>

@@ -12,7 +12,7 @@ use crate::server_fns::plugin_configs::views::ConfigLine;
 use crate::ui::alert::{Alert, ErrorAlert};
 use crate::ui::api_request::ApiCall;
 use crate::ui::field::initial;
-use crate::ui::form::Back;
+use crate::ui::form::ReturnAddress;
 
 /// The order that the page shows.
 pub(super) struct Order {
@@ -65,7 +65,7 @@ impl Order {
                     <input type="hidden" name="project" value=project.to_string() />
                     <input type="hidden" name="seen" value=seen />
                     <input type="hidden" name="wanted" value=wanted data-reorder-wanted="" />
-                    <Back />
+                    <ReturnAddress />
                     <button type="submit" data-reorder-send="">"Save order"</button>
                 </ActionForm>
             </div>
@@ -90,7 +90,7 @@ pub(super) fn mover(
             <input type="hidden" name="project" value=project.to_string() />
             <input type="hidden" name="seen" value=seen />
             <input type="hidden" name="wanted" value=wanted />
-            <Back />
+            <ReturnAddress />
             <button type="submit" class="button" data-busy="Moving...">
                 {label}<span class="hidden">" " {name}</span>
             </button>
@@ -108,7 +108,7 @@ pub(super) fn conflict(
 ) -> Option<AnyView> {
     let error = reorder
         .value()
-        .with_untracked(|value| value.as_ref().and_then(|sent| sent.as_ref().err().cloned()))?;
+        .with_untracked(|value| value.as_ref().and_then(|result| result.as_ref().err().cloned()))?;
     let is_overtaken = matches!(&error, UiError::Field(fault) if fault.code == ORDER_CHANGED);
     let asked = initial("wanted", String::new());
     if !is_overtaken || asked.is_empty() {
@@ -134,7 +134,7 @@ pub(super) fn conflict(
                 <input type="hidden" name="project" value=project.to_string() />
                 <input type="hidden" name="seen" value=seen />
                 <input type="hidden" name="wanted" value=wanted />
-                <Back />
+                <ReturnAddress />
                 <button type="submit" class="button" data-busy="Saving order...">
                     "Use my order"
                 </button>

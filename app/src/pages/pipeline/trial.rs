@@ -16,13 +16,13 @@ use crate::ui::alert::Alert;
 use crate::ui::api_request::ApiRequest;
 use crate::ui::empty::panel;
 use crate::ui::field::TextArea;
-use crate::ui::form::{Back, FormFailure, Submit, sent};
+use crate::ui::form::{FormFailure, ReturnAddress, Submit, form_result};
 use crate::ui::number::brief;
 use crate::ui::page::{PageHead, page};
 use crate::ui::query::in_query;
 use crate::ui::sections::Section;
 use crate::ui::status::{Status, Tone};
-use crate::ui::time::minute;
+use crate::ui::time::to_the_minute;
 
 const TITLE: &str = "Try transformations";
 
@@ -48,7 +48,7 @@ pub(crate) fn TryAll() -> impl IntoView {
 pub(super) fn trial(project: i64, config: Option<String>) -> AnyView {
     let asked = in_query("sample");
     let action = ServerAction::<TryPluginConfig>::new();
-    let sent = sent(action);
+    let result = form_result(action);
     let (for_form, for_trial) = (config.clone(), config);
     let chosen = asked.clone();
     let drawn = async move {
@@ -67,8 +67,8 @@ pub(super) fn trial(project: i64, config: Option<String>) -> AnyView {
         };
         let event: Value = serde_json::from_str(&begins).unwrap_or_default();
         let call = calls::call("POST", project, &rest).with(json!({"event": event}));
-        let result = tried.map(|tried| match tried {
-            Some(tried) => result(tried),
+        let outcome = tried.map(|tried| match tried {
+            Some(tried) => trial_outcome(tried),
             None => view! {
                 <Alert kind="note">
                     <p>"There is no event to try any more. Choose one, or enter it again."</p>
@@ -79,16 +79,16 @@ pub(super) fn trial(project: i64, config: Option<String>) -> AnyView {
         Ok::<AnyView, UiError>(view! {
             {choice(recent, &chosen)}
             <ActionForm action=action>
-                <FormFailure sent=sent fields=&["sample"] />
+                <FormFailure result=result fields=&["sample"] />
                 <input type="hidden" name="project" value=project.to_string() />
                 <input type="hidden" name="config" value=for_form.unwrap_or_default() />
-                <Back />
-                <TextArea sent=sent name="sample" label="Event" value=begins rows=8 max=16_384 code=true
+                <ReturnAddress />
+                <TextArea result=result name="sample" label="Event" value=begins rows=8 max=16_384 code=true
                     hint="JSON with event, distinct_id and properties. Omitted fields get sample values." />
-                <Submit sent=sent label="Try this event" busy="Trying event..." />
+                <Submit result=result label="Try this event" busy="Trying event..." />
             </ActionForm>
             <ApiRequest call=call of="try" />
-            {result}
+            {outcome}
         }
         .into_any())
     };
@@ -111,7 +111,7 @@ fn choice(recent: Vec<RecentEvent>, chosen: &str) -> AnyView {
         .map(|event| {
             let RecentEvent { uuid, event, distinct_id, at } = event;
             let selected = uuid == chosen;
-            let text = format!("{event}, {distinct_id}, {}", minute(&at, false));
+            let text = format!("{event}, {distinct_id}, {}", to_the_minute(&at, false));
             view! { <option value=uuid selected=selected>{text}</option> }
         })
         .collect_view();
@@ -134,7 +134,7 @@ fn choice(recent: Vec<RecentEvent>, chosen: &str) -> AnyView {
 }
 
 /// The result of the trial.
-fn result(tried: TriedView) -> AnyView {
+fn trial_outcome(tried: TriedView) -> AnyView {
     let TriedView { before, after, steps } = tried;
     let none = steps.is_empty().then(|| {
         view! { <p>"No transformation is switched on: events are stored unchanged."</p> }

@@ -13,7 +13,7 @@ use crate::ui::api_request::{ApiCall, ApiRequest, ApiUpload};
 use crate::ui::bytes;
 use crate::ui::empty::{NoMatch, ReadOnly};
 use crate::ui::field::{Field, FieldFrame, Ties};
-use crate::ui::form::{Back, FormFailure, Sent, Submit, sent};
+use crate::ui::form::{FormFailure, FormResult, ReturnAddress, Submit, form_result};
 use crate::ui::page::{PageHead, page};
 use crate::ui::query::{FilterForm, in_query, with_query};
 use crate::ui::sections::Section;
@@ -29,7 +29,7 @@ fn call(organization: &str, shelf: &str) -> ApiCall {
 pub(crate) fn PluginAdd() -> impl IntoView {
     let (organization, shelf, search) = (id_in_path(), in_path("group"), in_query("search"));
     let install = ServerAction::<InstallPlugin>::new();
-    let installed = sent(install);
+    let installed = form_result(install);
     let words = Words::of(&shelf);
     page(words.add, async move {
         let found = list_catalogue(organization.clone(), shelf.clone(), search.clone()).await?;
@@ -38,10 +38,10 @@ pub(crate) fn PluginAdd() -> impl IntoView {
         let content = match refusal {
             Some(why) => view! { <ReadOnly why=why /> }.into_any(),
             None => view! {
-                <FormFailure sent=installed fields=&["url", "archive"] />
+                <FormFailure result=installed fields=&["url", "archive"] />
                 {catalogue(offers, &organization, &shelf, &search, install)}
                 <FromAddress organization=organization.clone() shelf=shelf.clone() install=install />
-                <FromArchive organization=organization.clone() shelf=shelf.clone() sent=installed />
+                <FromArchive organization=organization.clone() shelf=shelf.clone() result=installed />
                 <Written organization=organization shelf=shelf />
             }
             .into_any(),
@@ -121,7 +121,7 @@ fn offer(
                 <input type="hidden" name="organization" value=home />
                 <input type="hidden" name="shelf" value=list />
                 <input type="hidden" name="url" value=url />
-                <Back />
+                <ReturnAddress />
                 <button type="submit" class="button" data-busy="Adding plugin...">
                     "Add"<span class="hidden">" " {same_name}</span>
                 </button>
@@ -148,7 +148,7 @@ fn FromAddress(
     shelf: String,
     install: ServerAction<InstallPlugin>,
 ) -> impl IntoView {
-    let sent = sent(install);
+    let result = form_result(install);
     let call = call(&organization, &shelf).with(json!({"url": "{url}"}));
     view! {
         <Section id="address" title="From another host"
@@ -156,8 +156,8 @@ fn FromAddress(
             <ActionForm action=install>
                 <input type="hidden" name="organization" value=organization />
                 <input type="hidden" name="shelf" value=shelf />
-                <Back />
-                <Field sent=sent name="url" label="Address" kind="url" max=URL_MAX
+                <ReturnAddress />
+                <Field result=result name="url" label="Address" kind="url" max=URL_MAX
                     hint="A repository on github.com or gitlab.com, or a package on npmjs.com, such as https://www.npmjs.com/package/name." />
                 <div class="field">
                     <label for="token">"Access token"</label>
@@ -167,7 +167,7 @@ fn FromAddress(
                         "Only for a private repository or package. It is encrypted and never shown again."
                     </p>
                 </div>
-                <Submit sent=sent label="Add from address" busy="Fetching plugin..." />
+                <Submit result=result label="Add from address" busy="Fetching plugin..." />
                 <ApiRequest call=call of="add from an address" />
             </ActionForm>
         </Section>
@@ -177,15 +177,15 @@ fn FromAddress(
 /// Adds a plugin from an archive with source files. It is a separate form because it
 /// carries a file.
 #[component]
-fn FromArchive(organization: String, shelf: String, sent: Sent) -> impl IntoView {
+fn FromArchive(organization: String, shelf: String, result: FormResult) -> impl IntoView {
     let hint = "A zip or a compressed tar with plugin.json and the code.";
-    let ties = Ties::new("archive", hint, sent);
+    let ties = Ties::new("archive", hint, result);
     let most = bytes::text(u64::try_from(ARCHIVE_MAX).unwrap_or(u64::MAX));
     let call = call(&organization, &shelf);
     view! {
         <Section id="upload" title="From an archive" hint=format!("At most {most}.")>
             <form method="post" action="/_upload/plugin" enctype="multipart/form-data">
-                <Back />
+                <ReturnAddress />
                 <input type="hidden" name="organization" value=organization />
                 <input type="hidden" name="shelf" value=shelf />
                 <FieldFrame ties=ties.clone() label="Archive">
@@ -195,7 +195,7 @@ fn FromArchive(organization: String, shelf: String, sent: Sent) -> impl IntoView
                         type="file"
                         required
                         accept=".zip,.tgz,.gz,.tar"
-                        autofocus=sent.begins_at("archive", false)
+                        autofocus=result.has_focus("archive", false)
                         aria-describedby=ties.described_by()
                         aria-invalid=ties.invalid()
                     />
@@ -215,19 +215,19 @@ fn FromArchive(organization: String, shelf: String, sent: Sent) -> impl IntoView
 #[component]
 fn Written(organization: String, shelf: String) -> impl IntoView {
     let write = ServerAction::<WritePlugin>::new();
-    let sent = sent(write);
+    let result = form_result(write);
     let call = call(&organization, &shelf);
     let call = call.with(json!({"plugin_type": "source", "name": "{name}"}));
     view! {
         <Section id="written" title="Written here"
             hint="Starts with a few lines that work. You edit them in the browser.">
             <ActionForm action=write>
-                <FormFailure sent=sent fields=&["name"] />
+                <FormFailure result=result fields=&["name"] />
                 <input type="hidden" name="organization" value=organization />
                 <input type="hidden" name="shelf" value=shelf />
-                <Back />
-                <Field sent=sent name="name" label="Name" max=NAME_MAX />
-                <Submit sent=sent label="Write plugin" busy="Creating plugin..." />
+                <ReturnAddress />
+                <Field result=result name="name" label="Name" max=NAME_MAX />
+                <Submit result=result label="Write plugin" busy="Creating plugin..." />
                 <ApiRequest call=call of="create one without files" />
             </ActionForm>
         </Section>

@@ -14,12 +14,12 @@ use crate::server_fns::plugins::{
 use crate::ui::alert::Alert;
 use crate::ui::api_request::ApiRequest;
 use crate::ui::empty::ReadOnly;
-use crate::ui::form::{Back, FormFailure, sent};
+use crate::ui::form::{FormFailure, ReturnAddress, form_result};
 use crate::ui::number::counted;
 use crate::ui::page::{PageHead, page};
 use crate::ui::sections::Section;
 use crate::ui::status::{Status, Tone};
-use crate::ui::table::{Column, Line, Table, cell};
+use crate::ui::table::{Column, Table, TableRow, cell};
 use crate::ui::time::Time;
 
 #[component]
@@ -30,8 +30,9 @@ pub(crate) fn PluginDetail() -> impl IntoView {
     let switch = ServerAction::<SwitchPluginConfig>::new();
     let remove = ServerAction::<RemovePlugin>::new();
     let offer = ServerAction::<OfferPlugin>::new();
-    let (upgraded, checked) = (sent(upgrade), sent(check));
-    let (switched, removed, offered) = (sent(switch), sent(remove), sent(offer));
+    let (upgraded, checked) = (form_result(upgrade), form_result(check));
+    let (switched, removed, offered) =
+        (form_result(switch), form_result(remove), form_result(offer));
     page("Plugin", async move {
         let found = get_plugin(organization.clone(), plugin).await?;
         let name = found.line.name.clone();
@@ -62,11 +63,11 @@ pub(crate) fn PluginDetail() -> impl IntoView {
                 {marks}
             </PageHead>
             // The message of a failed upgrade begins with the fact that nothing changed.
-            <FormFailure sent=upgraded />
-            <FormFailure sent=checked />
-            <FormFailure sent=switched />
-            <FormFailure sent=removed fields=&["typed_name"] />
-            <FormFailure sent=offered />
+            <FormFailure result=upgraded />
+            <FormFailure result=checked />
+            <FormFailure result=switched />
+            <FormFailure result=removed fields=&["typed_name"] />
+            <FormFailure result=offered />
             {found.refusal.clone().map(|why| view! { <ReadOnly why=why /> })}
             {faults}
             {about(&found, &root)}
@@ -145,13 +146,13 @@ fn about(found: &Detail, root: &str) -> AnyView {
 fn uses(found: &Detail, switch: ServerAction<SwitchPluginConfig>) -> AnyView {
     let transforms = found.line.shelf == "transformations";
     let used: Vec<UseView> = found.uses.iter().filter(|one| !one.deleted).cloned().collect();
-    let lines: Vec<Line> =
-        used.into_iter().map(|one| use_line(one, &found.line.name, transforms, switch)).collect();
-    let table = if lines.is_empty() {
+    let rows: Vec<TableRow> =
+        used.into_iter().map(|one| use_row(one, &found.line.name, transforms, switch)).collect();
+    let table = if rows.is_empty() {
         view! { <p>"No project uses it. It does nothing until one does."</p> }.into_any()
     } else {
         let columns = vec![Column::text("Project"), Column::text("State"), Column::text("Change")];
-        view! { <Table caption="Projects that use it" columns=columns lines=lines /> }.into_any()
+        view! { <Table caption="Projects that use it" columns=columns rows=rows /> }.into_any()
     };
     let elsewhere = (found.elsewhere > 0).then(|| {
         let count = u64::try_from(found.elsewhere).unwrap_or(u64::MAX);
@@ -179,12 +180,12 @@ fn uses(found: &Detail, switch: ServerAction<SwitchPluginConfig>) -> AnyView {
     .into_any()
 }
 
-fn use_line(
+fn use_row(
     one: UseView,
     plugin: &str,
     transforms: bool,
     switch: ServerAction<SwitchPluginConfig>,
-) -> Line {
+) -> TableRow {
     let UseView { config, name, project, project_name, enabled, .. } = one;
     let href = config_path(project, transforms, &config);
     let named = name.unwrap_or_else(|| plugin.to_owned());
@@ -198,7 +199,7 @@ fn use_line(
                 <input type="hidden" name="project" value=project.to_string() />
                 <input type="hidden" name="config" value=config />
                 <input type="hidden" name="enabled" value="off" />
-                <Back />
+                <ReturnAddress />
                 <button type="submit" class="button" data-busy="Switching off..." data-state=switched data-becomes="Off">
                     "Switch off"<span class="hidden">" " {of}</span>
                 </button>
@@ -209,7 +210,7 @@ fn use_line(
         let to = href.clone();
         view! { <a href=to>"Open settings"<span class="hidden">" of " {of}</span></a> }.into_any()
     };
-    Line::new(vec![
+    TableRow::new(vec![
         cell(view! { <a href=href>{project_name} ": " {named}</a> }),
         cell(view! { <Status tone=state.0 label=state.1 id=word /> }),
         cell(change),
@@ -218,7 +219,7 @@ fn use_line(
 
 /// The settings, as a table.
 fn configurable(form: &[Part]) -> AnyView {
-    let line = |setting: &Setting| {
+    let row = |setting: &Setting| {
         let Setting { key, name, hint, kind, secret, required, default } = setting.clone();
         let needed = match (required, secret) {
             (true, true) => "Needed, secret",
@@ -227,7 +228,7 @@ fn configurable(form: &[Part]) -> AnyView {
             (false, false) => "Optional",
         };
         let default = if secret || default.is_empty() { "-".to_owned() } else { default };
-        Line::new(vec![
+        TableRow::new(vec![
             cell(view! { <span>{name}</span> " " <code class="wrap">{key}</code> }),
             cell(kind.words()),
             cell(needed),
@@ -235,13 +236,13 @@ fn configurable(form: &[Part]) -> AnyView {
             cell(hint),
         ])
     };
-    let lines: Vec<Line> = settings(form).map(line).collect();
-    let content = if lines.is_empty() {
+    let rows: Vec<TableRow> = settings(form).map(row).collect();
+    let content = if rows.is_empty() {
         view! { <p>"It has no settings."</p> }.into_any()
     } else {
         let columns = ["Setting", "Kind", "Needed", "Default", "Meaning"].map(Column::text);
         let columns: Vec<Column> = columns.into_iter().collect();
-        view! { <Table caption="Settings" columns=columns lines=lines /> }.into_any()
+        view! { <Table caption="Settings" columns=columns rows=rows /> }.into_any()
     };
     view! { <Section id="settings" title="Settings">{content}</Section> }.into_any()
 }
@@ -250,8 +251,8 @@ fn history(actions: Vec<AuditEntryView>) -> AnyView {
     let content = if actions.is_empty() {
         view! { <p>"No activity yet."</p> }.into_any()
     } else {
-        let line = |entry: AuditEntryView| {
-            Line::new(vec![
+        let row = |entry: AuditEntryView| {
+            TableRow::new(vec![
                 cell(view! { <Time iso=entry.at /> }),
                 cell(entry.who),
                 cell(entry.what),
@@ -260,8 +261,8 @@ fn history(actions: Vec<AuditEntryView>) -> AnyView {
         };
         let columns: Vec<Column> =
             ["When", "Who", "What", "Changed"].map(Column::text).into_iter().collect();
-        let lines: Vec<Line> = actions.into_iter().map(line).collect();
-        view! { <Table caption="Activity of the plugin" columns=columns lines=lines /> }.into_any()
+        let rows: Vec<TableRow> = actions.into_iter().map(row).collect();
+        view! { <Table caption="Activity of the plugin" columns=columns rows=rows /> }.into_any()
     };
     view! { <Section id="activity" title="Activity">{content}</Section> }.into_any()
 }

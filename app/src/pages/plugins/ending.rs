@@ -10,7 +10,7 @@ use crate::server_fns::plugins::{OfferPlugin, RemovePlugin};
 use crate::ui::alert::Alert;
 use crate::ui::api_request::ApiRequest;
 use crate::ui::confirm::{Confirm, TypedConfirm};
-use crate::ui::form::{Back, Sent};
+use crate::ui::form::{FormResult, ReturnAddress};
 use crate::ui::number::counted;
 use crate::ui::sections::Section;
 
@@ -49,7 +49,7 @@ pub(super) fn offering(
                     <input type="hidden" name="organization" value=organization />
                     <input type="hidden" name="plugin" value=id />
                     {offered}
-                    <Back />
+                    <ReturnAddress />
                     <button type="submit" class="button button-primary" data-busy=busy>
                         {verb}
                     </button>
@@ -66,7 +66,7 @@ pub(super) fn removal(
     found: &PluginDetail,
     organization: &str,
     remove: ServerAction<RemovePlugin>,
-    sent: Sent,
+    result: FormResult,
 ) -> AnyView {
     if found.line.is_global {
         return view! {
@@ -108,8 +108,8 @@ pub(super) fn removal(
             <ActionForm action=remove>
                 <input type="hidden" name="organization" value=organization />
                 <input type="hidden" name="plugin" value=id />
-                <Back />
-                <TypedConfirm sent=sent name_to_type=name label="Name of the plugin"
+                <ReturnAddress />
+                <TypedConfirm result=result name_to_type=name label="Name of the plugin"
                     verb="Remove plugin" busy="Removing plugin..." />
             </ActionForm>
             <ApiRequest call=call of="remove" />

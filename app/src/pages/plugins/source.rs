@@ -18,7 +18,7 @@ use crate::ui::code::Source;
 use crate::ui::confirm::Confirm;
 use crate::ui::empty::ReadOnly;
 use crate::ui::field::{Field, TextArea};
-use crate::ui::form::{Back, FormFailure, Shows, Submit, sent};
+use crate::ui::form::{FormFailure, ReturnAddress, ShownValues, Submit, form_result};
 use crate::ui::page::{PageHead, page};
 use crate::ui::query::in_query;
 use crate::ui::sections::Section;
@@ -32,7 +32,7 @@ pub(crate) fn PluginSource() -> impl IntoView {
     let (organization, plugin, asked) = (id_in_path(), in_path("plugin"), in_query("file"));
     let save = ServerAction::<SavePluginFile>::new();
     let remove = ServerAction::<RemovePluginFile>::new();
-    let removed = sent(remove);
+    let removed = form_result(remove);
     page(TITLE, async move {
         let found = get_plugin_source(organization.clone(), plugin.clone()).await?;
         let SourceView { line, files, faults, refusal } = found;
@@ -79,7 +79,7 @@ pub(crate) fn PluginSource() -> impl IntoView {
             <PageHead title=TITLE within=line.name.clone() />
             <p class="lead">"What " <a href=root>{line.name.clone()}</a> " is made of."</p>
             {refusal.map(|why| view! { <ReadOnly why=why /> })}
-            <FormFailure sent=removed />
+            <FormFailure result=removed />
             {message}
             {links}
             {content}
@@ -162,12 +162,12 @@ fn Editor(
     save: ServerAction<SavePluginFile>,
     call: ApiCall,
 ) -> impl IntoView {
-    let sent = sent(save);
+    let result = form_result(save);
     let is_new = name.is_empty();
     let title = if is_new { "New file".to_owned() } else { format!("Edit {name}") };
     let naming = match is_new {
         true => view! {
-            <Field sent=sent name="file" label="Name of the file" max=FILE_NAME_MAX
+            <Field result=result name="file" label="Name of the file" max=FILE_NAME_MAX
                 hint="Such as index.js, index.ts, site.ts, frontend.tsx or plugin.json." />
         }
         .into_any(),
@@ -177,16 +177,16 @@ fn Editor(
         <Section id="edit" title=title>
             <div data-dirty-guard="">
                 <ActionForm action=save>
-                    <FormFailure sent=sent fields=&["file"] />
+                    <FormFailure result=result fields=&["file"] />
                     <input type="hidden" name="organization" value=organization />
                     <input type="hidden" name="plugin" value=plugin />
-                    <Shows sent=sent values=vec![("source".to_owned(), text.clone())] />
-                    <Back />
+                    <ShownValues result=result values=vec![("source".to_owned(), text.clone())] />
+                    <ReturnAddress />
                     {naming}
-                    <TextArea sent=sent name="source" label="Text of the file" value=text rows=20
+                    <TextArea result=result name="source" label="Text of the file" value=text rows=20
                         max=SOURCE_MAX code=true
                         hint="Takes effect within a second wherever the plugin is switched on." />
-                    <Submit sent=sent label="Save file" busy="Saving file..." saved="Saved" />
+                    <Submit result=result label="Save file" busy="Saving file..." saved="Saved" />
                     <ApiRequest call=call of="save" />
                 </ActionForm>
             </div>
@@ -210,7 +210,7 @@ fn removal(
                 <input type="hidden" name="organization" value=organization />
                 <input type="hidden" name="plugin" value=plugin />
                 <input type="hidden" name="file" value=file />
-                <Back />
+                <ReturnAddress />
                 <button type="submit" class="button button-danger" data-busy="Removing file...">
                     "Remove file"
                 </button>

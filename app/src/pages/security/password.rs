@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 
 use crate::server_fns::security::ChangePassword;
-use crate::ui::form::{Back, FormFailure, Sent, Submit, sent};
+use crate::ui::form::{FormFailure, FormResult, ReturnAddress, Submit, form_result};
 use crate::ui::icon::Icon;
 use crate::ui::password::PasswordField;
 use crate::ui::sections::Section;
@@ -12,7 +12,7 @@ use crate::ui::sections::Section;
 #[component]
 pub(crate) fn PasswordSection() -> impl IntoView {
     let change = ServerAction::<ChangePassword>::new();
-    let sent = sent(change);
+    let result = form_result(change);
     view! {
         <Section
             id="change-password"
@@ -20,12 +20,12 @@ pub(crate) fn PasswordSection() -> impl IntoView {
             hint="Changing it ends your other sessions. API keys continue to work."
         >
             <ActionForm action=change>
-                <FormFailure sent=sent fields=&["current_password", "password"] />
-                <Back />
-                <CurrentPassword sent=sent />
-                <PasswordField sent=sent label="New password" autocomplete="new-password"
+                <FormFailure result=result fields=&["current_password", "password"] />
+                <ReturnAddress />
+                <CurrentPassword result=result />
+                <PasswordField result=result label="New password" autocomplete="new-password"
                     hint="At least 12 characters. A few unusual words are easy to remember and hard to guess." />
-                <Submit sent=sent label="Change password" busy="Changing password..." saved="Password changed" />
+                <Submit result=result label="Change password" busy="Changing password..." saved="Password changed" />
             </ActionForm>
         </Section>
     }
@@ -34,8 +34,8 @@ pub(crate) fn PasswordSection() -> impl IntoView {
 /// The field for the current password. Its id differs because the page has another field
 /// with the usual name.
 #[component]
-fn CurrentPassword(sent: Sent) -> impl IntoView {
-    let fault = sent.fault("current_password");
+fn CurrentPassword(result: FormResult) -> impl IntoView {
+    let fault = result.field_error("current_password");
     let described_by = fault.as_ref().map(|_| "current_password-fault");
     let invalid = fault.as_ref().map(|_| "true");
     view! {
@@ -49,7 +49,7 @@ fn CurrentPassword(sent: Sent) -> impl IntoView {
                     required
                     maxlength="256"
                     autocomplete="current-password"
-                    autofocus=sent.begins_at("current_password", false)
+                    autofocus=result.has_focus("current_password", false)
                     spellcheck="false"
                     autocapitalize="off"
                     aria-describedby=described_by

@@ -4,10 +4,10 @@ use leptos::prelude::*;
 
 use crate::server_fns::security::{EndOtherSessions, EndSession, SessionView};
 use crate::ui::confirm::Confirm;
-use crate::ui::form::{Back, FormFailure, sent};
+use crate::ui::form::{FormFailure, ReturnAddress, form_result};
 use crate::ui::sections::Section;
 use crate::ui::status::{Status, Tone};
-use crate::ui::table::{Column, Line, Table, cell};
+use crate::ui::table::{Column, Table, TableRow, cell};
 use crate::ui::time::Time;
 
 /// The section about open sessions.
@@ -18,7 +18,7 @@ pub(crate) fn SessionsSection(
 ) -> impl IntoView {
     let end = ServerAction::<EndSession>::new();
     let end_others = ServerAction::<EndOtherSessions>::new();
-    let (ended, others_ended) = (sent(end), sent(end_others));
+    let (ended, others_ended) = (form_result(end), form_result(end_others));
     let are_others = sessions.len() > 1;
     let columns = vec![
         Column::text("Device"),
@@ -27,21 +27,21 @@ pub(crate) fn SessionsSection(
         Column::text("Last used"),
         Column::text("Action"),
     ];
-    let lines = sessions.into_iter().map(|session| line(session, end)).collect::<Vec<_>>();
+    let rows = sessions.into_iter().map(|session| row(session, end)).collect::<Vec<_>>();
     view! {
         <Section
             id="sessions"
             title="Sessions"
             hint="Your browsers that are signed in. A session ends automatically after 12 hours without use, and after 14 days."
         >
-            <FormFailure sent=ended />
-            <FormFailure sent=others_ended />
-            <Table caption="Your sessions" columns=columns lines=lines />
+            <FormFailure result=ended />
+            <FormFailure result=others_ended />
+            <Table caption="Your sessions" columns=columns rows=rows />
             {are_others.then(|| view! {
                 <Confirm button="Sign out other sessions">
                     <ActionForm action=end_others>
                         <p>"You have to sign in again in all other browsers. API keys continue to work."</p>
-                        <Back />
+                        <ReturnAddress />
                         <button type="submit" class="button button-danger" data-busy="Signing out...">
                             "Sign out everywhere else"
                         </button>
@@ -52,7 +52,7 @@ pub(crate) fn SessionsSection(
     }
 }
 
-fn line(session: SessionView, end: ServerAction<EndSession>) -> Line {
+fn row(session: SessionView, end: ServerAction<EndSession>) -> TableRow {
     let SessionView { id, device, address, signed_in_at, seen_at, is_this } = session;
     let of = device.clone();
     let action = if is_this {
@@ -61,14 +61,14 @@ fn line(session: SessionView, end: ServerAction<EndSession>) -> Line {
         cell(view! {
             <ActionForm action=end>
                 <input type="hidden" name="id" value=id />
-                <Back />
+                <ReturnAddress />
                 <button type="submit" class="button" data-busy="Signing out...">
                     "Sign out" <span class="hidden">" " {of}</span>
                 </button>
             </ActionForm>
         })
     };
-    Line::new(vec![
+    TableRow::new(vec![
         cell(device),
         cell(address.unwrap_or_else(|| "-".to_owned())),
         cell(view! { <Time iso=signed_in_at /> }),

@@ -7,7 +7,7 @@ use crate::server_fns::second_factor::{
 };
 use crate::ui::alert::Alert;
 use crate::ui::field::Field;
-use crate::ui::form::{Back, FormFailure, Submit, sent};
+use crate::ui::form::{FormFailure, ReturnAddress, Submit, form_result};
 use crate::ui::sections::Section;
 use crate::ui::status::{Status, Tone};
 use crate::ui::time::Time;
@@ -43,13 +43,13 @@ pub(crate) fn TwoStepSection(
 #[component]
 fn Off() -> impl IntoView {
     let begin = ServerAction::<BeginSecondFactor>::new();
-    let sent = sent(begin);
+    let result = form_result(begin);
     view! {
         <p><Status tone=Tone::Quiet label="Off" /></p>
         <ActionForm action=begin>
-            <FormFailure sent=sent />
-            <Back />
-            <Submit sent=sent label="Set up two-step sign-in" busy="Setting up..." />
+            <FormFailure result=result />
+            <ReturnAddress />
+            <Submit result=result label="Set up two-step sign-in" busy="Setting up..." />
         </ActionForm>
     }
 }
@@ -82,20 +82,20 @@ fn left(codes: usize) -> String {
 #[component]
 fn RenewForm() -> impl IntoView {
     let renew = ServerAction::<RenewRecoveryCodes>::new();
-    let sent = sent(renew);
+    let result = form_result(renew);
     // An invalid code is reported at its field.
-    let failed = sent.fault("code").is_some();
+    let failed = result.field_error("code").is_some();
     view! {
-        <FormFailure sent=sent fields=&["code"] />
+        <FormFailure result=result fields=&["code"] />
         <details class="confirm" open=failed>
             <summary class="button">"Create new recovery codes"</summary>
             <div class="confirm-body">
                 <ActionForm action=renew>
                     <p>"You get ten new codes, which are shown once. The current codes stop working immediately."</p>
-                    <Back />
-                    <Field sent=sent name="code" label="Code" hint=CODE_HINT autocomplete="one-time-code"
+                    <ReturnAddress />
+                    <Field result=result name="code" label="Code" hint=CODE_HINT autocomplete="one-time-code"
                         max=CODE_MAX />
-                    <Submit sent=sent label="Create new codes" busy="Creating codes..." />
+                    <Submit result=result label="Create new codes" busy="Creating codes..." />
                 </ActionForm>
             </div>
         </details>
@@ -105,10 +105,10 @@ fn RenewForm() -> impl IntoView {
 #[component]
 fn DisableForm() -> impl IntoView {
     let disable = ServerAction::<DisableSecondFactor>::new();
-    let sent = sent(disable);
-    let failed = sent.fault("last_code").is_some();
+    let result = form_result(disable);
+    let failed = result.field_error("last_code").is_some();
     view! {
-        <FormFailure sent=sent fields=&["last_code"] />
+        <FormFailure result=result fields=&["last_code"] />
         <details class="confirm" open=failed>
             <summary class="button">"Turn off two-step sign-in"</summary>
             <div class="confirm-body">
@@ -116,8 +116,8 @@ fn DisableForm() -> impl IntoView {
                     <p>
                         "From then on the password alone signs you in. Your other sessions end, and your recovery codes stop working."
                     </p>
-                    <Back />
-                    <Field sent=sent name="last_code" label="Code" hint=CODE_HINT autocomplete="one-time-code"
+                    <ReturnAddress />
+                    <Field result=result name="last_code" label="Code" hint=CODE_HINT autocomplete="one-time-code"
                         max=CODE_MAX />
                     <div class="submit">
                         <button type="submit" class="button button-danger" data-busy="Turning off...">

@@ -4,7 +4,7 @@
 use leptos::prelude::*;
 
 use crate::server_fns::project_start::{ChecklistView, HideChecklist};
-use crate::ui::form::{Back, FormFailure, sent};
+use crate::ui::form::{FormFailure, ReturnAddress, form_result};
 use crate::ui::icon::Icon;
 
 /// The checklist, or the button that shows it again.
@@ -19,7 +19,7 @@ pub(super) fn Checklist(
     /// Hides the list.
     hide: ServerAction<HideChecklist>,
 ) -> impl IntoView {
-    let sent = sent(hide);
+    let result = form_result(hide);
     let ChecklistView { teammate, read_only_key, export, hidden } = list;
     let (button, busy) = match hidden {
         true => ("Show the checklist", "Showing..."),
@@ -46,12 +46,12 @@ pub(super) fn Checklist(
     view! {
         <section class="next" aria-labelledby="next">
             <h2 id="next">"Next"</h2>
-            <FormFailure sent=sent />
+            <FormFailure result=result />
             {steps}
             <ActionForm action=hide>
                 <input type="hidden" name="id" value=project.to_string() />
                 <input type="hidden" name="hidden" value=(!hidden).to_string() />
-                <Back />
+                <ReturnAddress />
                 <button type="submit" class="button button-quiet" data-busy=busy>{button}</button>
             </ActionForm>
         </section>

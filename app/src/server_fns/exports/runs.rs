@@ -9,7 +9,7 @@ use crate::error::UiError;
 
 /// A run in the list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct RunLine {
+pub(crate) struct RunRow {
     pub(crate) run: Run,
     /// Number of attempts.
     pub(crate) attempt: u32,
@@ -25,7 +25,7 @@ pub(crate) struct RunLine {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RunList {
     /// The runs, newest first.
-    pub(crate) lines: Vec<RunLine>,
+    pub(crate) rows: Vec<RunRow>,
     /// Whether older runs exist.
     pub(crate) more: bool,
 }
@@ -67,11 +67,11 @@ pub(crate) async fn list_export_runs(
     let page = exports.runs((&org).into(), &export, &query).await.map_err(ui_error)?;
     let ids: Vec<RunId> = page.runs.iter().map(|run| run.id).collect();
     let beside = exports.beside_runs((&org).into(), &export, &ids).await.map_err(ui_error)?;
-    let line = |run: Run| {
+    let row = |run: Run| {
         let beside = beside.iter().find(|beside| beside.id == run.id);
         let end = run.finished_at.unwrap_or(org.ctx.now);
         let micros = end.micros().saturating_sub(run.created_at.micros());
-        RunLine {
+        RunRow {
             attempt: beside.map_or(0, |beside| beside.attempt),
             bytes: beside.map_or(0, |beside| beside.bytes),
             of_backfill: beside.is_some_and(|beside| beside.backfill.is_some()),
@@ -79,7 +79,7 @@ pub(crate) async fn list_export_runs(
             run,
         }
     };
-    Ok(RunList { lines: page.runs.into_iter().map(line).collect(), more: page.more })
+    Ok(RunList { rows: page.runs.into_iter().map(row).collect(), more: page.more })
 }
 
 /// The statuses for a value of the filter. `None`: all.

@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 
 use super::{FieldFrame, Ties, initial, ticked};
-use crate::ui::form::Sent;
+use crate::ui::form::FormResult;
 
 /// An option.
 pub(crate) struct Choice {
@@ -37,7 +37,7 @@ impl Choice {
 /// A drop-down list.
 #[component]
 pub(crate) fn Select(
-    sent: Sent,
+    result: FormResult,
     #[prop(into)] name: String,
     #[prop(into)] label: String,
     choices: Vec<Choice>,
@@ -47,8 +47,8 @@ pub(crate) fn Select(
     #[prop(optional)]
     autosubmit: bool,
 ) -> impl IntoView {
-    let ties = Ties::new(name.clone(), hint, sent);
-    let autofocus = sent.begins_at(&name, false);
+    let ties = Ties::new(name.clone(), hint, result);
+    let autofocus = result.has_focus(&name, false);
     let chosen = initial(&name, value);
     let options = choices.into_iter().map(|choice| option(choice, &chosen)).collect_view();
     view! {
@@ -81,7 +81,7 @@ fn option(choice: Choice, chosen: &str) -> AnyView {
 /// A few options, each with its explanation.
 #[component]
 pub(crate) fn RadioCards(
-    sent: Sent,
+    result: FormResult,
     /// Name of the fields and id of the group.
     #[prop(into)]
     name: String,
@@ -89,8 +89,8 @@ pub(crate) fn RadioCards(
     choices: Vec<Choice>,
     #[prop(into, optional)] value: String,
 ) -> impl IntoView {
-    let ties = Ties::new(name.clone(), "", sent);
-    let (described_by, autofocus) = (ties.described_by(), sent.begins_at(&name, false));
+    let ties = Ties::new(name.clone(), "", result);
+    let (described_by, autofocus) = (ties.described_by(), result.has_focus(&name, false));
     let chosen = initial(&name, value);
     let cards = choices.into_iter().map(|choice| card(choice, &name, &chosen)).collect_view();
     view! {
@@ -127,7 +127,7 @@ fn card(choice: Choice, name: &str, chosen: &str) -> AnyView {
 /// A box. It sends `on` when it is ticked.
 #[component]
 pub(crate) fn Check(
-    sent: Sent,
+    result: FormResult,
     #[prop(into)] name: String,
     #[prop(into)] label: String,
     #[prop(into, optional)] hint: String,
@@ -141,9 +141,9 @@ pub(crate) fn Check(
     let blocked = !disabled.is_empty();
     let explained: Vec<String> =
         [hint, disabled].into_iter().filter(|text| !text.is_empty()).collect();
-    let ties = Ties::new(name.clone(), explained.join(" "), sent);
-    let autofocus = sent.begins_at(&name, false);
-    let checked = ticked(sent, &name, checked);
+    let ties = Ties::new(name.clone(), explained.join(" "), result);
+    let autofocus = result.has_focus(&name, false);
+    let checked = ticked(result, &name, checked);
     view! {
         <div class="field field-check">
             <label class="choice">

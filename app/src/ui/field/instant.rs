@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use weir_model::Timestamp;
 
 use super::line::Line;
-use crate::ui::form::Sent;
+use crate::ui::form::FormResult;
 
 /// Type of the input.
 pub(super) const MOMENT: &str = "datetime-local";
@@ -12,7 +12,7 @@ pub(super) const MOMENT: &str = "datetime-local";
 /// A field for a time.
 #[component]
 pub(crate) fn MomentField(
-    sent: Sent,
+    result: FormResult,
     #[prop(into)] name: String,
     #[prop(into)] label: String,
     #[prop(into, optional)] hint: String,
@@ -23,7 +23,7 @@ pub(crate) fn MomentField(
 ) -> impl IntoView {
     let (kind, autocomplete) = (MOMENT, "off");
     let label = format!("{label} (UTC)");
-    Line { name, label, hint, value, kind, required, autocomplete, ..Line::default() }.drawn(sent)
+    Line { name, label, hint, value, kind, required, autocomplete, ..Line::default() }.drawn(result)
 }
 
 /// Parses the value of such a field, or an RFC 3339 time.

@@ -4,7 +4,7 @@ use leptos::prelude::*;
 
 use super::instant::{MOMENT, shown};
 use super::{FieldFrame, Ties, initial};
-use crate::ui::form::Sent;
+use crate::ui::form::FormResult;
 
 /// Attributes of a field with one line. Empty texts are omitted.
 #[derive(Default)]
@@ -27,13 +27,13 @@ pub(super) struct Line {
 
 impl Line {
     /// Label, field, hint and error.
-    pub(super) fn drawn(self, sent: Sent) -> AnyView {
+    pub(super) fn drawn(self, result: FormResult) -> AnyView {
         let given = |text: &'static str| (!text.is_empty()).then_some(text);
-        let ties = Ties::new(self.name.clone(), self.hint, sent);
+        let ties = Ties::new(self.name.clone(), self.hint, result);
         let is_moment = self.kind == MOMENT;
         let value = initial(&self.name, self.value);
         let value = if is_moment { shown(&value) } else { value };
-        let autofocus = sent.begins_at(&self.name, self.autofocus);
+        let autofocus = result.has_focus(&self.name, self.autofocus);
         // `step="any"`, because browsers otherwise refuse decimals and seconds. A maximum
         // length has no effect on these fields.
         let is_figures = is_moment || self.kind == "number";

@@ -4,13 +4,13 @@ use leptos::prelude::*;
 
 use super::{FieldFrame, Ties};
 use crate::context::SECRET_MARK;
-use crate::ui::form::Sent;
-use crate::ui::time::minute;
+use crate::ui::form::FormResult;
+use crate::ui::time::to_the_minute;
 
 /// A field for a secret. If it is left empty, the stored secret stays.
 #[component]
 pub(crate) fn SecretField(
-    sent: Sent,
+    result: FormResult,
     #[prop(into)] name: String,
     #[prop(into)] label: String,
     #[prop(into, optional)] hint: String,
@@ -23,8 +23,8 @@ pub(crate) fn SecretField(
     required: bool,
 ) -> impl IntoView {
     let required = required && set.is_none();
-    let ties = Ties::new(name.clone(), secret_hint(hint, set.as_deref()), sent);
-    let autofocus = sent.begins_at(&name, false);
+    let ties = Ties::new(name.clone(), secret_hint(hint, set.as_deref()), result);
+    let autofocus = result.has_focus(&name, false);
     let mark = format!("{SECRET_MARK}{name}");
     let what = format!(" {label}");
     view! {
@@ -64,7 +64,7 @@ fn secret_hint(hint: String, set: Option<&str>) -> String {
         None => return hint,
         Some("") => "One is set. Leave this empty to keep it.".to_owned(),
         Some(since) => {
-            format!("Set since {}. Leave this empty to keep it.", minute(since, false))
+            format!("Set since {}. Leave this empty to keep it.", to_the_minute(since, false))
         }
     };
     if hint.is_empty() { state } else { format!("{hint} {state}") }

@@ -4,12 +4,12 @@ use leptos::prelude::*;
 
 use super::line::Line;
 use super::{FieldFrame, Ties, initial};
-use crate::ui::form::Sent;
+use crate::ui::form::FormResult;
 
 /// A field with one line.
 #[component]
 pub(crate) fn Field(
-    sent: Sent,
+    result: FormResult,
     name: &'static str,
     #[prop(into)] label: String,
     #[prop(into, optional)] hint: String,
@@ -56,13 +56,13 @@ pub(crate) fn Field(
         list,
         must_equal,
     };
-    line.drawn(sent)
+    line.drawn(result)
 }
 
 /// A field with one line whose name is computed.
 #[component]
 pub(crate) fn TextLine(
-    sent: Sent,
+    result: FormResult,
     #[prop(into)] name: String,
     #[prop(into)] label: String,
     #[prop(into, optional)] hint: String,
@@ -74,13 +74,13 @@ pub(crate) fn TextLine(
     let autocomplete = "off";
     let line =
         Line { name, label, hint, value, kind, max, required, autocomplete, ..Line::default() };
-    line.drawn(sent)
+    line.drawn(result)
 }
 
 /// A field with several lines.
 #[component]
 pub(crate) fn TextArea(
-    sent: Sent,
+    result: FormResult,
     #[prop(into)] name: String,
     #[prop(into)] label: String,
     #[prop(into, optional)] hint: String,
@@ -94,8 +94,8 @@ pub(crate) fn TextArea(
     #[prop(optional)]
     code: bool,
 ) -> impl IntoView {
-    let ties = Ties::new(name.clone(), hint, sent);
-    let autofocus = sent.begins_at(&name, false);
+    let ties = Ties::new(name.clone(), hint, result);
+    let autofocus = result.has_focus(&name, false);
     // Browsers drop a line break at the beginning of the element.
     let value = format!("\n{}", initial(&name, value));
     let (class, spellcheck) = if code { ("mono", "false") } else { ("", "true") };

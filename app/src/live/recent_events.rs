@@ -1,5 +1,5 @@
-//! The island of the start page: shows recent events, or what is still missing, and ticks
-//! the steps of the page.
+//! The island of the start page: shows recent events, or that it waits for the first one,
+//! and marks completed steps of the page.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use leptos::prelude::*;
 
 use super::address;
 use super::badge::badge;
-use super::feed::{Feed, Link};
+use super::connection::{ConnectionState, LiveConnection};
 use super::filter::Filter;
 use super::row::Row;
 use crate::ui::prose::prose;
@@ -18,7 +18,7 @@ const ROWS: usize = 8;
 
 /// Recent events.
 #[island]
-pub(crate) fn Arrivals(
+pub(crate) fn RecentEvents(
     /// Number of the project.
     project: i64,
     /// The latest rows, newest first.
@@ -27,53 +27,53 @@ pub(crate) fn Arrivals(
     host: String,
 ) -> impl IntoView {
     provide_zone();
-    let feed = Feed::new(project, rows);
+    let connection = LiveConnection::new(project, rows);
     let latest = Memo::new(move |_| {
-        feed.rows.with(|rows| rows.iter().take(ROWS).cloned().collect::<Vec<Arc<Row>>>())
+        connection.rows.with(|rows| rows.iter().take(ROWS).cloned().collect::<Vec<Arc<Row>>>())
     });
-    let none = Memo::new(move |_| latest.with(Vec::is_empty));
-    tick_steps(feed);
+    let is_empty = Memo::new(move |_| latest.with(Vec::is_empty));
+    mark_steps(connection);
     let list = move || {
-        if none.get() {
-            return waiting(&host, feed);
+        if is_empty.get() {
+            return waiting_box(&host, connection);
         }
         view! {
             <ol class="arrivals">
                 <For each=move || latest.get() key=|row| row.key.clone() let:row>
-                    {arrival(project, &row)}
+                    {recent_event(project, &row)}
                 </For>
             </ol>
         }
         .into_any()
     };
     view! {
-        <p class="hidden" role="status">{move || feed.summary.get()}</p>
+        <p class="hidden" role="status">{move || connection.summary.get()}</p>
         {list}
     }
     .into_any()
 }
 
-/// Ticks completed steps. The focus stays where it is.
-fn tick_steps(feed: Feed) {
+/// Marks completed steps. The focus stays where it is.
+fn mark_steps(connection: LiveConnection) {
     Effect::new(move |_| {
-        let (stored, dropped) = feed.rows.with(|rows| {
+        let (stored, dropped) = connection.rows.with(|rows| {
             (rows.iter().any(|row| row.is_stored()), rows.iter().any(|row| row.is_dropped()))
         });
         for (step, done) in [
             // Events that arrived, stored or dropped, were sent with the right key.
             ("key", stored || dropped),
             ("send", stored),
-            ("see", stored || dropped),
-            ("broken", dropped),
+            ("check", stored || dropped),
+            ("dropped", dropped),
         ] {
             if done {
-                tick(step);
+                mark(step);
             }
         }
     });
 }
 
-fn tick(step: &str) {
+fn mark(step: &str) {
     let found = document().query_selector(&format!("[data-step=\"{step}\"]")).ok().flatten();
     if let Some(step) = found {
         let _ = step.class_list().add_1("step-done");
@@ -83,10 +83,10 @@ fn tick(step: &str) {
     }
 }
 
-fn waiting(host: &str, feed: Feed) -> AnyView {
-    let state = move || match feed.link.get() {
-        Link::Lost(_) => "The connection is lost; trying again",
-        Link::Connecting | Link::Live => "Waiting for the first event",
+fn waiting_box(host: &str, connection: LiveConnection) -> AnyView {
+    let state = move || match connection.state.get() {
+        ConnectionState::Lost(_) => "The connection is lost; trying again",
+        ConnectionState::Connecting | ConnectionState::Live => "Waiting for the first event",
     };
     view! {
         <div class="waiting">
@@ -102,34 +102,34 @@ fn waiting(host: &str, feed: Feed) -> AnyView {
     .into_any()
 }
 
-fn arrival(project: i64, row: &Row) -> AnyView {
+fn recent_event(project: i64, row: &Row) -> AnyView {
     let href = address::of(project, &Filter::default(), Some(&row.key));
     let reasons = row
-        .explained()
+        .meanings()
         .into_iter()
-        .map(|explained| {
+        .map(|meaning| {
             view! {
                 <p class="arrival-why">
-                    <strong>{explained.sentence}</strong>
+                    <strong>{meaning.sentence}</strong>
                     " "
-                    {prose(explained.fix)}
+                    {prose(meaning.fix)}
                 </p>
             }
         })
         .collect_view();
-    let whom = row.distinct_id.clone().unwrap_or_default();
-    let whom = match &row.person {
+    let distinct_id = row.distinct_id.clone().unwrap_or_default();
+    let distinct_id = match &row.person {
         Some(id) => {
             let href = address::person(project, id);
-            view! { <a class="arrival-id" href=href>{whom}</a> }.into_any()
+            view! { <a class="arrival-id" href=href>{distinct_id}</a> }.into_any()
         }
-        None => view! { <span class="arrival-id">{whom}</span> }.into_any(),
+        None => view! { <span class="arrival-id">{distinct_id}</span> }.into_any(),
     };
     view! {
         <li class="arrival">
-            {badge(row.fate())}
+            {badge(row.outcome_label())}
             <a class="arrival-name" href=href>{row.name()}</a>
-            {whom}
+            {distinct_id}
             <Clock iso=row.received_at.clone() />
             {reasons}
             {row.detail.clone().map(|detail| view! { <p class="arrival-why">{detail}</p> })}

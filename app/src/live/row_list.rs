@@ -90,8 +90,8 @@ fn entry(row: &Row, opening: Opening) -> AnyView {
         move || opening.open.with(|open| open.as_deref() == Some(&same_key)).then_some("true");
     let class = if row.is_stored() { "row" } else { "row row-dropped" };
     let name_class = if row.event.is_some() { "row-event" } else { "row-event faint" };
-    let why = row.explained().into_iter().next().map(|explained| {
-        view! { <span class="row-why">{explained.sentence}</span> }
+    let why = row.meanings().into_iter().next().map(|meaning| {
+        view! { <span class="row-why">{meaning.sentence}</span> }
     });
     view! {
         <li>
@@ -103,10 +103,10 @@ fn entry(row: &Row, opening: Opening) -> AnyView {
                 on:click=move |event| opening.go(&event, Some(key.clone()))
             >
                 <span class="row-time"><Clock iso=row.received_at.clone() /></span>
-                {badge(row.fate())}
+                {badge(row.outcome_label())}
                 <span class=name_class title=row.name()>{row.name()}</span>
                 {cell("row-id", &row.distinct_id)}
-                {cell("row-place", &row.place)}
+                {cell("row-place", &row.url_or_screen)}
                 {cell("row-library", &row.library)}
                 <span class="row-size number">{row.size_text("≥")}</span>
                 {why}

@@ -19,27 +19,22 @@ use crate::error::UiError;
 use crate::server_fns::events::list_live_rows;
 
 /// Maximum number of rows in the page.
-pub(crate) const KEPT: u16 = 1000;
-/// Number of rows for filling a gap. If they do not reach back to known rows, [`KEPT`]
+pub(crate) const MAX_ROWS: u16 = 1000;
+/// Number of rows for filling a gap. If they do not reach back to known rows, [`MAX_ROWS`]
 /// rows are requested.
 const REFILL: u16 = 200;
-/// Timeout of a connection attempt, in seconds.
-const PATIENCE: u32 = 5;
-/// Longest wait between two attempts, in seconds.
-const LONGEST_WAIT: u32 = 30;
-/// Shortest pause between two redraws of the list, in milliseconds.
-const REST: u64 = 250;
-/// The pause is this many times the duration of the redraw, so that a slow device stays
+const CONNECT_TIMEOUT_S: u32 = 5;
+const MAX_RETRY_WAIT_S: u32 = 30;
+const MIN_REDRAW_PAUSE_MS: u64 = 250;
+/// The pause after a redraw is this many times its duration, so that a slow device stays
 /// responsive.
-const REST_SHARE: u64 = 3;
-/// Longest pause between two redraws, in milliseconds.
-const REST_MAX: u64 = 2_000;
-/// Shortest interval between two summaries, in seconds.
-const SUMMARY: u32 = 5;
+const REDRAW_PAUSE_FACTOR: u64 = 3;
+const MAX_REDRAW_PAUSE_MS: u64 = 2_000;
+const SUMMARY_INTERVAL_S: u32 = 5;
 
 /// State of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Link {
+pub(super) enum ConnectionState {
     /// Waits for the first answer.
     Connecting,
     /// Rows arrive as the server receives them.
@@ -52,15 +47,15 @@ pub(super) enum Link {
 /// The rows of a project and the state of their connection. All fields are copyable
 /// handles.
 #[derive(Clone, Copy)]
-pub(super) struct Feed {
+pub(super) struct LiveConnection {
     project: i64,
     /// The rows, newest first.
     pub(super) rows: RwSignal<Vec<Arc<Row>>>,
     /// State of the connection.
-    pub(super) link: RwSignal<Link>,
+    pub(super) state: RwSignal<ConnectionState>,
     /// Whether the server answered a test request after the connection was lost. `None`:
     /// there was no test request yet.
-    pub(super) answers: RwSignal<Option<bool>>,
+    pub(super) server_answers: RwSignal<Option<bool>>,
     /// Whether new rows are held back.
     pub(super) paused: RwSignal<bool>,
     /// Number of rows held back.
@@ -77,22 +72,22 @@ pub(super) struct Feed {
 struct Inner {
     source: Option<SendWrapper<EventSource>>,
     /// Number of the current connection. Answers of earlier connections are ignored.
-    connection: u32,
+    number: u32,
     /// Seconds since the last answer.
     silence: u32,
     /// Seconds until the next attempt if the current one fails.
     wait: u32,
     seen: HashSet<String>,
     /// Rows that arrived since the last redraw, or since the list was paused.
-    held: Vec<Arc<Row>>,
+    queued: Vec<Arc<Row>>,
     /// Whether a redraw is planned, or the pause after a redraw is not over.
     draw_planned: bool,
     /// For the next summary: rows, rows that were not stored, seconds since the last one.
-    news: (usize, usize, u32),
+    unsummarized: (usize, usize, u32),
 }
 
-impl Feed {
-    /// A feed with these first rows. It connects when the page runs in the browser.
+impl LiveConnection {
+    /// A connection with these first rows. It connects when the page runs in the browser.
     pub(super) fn new(project: i64, first: Vec<Row>) -> Self {
         let mut rows = Vec::new();
         for row in first {
@@ -103,11 +98,11 @@ impl Feed {
             wait: 1,
             ..Inner::default()
         };
-        let feed = Self {
+        let connection = Self {
             project,
             rows: RwSignal::new(rows),
-            link: RwSignal::new(Link::Connecting),
-            answers: RwSignal::new(None),
+            state: RwSignal::new(ConnectionState::Connecting),
+            server_answers: RwSignal::new(None),
             paused: RwSignal::new(false),
             waiting: RwSignal::new(0),
             has_gap: RwSignal::new(false),
@@ -115,14 +110,14 @@ impl Feed {
             inner: StoredValue::new(inner),
         };
         Effect::new(move |_| {
-            feed.connect();
+            connection.connect();
             if let Ok(ticking) =
-                set_interval_with_handle(move || feed.tick(), Duration::from_secs(1))
+                set_interval_with_handle(move || connection.tick(), Duration::from_secs(1))
             {
                 on_cleanup(move || ticking.clear());
             }
         });
-        feed
+        connection
     }
 
     /// Pauses, or resumes and shows the rows held back.
@@ -143,8 +138,12 @@ impl Feed {
     fn connect(self) {
         // The state stays `Lost` until there is an answer, so that the banner does not
         // flicker.
-        let _ = self.link.try_update(|link| {
-            *link = if let Link::Lost(_) = link { Link::Lost(0) } else { Link::Connecting };
+        let _ = self.state.try_update(|state| {
+            *state = if let ConnectionState::Lost(_) = state {
+                ConnectionState::Lost(0)
+            } else {
+                ConnectionState::Connecting
+            };
         });
         let Ok(mut source) = EventSource::new(&format!("/_live/{}", self.project)) else {
             return self.lost();
@@ -154,52 +153,52 @@ impl Feed {
             .map(|kind| source.subscribe(kind))
             .collect();
         let Ok(streams) = subscribed else { return self.lost() };
-        let connection = self.inner.try_update_value(|inner| {
-            inner.connection += 1;
+        let number = self.inner.try_update_value(|inner| {
+            inner.number += 1;
             inner.silence = 0;
             // This drops the previous source, which closes its streams.
             inner.source = Some(SendWrapper::new(source));
-            inner.connection
+            inner.number
         });
-        let Some(connection) = connection else { return };
+        let Some(number) = number else { return };
         spawn_local(async move {
             let mut messages = select_all(streams);
             while let Some(Ok((kind, message))) = messages.next().await {
-                if self.connection() != Some(connection) {
+                if self.number() != Some(number) {
                     return;
                 }
                 match kind.as_str() {
                     "row" => self.take(message.data().as_string().unwrap_or_default()),
                     "hello" => {
                         self.inner.try_update_value(|inner| inner.wait = 1);
-                        let _ = self.link.try_set(Link::Live);
-                        let _ = self.answers.try_set(None);
+                        let _ = self.state.try_set(ConnectionState::Live);
+                        let _ = self.server_answers.try_set(None);
                         self.refill().await;
                     }
                     "again" => return self.connect(),
                     _ => self.refill().await,
                 }
             }
-            if self.connection() == Some(connection) {
+            if self.number() == Some(number) {
                 self.lost();
             }
         });
     }
 
-    fn connection(self) -> Option<u32> {
-        self.inner.try_with_value(|inner| inner.connection)
+    fn number(self) -> Option<u32> {
+        self.inner.try_with_value(|inner| inner.number)
     }
 
     fn lost(self) {
         let wait = self.inner.try_update_value(|inner| {
-            inner.connection += 1;
+            inner.number += 1;
             let wait = inner.wait.max(1);
-            inner.wait = (wait * 2).min(LONGEST_WAIT);
+            inner.wait = (wait * 2).min(MAX_RETRY_WAIT_S);
             (wait, inner.source.take())
         });
         if let Some((wait, source)) = wait {
             drop(source);
-            let _ = self.link.try_set(Link::Lost(wait));
+            let _ = self.state.try_set(ConnectionState::Lost(wait));
             spawn_local(self.probe());
         }
     }
@@ -213,7 +212,7 @@ impl Feed {
                 let _ = window().location().reload();
             }
             answer => {
-                let _ = self.answers.try_set(Some(answer.is_ok()));
+                let _ = self.server_answers.try_set(Some(answer.is_ok()));
             }
         }
     }
@@ -227,28 +226,37 @@ impl Feed {
             (source.is_some_and(|source| source.state() == State::Open), inner.silence)
         });
         let Some((open, silence)) = looked else { return };
-        match self.link.try_get_untracked() {
-            Some(Link::Live) if !open => self.lost(),
-            Some(Link::Connecting | Link::Lost(0)) if silence > PATIENCE => self.lost(),
-            Some(Link::Lost(1)) => self.connect(),
-            Some(Link::Lost(seconds @ 2..)) => self.link.set(Link::Lost(seconds - 1)),
-            Some(Link::Connecting | Link::Live | Link::Lost(0)) | None => {}
+        match self.state.try_get_untracked() {
+            Some(ConnectionState::Live) if !open => self.lost(),
+            Some(ConnectionState::Connecting | ConnectionState::Lost(0))
+                if silence > CONNECT_TIMEOUT_S =>
+            {
+                self.lost()
+            }
+            Some(ConnectionState::Lost(1)) => self.connect(),
+            Some(ConnectionState::Lost(seconds @ 2..)) => {
+                self.state.set(ConnectionState::Lost(seconds - 1))
+            }
+            Some(
+                ConnectionState::Connecting | ConnectionState::Live | ConnectionState::Lost(0),
+            )
+            | None => {}
         }
         self.summarize();
     }
 
     fn summarize(self) {
         let paused = self.paused.try_get_untracked().unwrap_or(true);
-        let news = self.inner.try_update_value(|inner| {
-            inner.news.2 += 1;
-            let (rows, lost, seconds) = inner.news;
-            let due = seconds >= SUMMARY && rows > 0 && !paused;
+        let unsummarized = self.inner.try_update_value(|inner| {
+            inner.unsummarized.2 += 1;
+            let (rows, lost, seconds) = inner.unsummarized;
+            let due = seconds >= SUMMARY_INTERVAL_S && rows > 0 && !paused;
             if due {
-                inner.news = (0, 0, 0);
+                inner.unsummarized = (0, 0, 0);
             }
             due.then_some((rows, lost))
         });
-        if let Some(Some((rows, lost))) = news {
+        if let Some(Some((rows, lost))) = unsummarized {
             let text = match lost {
                 0 => format!("{rows} new"),
                 _ => format!("{rows} new, {lost} not stored"),
@@ -267,7 +275,7 @@ impl Feed {
         // Rows that arrive during the request must not count as known before it.
         let Some(newest) = self.newest() else { return };
         let mut is_filled = false;
-        for limit in [REFILL, KEPT] {
+        for limit in [REFILL, MAX_ROWS] {
             let Ok(rows) = list_live_rows(self.project, limit).await else { break };
             is_filled = meets(newest.as_deref(), &rows, limit);
             self.add(rows);
@@ -282,21 +290,21 @@ impl Feed {
     /// gone.
     fn newest(self) -> Option<Option<String>> {
         let key = |rows: &Vec<Arc<Row>>| rows.first().map(|row| row.key.clone());
-        let held = self.inner.try_with_value(|inner| key(&inner.held))?;
-        self.rows.try_with_untracked(|rows| held.or_else(|| key(rows)))
+        let queued = self.inner.try_with_value(|inner| key(&inner.queued))?;
+        self.rows.try_with_untracked(|rows| queued.or_else(|| key(rows)))
     }
 
     fn add(self, rows: Vec<Row>) {
         let plan = self.inner.try_update_value(|inner| {
             for row in rows {
                 if inner.seen.insert(row.key.clone()) {
-                    inner.news.0 += 1;
-                    inner.news.1 += usize::from(!row.is_stored());
-                    insert(&mut inner.held, Arc::new(row));
+                    inner.unsummarized.0 += 1;
+                    inner.unsummarized.1 += usize::from(!row.is_stored());
+                    insert(&mut inner.queued, Arc::new(row));
                 }
             }
-            inner.held.truncate(KEPT.into());
-            !inner.held.is_empty() && !std::mem::replace(&mut inner.draw_planned, true)
+            inner.queued.truncate(MAX_ROWS.into());
+            !inner.queued.is_empty() && !std::mem::replace(&mut inner.draw_planned, true)
         });
         // Rows that arrive within one frame are drawn together.
         if plan == Some(true) {
@@ -308,14 +316,15 @@ impl Feed {
     fn draw(self) {
         if self.paused.try_get_untracked() == Some(false) {
             self.flush();
-        } else if let Some(held) = self.inner.try_with_value(|inner| inner.held.len()) {
-            let _ = self.waiting.try_set(held);
+        } else if let Some(queued) = self.inner.try_with_value(|inner| inner.queued.len()) {
+            let _ = self.waiting.try_set(queued);
         }
         let began = now();
         // After the frame that shows the rows.
         request_animation_frame(move || {
-            let done =
-                move || set_timeout(move || self.draw_again(), rest(now().saturating_sub(began)));
+            let done = move || {
+                set_timeout(move || self.draw_again(), redraw_pause(now().saturating_sub(began)))
+            };
             set_timeout(done, Duration::ZERO);
         });
     }
@@ -325,7 +334,7 @@ impl Feed {
         // redraw.
         let reported = self.waiting.try_get_untracked().unwrap_or(0);
         let is_due = self.inner.try_update_value(|inner| {
-            inner.draw_planned = inner.held.len() > reported;
+            inner.draw_planned = inner.queued.len() > reported;
             inner.draw_planned
         });
         // A hidden tab is drawn when it becomes visible.
@@ -335,23 +344,23 @@ impl Feed {
     }
 
     fn flush(self) {
-        let Some(held) = self.inner.try_update_value(|inner| std::mem::take(&mut inner.held))
+        let Some(queued) = self.inner.try_update_value(|inner| std::mem::take(&mut inner.queued))
         else {
             return;
         };
         let _ = self.waiting.try_set(0);
-        if held.is_empty() {
+        if queued.is_empty() {
             return;
         }
         self.rows.try_update(|rows| {
-            for row in held {
+            for row in queued {
                 insert(rows, row);
             }
-            rows.truncate(KEPT.into());
+            rows.truncate(MAX_ROWS.into());
             // Only kept rows need deduplication. Older rows of a refill are cut off in
             // the same way.
             self.inner.try_update_value(|inner| {
-                if inner.seen.len() > 4 * usize::from(KEPT) {
+                if inner.seen.len() > 4 * usize::from(MAX_ROWS) {
                     inner.seen = rows.iter().map(|row| row.key.clone()).collect();
                 }
             });
@@ -372,8 +381,10 @@ fn now() -> u64 {
 }
 
 /// Pause after a redraw that took this many milliseconds.
-fn rest(took: u64) -> Duration {
-    Duration::from_millis((took * REST_SHARE).clamp(REST, REST_MAX))
+fn redraw_pause(took: u64) -> Duration {
+    Duration::from_millis(
+        (took * REDRAW_PAUSE_FACTOR).clamp(MIN_REDRAW_PAUSE_MS, MAX_REDRAW_PAUSE_MS),
+    )
 }
 
 /// Inserts a row, newest first, below rows of the same time. Times sort as texts because

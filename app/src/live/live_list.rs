@@ -7,11 +7,11 @@ use leptos::html;
 use leptos::prelude::*;
 
 use super::address;
+use super::connection::{ConnectionState, LiveConnection};
 use super::detail::{Around, HEADING, detail};
-use super::feed::{Feed, Link};
 use super::filter::Filter;
-use super::list::{self, Opening, row_list};
 use super::row::Row;
+use super::row_list::{self, Opening, row_list};
 use super::window::DrawWindow;
 use crate::ui::icon::Icon;
 use crate::ui::keyboard::on_key;
@@ -33,7 +33,7 @@ const OUTCOMES: [(&str, &str); 5] = [
 
 /// Everything that reaches a project, as it arrives.
 #[island]
-pub(crate) fn Stream(
+pub(crate) fn LiveList(
     /// Number of the project.
     project: i64,
     /// Scheme and host that events are sent to.
@@ -49,7 +49,7 @@ pub(crate) fn Stream(
 ) -> impl IntoView {
     provide_zone();
     let drawing = DrawWindow::new(rows.len());
-    let feed = Feed::new(project, rows);
+    let connection = LiveConnection::new(project, rows);
     let asked = filter;
     let reloads = open.is_none();
     let (filter, open) = (RwSignal::new(asked.clone()), RwSignal::new(open));
@@ -69,13 +69,13 @@ pub(crate) fn Stream(
 
     let shown = Memo::new(move |_| {
         let filter = filter.get();
-        feed.rows.with(|rows| {
+        connection.rows.with(|rows| {
             rows.iter().filter(|row| filter.admits(row)).cloned().collect::<Vec<Arc<Row>>>()
         })
     });
     let opened = Memo::new(move |_| {
         let key = open.get()?;
-        feed.rows.with(|rows| rows.iter().find(|row| row.key == key).cloned())
+        connection.rows.with(|rows| rows.iter().find(|row| row.key == key).cloned())
     });
     let is_empty = Memo::new(move |_| shown.with(Vec::is_empty));
     let refine = Callback::new(move |(text, outcome)| {
@@ -89,7 +89,7 @@ pub(crate) fn Stream(
         move || opened.get().map(|row| around.with_value(|around| detail(&row, around, opening)));
     let the_list = move || {
         if is_empty.get() {
-            nothing(project, filter, feed)
+            nothing(project, filter, connection)
         } else {
             row_list(shown, drawing, opening)
         }
@@ -97,12 +97,12 @@ pub(crate) fn Stream(
     view! {
         <div class="toolbar">
             {filter_form(project, asked, filter, refine)}
-            {pause_button(feed)}
-            {status(feed, reloads)}
+            {pause_button(connection)}
+            {status(connection, reloads)}
         </div>
-        {lost(feed)}
-        {counts(feed, shown, filter)}
-        <p class="hidden" role="status">{move || feed.summary.get()}</p>
+        {lost(connection)}
+        {counts(connection, shown, filter)}
+        <p class="hidden" role="status">{move || connection.summary.get()}</p>
         <div class=move || if opened.with(Option::is_some) { "live live-open" } else { "live" }>
             {the_detail}
             <div class="live-list">{the_list}</div>
@@ -119,12 +119,12 @@ fn move_focus(open: RwSignal<Option<String>>) {
         let (target, otherwise) = match (before, &now) {
             (Some(before), Some(_)) if before != now => (HEADING.to_owned(), None),
             // New rows can have removed the row from the list.
-            (Some(Some(key)), None) => (list::id(&key), Some(list::LIST)),
+            (Some(Some(key)), None) => (row_list::id(&key), Some(row_list::LIST)),
             _ => return now,
         };
         request_animation_frame(move || {
-            if !list::focus(&target) {
-                otherwise.map(list::focus);
+            if !row_list::focus(&target) {
+                otherwise.map(row_list::focus);
             }
         });
         now
@@ -223,22 +223,22 @@ fn filter_form(
     .into_any()
 }
 
-fn pause_button(feed: Feed) -> AnyView {
+fn pause_button(connection: LiveConnection) -> AnyView {
     on_key(" ", move || {
-        feed.toggle_pause();
+        connection.toggle_pause();
         true
     });
     let icon = move || {
-        let name = if feed.paused.get() { "play" } else { "pause" };
+        let name = if connection.paused.get() { "play" } else { "pause" };
         view! { <Icon name=name /> }
     };
-    let label = move || match (feed.paused.get(), feed.waiting.get()) {
+    let label = move || match (connection.paused.get(), connection.waiting.get()) {
         (false, _) => "Pause".to_owned(),
         (true, 0) => "Resume".to_owned(),
         (true, waiting) => format!("Resume ({waiting} new)"),
     };
     view! {
-        <button type="button" class="button needs-scripts" on:click=move |_| feed.toggle_pause()>
+        <button type="button" class="button needs-scripts" on:click=move |_| connection.toggle_pause()>
             {icon}
             {label}
         </button>
@@ -247,12 +247,12 @@ fn pause_button(feed: Feed) -> AnyView {
 }
 
 /// The state of the connection, in a word.
-fn status(feed: Feed, reloads: bool) -> AnyView {
-    let state = move || match (feed.link.get(), feed.paused.get()) {
-        (Link::Live, false) => ("status status-live needs-scripts", "Live"),
-        (Link::Live, true) => ("status status-paused needs-scripts", "Paused"),
-        (Link::Connecting, _) => ("status needs-scripts", "Connecting"),
-        (Link::Lost(_), _) => ("status status-lost needs-scripts", "Not connected"),
+fn status(connection: LiveConnection, reloads: bool) -> AnyView {
+    let state = move || match (connection.state.get(), connection.paused.get()) {
+        (ConnectionState::Live, false) => ("status status-live needs-scripts", "Live"),
+        (ConnectionState::Live, true) => ("status status-paused needs-scripts", "Paused"),
+        (ConnectionState::Connecting, _) => ("status needs-scripts", "Connecting"),
+        (ConnectionState::Lost(_), _) => ("status status-lost needs-scripts", "Not connected"),
     };
     view! {
         <span class=move || state().0>{move || state().1}</span>
@@ -265,13 +265,15 @@ fn status(feed: Feed, reloads: bool) -> AnyView {
 
 /// A banner while the connection is lost. Afterwards the gap is filled from the store, up
 /// to the length of the list.
-fn lost(feed: Feed) -> AnyView {
-    let gone = Memo::new(move |_| matches!(feed.link.get(), Link::Lost(_)));
-    let wait = move || match feed.link.get() {
-        Link::Lost(seconds @ 1..) => format!("Next try in {seconds} s"),
-        Link::Lost(0) | Link::Connecting | Link::Live => "Trying now".to_owned(),
+fn lost(connection: LiveConnection) -> AnyView {
+    let gone = Memo::new(move |_| matches!(connection.state.get(), ConnectionState::Lost(_)));
+    let wait = move || match connection.state.get() {
+        ConnectionState::Lost(seconds @ 1..) => format!("Next try in {seconds} s"),
+        ConnectionState::Lost(0) | ConnectionState::Connecting | ConnectionState::Live => {
+            "Trying now".to_owned()
+        }
     };
-    let known = move || match feed.answers.get() {
+    let known = move || match connection.server_answers.get() {
         None => "",
         Some(true) => "The server answers. Events appear here as soon as the connection is back.",
         Some(false) => "The server does not answer, so it is unknown whether events arrive.",
@@ -285,7 +287,7 @@ fn lost(feed: Feed) -> AnyView {
                         <p role="alert">"The connection is lost. " {known}</p>
                         <p class="faint">{wait}</p>
                     </div>
-                    <button type="button" class="button" on:click=move |_| feed.retry()>"Try now"</button>
+                    <button type="button" class="button" on:click=move |_| connection.retry()>"Try now"</button>
                 </div>
             }
         })
@@ -295,21 +297,25 @@ fn lost(feed: Feed) -> AnyView {
 
 /// The number of shown rows, the time zone, and whether more rows arrived than the list
 /// holds.
-fn counts(feed: Feed, shown: Memo<Vec<Arc<Row>>>, filter: RwSignal<Filter>) -> AnyView {
+fn counts(
+    connection: LiveConnection,
+    shown: Memo<Vec<Arc<Row>>>,
+    filter: RwSignal<Filter>,
+) -> AnyView {
     let text = move || {
-        let (all, some) = (feed.rows.with(Vec::len), shown.with(Vec::len));
+        let (all, some) = (connection.rows.with(Vec::len), shown.with(Vec::len));
         match (filter.with(Filter::is_open), all) {
             (true, 1) => "1 row. ".to_owned(),
             (true, _) => format!("{all} rows, newest first. "),
             (false, _) => format!("{some} of the latest {all} rows match. "),
         }
     };
-    let gap = move || feed.has_gap.get().then_some(GAP);
+    let gap = move || connection.has_gap.get().then_some(GAP);
     view! { <p class="counts">{text} "Times in " <ZoneName /> "." <span role="status">{gap}</span></p> }.into_any()
 }
 
 /// The text of an empty list: no match, paused, or no events yet.
-fn nothing(project: i64, filter: RwSignal<Filter>, feed: Feed) -> AnyView {
+fn nothing(project: i64, filter: RwSignal<Filter>, connection: LiveConnection) -> AnyView {
     if !filter.with(Filter::is_open) {
         return view! {
             <div class="empty">
@@ -319,7 +325,7 @@ fn nothing(project: i64, filter: RwSignal<Filter>, feed: Feed) -> AnyView {
         }
         .into_any();
     }
-    let paused = move || feed.paused.get().then_some("The list is paused.");
+    let paused = move || connection.paused.get().then_some("The list is paused.");
     view! {
         <div class="empty">
             <h2>"No event received yet"</h2>
