@@ -109,7 +109,7 @@ pub struct FailingExport {
 }
 
 /// The rules about hosts that are never connected to.
-pub trait Hosts: Send + Sync {
+pub trait HostPolicy: Send + Sync {
     /// Whether this host, as written, is refused. The addresses of a name are checked
     /// with every connection.
     fn refuses(&self, host: &str) -> bool;

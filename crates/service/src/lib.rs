@@ -174,5 +174,5 @@ pub struct Core {
     /// The encryption of stored secrets.
     pub sealer: sealing::Sealer,
     /// The rules about hosts that are never connected to.
-    pub hosts: Arc<dyn exports::Hosts>,
+    pub hosts: Arc<dyn exports::HostPolicy>,
 }

@@ -14,7 +14,7 @@ use weir_model::plugins::address::Address;
 use weir_store::Store;
 
 use crate::domains::{LookupError, Pending, TxtLookup};
-use crate::exports::Hosts;
+use crate::exports::HostPolicy;
 use crate::identity::HashParameters;
 use crate::mail::Mailing;
 use crate::plugins::code::{CodeFault, DryTrial, Fetched, Looked, PluginCode};
@@ -50,7 +50,7 @@ impl TxtLookup for Offline {
     }
 }
 
-impl Hosts for Offline {
+impl HostPolicy for Offline {
     fn refuses(&self, _host: &str) -> bool {
         true
     }

@@ -21,7 +21,7 @@ use weir_store::{Location, Settings, Store, organizations};
 
 use crate::ctx::{Actor, Ctx, OrgCtx};
 use crate::domains::{LookupError, Pending, TxtLookup};
-use crate::exports::Hosts;
+use crate::exports::HostPolicy;
 use crate::identity::{HashParameters, Peer, SetupInput};
 use crate::mail::Mailing;
 use crate::plugins::code::{CodeFault, DryTrial, Fetched, Looked, PluginCode};
@@ -81,7 +81,7 @@ impl TxtLookup for NoNameServers {
 /// Accepts every host.
 struct AnyHost;
 
-impl Hosts for AnyHost {
+impl HostPolicy for AnyHost {
     fn refuses(&self, _host: &str) -> bool {
         false
     }

@@ -104,7 +104,7 @@ impl Shared {
             }
             if !newest.is_empty() {
                 // Earlier arrivals can be read then, too.
-                self.host.applied().await;
+                self.services.applied().await;
                 marks.send_replace(newest);
             }
             tokio::time::sleep(self.settings.tick).await;
@@ -173,7 +173,7 @@ impl Deliveries {
     /// Starts deliveries: for the project that has waited longest, and for its config
     /// that has waited longest.
     fn begin(&mut self, marks: &Marks) {
-        let now = self.shared.host.uptime();
+        let now = self.shared.services.uptime();
         while self.deliveries.len() < CONCURRENT_DELIVERIES {
             let waits = |(config, lane): &(&PluginConfigId, &Lane)| {
                 let mark = marks.get(&lane.project).copied()?;

@@ -25,7 +25,7 @@ use weir_transpile::Script;
 use super::{Active, Code, Does, Loaded, State, tasks};
 use crate::Shared;
 use crate::allowance::Allowance;
-use crate::host::OpenedConfig;
+use crate::services::OpenedConfig;
 use crate::shape;
 
 /// File names of the server code.
@@ -147,7 +147,7 @@ impl Shared {
         plugin: &PluginRow,
         files: &BTreeMap<String, String>,
     ) -> Result<bool, weir_store::Error> {
-        if entry(files).is_none() || self.registry.sources.holds(plugin, self.host.uptime()) {
+        if entry(files).is_none() || self.registry.sources.holds(plugin, self.services.uptime()) {
             return Ok(true);
         }
         let found = build::get(&self.store, plugin.id).await?.and_then(|build| build.server);
@@ -171,7 +171,7 @@ impl Shared {
         let Some(inspect) = self.inspections.acquire(plugin.organization).await else {
             return true;
         };
-        if self.registry.sources.holds(plugin, self.host.uptime()) {
+        if self.registry.sources.holds(plugin, self.services.uptime()) {
             return true;
         }
         let compiled = match self.compile(inspect.lane, files).await {
@@ -179,7 +179,7 @@ impl Shared {
             // Its project does not wait for further attempts.
             Err(fault @ weir_sandbox::Fault::SlowCompile { .. }) => {
                 tracing::warn!(plugin = %plugin.id, %fault, "a plugin is compiled again later");
-                let uptime = self.host.uptime();
+                let uptime = self.services.uptime();
                 self.registry.sources.put_late(plugin, fault.to_string(), uptime);
                 return true;
             }
@@ -204,7 +204,7 @@ impl Shared {
         let code = match self.code(&row, &plugin, &files).await {
             Ok(code) => code,
             Err(fault) => {
-                let now = self.host.now();
+                let now = self.services.now();
                 self.report.fault(&row, &fault, None, now);
                 Code::Broken
             }
@@ -219,7 +219,7 @@ impl Shared {
             }
         };
         let on_failure = on_failure(&row, &plugin);
-        let allowance = allowance.unwrap_or_else(|| Allowance::new(self.host.uptime()));
+        let allowance = allowance.unwrap_or_else(|| Allowance::new(self.services.uptime()));
         let state = Mutex::new(State { allowance, failed_in_a_row: 0, is_off: false });
         let until = self.registry.sources.last(&plugin).and_then(|(_, until)| until);
         Active { row, name, code, does, on_failure, revision: plugin.revision, until, state }
@@ -231,10 +231,10 @@ impl Shared {
         plugin: &PluginRow,
         files: &BTreeMap<String, String>,
     ) -> Result<Code, String> {
-        let opened = match self.host.open(row, plugin).await {
+        let opened = match self.services.open(row, plugin).await {
             Ok(opened) => opened,
             Err(fault) => {
-                self.report.fault(row, &fault, None, self.host.now());
+                self.report.fault(row, &fault, None, self.services.now());
                 return Ok(Code::Unopened);
             }
         };

@@ -318,7 +318,7 @@ impl Shared {
     /// The enabled configs of a project. Sources are read only of changed plugins.
     async fn enabled(&self, project: ProjectId) -> Result<Enabling> {
         let running = registry::running(&self.store, project).await?;
-        let uptime = self.host.uptime();
+        let uptime = self.services.uptime();
         let is_same = |config: &ConfigRow, plugin: &PluginRow| {
             let present = self.registry.config(config.id);
             present.filter(|same| same.is_of(config, plugin, uptime))
@@ -401,7 +401,7 @@ impl Shared {
                     match pool.teardown(lane, program, self).await {
                         Ok(Ok(())) => {}
                         Ok(Err(error)) => {
-                            let (id, now) = (active.id(), self.host.now());
+                            let (id, now) = (active.id(), self.services.now());
                             let message = format!("teardownPlugin: {}", loaded.message(&error));
                             let (source, level) = (LogSource::Plugin, LogLevel::Error);
                             self.report.line(id, source, level, &message, now);

@@ -4,8 +4,8 @@
 use serde_json::{Value, json};
 use tokio_postgres::Client;
 use weir_export::destination::{Altered, Destination, Failure};
-use weir_export::destinations::Hosts;
-use weir_export::rows::Record;
+use weir_export::destinations::DestinationAddresses;
+use weir_export::rows::EventWithPerson;
 use weir_model::exports::ExportModel;
 use weir_testkit::servers::{Gate, Hold, Postgres, RedshiftCopy};
 
@@ -41,8 +41,9 @@ impl Setting {
         let mut config = config(more_inputs);
         config["port"] = json!(self.reader.address().port());
         config.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        let hosts = Hosts { s3: self.bucket.url(), ..Hosts::default() };
-        warehouse::destination("Redshift", &config, hosts)
+        let addresses =
+            DestinationAddresses { s3: self.bucket.url(), ..DestinationAddresses::default() };
+        warehouse::destination("Redshift", &config, addresses)
     }
 }
 
@@ -63,7 +64,7 @@ fn config(more_inputs: Value) -> Value {
 /// An attempt of a run, and the clean-up if it fails.
 async fn attempt(
     destination: &dyn Destination,
-    records: &[Record],
+    records: &[EventWithPerson],
 ) -> Result<Vec<Altered>, Failure> {
     let columns = destination.columns();
     let mut writer = destination.begin(job(&columns)).await?;
