@@ -111,7 +111,8 @@ impl PluginServices for AppPluginServices {
             accepted: vec![accepted],
             ..Batch::new(received_at.micros(), event.historical)
         };
-        let appended = tokio::time::timeout(APPEND, self.log.append(event.project, batch.seal()));
+        let appended =
+            tokio::time::timeout(APPEND, self.log.append(event.project, batch.into_encoded()));
         match appended.await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) | Err(_) => Err(not_now()),

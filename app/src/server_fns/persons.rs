@@ -130,7 +130,7 @@ pub(crate) async fn list_persons(
     #[server(default)] after: String,
 ) -> Result<PersonList, UiError> {
     use weir_model::persons::PersonQuery;
-    use weir_service::looking::{LOOK_WITHIN, too_deep};
+    use weir_service::scan::{SCAN_TIME, offset_too_large};
 
     let (services, project) = enter_project(project).await?;
     let limit = u64::from(limit.clamp(1, 1000));
@@ -142,9 +142,9 @@ pub(crate) async fn list_persons(
         distinct_id: None,
         search: Some(search.trim().to_owned()).filter(|text| !text.is_empty()),
     };
-    let step = services.persons.list(&project, &query, LOOK_WITHIN).await.map_err(ui_error)?;
+    let step = services.persons.list(&project, &query, SCAN_TIME).await.map_err(ui_error)?;
     if step.next.is_some_and(|(_, offset)| offset > 0) {
-        return Err(ui_error(too_deep()));
+        return Err(ui_error(offset_too_large()));
     }
     let is_full = step.found.len() as u64 >= limit;
     let next = step.next.map(|(id, _)| id.to_string());

@@ -33,7 +33,7 @@ pub(super) struct Answered {
     pub(super) code: Option<&'static str>,
 }
 
-/// Creates clients that send through the gate.
+/// Creates clients that send through the egress filter.
 #[derive(Clone)]
 pub(crate) struct Connector {
     egress: Egress,
