@@ -143,13 +143,13 @@ pub(crate) async fn get_group(
         properties: "{}".to_owned(),
         created_at: Timestamp::EPOCH,
     });
-    let seen = services.groups.seen(&project, &group).await.map_err(ui_error)?;
+    let activity = services.groups.activity(&project, &group).await.map_err(ui_error)?;
     // None of the events names the group.
-    if first_seen.is_none() && seen.events.is_empty() && seen.more == Some(false) {
+    if first_seen.is_none() && activity.events.is_empty() && activity.more == Some(false) {
         return Err(ui_error(Error::NotFound("Not found.")));
     }
     let properties = read(&group.properties);
-    let members = seen.members.map(|members| MemberList {
+    let members = activity.persons.map(|members| MemberList {
         count: members.count,
         first: members
             .first
@@ -162,8 +162,8 @@ pub(crate) async fn get_group(
         properties,
         first_seen,
         members,
-        events: seen.events.into_iter().map(EventLine::from).collect(),
-        more: seen.more,
+        events: activity.events.into_iter().map(EventLine::from).collect(),
+        more: activity.more,
     })
 }
 

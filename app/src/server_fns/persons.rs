@@ -149,7 +149,7 @@ pub(crate) async fn list_persons(
     let is_full = step.found.len() as u64 >= limit;
     let next = step.next.map(|(id, _)| id.to_string());
     let line = |person: weir_model::persons::PersonRef| PersonLine {
-        name: weir_service::persons::name(&person),
+        name: weir_service::persons::display_name(&person),
         more_ids: person.distinct_ids.len().saturating_sub(IDS),
         id: person.id.to_string(),
         distinct_ids: person.distinct_ids.into_iter().take(IDS).collect(),
@@ -215,7 +215,7 @@ pub(crate) async fn get_person(
     let refused = found.refused.into_iter();
     Ok(PersonView {
         id: found.person.id.to_string(),
-        name: weir_service::persons::name(&found.person),
+        name: weir_service::persons::display_name(&found.person),
         is_identified: found.person.is_identified,
         first_seen: found.person.created_at.to_string(),
         last_seen: found.last_seen.map(|time| time.to_string()),

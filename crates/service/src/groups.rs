@@ -3,7 +3,7 @@
 //! What belongs here: finding and listing. What does not: creating groups from events
 //! (`weir-ingest`).
 
-mod seen;
+mod activity;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::error::{Error, NOT_FOUND};
 use crate::scan::{ScanStep, scan_limits};
 use crate::{Core, Result};
 
-pub use self::seen::{Member, Seen};
+pub use self::activity::{GroupActivity, GroupPerson, GroupPersons};
 
 /// The service for groups.
 #[derive(Clone)]

@@ -94,7 +94,7 @@ impl Persons {
 
 /// The display name of a person: a name or an address among the properties, else the
 /// first distinct id.
-pub fn name(person: &PersonRef) -> String {
+pub fn display_name(person: &PersonRef) -> String {
     let properties: Value = serde_json::from_str(&person.properties).unwrap_or_default();
     let texts = NAMES.iter().filter_map(|name| properties.get(name)?.as_str());
     let named = texts.into_iter().find(|name| !name.trim().is_empty());

@@ -142,7 +142,7 @@ pub(super) fn answer(person: PersonRef) -> ApiResult<PersonAnswer> {
     Ok(PersonAnswer {
         id: person.id,
         uuid: person.id,
-        name: persons::name(&person),
+        name: persons::display_name(&person),
         distinct_ids: person.distinct_ids,
         properties: stored_object(person.properties)?,
         created_at: person.created_at,
