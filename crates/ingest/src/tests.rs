@@ -194,15 +194,15 @@ async fn a_request_of_many_events_is_applied_in_steps() {
 async fn a_person_beyond_its_size_is_kept_as_it_was_and_counted() {
     let (place, store) = (tempfile::tempdir().unwrap(), store().await);
     let ingest = start(place.path(), &store).await;
-    let told = |name: &str, length: usize| {
+    let sized = |name: &str, length: usize| {
         let mut batch = batch("ada", 1);
         let long = "x".repeat(length);
         batch.accepted[0].properties = format!(r#"{{"$set":{{"{name}":"{long}"}}}}"#);
         batch
     };
-    ingest.appender().append(PROJECT, told("a", 600_000).into_encoded()).await.unwrap();
-    ingest.appender().append(PROJECT, told("b", 10).into_encoded()).await.unwrap();
-    ingest.appender().append(PROJECT, told("c", 600_000).into_encoded()).await.unwrap();
+    ingest.appender().append(PROJECT, sized("a", 600_000).into_encoded()).await.unwrap();
+    ingest.appender().append(PROJECT, sized("b", 10).into_encoded()).await.unwrap();
+    ingest.appender().append(PROJECT, sized("c", 600_000).into_encoded()).await.unwrap();
     ingest.applied().await;
     assert_eq!(all(&store).await.len(), 3);
     let id = persons::first_id(PROJECT, "ada");

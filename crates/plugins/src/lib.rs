@@ -43,7 +43,7 @@ use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use weir_catalogue::Means;
+use weir_catalogue::StepDependencies;
 use weir_egress::Egress;
 use weir_ingest::location::Locations;
 use weir_model::PluginConfigId;
@@ -136,7 +136,7 @@ pub(crate) struct Shared {
     egress: Egress,
     services: Arc<dyn PluginServices>,
     locations: Option<Arc<Locations>>,
-    means: Means,
+    step_dependencies: StepDependencies,
     site_url: String,
     settings: Settings,
     registry: registry::Registry,
@@ -208,7 +208,7 @@ impl Plugins {
             })
         };
         let shared = Shared {
-            means: locations::means(locations.as_ref()),
+            step_dependencies: locations::step_dependencies(locations.as_ref()),
             registry: registry::Registry::default(),
             report: report::Report::default(),
             metrics: Metrics::default(),

@@ -159,7 +159,7 @@ impl SchedulerState {
         all.sort_by_key(|active| self.served.get(&active.project()).copied());
         let of_tasks = |what: &&What| matches!(what, What::Task(..));
         for active in &all {
-            for task in &active.does.tasks {
+            for task in &active.capabilities.tasks {
                 if self.running.keys().filter(of_tasks).count() < OF_TASKS
                     && self.has_slot(active.project())
                 {

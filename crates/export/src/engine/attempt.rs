@@ -129,12 +129,12 @@ impl Attempt<'_> {
                 self.done(writer.delivered().map_or(sent, |delivered| delivered.rows));
                 Ok(())
             }
-            Err(setback) => {
+            Err(failure) => {
                 self.delivered(writer.as_ref());
                 if tokio::time::timeout(ABORT, writer.abort()).await.is_err() {
                     tracing::warn!(run = %self.row.run.id, "a destination did not clean up in time");
                 }
-                Err(setback)
+                Err(failure)
             }
         }
     }

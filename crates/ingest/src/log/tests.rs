@@ -242,7 +242,7 @@ async fn a_log_whose_end_is_gone_continues_behind_what_was_applied() {
         assert_eq!(log.read(end, 1).unwrap()[0].offset, offset);
         drop(log);
         let log = again();
-        assert_eq!(log.recovery().missing, [], "{lost}: told once");
+        assert_eq!(log.recovery().missing, [], "{lost}: reported once");
         assert_eq!(log.read(end, 1).unwrap()[0].offset, offset);
     }
 }

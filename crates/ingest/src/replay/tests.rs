@@ -116,7 +116,7 @@ async fn what_was_passed_over_is_applied_once_and_comes_last() {
     assert_eq!(after[..4], before, "order of arrival never changes");
     let uuids: Vec<_> = after[4..].iter().map(|(uuid, _)| *uuid).collect();
     assert_eq!(uuids, lost.accepted.iter().map(|event| event.uuid).collect::<Vec<_>>());
-    assert_eq!(last_of_ada(&store).await.0, 2, "late as it is, it is the last that was told");
+    assert_eq!(last_of_ada(&store).await.0, 2, "late as it is, it is the last that was sent");
     assert!(warnings::counts(&store, PROJECT).await.unwrap().is_empty());
 }
 

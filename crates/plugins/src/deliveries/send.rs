@@ -64,13 +64,13 @@ pub(super) async fn send(
         return Ok(failed);
     }
     let ways = [
-        (active.does.on_event, DeliveryFunction::OnEvent),
-        (active.does.compose_webhook, DeliveryFunction::ComposeWebhook),
-        (active.does.export_events, DeliveryFunction::ExportEvents),
+        (active.capabilities.on_event, DeliveryFunction::OnEvent),
+        (active.capabilities.compose_webhook, DeliveryFunction::ComposeWebhook),
+        (active.capabilities.export_events, DeliveryFunction::ExportEvents),
     ];
     // Lanes serve several configs, so a slow config gets its lane for one event at a
     // time.
-    let mut size = if active.does.export_events && !one_by_one { texts.len() } else { 1 };
+    let mut size = if active.capabilities.export_events && !one_by_one { texts.len() } else { 1 };
     let mut reached = 0;
     while reached < texts.len() {
         let is_over = shared.is_stopped() || shared.services.uptime() >= until;
@@ -80,7 +80,7 @@ pub(super) async fn send(
         }
         let mut took = Duration::ZERO;
         let end = texts.len().min(reached + size);
-        for (_, way) in ways.into_iter().filter(|(does, _)| *does) {
+        for (_, way) in ways.into_iter().filter(|(has_function, _)| *has_function) {
             // A batch fails as a whole, so events are called one by one to find the
             // faulty one.
             let is_alone = one_by_one && way == DeliveryFunction::ExportEvents;

@@ -194,7 +194,7 @@ impl Shared {
             distinct_id,
             timestamp,
             properties,
-            historical: active.does.imports,
+            historical: active.capabilities.imports,
         };
         self.services.capture(captured).await.map(|()| Value::Null)
     }

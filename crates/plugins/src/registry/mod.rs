@@ -87,7 +87,7 @@ pub(crate) fn message(error: &ScriptError, script: &Script) -> String {
 
 /// Capabilities of a config.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Does {
+pub(crate) struct ConfigCapabilities {
     /// Changes events before they are stored.
     pub(crate) transforms: bool,
     pub(crate) on_event: bool,
@@ -98,7 +98,7 @@ pub(crate) struct Does {
     pub(crate) imports: bool,
 }
 
-impl Does {
+impl ConfigCapabilities {
     /// Whether it receives stored events.
     pub(crate) fn delivers(&self) -> bool {
         self.on_event || self.compose_webhook || self.export_events
@@ -111,7 +111,7 @@ pub(crate) struct Active {
     /// The display name.
     pub(crate) name: String,
     pub(crate) code: Code,
-    pub(crate) does: Does,
+    pub(crate) capabilities: ConfigCapabilities,
     /// What happens to events if the config cannot run.
     pub(crate) on_failure: OnFailure,
     /// The revision of its plugin.
@@ -214,14 +214,16 @@ impl Registry {
             return true;
         }
         let projects = self.projects.load();
-        projects.get(&project).is_some_and(|all| all.iter().any(|active| active.does.transforms))
+        projects
+            .get(&project)
+            .is_some_and(|all| all.iter().any(|active| active.capabilities.transforms))
     }
 
     /// The transformations of a project, in order.
     pub(crate) fn steps(&self, project: ProjectId) -> Vec<Arc<Active>> {
         let projects = self.projects.load();
         let all = projects.get(&project).map(|all| all.iter()).into_iter().flatten();
-        all.filter(|active| active.does.transforms).cloned().collect()
+        all.filter(|active| active.capabilities.transforms).cloned().collect()
     }
 
     /// Whether some step of a project must run before its events are stored.
