@@ -17,7 +17,7 @@ use crate::domains::{LookupError, Pending, TxtLookup};
 use crate::exports::HostPolicy;
 use crate::identity::HashParameters;
 use crate::mail::Mailing;
-use crate::plugins::code::{CodeFault, DryTrial, Fetched, Looked, PluginCode};
+use crate::plugins::code::{CodeFault, DryTrial, Fetched, Inspected, PluginCode};
 use crate::sealing::Sealer;
 use crate::{Clock, Core, Dependencies, Services};
 
@@ -58,8 +58,8 @@ impl HostPolicy for Offline {
 
 #[async_trait]
 impl PluginCode for Offline {
-    async fn inspect(&self, _: OrganizationId, _: &BTreeMap<String, String>) -> Looked {
-        Looked::default()
+    async fn inspect(&self, _: OrganizationId, _: &BTreeMap<String, String>) -> Inspected {
+        Inspected::default()
     }
 
     async fn fetch(&self, _: &Address, _: Option<&str>) -> Result<Fetched, CodeFault> {

@@ -8,7 +8,7 @@ use weir_model::OrganizationId;
 use weir_model::exports::destinations::DestinationType;
 use weir_model::exports::{ExportModel, SentConfig};
 
-use super::{Exports, Within, config, model};
+use super::{ExportScope, Exports, config, model};
 use crate::Result;
 use crate::policy::{self, Action};
 
@@ -39,7 +39,7 @@ impl Exports {
     ///
     /// # Errors
     /// [`Error::MissingScope`](crate::Error::MissingScope).
-    pub fn may_see_tests(&self, within: Within<'_>) -> Result<()> {
+    pub fn may_see_tests(&self, within: ExportScope<'_>) -> Result<()> {
         policy::check(within.org, Action::ReadExports)
     }
 
@@ -49,7 +49,7 @@ impl Exports {
     /// # Errors
     /// [`Error::MissingScope`](crate::Error::MissingScope),
     /// [`Error::NotFound`](crate::Error::NotFound).
-    pub async fn secrets_set(&self, within: Within<'_>, export: &str) -> Result<Vec<String>> {
+    pub async fn secrets_set(&self, within: ExportScope<'_>, export: &str) -> Result<Vec<String>> {
         policy::check(within.org, Action::ReadExports)?;
         let row = self.find(within, export).await?;
         let whole = config::open(&self.core.sealer, &row)?;
@@ -64,7 +64,7 @@ impl Exports {
     /// [`Error::Invalid`](crate::Error::Invalid).
     pub fn trial_of_new(
         &self,
-        within: Within<'_>,
+        within: ExportScope<'_>,
         kind: &'static DestinationType,
         config: &SentConfig,
         model: ExportModel,
@@ -86,7 +86,7 @@ impl Exports {
     /// [`Error::Invalid`](crate::Error::Invalid).
     pub async fn trial_of_stored(
         &self,
-        within: Within<'_>,
+        within: ExportScope<'_>,
         export: &str,
         sent: SentDestination,
     ) -> Result<Trial> {
