@@ -41,10 +41,11 @@ pub trait ExportServices: Send + Sync + 'static {
         config: &Map<String, Value>,
     ) -> Result<Box<dyn Destination>, Failure>;
 
-    /// A run ended without delivering everything. The implementation notifies administrators.
+    /// A run ended without delivering everything. The implementation notifies
+    /// administrators.
     async fn failed(&self, export: &ExportRow, run: &Run);
 
-    /// `failed` of the `of` newest runs failed. The implementation pauses the export, ends its
-    /// backfills and notifies administrators.
+    /// `failed` of the `of` newest runs failed. The implementation pauses the export, ends
+    /// its backfills and notifies administrators.
     async fn pause(&self, export: &ExportRow, failed: u32, of: u32, error: Option<&str>);
 }

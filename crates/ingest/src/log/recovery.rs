@@ -52,7 +52,8 @@ pub(super) struct ArrivalGaps {
 
 impl ArrivalGaps {
     /// Takes the next record, and returns how many events of its project are lost before
-    /// it. Damaged ranges before the offset `needed` do not count: their events were applied.
+    /// it. Damaged ranges before the offset `needed` do not count: their events were
+    /// applied.
     fn add(&mut self, header: &Header, needed: u64) -> u64 {
         let is_damaged = self.next.is_some_and(|next| next != header.offset);
         self.damaged += u64::from(is_damaged && header.offset > needed);
@@ -125,8 +126,8 @@ pub(super) fn walk(
 }
 
 /// Scans one segment, calls `each` for every sound record and returns the end. Damaged
-/// ranges before the offset `needed` are not reported: they were applied, or reported when the
-/// records after them were applied. `gaps` goes from segment to segment.
+/// ranges before the offset `needed` are not reported: they were applied, or reported when
+/// the records after them were applied. `gaps` goes from segment to segment.
 pub(super) fn scan(
     segment: &Segment,
     directory: &Path,

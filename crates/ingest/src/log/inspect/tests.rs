@@ -136,7 +136,7 @@ async fn inspection_reports_damage_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_record_of_another_form_is_marked() {
+async fn a_record_of_another_encoding_is_marked() {
     let place = tempfile::tempdir().unwrap();
     let mut strange = batch("a", 3).into_encoded();
     strange.payload = Bytes::from_static(&[9, 9, 9]);
@@ -146,7 +146,7 @@ async fn a_record_of_another_form_is_marked() {
     assert_eq!((found.segments[0].records, found.segments[0].unreadable), (2, 1));
     assert!(found.broken.is_empty());
     assert_eq!((records[1].form, records[1].events), (Some(9), 3));
-    assert!(records[1].content.as_ref().unwrap_err().contains("form 9"));
+    assert!(records[1].content.as_ref().unwrap_err().contains("encoding 9"));
 
     // The copy says the same, also when the log no longer has the record.
     let disk = Arc::new(DiskState::new(None, DiskMarks::default()));
