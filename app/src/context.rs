@@ -110,9 +110,9 @@ pub type SendEventFn = Arc<dyn Fn(String, Option<IpAddr>) -> BoxFuture<'static, 
 #[derive(Debug, Clone, Default)]
 pub struct Assets {
     /// The script that starts the app.
-    pub boot: Option<String>,
+    pub start_script: Option<String>,
     /// The JavaScript bindings that the start script imports.
-    pub glue: Option<String>,
+    pub wasm_bindings: Option<String>,
     /// The style sheet.
     pub css: Option<String>,
 }

@@ -73,8 +73,8 @@ fn files() -> impl IntoView {
     };
     view! {
         {assets.css.map(|href| view! { <link rel="stylesheet" href=href /> })}
-        {preload(assets.glue)}
-        {assets.boot.map(|src| view! { <script type="module" src=src nonce=nonce.clone()></script> })}
+        {preload(assets.wasm_bindings)}
+        {assets.start_script.map(|src| view! { <script type="module" src=src nonce=nonce.clone()></script> })}
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use tokio::sync::watch;
 use weir_egress::Egress;
-use weir_export::destinations::{Dependencies, Hosts};
+use weir_export::destinations::{Dependencies, DestinationAddresses};
 use weir_ingest::Ingest;
 use weir_service::Services;
 use weir_store::Store;
@@ -46,7 +46,7 @@ pub struct App {
     /// Connections to addresses that members enter.
     pub egress: Egress,
     /// Addresses of the public services that exports write to.
-    pub export_hosts: Arc<Hosts>,
+    pub destination_addresses: Arc<DestinationAddresses>,
     /// Files of the browser library.
     pub browser_library: BrowserLibrary,
     /// Apps that run in visited pages.
@@ -64,8 +64,8 @@ impl App {
     pub fn dependencies(&self) -> Dependencies {
         let root = &self.config.local_exports;
         let local_root = (!root.as_os_str().is_empty()).then(|| root.clone());
-        let hosts = Hosts::clone(&self.export_hosts);
-        Dependencies { hosts, ..Dependencies::new(self.egress.clone(), local_root) }
+        let addresses = DestinationAddresses::clone(&self.destination_addresses);
+        Dependencies { addresses, ..Dependencies::new(self.egress.clone(), local_root) }
     }
 }
 
@@ -84,13 +84,13 @@ pub struct AppBuilder {
     /// Connections to addresses that members enter.
     pub egress: Egress,
     /// Addresses of the public services that exports write to.
-    pub export_hosts: Hosts,
+    pub destination_addresses: DestinationAddresses,
 }
 
 impl AppBuilder {
     /// Builds the application.
     pub fn build(self) -> App {
-        let Self { terms, store, services, ingest, limits, egress, export_hosts } = self;
+        let Self { terms, store, services, ingest, limits, egress, destination_addresses } = self;
         let Terms { config, metrics, stopping, .. } = terms;
         let rates = Rates { per_minute: config.rate_per_minute, per_hour: config.rate_per_hour };
         App {
@@ -105,7 +105,7 @@ impl AppBuilder {
             traffic: Arc::clone(store.traffic()),
             disk: store.disk(),
             egress,
-            export_hosts: Arc::new(export_hosts),
+            destination_addresses: Arc::new(destination_addresses),
             browser_library: BrowserLibrary::at(&config.browser_library),
             stopping,
             started: Instant::now(),

@@ -32,7 +32,7 @@ use crate::http::peer::{self, ClientAddress, RequestedUri};
 use crate::http::request_id::{self, RequestId};
 use crate::limits::{Exhausted, UserPermit};
 use crate::listener::HeldUntilSent;
-use crate::web::admission::{self, Gate};
+use crate::web::admission::{self, Admission};
 use crate::{probes, router, web};
 
 /// A part of the service with its own limits and headers.
@@ -227,10 +227,10 @@ impl Dispatcher {
     /// not use up the permits. Checks that do not need the body come before it.
     async fn web(&self, request: Request) -> Response {
         let (mut parts, unread) = request.into_parts();
-        let (body, held) = match Gate::of(&self.app, &mut parts).await {
-            Gate::Refused(response) => return *response,
-            Gate::Unread => (Body::empty(), None),
-            Gate::Read { limits, budget, is_known } => {
+        let (body, held) = match Admission::of(&self.app, &mut parts).await {
+            Admission::Refused(response) => return *response,
+            Admission::Unread => (Body::empty(), None),
+            Admission::Read { limits, budget, is_known } => {
                 match body::collect(&parts, unread, &limits, &budget).await {
                     Ok(read) => (Body::from(read.bytes), Some(read.held)),
                     Err(fault) => return admission::unread(&parts, fault, &limits, is_known),

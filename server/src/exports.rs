@@ -13,12 +13,12 @@ use weir_app::context::{StepOutcome, TriedStep};
 use weir_egress::Egress;
 use weir_export::destination::{Destination, Failure};
 use weir_export::destinations::{self, Dependencies};
-use weir_export::engine::Host;
+use weir_export::engine::ExportServices;
 use weir_model::exports::Run;
 use weir_model::exports::addresses::Address;
 use weir_model::exports::destinations::DestinationType;
 use weir_model::{BatchExportId, OrganizationId, Timestamp};
-use weir_service::exports::{Hosts, Trial};
+use weir_service::exports::{HostPolicy, Trial};
 use weir_store::exports::ExportRow;
 
 use crate::app::App;
@@ -30,9 +30,9 @@ pub(crate) const STEP_TIME: Duration = Duration::from_secs(20);
 const STEPS_TIME: Duration = Duration::from_secs(25);
 
 /// The egress rules, as exports check them when an address is entered.
-pub struct EgressHosts(pub Egress);
+pub struct EgressHostPolicy(pub Egress);
 
-impl Hosts for EgressHosts {
+impl HostPolicy for EgressHostPolicy {
     fn refuses(&self, host: &str) -> bool {
         self.0.never_dials(host)
     }
@@ -47,13 +47,13 @@ impl Hosts for EgressHosts {
 }
 
 /// The service, as the engine of exports uses it.
-pub struct ExportHost {
+pub struct AppExportServices {
     app: App,
     dependencies: Dependencies,
 }
 
-impl ExportHost {
-    /// Creates the host of this application.
+impl AppExportServices {
+    /// Creates the services of this application.
     pub fn new(app: App) -> Self {
         let dependencies = app.dependencies();
         Self { app, dependencies }
@@ -61,7 +61,7 @@ impl ExportHost {
 }
 
 #[async_trait]
-impl Host for ExportHost {
+impl ExportServices for AppExportServices {
     fn now(&self) -> Timestamp {
         self.app.services.clock.now()
     }
@@ -83,7 +83,7 @@ impl Host for ExportHost {
             }
             Err(error) => {
                 tracing::error!(export = %export.id, %error, "settings cannot be opened");
-                Err(Failure::last(
+                Err(Failure::permanent(
                     "UnreadableSettings",
                     "The stored settings of the destination cannot be opened. Enter them again.",
                 ))
@@ -127,7 +127,7 @@ async fn own_directory(
     let exports = &app.services.exports;
     match exports.has_own_directory(organization, export, kind, config).await {
         Ok(true) => Ok(()),
-        Ok(false) => Err(Failure::last(
+        Ok(false) => Err(Failure::permanent(
             "DirectoryTaken",
             "The directory, or one above or inside it, is used by another organization.",
         )),

@@ -18,7 +18,7 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use weir_model::UserId;
 use weir_model::json::VALUES;
-use weir_service::looking::LOOK_WITHIN;
+use weir_service::scan::SCAN_TIME;
 
 pub use self::budget::{BodyRoom, Budget, HeldBytes};
 pub use self::fair::{FairPermit, FairPermits};
@@ -162,7 +162,7 @@ pub struct Limits {
     /// Lists of the management API that are sent while they are read, at a time.
     pub api_streams: usize,
     /// Such lists of one user at a time, over all keys of the user.
-    pub api_streams_per_person: usize,
+    pub api_streams_per_user: usize,
     /// Limits on answers that are sent while they are made.
     pub sending: SendLimits,
     /// Web app requests that are processed at a time.
@@ -184,7 +184,7 @@ pub struct Limits {
     pub api_time: Duration,
     /// Time for skipping the results before the page of a list, and for searching without
     /// a match.
-    pub look_time: Duration,
+    pub scan_time: Duration,
 }
 
 impl Default for Limits {
@@ -250,7 +250,7 @@ impl Default for Limits {
             api_requests_per_user: 64,
             api_requests_per_network: [32, 48, 64],
             api_streams: 32,
-            api_streams_per_person: 4,
+            api_streams_per_user: 4,
             sending: SendLimits {
                 whole: Duration::from_secs(10 * 60),
                 part: Duration::from_secs(30),
@@ -264,7 +264,7 @@ impl Default for Limits {
             append_time: Duration::from_secs(5),
             capture_time: Duration::from_secs(60),
             api_time: Duration::from_secs(30),
-            look_time: LOOK_WITHIN,
+            scan_time: SCAN_TIME,
         }
     }
 }
@@ -339,7 +339,7 @@ impl Permits {
             api_of_network: NetworkParts::new(limits.api_requests_per_network),
             api_of_user: Parts::new(limits.api_requests_per_user),
             values_of_user: Parts::new(limits.values_per_user),
-            api_streams: StreamPermits::new(limits.api_streams, limits.api_streams_per_person),
+            api_streams: StreamPermits::new(limits.api_streams, limits.api_streams_per_user),
             web: semaphore(limits.web_requests),
             web_of_user: Parts::new(limits.web_requests_per_user),
             web_of_network: NetworkParts::new(limits.web_requests_per_network),
@@ -376,7 +376,7 @@ mod tests {
             assert!(bytes.small_body * 4 <= bytes.reserve_per_network()[0], "{bytes:?}");
         }
         assert!(limits.streams_per_person * 4 <= limits.streams);
-        assert!(limits.api_streams_per_person * 4 <= limits.api_streams);
+        assert!(limits.api_streams_per_user * 4 <= limits.api_streams);
         assert!(limits.api_requests_per_user * 2 <= limits.api_requests);
         assert!(limits.web_requests_per_user * 2 <= limits.web_requests);
         for (part, all) in [

@@ -73,7 +73,7 @@ impl MailWorker {
             match outcome {
                 Ok(()) => mails.sent(row).await?,
                 Err(failure) => {
-                    mails.not_sent(row, &setback(&failure)).await?;
+                    mails.not_sent(row, &send_error(&failure)).await?;
                     if matches!(failure, Failure::Unreachable(_)) {
                         unreachable = Some(failure);
                     }
@@ -84,7 +84,7 @@ impl MailWorker {
     }
 }
 
-fn setback(failure: &Failure) -> SendError {
+fn send_error(failure: &Failure) -> SendError {
     match failure {
         Failure::Unreachable(reason) => SendError::Unreachable(reason.clone()),
         Failure::Refused(reason) => SendError::Refused(reason.clone()),

@@ -240,7 +240,7 @@ impl Metrics {
         );
         registry.register(
             "ingest_log_damaged_places",
-            "Damaged or unreadable places of the ingest log, with copies in quarantine",
+            "Copies in quarantine of damaged or unreadable log records",
             log_damaged_places.clone(),
         );
         registry.register(

@@ -14,7 +14,7 @@ use weir_capture::{Context, Decision, RawEvent, decide};
 use weir_ingest::Appender;
 use weir_ingest::batch::Batch;
 use weir_model::Timestamp;
-use weir_plugins::{Attachment, Captured, OpenedConfig, PluginsHost};
+use weir_plugins::{Attachment, Captured, OpenedConfig, PluginServices};
 use weir_service::plugin_configs::RunningConfigs;
 use weir_store::plugin_configs::ConfigRow;
 use weir_store::plugins::PluginRow;
@@ -24,21 +24,21 @@ use weir_store::{Store, projects};
 const APPEND: Duration = Duration::from_secs(10);
 
 /// The service, as plugins use it.
-pub struct PluginHost {
+pub struct AppPluginServices {
     configs: RunningConfigs,
     store: Store,
     log: Appender,
 }
 
-impl PluginHost {
-    /// Creates the host. Events of plugins go to `log`.
+impl AppPluginServices {
+    /// Creates the services. Events of plugins go to `log`.
     pub fn new(configs: RunningConfigs, store: Store, log: Appender) -> Self {
         Self { configs, store, log }
     }
 }
 
 #[async_trait]
-impl PluginsHost for PluginHost {
+impl PluginServices for AppPluginServices {
     fn now(&self) -> Timestamp {
         self.configs.clock().now()
     }
@@ -111,7 +111,8 @@ impl PluginsHost for PluginHost {
             accepted: vec![accepted],
             ..Batch::new(received_at.micros(), event.historical)
         };
-        let appended = tokio::time::timeout(APPEND, self.log.append(event.project, batch.seal()));
+        let appended =
+            tokio::time::timeout(APPEND, self.log.append(event.project, batch.into_encoded()));
         match appended.await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) | Err(_) => Err(not_now()),

@@ -20,7 +20,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::{JoinHandle, JoinSet};
 use weir_dns::Resolver;
 use weir_egress::{BuildError, Egress, Rules};
-use weir_export::destinations::Hosts;
+use weir_export::destinations::DestinationAddresses;
 use weir_export::engine::{self, Engine};
 use weir_ingest::location::{LocationError, Locations};
 use weir_ingest::log::LogSettings;
@@ -37,13 +37,13 @@ use crate::app::{App, AppBuilder, Stopping};
 use crate::background::{Background, Work};
 use crate::config::{Config, StoreKind};
 use crate::dispatcher::Dispatcher;
-use crate::exports::{EgressHosts, ExportHost};
+use crate::exports::{AppExportServices, EgressHostPolicy};
 use crate::limits::Limits;
 use crate::listener::{self, Terms};
 use crate::mail::MailWorker;
 use crate::master_key;
 use crate::metrics::{Metrics, MetricsPage};
-use crate::plugins::PluginHost;
+use crate::plugins::AppPluginServices;
 use crate::setup;
 use crate::starting::Starting;
 
@@ -115,7 +115,7 @@ pub struct Options {
     /// The sandbox processes of plugins, and the hosts that their code comes from.
     pub plugins: PluginSettings,
     /// Addresses of the public services that exports write to.
-    pub export_hosts: Hosts,
+    pub destination_addresses: DestinationAddresses,
     /// The runtime that applies events, instead of separate threads.
     pub applying: Option<Handle>,
 }
@@ -201,7 +201,7 @@ impl Server {
             // From the first request on, so that its mails are sent.
             mailing: Mailing::new(mail_worker.is_some()),
             sealer,
-            hosts: Arc::new(EgressHosts(egress.clone())),
+            hosts: Arc::new(EgressHostPolicy(egress.clone())),
         });
         let background = Background::start(Work::Applying)?;
         let applying = options.applying.unwrap_or_else(|| background.handle().clone());
@@ -210,7 +210,11 @@ impl Server {
         let plugins = Plugins::new(PluginDependencies {
             store: store.clone(),
             egress: egress.clone(),
-            host: Arc::new(PluginHost::new(configs, store.clone(), log.appender().clone())),
+            services: Arc::new(AppPluginServices::new(
+                configs,
+                store.clone(),
+                log.appender().clone(),
+            )),
             locations: locations.clone(),
             site_url: setup::origin(&config, Some(address)),
             settings: options.plugins,
@@ -232,15 +236,16 @@ impl Server {
             ingest,
             limits,
             egress,
-            export_hosts: options.export_hosts,
+            destination_addresses: options.destination_addresses,
         }
         .build();
         app.tokens.refresh().await;
 
         let exporting = Background::start(Work::Exporting)?;
-        let host = Arc::new(ExportHost::new(app.clone()));
+        let export_services = Arc::new(AppExportServices::new(app.clone()));
         let settings = options.exports;
-        let exports = Arc::new(Engine::start(store.clone(), host, settings, exporting.handle()));
+        let exports =
+            Arc::new(Engine::start(store.clone(), export_services, settings, exporting.handle()));
         let running = Background::start(Work::Plugins)?;
         plugins.begin(running.handle());
         periodic::begin(&mut watching, &app, &store, &exports, &plugins);

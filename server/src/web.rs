@@ -50,7 +50,7 @@ impl Web {
     fn context(&self) -> WebContext {
         let mut context = self.context.clone();
         if cfg!(debug_assertions) {
-            context.assets = assets::of_pages();
+            context.assets = assets::page_assets();
         }
         context
     }
@@ -60,7 +60,7 @@ impl Web {
 pub fn router(app: &App) -> Router {
     // Fails when another router of this process has set it, which is fine.
     let _ = Executor::init_tokio();
-    let assets = if cfg!(debug_assertions) { Assets::default() } else { assets::of_pages() };
+    let assets = if cfg!(debug_assertions) { Assets::default() } else { assets::page_assets() };
     let tokens = app.tokens.clone();
     let projects_changed = ProjectsChanged(Arc::new(move || {
         let tokens = tokens.clone();
@@ -100,5 +100,5 @@ pub fn router(app: &App) -> Router {
 
 /// Address of the style sheet; `None` if the site is not built.
 pub(crate) fn style_sheet() -> Option<String> {
-    assets::of_pages().css
+    assets::page_assets().css
 }

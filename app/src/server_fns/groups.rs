@@ -75,7 +75,7 @@ pub(crate) async fn list_groups(
 ) -> Result<GroupList, UiError> {
     use weir_model::groups::GroupQuery;
     use weir_service::Error;
-    use weir_service::looking::{LOOK_WITHIN, too_deep};
+    use weir_service::scan::{SCAN_TIME, offset_too_large};
 
     let (services, project) = enter_project(project).await?;
     let types = services.groups.types(&project).await.map_err(ui_error)?;
@@ -91,9 +91,9 @@ pub(crate) async fn list_groups(
         group_type: Some(group_type).filter(|group_type| !group_type.is_empty()),
         search: Some(search.trim().to_owned()).filter(|text| !text.is_empty()),
     };
-    let step = services.groups.list(&project, &query, LOOK_WITHIN).await.map_err(ui_error)?;
+    let step = services.groups.list(&project, &query, SCAN_TIME).await.map_err(ui_error)?;
     if step.next.is_some_and(|(_, offset)| offset > 0) {
-        return Err(ui_error(too_deep()));
+        return Err(ui_error(offset_too_large()));
     }
     let is_full = step.found.len() as u64 >= limit;
     let next = step.next.map(|(place, _)| place.to_string());
@@ -143,13 +143,13 @@ pub(crate) async fn get_group(
         properties: "{}".to_owned(),
         created_at: Timestamp::EPOCH,
     });
-    let seen = services.groups.seen(&project, &group).await.map_err(ui_error)?;
+    let activity = services.groups.activity(&project, &group).await.map_err(ui_error)?;
     // None of the events names the group.
-    if first_seen.is_none() && seen.events.is_empty() && seen.more == Some(false) {
+    if first_seen.is_none() && activity.events.is_empty() && activity.more == Some(false) {
         return Err(ui_error(Error::NotFound("Not found.")));
     }
     let properties = read(&group.properties);
-    let members = seen.members.map(|members| MemberList {
+    let members = activity.persons.map(|members| MemberList {
         count: members.count,
         first: members
             .first
@@ -162,8 +162,8 @@ pub(crate) async fn get_group(
         properties,
         first_seen,
         members,
-        events: seen.events.into_iter().map(TimelineEvent::from).collect(),
-        more: seen.more,
+        events: activity.events.into_iter().map(TimelineEvent::from).collect(),
+        more: activity.more,
     })
 }
 

@@ -130,7 +130,7 @@ pub(crate) async fn list_persons(
     #[server(default)] after: String,
 ) -> Result<PersonList, UiError> {
     use weir_model::persons::PersonQuery;
-    use weir_service::looking::{LOOK_WITHIN, too_deep};
+    use weir_service::scan::{SCAN_TIME, offset_too_large};
 
     let (services, project) = enter_project(project).await?;
     let limit = u64::from(limit.clamp(1, 1000));
@@ -142,14 +142,14 @@ pub(crate) async fn list_persons(
         distinct_id: None,
         search: Some(search.trim().to_owned()).filter(|text| !text.is_empty()),
     };
-    let step = services.persons.list(&project, &query, LOOK_WITHIN).await.map_err(ui_error)?;
+    let step = services.persons.list(&project, &query, SCAN_TIME).await.map_err(ui_error)?;
     if step.next.is_some_and(|(_, offset)| offset > 0) {
-        return Err(ui_error(too_deep()));
+        return Err(ui_error(offset_too_large()));
     }
     let is_full = step.found.len() as u64 >= limit;
     let next = step.next.map(|(id, _)| id.to_string());
     let row = |person: weir_model::persons::PersonRef| PersonRow {
-        name: weir_service::persons::name(&person),
+        name: weir_service::persons::display_name(&person),
         more_ids: person.distinct_ids.len().saturating_sub(IDS),
         id: person.id.to_string(),
         distinct_ids: person.distinct_ids.into_iter().take(IDS).collect(),
@@ -215,7 +215,7 @@ pub(crate) async fn get_person(
     let refused = found.refused.into_iter();
     Ok(PersonView {
         id: found.person.id.to_string(),
-        name: weir_service::persons::name(&found.person),
+        name: weir_service::persons::display_name(&found.person),
         is_identified: found.person.is_identified,
         first_seen: found.person.created_at.to_string(),
         last_seen: found.last_seen.map(|time| time.to_string()),

@@ -147,13 +147,13 @@ pub trait Step: Send + Sync {
 
 /// Dependencies of steps.
 #[derive(Clone, Default)]
-pub struct Means {
+pub struct StepDependencies {
     /// Locations of IP addresses; `None` if the operator has supplied no database.
     pub locate: Option<Arc<dyn Locate>>,
 }
 
 /// Creates a step, or returns the fault of its config.
-pub(crate) type Make = fn(&Config<'_>, &Means) -> Result<Box<dyn Step>, ConfigError>;
+pub(crate) type Make = fn(&Config<'_>, &StepDependencies) -> Result<Box<dyn Step>, ConfigError>;
 /// Returns the fault of a config.
 pub(crate) type Check = fn(&Config<'_>) -> Result<(), ConfigError>;
 
@@ -278,7 +278,7 @@ impl Entry {
     pub fn check(&self, config: &Map<String, Value>) -> Result<(), ConfigError> {
         let config = Config::new(config, self.items);
         match self.code {
-            Code::Native(Native(make)) => make(&config, &Means::default()).map(drop),
+            Code::Native(Native(make)) => make(&config, &StepDependencies::default()).map(drop),
             Code::Source(Source { check, .. }) => check(&config),
         }
     }
@@ -290,10 +290,12 @@ impl Entry {
     pub fn step(
         &self,
         config: &Map<String, Value>,
-        means: &Means,
+        dependencies: &StepDependencies,
     ) -> Result<Option<Box<dyn Step>>, ConfigError> {
         match self.code {
-            Code::Native(Native(make)) => make(&Config::new(config, self.items), means).map(Some),
+            Code::Native(Native(make)) => {
+                make(&Config::new(config, self.items), dependencies).map(Some)
+            }
             Code::Source(_) => Ok(None),
         }
     }

@@ -24,7 +24,9 @@ mod pages;
 mod testing;
 
 pub use config::{Config, ConfigError};
-pub use entry::{Code, Direction, Entry, Item, ItemKind, MAINTAINER, Means, SourceFile, Step, URL};
+pub use entry::{
+    Code, Direction, Entry, Item, ItemKind, MAINTAINER, SourceFile, Step, StepDependencies, URL,
+};
 pub use event::{Flow, NotAnObject, Object, StepEvent};
 pub use locate::{Locate, Precision};
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use weir_model::time::Timestamp;
 
-use crate::entry::{Code, Direction, ItemKind, Means, Source};
+use crate::entry::{Code, Direction, ItemKind, Source, StepDependencies};
 use crate::event::{Flow, StepEvent};
 use crate::locate::Locate;
 use crate::sources::engine::Running;
@@ -83,8 +83,8 @@ impl Locate for Weirland {
 }
 
 fn native(id: &str, config: &Value, before: &Value) -> Value {
-    let means = Means { locate: Some(Arc::new(Weirland)) };
-    let step = testing::step_with(id, config, &means).unwrap();
+    let dependencies = StepDependencies { locate: Some(Arc::new(Weirland)) };
+    let step = testing::step_with(id, config, &dependencies).unwrap();
     let properties = before["properties"].to_string();
     let text = |name: &str| before[name].as_str().unwrap();
     let when = before["timestamp"].as_str().and_then(Timestamp::parse);

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use weir_model::time::Timestamp;
 
 use crate::config::ConfigError;
-use crate::entry::{Means, Step};
+use crate::entry::{Step, StepDependencies};
 use crate::event::{Flow, StepEvent};
 
 /// 2026-03-01, a Sunday, 23:30:15 UTC.
@@ -20,15 +20,15 @@ pub(crate) fn event<'a>(name: &'a str, properties: &'a str) -> StepEvent<'a> {
 }
 
 pub(crate) fn step(id: &str, config: &Value) -> Result<Box<dyn Step>, ConfigError> {
-    step_with(id, config, &Means::default())
+    step_with(id, config, &StepDependencies::default())
 }
 
 pub(crate) fn step_with(
     id: &str,
     config: &Value,
-    means: &Means,
+    dependencies: &StepDependencies,
 ) -> Result<Box<dyn Step>, ConfigError> {
-    Ok(crate::find(id).unwrap().step(&map(config), means)?.unwrap())
+    Ok(crate::find(id).unwrap().step(&map(config), dependencies)?.unwrap())
 }
 
 /// The key and the message of the fault of a config.

@@ -1,7 +1,7 @@
 //! Hosts and URLs as members write them.
 //!
 //! What belongs here: parsing, from the text alone. What does not: which addresses may be
-//! dialled (`rules`), the addresses of a name (`gate`).
+//! dialled (`rules`), the addresses of a name (`address_filter`).
 //!
 //! The fuzz targets include this file too (`fuzz/`), so it uses no other module.
 

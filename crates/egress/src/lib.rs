@@ -13,8 +13,8 @@
 //! Invariant: an address is judged at the moment at which it is dialled, also if it was
 //! judged when it was saved.
 
+mod address_filter;
 mod fault;
-mod gate;
 mod host;
 mod rules;
 mod tls;
@@ -33,8 +33,8 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use url::Url;
 
+pub use address_filter::Resolve;
 pub use fault::{Fault, FaultClass};
-pub use gate::Resolve;
 pub use host::Refused;
 pub use reqwest::{Body, Error as RequestError, Method, StatusCode, header};
 pub use reqwest::{Request, RequestBuilder, Response};
@@ -42,7 +42,7 @@ pub use rules::Rules;
 pub use tls::Trust;
 pub use tokio_rustls::client::TlsStream;
 
-use gate::{Gate, GuardedNames, System};
+use address_filter::{AddressFilter, GuardedNames, System};
 use host::Host;
 
 /// The timeout for a lookup and the connection, and again for TLS.
@@ -66,7 +66,7 @@ pub enum BuildError {
 /// Outgoing connections. Cheap to clone.
 #[derive(Clone)]
 pub struct Egress {
-    gate: Arc<Gate>,
+    filter: Arc<AddressFilter>,
     clients: Arc<Clients>,
     roots: Arc<ClientConfig>,
     anyone: Arc<ClientConfig>,
@@ -91,17 +91,17 @@ impl Egress {
         let mut ports: Vec<u16> = rules.own.iter().map(SocketAddr::port).collect();
         ports.sort_unstable();
         ports.dedup();
-        let gate = Arc::new(Gate { rules, resolver });
+        let filter = Arc::new(AddressFilter { rules, resolver });
         let roots = tls::trusting_roots()?;
         let clients = Clients {
             of_own_ports: ports
                 .into_iter()
-                .map(|port| Ok((port, client(&gate, Some(port), &roots)?)))
+                .map(|port| Ok((port, client(&filter, Some(port), &roots)?)))
                 .collect::<Result<_, BuildError>>()?,
-            of_others: client(&gate, None, &roots)?,
+            of_others: client(&filter, None, &roots)?,
         };
         Ok(Self {
-            gate,
+            filter,
             clients: Arc::new(clients),
             roots: Arc::new(roots),
             anyone: Arc::new(tls::trusting_anyone()?),
@@ -150,7 +150,7 @@ impl Egress {
     /// [`Fault`] of the last address that was tried.
     pub async fn dial(&self, host: &str, port: u16) -> Result<TcpStream, Fault> {
         let host = read(host)?;
-        let addresses = in_time(CONNECT, self.gate.pass(&host, Some(port))).await?;
+        let addresses = in_time(CONNECT, self.filter.pass(&host, Some(port))).await?;
         // The timeout is divided, so that one silent address leaves time for the others.
         let share = CONNECT / u32::try_from(addresses.len()).unwrap_or(u32::MAX).max(1);
         let mut fault = FaultClass::NotFound.into();
@@ -193,7 +193,7 @@ impl Egress {
     /// port, or a URL of any scheme; the address in it may have any spelling. Other text
     /// is not judged.
     pub fn never_dials(&self, text: &str) -> bool {
-        let never = |address| !self.gate.permits(address);
+        let never = |address| !self.filter.permits(address);
         match host::named(text) {
             Some(Host::Address(address)) => never(address),
             Some(Host::Name(name)) => {
@@ -230,7 +230,7 @@ impl Egress {
     /// name may change later, so every dial checks again.
     pub async fn check_url(&self, url: &str) -> Result<(), Fault> {
         let (_, host, port) = self.read_url(url)?;
-        in_time(CONNECT, self.gate.pass(&host, Some(port))).await.map(drop)
+        in_time(CONNECT, self.filter.pass(&host, Some(port))).await.map(drop)
     }
 
     /// Parses a URL and refuses a literal address that must not be dialled.
@@ -238,7 +238,7 @@ impl Egress {
         let (url, host, port) = host::read_url(url)?;
         // The HTTP client dials literal addresses without asking the resolver.
         if let Host::Address(address) = host {
-            let judged = self.gate.judge(&address.to_string(), address, Some(port));
+            let judged = self.filter.judge(&address.to_string(), address, Some(port));
             judged.map_err(|_| Refused::Address)?;
         }
         Ok((url, host, port))
@@ -250,8 +250,12 @@ fn read(host: &str) -> Result<Host, Fault> {
     Host::read(host).ok_or_else(|| FaultClass::NotFound.into())
 }
 
-fn client(gate: &Arc<Gate>, port: Option<u16>, tls: &ClientConfig) -> Result<Client, BuildError> {
-    let names = GuardedNames { gate: Arc::clone(gate), port };
+fn client(
+    filter: &Arc<AddressFilter>,
+    port: Option<u16>,
+    tls: &ClientConfig,
+) -> Result<Client, BuildError> {
+    let names = GuardedNames { filter: Arc::clone(filter), port };
     let client = Client::builder()
         .dns_resolver(Arc::new(names))
         .use_preconfigured_tls(tls.clone())

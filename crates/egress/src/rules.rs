@@ -1,6 +1,6 @@
 //! Which addresses may be dialled (SEC-27).
 //!
-//! What belongs here: judging one address. What does not: resolving names (`gate`),
+//! What belongs here: judging one address. What does not: resolving names (`address_filter`),
 //! connections.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};

@@ -6,28 +6,23 @@
 use std::sync::Arc;
 
 use weir_model::ProjectId;
-use weir_query::{Expression, Field, Query, Row as _, Value};
+use weir_query::{Expression, Field, Query, QueryInput as _, Value, WorkLimitReached};
 
 use crate::destination::Altered;
 use crate::query_row::QueryRow;
-use crate::rows::{Cell, Column, Kind, PersonRecord, Record};
+use crate::rows::{Cell, Column, EventWithPerson, Kind, PersonRecord};
 
 /// Upper bound of bytes in a row. Without a query, no event has this many.
 const ROW_BYTES: usize = 8 << 20;
 
 /// The row of an event.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Made {
+pub struct BuiltRow {
     /// One cell for each column. It has the kind of the column or is null.
     pub cells: Vec<Cell>,
     /// The first value that was omitted because the row was too large.
     pub altered: Option<Altered>,
 }
-
-/// The condition of the query takes too long for an event, so it is unknown whether the
-/// export includes it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TooLong;
 
 /// The source of a column's value.
 #[derive(Debug, Clone, PartialEq)]
@@ -115,20 +110,15 @@ impl Columns {
 
     /// The row of an event, or `None` if the export does not include the event. `now` is
     /// in microseconds since 1970. The properties are parsed once, and only if needed.
-    pub fn row_if_taken(
+    pub fn row_if_included(
         &self,
         project: ProjectId,
         now: i64,
-        record: &Record,
-    ) -> Result<Option<Made>, TooLong> {
+        record: &EventWithPerson,
+    ) -> Result<Option<BuiltRow>, WorkLimitReached> {
         let row = QueryRow::new(project, record);
-        if self.query.as_ref().is_none_or(|query| query.matches(&row)) {
-            return Ok(Some(self.made(now, &row, record)));
-        }
-        match row.budget().is_used_up() {
-            true => Err(TooLong),
-            false => Ok(None),
-        }
+        let is_included = self.query.as_ref().map_or(Ok(true), |query| query.matches(&row))?;
+        Ok(is_included.then(|| self.build_row(now, &row, record)))
     }
 
     /// The row of a distinct id and its person. Columns for events only are null.
@@ -194,7 +184,7 @@ impl Columns {
         })
     }
 
-    fn made(&self, now: i64, row: &QueryRow<'_>, record: &Record) -> Made {
+    fn build_row(&self, now: i64, row: &QueryRow<'_>, record: &EventWithPerson) -> BuiltRow {
         let (mut cells, mut altered) = (Vec::with_capacity(self.columns.len()), None);
         let mut bytes = 0;
         for (column, source) in self.columns.iter().zip(&self.sources) {
@@ -202,7 +192,7 @@ impl Columns {
             let what = if bytes + cell.size() > ROW_BYTES {
                 cell = Cell::Null;
                 Some("it would make the row larger than 8 MiB and was omitted")
-            } else if cell == Cell::Null && row.budget().is_used_up() {
+            } else if cell == Cell::Null && row.work_limit().is_used_up() {
                 Some("it takes too long to be computed and was omitted")
             } else {
                 None
@@ -214,7 +204,7 @@ impl Columns {
                 altered = what.map(|what| Altered { uuid, column: column.clone(), what });
             }
         }
-        Made { cells, altered }
+        BuiltRow { cells, altered }
     }
 
     fn value<'a>(
@@ -222,7 +212,7 @@ impl Columns {
         source: &Source,
         now: i64,
         row: &'a QueryRow<'_>,
-        record: &'a Record,
+        record: &'a EventWithPerson,
     ) -> Value<'a> {
         // A property that is null counts as absent.
         let json = |name: &str| {

@@ -125,7 +125,7 @@ pub struct Failure {
 
 impl Failure {
     /// A fault that a retry cannot fix.
-    pub fn last(class: &'static str, message: impl Into<String>) -> Self {
+    pub fn permanent(class: &'static str, message: impl Into<String>) -> Self {
         Self { class, message: message.into(), is_retryable: false, wait: None }
     }
 
@@ -146,7 +146,7 @@ impl std::error::Error for Failure {}
 impl From<Fault> for Failure {
     fn from(fault: Fault) -> Self {
         match fault.class {
-            FaultClass::Forbidden => Self::last(
+            FaultClass::Forbidden => Self::permanent(
                 "ForbiddenAddress",
                 "The address is not public. The operator of this instance can allow it with \
                  the setting egress_allow.",
@@ -161,7 +161,7 @@ impl From<Fault> for Failure {
             FaultClass::TimedOut => {
                 Self::retryable("TimedOut", "The destination did not answer in time.")
             }
-            FaultClass::Tls => Self::last(
+            FaultClass::Tls => Self::permanent(
                 "Tls",
                 "The certificate of the destination is not trusted, or it does not speak TLS here.",
             ),
@@ -171,7 +171,7 @@ impl From<Fault> for Failure {
                 is_retryable: status == 429 || status >= 500,
                 wait: None,
             },
-            FaultClass::TooLarge => Self::last(
+            FaultClass::TooLarge => Self::permanent(
                 "AnswerTooLarge",
                 "The answer of the destination is larger than any that is expected there.",
             ),
@@ -186,7 +186,9 @@ impl From<Refused> for Failure {
     fn from(refused: Refused) -> Self {
         match refused {
             Refused::Address => Fault::from(refused).into(),
-            _ => Self::last("InvalidAddress", format!("The address cannot be used: {refused}.")),
+            _ => {
+                Self::permanent("InvalidAddress", format!("The address cannot be used: {refused}."))
+            }
         }
     }
 }

@@ -33,20 +33,20 @@ pub struct Dependencies {
     /// The directory below which local exports may write. `None`: local exports are not
     /// allowed.
     pub local_root: Option<PathBuf>,
-    /// The hosts of public services.
-    pub hosts: Hosts,
+    /// Base URLs of the public services that destinations use.
+    pub addresses: DestinationAddresses,
 }
 
 impl Dependencies {
     /// Dependencies with the real public services.
     pub fn new(egress: Egress, local_root: Option<PathBuf>) -> Self {
-        Self { egress, local_root, hosts: Hosts::default() }
+        Self { egress, local_root, addresses: DestinationAddresses::default() }
     }
 }
 
-/// The hosts of public services. They are not configurable; tests replace them.
+/// Base URLs of the services. They are not configurable; tests replace them.
 #[derive(Debug, Clone)]
-pub struct Hosts {
+pub struct DestinationAddresses {
     /// Base URL of BigQuery, without a trailing slash.
     pub bigquery: String,
     /// Base URL of Databricks. `{host}` is replaced by the host in the settings.
@@ -58,8 +58,8 @@ pub struct Hosts {
     pub snowflake: String,
 }
 
-/// The real hosts.
-impl Default for Hosts {
+/// The real services.
+impl Default for DestinationAddresses {
     fn default() -> Self {
         Self {
             bigquery: "https://bigquery.googleapis.com".to_owned(),
@@ -92,7 +92,10 @@ pub fn open(
         "Databricks" => Ok(Box::new(databricks::Databricks::new(config, dependencies)?)),
         "Snowflake" => Ok(Box::new(snowflake::Snowflake::new(config, dependencies)?)),
         "S3" => Ok(Box::new(s3::open(config, dependencies)?)),
-        _ => Err(Failure::last("UnknownDestination", format!("There is no destination `{kind}`."))),
+        _ => Err(Failure::permanent(
+            "UnknownDestination",
+            format!("There is no destination `{kind}`."),
+        )),
     }
 }
 

@@ -8,10 +8,10 @@
 //! (`destinations`).
 //!
 //! All of it uses the processor and never waits: call it on a thread that may block.
-//! Memory is bounded: JSON Lines hold a block of rows, Parquet a group of rows of at most
+//! Memory is bounded: JSON Lines hold a buffer of rows, Parquet a group of rows of at most
 //! 48 MiB.
 //!
-//! Invariant: the same rows, written in the same slices, give the same bytes.
+//! Invariant: the same rows, written in the same calls of `write`, give the same bytes.
 
 mod json_lines;
 mod output;
@@ -102,7 +102,7 @@ pub(crate) enum EncodeError {
 impl From<EncodeError> for Failure {
     fn from(error: EncodeError) -> Self {
         tracing::error!(%error, "rows could not be encoded");
-        Self::last("EncodingFailed", "The events could not be written in this file format.")
+        Self::permanent("EncodingFailed", "The events could not be written in this file format.")
     }
 }
 

@@ -26,7 +26,7 @@ impl<'a> From<&'a Job> for Bounds<'a> {
 
 impl From<InvalidPrefix> for Failure {
     fn from(why: InvalidPrefix) -> Self {
-        Self::last("InvalidPrefix", format!("The prefix cannot be used. {why}"))
+        Self::permanent("InvalidPrefix", format!("The prefix cannot be used. {why}"))
     }
 }
 

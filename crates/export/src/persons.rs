@@ -35,7 +35,7 @@ pub(crate) fn check_table(there: impl Fn(&str) -> bool) -> Result<(), Failure> {
     let missing = KEY.into_iter().chain(VERSIONS).find(|name| !there(name));
     match missing {
         None => Ok(()),
-        Some(name) => Err(Failure::last(
+        Some(name) => Err(Failure::permanent(
             "NoPersonsTable",
             format!(
                 "The table has no column `{name}`, so it cannot hold persons. Use another table."

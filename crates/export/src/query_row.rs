@@ -7,29 +7,29 @@ use std::cell::OnceCell;
 
 use weir_json::Members;
 use weir_model::ProjectId;
-use weir_query::{Budget, Field, Row, Value};
+use weir_query::{Field, QueryInput, Value, WorkLimit};
 
-use crate::rows::Record;
+use crate::rows::EventWithPerson;
 
 /// A record whose properties are parsed when the first of them is read.
 #[derive(Debug)]
 pub struct QueryRow<'a> {
     project: ProjectId,
-    record: &'a Record,
+    record: &'a EventWithPerson,
     properties: OnceCell<Members<'a>>,
     person_properties: OnceCell<Members<'a>>,
-    budget: Budget,
+    work_limit: WorkLimit,
 }
 
 impl<'a> QueryRow<'a> {
     /// A record of a project.
-    pub fn new(project: ProjectId, record: &'a Record) -> Self {
+    pub fn new(project: ProjectId, record: &'a EventWithPerson) -> Self {
         Self {
             project,
             record,
             properties: OnceCell::new(),
             person_properties: OnceCell::new(),
-            budget: Budget::default(),
+            work_limit: WorkLimit::default(),
         }
     }
 
@@ -50,7 +50,7 @@ impl<'a> QueryRow<'a> {
     }
 }
 
-impl Row for QueryRow<'_> {
+impl QueryInput for QueryRow<'_> {
     fn field(&self, field: Field) -> Value<'_> {
         let (event, person) = (&self.record.event, self.record.person.as_deref());
         match field {
@@ -75,21 +75,21 @@ impl Row for QueryRow<'_> {
             Field::PersonProperties => self.person_properties(),
             _ => return Value::Null,
         };
-        self.budget.charge(members.count());
+        self.work_limit.charge(members.count());
         if let [first, rest @ ..] = path
             && !rest.is_empty()
         {
             // Each step of the path may parse a text that is just as long.
             let whole = members.get(first).unwrap_or_default();
-            self.budget.charge(rest.len().saturating_mul(whole.len()));
-            if self.budget.is_used_up() {
+            self.work_limit.charge(rest.len().saturating_mul(whole.len()));
+            if self.work_limit.is_used_up() {
                 return Value::Null;
             }
         }
         members.at(path).map_or(Value::Null, Value::of_json)
     }
 
-    fn budget(&self) -> &Budget {
-        &self.budget
+    fn work_limit(&self) -> &WorkLimit {
+        &self.work_limit
     }
 }

@@ -13,7 +13,7 @@ use weir_store::events::StoredEvent;
 
 /// An event with the present state of its person.
 #[derive(Debug, Clone)]
-pub struct Record {
+pub struct EventWithPerson {
     /// The event as it is stored.
     pub event: StoredEvent,
     /// Its person. `None`: the event has no person.

@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use crate::batch::{self, Batch, Body, Limits};
 use crate::cursor::Cursor;
 use crate::error::ImportError;
-use crate::host::{Host, Reply};
+use crate::host::{ImportServer, Reply};
 use crate::progress::Progress;
 use crate::report::LineRef;
 use crate::stop::Stop;
@@ -58,7 +58,7 @@ pub(crate) enum Ended {
 
 /// Delivers batches.
 pub(crate) struct Delivery<'a> {
-    pub(crate) host: Host,
+    pub(crate) host: ImportServer,
     pub(crate) key: &'a str,
     /// Names of the files, for messages.
     pub(crate) files: Vec<Arc<str>>,

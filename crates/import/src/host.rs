@@ -22,7 +22,7 @@ const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(300);
 
 /// The target of requests.
 #[derive(Debug, Clone)]
-pub(crate) struct Host {
+pub(crate) struct ImportServer {
     client: Client,
     url: Url,
 }
@@ -76,7 +76,7 @@ pub(crate) fn address(to: &str) -> Result<Url, ImportError> {
     Ok(url)
 }
 
-impl Host {
+impl ImportServer {
     /// A client for a host at an [`address`].
     pub(crate) fn new(address: &Url) -> Result<Self, ImportError> {
         // Following a redirect would lose the events and report success.
@@ -185,7 +185,7 @@ mod tests {
     use reqwest::StatusCode;
     use reqwest::header::{HeaderMap, LOCATION, RETRY_AFTER};
 
-    use super::{Host, Reply, address, judge};
+    use super::{ImportServer, Reply, address, judge};
 
     #[test]
     fn addresses_of_hosts() {
@@ -195,7 +195,7 @@ mod tests {
             ("https://eu.example.org/batch/", "https://eu.example.org/batch/?ip=0"),
             ("https://example.org/weir/", "https://example.org/weir/batch/?ip=0"),
         ] {
-            let host = Host::new(&address(to).unwrap()).unwrap();
+            let host = ImportServer::new(&address(to).unwrap()).unwrap();
             assert_eq!(host.url.as_str(), expected, "{to}");
         }
         for bad in [

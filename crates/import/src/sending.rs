@@ -14,7 +14,7 @@ use crate::batch::{self, Batch, Limits};
 use crate::cursor::Cursor;
 use crate::deliver::{Delivery, Ended, Pace, RetryPolicy};
 use crate::error::ImportError;
-use crate::host::Host;
+use crate::host::ImportServer;
 use crate::plan::Plan;
 use crate::progress::Progress;
 use crate::report::Report;
@@ -45,7 +45,7 @@ pub(crate) async fn send(
         batches,
     };
     let mut delivery = Delivery {
-        host: Host::new(&target.address)?,
+        host: ImportServer::new(&target.address)?,
         key: &target.key,
         files: plan.inputs.iter().map(|(input, _)| input.name.clone()).collect(),
         cursor: &mut cursor,

@@ -29,7 +29,7 @@ const COMPRESS_FROM: usize = 4 << 10;
 const COMPRESSION: i32 = 1;
 /// Upper bound in bytes of a decompressed batch: a full request with everything that is
 /// added to it.
-const LARGEST: usize = 128 << 20;
+const MAX_DECODED: usize = 128 << 20;
 
 /// The events of one request for one project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,7 +43,7 @@ pub struct Batch {
     /// Events that are not stored, with the reason. They are counted and shown.
     pub dropped: Vec<DroppedEvent>,
     /// How many more events were dropped than `dropped` lists, by reason.
-    pub dropped_further: Vec<(DropReason, u64)>,
+    pub further_drops: Vec<(DropReason, u64)>,
     /// The network that the request came from, see [`network`]. All requests of a network
     /// share the allowance for expensive events. `None` if the events did not come with a
     /// request.
@@ -64,7 +64,7 @@ pub fn network(address: IpAddr) -> u64 {
 
 /// An encoded batch, ready for the log. The caller encodes it once.
 #[derive(Debug, Clone)]
-pub struct Sealed {
+pub struct EncodedBatch {
     /// The decoded batch for its first readers. With `None`, the first reader decodes it.
     pub(crate) batch: Option<Arc<Batch>>,
     pub(crate) payload: Bytes,
@@ -77,7 +77,7 @@ pub struct Sealed {
     pub(crate) decoded: usize,
 }
 
-impl Sealed {
+impl EncodedBatch {
     /// Whether nothing of the request has to be kept.
     pub fn is_empty(&self) -> bool {
         self.is_empty
@@ -86,7 +86,7 @@ impl Sealed {
     /// The batch without its decoded form. The parts of a large request wait for each
     /// other, and only their encoded form stays in memory.
     #[must_use]
-    pub fn compressed(self) -> Self {
+    pub fn without_decoded(self) -> Self {
         Self { batch: None, ..self }
     }
 
@@ -99,11 +99,11 @@ impl Sealed {
 /// Dropped events of one batch that are kept with their content; further ones are only
 /// counted. Capture divides a large request into batches with fewer dropped events than
 /// this, so the limit applies only to other callers.
-const LISTED: usize = 10_000;
+const MAX_LISTED_DROPS: usize = 10_000;
 /// The first dropped events of a batch keep their whole sample.
-const WHOLE: usize = 1_000;
+const FULL_SAMPLES: usize = 1_000;
 /// Later ones keep this many bytes of their sample.
-const SHORT: usize = 256;
+const SHORT_SAMPLE_BYTES: usize = 256;
 
 /// The bytes are not a batch in a known encoding.
 #[derive(Debug, thiserror::Error)]
@@ -125,7 +125,7 @@ impl Batch {
             historical,
             accepted: Vec::new(),
             dropped: Vec::new(),
-            dropped_further: Vec::new(),
+            further_drops: Vec::new(),
             network: None,
         }
     }
@@ -137,17 +137,17 @@ impl Batch {
 
     /// Adds an event that is not stored.
     pub fn push_dropped(&mut self, mut event: DroppedEvent) {
-        if self.dropped.len() < LISTED {
-            if self.dropped.len() >= WHOLE {
-                event.sample.truncate(event.sample.floor_char_boundary(SHORT));
+        if self.dropped.len() < MAX_LISTED_DROPS {
+            if self.dropped.len() >= FULL_SAMPLES {
+                event.sample.truncate(event.sample.floor_char_boundary(SHORT_SAMPLE_BYTES));
                 event.sample.shrink_to_fit();
             }
             self.dropped.push(event);
             return;
         }
-        match self.dropped_further.iter_mut().find(|(reason, _)| *reason == event.reason) {
+        match self.further_drops.iter_mut().find(|(reason, _)| *reason == event.reason) {
             Some((_, count)) => *count += 1,
-            None => self.dropped_further.push((event.reason, 1)),
+            None => self.further_drops.push((event.reason, 1)),
         }
     }
 
@@ -159,10 +159,10 @@ impl Batch {
     }
 
     /// Encodes the batch. Encoding a large batch takes noticeable time.
-    pub fn seal(self) -> Sealed {
+    pub fn into_encoded(self) -> EncodedBatch {
         let decoded = self.memory();
         let (payload, count) = self.encode(decoded);
-        Sealed {
+        EncodedBatch {
             payload_crc: crc32c::crc32c(&payload),
             payload: payload.into(),
             count,
@@ -225,11 +225,11 @@ impl Batch {
             Some((&COMPRESSED, body)) => {
                 let size = zstd::zstd_safe::get_frame_content_size(body).ok().flatten();
                 let size = size.and_then(|size| usize::try_from(size).ok());
-                let size = size.map_or(LARGEST, |size| size.min(LARGEST));
+                let size = size.map_or(MAX_DECODED, |size| size.min(MAX_DECODED));
                 let plain = zstd::bulk::decompress(body, size).map_err(|e| wrong(&e))?;
                 postcard::from_bytes(&plain).map_err(|e| wrong(&e))
             }
-            Some((form, _)) => Err(BatchError(format!("form {form} is not known"))),
+            Some((encoding, _)) => Err(BatchError(format!("encoding {encoding} is not known"))),
             None => Err(BatchError("it is empty".to_owned())),
         }
     }
@@ -277,7 +277,7 @@ pub(crate) mod tests {
     #[test]
     fn a_flood_of_dropped_events_is_counted_not_kept() {
         let mut flood = Batch::new(0, false);
-        for _ in 0..3 * LISTED {
+        for _ in 0..3 * MAX_LISTED_DROPS {
             flood.push_dropped(DroppedEvent {
                 reason: DropReason::MissingEventName,
                 event: None,
@@ -286,14 +286,17 @@ pub(crate) mod tests {
                 sample: "{}".to_owned(),
             });
         }
-        assert_eq!(flood.dropped.len(), LISTED);
-        assert_eq!(flood.dropped_further, [(DropReason::MissingEventName, 2 * LISTED as u64)]);
+        assert_eq!(flood.dropped.len(), MAX_LISTED_DROPS);
+        assert_eq!(
+            flood.further_drops,
+            [(DropReason::MissingEventName, 2 * MAX_LISTED_DROPS as u64)]
+        );
     }
 
     #[test]
     fn later_dropped_events_of_a_batch_keep_a_short_sample() {
         let mut flood = Batch::new(0, false);
-        for _ in 0..WHOLE + 2 {
+        for _ in 0..FULL_SAMPLES + 2 {
             flood.push_dropped(DroppedEvent {
                 reason: DropReason::MissingEventName,
                 event: None,
@@ -304,8 +307,8 @@ pub(crate) mod tests {
             });
         }
         let lengths: Vec<usize> = flood.dropped.iter().map(|event| event.sample.len()).collect();
-        assert_eq!(lengths[..WHOLE], [4_001; WHOLE]);
-        assert_eq!(lengths[WHOLE..], [SHORT - 1; 2]);
+        assert_eq!(lengths[..FULL_SAMPLES], [4_001; FULL_SAMPLES]);
+        assert_eq!(lengths[FULL_SAMPLES..], [SHORT_SAMPLE_BYTES - 1; 2]);
     }
 
     #[test]

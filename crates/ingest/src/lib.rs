@@ -32,11 +32,12 @@ use weir_model::ProjectId;
 use weir_store::Store;
 use weir_store::events::{self, Position};
 
-use crate::batch::Sealed;
+use crate::batch::EncodedBatch;
 use crate::live::LiveFeed;
 use crate::location::Locations;
 use crate::log::{
-    AppendError, Applied, Damage, IngestLog, LocalLog, LogError, LogSettings, Mark, Offset,
+    AppendError, Applied, Damage, IngestLog, LocalLog, LogError, LogSettings, Offset,
+    UncleanStopFile,
 };
 pub use crate::pipeline::Outcome;
 use crate::pipeline::{BatchSizing, Blocks, Consumer, Outcomes, Progress, SharedState, Spikes};
@@ -80,7 +81,7 @@ pub struct Ingest {
     stall: Arc<Mutex<Stall>>,
     outcomes: Arc<Outcomes>,
     damage: Arc<Mutex<Damage>>,
-    mark: Arc<Mark>,
+    unclean_stop: Arc<UncleanStopFile>,
 }
 
 /// The dependencies of the consumers.
@@ -118,7 +119,7 @@ impl OpenLog {
         let applied = Applied::of(&positions);
         let disk = store.disk();
         let log = Arc::new(LocalLog::open(directory, settings, next_arrivals, applied, disk)?);
-        log.retain(applied.lowest);
+        log.release_before(applied.lowest);
         let appender = Appender { log, progress };
         Ok(Self { appender, store, positions, directory: directory.to_owned() })
     }
@@ -132,7 +133,7 @@ impl OpenLog {
     pub fn start(self, dependencies: Dependencies) -> Ingest {
         let Self { appender, store, positions, directory } = self;
         let Dependencies { applying, locations, transform } = dependencies;
-        let (mark, has_crashed) = Mark::set(&directory);
+        let (unclean_stop, has_crashed) = UncleanStopFile::create(&directory);
         let end = appender.log.end().borrow().0;
         let cautious_until = if has_crashed { end } else { 0 };
         if has_crashed && end > appender.progress.lowest() {
@@ -172,9 +173,9 @@ impl OpenLog {
             stall: Arc::default(),
             outcomes,
             damage: Arc::default(),
-            mark: Arc::new(mark),
+            unclean_stop: Arc::new(unclean_stop),
         };
-        ingest.look_for_damage();
+        ingest.check_damage();
         ingest
     }
 }
@@ -185,7 +186,7 @@ impl Appender {
     ///
     /// # Errors
     /// When the batch was not accepted. Nothing of it is stored.
-    pub async fn append(&self, project: ProjectId, batch: Sealed) -> Result<(), AppendError> {
+    pub async fn append(&self, project: ProjectId, batch: EncodedBatch) -> Result<(), AppendError> {
         self.append_all(project, vec![batch]).await
     }
 
@@ -196,7 +197,7 @@ impl Appender {
     pub async fn append_all(
         &self,
         project: ProjectId,
-        mut parts: Vec<Sealed>,
+        mut parts: Vec<EncodedBatch>,
     ) -> Result<(), AppendError> {
         parts.retain(|part| !part.is_empty());
         if !parts.is_empty() {
@@ -240,10 +241,10 @@ impl Ingest {
         *self.damage.lock()
     }
 
-    fn look_for_damage(&self) {
+    fn check_damage(&self) {
         match self.appender.log.damage() {
             Ok(damage) => *self.damage.lock() = damage,
-            Err(error) => tracing::warn!(%error, "damage of the ingest log was not looked for"),
+            Err(error) => tracing::warn!(%error, "the ingest log was not checked for damage"),
         }
     }
 
@@ -272,7 +273,7 @@ impl Ingest {
             }
         };
         tokio::select! {
-            () = self.appender.log.failed() => {}
+            () = self.appender.log.wait_for_failure() => {}
             () = ended => {}
         }
     }
@@ -284,8 +285,8 @@ impl Ingest {
 
     /// Checks the progress of the consumers and the damage of the log, and frees space
     /// when the disk is nearly full. Call it every second.
-    pub fn look(&self, now: Instant) {
-        self.look_for_damage();
+    pub fn check(&self, now: Instant) {
+        self.check_damage();
         let position = self.appender.progress.next_to_move(self.appender.log.end().borrow().0);
         let mut stall = self.stall.lock();
         let is_moving = self.lag_bytes() == 0 || stall.position != position;
@@ -293,7 +294,7 @@ impl Ingest {
             *stall = Stall { position, since: (!is_moving).then_some(now) };
         }
         drop(stall);
-        self.appender.log.retain(Offset(self.appender.progress.lowest()));
+        self.appender.log.release_before(Offset(self.appender.progress.lowest()));
     }
 
     /// How long records have waited without any of them becoming readable.
@@ -316,7 +317,7 @@ impl Ingest {
             tracing::warn!("stopped before the log was applied; the next start continues");
             consumers.shutdown().await;
         }
-        self.mark.clear();
+        self.unclean_stop.remove();
     }
 }
 

@@ -92,7 +92,7 @@ pub async fn replay(
         for record in records.iter().filter(sound) {
             copies.retain(|copy| copy.offset != Some(record.offset.0));
             if let Some(batch) = replay.look_at(record).await? {
-                log.append(record.project, batch.seal()).await?;
+                log.append(record.project, batch.into_encoded()).await?;
             }
         }
     }
@@ -102,7 +102,7 @@ pub async fn replay(
         replay.found.damaged += damaged;
         for record in records {
             if let Some(batch) = replay.look_at(&record).await? {
-                log.append(record.project, batch.seal()).await?;
+                log.append(record.project, batch.into_encoded()).await?;
             }
         }
     }

@@ -103,10 +103,10 @@ async fn what_is_appended_can_be_read_exactly_once() {
     for n in 0..60_u32 {
         let batch = batch(&format!("user-{}", n % 7), n % 50 + 1);
         sent.extend(batch.accepted.iter().map(|e| e.uuid));
-        ingest.appender().append(PROJECT, batch.clone().seal()).await.unwrap();
+        ingest.appender().append(PROJECT, batch.clone().into_encoded()).await.unwrap();
         if n % 10 == 0 {
             // A client that did not get its answer sends the events again.
-            ingest.appender().append(PROJECT, batch.seal()).await.unwrap();
+            ingest.appender().append(PROJECT, batch.into_encoded()).await.unwrap();
         }
     }
     ingest.applied().await;
@@ -132,8 +132,8 @@ async fn the_same_uuid_live_and_historical_is_stored_once() {
         let historical = Batch { historical: true, ..live.clone() };
         // Both partitions process them concurrently.
         let (first, second) = tokio::join!(
-            ingest.appender().append(PROJECT, live.seal()),
-            ingest.appender().append(PROJECT, historical.seal())
+            ingest.appender().append(PROJECT, live.into_encoded()),
+            ingest.appender().append(PROJECT, historical.into_encoded())
         );
         first.unwrap();
         second.unwrap();
@@ -152,7 +152,7 @@ async fn what_an_import_drops_is_counted_with_the_import() {
     for historical in [true, false] {
         let mut batch = Batch { historical, ..batch("ada", 1) };
         batch.push_dropped(dropped(DropReason::MissingEventName));
-        ingest.appender().append(PROJECT, batch.seal()).await.unwrap();
+        ingest.appender().append(PROJECT, batch.into_encoded()).await.unwrap();
     }
     ingest.applied().await;
     let counts = warnings::counts(&store, PROJECT).await.unwrap();
@@ -175,8 +175,8 @@ async fn a_request_of_many_events_is_applied_in_steps() {
     for _ in 0..3 {
         large.push_dropped(dropped(DropReason::MissingEventName));
     }
-    ingest.appender().append(PROJECT, large.seal()).await.unwrap();
-    ingest.appender().append(PROJECT, batch("user-0", 1).seal()).await.unwrap();
+    ingest.appender().append(PROJECT, large.into_encoded()).await.unwrap();
+    ingest.appender().append(PROJECT, batch("user-0", 1).into_encoded()).await.unwrap();
     ingest.applied().await;
     assert_eq!(all(&store).await.len(), 4_200);
     let counts = warnings::counts(&store, PROJECT).await.unwrap();
@@ -194,15 +194,15 @@ async fn a_request_of_many_events_is_applied_in_steps() {
 async fn a_person_beyond_its_size_is_kept_as_it_was_and_counted() {
     let (place, store) = (tempfile::tempdir().unwrap(), store().await);
     let ingest = start(place.path(), &store).await;
-    let told = |name: &str, length: usize| {
+    let sized = |name: &str, length: usize| {
         let mut batch = batch("ada", 1);
         let long = "x".repeat(length);
         batch.accepted[0].properties = format!(r#"{{"$set":{{"{name}":"{long}"}}}}"#);
         batch
     };
-    ingest.appender().append(PROJECT, told("a", 600_000).seal()).await.unwrap();
-    ingest.appender().append(PROJECT, told("b", 10).seal()).await.unwrap();
-    ingest.appender().append(PROJECT, told("c", 600_000).seal()).await.unwrap();
+    ingest.appender().append(PROJECT, sized("a", 600_000).into_encoded()).await.unwrap();
+    ingest.appender().append(PROJECT, sized("b", 10).into_encoded()).await.unwrap();
+    ingest.appender().append(PROJECT, sized("c", 600_000).into_encoded()).await.unwrap();
     ingest.applied().await;
     assert_eq!(all(&store).await.len(), 3);
     let id = persons::first_id(PROJECT, "ada");
@@ -221,12 +221,12 @@ async fn a_person_beyond_its_size_is_kept_as_it_was_and_counted() {
 async fn a_start_resumes_where_the_last_one_stopped() {
     let (place, store) = (tempfile::tempdir().unwrap(), store().await);
     let ingest = start(place.path(), &store).await;
-    ingest.appender().append(PROJECT, batch("a", 10).seal()).await.unwrap();
+    ingest.appender().append(PROJECT, batch("a", 10).into_encoded()).await.unwrap();
     // Without patience: the next start applies the rest.
     ingest.close(Duration::ZERO).await;
     drop(ingest);
     let ingest = start(place.path(), &store).await;
-    ingest.appender().append(PROJECT, batch("a", 5).seal()).await.unwrap();
+    ingest.appender().append(PROJECT, batch("a", 5).into_encoded()).await.unwrap();
     ingest.applied().await;
     let mut arrivals: Vec<u64> = all(&store).await.iter().map(|e| e.arrival).collect();
     arrivals.sort_unstable();
@@ -241,7 +241,7 @@ async fn events_of_one_distinct_id_keep_their_order() {
         let mut one = batch("ada", 1);
         one.accepted[0].properties =
             format!(r#"{{"$set":{{"last":{value}}},"$set_once":{{"first":{value}}}}}"#);
-        ingest.appender().append(PROJECT, one.seal()).await.unwrap();
+        ingest.appender().append(PROJECT, one.into_encoded()).await.unwrap();
     }
     ingest.applied().await;
     let id = persons::first_id(PROJECT, "ada");
@@ -264,7 +264,7 @@ async fn dropped_events_are_counted_sampled_and_shown_live() {
         uuid: None,
         sample: r#"{"event":"no id"}"#.to_owned(),
     });
-    ingest.appender().append(PROJECT, mixed.seal()).await.unwrap();
+    ingest.appender().append(PROJECT, mixed.into_encoded()).await.unwrap();
     ingest.applied().await;
     let rows = [live.recv().await.unwrap(), live.recv().await.unwrap()];
     let dropped = rows.iter().find(|r| r.event.as_deref() == Some("no id")).unwrap();
@@ -281,7 +281,7 @@ async fn events_without_a_profile_make_no_person() {
     let ingest = start(place.path(), &store).await;
     let mut anonymous = batch("visitor", 1);
     anonymous.accepted[0].properties = r#"{"$process_person_profile":false}"#.to_owned();
-    ingest.appender().append(PROJECT, anonymous.seal()).await.unwrap();
+    ingest.appender().append(PROJECT, anonymous.into_encoded()).await.unwrap();
     ingest.applied().await;
     let id = persons::first_id(PROJECT, "visitor");
     assert!(persons::resolve(&store, PROJECT, [id]).await.unwrap().is_empty());
@@ -303,7 +303,7 @@ async fn skipped_events_are_counted_once_per_batch() {
     let ingest = start(log, &store).await;
     let mut second = batch(&id, 1);
     second.push_dropped(dropped(DropReason::MissingEventName));
-    let (first, second) = (batch(&id, 4_000).seal(), second.seal());
+    let (first, second) = (batch(&id, 4_000).into_encoded(), second.into_encoded());
     let (one, two) = tokio::join!(
         ingest.appender().append(PROJECT, first),
         ingest.appender().append(PROJECT, second)
@@ -342,7 +342,7 @@ async fn a_batch_of_large_persons_and_groups_is_applied_in_parts() {
         let id = format!("fat-{n}");
         let events = vec![fat("pageview", &id, ""), fat("$groupidentify", &id, "")];
         let large = Batch { accepted: events, ..Batch::new(0, false) };
-        ingest.appender().append(PROJECT, large.seal()).await.unwrap();
+        ingest.appender().append(PROJECT, large.into_encoded()).await.unwrap();
     }
     ingest.applied().await;
     let all_of = (0..FAT).flat_map(|n| {
@@ -356,7 +356,7 @@ async fn a_batch_of_large_persons_and_groups_is_applied_in_parts() {
         [person, group]
     });
     let all_of = Batch { accepted: all_of.collect(), ..Batch::new(0, false) };
-    ingest.appender().append(PROJECT, all_of.seal()).await.unwrap();
+    ingest.appender().append(PROJECT, all_of.into_encoded()).await.unwrap();
     ingest.applied().await;
     for n in 0..FAT {
         let id = format!("fat-{n}");
@@ -416,7 +416,7 @@ async fn after_a_crash_what_waits_is_applied_in_small_steps() {
         assert!(!place.path().join("applying").exists(), "it has stopped in order");
 
         let log = open_log(place.path(), &store).await;
-        log.append(PROJECT, batch("ada", 500).seal()).await.unwrap();
+        log.append(PROJECT, batch("ada", 500).into_encoded()).await.unwrap();
         drop(log);
         if has_crashed {
             std::fs::write(place.path().join("applying"), "").unwrap();
@@ -427,7 +427,7 @@ async fn after_a_crash_what_waits_is_applied_in_small_steps() {
         assert_eq!(applied.iter().sum::<usize>(), 500);
         assert!(applied.len() >= smallest, "{applied:?}");
         // Later events are applied as usual.
-        ingest.appender().append(PROJECT, batch("ada", 500).seal()).await.unwrap();
+        ingest.appender().append(PROJECT, batch("ada", 500).into_encoded()).await.unwrap();
         ingest.applied().await;
         assert_eq!(sizes.take(), [500]);
         ingest.close(Duration::from_secs(10)).await;
@@ -446,7 +446,7 @@ async fn damage_of_the_log_is_a_warning_of_the_project() {
     let (place, store) = (tempfile::tempdir().unwrap(), store().await);
     let log = open_log(place.path(), &store).await;
     for id in ["a", "b", "c"] {
-        log.append(PROJECT, batch(id, 3).seal()).await.unwrap();
+        log.append(PROJECT, batch(id, 3).into_encoded()).await.unwrap();
     }
     let second = usize::try_from(log.read(Offset(0), 1).unwrap()[0].next.0).unwrap();
     drop(log);
@@ -455,18 +455,18 @@ async fn damage_of_the_log_is_a_warning_of_the_project() {
     bytes[second + 80] ^= 0xFF;
     std::fs::write(&path, &bytes).unwrap();
 
-    for places in [1, 0] {
+    for copies in [1, 0] {
         let ingest = start(place.path(), &store).await;
         ingest.applied().await;
         assert_eq!(all(&store).await.len(), 6);
         let counts = warnings::counts(&store, PROJECT).await.unwrap();
         let counts: Vec<_> = counts.iter().map(|c| (c.code.as_str(), c.count)).collect();
         assert_eq!(counts, [("unreadable_record", 3)], "once, however often it starts");
-        assert_eq!(ingest.damage().places, places, "shown until somebody has dealt with it");
-        if places > 0 {
+        assert_eq!(ingest.damage().copies, copies, "shown until somebody has dealt with it");
+        if copies > 0 {
             std::fs::remove_dir_all(place.path().join("quarantine")).unwrap();
         }
-        ingest.look(Instant::now());
+        ingest.check(Instant::now());
         assert!(ingest.damage().is_none());
         ingest.close(Duration::from_secs(10)).await;
     }
@@ -481,7 +481,7 @@ async fn events_of_a_destroyed_header_are_a_warning_of_the_project() {
     let log = open_log(place.path(), &store).await;
     let mut offsets = Vec::new();
     for (project, id) in [(PROJECT, "a"), (PROJECT, "b"), (other, "c"), (PROJECT, "d")] {
-        offsets.push(log.append(project, batch(id, 3).seal()).await.unwrap().0);
+        offsets.push(log.append(project, batch(id, 3).into_encoded()).await.unwrap().0);
     }
     drop(log);
     let path = place.path().join(format!("{:020}.log", 0));
@@ -500,8 +500,8 @@ async fn events_of_a_destroyed_header_are_a_warning_of_the_project() {
             let counts: Vec<_> = counts.iter().map(|c| (c.code.as_str(), c.count)).collect();
             assert_eq!(counts, expected, "once, however often it starts");
         }
-        let Damage { places, bytes, missing } = ingest.damage();
-        assert_eq!((places, bytes, missing), (1, offsets[3] - offsets[1], 0), "all of it shows");
+        let Damage { copies, bytes, missing } = ingest.damage();
+        assert_eq!((copies, bytes, missing), (1, offsets[3] - offsets[1], 0), "all of it shows");
         ingest.close(Duration::from_secs(10)).await;
     }
 }

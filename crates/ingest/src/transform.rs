@@ -82,11 +82,6 @@ impl Given {
     pub fn network(&self) -> Option<u64> {
         self.batch.network
     }
-
-    /// Whether the request had `historical_migration`.
-    pub fn is_historical(&self) -> bool {
-        self.batch.historical
-    }
 }
 
 /// The result of the transformations for one event.

@@ -23,12 +23,8 @@ impl Default for Page {
 }
 
 impl Page {
-    /// Parses the query parameters leniently: invalid values are ignored.
-    pub fn from_texts(limit: Option<&str>, offset: Option<&str>) -> Self {
-        Self::within(DEFAULT_LIMIT, MAX_LIMIT, limit, offset)
-    }
-
-    /// The same for a list with other default and maximum sizes.
+    /// Parses the query parameters leniently: invalid values are ignored. `usual` and `most`
+    /// are the default and the maximum size.
     pub fn within(usual: u64, most: u64, limit: Option<&str>, offset: Option<&str>) -> Self {
         let number = |text: Option<&str>| text.and_then(|t| t.trim().parse::<u64>().ok());
         Self {
@@ -74,7 +70,7 @@ pub struct Envelope<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::Page;
+    use super::{DEFAULT_LIMIT, MAX_LIMIT, Page};
 
     #[test]
     fn reads_leniently() {
@@ -87,7 +83,8 @@ mod tests {
             ((Some("2"), Some("2")), (2, 2)),
         ];
         for ((limit, offset), (l, o)) in cases {
-            assert_eq!(Page::from_texts(limit, offset), Page { limit: l, offset: o });
+            let page = Page::within(DEFAULT_LIMIT, MAX_LIMIT, limit, offset);
+            assert_eq!(page, Page { limit: l, offset: o });
         }
     }
 }

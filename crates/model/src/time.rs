@@ -57,11 +57,6 @@ impl Timestamp {
     pub fn minute_text(self) -> String {
         self.0.format("%Y-%m-%d %H:%M UTC").to_string()
     }
-
-    /// `14:05:09.123`: the form of the live list.
-    pub fn clock_text(self) -> String {
-        self.0.format("%H:%M:%S%.3f").to_string()
-    }
 }
 
 impl From<DateTime<Utc>> for Timestamp {

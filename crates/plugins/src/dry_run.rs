@@ -18,7 +18,7 @@ use weir_ingest::transform::Given;
 use weir_model::json::JsonText;
 use weir_model::plugin_configs::{DryOutcome, DryStep};
 use weir_model::{PluginConfigId, ProjectId, Timestamp};
-use weir_sandbox::{Host, HostCall, Program};
+use weir_sandbox::{HostCall, Program, ScriptHost};
 use weir_service::plugins::code::DryTrial;
 use weir_store::plugin_runtime::registry::Enabled;
 use weir_store::plugin_runtime::storage;
@@ -36,7 +36,8 @@ impl Shared {
     /// Sends an event through steps.
     pub(crate) async fn try_steps(&self, trial: DryTrial) -> Vec<DryStep> {
         let DryTrial { project, configs, event } = trial;
-        let given = Given::single(sample(&event, self.host.now()), self.host.now().micros());
+        let given =
+            Given::single(sample(&event, self.services.now()), self.services.now().micros());
         let mut current = EventInProgress::new(given);
         let mut steps = Vec::with_capacity(configs.len());
         for enabled in configs {
@@ -92,7 +93,7 @@ impl Shared {
         logs: &Trying<'_>,
     ) -> Result<TimedVerdict, String> {
         let Enabled { config, plugin, files } = enabled;
-        let opened = self.host.open(config, plugin).await?;
+        let opened = self.services.open(config, plugin).await?;
         if let Some(step) = self.native(plugin, &opened.config)? {
             let events = std::slice::from_mut(current);
             let ruled = native::run(&*step, config.id, name, events).into_iter().next();
@@ -132,7 +133,7 @@ struct Trying<'a> {
 }
 
 #[async_trait]
-impl Host for Trying<'_> {
+impl ScriptHost for Trying<'_> {
     async fn call(&self, _program: &Program, call: HostCall) -> Result<Value, String> {
         match call {
             HostCall::Log { message, .. } => {

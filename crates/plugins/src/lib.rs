@@ -21,7 +21,6 @@ mod allowance;
 mod code;
 mod deliveries;
 mod dry_run;
-mod host;
 mod host_calls;
 mod inspection_slots;
 mod locations;
@@ -30,6 +29,7 @@ mod registry;
 mod report;
 mod schedule;
 mod scheduler;
+mod services;
 mod shape;
 mod transformations;
 
@@ -43,7 +43,7 @@ use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use weir_catalogue::Means;
+use weir_catalogue::StepDependencies;
 use weir_egress::Egress;
 use weir_ingest::location::Locations;
 use weir_model::PluginConfigId;
@@ -54,8 +54,8 @@ use weir_store::plugin_runtime::registry::enabled_projects;
 use inspection_slots::{INSPECTORS, InspectionSlots};
 
 pub use code::Origins;
-pub use host::{Attachment, Captured, OpenedConfig, PluginsHost};
 pub use metrics::{Children, Effect, Ending, Metrics};
+pub use services::{Attachment, Captured, OpenedConfig, PluginServices};
 pub use weir_sandbox::Limits;
 
 /// The command-line argument that makes this program a child process of the sandbox.
@@ -72,7 +72,7 @@ pub struct Dependencies {
     /// Outgoing connections to addresses that members enter.
     pub egress: Egress,
     /// The service as plugins use it.
-    pub host: Arc<dyn PluginsHost>,
+    pub services: Arc<dyn PluginServices>,
     /// The `GeoIP` database, if the operator has supplied one.
     pub locations: Option<Arc<Locations>>,
     /// The public address of the service, as scripts see it.
@@ -134,9 +134,9 @@ struct Tasks {
 pub(crate) struct Shared {
     store: Store,
     egress: Egress,
-    host: Arc<dyn PluginsHost>,
+    services: Arc<dyn PluginServices>,
     locations: Option<Arc<Locations>>,
-    means: Means,
+    step_dependencies: StepDependencies,
     site_url: String,
     settings: Settings,
     registry: registry::Registry,
@@ -186,11 +186,11 @@ impl Shared {
             tick.tick().await;
             ticks = ticks.wrapping_add(1);
             if ticks.is_multiple_of(TIDYING) {
-                self.report.update_metrics(self.host.now());
+                self.report.update_metrics(self.services.now());
                 self.forget_belongings();
                 self.lanes.lock().retain(|config, _| self.registry.config(*config).is_some());
             }
-            self.report.flush(&self.store, self.host.now()).await;
+            self.report.flush(&self.store, self.services.now()).await;
         }
     }
 }
@@ -198,7 +198,7 @@ impl Shared {
 impl Plugins {
     /// Creates the plugins; nothing runs yet.
     pub fn new(dependencies: Dependencies) -> Self {
-        let Dependencies { store, egress, host, locations, site_url, settings } = dependencies;
+        let Dependencies { store, egress, services, locations, site_url, settings } = dependencies;
         let pool = |children| {
             Pool::new(PoolSettings {
                 program: settings.program.clone(),
@@ -208,7 +208,7 @@ impl Plugins {
             })
         };
         let shared = Shared {
-            means: locations::means(locations.as_ref()),
+            step_dependencies: locations::step_dependencies(locations.as_ref()),
             registry: registry::Registry::default(),
             report: report::Report::default(),
             metrics: Metrics::default(),
@@ -220,7 +220,7 @@ impl Plugins {
             stop: watch::Sender::new(false),
             store,
             egress,
-            host,
+            services,
             locations,
             site_url,
             settings,
@@ -283,7 +283,7 @@ impl Plugins {
     pub async fn end(&self) {
         let mut upkeep = std::mem::take(&mut self.tasks.lock().upkeep);
         upkeep.shutdown().await;
-        self.shared.report.flush(&self.shared.store, self.shared.host.now()).await;
+        self.shared.report.flush(&self.shared.store, self.shared.services.now()).await;
         self.shared.steps.shutdown().await;
         self.shared.work.shutdown().await;
     }

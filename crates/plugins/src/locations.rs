@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use weir_catalogue::{Locate, Means};
+use weir_catalogue::{Locate, StepDependencies};
 use weir_ingest::location::Locations;
 
 /// Prefix of the properties with locations.
@@ -19,7 +19,7 @@ impl Locate for AddressLocations {
 }
 
 /// What steps need, with these locations.
-pub(crate) fn means(locations: Option<&Arc<Locations>>) -> Means {
+pub(crate) fn step_dependencies(locations: Option<&Arc<Locations>>) -> StepDependencies {
     let places = locations.map(|locations| AddressLocations(Arc::clone(locations)));
-    Means { locate: places.map(|places| Arc::new(places) as Arc<dyn Locate>) }
+    StepDependencies { locate: places.map(|places| Arc::new(places) as Arc<dyn Locate>) }
 }

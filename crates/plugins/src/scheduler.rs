@@ -127,11 +127,11 @@ impl Shared {
     fn succeeded(&self, active: &Active) {
         let tally = Tally { succeeded: 1, ..Tally::default() };
         self.metrics.count(Effect::Ran, tally);
-        self.report.count(active.project(), active.id(), tally, self.host.now());
+        self.report.count(active.project(), active.id(), tally, self.services.now());
     }
 
     fn failed(&self, active: &Active, message: &str) {
-        let now = self.host.now();
+        let now = self.services.now();
         let tally = Tally { failed: 1, ..Tally::default() };
         self.metrics.count(Effect::Ran, tally);
         self.report.count(active.project(), active.id(), tally, now);
@@ -152,14 +152,14 @@ impl SchedulerState {
     /// longest first.
     async fn look(&mut self) -> weir_store::Result<()> {
         let shared = Arc::clone(&self.shared);
-        let now = shared.host.now();
+        let now = shared.services.now();
         let mut all = shared.registry.all();
         let projects: HashSet<ProjectId> = all.iter().map(|active| active.project()).collect();
         self.served.retain(|project, _| projects.contains(project));
         all.sort_by_key(|active| self.served.get(&active.project()).copied());
         let of_tasks = |what: &&What| matches!(what, What::Task(..));
         for active in &all {
-            for task in &active.does.tasks {
+            for task in &active.capabilities.tasks {
                 if self.running.keys().filter(of_tasks).count() < OF_TASKS
                     && self.has_slot(active.project())
                 {
@@ -237,14 +237,14 @@ impl SchedulerState {
     async fn look_at_job(&mut self, job: JobRow, project: ProjectId) -> weir_store::Result<()> {
         let shared = Arc::clone(&self.shared);
         let what = What::Job(job.id);
-        let waits = self.tried.get(&job.id).is_some_and(|(_, at)| *at > shared.host.uptime());
+        let waits = self.tried.get(&job.id).is_some_and(|(_, at)| *at > shared.services.uptime());
         if waits || self.running.contains_key(&what) {
             return Ok(());
         }
         let Some(active) = shared.registry.config(job.config) else {
             // The job must not run when the config is enabled later.
             let message = format!("The job {} was not run: the config is not enabled.", job.kind);
-            let (source, now) = (LogSource::System, shared.host.now());
+            let (source, now) = (LogSource::System, shared.services.now());
             shared.report.line(job.config, source, LogLevel::Warn, &message, now);
             return jobs::remove(&shared.store, &job).await;
         };
@@ -275,7 +275,7 @@ impl SchedulerState {
             self.tried.remove(&job.id);
             self.shared.remove_job(&job).await;
         } else {
-            self.tried.insert(job.id, (tries, self.shared.host.uptime() + PAUSE));
+            self.tried.insert(job.id, (tries, self.shared.services.uptime() + PAUSE));
         }
     }
 }

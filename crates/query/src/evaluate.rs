@@ -1,22 +1,24 @@
 //! Evaluating a query for one event.
 //!
 //! Null propagates as in ClickHouse: the result of an operation on null is null, except
-//! for functions that test for it. `AND` and `OR` use three-valued logic. An event is
-//! exported only if the condition is true. A result without a value (a text that is not a
-//! number, a division by zero, an integer beyond 64 bits, a time after the year 9999, a
-//! text longer than [`TEXT_MAX`]) is null too, so no event can fail an export. No event
-//! can delay it for long either: the work for an event has a [`Budget`].
+//! for functions that test for it. `AND` and `OR` use three-valued logic. `IN` ignores
+//! nulls in its list. An event is exported only if the condition is true. A result without
+//! a value (a text that is not a number, a division by zero, an integer beyond 64 bits, a
+//! time after the year 9999, a text longer than [`TEXT_MAX`]) is null too, so no event
+//! makes an export fail. No event can delay it for long either: the work for an event has
+//! a [`WorkLimit`]. If the condition uses up the limit, the export skips and counts the
+//! event.
 //!
 //! What belongs here: values of expressions. What does not: reading fields (`weir-export`
-//! implements [`Row`]), and writing the values.
+//! implements [`QueryInput`]), and writing the values.
 
-mod budget;
 mod calls;
 mod kind;
 pub(crate) mod number;
 mod pattern;
 mod text;
 pub(crate) mod time;
+mod work_limit;
 
 use std::cmp::Ordering;
 
@@ -24,114 +26,119 @@ use super::fields::Field;
 use super::tree::{Arithmetic, Comparison, Expression, Literal, Query};
 use super::value::Value;
 
-pub use budget::{Budget, WORK_MAX};
+pub use work_limit::{MAX_WORK, WorkLimit, WorkLimitReached};
 
 /// Maximum bytes of the text result of a function: twice the maximum of an event.
 pub const TEXT_MAX: usize = 2 << 20;
 
 /// An event as expressions see it.
-pub trait Row {
+pub trait QueryInput {
     /// The value of a field.
     fn field(&self, field: Field) -> Value<'_>;
 
     /// A property by its path, of a field with properties; null if there is none.
     fn property(&self, field: Field, path: &[String]) -> Value<'_>;
 
-    /// The remaining budget for this event.
-    fn budget(&self) -> &Budget;
+    /// The remaining work for this event.
+    fn work_limit(&self) -> &WorkLimit;
 }
 
 impl Query {
     /// Whether the event satisfies the condition.
-    pub fn matches(&self, row: &dyn Row) -> bool {
-        match &self.filter {
-            None => true,
-            Some(filter) => filter.evaluate(row).boolean() == Some(true),
+    ///
+    /// # Errors
+    /// When the work limit is used up before the condition is true.
+    pub fn matches(&self, row: &dyn QueryInput) -> Result<bool, WorkLimitReached> {
+        let Some(filter) = &self.filter else { return Ok(true) };
+        match filter.evaluate(row).boolean() == Some(true) {
+            true => Ok(true),
+            false if row.work_limit().is_used_up() => Err(WorkLimitReached),
+            false => Ok(false),
         }
     }
 }
 
 impl Expression {
-    /// The value of the expression. If the budget of the row is used up, computed values
+    /// The value of the expression. If the work limit of the row is used up, computed values
     /// are null; values that are in the event or in the query are not affected.
-    pub fn evaluate<'a>(&'a self, row: &'a dyn Row) -> Value<'a> {
-        let budget = row.budget();
-        let is_made = !matches!(self, Self::Field(_) | Self::Property(..) | Self::Literal(_));
-        if is_made && budget.is_used_up() {
+    pub fn evaluate<'a>(&'a self, row: &'a dyn QueryInput) -> Value<'a> {
+        let work_limit = row.work_limit();
+        let is_computed = !matches!(self, Self::Field(_) | Self::Property(..) | Self::Literal(_));
+        if is_computed && work_limit.is_used_up() {
             return Value::Null;
         }
-        let value = self.computed(row);
+        let value = self.compute(row);
         // Every reader of a text reads all of it.
-        budget.charge(1 + value.size());
+        work_limit.charge(1 + value.size());
         // A part of the computation may have been skipped.
-        match is_made && budget.is_used_up() {
+        match is_computed && work_limit.is_used_up() {
             true => Value::Null,
             false => value,
         }
     }
 
-    fn computed<'a>(&'a self, row: &'a dyn Row) -> Value<'a> {
+    fn compute<'a>(&'a self, row: &'a dyn QueryInput) -> Value<'a> {
         match self {
             Self::Field(field) => row.field(*field),
             Self::Property(field, path) => row.property(*field, path),
-            Self::Literal(literal) => of_literal(literal),
+            Self::Literal(literal) => literal_value(literal),
             Self::Call(function, arguments) => calls::call(*function, arguments, row),
-            Self::And(items) => all(items, row, false),
-            Self::Or(items) => all(items, row, true),
-            Self::Not(inner) => truth(inner.evaluate(row).boolean().map(|value| !value)),
+            Self::And(items) => and_or(items, row, false),
+            Self::Or(items) => and_or(items, row, true),
+            Self::Not(inner) => boolean_or_null(inner.evaluate(row).boolean().map(|value| !value)),
             Self::Compare(comparison, left, right) => {
                 let ordering = compare(&left.evaluate(row), &right.evaluate(row));
-                truth(ordering.map(|ordering| holds(*comparison, ordering)))
+                boolean_or_null(ordering.map(|ordering| is_satisfied(*comparison, ordering)))
             }
             Self::In { value, among, is_negated } => {
                 let value = value.evaluate(row);
                 if value.is_null() {
                     return Value::Null;
                 }
-                let budget = row.budget();
+                let work_limit = row.work_limit();
                 let found = among.iter().any(|other| {
-                    budget.charge(value.size());
-                    !budget.is_used_up() && equal(&value, &other.evaluate(row))
+                    work_limit.charge(value.size());
+                    !work_limit.is_used_up() && equal(&value, &other.evaluate(row))
                 });
-                truth(Some(found != *is_negated))
+                boolean_or_null(Some(found != *is_negated))
             }
             Self::Like { value, pattern, ignores_case, is_negated } => {
                 let (value, pattern) = (value.evaluate(row), pattern.evaluate(row));
-                let fits = match (value.into_text(), pattern.into_text()) {
+                let matches = match (value.into_text(), pattern.into_text()) {
                     (Some(text), Some(pattern)) => {
-                        pattern::fits(&text, &pattern, *ignores_case, row.budget())
+                        pattern::matches(&text, &pattern, *ignores_case, row.work_limit())
                     }
                     _ => None,
                 };
-                truth(fits.map(|fits| fits != *is_negated))
+                boolean_or_null(matches.map(|matches| matches != *is_negated))
             }
-            Self::Between { value, least, most, is_negated } => {
+            Self::Between { value, low, high, is_negated } => {
                 let value = value.evaluate(row);
-                let above = compare(&value, &least.evaluate(row)).map(Ordering::is_ge);
-                let below = compare(&value, &most.evaluate(row)).map(Ordering::is_le);
+                let above = compare(&value, &low.evaluate(row)).map(Ordering::is_ge);
+                let below = compare(&value, &high.evaluate(row)).map(Ordering::is_le);
                 let between = match (above, below) {
                     (Some(false), _) | (_, Some(false)) => Some(false),
                     (Some(true), Some(true)) => Some(true),
                     _ => None,
                 };
-                truth(between.map(|between| between != *is_negated))
+                boolean_or_null(between.map(|between| between != *is_negated))
             }
             Self::IsNull { value, is_negated } => {
                 Value::Boolean(value.evaluate(row).is_null() != *is_negated)
             }
             Self::Arithmetic(arithmetic, left, right) => {
-                work_out(*arithmetic, &left.evaluate(row), &right.evaluate(row))
+                calculate(*arithmetic, &left.evaluate(row), &right.evaluate(row))
                     .unwrap_or(Value::Null)
             }
             Self::Negative(inner) => {
-                work_out(Arithmetic::Subtract, &Value::Integer(0), &inner.evaluate(row))
+                calculate(Arithmetic::Subtract, &Value::Integer(0), &inner.evaluate(row))
                     .unwrap_or(Value::Null)
             }
         }
     }
 }
 
-fn of_literal(literal: &Literal) -> Value<'_> {
+fn literal_value(literal: &Literal) -> Value<'_> {
     match literal {
         Literal::Null => Value::Null,
         Literal::Boolean(value) => Value::Boolean(*value),
@@ -141,25 +148,25 @@ fn of_literal(literal: &Literal) -> Value<'_> {
     }
 }
 
-fn truth(value: Option<bool>) -> Value<'static> {
+fn boolean_or_null(value: Option<bool>) -> Value<'static> {
     value.map_or(Value::Null, Value::Boolean)
 }
 
 /// `AND`, where `false` decides, or `OR`, where `true` does. Otherwise one null makes the
 /// result null.
-fn all<'a>(items: &'a [Expression], row: &'a dyn Row, decisive: bool) -> Value<'a> {
-    let mut knows_all = true;
+fn and_or<'a>(items: &'a [Expression], row: &'a dyn QueryInput, decisive: bool) -> Value<'a> {
+    let mut no_null = true;
     for item in items {
         match item.evaluate(row).boolean() {
             Some(value) if value == decisive => return Value::Boolean(decisive),
             Some(_) => {}
-            None => knows_all = false,
+            None => no_null = false,
         }
     }
-    truth(knows_all.then_some(!decisive))
+    boolean_or_null(no_null.then_some(!decisive))
 }
 
-fn holds(comparison: Comparison, ordering: Ordering) -> bool {
+fn is_satisfied(comparison: Comparison, ordering: Ordering) -> bool {
     match comparison {
         Comparison::Equal => ordering.is_eq(),
         Comparison::NotEqual => ordering.is_ne(),
@@ -200,11 +207,15 @@ fn compare(left: &Value<'_>, right: &Value<'_>) -> Option<Ordering> {
 
 /// Arithmetic of numbers; a time plus seconds, a date plus days; the difference of two
 /// times in seconds.
-fn work_out(arithmetic: Arithmetic, left: &Value<'_>, right: &Value<'_>) -> Option<Value<'static>> {
+fn calculate(
+    arithmetic: Arithmetic,
+    left: &Value<'_>,
+    right: &Value<'_>,
+) -> Option<Value<'static>> {
     use Value::{Date, Timestamp};
     let minus_one = number::Number::Integer(-1);
-    let opposite = || {
-        number::work_out(Arithmetic::Multiply, right.number()?, minus_one)
+    let negated = || {
+        number::calculate(Arithmetic::Multiply, right.number()?, minus_one)
             .and_then(|value| value.number())
     };
     match (arithmetic, left, right) {
@@ -216,13 +227,13 @@ fn work_out(arithmetic: Arithmetic, left: &Value<'_>, right: &Value<'_>) -> Opti
             time::plus_seconds(*at, by.number()?).map(Timestamp)
         }
         (Arithmetic::Subtract, Timestamp(at), _) => {
-            time::plus_seconds(*at, opposite()?).map(Timestamp)
+            time::plus_seconds(*at, negated()?).map(Timestamp)
         }
         (Arithmetic::Add, Date(day), by) | (Arithmetic::Add, by, Date(day)) => {
             time::plus_days(*day, by.number()?).map(Date)
         }
-        (Arithmetic::Subtract, Date(day), _) => time::plus_days(*day, opposite()?).map(Date),
-        _ => number::work_out(arithmetic, left.number()?, right.number()?),
+        (Arithmetic::Subtract, Date(day), _) => time::plus_days(*day, negated()?).map(Date),
+        _ => number::calculate(arithmetic, left.number()?, right.number()?),
     }
 }
 

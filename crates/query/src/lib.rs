@@ -23,7 +23,7 @@ mod value;
 mod write;
 
 pub use error::{Position, QueryError};
-pub use evaluate::{Budget, Row, TEXT_MAX, WORK_MAX};
+pub use evaluate::{MAX_WORK, QueryInput, TEXT_MAX, WorkLimit, WorkLimitReached};
 pub use fields::Field;
 pub use functions::Function;
 pub use parser::parse;

@@ -25,8 +25,8 @@ impl Expression {
             }
             Self::In { value, among, .. } => value.mentions(field) || any(among),
             Self::Like { value, pattern, .. } => value.mentions(field) || pattern.mentions(field),
-            Self::Between { value, least, most, .. } => {
-                [value, least, most].into_iter().any(|item| item.mentions(field))
+            Self::Between { value, low, high, .. } => {
+                [value, low, high].into_iter().any(|item| item.mentions(field))
             }
             Self::IsNull { value, .. } => value.mentions(field),
         }

@@ -278,12 +278,12 @@ impl Parser<'_> {
         let found = match word.as_str() {
             "in" => Expression::In { value, among: self.among()?, is_negated },
             "between" => {
-                let least = Box::new(self.sum()?);
+                let low = Box::new(self.sum()?);
                 if !self.take_word("and") {
                     return Err(self.unexpected("AND"));
                 }
-                let most = Box::new(self.sum()?);
-                Expression::Between { value, least, most, is_negated }
+                let high = Box::new(self.sum()?);
+                Expression::Between { value, low, high, is_negated }
             }
             _ => {
                 let pattern = Box::new(self.sum()?);
@@ -569,19 +569,21 @@ fn joined(mut items: Vec<Expression>, join: fn(Vec<Expression>) -> Expression) -
 
 /// The depth of an expression.
 fn height(expression: &Expression) -> usize {
-    let most = |items: &[Expression]| items.iter().map(height).max().unwrap_or(0);
+    let highest = |items: &[Expression]| items.iter().map(height).max().unwrap_or(0);
     1 + match expression {
         Expression::Field(_) | Expression::Property(..) | Expression::Literal(_) => 0,
-        Expression::Call(_, items) | Expression::And(items) | Expression::Or(items) => most(items),
+        Expression::Call(_, items) | Expression::And(items) | Expression::Or(items) => {
+            highest(items)
+        }
         Expression::Not(inner) | Expression::Negative(inner) => height(inner),
         Expression::IsNull { value, .. } => height(value),
         Expression::Compare(_, left, right) | Expression::Arithmetic(_, left, right) => {
             height(left).max(height(right))
         }
-        Expression::In { value, among, .. } => height(value).max(most(among)),
+        Expression::In { value, among, .. } => height(value).max(highest(among)),
         Expression::Like { value, pattern, .. } => height(value).max(height(pattern)),
-        Expression::Between { value, least, most, .. } => {
-            height(value).max(height(least)).max(height(most))
+        Expression::Between { value, low, high, .. } => {
+            height(value).max(height(low)).max(height(high))
         }
     }
 }

@@ -65,9 +65,9 @@ pub enum Expression {
         /// The value.
         value: Box<Expression>,
         /// The lower bound.
-        least: Box<Expression>,
+        low: Box<Expression>,
         /// The upper bound.
-        most: Box<Expression>,
+        high: Box<Expression>,
         /// Whether the test is negated.
         is_negated: bool,
     },

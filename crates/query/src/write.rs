@@ -165,12 +165,12 @@ pub(super) fn write(out: &mut String, expression: &Expression, style: &mut dyn S
             let _ = write!(out, " {}{word} ", not(*is_negated));
             part(out, pattern, style);
         }
-        Expression::Between { value, least, most, is_negated } => {
+        Expression::Between { value, low, high, is_negated } => {
             part(out, value, style);
             let _ = write!(out, " {}BETWEEN ", not(*is_negated));
-            part(out, least, style);
+            part(out, low, style);
             out.push_str(" AND ");
-            part(out, most, style);
+            part(out, high, style);
         }
         Expression::IsNull { value, is_negated } => {
             part(out, value, style);

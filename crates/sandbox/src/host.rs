@@ -1,4 +1,5 @@
-//! Calls of a script to the host while it runs. The parent process answers them.
+//! Calls from a plugin's script to Weir, such as `fetch` and storage. The parent process
+//! checks the grant (`pool::exchange`) and answers.
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
@@ -86,7 +87,8 @@ pub enum HostCall {
     CacheLpush {
         /// The key.
         key: String,
-        /// Texts. The last one becomes the first element.
+        /// JSON values, added one after another at the front, so that the last one is
+        /// first.
         values: Vec<Value>,
     },
     /// Returns a part of the list, both ends included, negative from the end.
@@ -119,14 +121,14 @@ pub enum HostCall {
         /// The element.
         value: Value,
     },
-    /// Sets a cursor.
+    /// Sets a stored counter (`meta.utils.cursor`). Not a pagination cursor.
     CursorInit {
         /// The key.
         key: String,
         /// Its value.
         value: f64,
     },
-    /// Increments a cursor atomically; returns the new value.
+    /// Increments a stored counter atomically; returns the new value.
     CursorIncrement {
         /// The key.
         key: String,
@@ -158,14 +160,14 @@ pub enum HostCall {
     },
     /// Starts a job, now or later.
     JobEnqueue {
-        /// The export below `jobs`.
+        /// The name of the function in the script's `jobs` object.
         name: String,
         /// Any JSON.
         payload: Value,
         /// Delay in milliseconds.
         after_ms: f64,
     },
-    /// Changes a metric. It has no answer.
+    /// Changes a metric. No reply is sent to the script.
     Metric {
         /// Its name.
         name: String,
@@ -174,15 +176,15 @@ pub enum HostCall {
         /// The value.
         value: f64,
     },
-    /// Writes a log line. It has no answer.
+    /// Writes a log line. No reply is sent to the script.
     Log {
         /// The level.
         level: LogLevel,
         /// The text, truncated.
         message: String,
     },
-    /// Returns the location of an IP address as a city record of `MaxMind`, or null. The
-    /// script gets keys in JavaScript style (`isoCode`).
+    /// Returns the location of an IP address as a record of a `MaxMind` city database, or
+    /// null. The script gets keys in JavaScript style (`isoCode`).
     Geoip {
         /// The IP address.
         ip: String,
@@ -191,20 +193,20 @@ pub enum HostCall {
 
 /// Answers calls, in the parent process.
 #[async_trait]
-pub trait Host: Send + Sync {
+pub trait ScriptHost: Send + Sync {
     /// Answers a call that the program was granted. An error rejects the promise in the
     /// script, so it is a message for members. `Log` and `Metric` are passed here too;
-    /// their result is not sent.
+    /// no reply to them is sent to the script.
     async fn call(&self, program: &Program, call: HostCall) -> Result<Value, String>;
 }
 
-/// A host that refuses all calls, for inspecting code and for tests.
+/// Refuses all calls, for inspecting code and for tests.
 #[derive(Debug, Clone, Copy)]
 pub struct NoHost;
 
 #[async_trait]
-impl Host for NoHost {
+impl ScriptHost for NoHost {
     async fn call(&self, _program: &Program, _call: HostCall) -> Result<Value, String> {
-        Err("there is nothing to ask here".to_owned())
+        Err("this call is not available while the code is inspected".to_owned())
     }
 }

@@ -4,7 +4,7 @@
 //! Pool ── lane ──► child: one thread, one QuickJS runtime per program
 //!   │ ◄── calls ──┘   no files, no network, limits of memory and time
 //!   ▼
-//!  Host: decides what a call does
+//!  ScriptHost: decides what a call does
 //! ```
 //!
 //! What belongs here: the child process, its protocol, the pool of child processes,
@@ -27,7 +27,10 @@ pub mod worker;
 
 pub use answer::{Capabilities, Delivered, Failure, Outcome, Transformed, Webhook};
 pub use error::{ErrorKind, Fault, ScriptError};
-pub use host::{Host, HostCall, LogLevel, MetricOp, NoHost};
+pub use host::{HostCall, LogLevel, MetricOp, NoHost, ScriptHost};
 pub use pool::{Limits, Pool, PoolSettings};
-pub use program::{Attachment, Delivery, Grants, Meta, Program, ProgramKey, Source, Step, Task};
+pub use program::{
+    Attachment, DeliveryFunction, Grants, Meta, Program, ProgramKey, Source, Task,
+    TransformationCall,
+};
 pub use wire::{Confinement, Probe};

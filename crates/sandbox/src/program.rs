@@ -78,13 +78,13 @@ pub struct Grants {
     pub geoip: bool,
 }
 
-/// A step of a transformation.
+/// The call of one transformation with the events of a request.
 #[derive(Debug, Clone)]
-pub struct Step {
-    /// The program of the step.
+pub struct TransformationCall {
+    /// The program of the transformation.
     pub program: Arc<Program>,
-    /// Time beyond 5 ms per event that this step may use up in the whole request, by
-    /// payer. The step is skipped for an event if one of its payers has nothing left.
+    /// Time beyond 5 ms per event that the program may use up in the whole request, by
+    /// payer. It is skipped for an event if one of its payers has nothing left.
     pub allowances: Vec<Duration>,
 }
 
@@ -99,9 +99,9 @@ pub enum Source {
     Site,
 }
 
-/// The function that receives events.
+/// The function of a destination plugin that receives stored events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Delivery {
+pub enum DeliveryFunction {
     /// `onEvent`, for each event.
     OnEvent,
     /// `composeWebhook`, for each event.

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use crate::answer::{Capabilities, Webhook};
 use crate::error::ScriptError;
 use crate::host::HostCall;
-use crate::program::{Attachment, Delivery, Source};
+use crate::program::{Attachment, DeliveryFunction, Source};
 
 /// Bytes before the JSON.
 pub(crate) const HEAD: usize = 5;
@@ -157,7 +157,7 @@ pub(crate) struct Compile<'a> {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Deliver<'a> {
     pub(crate) slot: u32,
-    pub(crate) how: Delivery,
+    pub(crate) how: DeliveryFunction,
     #[serde(borrow)]
     pub(crate) events: Vec<&'a RawValue>,
 }

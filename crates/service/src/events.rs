@@ -19,7 +19,7 @@ use weir_store::{events, live, persons, traffic, warnings};
 
 use crate::ctx::ProjectCtx;
 use crate::error::Error;
-use crate::looking::too_deep_or;
+use crate::scan::offset_too_large_with_hint;
 use crate::{Core, Result};
 
 /// Bytes of properties, of events and their persons, after which a page ends early:
@@ -112,7 +112,7 @@ impl Events {
                 ..query
             })),
             Begin::Beyond => Ok(None),
-            Begin::TooLong => Err(too_deep()),
+            Begin::TooLong => Err(offset_too_large()),
         }
     }
 
@@ -181,8 +181,8 @@ impl Events {
 }
 
 /// The error when the events at an offset cannot be found in time.
-pub fn too_deep() -> Error {
-    too_deep_or(", or ask for a shorter time with `after` and `before`")
+pub fn offset_too_large() -> Error {
+    offset_too_large_with_hint(", or ask for a shorter time with `after` and `before`")
 }
 
 fn shown(event: StoredEvent, person: Option<Arc<PersonRef>>) -> Event {

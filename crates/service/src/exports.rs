@@ -58,12 +58,12 @@ const AT_A_TIME: usize = 32;
 
 /// The scope of a call about exports: an organization, or one of its projects.
 #[derive(Debug, Clone, Copy)]
-pub struct Within<'a> {
+pub struct ExportScope<'a> {
     org: &'a OrgCtx,
     project: Option<ProjectId>,
 }
 
-impl Within<'_> {
+impl ExportScope<'_> {
     /// Hides an export of another organization, or of another project than the one of the
     /// request.
     fn require(&self, row: &ExportRow) -> Result<()> {
@@ -73,19 +73,19 @@ impl Within<'_> {
     }
 }
 
-impl<'a> From<&'a OrgCtx> for Within<'a> {
+impl<'a> From<&'a OrgCtx> for ExportScope<'a> {
     fn from(org: &'a OrgCtx) -> Self {
         Self { org, project: None }
     }
 }
 
-impl<'a> From<&'a ProjectCtx> for Within<'a> {
+impl<'a> From<&'a ProjectCtx> for ExportScope<'a> {
     fn from(project: &'a ProjectCtx) -> Self {
         Self { org: &project.org, project: Some(project.project) }
     }
 }
 
-impl<'a> Within<'a> {
+impl<'a> ExportScope<'a> {
     /// The organization.
     pub fn org(self) -> &'a OrgCtx {
         self.org
@@ -110,7 +110,7 @@ pub struct FailingExport {
 }
 
 /// The rules about hosts that are never connected to.
-pub trait Hosts: Send + Sync {
+pub trait HostPolicy: Send + Sync {
     /// Whether this host, as written, is refused. The addresses of a name are checked
     /// with every connection.
     fn refuses(&self, host: &str) -> bool;
@@ -163,7 +163,7 @@ impl Exports {
     ///
     /// # Errors
     /// [`Error::MissingScope`].
-    pub async fn list(&self, within: Within<'_>, page: Page) -> Result<Paged<BatchExport>> {
+    pub async fn list(&self, within: ExportScope<'_>, page: Page) -> Result<Paged<BatchExport>> {
         policy::check(within.org, Action::ReadExports)?;
         let mut ids = rows::ordered(&self.core.store, within.of()).await?;
         ids.reverse();
@@ -179,7 +179,7 @@ impl Exports {
     ///
     /// # Errors
     /// [`Error::MissingScope`].
-    pub async fn failing(&self, within: Within<'_>) -> Result<Vec<FailingExport>> {
+    pub async fn failing(&self, within: ExportScope<'_>) -> Result<Vec<FailingExport>> {
         policy::check(within.org, Action::ReadExports)?;
         let store = &self.core.store;
         let ids = rows::ordered(store, within.of()).await?;
@@ -201,7 +201,7 @@ impl Exports {
     ///
     /// # Errors
     /// [`Error::MissingScope`], [`Error::NotFound`].
-    pub async fn get(&self, within: Within<'_>, export: &str) -> Result<BatchExport> {
+    pub async fn get(&self, within: ExportScope<'_>, export: &str) -> Result<BatchExport> {
         policy::check(within.org, Action::ReadExports)?;
         let row = self.find(within, export).await?;
         self.show(row).await
@@ -214,7 +214,7 @@ impl Exports {
     /// project has the maximum number of exports.
     pub async fn create(
         &self,
-        within: Within<'_>,
+        within: ExportScope<'_>,
         input: impl Into<Unchecked<'_, BatchExportInput>>,
     ) -> Result<BatchExport> {
         policy::check(within.org, Action::WriteExports)?;
@@ -279,7 +279,7 @@ impl Exports {
     /// [`Error::Invalid`].
     pub async fn update(
         &self,
-        within: Within<'_>,
+        within: ExportScope<'_>,
         export: &str,
         patch: impl Into<Unchecked<'_, BatchExportPatch>>,
     ) -> Result<BatchExport> {
@@ -296,7 +296,7 @@ impl Exports {
     ///
     /// # Errors
     /// [`Error::MissingScope`], [`Error::NotFound`].
-    pub async fn delete(&self, within: Within<'_>, export: &str) -> Result<()> {
+    pub async fn delete(&self, within: ExportScope<'_>, export: &str) -> Result<()> {
         policy::check(within.org, Action::WriteExports)?;
         let row = self.find(within, export).await?;
         let changes = Changes::none().field("name", &Some(&row.name), &None);
@@ -309,7 +309,7 @@ impl Exports {
     ///
     /// # Errors
     /// [`Error::MissingScope`], [`Error::NotFound`].
-    pub async fn pause(&self, within: Within<'_>, export: &str) -> Result<BatchExport> {
+    pub async fn pause(&self, within: ExportScope<'_>, export: &str) -> Result<BatchExport> {
         let patch = BatchExportPatch { paused: Patch::Set(true), ..BatchExportPatch::default() };
         self.update(within, export, patch).await
     }
@@ -322,7 +322,7 @@ impl Exports {
     /// project has too many backfills.
     pub async fn unpause(
         &self,
-        within: Within<'_>,
+        within: ExportScope<'_>,
         export: &str,
         backfill: impl Into<Unchecked<'_, bool>>,
     ) -> Result<BatchExport> {
@@ -339,7 +339,7 @@ impl Exports {
     /// [`Error::TooMany`] when the project has too many backfills.
     pub async fn backfill(
         &self,
-        within: Within<'_>,
+        within: ExportScope<'_>,
         export: &str,
         input: impl Into<Unchecked<'_, BackfillInput>>,
     ) -> Result<BatchExport> {
@@ -350,7 +350,11 @@ impl Exports {
     }
 
     /// The project of a new export (EXP-5).
-    async fn project(&self, within: Within<'_>, chosen: Option<ProjectId>) -> Result<ProjectId> {
+    async fn project(
+        &self,
+        within: ExportScope<'_>,
+        chosen: Option<ProjectId>,
+    ) -> Result<ProjectId> {
         if let Some(project) = within.project {
             return Ok(project);
         }
@@ -379,7 +383,7 @@ impl Exports {
     }
 
     /// The export with this id, in the organization or project of the caller.
-    async fn find(&self, within: Within<'_>, export: &str) -> Result<ExportRow> {
+    async fn find(&self, within: ExportScope<'_>, export: &str) -> Result<ExportRow> {
         let missing = || Error::NotFound(NOT_FOUND);
         let id = parse_id(export).ok_or_else(missing)?;
         let found = rows::rows(&self.core.store, within.org.organization, &[id]).await?;

@@ -3,7 +3,7 @@
 //! What belongs here: finding and listing. What does not: creating groups from events
 //! (`weir-ingest`).
 
-mod seen;
+mod activity;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use weir_store::{ByteBudget, groups as rows};
 
 use crate::ctx::ProjectCtx;
 use crate::error::{Error, NOT_FOUND};
-use crate::looking::{Step, look};
+use crate::scan::{ScanStep, scan_limits};
 use crate::{Core, Result};
 
-pub use self::seen::{Member, Seen};
+pub use self::activity::{GroupActivity, GroupPerson, GroupPersons};
 
 /// The service for groups.
 #[derive(Clone)]
@@ -56,9 +56,9 @@ impl Groups {
         project: &ProjectCtx,
         query: &GroupQuery,
         within: Duration,
-    ) -> Result<Step<(String, Group), GroupCursor>> {
+    ) -> Result<ScanStep<(String, Group), GroupCursor>> {
         let limit = usize::try_from(query.limit).unwrap_or(usize::MAX);
-        let look = look(query.offset, within);
+        let limits = scan_limits(query.offset, within);
         let search = query.search.as_ref().map(|search| search.to_lowercase());
         let mut passed = 0;
         let mut wanted = |group: &Group| {
@@ -86,13 +86,13 @@ impl Groups {
             let room = limit - found.len();
             let store = &self.core.store;
             let page =
-                rows::page(store, project.project, index, at, room, look, &mut wanted).await?;
+                rows::page(store, project.project, index, at, room, limits, &mut wanted).await?;
             found.extend(page.groups.into_iter().map(|group| (kind.clone(), group)));
             if let Some(hash) = page.next {
                 let rest = query.offset.saturating_sub(passed);
-                return Ok(Step { found, next: Some((GroupCursor { index, hash }, rest)) });
+                return Ok(ScanStep { found, next: Some((GroupCursor { index, hash }, rest)) });
             }
         }
-        Ok(Step { found, next: None })
+        Ok(ScanStep { found, next: None })
     }
 }

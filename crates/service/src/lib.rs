@@ -23,7 +23,6 @@ pub mod imports;
 pub mod instance;
 pub mod invites;
 pub mod keys;
-pub mod looking;
 pub mod mail;
 pub mod members;
 pub mod messages;
@@ -36,6 +35,7 @@ pub mod policy;
 pub mod preferences;
 pub mod projects;
 pub mod roles;
+pub mod scan;
 pub mod sealing;
 pub mod search;
 pub mod secrets;
@@ -175,5 +175,5 @@ pub struct Core {
     /// The encryption of stored secrets.
     pub sealer: sealing::Sealer,
     /// The rules about hosts that are never connected to.
-    pub hosts: Arc<dyn exports::Hosts>,
+    pub hosts: Arc<dyn exports::HostPolicy>,
 }

@@ -150,18 +150,18 @@ impl Mails {
     }
 
     /// Records that an attempt failed. The mail is retried later, for a day.
-    pub async fn not_sent(&self, row: &MailRow, setback: &SendError) -> Result<()> {
+    pub async fn not_sent(&self, row: &MailRow, failure: &SendError) -> Result<()> {
         let store = &self.core.store;
         let now = self.core.clock.now();
         let next = now.plus_seconds(wait(row.tries));
         let end = row.created_at.plus_seconds(GIVE_UP_AFTER);
-        let (mail, reason) = (row.id, setback.reason());
-        if matches!(setback, SendError::Hopeless(_)) || next > end {
+        let (mail, reason) = (row.id, failure.reason());
+        if matches!(failure, SendError::Hopeless(_)) || next > end {
             tracing::warn!(%mail, tries = row.tries + 1, reason, "a mail was given up");
-            rows::give_up(store, row, reason, setback.was_refused(), now).await?;
+            rows::give_up(store, row, reason, failure.was_refused(), now).await?;
         } else {
             tracing::warn!(%mail, tries = row.tries + 1, reason, "a mail was not sent yet");
-            rows::again(store, row, next, setback.was_refused()).await?;
+            rows::again(store, row, next, failure.was_refused()).await?;
         }
         Ok(())
     }

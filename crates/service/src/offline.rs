@@ -14,10 +14,10 @@ use weir_model::plugins::address::Address;
 use weir_store::Store;
 
 use crate::domains::{LookupError, Pending, TxtLookup};
-use crate::exports::Hosts;
+use crate::exports::HostPolicy;
 use crate::identity::HashParameters;
 use crate::mail::Mailing;
-use crate::plugins::code::{CodeFault, DryTrial, Fetched, Looked, PluginCode};
+use crate::plugins::code::{CodeFault, DryTrial, Fetched, Inspected, PluginCode};
 use crate::sealing::Sealer;
 use crate::{Clock, Core, Dependencies, Services};
 
@@ -50,7 +50,7 @@ impl TxtLookup for Offline {
     }
 }
 
-impl Hosts for Offline {
+impl HostPolicy for Offline {
     fn refuses(&self, _host: &str) -> bool {
         true
     }
@@ -58,8 +58,8 @@ impl Hosts for Offline {
 
 #[async_trait]
 impl PluginCode for Offline {
-    async fn inspect(&self, _: OrganizationId, _: &BTreeMap<String, String>) -> Looked {
-        Looked::default()
+    async fn inspect(&self, _: OrganizationId, _: &BTreeMap<String, String>) -> Inspected {
+        Inspected::default()
     }
 
     async fn fetch(&self, _: &Address, _: Option<&str>) -> Result<Fetched, CodeFault> {

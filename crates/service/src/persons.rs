@@ -15,7 +15,7 @@ use weir_store::persons as rows;
 
 use crate::ctx::ProjectCtx;
 use crate::error::{Error, NOT_FOUND};
-use crate::looking::{Step, look};
+use crate::scan::{ScanStep, scan_limits};
 use crate::{Core, Result};
 
 pub use self::profile::{DistinctId, Profile, RefusedMerge, SetBy, Timeline};
@@ -40,12 +40,12 @@ impl Persons {
         project: &ProjectCtx,
         query: &PersonQuery,
         within: Duration,
-    ) -> Result<Step<PersonRef, PersonId>> {
+    ) -> Result<ScanStep<PersonRef, PersonId>> {
         let id = project.project;
         if let Some(distinct_id) = &query.distinct_id {
             let person = self.of_distinct_id(id, distinct_id).await?;
             let wanted = |person: &PersonRef| query.offset == 0 && finds(query, person);
-            return Ok(Step { found: person.into_iter().filter(wanted).collect(), next: None });
+            return Ok(ScanStep { found: person.into_iter().filter(wanted).collect(), next: None });
         }
         // A search for a whole distinct id gets its person first.
         let exact = match &query.search {
@@ -65,11 +65,11 @@ impl Persons {
             passed > query.offset
         };
         let room = limit.saturating_sub(usize::from(exact.is_some()));
-        let look = look(query.offset, within);
-        let page = rows::page(&self.core.store, id, query.after, room, look, wanted).await?;
+        let limits = scan_limits(query.offset, within);
+        let page = rows::page(&self.core.store, id, query.after, room, limits, wanted).await?;
         let found = exact.into_iter().chain(page.persons).collect();
         let rest = query.offset.saturating_sub(passed);
-        Ok(Step { found, next: page.next.map(|id| (id, rest)) })
+        Ok(ScanStep { found, next: page.next.map(|id| (id, rest)) })
     }
 
     /// A person, also by the id of one that was merged into it.
@@ -94,7 +94,7 @@ impl Persons {
 
 /// The display name of a person: a name or an address among the properties, else the
 /// first distinct id.
-pub fn name(person: &PersonRef) -> String {
+pub fn display_name(person: &PersonRef) -> String {
     let properties: Value = serde_json::from_str(&person.properties).unwrap_or_default();
     let texts = NAMES.iter().filter_map(|name| properties.get(name)?.as_str());
     let named = texts.into_iter().find(|name| !name.trim().is_empty());

@@ -149,10 +149,10 @@ impl Plugins {
             policy::recent_if_person(&org.ctx)?;
         }
         let given_token = match &url {
-            Some(CodeSource::Elsewhere(address)) => address.private_token.as_deref(),
-            Some(CodeSource::Inline(_)) | None => None,
+            Some(CodeSource::Address(address)) => address.private_token.as_deref(),
+            Some(CodeSource::Catalogue(_)) | None => None,
         };
-        let brought = match (archive, &url) {
+        let fetched = match (archive, &url) {
             (Some(archive), _) => Some(install::from_archive(&*self.code, archive).await?),
             (None, Some(place)) => {
                 Some(install::from_source(&*self.code, place, given_token).await?)
@@ -170,10 +170,10 @@ impl Plugins {
             }
         };
         let named = match &url {
-            Some(CodeSource::Elsewhere(address)) => address.tag.clone(),
-            Some(CodeSource::Inline(_)) | None => None,
+            Some(CodeSource::Address(address)) => address.tag.clone(),
+            Some(CodeSource::Catalogue(_)) | None => None,
         };
-        let kind = brought.as_ref().map_or(PluginType::Source, |brought| brought.kind);
+        let kind = fetched.as_ref().map_or(PluginType::Source, |fetched| fetched.kind);
         let empty = || Some(serde_json::Map::new());
         let bare = PluginRow {
             id,
@@ -200,19 +200,19 @@ impl Plugins {
             revision: ids::time_ordered(now),
         };
         let mut source = NewSource::default();
-        let mut row = match &brought {
+        let mut row = match &fetched {
             None => patched(&bare, fields, None),
-            Some(brought) => {
-                source.change = brought.change(&BTreeMap::new())?;
-                patched(&upgrade::filled(bare, brought, now), fields, None)
+            Some(fetched) => {
+                source.change = fetched.change(&BTreeMap::new())?;
+                patched(&upgrade::filled(bare, fetched, now), fields, None)
             }
         };
-        if let Some(brought) = &brought {
-            source.build = Some(install::analysed(&*self.code, &mut row, &brought.files).await);
+        if let Some(fetched) = &fetched {
+            source.build = Some(install::analyse(&*self.code, &mut row, &fetched.files).await);
             if any_group && !row.groups().contains(&group) {
                 row.created_group = row.groups().first().copied();
             } else {
-                source::begins_in(group, &row, brought)?;
+                source::begins_in(group, &row, fetched)?;
             }
         }
         let mut changes = changes(None, &row);

@@ -21,10 +21,10 @@ use weir_store::{Location, Settings, Store, organizations};
 
 use crate::ctx::{Actor, Ctx, OrgCtx};
 use crate::domains::{LookupError, Pending, TxtLookup};
-use crate::exports::Hosts;
+use crate::exports::HostPolicy;
 use crate::identity::{HashParameters, Peer, SetupInput};
 use crate::mail::Mailing;
-use crate::plugins::code::{CodeFault, DryTrial, Fetched, Looked, PluginCode};
+use crate::plugins::code::{CodeFault, DryTrial, Fetched, Inspected, PluginCode};
 use crate::sealing::{EphemeralKey, Sealer};
 use crate::{Clock, Core, Dependencies, Services};
 
@@ -81,7 +81,7 @@ impl TxtLookup for NoNameServers {
 /// Accepts every host.
 struct AnyHost;
 
-impl Hosts for AnyHost {
+impl HostPolicy for AnyHost {
     fn refuses(&self, _host: &str) -> bool {
         false
     }
@@ -93,16 +93,17 @@ struct StandIn;
 
 #[async_trait]
 impl PluginCode for StandIn {
-    async fn inspect(&self, _: OrganizationId, files: &BTreeMap<String, String>) -> Looked {
+    async fn inspect(&self, _: OrganizationId, files: &BTreeMap<String, String>) -> Inspected {
         let page = |name: &str| files.get(name).map(|text| format!("made of {text}"));
-        let mut looked = Looked { frontend: page(FRONTEND), site: page(SITE), ..Looked::default() };
+        let mut inspected =
+            Inspected { frontend: page(FRONTEND), site: page(SITE), ..Inspected::default() };
         for (name, text) in files {
             if let Some(line) = text.lines().position(|line| line == "fault") {
-                looked.faults.insert(name.clone(), format!("{}:1: fault", line + 1));
+                inspected.faults.insert(name.clone(), format!("{}:1: fault", line + 1));
             }
         }
-        let server = files.get("index.js").filter(|_| !looked.faults.contains_key("index.js"));
-        looked.capabilities = server.map(|text| {
+        let server = files.get("index.js").filter(|_| !inspected.faults.contains_key("index.js"));
+        inspected.capabilities = server.map(|text| {
             let methods = text.lines().filter_map(|line| line.strip_prefix("export "));
             let methods: Vec<Value> = methods.map(Value::from).collect();
             let mut found = Map::new();
@@ -110,7 +111,7 @@ impl PluginCode for StandIn {
             found.insert("jobs".to_owned(), Value::from(vec!["brew"]));
             found
         });
-        looked
+        inspected
     }
 
     async fn fetch(&self, address: &Address, token: Option<&str>) -> Result<Fetched, CodeFault> {

@@ -390,8 +390,8 @@ mod tests {
             vec![Notifies::internal(format!("Something: {io}"))],
             vec![Notifies::internal("Corruption: block checksum mismatch".to_owned())],
         ] {
-            let told = format!("{errors:?}");
-            assert!(matches!(outcome(errors), Error::Storage { .. }), "{told}");
+            let detail = format!("{errors:?}");
+            assert!(matches!(outcome(errors), Error::Storage { .. }), "{detail}");
         }
     }
 

@@ -15,7 +15,7 @@ use weir_model::{ProjectId, Timestamp};
 
 use crate::bind::bind;
 use crate::db::Statement;
-use crate::hash_ranges::{Look, Spread};
+use crate::hash_ranges::{ScanLimits, Spread};
 use crate::memory_budget::{ByteBudget, RECORDS_PER_STATEMENT, read_large};
 use crate::{Error, Result, Store};
 
@@ -122,7 +122,7 @@ pub async fn by_keys(
 }
 
 /// Groups of one type from the hash `from` on: at most `limit` of those that `wanted`
-/// accepts. The page is shorter when the limit of `look` is reached or when it has about
+/// accepts. The page is shorter when the limit of `limits` is reached or when it has about
 /// 4 MiB. The next page then continues after it.
 ///
 /// # Errors
@@ -133,12 +133,12 @@ pub async fn page(
     index: u8,
     from: Option<Uuid>,
     limit: usize,
-    look: Look,
+    limits: ScanLimits,
     mut wanted: impl FnMut(&Group) -> bool,
 ) -> Result<GroupPage> {
     let (mut groups, mut bytes) = (Vec::new(), 0);
     let next = spread(project, index)
-        .walk(store, from, look, size, |row| {
+        .walk(store, from, limits, size, |row| {
             let row = Row::from_value(row).map_err(|e| wrong(PAGE, e.message()))?;
             let group = stored(row, PAGE)?.group;
             if wanted(&group) {

@@ -42,14 +42,14 @@ const DELETE: Statement = Statement::delete("purge in order", "DELETE $ids RETUR
 
 /// How far a walk reads before it returns a cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Look {
+pub struct ScanLimits {
     /// The approximate number of records.
     pub records: usize,
     /// No further piece is read after this time. The first piece is always read.
     pub until: Option<Instant>,
 }
 
-impl Look {
+impl ScanLimits {
     /// Stops after so many records, without a time limit.
     #[must_use]
     pub const fn records(records: usize) -> Self {
@@ -75,7 +75,7 @@ impl Spread {
     }
 
     /// Reads the records from `from` on in order of their hashes, until `visit` breaks or
-    /// `look` is over. Returns the hash at which to continue; `None` at the end.
+    /// `limits` is over. Returns the hash at which to continue; `None` at the end.
     ///
     /// `size` returns the approximate bytes of a record. It bounds how much is in memory
     /// at a time.
@@ -83,7 +83,7 @@ impl Spread {
         &self,
         store: &Store,
         from: Option<Uuid>,
-        look: Look,
+        limits: ScanLimits,
         size: impl Fn(&Value) -> usize,
         mut visit: impl FnMut(Value) -> Result<ControlFlow<Uuid>>,
     ) -> Result<Option<Uuid>> {
@@ -106,7 +106,7 @@ impl Spread {
                     }
                 }
                 (begin, rest) = (end, later);
-                if look.is_over(seen) && !(rest.is_empty() && high == u128::MAX) {
+                if limits.is_over(seen) && !(rest.is_empty() && high == u128::MAX) {
                     return Ok(Some(Uuid::from_u128(begin)));
                 }
             }
@@ -221,7 +221,12 @@ mod tests {
         (store, spread)
     }
 
-    async fn all(store: &Store, spread: &Spread, look: Look, size: usize) -> (usize, usize) {
+    async fn all(
+        store: &Store,
+        spread: &Spread,
+        limits: ScanLimits,
+        size: usize,
+    ) -> (usize, usize) {
         let (mut from, mut pages) = (None, 0);
         let seen = RefCell::new(0);
         // The largest number of records that were in memory at a time.
@@ -232,7 +237,7 @@ mod tests {
                 size
             };
             let next = spread
-                .walk(store, from, look, count, |_| {
+                .walk(store, from, limits, count, |_| {
                     let concurrently = together.replace(0);
                     let highest = (*largest.borrow()).max(concurrently);
                     largest.replace(highest);
@@ -246,7 +251,7 @@ mod tests {
             from = Some(next);
         }
         let largest = *largest.borrow();
-        let is_one = look.records >= 1_000 && look.until.is_none();
+        let is_one = limits.records >= 1_000 && limits.until.is_none();
         assert!(!is_one || pages == 1, "{pages}");
         (seen.into_inner(), largest)
     }
@@ -255,12 +260,12 @@ mod tests {
     async fn records_side_by_side_are_read_in_pieces_by_their_sizes() {
         let base = 1_u128 << 100;
         let (store, spread) = filled((0..100).map(|n| base + n).chain([u128::MAX])).await;
-        let many = Look::records(10_000);
+        let many = ScanLimits::records(10_000);
         assert_eq!(all(&store, &spread, many, 100).await, (101, RECORDS_PER_STATEMENT));
         assert_eq!(all(&store, &spread, many, PIECE_BYTES / 2).await, (101, FIRST_PIECE));
-        let few = all(&store, &spread, Look::records(7), 100).await;
+        let few = all(&store, &spread, ScanLimits::records(7), 100).await;
         assert_eq!(few.0, 101, "short pages leave nothing out");
-        let late = Look { until: Some(Instant::now()), ..many };
+        let late = ScanLimits { until: Some(Instant::now()), ..many };
         let seen = all(&store, &spread, late, 100).await;
         assert_eq!(seen, (101, FIRST_PIECE), "a walk without time reads a piece and goes on later");
         spread.purge(&store).await.unwrap();

@@ -56,7 +56,7 @@ pub mod warnings;
 
 pub use engine::{Location, Settings, Store};
 pub use error::Error;
-pub use hash_ranges::Look;
+pub use hash_ranges::ScanLimits;
 pub use memory_budget::ByteBudget;
 
 /// The result of a store operation.

@@ -20,7 +20,7 @@ use weir_model::{PersonId, ProjectId, Timestamp};
 
 use crate::bind::bind;
 use crate::db::Statement;
-use crate::hash_ranges::{Look, Spread};
+use crate::hash_ranges::{ScanLimits, Spread};
 use crate::memory_budget::{ByteBudget, RECORDS_PER_STATEMENT, read_large};
 use crate::{Error, Result, Store};
 
@@ -289,19 +289,19 @@ fn requesters(ids: impl IntoIterator<Item = PersonId>) -> HashMap<PersonId, Vec<
 }
 
 /// Persons in order of their ids from `from` on: at most `limit` of those that `wanted`
-/// accepts. The page is shorter when the limit of `look` is reached or when it has about
+/// accepts. The page is shorter when the limit of `limits` is reached or when it has about
 /// 4 MiB. The next page then continues after it.
 pub async fn page(
     store: &Store,
     project: ProjectId,
     from: Option<PersonId>,
     limit: usize,
-    look: Look,
+    limits: ScanLimits,
     mut wanted: impl FnMut(&PersonRef) -> bool,
 ) -> Result<PersonPage> {
     let (mut persons, mut bytes) = (Vec::new(), 0);
     let next = spread(project)
-        .walk(store, from.map(|id| id.0), look, size, |row| {
+        .walk(store, from.map(|id| id.0), limits, size, |row| {
             let row = Row::from_value(row).map_err(|e| wrong(PAGE, e.message()))?;
             let record = stored(row, PAGE)?;
             let PersonState::Person(facts) = record.state else {

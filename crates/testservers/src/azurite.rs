@@ -49,8 +49,8 @@ impl Azurite {
         Self::connection_string_at(self.0.address)
     }
 
-    /// The value of the setting `connection_string` for another address, such as a
-    /// gate's.
+    /// The value of the setting `connection_string` for another address, such as that
+    /// of a proxy.
     pub fn connection_string_at(address: SocketAddr) -> String {
         format!(
             "DefaultEndpointsProtocol=http;AccountName={ACCOUNT};AccountKey={KEY};\

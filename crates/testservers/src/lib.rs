@@ -9,8 +9,8 @@
 
 mod azurite;
 mod fakesnow;
-mod gate;
 mod google_storage;
+mod holding_proxy;
 mod moto;
 mod npm;
 mod postgres;
@@ -22,8 +22,8 @@ mod wait;
 
 pub use azurite::Azurite;
 pub use fakesnow::Fakesnow;
-pub use gate::{Gate, Hold};
 pub use google_storage::GoogleStorage;
+pub use holding_proxy::{Hold, HoldingProxy};
 pub use moto::Moto;
 pub use npm::Npm;
 pub use postgres::Postgres;

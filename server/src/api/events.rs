@@ -20,7 +20,7 @@ use weir_service::events::{self, Cursor, Events};
 
 use super::persons::{self, PersonAnswer};
 use super::stored_object;
-use super::streamed::{Next, Pieces, Streamed};
+use super::streamed::{Next, PagedReader, Streamed};
 use crate::app::App;
 use crate::filters;
 use crate::http::error::ApiResult;
@@ -29,11 +29,11 @@ use crate::http::guards::EventsRead;
 use crate::http::pagination::Listing;
 
 /// Events in the first read.
-const FIRST_PIECE: usize = 100;
+const FIRST_BATCH: usize = 100;
 /// Most events in one read.
-const LARGEST_PIECE: usize = 500;
+const LARGEST_BATCH: usize = 500;
 /// Target size of one read in bytes: events with their persons.
-const PIECE_BYTES: usize = 1 << 20;
+const BATCH_BYTES: usize = 1 << 20;
 
 filters! {
     /// Filters for events.
@@ -95,23 +95,23 @@ pub async fn list_events(
     let query = query(&listing)?;
     let page = listing.page();
     // A page at an offset is read from its first event on.
-    let patience = app.limits.look_time;
-    let query = events.behind(&auth.ctx, query, page.offset, patience).await?;
-    let reader = auth.ctx.org.ctx.user();
-    let pieces = EventPieces {
+    let idle_time_left = app.limits.scan_time;
+    let query = events.behind(&auth.ctx, query, page.offset, idle_time_left).await?;
+    let user = auth.ctx.org.ctx.user();
+    let reader = EventReader {
         events,
         project: auth.ctx,
         listing,
         query,
         left: usize::try_from(page.limit).unwrap_or(usize::MAX),
-        piece: FIRST_PIECE,
-        patience,
+        batch: FIRST_BATCH,
+        idle_time_left,
     };
-    Streamed::of(&app, reader, pieces).await
+    Streamed::of(&app, user, reader).await
 }
 
 /// The events of a page that are not read yet.
-struct EventPieces {
+struct EventReader {
     events: Events,
     project: ProjectCtx,
     listing: Listing<EventFilters>,
@@ -120,24 +120,24 @@ struct EventPieces {
     /// How many events the page may still have.
     left: usize,
     /// How many events are read at a time.
-    piece: usize,
+    batch: usize,
     /// How long reads that find nothing may still take. After that the page ends early
-    /// with a link to the rest, or with an error as in `walk`.
-    patience: Duration,
+    /// with a link to the rest, or with an error as in `scanned_list`.
+    idle_time_left: Duration,
 }
 
-impl Pieces for EventPieces {
+impl PagedReader for EventReader {
     type Item = EventAnswer;
     type Links = Next;
 
-    async fn next(&mut self) -> ApiResult<Vec<EventAnswer>> {
+    async fn next_batch(&mut self) -> ApiResult<Vec<EventAnswer>> {
         let page = loop {
             let Some(query) = self.query.as_mut().filter(|_| self.left > 0) else {
                 return Ok(Vec::new());
             };
-            query.limit = self.left.min(self.piece);
+            query.limit = self.left.min(self.batch);
             let began = Instant::now();
-            let page = self.events.list(&self.project, query, self.patience).await?;
+            let page = self.events.list(&self.project, query, self.idle_time_left).await?;
             match page.next {
                 Some(Cursor { before, uuid }) => {
                     query.before = Some(Timestamp::from_micros(before));
@@ -148,11 +148,12 @@ impl Pieces for EventPieces {
             if !page.events.is_empty() {
                 break page;
             }
-            self.patience = self.patience.saturating_sub(began.elapsed());
-            if self.patience.is_zero() && self.query.is_some() && self.listing.is_by_offset() {
-                return Err(events::too_deep().into());
+            self.idle_time_left = self.idle_time_left.saturating_sub(began.elapsed());
+            if self.idle_time_left.is_zero() && self.query.is_some() && self.listing.is_by_offset()
+            {
+                return Err(events::offset_too_large().into());
             }
-            if self.patience.is_zero() {
+            if self.idle_time_left.is_zero() {
                 return Ok(Vec::new());
             }
         };
@@ -162,7 +163,7 @@ impl Pieces for EventPieces {
         };
         let bytes: usize = page.events.iter().map(size).sum();
         let each = bytes / page.events.len().max(1);
-        self.piece = (PIECE_BYTES / each.max(1)).clamp(1, LARGEST_PIECE);
+        self.batch = (BATCH_BYTES / each.max(1)).clamp(1, LARGEST_BATCH);
         let mut people = HashMap::new();
         page.events.into_iter().map(|event| answer(event, &mut people)).collect()
     }

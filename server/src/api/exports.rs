@@ -1,17 +1,17 @@
 //! `/api/organizations/{organization_id}/batch_exports/`, and the same paths below a
 //! project (EXP-5, EXP-23).
 //!
-//! Both have the same operations. Below an organization they see all its exports, below a
-//! project only that project's.
+//! Both have the same operations. Below an organization they cover all exports of the
+//! organization, below a project only the project's.
 
 /// The handlers of an operation below the organization and below the project. An
 /// operation has one name in the API document, so there are two handlers. They share one
 /// function.
-macro_rules! in_both_places {
+macro_rules! below_organization_and_project {
     ($(
         $(#[$doc:meta])*
         $guard:ident $organization:ident $project:ident
-        ($($argument:ident: $kind:ty),*) -> $answer:ty = $work:path;
+        ($($argument:ident: $kind:ty),*) -> $answer:ty = $handler:path;
     )+) => {$(
         $(#[$doc])*
         pub async fn $organization(
@@ -19,7 +19,7 @@ macro_rules! in_both_places {
             State(app): State<App>,
             $($argument: $kind),*
         ) -> ApiResult<$answer> {
-            $work(&app, (&auth.ctx).into(), $(&$argument),*).await
+            $handler(&app, (&auth.ctx).into(), $(&$argument),*).await
         }
 
         $(#[$doc])*
@@ -28,7 +28,7 @@ macro_rules! in_both_places {
             State(app): State<App>,
             $($argument: $kind),*
         ) -> ApiResult<$answer> {
-            $work(&app, (&auth.ctx).into(), $(&$argument),*).await
+            $handler(&app, (&auth.ctx).into(), $(&$argument),*).await
         }
     )+};
 }
@@ -46,7 +46,7 @@ use axum::extract::State;
 use weir_model::exports::{BackfillInput, BatchExport, BatchExportInput, BatchExportPatch};
 use weir_model::pagination::Envelope;
 use weir_service::Error as ServiceError;
-use weir_service::exports::Within;
+use weir_service::exports::ExportScope;
 
 use crate::api::{Created, NoContent};
 use crate::app::App;
@@ -54,21 +54,21 @@ use crate::http::error::ApiResult;
 use crate::http::extract::{ApiJson, Authorized, InOrganization, InProject, PathParams};
 use crate::http::guards::{ExportsRead, ExportsWrite};
 use crate::http::pagination::Listing;
-use body::{Replacement, Unpausing};
+use body::{Replacement, UnpauseInput};
 
 /// The path parameter with the id of an export.
 const ID: &str = "export_id";
 /// The error for an invalid cursor.
-const NO_CURSOR: &str = "Invalid cursor";
+const INVALID_CURSOR: &str = "Invalid cursor";
 
 /// The cursor of a page: the last item of the page before it.
 fn cursor<T: FromStr>(text: Option<&str>) -> Result<Option<T>, ServiceError> {
     let text = text.filter(|text| !text.is_empty());
-    let read = |text: &str| text.parse().map_err(|_| ServiceError::NotFound(NO_CURSOR));
+    let read = |text: &str| text.parse().map_err(|_| ServiceError::NotFound(INVALID_CURSOR));
     text.map(read).transpose()
 }
 
-in_both_places! {
+below_organization_and_project! {
     /// The batch exports of all projects or of one, newest first.
     ExportsRead list_batch_exports list_project_batch_exports
         (listing: Listing) -> Json<Envelope<BatchExport>> = list;
@@ -106,12 +106,12 @@ in_both_places! {
 
     /// Resume the schedule. With `backfill`, the missed intervals are exported too.
     ExportsWrite unpause_batch_export unpause_project_batch_export
-        (path: PathParams, body: ApiJson<Unpausing>) -> Json<BatchExport> = unpause;
+        (path: PathParams, body: ApiJson<UnpauseInput>) -> Json<BatchExport> = unpause;
 }
 
 async fn list(
     app: &App,
-    within: Within<'_>,
+    within: ExportScope<'_>,
     listing: &Listing,
 ) -> ApiResult<Json<Envelope<BatchExport>>> {
     let paged = app.services.exports.list(within, listing.page()).await?;
@@ -120,19 +120,23 @@ async fn list(
 
 async fn create(
     app: &App,
-    within: Within<'_>,
+    within: ExportScope<'_>,
     body: &ApiJson<BatchExportInput>,
 ) -> ApiResult<Created<BatchExport>> {
     Ok(Created(app.services.exports.create(within, body.unchecked()).await?))
 }
 
-async fn get(app: &App, within: Within<'_>, path: &PathParams) -> ApiResult<Json<BatchExport>> {
+async fn get(
+    app: &App,
+    within: ExportScope<'_>,
+    path: &PathParams,
+) -> ApiResult<Json<BatchExport>> {
     Ok(Json(app.services.exports.get(within, path.get(ID)?).await?))
 }
 
 async fn update(
     app: &App,
-    within: Within<'_>,
+    within: ExportScope<'_>,
     path: &PathParams,
     body: &ApiJson<BatchExportPatch>,
 ) -> ApiResult<Json<BatchExport>> {
@@ -141,7 +145,7 @@ async fn update(
 
 async fn replace(
     app: &App,
-    within: Within<'_>,
+    within: ExportScope<'_>,
     path: &PathParams,
     body: &ApiJson<Replacement>,
 ) -> ApiResult<Json<BatchExport>> {
@@ -149,30 +153,34 @@ async fn replace(
     Ok(Json(app.services.exports.update(within, path.get(ID)?, patch).await?))
 }
 
-async fn delete(app: &App, within: Within<'_>, path: &PathParams) -> ApiResult<NoContent> {
+async fn delete(app: &App, within: ExportScope<'_>, path: &PathParams) -> ApiResult<NoContent> {
     app.services.exports.delete(within, path.get(ID)?).await?;
     Ok(NoContent)
 }
 
 async fn backfill(
     app: &App,
-    within: Within<'_>,
+    within: ExportScope<'_>,
     path: &PathParams,
     body: &ApiJson<BackfillInput>,
 ) -> ApiResult<Json<BatchExport>> {
     Ok(Json(app.services.exports.backfill(within, path.get(ID)?, body.unchecked()).await?))
 }
 
-async fn pause(app: &App, within: Within<'_>, path: &PathParams) -> ApiResult<Json<BatchExport>> {
+async fn pause(
+    app: &App,
+    within: ExportScope<'_>,
+    path: &PathParams,
+) -> ApiResult<Json<BatchExport>> {
     Ok(Json(app.services.exports.pause(within, path.get(ID)?).await?))
 }
 
 async fn unpause(
     app: &App,
-    within: Within<'_>,
+    within: ExportScope<'_>,
     path: &PathParams,
-    body: &ApiJson<Unpausing>,
+    body: &ApiJson<UnpauseInput>,
 ) -> ApiResult<Json<BatchExport>> {
-    let backfill = body.unchecked_as(|Unpausing { backfill }| backfill);
+    let backfill = body.unchecked_as(|UnpauseInput { backfill }| backfill);
     Ok(Json(app.services.exports.unpause(within, path.get(ID)?, backfill).await?))
 }

@@ -13,11 +13,11 @@ use weir_model::errors::FieldError;
 use weir_model::groups::{Group, GroupCursor, GroupQuery};
 use weir_service::ProjectCtx;
 use weir_service::groups::Groups;
-use weir_service::looking::Step;
+use weir_service::scan::ScanStep;
 
+use super::scanned_list::{BatchRequest, ScanPage, ScannedList};
 use super::stored_object;
 use super::streamed::Streamed;
-use super::walk::{Part, Steps, Walk};
 use crate::app::App;
 use crate::filters;
 use crate::http::error::ApiResult;
@@ -90,35 +90,35 @@ pub async fn list_groups(
 ) -> ApiResult<Streamed<GroupList>> {
     let query = query(&listing)?;
     let (groups, after) = (app.services.groups.clone(), query.after);
-    let reader = auth.ctx.org.ctx.user();
-    let steps = GroupSteps { groups, project: auth.ctx, query };
-    let walk = Walk::begin(steps, listing, after, app.limits.look_time);
-    Streamed::of(&app, reader, walk).await
+    let user = auth.ctx.org.ctx.user();
+    let list = GroupScan { groups, project: auth.ctx, query };
+    let page = ScanPage::begin(list, listing, after, app.limits.scan_time);
+    Streamed::of(&app, user, page).await
 }
 
 /// Reads the groups of a list step by step.
-struct GroupSteps {
+struct GroupScan {
     groups: Groups,
     project: ProjectCtx,
     /// Filter of the list.
     query: GroupQuery,
 }
 
-impl Steps for GroupSteps {
+impl ScannedList for GroupScan {
     type Item = GroupAnswer;
     type At = GroupCursor;
     type Filters = GroupFilters;
 
     async fn step(
         &self,
-        part: Part<GroupCursor>,
+        request: BatchRequest<GroupCursor>,
         within: Duration,
-    ) -> ApiResult<Step<GroupAnswer, GroupCursor>> {
-        let Part { after, offset, limit } = part;
+    ) -> ApiResult<ScanStep<GroupAnswer, GroupCursor>> {
+        let BatchRequest { after, offset, limit } = request;
         let query = GroupQuery { after, offset, limit, ..self.query.clone() };
-        let Step { found, next } = self.groups.list(&self.project, &query, within).await?;
+        let ScanStep { found, next } = self.groups.list(&self.project, &query, within).await?;
         let found: ApiResult<_> = found.into_iter().map(answer).collect();
-        Ok(Step { found: found?, next })
+        Ok(ScanStep { found: found?, next })
     }
 }
 

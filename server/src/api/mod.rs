@@ -19,13 +19,13 @@ pub mod plugin_configs;
 pub mod plugins;
 pub mod projects;
 pub mod roles;
+mod scanned_list;
 pub mod schema;
 pub mod sessions;
 pub mod signup;
 pub mod streamed;
 pub mod user_links;
 pub mod users;
-mod walk;
 pub mod warnings;
 
 use axum::Json;

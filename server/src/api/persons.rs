@@ -11,13 +11,13 @@ use weir_model::Timestamp;
 use weir_model::errors::FieldError;
 use weir_model::ids::PersonId;
 use weir_model::persons::{PersonQuery, PersonRef};
-use weir_service::looking::Step;
 use weir_service::persons::Persons;
+use weir_service::scan::ScanStep;
 use weir_service::{Error as ServiceError, ProjectCtx, error, persons};
 
+use super::scanned_list::{BatchRequest, ScanPage, ScannedList};
 use super::stored_object;
 use super::streamed::Streamed;
-use super::walk::{Part, Steps, Walk};
 use crate::app::App;
 use crate::filters;
 use crate::http::error::ApiResult;
@@ -74,35 +74,35 @@ pub async fn list_persons(
 ) -> ApiResult<Streamed<PersonList>> {
     let query = query(&listing)?;
     let (persons, after) = (app.services.persons.clone(), query.after);
-    let reader = auth.ctx.org.ctx.user();
-    let steps = PersonSteps { persons, project: auth.ctx, query };
-    let walk = Walk::begin(steps, listing, after, app.limits.look_time);
-    Streamed::of(&app, reader, walk).await
+    let user = auth.ctx.org.ctx.user();
+    let list = PersonScan { persons, project: auth.ctx, query };
+    let page = ScanPage::begin(list, listing, after, app.limits.scan_time);
+    Streamed::of(&app, user, page).await
 }
 
 /// Reads the persons of a list step by step.
-struct PersonSteps {
+struct PersonScan {
     persons: Persons,
     project: ProjectCtx,
     /// Filter of the list.
     query: PersonQuery,
 }
 
-impl Steps for PersonSteps {
+impl ScannedList for PersonScan {
     type Item = PersonAnswer;
     type At = PersonId;
     type Filters = PersonFilters;
 
     async fn step(
         &self,
-        part: Part<PersonId>,
+        request: BatchRequest<PersonId>,
         within: Duration,
-    ) -> ApiResult<Step<PersonAnswer, PersonId>> {
-        let Part { after, offset, limit } = part;
+    ) -> ApiResult<ScanStep<PersonAnswer, PersonId>> {
+        let BatchRequest { after, offset, limit } = request;
         let query = PersonQuery { after, offset, limit, ..self.query.clone() };
-        let Step { found, next } = self.persons.list(&self.project, &query, within).await?;
+        let ScanStep { found, next } = self.persons.list(&self.project, &query, within).await?;
         let found: ApiResult<_> = found.into_iter().map(answer).collect();
-        Ok(Step { found: found?, next })
+        Ok(ScanStep { found: found?, next })
     }
 }
 
@@ -142,7 +142,7 @@ pub(super) fn answer(person: PersonRef) -> ApiResult<PersonAnswer> {
     Ok(PersonAnswer {
         id: person.id,
         uuid: person.id,
-        name: persons::name(&person),
+        name: persons::display_name(&person),
         distinct_ids: person.distinct_ids,
         properties: stored_object(person.properties)?,
         created_at: person.created_at,

@@ -5,7 +5,7 @@
 //! the answer closes the connection, and clients notice it.
 //!
 //! What belongs here: how items become the text of an answer. What does not: where they
-//! are read; that is the implementation of [`Pieces`].
+//! are read; that is the implementation of [`PagedReader`].
 
 use std::future::Future;
 use std::io;
@@ -32,17 +32,17 @@ const BEGIN: usize = 1 << 20;
 /// After this time the answer begins with what was read: the rest may take long to find.
 const BEGIN_AFTER: Duration = Duration::from_secs(5);
 /// Timeout of one read once the answer has begun.
-const PIECE_WITHIN: Duration = Duration::from_secs(30);
+const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A list that is read in parts.
-pub(super) trait Pieces: Send + 'static {
+/// Reads a list batch by batch.
+pub(super) trait PagedReader: Send + 'static {
     /// An item of the list.
     type Item: Serialize + Send;
     /// The members of the answer in addition to `results`.
     type Links: Serialize;
 
-    /// Reads the next results. An empty vector means that the page is complete.
-    fn next(&mut self) -> impl Future<Output = ApiResult<Vec<Self::Item>>> + Send;
+    /// Reads the next batch of results. An empty vector means that the page is complete.
+    fn next_batch(&mut self) -> impl Future<Output = ApiResult<Vec<Self::Item>>> + Send;
 
     /// The links. Known once all results are read, or when the page ends early.
     fn links(&self) -> Self::Links;
@@ -84,25 +84,25 @@ impl<T> Streamed<T> {
     /// # Errors
     /// Errors of the reads; [`ApiError::TooManyLists`] when too many long lists are being
     /// sent, in total or to this user.
-    pub(super) async fn of(app: &App, reader: UserId, pieces: impl Pieces) -> ApiResult<Self> {
+    pub(super) async fn of(app: &App, user: UserId, reader: impl PagedReader) -> ApiResult<Self> {
         let text = br#"{"results":["#.to_vec();
         let began = Instant::now();
         let until = began + app.limits.sending.whole / 2;
-        let mut list = Sending { pieces, text, is_first: true, is_done: false, until };
+        let mut list = Sending { reader, text, is_first: true, is_done: false, until };
         while list.text.len() < BEGIN && !list.is_done && began.elapsed() < BEGIN_AFTER {
             list.read().await?;
         }
         let body = if list.is_done {
             Body::from(list.text)
         } else {
-            let most = app.limits.api_streams_per_person;
-            let place = app.permits.api_streams.enter(reader);
-            let place = place.map_err(|Exhausted| ApiError::TooManyLists(most))?;
+            let most = app.limits.api_streams_per_user;
+            let permit = app.permits.api_streams.enter(user);
+            let permit = permit.map_err(|Exhausted| ApiError::TooManyLists(most))?;
             let parts = stream::try_unfold(list, |mut list| async move {
                 let text = list.take().await?;
                 Ok(text.map(|text| (text, list)))
             });
-            sending::body(parts, place, app.limits.sending)
+            sending::body(parts, permit, app.limits.sending)
         };
         Ok(Self { body, list: PhantomData })
     }
@@ -118,7 +118,7 @@ impl<T> IntoResponse for Streamed<T> {
 }
 
 struct Sending<P> {
-    pieces: P,
+    reader: P,
     /// Text that is not sent yet.
     text: Vec<u8>,
     is_first: bool,
@@ -128,15 +128,15 @@ struct Sending<P> {
     until: Instant,
 }
 
-impl<P: Pieces> Sending<P> {
+impl<P: PagedReader> Sending<P> {
     async fn read(&mut self) -> ApiResult<()> {
-        let is_late = self.pieces.may_end_early() && Instant::now() >= self.until;
-        let results = if is_late { Vec::new() } else { self.pieces.next().await? };
+        let is_late = self.reader.may_end_early() && Instant::now() >= self.until;
+        let results = if is_late { Vec::new() } else { self.reader.next_batch().await? };
         let unwritable = |_| ApiError::internal("a result cannot be written as JSON");
         if results.is_empty() {
             self.is_done = true;
             // The members of the object are appended after `results`.
-            let links = serde_json::to_vec(&self.pieces.links()).map_err(unwritable)?;
+            let links = serde_json::to_vec(&self.reader.links()).map_err(unwritable)?;
             self.text.extend_from_slice(b"],");
             self.text.extend_from_slice(links.strip_prefix(b"{").unwrap_or_default());
         }
@@ -152,7 +152,7 @@ impl<P: Pieces> Sending<P> {
     /// Returns the next part of the answer.
     async fn take(&mut self) -> io::Result<Option<Bytes>> {
         if self.text.is_empty() && !self.is_done {
-            let read = timeout(PIECE_WITHIN, self.read()).await;
+            let read = timeout(READ_TIMEOUT, self.read()).await;
             read.unwrap_or(Err(ApiError::TimedOut)).map_err(|error| {
                 tracing::warn!(%error, "a list was broken off while it was sent");
                 io::Error::other(error)
@@ -173,11 +173,11 @@ mod tests {
         may_end_early: bool,
     }
 
-    impl Pieces for Numbers {
+    impl PagedReader for Numbers {
         type Item = u32;
         type Links = Links;
 
-        async fn next(&mut self) -> ApiResult<Vec<u32>> {
+        async fn next_batch(&mut self) -> ApiResult<Vec<u32>> {
             self.next += 1;
             Ok(vec![self.next - 1])
         }
@@ -196,9 +196,9 @@ mod tests {
         for (may_end_early, expected) in
             [(true, r#"0],"next":"1","previous":null}"#), (false, "0,1,2")]
         {
-            let pieces = Numbers { next: 0, may_end_early };
-            let (text, until) = (Vec::new(), Instant::now() + PIECE_WITHIN);
-            let mut list = Sending { pieces, text, is_first: true, is_done: false, until };
+            let reader = Numbers { next: 0, may_end_early };
+            let (text, until) = (Vec::new(), Instant::now() + READ_TIMEOUT);
+            let mut list = Sending { reader, text, is_first: true, is_done: false, until };
             list.read().await.unwrap();
             list.until = Instant::now();
             for _ in 0..2 {

@@ -82,7 +82,7 @@ fn reasons(batch: &Batch) -> BTreeMap<String, u64> {
     for event in &batch.dropped {
         *reasons.entry(event.reason).or_default() += 1;
     }
-    for (reason, times) in &batch.dropped_further {
+    for (reason, times) in &batch.further_drops {
         *reasons.entry(*reason).or_default() += times;
     }
     reasons.into_iter().map(|(reason, times)| (reason.code().to_owned(), times)).collect()

@@ -21,7 +21,7 @@ use tokio::runtime::Handle;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout_at;
 use weir_capture::{self as capture, CaptureError, CapturePath, CaptureRequest, Decision, Payload};
-use weir_ingest::batch::{self, Batch, Sealed, size_of_accepted};
+use weir_ingest::batch::{self, Batch, EncodedBatch, size_of_accepted};
 use weir_ingest::log::AppendError;
 use weir_model::imports::ImportSource;
 use weir_model::outcomes::DropReason;
@@ -200,7 +200,7 @@ pub(super) struct Events {
     pub(super) project: ProjectId,
     /// The project key of the request.
     token: String,
-    parts: Vec<Sealed>,
+    parts: Vec<EncodedBatch>,
     accepted: u64,
     dropped: BTreeMap<DropReason, u64>,
     /// Statistics of the events as parts of an import.
@@ -256,7 +256,7 @@ impl<'a> Gathering<'a> {
         let next = Batch { network, ..Batch::new(received_at, historical) };
         let whole = std::mem::replace(&mut self.batch, next);
         self.bytes = 0;
-        let part = self.events.seal(whole).compressed();
+        let part = self.events.encode(whole).without_decoded();
         self.room.hold_more(part.memory())?;
         self.events.parts.push(part);
         Ok(())
@@ -264,19 +264,19 @@ impl<'a> Gathering<'a> {
 
     /// Returns the events. From here on only their bytes are held in the budget.
     pub(super) fn end(mut self) -> ApiResult<Events> {
-        let last = self.events.seal(self.batch);
+        let last = self.events.encode(self.batch);
         let is_only = self.events.parts.is_empty();
-        self.events.parts.push(if is_only { last } else { last.compressed() });
-        let memory: usize = self.events.parts.iter().map(Sealed::memory).sum();
+        self.events.parts.push(if is_only { last } else { last.without_decoded() });
+        let memory: usize = self.events.parts.iter().map(EncodedBatch::memory).sum();
         self.room.hold(self.room.kept + memory)?;
         Ok(self.events)
     }
 }
 
 impl Events {
-    fn seal(&mut self, batch: Batch) -> Sealed {
+    fn encode(&mut self, batch: Batch) -> EncodedBatch {
         self.imports.extend(history::source(&self.token, &batch));
-        batch.seal()
+        batch.into_encoded()
     }
 }
 

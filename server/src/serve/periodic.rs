@@ -15,9 +15,9 @@ use weir_store::Store;
 use crate::app::App;
 
 /// Time between two checks of states that send no notification.
-const LOOK: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Time between two checks for domains whose verification is due again.
-const CHECK: Duration = Duration::from_secs(10);
+const DOMAIN_CHECK_INTERVAL: Duration = Duration::from_secs(10);
 /// Time between two writes of traffic counts.
 const COUNT: Duration = Duration::from_secs(60);
 /// Number of writes of traffic counts after which old counts and invites are removed.
@@ -51,18 +51,18 @@ pub(super) fn begin(
 
 /// The disk guard, the progress of ingestion, and the gauges that no other code sets.
 async fn watch(app: App, store: Store) {
-    let mut tick = tokio::time::interval(LOOK);
+    let mut tick = tokio::time::interval(CHECK_INTERVAL);
     loop {
         tick.tick().await;
         store.check_disk();
-        app.ingest.look(Instant::now());
+        app.ingest.check(Instant::now());
         app.metrics.count_outcomes(app.ingest.take_outcomes());
         app.metrics.disk_free_bytes.set(app.disk.free_bytes() as f64);
         let lag = i64::try_from(app.ingest.lag_bytes()).unwrap_or(i64::MAX);
         app.metrics.apply_lag_bytes.set(lag);
-        let Damage { places, bytes, missing } = app.ingest.damage();
+        let Damage { copies, bytes, missing } = app.ingest.damage();
         let gauge = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
-        app.metrics.log_damaged_places.set(gauge(places));
+        app.metrics.log_damaged_places.set(gauge(copies));
         app.metrics.log_damaged_bytes.set(gauge(bytes + missing));
         let waiting = app.ingest.lag_bytes();
         if waiting > 0 {
@@ -73,7 +73,7 @@ async fn watch(app: App, store: Store) {
 
 /// Adds what exports have done to the metrics.
 async fn watch_exports(app: App, exports: Arc<Engine>) {
-    let mut tick = tokio::time::interval(LOOK);
+    let mut tick = tokio::time::interval(CHECK_INTERVAL);
     loop {
         tick.tick().await;
         app.metrics.count_exports(exports.metrics().take());
@@ -82,7 +82,7 @@ async fn watch_exports(app: App, exports: Arc<Engine>) {
 
 /// Adds what plugins have done to the metrics.
 async fn watch_plugins(app: App, plugins: Plugins) {
-    let mut tick = tokio::time::interval(LOOK);
+    let mut tick = tokio::time::interval(CHECK_INTERVAL);
     loop {
         tick.tick().await;
         app.metrics.count_plugins(plugins.metrics().take());
@@ -167,7 +167,7 @@ pub(super) async fn write_notes_now(app: &App) {
 
 /// Verifies domains again when they are due.
 async fn check_domains(app: App) {
-    let mut tick = tokio::time::interval(CHECK);
+    let mut tick = tokio::time::interval(DOMAIN_CHECK_INTERVAL);
     loop {
         tick.tick().await;
         if let Err(error) = app.services.domains.check_again().await {

@@ -25,7 +25,7 @@ use crate::http::request_id::RequestId;
 use crate::limits::{BodyLimits, Budget};
 
 /// What happens to the body of a request.
-pub(crate) enum Gate {
+pub(crate) enum Admission {
     /// The body is not read.
     Unread,
     /// The body is read within these bounds.
@@ -63,7 +63,7 @@ impl Sender {
     }
 }
 
-impl Gate {
+impl Admission {
     /// Decides on a request by its head. If the body is to be read, the [`Sender`] is
     /// added to the extensions.
     pub(crate) async fn of(app: &App, parts: &mut Parts) -> Self {

@@ -1,7 +1,7 @@
-//! The built browser side, embedded in release builds.
+//! The files of the front-end build, embedded in release builds.
 //!
-//! Assets have a hash in their names and never change. They are compressed at build time
-//! and sent compressed.
+//! Assets with a hash in their names never change and are cached for a year. Others are
+//! checked on each use. Assets are compressed at build time and sent compressed.
 
 use std::collections::HashMap;
 
@@ -13,39 +13,43 @@ use weir_app::context::Assets;
 
 use crate::http::headers::accepts_encoding;
 
-/// The built browser side. In a debug build the files are read on request.
+/// The files of the front-end build. In a debug build the files are read on request.
 #[derive(RustEmbed)]
 #[folder = "${WEIR_SITE:-../target/site}"]
 #[allow_missing = true]
-struct Site;
+struct FrontEnd;
 
 /// Compressed forms, best first: the name in headers, the extension of the file.
 const COMPRESSED: [(&str, &str); 2] = [("br", ".br"), ("gzip", ".gz")];
 /// Least length of a hash between two dots of a name.
-const HASH_LENGTH: usize = 16;
+const MIN_HASH_LENGTH: usize = 16;
 
 /// Addresses of the files that every page loads, as the build recorded them. Empty
 /// without a built site: pages work without it.
-pub(super) fn of_pages() -> Assets {
-    let Some(manifest) = Site::get("manifest.json") else { return Assets::default() };
+pub(super) fn page_assets() -> Assets {
+    let Some(manifest) = FrontEnd::get("manifest.json") else { return Assets::default() };
     let manifest: HashMap<String, String> =
         serde_json::from_slice(&manifest.data).unwrap_or_default();
     let address = |name: &str| manifest.get(name).map(|path| format!("/{path}"));
-    Assets { boot: address("boot.js"), glue: address("weir.js"), css: address("weir.css") }
+    Assets {
+        start_script: address("boot.js"),
+        wasm_bindings: address("weir.js"),
+        css: address("weir.css"),
+    }
 }
 
-/// The answer for an asset of the site, if one has this name.
-pub(super) fn answer(name: &str, request: &HeaderMap) -> Option<Response> {
+/// The response for an asset, if one has this name.
+pub(super) fn response(name: &str, request: &HeaderMap) -> Option<Response> {
     // The compressed forms are not addressable.
     if name.is_empty() || COMPRESSED.iter().any(|(_, ending)| name.ends_with(ending)) {
         return None;
     }
-    let plain = Site::get(name)?;
-    let packed = COMPRESSED
-        .iter()
-        .filter(|(encoding, _)| accepts_encoding(request, encoding))
-        .find_map(|(encoding, ending)| Some((*encoding, Site::get(&format!("{name}{ending}"))?)));
-    let (encoding, file) = match packed {
+    let plain = FrontEnd::get(name)?;
+    let compressed =
+        COMPRESSED.iter().filter(|(encoding, _)| accepts_encoding(request, encoding)).find_map(
+            |(encoding, ending)| Some((*encoding, FrontEnd::get(&format!("{name}{ending}"))?)),
+        );
+    let (encoding, file) = match compressed {
         Some((encoding, file)) => (Some(encoding), file),
         None => (None, plain),
     };
@@ -83,7 +87,7 @@ fn is_hashed(name: &str) -> bool {
     let file = name.rsplit('/').next().unwrap_or_default();
     let mut parts = file.rsplit('.').skip(1);
     let hash = parts.next().unwrap_or_default();
-    let is_hash = hash.len() >= HASH_LENGTH
+    let is_hash = hash.len() >= MIN_HASH_LENGTH
         && hash.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'));
     is_hash && parts.next().is_some()
 }

@@ -35,8 +35,8 @@ async fn now(app: &App) -> Facts {
 }
 
 fn damage(found: Damage) -> Option<DamageFacts> {
-    let Damage { places, bytes, missing } = found;
-    (!found.is_none()).then_some(DamageFacts { places, bytes, missing_bytes: missing })
+    let Damage { copies, bytes, missing } = found;
+    (!found.is_none()).then_some(DamageFacts { places: copies, bytes, missing_bytes: missing })
 }
 
 /// Reads file sizes off the threads that answer requests.

@@ -33,7 +33,7 @@ pub(super) async fn page_or_asset(State(web): State<Web>, request: Request) -> R
         return (StatusCode::NOT_FOUND, "Not found.\n").into_response();
     }
     let name = request.uri().path().trim_start_matches('/');
-    if let Some(mut response) = assets::answer(name, request.headers()) {
+    if let Some(mut response) = assets::response(name, request.headers()) {
         response.extensions_mut().insert(RoutePattern("/{asset}"));
         return response;
     }

@@ -23,7 +23,7 @@ async fn send_much(app: &TestApp) {
 async fn one_user_does_not_take_the_permits_of_others() {
     let few = |limits: &mut Limits| {
         limits.api_streams = 3;
-        limits.api_streams_per_person = 2;
+        limits.api_streams_per_user = 2;
     };
     let app = TestApp::start(|_| {}, few).await.set_up().await;
     send(&app, json!([{"event": "big", "distinct_id": "u", "properties": {"a": "x".repeat(900_000)}},
@@ -55,7 +55,7 @@ async fn one_user_does_not_take_the_permits_of_others() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reader_that_does_not_read_releases_its_permit() {
     let change = |limits: &mut Limits| {
-        limits.api_streams_per_person = 1;
+        limits.api_streams_per_user = 1;
         limits.sending.part = Duration::from_secs(1);
     };
     let app = TestApp::start(|_| {}, change).await.set_up().await;

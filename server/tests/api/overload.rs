@@ -178,7 +178,7 @@ async fn a_stalled_consumer_makes_the_service_unready() {
     .set_up()
     .await;
     let is_ready = async |query: &str| {
-        app.app().ingest.look(Instant::now());
+        app.app().ingest.check(Instant::now());
         app.anonymous().get(&format!("/_readyz{query}")).await.status == 200
     };
     let held_up = HeldUp::all_of(&threads).await;

@@ -125,7 +125,7 @@ async fn persons_come_in_pages_and_are_searched() {
 
 /// A time limit that every step exceeds: it reads a few records and stops.
 fn hurry(limits: &mut Limits) {
-    limits.look_time = Duration::ZERO;
+    limits.scan_time = Duration::ZERO;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -163,7 +163,7 @@ async fn a_search_without_time_ends_in_a_link_and_an_offset_in_an_error() {
                 400,
                 "validation_error",
                 "invalid_input",
-                "This page takes too long to find. Leave out `offset` and follow the link in \
+                "This page takes too long to find. Omit `offset` and follow the link in \
                  `next` of each page.",
                 Some("offset"),
             );
@@ -175,7 +175,7 @@ async fn a_search_without_time_ends_in_a_link_and_an_offset_in_an_error() {
         400,
         "validation_error",
         "invalid_input",
-        "This page takes too long to find. Leave out `offset` and follow the link in `next` of \
+        "This page takes too long to find. Omit `offset` and follow the link in `next` of \
          each page, or ask for a shorter time with `after` and `before`.",
         Some("offset"),
     );

@@ -63,11 +63,11 @@ pub(crate) struct StepView {
 #[server(prefix = "/_fn", endpoint = "recent_events")]
 pub(crate) async fn recent_events(project: i64) -> Result<Vec<RecentEvent>, UiError> {
     use weir_model::events::EventQuery;
-    use weir_service::looking::LOOK_WITHIN;
+    use weir_service::scan::SCAN_TIME;
 
     let (services, ctx) = enter_project(project).await?;
     let query = EventQuery { limit: RECENT, ..EventQuery::default() };
-    let found = services.events.list(&ctx, &query, LOOK_WITHIN).await.map_err(ui_error)?;
+    let found = services.events.list(&ctx, &query, SCAN_TIME).await.map_err(ui_error)?;
     let event = |event: weir_model::events::Event| RecentEvent {
         uuid: event.uuid.to_string(),
         event: event.event,

@@ -113,8 +113,8 @@ fn decompression_is_bounded_in_memory() {
         .args(["--exact", "tests::corpus::measured_alone", "--ignored", "--nocapture"])
         .output()
         .unwrap();
-    let told = String::from_utf8_lossy(&child.stdout);
-    assert!(child.status.success() && told.contains("1 passed"), "{child:?}");
+    let output = String::from_utf8_lossy(&child.stdout);
+    assert!(child.status.success() && output.contains("1 passed"), "{child:?}");
 }
 
 #[cfg(target_os = "linux")]

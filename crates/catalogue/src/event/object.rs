@@ -261,17 +261,6 @@ impl<'a> Object<'a> {
         self.is_changed |= self.members.len() < before;
     }
 
-    /// Calls `change` for every member that is a text; it may return a new text.
-    pub fn change_texts(&mut self, mut change: impl FnMut(&str, &str) -> Option<String>) {
-        for (name, node) in &mut self.members {
-            let Some(text) = string(&node.text) else { continue };
-            if let Some(other) = change(name, &text).filter(|other| *other != text) {
-                *node = Node::new(Cow::Owned(quoted(&other)));
-                self.is_changed = true;
-            }
-        }
-    }
-
     /// Calls `change` for every text value at any depth, also in lists, but not for names
     /// of members.
     pub fn change_all_texts(&mut self, mut change: impl FnMut(&str) -> Option<String>) {
@@ -321,7 +310,7 @@ mod tests {
         object.set_text("t", "é");
         object.set_raw("x", "null");
         assert!(!object.remove("missing"));
-        object.change_texts(|_, text| Some(text.to_owned()));
+        object.change_all_texts(|text| Some(text.to_owned()));
         assert!(!object.is_changed());
         assert_eq!(object.to_text(), TEXT);
     }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use weir_model::time::Timestamp;
 
-use crate::entry::{Code, Means, Step};
+use crate::entry::{Code, Step, StepDependencies};
 use crate::event::{Flow, StepEvent};
 use crate::locate::Locate;
 use crate::{catalogue, testing};
@@ -104,10 +104,12 @@ fn object() -> impl Strategy<Value = String> {
 }
 
 static STEPS: LazyLock<Vec<(&'static str, Box<dyn Step>)>> = LazyLock::new(|| {
-    let means = Means { locate: Some(Arc::new(Somewhere)) };
+    let dependencies = StepDependencies { locate: Some(Arc::new(Somewhere)) };
     let native = catalogue().iter().filter(|entry| matches!(entry.code, Code::Native(_)));
     native
-        .map(|entry| (entry.id, testing::step_with(entry.id, &config(entry.id), &means).unwrap()))
+        .map(|entry| {
+            (entry.id, testing::step_with(entry.id, &config(entry.id), &dependencies).unwrap())
+        })
         .collect()
 });
 

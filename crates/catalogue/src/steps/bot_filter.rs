@@ -7,7 +7,7 @@ use regex::{Regex, RegexBuilder};
 
 use crate::bots::TOKENS;
 use crate::config::{Config, ConfigError, shown};
-use crate::entry::{Code, Direction, Entry, Item, Means, Native, Step};
+use crate::entry::{Code, Direction, Entry, Item, Native, Step, StepDependencies};
 use crate::event::{Flow, StepEvent};
 
 const PATTERNS: &str = "customBotPatterns";
@@ -38,7 +38,7 @@ pub(crate) const ENTRY: Entry = Entry {
     code: Code::Native(Native(make)),
 };
 
-fn make(config: &Config<'_>, _: &Means) -> Result<Box<dyn Step>, ConfigError> {
+fn make(config: &Config<'_>, _: &StepDependencies) -> Result<Box<dyn Step>, ConfigError> {
     let own = config.list(PATTERNS)?;
     let words: Vec<String> =
         own.iter().map(String::as_str).chain(TOKENS.iter().copied()).map(regex::escape).collect();

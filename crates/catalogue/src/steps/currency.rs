@@ -6,7 +6,7 @@ use serde_json::Value;
 use weir_json::quoted;
 
 use crate::config::{Config, ConfigError, shown};
-use crate::entry::{Code, Direction, Entry, Item, Means, Native, Step};
+use crate::entry::{Code, Direction, Entry, Item, Native, Step, StepDependencies};
 use crate::event::{Flow, Object, StepEvent};
 
 const RATES: &str = "rates";
@@ -40,7 +40,7 @@ pub(crate) const ENTRY: Entry = Entry {
     code: Code::Native(Native(make)),
 };
 
-fn make(config: &Config<'_>, _: &Means) -> Result<Box<dyn Step>, ConfigError> {
+fn make(config: &Config<'_>, _: &StepDependencies) -> Result<Box<dyn Step>, ConfigError> {
     let target = config.needed("currency")?.to_uppercase();
     if !is_currency(&target) {
         return Err(ConfigError::new("currency", "This must be three letters, as in EUR."));

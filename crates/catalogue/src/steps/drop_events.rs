@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::conditions::{Condition, Outcome};
 use crate::config::{Config, ConfigError, shown};
-use crate::entry::{Code, Direction, Entry, Item, Means, Native, Step};
+use crate::entry::{Code, Direction, Entry, Item, Native, Step, StepDependencies};
 use crate::event::{Flow, StepEvent};
 
 const FILTER: &str = "filter";
@@ -25,7 +25,7 @@ pub(crate) const ENTRY: Entry = Entry {
     code: Code::Native(Native(make)),
 };
 
-fn make(config: &Config<'_>, _: &Means) -> Result<Box<dyn Step>, ConfigError> {
+fn make(config: &Config<'_>, _: &StepDependencies) -> Result<Box<dyn Step>, ConfigError> {
     let wrong = |text: &str| ConfigError::new(FILTER, text);
     let Some(Value::Object(filter)) = config.json(FILTER)? else {
         return Err(wrong("This must be an object with \"events\" or \"properties\"."));

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::config::{Config, ConfigError};
-use crate::entry::{Code, Direction, Entry, Item, Means, Native, Step};
+use crate::entry::{Code, Direction, Entry, Item, Native, Step, StepDependencies};
 use crate::event::{Flow, StepEvent};
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -41,7 +41,7 @@ pub(crate) const ENTRY: Entry = Entry {
 const OF_PERSONS: [&str; 6] =
     ["$identify", "$create_alias", "$merge_dangerously", "$set", "$groupidentify", "$unset"];
 
-fn make(config: &Config<'_>, _: &Means) -> Result<Box<dyn Step>, ConfigError> {
+fn make(config: &Config<'_>, _: &StepDependencies) -> Result<Box<dyn Step>, ConfigError> {
     let names = config.needed_list("events")?;
     let (beginnings, names): (Vec<_>, Vec<_>) =
         names.into_iter().partition(|name| name.ends_with('*'));

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::conditions::{Condition, Outcome};
 use crate::config::{Config, ConfigError};
-use crate::entry::{Code, Direction, Entry, Item, Means, Native, Step};
+use crate::entry::{Code, Direction, Entry, Item, Native, Step, StepDependencies};
 use crate::event::{Flow, StepEvent};
 
 const FILTERS: &str = "filters";
@@ -38,7 +38,7 @@ pub(crate) const ENTRY: Entry = Entry {
     code: Code::Native(Native(make)),
 };
 
-fn make(config: &Config<'_>, _: &Means) -> Result<Box<dyn Step>, ConfigError> {
+fn make(config: &Config<'_>, _: &StepDependencies) -> Result<Box<dyn Step>, ConfigError> {
     let groups = match config.json(FILTERS)? {
         None => Vec::new(),
         Some(Value::Array(groups)) if groups.iter().any(Value::is_array) => groups

@@ -5,7 +5,7 @@ use weir_json::string;
 
 use super::OF_PERSON;
 use crate::config::{Config, ConfigError};
-use crate::entry::{Code, Direction, Entry, Item, Means, Native, Step};
+use crate::entry::{Code, Direction, Entry, Item, Native, Step, StepDependencies};
 use crate::event::{Flow, Object, StepEvent};
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -39,7 +39,7 @@ const OTHER_IDS: [&str; 2] = ["$anon_distinct_id", "$user_id"];
 /// Events in which `alias` is also a distinct id.
 const MERGES: [&str; 2] = ["$create_alias", "$merge_dangerously"];
 
-fn make(config: &Config<'_>, _: &Means) -> Result<Box<dyn Step>, ConfigError> {
+fn make(config: &Config<'_>, _: &StepDependencies) -> Result<Box<dyn Step>, ConfigError> {
     let fields = config.needed_list("fields")?;
     Ok(Box::new(HashProperties {
         salt: config.needed("salt")?,

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::with_person;
 use crate::config::{Config, ConfigError};
-use crate::entry::{Code, Direction, Entry, Means, Native, Step};
+use crate::entry::{Code, Direction, Entry, Native, Step, StepDependencies};
 use crate::event::{Flow, StepEvent};
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -18,7 +18,7 @@ pub(crate) const ENTRY: Entry = Entry {
     code: Code::Native(Native(make)),
 };
 
-fn make(_: &Config<'_>, _: &Means) -> Result<Box<dyn Step>, ConfigError> {
+fn make(_: &Config<'_>, _: &StepDependencies) -> Result<Box<dyn Step>, ConfigError> {
     Ok(Box::new(IpAnonymisation))
 }
 

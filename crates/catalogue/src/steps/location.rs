@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::config::{Config, ConfigError};
-use crate::entry::{Code, Direction, Entry, Item, Means, Native, Step};
+use crate::entry::{Code, Direction, Entry, Item, Native, Step, StepDependencies};
 use crate::event::{Flow, Object, StepEvent};
 use crate::locate::{Locate, Precision};
 
@@ -31,11 +31,14 @@ pub(crate) const ENTRY: Entry = Entry {
     code: Code::Native(Native(make)),
 };
 
-fn make(config: &Config<'_>, means: &Means) -> Result<Box<dyn Step>, ConfigError> {
+fn make(
+    config: &Config<'_>,
+    dependencies: &StepDependencies,
+) -> Result<Box<dyn Step>, ConfigError> {
     let precision = Precision::of(&config.needed("precision")?)
         .ok_or_else(|| ConfigError::new("precision", "This is none of the choices."))?;
     let skipped = config.list("skipLibraries")?;
-    Ok(Box::new(Location { precision, skipped, locate: means.locate.clone() }))
+    Ok(Box::new(Location { precision, skipped, locate: dependencies.locate.clone() }))
 }
 
 struct Location {
@@ -93,7 +96,7 @@ mod tests {
     use serde_json::{Value, json};
     use weir_model::time::Timestamp;
 
-    use crate::entry::Means;
+    use crate::entry::StepDependencies;
     use crate::event::{Flow, StepEvent};
     use crate::locate::Locate;
     use crate::testing::{assert_same, fault, step_with};
@@ -115,8 +118,8 @@ mod tests {
     }
 
     fn located(config: Value, ip: Option<&str>, properties: &str) -> (Value, bool) {
-        let means = Means { locate: Some(Arc::new(Places)) };
-        let step = step_with("location", &config, &means).unwrap();
+        let dependencies = StepDependencies { locate: Some(Arc::new(Places)) };
+        let step = step_with("location", &config, &dependencies).unwrap();
         let mut event = StepEvent::new("e", "d", ip, Timestamp::EPOCH, properties).unwrap();
         assert_eq!(step.apply(&mut event), Flow::Keep);
         (serde_json::from_str(&event.properties_text()).unwrap(), event.is_changed())

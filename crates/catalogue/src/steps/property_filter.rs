@@ -2,7 +2,7 @@
 
 use super::OF_PERSON;
 use crate::config::{Config, ConfigError};
-use crate::entry::{Code, Direction, Entry, Item, Means, Native, Step};
+use crate::entry::{Code, Direction, Entry, Item, Native, Step, StepDependencies};
 use crate::event::{Flow, StepEvent};
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -28,7 +28,7 @@ pub(crate) const ENTRY: Entry = Entry {
     code: Code::Native(Native(make)),
 };
 
-fn make(config: &Config<'_>, _: &Means) -> Result<Box<dyn Step>, ConfigError> {
+fn make(config: &Config<'_>, _: &StepDependencies) -> Result<Box<dyn Step>, ConfigError> {
     let mut paths = config.needed_list("properties")?;
     if config.yes("includeSetProperties")? {
         for index in 0..paths.len() {

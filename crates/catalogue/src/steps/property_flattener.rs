@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use super::OF_PERSON;
 use crate::config::{Config, ConfigError};
-use crate::entry::{Code, Direction, Entry, Item, Means, Native, Step};
+use crate::entry::{Code, Direction, Entry, Item, Native, Step, StepDependencies};
 use crate::event::{Flow, Object, StepEvent};
 
 /// Maximum depth of flattened objects.
@@ -33,7 +33,7 @@ pub(crate) const ENTRY: Entry = Entry {
     code: Code::Native(Native(make)),
 };
 
-fn make(config: &Config<'_>, _: &Means) -> Result<Box<dyn Step>, ConfigError> {
+fn make(config: &Config<'_>, _: &StepDependencies) -> Result<Box<dyn Step>, ConfigError> {
     let separator = config.needed("separator")?;
     if separator.chars().count() > 8 {
         return Err(ConfigError::new("separator", "At most 8 characters are possible."));

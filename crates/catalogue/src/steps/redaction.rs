@@ -4,7 +4,7 @@ use regex::Regex;
 
 use super::with_person;
 use crate::config::{Config, ConfigError, pattern};
-use crate::entry::{Code, Direction, Entry, Item, Means, Native, Step};
+use crate::entry::{Code, Direction, Entry, Item, Native, Step, StepDependencies};
 use crate::event::{Flow, StepEvent};
 
 /// Only characters that cannot be part of an address in texts and URLs end it, so letters
@@ -30,7 +30,7 @@ pub(crate) const ENTRY: Entry = Entry {
     code: Code::Native(Native(make)),
 };
 
-fn make(config: &Config<'_>, _: &Means) -> Result<Box<dyn Step>, ConfigError> {
+fn make(config: &Config<'_>, _: &StepDependencies) -> Result<Box<dyn Step>, ConfigError> {
     let own = config.text("pattern")?.map(|text| pattern("pattern", &text)).transpose()?;
     if own.as_ref().is_some_and(|own| own.is_match("")) {
         return Err(ConfigError::new("pattern", "This pattern finds something in every text."));

@@ -1,7 +1,7 @@
 //! Removes properties without a value.
 
 use crate::config::{Config, ConfigError};
-use crate::entry::{Code, Direction, Entry, Item, Means, Native, Step};
+use crate::entry::{Code, Direction, Entry, Item, Native, Step, StepDependencies};
 use crate::event::{Flow, Object, StepEvent};
 
 /// Maximum depth of nested objects that are searched.
@@ -28,7 +28,7 @@ pub(crate) const ENTRY: Entry = Entry {
     code: Code::Native(Native(make)),
 };
 
-fn make(config: &Config<'_>, _: &Means) -> Result<Box<dyn Step>, ConfigError> {
+fn make(config: &Config<'_>, _: &StepDependencies) -> Result<Box<dyn Step>, ConfigError> {
     Ok(Box::new(RemoveNull {
         nested: config.yes("nested")?,
         texts: config.yes("emptyTexts")?,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use crate::config::{Config, ConfigError, PATTERNS_MAX, shown};
-use crate::entry::{Code, Direction, Entry, Item, Means, Native, Step};
+use crate::entry::{Code, Direction, Entry, Item, Native, Step, StepDependencies};
 use crate::event::{Flow, StepEvent};
 use crate::schema::Schema;
 
@@ -39,7 +39,7 @@ pub(crate) const ENTRY: Entry = Entry {
     code: Code::Native(Native(make)),
 };
 
-fn make(config: &Config<'_>, _: &Means) -> Result<Box<dyn Step>, ConfigError> {
+fn make(config: &Config<'_>, _: &StepDependencies) -> Result<Box<dyn Step>, ConfigError> {
     let wrong = |text: String| ConfigError::new(SCHEMAS, text);
     let Some(Value::Object(sent)) = config.json(SCHEMAS)? else {
         return Err(wrong("This must be an object with a schema by event.".to_owned()));

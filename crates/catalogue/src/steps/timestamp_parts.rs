@@ -4,7 +4,7 @@ use chrono::{Datelike, FixedOffset, Timelike};
 use weir_json::quoted;
 
 use crate::config::{Config, ConfigError};
-use crate::entry::{Code, Direction, Entry, Item, Means, Native, Step};
+use crate::entry::{Code, Direction, Entry, Item, Native, Step, StepDependencies};
 use crate::event::{Flow, StepEvent};
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -23,7 +23,7 @@ pub(crate) const ENTRY: Entry = Entry {
 const DAYS: [&str; 7] =
     ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
-fn make(config: &Config<'_>, _: &Means) -> Result<Box<dyn Step>, ConfigError> {
+fn make(config: &Config<'_>, _: &StepDependencies) -> Result<Box<dyn Step>, ConfigError> {
     let offset = offset_of(&config.needed("offset")?)
         .ok_or_else(|| ConfigError::new("offset", "This must be an offset as in +02:00."))?;
     Ok(Box::new(TimestampParts { offset, prefix: config.text("prefix")?.unwrap_or_default() }))

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::with_person;
 use crate::config::{Config, ConfigError};
-use crate::entry::{Code, Direction, Entry, Item, Means, Native, Step};
+use crate::entry::{Code, Direction, Entry, Item, Native, Step, StepDependencies};
 use crate::event::{Flow, StepEvent};
 use crate::urls::{Parts, parameter_name};
 
@@ -31,7 +31,7 @@ pub(crate) const ENTRY: Entry = Entry {
     code: Code::Native(Native(make)),
 };
 
-fn make(config: &Config<'_>, _: &Means) -> Result<Box<dyn Step>, ConfigError> {
+fn make(config: &Config<'_>, _: &StepDependencies) -> Result<Box<dyn Step>, ConfigError> {
     let wrong = |text: &str| ConfigError::new(PROPERTIES, text);
     let Some(Value::Object(by_property)) = config.json(PROPERTIES)? else {
         return Err(wrong("This must be an object with names of parameters by property."));

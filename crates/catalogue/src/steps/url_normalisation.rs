@@ -4,7 +4,7 @@ use regex::Regex;
 
 use super::with_person;
 use crate::config::{Config, ConfigError, pattern};
-use crate::entry::{Code, Direction, Entry, Item, Means, Native, Step};
+use crate::entry::{Code, Direction, Entry, Item, Native, Step, StepDependencies};
 use crate::event::{Flow, StepEvent};
 use crate::urls::Parts;
 
@@ -40,7 +40,7 @@ pub(crate) const ENTRY: Entry = Entry {
     code: Code::Native(Native(make)),
 };
 
-fn make(config: &Config<'_>, _: &Means) -> Result<Box<dyn Step>, ConfigError> {
+fn make(config: &Config<'_>, _: &StepDependencies) -> Result<Box<dyn Step>, ConfigError> {
     let whole = |text: String| {
         // Compiled alone first: a fault would otherwise depend on the text around it.
         pattern("pattern", &text).and_then(|_| pattern("pattern", &format!("^(?:{text})$")))

@@ -8,8 +8,8 @@ use crate::rows::Person;
 
 const NOW: i64 = 1_800_000_000_000_000;
 
-fn record(properties: &str) -> Record {
-    Record {
+fn record(properties: &str) -> EventWithPerson {
+    EventWithPerson {
         event: StoredEvent {
             arrival: 7,
             uuid: Uuid::from_u128(1),
@@ -29,8 +29,8 @@ fn record(properties: &str) -> Record {
     }
 }
 
-fn cells(columns: &Columns, record: Record) -> Vec<Cell> {
-    let made = columns.row_if_taken(ProjectId(3), NOW, &record).unwrap().unwrap();
+fn cells(columns: &Columns, record: EventWithPerson) -> Vec<Cell> {
+    let made = columns.row_if_included(ProjectId(3), NOW, &record).unwrap().unwrap();
     assert_eq!(made.altered, None);
     made.cells
 }
@@ -88,7 +88,7 @@ fn each_source_has_its_value() {
     );
     assert_eq!(columns.position_of(Field::TeamId), Some(4));
 
-    let without_person = Record { person: None, ..record("{}") };
+    let without_person = EventWithPerson { person: None, ..record("{}") };
     let cells = cells(&columns, without_person);
     assert_eq!((&cells[11], &cells[12]), (&Cell::Null, &Cell::Null));
     assert_eq!(cells[9], text(""));
@@ -161,16 +161,16 @@ fn a_query_has_its_own_columns_and_events() {
     assert_eq!(columns.position_of(Field::TeamId), None, "it is not there as it is");
 
     let left_out = record(r#"{"n": 9007199254740992}"#);
-    assert_eq!(columns.row_if_taken(ProjectId(3), NOW, &left_out), Ok(None));
-    let all = Columns::of(&[]).row_if_taken(ProjectId(3), NOW, &left_out);
-    let none = Made { cells: Vec::new(), altered: None };
+    assert_eq!(columns.row_if_included(ProjectId(3), NOW, &left_out), Ok(None));
+    let all = Columns::of(&[]).row_if_included(ProjectId(3), NOW, &left_out);
+    let none = BuiltRow { cells: Vec::new(), altered: None };
     assert_eq!(all, Ok(Some(none)), "without a query all are taken");
 }
 
 /// The omitted part of the row of an event with a megabyte of text.
 fn altered(columns: &Columns) -> (Vec<Cell>, String) {
     let large = record(&format!(r#"{{"x":"{}"}}"#, "y".repeat(1 << 20)));
-    let made = columns.row_if_taken(ProjectId(3), NOW, &large).unwrap().unwrap();
+    let made = columns.row_if_included(ProjectId(3), NOW, &large).unwrap().unwrap();
     let altered = made.altered.unwrap();
     assert_eq!(altered.uuid, Some(large.event.uuid));
     (made.cells, format!("{} {}", altered.column, altered.what))
@@ -210,19 +210,19 @@ fn the_work_for_a_row_has_a_bound() {
     let few = vec![format!("properties.{path} = 2"); 2].join(" OR ");
     let many = vec![format!("properties.{path} = 2"); 20].join(" OR ");
     let columns = of_query(&format!("SELECT {few} AS few, {many} AS many FROM events"));
-    let made = columns.row_if_taken(ProjectId(3), NOW, &record(&nested)).unwrap().unwrap();
+    let made = columns.row_if_included(ProjectId(3), NOW, &record(&nested)).unwrap().unwrap();
     assert_eq!(made.cells, [Cell::Boolean(false), Cell::Null]);
 }
 
 #[test]
 fn an_event_whose_condition_takes_too_long_is_not_passed_over_in_silence() {
     let large = record(&format!(r#"{{"x":"{}"}}"#, "y".repeat(1 << 20)));
-    let asked = |times: usize, event: &Record| {
+    let asked = |times: usize, event: &EventWithPerson| {
         let condition = vec!["lower(properties.x) = 'a'"; times].join(" OR ");
         let columns = of_query(&format!("SELECT uuid FROM events WHERE {condition}"));
-        columns.row_if_taken(ProjectId(3), NOW, event).map(|made| made.is_some())
+        columns.row_if_included(ProjectId(3), NOW, event).map(|made| made.is_some())
     };
-    assert_eq!(asked(40, &large), Err(TooLong));
+    assert_eq!(asked(40, &large), Err(WorkLimitReached));
     assert_eq!(asked(1, &large), Ok(false));
     assert_eq!(asked(40, &record(r#"{"x":"y"}"#)), Ok(false));
     assert_eq!(asked(40, &record(r#"{"x":"A"}"#)), Ok(true));

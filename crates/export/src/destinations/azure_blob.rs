@@ -54,7 +54,7 @@ pub(super) fn open(
 }
 
 fn invalid() -> Failure {
-    Failure::last(
+    Failure::permanent(
         "InvalidCredentials",
         "The connection string cannot be used. It names an account, and a key or a shared access \
          signature.",

@@ -111,7 +111,7 @@ impl<P: Storage + 'static> Files<P> {
     ) -> Result<Self, Failure> {
         let Config { file_format, compression, max_file_size_mb } = read(config)?;
         let kind = FileKind::new(file_format, compression).ok_or_else(|| {
-            Failure::last("InvalidConfig", "JSONLines files have no such compression.")
+            Failure::permanent("InvalidConfig", "JSONLines files have no such compression.")
         })?;
         let max = max_file_size_mb.filter(|megabytes| *megabytes > 0);
         Ok(Self {
@@ -167,7 +167,7 @@ impl<P: Storage + 'static> Files<P> {
 pub(super) fn read<'a, T: Deserialize<'a>>(config: &'a Map<String, Value>) -> Result<T, Failure> {
     T::deserialize(config).map_err(|error| {
         tracing::debug!(%error, "invalid config");
-        Failure::last("InvalidConfig", "A setting is missing, or is not what it should be.")
+        Failure::permanent("InvalidConfig", "A setting is missing, or is not what it should be.")
     })
 }
 

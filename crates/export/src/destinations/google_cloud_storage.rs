@@ -33,7 +33,7 @@ pub(super) fn open(
     let config: Config = read(settings)?;
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_');
     if !config.bucket_name.chars().all(fits) {
-        return Err(Failure::last(
+        return Err(Failure::permanent(
             "InvalidConfig",
             "Buckets are letters, digits, `-`, `.` and `_`.",
         ));
@@ -50,7 +50,10 @@ pub(super) fn open(
         .build()
         .map_err(|_| {
             // The error may contain the key.
-            Failure::last("InvalidCredentials", "The key of the service account cannot be read.")
+            Failure::permanent(
+                "InvalidCredentials",
+                "The key of the service account cannot be read.",
+            )
         })?;
     Files::new(Store::new(store), &config.prefix, settings)
 }

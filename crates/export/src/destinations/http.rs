@@ -63,8 +63,10 @@ impl Http {
         config: &Map<String, Value>,
         dependencies: &Dependencies,
     ) -> Result<Self, Failure> {
-        let config: Config = serde_json::from_value(Value::Object(config.clone()))
-            .map_err(|_| Failure::last("InvalidConfig", "An address and a token are needed."))?;
+        let config: Config =
+            serde_json::from_value(Value::Object(config.clone())).map_err(|_| {
+                Failure::permanent("InvalidConfig", "An address and a token are needed.")
+            })?;
         let line = Line {
             egress: dependencies.egress.clone(),
             url: endpoint(&config.url),
@@ -268,7 +270,7 @@ impl Drop for HttpWriter {
 
 fn no_events() -> Failure {
     let message = "Receivers take whole events: export events, without a query.";
-    Failure::last("WrongColumns", message)
+    Failure::permanent("WrongColumns", message)
 }
 
 /// The endpoint of a receiver with this URL. The address of this machine does not belong

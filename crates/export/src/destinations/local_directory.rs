@@ -51,13 +51,13 @@ pub(super) fn open(
 ) -> Result<Files<Directory>, Failure> {
     let Config { path } = read(settings)?;
     if path.starts_with('/') {
-        return Err(Failure::last(
+        return Err(Failure::permanent(
             "InvalidPrefix",
             "The path begins below the directory for exports.",
         ));
     }
     let root = dependencies.local_root.clone().ok_or_else(|| {
-        Failure::last(
+        Failure::permanent(
             "LocalExportsOff",
             "Exports to the server's own disk are off. The operator of this instance can \
              set local_exports.",
@@ -180,7 +180,7 @@ fn open_root(root: &Path) -> Result<OwnedFd, Failure> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     open_path(root, flags, Mode::empty()).map_err(|error| {
         tracing::warn!(%error, root = %root.display(), "the directory for exports cannot be opened");
-        Failure::last(
+        Failure::permanent(
             "LocalExportsOff",
             "The directory for exports of this instance cannot be opened.",
         )
@@ -192,16 +192,20 @@ const MISSING: &str = "NoDirectory";
 
 fn fault(error: Errno) -> Failure {
     match error {
-        Errno::NOENT => Failure::last(MISSING, "The directory is not there."),
-        Errno::LOOP | Errno::NOTDIR => Failure::last(
+        Errno::NOENT => Failure::permanent(MISSING, "The directory is not there."),
+        Errno::LOOP | Errno::NOTDIR => Failure::permanent(
             "NotADirectory",
             "A part of the path is no directory: a file, or a link, which exports do not follow.",
         ),
-        Errno::ISDIR => Failure::last("NotAFile", "Where the file belongs there is a directory."),
-        Errno::ACCESS | Errno::PERM | Errno::ROFS => {
-            Failure::last("AccessDenied", "The server may not write in this directory.")
+        Errno::ISDIR => {
+            Failure::permanent("NotAFile", "Where the file belongs there is a directory.")
         }
-        Errno::NAMETOOLONG => Failure::last("InvalidPrefix", "A part of the path is too long."),
+        Errno::ACCESS | Errno::PERM | Errno::ROFS => {
+            Failure::permanent("AccessDenied", "The server may not write in this directory.")
+        }
+        Errno::NAMETOOLONG => {
+            Failure::permanent("InvalidPrefix", "A part of the path is too long.")
+        }
         Errno::NOSPC | Errno::DQUOT => full(),
         _ => {
             tracing::error!(%error, "a file of an export cannot be written");

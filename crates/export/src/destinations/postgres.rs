@@ -97,8 +97,10 @@ impl Postgres {
         config: &Map<String, Value>,
         dependencies: &Dependencies,
     ) -> Result<Self, Failure> {
-        let config: Config = serde_json::from_value(Value::Object(config.clone()))
-            .map_err(|_| Failure::last("InvalidConfig", "A setting of the database is missing."))?;
+        let config: Config =
+            serde_json::from_value(Value::Object(config.clone())).map_err(|_| {
+                Failure::permanent("InvalidConfig", "A setting of the database is missing.")
+            })?;
         let trust = if config.has_self_signed_cert { Trust::Anyone } else { Trust::Roots };
         Ok(Self {
             egress: dependencies.egress.clone(),
@@ -128,7 +130,7 @@ impl Postgres {
         let key = key(model, columns, &columns_there, &keys);
         if model == ExportModel::Persons && key.is_empty() {
             let message = "The table needs a unique key of team_id and distinct_id for persons.";
-            return Err(Failure::last("NoPersonsTable", message));
+            return Err(Failure::permanent("NoPersonsTable", message));
         }
         let uuid = columns.position_of(Field::Uuid);
         Ok(Plan { table: self.table.sql(), model, columns: columns_there, key, uuid })

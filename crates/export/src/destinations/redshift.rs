@@ -113,13 +113,18 @@ impl Redshift {
         config: &Map<String, Value>,
         dependencies: &Dependencies,
     ) -> Result<Self, Failure> {
-        let config: Config = serde_json::from_value(Value::Object(config.clone()))
-            .map_err(|_| Failure::last("InvalidConfig", "A setting of the database is missing."))?;
+        let config: Config =
+            serde_json::from_value(Value::Object(config.clone())).map_err(|_| {
+                Failure::permanent("InvalidConfig", "A setting of the database is missing.")
+            })?;
         let staging = match (config.mode, config.copy_inputs) {
             (Mode::Insert, _) => None,
             (Mode::Copy, Some(inputs)) => Some(Arc::new(Staging::new(inputs, dependencies)?)),
             (Mode::Copy, None) => {
-                return Err(Failure::last("InvalidConfig", "The mode COPY needs copy_inputs."));
+                return Err(Failure::permanent(
+                    "InvalidConfig",
+                    "The mode COPY needs copy_inputs.",
+                ));
             }
         };
         Ok(Self {

@@ -74,7 +74,7 @@ pub(super) fn bucket(
     if !is_header(key_id) {
         return Err(invalid("This is no access key."));
     }
-    let endpoint = dependencies.hosts.s3.replace("{region}", region);
+    let endpoint = dependencies.addresses.s3.replace("{region}", region);
     let builder = builder(name, region, dependencies)?
         .with_access_key_id(key_id)
         .with_secret_access_key(secret)
@@ -112,7 +112,7 @@ fn built(builder: AmazonS3Builder) -> Result<Store, Failure> {
 }
 
 fn invalid(why: &str) -> Failure {
-    Failure::last("InvalidConfig", why)
+    Failure::permanent("InvalidConfig", why)
 }
 
 fn key(name: &str) -> Result<AmazonS3ConfigKey, Failure> {

@@ -17,7 +17,7 @@ use super::Shared;
 use super::log::RunLog;
 use super::settings::is_logged;
 use super::slots::{Silent, Slot};
-use super::source::{LeftOut, Making, Source, of_store, selection};
+use super::source::{RowsRequest, Skipped, Source, of_store, selection};
 use crate::columns::Columns;
 use crate::destination::{Altered, Destination, Failure, Job, Writer};
 use crate::persons;
@@ -74,13 +74,13 @@ struct Changes {
 impl Attempt<'_> {
     /// Delivers everything. The progress says how far it came, also after a failure.
     pub(super) async fn run(mut self) -> Result<(), AttemptError> {
-        let host = &self.shared.host;
-        let config = host.config(self.export).await?;
-        let destination = host.destination(&self.export.kind, &config)?;
+        let services = &self.shared.services;
+        let config = services.config(self.export).await?;
+        let destination = services.destination(&self.export.kind, &config)?;
         let model = model(self.export)?;
         let (columns, is_counted) = columns(self.export, model, destination.as_ref())?;
         let mut cut = self.cut.clone();
-        or_cut(&mut cut, host.applied()).await?;
+        or_cut(&mut cut, services.applied()).await?;
 
         let whole = selection(self.row, &config);
         if self.progress.total.is_none() && is_counted {
@@ -93,8 +93,8 @@ impl Attempt<'_> {
         self.note().await?;
         self.log_begin(model).await;
 
-        let now = host.now();
-        let mut source = Source::begin(Making {
+        let now = services.now();
+        let mut source = Source::begin(RowsRequest {
             store: self.shared.store.clone(),
             project: self.export.project,
             model,
@@ -105,7 +105,7 @@ impl Attempt<'_> {
         });
         // Nothing to export: the destination is not contacted.
         let Some(first) = or_cut(&mut cut, source.next()).await?? else {
-            self.log_skipped(source.left_out()).await;
+            self.log_skipped(source.skipped()).await;
             self.done(self.progress.completed.unwrap_or(0));
             return Ok(());
         };
@@ -114,7 +114,7 @@ impl Attempt<'_> {
         let mut writer = away(self.slot, &mut cut, destination.begin(job)).await?;
         let mut changes = Changes::default();
         let sent = self.send(writer.as_mut(), &mut source, first, &mut changes, &mut cut).await;
-        let left_out = source.left_out();
+        let skipped = source.skipped();
         drop(source);
         // Also after a failed attempt: the next one may continue after the altered rows.
         self.log_altered(&mut changes, writer.altered()).await;
@@ -122,19 +122,19 @@ impl Attempt<'_> {
             let message = format!("{} rows were altered in all.", changes.rows);
             self.log(LogLevel::Warning, message).await;
         }
-        self.log_skipped(left_out).await;
+        self.log_skipped(skipped).await;
         match sent {
             Ok(sent) => {
                 // The destination may have skipped some of the rows.
                 self.done(writer.delivered().map_or(sent, |delivered| delivered.rows));
                 Ok(())
             }
-            Err(setback) => {
+            Err(failure) => {
                 self.delivered(writer.as_ref());
                 if tokio::time::timeout(ABORT, writer.abort()).await.is_err() {
                     tracing::warn!(run = %self.row.run.id, "a destination did not clean up in time");
                 }
-                Err(setback)
+                Err(failure)
             }
         }
     }
@@ -153,7 +153,7 @@ impl Attempt<'_> {
             Some(_) => self.progress.completed.unwrap_or(0),
             None => 0,
         };
-        let mut noted = self.shared.host.now();
+        let mut noted = self.shared.services.now();
         let mut next = Some(first);
         while let Some(part) = next {
             let (rows, bytes) = (part.batch.rows.len() as u64, part.bytes);
@@ -163,7 +163,7 @@ impl Attempt<'_> {
             self.shared.metrics.sent(rows, bytes);
             self.log_altered(changes, part.altered).await;
             self.log_altered(changes, writer.altered()).await;
-            let now = self.shared.host.now();
+            let now = self.shared.services.now();
             if self.delivered(writer) && (now < noted || now >= noted.plus_seconds(NOTE)) {
                 noted = now;
                 self.note().await?;
@@ -195,7 +195,7 @@ impl Attempt<'_> {
     async fn note(&mut self) -> Result<(), AttemptError> {
         let run = &self.row.run;
         self.progress.status = Status::Running;
-        let now = self.shared.host.now();
+        let now = self.shared.services.now();
         let store = &self.shared.store;
         match runs::step(store, run.batch_export, run.id, self.progress, now).await {
             Ok(true) => Ok(()),
@@ -236,8 +236,8 @@ impl Attempt<'_> {
     }
 
     /// Logs the events of which it is unknown whether the export includes them.
-    async fn log_skipped(&mut self, left_out: LeftOut) {
-        if let LeftOut { count, sample: Some(sample) } = left_out {
+    async fn log_skipped(&mut self, skipped: Skipped) {
+        if let Skipped { count, sample: Some(sample) } = skipped {
             let message = format!(
                 "{count} events were skipped, because the condition of the query takes too long \
                  to be computed for them. One of them is {sample}."
@@ -247,7 +247,7 @@ impl Attempt<'_> {
     }
 
     async fn log(&mut self, level: LogLevel, message: String) {
-        let now: Timestamp = self.shared.host.now();
+        let now: Timestamp = self.shared.services.now();
         self.log.add(now, level, message).await;
     }
 }
@@ -256,7 +256,7 @@ impl Attempt<'_> {
 fn model(export: &ExportRow) -> Result<ExportModel, Failure> {
     ExportModel::of(&export.model).ok_or_else(|| {
         let message = format!("There is nothing like `{}` to export.", export.model);
-        Failure::last("UnknownModel", message)
+        Failure::permanent("UnknownModel", message)
     })
 }
 
@@ -272,7 +272,10 @@ fn columns(
     }
     let Some(text) = &export.query else { return Ok((Arc::new(destination.columns()), true)) };
     let query = weir_query::parse(text).map_err(|error| {
-        Failure::last("InvalidQuery", format!("The query of the export cannot be read: {error}"))
+        Failure::permanent(
+            "InvalidQuery",
+            format!("The query of the export cannot be read: {error}"),
+        )
     })?;
     let is_counted = query.filter.is_none();
     Ok((Arc::new(Columns::of_query(Arc::new(query))), is_counted))

@@ -26,7 +26,7 @@ pub(super) async fn check(
     export: &ExportBrief,
     backfill: &BackfillState,
 ) -> Result<Option<RunRow>> {
-    let now = shared.host.now();
+    let now = shared.services.now();
     let (store, id) = (&shared.store, backfill.shown.id);
     let end = |status| end(shared, export, backfill, status);
     let repeated = match backfill.retry_of {
@@ -130,7 +130,7 @@ async fn end(
     backfill: &BackfillState,
     status: Status,
 ) -> Result<Option<RunRow>> {
-    let (store, now) = (&shared.store, shared.host.now());
+    let (store, now) = (&shared.store, shared.services.now());
     let id = backfill.shown.id;
     backfills::end(store, export.project, export.id, id, status, now, &[]).await?;
     Ok(None)

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! What belongs here: the loop and the state of its parts. What does not: destinations
-//! (`destinations`), the rules of management ([`Host`]).
+//! (`destinations`), the rules of management ([`ExportServices`]).
 //!
 //! Invariant: the selection of a run is stored when the run is created, in one
 //! transaction with the progress of its schedule. Invariant: a run ends in the store
@@ -18,13 +18,13 @@
 mod attempt;
 mod backfills;
 mod due;
-mod host;
 mod log;
 mod metrics;
 mod people;
 mod persons;
 mod run;
 mod schedule;
+mod services;
 mod settings;
 mod slots;
 mod source;
@@ -42,8 +42,8 @@ use weir_store::exports::runs::RunRow;
 use weir_store::exports::{self, ExportBrief};
 use weir_store::{Result, Store};
 
-pub use host::Host;
 pub use metrics::{Metrics, Taken};
+pub use services::ExportServices;
 pub use settings::Settings;
 
 use slots::Slots;
@@ -66,7 +66,7 @@ pub struct Engine {
 /// State that all tasks of the engine use.
 struct Shared {
     store: Store,
-    host: Arc<dyn Host>,
+    services: Arc<dyn ExportServices>,
     settings: Settings,
     metrics: Metrics,
     /// The slots of runs that read and send concurrently.
@@ -89,7 +89,9 @@ impl Shared {
     /// Whether all events that were acknowledged until this time are readable.
     fn is_applied(&self, time: Timestamp) -> bool {
         // A time that was noted before the clock was set back is not valid.
-        self.applied.borrow().is_some_and(|applied| time <= applied && applied <= self.host.now())
+        self.applied
+            .borrow()
+            .is_some_and(|applied| time <= applied && applied <= self.services.now())
     }
 }
 
@@ -124,10 +126,15 @@ async fn see_through(shared: Arc<Shared>, export: BatchExportId, run: RunId, wor
 
 impl Engine {
     /// Starts the engine on this runtime. Runs read events and make rows there.
-    pub fn start(store: Store, host: Arc<dyn Host>, settings: Settings, runtime: &Handle) -> Self {
+    pub fn start(
+        store: Store,
+        services: Arc<dyn ExportServices>,
+        settings: Settings,
+        runtime: &Handle,
+    ) -> Self {
         let shared = Arc::new(Shared {
             store,
-            host,
+            services,
             settings,
             metrics: Metrics::default(),
             slots: Slots::new(settings.slots()),
@@ -169,8 +176,8 @@ impl Engine {
 /// long, and must not delay work that does not depend on it.
 async fn follow(shared: &Shared) -> std::convert::Infallible {
     loop {
-        let now = shared.host.now();
-        shared.host.applied().await;
+        let now = shared.services.now();
+        shared.services.applied().await;
         shared.applied.send_replace(Some(now));
         tokio::time::sleep(shared.settings.tick).await;
     }
@@ -180,7 +187,7 @@ async fn follow(shared: &Shared) -> std::convert::Infallible {
 /// not delay other work.
 async fn sweep(shared: &Shared) -> std::convert::Infallible {
     loop {
-        if let Err(error) = exports::sweep(&shared.store, shared.host.now()).await {
+        if let Err(error) = exports::sweep(&shared.store, shared.services.now()).await {
             tracing::warn!(%error, "data of a deleted export could not be removed");
         }
         tokio::time::sleep(shared.settings.tick).await;
@@ -262,7 +269,7 @@ impl Looking {
         self.begin();
         // Taken before the exports are read: an export that was paused before a boundary
         // gets no run.
-        let now = self.shared.host.now();
+        let now = self.shared.services.now();
         let store = &self.shared.store;
         let exports = exports::briefs_of_all(store, &exports::all(store).await?).await?;
         let mut schedules = exports::schedule::all(store).await?;
@@ -306,7 +313,7 @@ impl Looking {
 
     /// Removes old runs and lines from time to time.
     async fn forget(&mut self, exports: &[ExportBrief]) -> Result<()> {
-        let now = self.shared.host.now();
+        let now = self.shared.services.now();
         if self.forgotten.is_some_and(|last| now < last.plus_seconds(FORGETTING)) {
             return Ok(());
         }

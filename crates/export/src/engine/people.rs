@@ -10,7 +10,7 @@ use weir_model::ProjectId;
 use weir_store::events::StoredEvent;
 use weir_store::{Result, Store, persons};
 
-use crate::rows::{Person, Record};
+use crate::rows::{EventWithPerson, Person};
 
 /// Bytes of persons after which a new generation of the cache begins. Each of the two
 /// generations has at most twice this number: the persons of one lookup come on top.
@@ -42,7 +42,10 @@ impl People {
 
     /// The next events with their present persons: at least one event, and as many as
     /// have persons that fit into memory.
-    pub(super) async fn join(&mut self, events: &mut VecDeque<StoredEvent>) -> Result<Vec<Record>> {
+    pub(super) async fn join(
+        &mut self,
+        events: &mut VecDeque<StoredEvent>,
+    ) -> Result<Vec<EventWithPerson>> {
         let (mut records, mut bytes) = (Vec::new(), 0);
         while bytes < JOINED {
             let Some(event) = events.front() else { break };
@@ -52,7 +55,7 @@ impl People {
             let Some(event) = events.pop_front() else { break };
             let person = self.known.get(&event.distinct_id).cloned().flatten();
             bytes += size_of(person.as_ref());
-            records.push(Record { event, person });
+            records.push(EventWithPerson { event, person });
         }
         Ok(records)
     }

@@ -22,7 +22,7 @@ use weir_model::PersonId;
 use weir_store::events::Scan;
 use weir_store::persons;
 
-use super::source::{Making, Part, PendingRows, of_store};
+use super::source::{Part, PendingRows, RowsRequest, of_store};
 use crate::destination::Failure;
 use crate::rows::{Cell, PersonRecord};
 
@@ -69,13 +69,13 @@ impl PersonShard {
 
 /// Makes the rows of a run.
 pub(super) async fn make(
-    making: &Making,
+    request: &RowsRequest,
     sender: &mpsc::Sender<PendingRows>,
 ) -> Result<(), Failure> {
     let mut shards = vec![PersonShard::ALL];
     while let Some(shard) = shards.pop() {
-        let Some(found) = found(making, shard, &mut shards, sender).await? else { break };
-        if !give(making, found, sender).await? {
+        let Some(found) = found(request, shard, &mut shards, sender).await? else { break };
+        if !give(request, found, sender).await? {
             break;
         }
     }
@@ -85,13 +85,13 @@ pub(super) async fn make(
 /// The persons of a share, with the time at which their newest event was accepted. Halves
 /// that do not fit into memory are added to `shards`. `None` if the receiver is gone.
 async fn found(
-    making: &Making,
+    request: &RowsRequest,
     mut shard: PersonShard,
     shards: &mut Vec<PersonShard>,
     sender: &mpsc::Sender<PendingRows>,
 ) -> Result<Option<HashMap<PersonId, i64>>, Failure> {
-    let Making { store, project, .. } = making;
-    let selection = making.selection.clone();
+    let RowsRequest { store, project, .. } = request;
+    let selection = request.selection.clone();
     let mut scan = Scan::begin(store, *project, selection).await.map_err(of_store)?;
     let mut known: HashMap<PersonId, Option<PersonId>> = HashMap::new();
     let mut found: HashMap<PersonId, i64> = HashMap::new();
@@ -117,7 +117,7 @@ async fn found(
             let newest = found.entry(person).or_insert(at);
             *newest = (*newest).max(at);
         }
-        while found.len() > making.persons {
+        while found.len() > request.persons {
             let Some(other) = shard.halve() else { break };
             shards.push(other);
             found.retain(|person, _| shard.has(*person));
@@ -132,11 +132,11 @@ async fn found(
 /// Sends the rows of these persons, as they are now. Returns `false` if the receiver is
 /// gone.
 async fn give(
-    making: &Making,
+    request: &RowsRequest,
     found: HashMap<PersonId, i64>,
     sender: &mpsc::Sender<PendingRows>,
 ) -> Result<bool, Failure> {
-    let Making { store, project, columns, .. } = making;
+    let RowsRequest { store, project, columns, .. } = request;
     let mut found: Vec<(PersonId, i64)> = found.into_iter().collect();
     // Every attempt has this order, and it is the order of the store.
     found.sort_unstable();
@@ -160,14 +160,14 @@ async fn give(
                 part.batch.rows.push(row);
                 if part.batch.rows.len() >= ROWS || part.bytes >= BYTES {
                     let whole = std::mem::take(&mut part);
-                    if sender.send(PendingRows::Made(whole)).await.is_err() {
+                    if sender.send(PendingRows::Finished(whole)).await.is_err() {
                         return Ok(false);
                     }
                 }
             }
         }
     }
-    Ok(sender.send(PendingRows::Made(part)).await.is_ok())
+    Ok(sender.send(PendingRows::Finished(part)).await.is_ok())
 }
 
 #[cfg(test)]

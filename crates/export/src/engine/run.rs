@@ -29,7 +29,7 @@ const NEWEST: usize = 50;
 /// The result of an attempt.
 enum Outcome {
     Done,
-    /// Retry at this uptime of the host.
+    /// Retry at this uptime.
     Again(Duration),
     Ended(Status),
     /// The run was ended elsewhere.
@@ -118,7 +118,7 @@ impl Worker {
             slot = shared.slots.take(organization) => slot,
             cut = is_cut(&mut waiting) => return of_cut(Some(cut)),
         };
-        let now = shared.host.uptime();
+        let now = shared.services.uptime();
         // The wait for the slot may have been long.
         let export = match self.export().await {
             Ok(export) => export,
@@ -156,7 +156,7 @@ impl Worker {
         // The next attempt has its own time limit.
         cut.send_if_modified(|cut| cut.take_if(|cut| *cut == Cut::TimedOut).is_some());
         let is_late = matches!(outcome, Err(AttemptError::Cut(Cut::TimedOut)));
-        let worked = self.shared.host.uptime().saturating_sub(now);
+        let worked = self.shared.services.uptime().saturating_sub(now);
         if self.progress.delivered != before || (worked > PATIENCE && !is_late) {
             self.failing = None;
             self.progress.failing_since = None;
@@ -189,7 +189,7 @@ impl Worker {
             Err(AttemptError::Failed(failure)) => failure,
         };
         self.shared.metrics.attempt_failed();
-        let now = self.shared.host.uptime();
+        let now = self.shared.services.uptime();
         let attempt = self.progress.attempt;
         let text = failure.to_string().replace('\0', "");
         let before = self.progress.latest_error.replace(text.clone());
@@ -215,7 +215,7 @@ impl Worker {
             self.log(LogLevel::Warning, message).await;
         }
         let seconds = i64::try_from(wait.as_secs()).unwrap_or(i64::MAX);
-        self.progress.next_try = Some(self.shared.host.now().plus_seconds(seconds));
+        self.progress.next_try = Some(self.shared.services.now().plus_seconds(seconds));
         let at = self.after(wait);
         match self.note(Status::Running).await {
             // If the progress could not be stored, the next attempt stores it.
@@ -226,7 +226,7 @@ impl Worker {
 
     /// Since when the export fails, if it fails from this run on.
     async fn failing_since(&self) -> Timestamp {
-        let now = self.shared.host.now();
+        let now = self.shared.services.now();
         let Ok(export) = self.export().await else { return now };
         match exports::decisive_runs(&self.shared.store, &[export], LATEST_RUNS).await {
             Ok(runs) => {
@@ -242,12 +242,12 @@ impl Worker {
 
     /// The uptime after this wait.
     fn after(&self, wait: Duration) -> Duration {
-        self.shared.host.uptime().saturating_add(wait)
+        self.shared.services.uptime().saturating_add(wait)
     }
 
     /// Waits until this uptime. Returns an outcome if the run is interrupted.
     async fn pause(&self, until: Duration, cut: &watch::Sender<Option<Cut>>) -> Option<Outcome> {
-        while self.shared.host.uptime() < until {
+        while self.shared.services.uptime() < until {
             tokio::time::sleep(self.shared.settings.tick).await;
             let cut = *cut.borrow();
             if cut.is_some() {
@@ -309,7 +309,7 @@ impl Worker {
     async fn note(&mut self, status: Status) -> weir_store::Result<bool> {
         self.progress.status = status;
         let (export, run) = (self.row.run.batch_export, self.row.run.id);
-        let now = self.shared.host.now();
+        let now = self.shared.services.now();
         let written = runs::step(&self.shared.store, export, run, &self.progress, now).await;
         written.inspect_err(|error| {
             tracing::error!(%run, %error, "the outcome of a run could not be written");
@@ -317,7 +317,7 @@ impl Worker {
     }
 
     async fn log(&mut self, level: LogLevel, message: String) {
-        self.log.add(self.shared.host.now(), level, message).await;
+        self.log.add(self.shared.services.now(), level, message).await;
     }
 
     /// The unit of the row count.
@@ -337,7 +337,7 @@ impl Worker {
         run.status = status;
         run.latest_error.clone_from(&self.progress.latest_error);
         run.failing_since = self.progress.failing_since;
-        self.shared.host.failed(export, &run).await;
+        self.shared.services.failed(export, &run).await;
         let newest = Runs { after: export.last_paused_at, limit: NEWEST, ..Runs::default() };
         match runs::page(store, export.id, newest).await {
             Ok(runs) => {
@@ -345,7 +345,7 @@ impl Worker {
                 let (failed, of) = (to_u32(failed), to_u32(runs.len()));
                 if failed >= FAILED && !export.paused {
                     let error = self.progress.latest_error.as_deref();
-                    self.shared.host.pause(export, failed, of, error).await;
+                    self.shared.services.pause(export, failed, of, error).await;
                 }
             }
             Err(error) => tracing::error!(%error, "the runs of an export could not be read"),
@@ -425,7 +425,7 @@ async fn time_out(
 ) -> std::convert::Infallible {
     loop {
         tokio::time::sleep(shared.settings.tick).await;
-        if shared.host.uptime() > deadline {
+        if shared.services.uptime() > deadline {
             cut.send_if_modified(|cut| {
                 let is_first = cut.is_none();
                 cut.get_or_insert(Cut::TimedOut);

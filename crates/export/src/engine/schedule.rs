@@ -38,7 +38,7 @@ pub(super) async fn check(
     made: &mut Vec<RunRow>,
 ) -> Result<()> {
     let Check { shared, export, now, room } = check;
-    let Some(plan) = Plan::of(export, shared.settings.jitter, shared.host.now()) else {
+    let Some(plan) = Plan::of(export, shared.settings.jitter, shared.services.now()) else {
         tracing::error!(
             export = %export.id, interval = export.interval, zone = ?export.timezone,
             "unknown interval, time zone or offset"
@@ -126,7 +126,7 @@ async fn run(
         after,
         up_to,
         except: before.left.clone(),
-        ..new_run(export, Some(start), end, shared.host.now())
+        ..new_run(export, Some(start), end, shared.services.now())
     };
     let left = still_left(before, end, up_to);
     let next = Schedule { last_end: end, mark: up_to, paused: None, left, ..before.clone() };
@@ -251,7 +251,7 @@ pub(super) fn new_run(
 /// The last arrival number of the run that ends at this time. Shortly after the end, all
 /// present events count for it, so no block has to be read.
 async fn at(shared: &Shared, project: ProjectId, end: Timestamp) -> Result<u64> {
-    let now = shared.host.now();
+    let now = shared.services.now();
     if now >= end && now <= end.plus_seconds(LATE) {
         return newest(shared, project).await;
     }

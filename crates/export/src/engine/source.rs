@@ -1,8 +1,8 @@
 //! The rows of a run, made ahead of sending them.
 //!
 //! ```text
-//! scan (blocks read ahead) -> persons -> shares of records -> channel
-//! a share: rows made part by part, each when the channel has space
+//! scan (blocks read ahead) -> persons -> chunks of events -> channel
+//! a chunk: rows made part by part, each when the channel has space
 //! ```
 //!
 //! What belongs here: selecting, joining and making rows in bounded memory, for any
@@ -21,17 +21,18 @@ use tokio::task::{JoinError, JoinHandle};
 use uuid::Uuid;
 use weir_model::exports::ExportModel;
 use weir_model::{ProjectId, Timestamp};
+use weir_query::WorkLimitReached;
 use weir_store::Store;
 use weir_store::events::{Scan, Selection, StoredEvent, TimeRange};
 use weir_store::exports::runs::RunRow;
 
 use super::people::People;
 use super::persons;
-use crate::columns::{Columns, TooLong};
+use crate::columns::Columns;
 use crate::destination::{Altered, Failure};
-use crate::rows::{Batch, Cell, Record};
+use crate::rows::{Batch, Cell, EventWithPerson};
 
-/// Shares that wait to be sent. Each of them has one part that is finished or being made.
+/// Chunks that wait to be sent. Each of them has one part that is finished or being made.
 const AHEAD: usize = 2;
 /// Bytes of rows after which a part ends. With their persons and a query, rows can be
 /// many times larger than their events.
@@ -46,18 +47,18 @@ pub(super) struct Part {
     /// Rows that were too large.
     pub(super) altered: Vec<Altered>,
     /// Events without a row, because the condition takes too long for them.
-    pub(super) left_out: LeftOut,
+    pub(super) skipped: Skipped,
 }
 
 /// Events that were skipped.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct LeftOut {
+pub(super) struct Skipped {
     pub(super) count: u64,
     /// The id of one of them.
     pub(super) sample: Option<Uuid>,
 }
 
-impl LeftOut {
+impl Skipped {
     fn add(&mut self, other: Self) {
         self.count += other.count;
         self.sample = self.sample.or(other.sample);
@@ -67,29 +68,29 @@ impl LeftOut {
 /// Rows that were requested.
 pub(super) enum PendingRows {
     /// The rows are being made.
-    Making(Growing),
+    Stream(PartStream),
     /// The rows are finished.
-    Made(Part),
+    Finished(Part),
 }
 
-/// The parts of a share that is being made.
-pub(super) struct Growing {
+/// The parts of a chunk whose rows are being made.
+pub(super) struct PartStream {
     parts: mpsc::Receiver<Part>,
     maker: JoinHandle<Result<(), JoinError>>,
 }
 
 /// The rows of a run.
 pub(super) struct Source {
-    coming: mpsc::Receiver<PendingRows>,
-    /// The share that is being read.
-    taking: Option<Growing>,
+    pending: mpsc::Receiver<PendingRows>,
+    /// The chunk that is being read.
+    current: Option<PartStream>,
     /// The task that finds the events. `None`: it has ended.
     finder: Option<JoinHandle<Result<(), Failure>>>,
-    left_out: LeftOut,
+    skipped: Skipped,
 }
 
-/// What rows are made from.
-pub(super) struct Making {
+/// What rows to make.
+pub(super) struct RowsRequest {
     pub(super) store: Store,
     pub(super) project: ProjectId,
     pub(super) model: ExportModel,
@@ -104,32 +105,32 @@ pub(super) struct Making {
 
 impl Source {
     /// Starts to make rows.
-    pub(super) fn begin(making: Making) -> Self {
-        let (sender, coming) = mpsc::channel(AHEAD);
+    pub(super) fn begin(request: RowsRequest) -> Self {
+        let (sender, pending) = mpsc::channel(AHEAD);
         let finder = tokio::spawn(async move {
-            match making.model {
-                ExportModel::Events => make(&making, &sender).await,
-                ExportModel::Persons => persons::make(&making, &sender).await,
+            match request.model {
+                ExportModel::Events => make(&request, &sender).await,
+                ExportModel::Persons => persons::make(&request, &sender).await,
             }
         });
-        Self { coming, taking: None, finder: Some(finder), left_out: LeftOut::default() }
+        Self { pending, current: None, finder: Some(finder), skipped: Skipped::default() }
     }
 
     /// The events that were skipped so far.
-    pub(super) fn left_out(&self) -> LeftOut {
-        self.left_out
+    pub(super) fn skipped(&self) -> Skipped {
+        self.skipped
     }
 
     /// The next rows, or `None` after the last ones. A task that ended early is an error,
     /// so its rows never pass for all.
     pub(super) async fn next(&mut self) -> Result<Option<Part>, Failure> {
         loop {
-            let part = match self.grown().await? {
+            let part = match self.next_of_current().await? {
                 Some(part) => part,
-                None => match self.coming.recv().await {
-                    Some(PendingRows::Made(part)) => part,
-                    Some(PendingRows::Making(growing)) => {
-                        self.taking = Some(growing);
+                None => match self.pending.recv().await {
+                    Some(PendingRows::Finished(part)) => part,
+                    Some(PendingRows::Stream(stream)) => {
+                        self.current = Some(stream);
                         continue;
                     }
                     None => {
@@ -139,20 +140,20 @@ impl Source {
                     }
                 },
             };
-            self.left_out.add(part.left_out);
+            self.skipped.add(part.skipped);
             if !part.batch.rows.is_empty() {
                 return Ok(Some(part));
             }
         }
     }
 
-    /// The next part of the present share, or `None` after its last part.
-    async fn grown(&mut self) -> Result<Option<Part>, Failure> {
-        let Some(taking) = &mut self.taking else { return Ok(None) };
-        if let Some(part) = taking.parts.recv().await {
+    /// The next part of the present chunk, or `None` after its last part.
+    async fn next_of_current(&mut self) -> Result<Option<Part>, Failure> {
+        let Some(current) = &mut self.current else { return Ok(None) };
+        if let Some(part) = current.parts.recv().await {
             return Ok(Some(part));
         }
-        if let Some(taken) = self.taking.take() {
+        if let Some(taken) = self.current.take() {
             taken.maker.await.map_err(not_made)?.map_err(not_made)?;
         }
         Ok(None)
@@ -164,8 +165,8 @@ fn not_made(error: JoinError) -> Failure {
     Failure::retryable("Internal", "Rows could not be made. The log of Weir says why.")
 }
 
-async fn make(making: &Making, sender: &mpsc::Sender<PendingRows>) -> Result<(), Failure> {
-    let Making { store, project, selection, columns, now, .. } = making;
+async fn make(request: &RowsRequest, sender: &mpsc::Sender<PendingRows>) -> Result<(), Failure> {
+    let RowsRequest { store, project, selection, columns, now, .. } = request;
     let mut scan = Scan::begin(store, *project, selection.clone()).await.map_err(of_store)?;
     let mut people = columns.needs_person().then(|| People::new(store.clone(), *project));
     while let Some(events) = scan.next().await.map_err(of_store)? {
@@ -173,32 +174,34 @@ async fn make(making: &Making, sender: &mpsc::Sender<PendingRows>) -> Result<(),
         while !events.is_empty() {
             let records = match &mut people {
                 Some(people) => people.join(&mut events).await.map_err(of_store)?,
-                None => events.drain(..).map(|event| Record { event, person: None }).collect(),
+                None => {
+                    events.drain(..).map(|event| EventWithPerson { event, person: None }).collect()
+                }
             };
             // The receiver is gone, because the run was interrupted.
             let Ok(permit) = sender.reserve().await else { return Ok(()) };
             let (columns, now) = (Arc::clone(columns), now.micros());
             let chunk =
                 RecordChunk { columns, project: *project, now, records: records.into_iter() };
-            permit.send(PendingRows::Making(chunk.begin()));
+            permit.send(PendingRows::Stream(chunk.begin()));
         }
     }
     Ok(())
 }
 
-/// Records whose rows are made together.
+/// Events whose rows are made together.
 struct RecordChunk {
     columns: Arc<Columns>,
     project: ProjectId,
     now: i64,
-    records: std::vec::IntoIter<Record>,
+    records: std::vec::IntoIter<EventWithPerson>,
 }
 
 impl RecordChunk {
     /// Starts to make its rows.
-    fn begin(self) -> Growing {
+    fn begin(self) -> PartStream {
         let (sender, parts) = mpsc::channel(1);
-        Growing { parts, maker: tokio::spawn(self.make(sender)) }
+        PartStream { parts, maker: tokio::spawn(self.make(sender)) }
     }
 
     async fn make(self, sender: mpsc::Sender<Part>) -> Result<(), JoinError> {
@@ -221,14 +224,14 @@ impl RecordChunk {
     /// is gone.
     fn part(&mut self, is_cut: impl Fn() -> bool) -> Part {
         let (mut rows, mut arrivals, mut altered) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut bytes, mut made, mut left_out) = (0, 0, LeftOut::default());
+        let (mut bytes, mut made, mut skipped) = (0, 0, Skipped::default());
         while made < PART_BYTES && !is_cut() {
             let Some(record) = self.records.next() else { break };
-            let row = match self.columns.row_if_taken(self.project, self.now, &record) {
+            let row = match self.columns.row_if_included(self.project, self.now, &record) {
                 Ok(Some(row)) => row,
                 Ok(None) => continue,
-                Err(TooLong) => {
-                    left_out.add(LeftOut { count: 1, sample: Some(record.event.uuid) });
+                Err(WorkLimitReached) => {
+                    skipped.add(Skipped { count: 1, sample: Some(record.event.uuid) });
                     continue;
                 }
             };
@@ -238,7 +241,7 @@ impl RecordChunk {
             arrivals.push(record.event.arrival);
             altered.extend(row.altered);
         }
-        Part { batch: Batch { rows, arrivals: Some(arrivals) }, bytes, altered, left_out }
+        Part { batch: Batch { rows, arrivals: Some(arrivals) }, bytes, altered, skipped }
     }
 }
 
@@ -253,7 +256,7 @@ fn size_of(event: &StoredEvent) -> u64 {
 pub(super) fn of_store(error: weir_store::Error) -> Failure {
     tracing::warn!(%error, "the events of an export could not be read");
     match error {
-        weir_store::Error::Shape { .. } => Failure::last(
+        weir_store::Error::Shape { .. } => Failure::permanent(
             "DamagedData",
             "Stored events could not be read. The log of Weir says which.",
         ),

@@ -11,7 +11,7 @@ use flate2::read::GzDecoder;
 use ring::signature::{KeyPair as _, RSA_PKCS1_2048_8192_SHA256, RsaKeyPair, UnparsedPublicKey};
 use serde_json::{Value, json};
 use weir_export::destination::{Destination, Failure};
-use weir_export::destinations::Hosts;
+use weir_export::destinations::DestinationAddresses;
 use weir_model::exports::ExportModel;
 use weir_testkit::servers::{Asked, Said, StandIn};
 
@@ -252,8 +252,9 @@ impl Fixture {
             "use_json_type": use_json_type,
             "exclude_events": null,
         });
-        let hosts = Hosts { bigquery: self.google.url(), ..Hosts::default() };
-        warehouse::destination("BigQuery", &config, hosts)
+        let addresses =
+            DestinationAddresses { bigquery: self.google.url(), ..DestinationAddresses::default() };
+        warehouse::destination("BigQuery", &config, addresses)
     }
 
     fn then(&self, part: &'static str, act: Act) {

@@ -10,7 +10,7 @@ use parquet::file::serialized_reader::SerializedFileReader;
 use parquet::record::Field;
 use serde_json::{Value, json};
 use weir_export::destination::Destination;
-use weir_export::destinations::Hosts;
+use weir_export::destinations::DestinationAddresses;
 use weir_model::exports::ExportModel;
 use weir_testkit::servers::{Asked, Said, StandIn};
 
@@ -222,8 +222,9 @@ impl Fixture {
         for (name, value) in changes.as_object().unwrap() {
             config[name] = value.clone();
         }
-        let hosts = Hosts { databricks: self.lake.url(), ..Hosts::default() };
-        warehouse::destination("Databricks", &config, hosts)
+        let addresses =
+            DestinationAddresses { databricks: self.lake.url(), ..DestinationAddresses::default() };
+        warehouse::destination("Databricks", &config, addresses)
     }
 
     fn then(&self, part: &'static str, act: Act) {

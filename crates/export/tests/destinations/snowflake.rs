@@ -9,7 +9,7 @@ use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
 use ring::signature::{KeyPair as _, RSA_PKCS1_2048_8192_SHA256, RsaKeyPair, UnparsedPublicKey};
 use serde_json::{Value, json};
 use weir_export::destination::Destination;
-use weir_export::destinations::Hosts;
+use weir_export::destinations::DestinationAddresses;
 use weir_model::exports::ExportModel;
 use weir_testkit::servers::{Fakesnow, Said, Stub, python};
 
@@ -53,8 +53,8 @@ fn config(changes: Value) -> Value {
 }
 
 fn at(url: String, changes: Value) -> Box<dyn Destination> {
-    let hosts = Hosts { snowflake: url, ..Hosts::default() };
-    warehouse::destination("Snowflake", &config(changes), hosts)
+    let addresses = DestinationAddresses { snowflake: url, ..DestinationAddresses::default() };
+    warehouse::destination("Snowflake", &config(changes), addresses)
 }
 
 struct Fixture {

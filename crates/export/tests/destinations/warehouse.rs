@@ -9,7 +9,7 @@ use serde_json::Value;
 use uuid::Uuid;
 use weir_egress::{Egress, Rules};
 use weir_export::destination::{Altered, Destination, Failure, Job, Writer};
-use weir_export::destinations::{Dependencies, Hosts, open};
+use weir_export::destinations::{Dependencies, DestinationAddresses, open};
 use weir_export::persons;
 use weir_export::rows::{Batch, Cell, Kind, PersonRecord};
 use weir_model::exports::ExportModel;
@@ -24,11 +24,15 @@ pub(crate) const KEY: &str = include_str!("../keys/rsa.pem");
 /// The same key, encrypted with the passphrase `correct`.
 pub(crate) const LOCKED_KEY: &str = include_str!("../keys/des3.pem");
 
-/// A destination that uses these hosts as public services.
-pub(crate) fn destination(kind: &str, config: &Value, hosts: Hosts) -> Box<dyn Destination> {
+/// A destination that uses these addresses of public services.
+pub(crate) fn destination(
+    kind: &str,
+    config: &Value,
+    addresses: DestinationAddresses,
+) -> Box<dyn Destination> {
     let rules = Rules { allow: vec!["127.0.0.1/32".parse().unwrap()], own: Vec::new() };
     let dependencies =
-        Dependencies { hosts, ..Dependencies::new(Egress::new(rules).unwrap(), None) };
+        Dependencies { addresses, ..Dependencies::new(Egress::new(rules).unwrap(), None) };
     open(kind, config.as_object().unwrap(), &dependencies).unwrap()
 }
 

@@ -24,8 +24,8 @@ impl Cache {
 
     pub(super) fn insert(&mut self, record: Arc<Record>) {
         self.bytes += record.memory();
-        if let Some(same) = self.records.insert(record.offset, record) {
-            self.bytes -= same.memory();
+        if let Some(replaced) = self.records.insert(record.offset, record) {
+            self.bytes -= replaced.memory();
         }
         while self.bytes > self.limit && self.records.len() > 1 {
             self.remove_first();
@@ -33,7 +33,7 @@ impl Cache {
     }
 
     /// Removes records that no consumer will read again.
-    pub(super) fn forget_before(&mut self, offset: Offset) {
+    pub(super) fn remove_before(&mut self, offset: Offset) {
         while self.records.first_key_value().is_some_and(|(_, record)| record.next <= offset) {
             self.remove_first();
         }
@@ -57,17 +57,17 @@ mod tests {
     use crate::log::frame::Header;
 
     fn record(offset: u64, events: u32) -> Arc<Record> {
-        let sealed = batch("a", events).seal();
+        let encoded = batch("a", events).into_encoded();
         let header = Header {
             offset,
             synced: 0,
             project: 1,
             first_arrival: 1,
-            count: sealed.count,
-            length: u32::try_from(sealed.payload.len()).unwrap(),
-            payload_crc: sealed.payload_crc,
+            count: encoded.count,
+            length: u32::try_from(encoded.payload.len()).unwrap(),
+            payload_crc: encoded.payload_crc,
         };
-        Arc::new(Record::with_batch(&header, &sealed))
+        Arc::new(Record::with_batch(&header, &encoded))
     }
 
     #[test]
@@ -82,7 +82,7 @@ mod tests {
         assert!(cache.get(Offset(0)).is_some() && cache.get(Offset(8)).is_some());
         cache.insert(record(16, 2));
         assert!(cache.get(Offset(0)).is_none());
-        cache.forget_before(Offset(u64::MAX));
+        cache.remove_before(Offset(u64::MAX));
         assert_eq!((cache.records.len(), cache.bytes), (0, 0));
         // The newest record stays, even if it is larger than the bound: a consumer has
         // just asked for it.

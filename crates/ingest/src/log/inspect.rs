@@ -172,9 +172,9 @@ pub fn inspect(
     }
     let mut options = File::options();
     options.read(true);
-    let places = Segment::places(directory)?;
-    let last = places.last().map(|(base, _)| *base);
-    for (base, path) in places {
+    let segments = Segment::list(directory)?;
+    let last = segments.last().map(|(base, _)| *base);
+    for (base, path) in segments {
         let segment = match Segment::open(base, path, &options) {
             Ok(segment) => segment,
             // A running service removes segments that it no longer needs.
@@ -219,7 +219,7 @@ impl Inspection {
             received: None,
         };
         let waiting = &mut self.waiting;
-        let walked = walk(&segment.read_all()?, base, is_last, &mut |header, payload| {
+        let result = walk(&segment.read_all()?, base, is_last, &mut |header, payload| {
             let Some(payload) = payload else { return };
             let batch = Batch::decode(payload);
             let record = record(header, payload, batch.as_ref());
@@ -229,12 +229,12 @@ impl Inspection {
             }
             each(&record);
         });
-        for place in walked.broken {
-            self.note(base + place.start as u64, place.len() as u64, Fault::Damaged);
+        for range in result.broken {
+            self.note(base + range.start as u64, range.len() as u64, Fault::Damaged);
         }
-        seen.end = Offset(base + walked.end as u64);
-        if walked.torn > 0 {
-            self.note(seen.end.0, walked.torn as u64, Fault::Torn);
+        seen.end = Offset(base + result.end as u64);
+        if result.torn > 0 {
+            self.note(seen.end.0, result.torn as u64, Fault::Torn);
         }
         self.segments.push(seen);
         Ok(())
@@ -266,9 +266,9 @@ impl Waiting {
         }
         let project = ProjectId(header.project);
         for (index, event) in (0..).zip(&batch.accepted) {
-            let place = Position { offset: header.offset, index };
+            let position = Position { offset: header.offset, index };
             let own = partition(project, &event.distinct_id, batch.historical);
-            if place >= self.position && own == self.partition {
+            if position >= self.position && own == self.partition {
                 self.events += 1;
             }
         }
@@ -297,7 +297,7 @@ fn record<E: ToString>(header: &Header, payload: &[u8], batch: Result<&Batch, E>
             received_at: Timestamp::from_micros(batch.received_at),
             historical: batch.historical,
             dropped: batch.dropped.len() as u64
-                + batch.dropped_further.iter().map(|(_, count)| count).sum::<u64>(),
+                + batch.further_drops.iter().map(|(_, count)| count).sum::<u64>(),
         }),
     }
 }

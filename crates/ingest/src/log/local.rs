@@ -25,10 +25,10 @@ use super::recovery::{ArrivalGaps, Recovery, cut_tail, scan};
 use super::segment::Segment;
 use super::writer::{Pending, Writer};
 use super::{AppendError, Appended, IngestLog, LogError, Offset, Record, quarantine};
-use crate::batch::{Batch, Sealed};
+use crate::batch::{Batch, EncodedBatch};
 
 /// Unit in bytes of the semaphore that bounds the batches that wait for the writer.
-const ROOM_UNIT: usize = 1024;
+const PENDING_UNIT: usize = 1024;
 
 /// Limits of the log.
 #[derive(Debug, Clone)]
@@ -42,9 +42,9 @@ pub struct LogSettings {
     /// [`AppendError::Busy`].
     pub backlog: u64,
     /// Bytes of memory for the newest records, for consumers that keep up.
-    pub tail: usize,
+    pub newest_cache: usize,
     /// Bytes of memory for records read from disk, for consumers that are behind.
-    pub behind: usize,
+    pub disk_cache: usize,
     /// Bytes of applied records that are kept for repairs.
     pub keep_bytes: u64,
     /// How long applied records are kept.
@@ -59,8 +59,8 @@ impl Default for LogSettings {
             segment_size: 64 << 20,
             pending: 64 << 20,
             backlog: 8 << 30,
-            tail: 32 << 20,
-            behind: 16 << 20,
+            newest_cache: 32 << 20,
+            disk_cache: 16 << 20,
             keep_bytes: 2 << 30,
             keep_for: Duration::from_secs(24 * 3600),
             sync: File::sync_data,
@@ -71,40 +71,40 @@ impl Default for LogSettings {
 /// What the writer and the readers share.
 pub(super) struct Shared {
     segments: Mutex<Vec<Segment>>,
-    tail: Mutex<Cache>,
-    behind: Mutex<Cache>,
+    newest_cache: Mutex<Cache>,
+    disk_cache: Mutex<Cache>,
     pub(super) poisoned: Notify,
 }
 
 impl Shared {
     /// Makes synced records visible to readers.
-    pub(super) fn published(&self, records: &[Arc<Record>], end: u64) {
+    pub(super) fn publish(&self, records: &[Arc<Record>], end: u64) {
         if let Some(last) = self.segments.lock().last_mut() {
             last.end = end;
         }
-        let mut tail = self.tail.lock();
+        let mut newest = self.newest_cache.lock();
         for record in records {
-            tail.insert(Arc::clone(record));
+            newest.insert(Arc::clone(record));
         }
     }
 
     /// Closes the last segment at `end` and adds the next one.
-    pub(super) fn rolled(&self, end: u64, next: Segment) {
+    pub(super) fn roll(&self, end: u64, next: Segment) {
         let mut segments = self.segments.lock();
         if let Some(last) = segments.last_mut() {
             last.end = end;
-            last.closed_at = last.file.metadata().ok().and_then(|m| m.modified().ok());
+            last.last_written_at = last.file.metadata().ok().and_then(|m| m.modified().ok());
         }
         segments.push(next);
     }
 }
 
 impl Record {
-    pub(super) fn with_batch(header: &Header, sealed: &Sealed) -> Self {
-        let record = Self::new(header, sealed.payload.clone(), sealed.batch.clone());
+    pub(super) fn with_batch(header: &Header, encoded: &EncodedBatch) -> Self {
+        let record = Self::new(header, encoded.payload.clone(), encoded.batch.clone());
         // The decoded form counts too when the record is decoded later, by its first
         // reader.
-        Self { memory: sealed.payload.len() + sealed.decoded, ..record }
+        Self { memory: encoded.payload.len() + encoded.decoded, ..record }
     }
 
     /// The payload is unknown.
@@ -141,11 +141,11 @@ impl Record {
 pub struct Damage {
     /// Copies in `quarantine`, until the operator removes them: damaged ranges, and
     /// records that this program cannot read.
-    pub places: u64,
+    pub copies: u64,
     /// Bytes of these copies.
     pub bytes: u64,
-    /// Bytes that no segment held at the last start: between two segments and not
-    /// applied, or at the end of the log and applied.
+    /// Bytes that were missing at the last start: a gap between two segments that was not
+    /// applied, or an end of the log that is in the store but in no segment.
     pub missing: u64,
 }
 
@@ -184,7 +184,8 @@ pub struct LocalLog {
     settings: LogSettings,
     shared: Arc<Shared>,
     queue: Mutex<Option<mpsc::UnboundedSender<Pending>>>,
-    room: Arc<Semaphore>,
+    /// Bounds the bytes that wait for the writer.
+    pending_bytes: Arc<Semaphore>,
     poisoned: Arc<AtomicBool>,
     end: watch::Sender<Offset>,
     applied: AtomicU64,
@@ -205,7 +206,7 @@ impl LocalLog {
     /// Segments that end before `applied.lowest` are not scanned: no consumer needs their
     /// records, and reading gigabytes would delay every start. A log that ends before
     /// `applied.highest` has lost its end. It continues at that offset, because the store
-    /// would take new records before it for old ones.
+    /// would skip new records at lower offsets as already applied.
     ///
     /// # Errors
     /// When the directory cannot be read or written.
@@ -270,22 +271,22 @@ impl LocalLog {
             segments.push(Segment::create(directory, begin.max(end), settings.segment_size)?);
         }
         let Some(active) = segments.last().cloned() else { return Err(LogError::Missing(0)) };
-        let position = active.end;
+        let next_offset = active.end;
         tracing::info!(
             records = recovery.records,
             torn_bytes = recovery.torn_bytes,
             damaged = recovery.damaged.len(),
-            end = position,
+            end = next_offset,
             "opened the ingest log"
         );
 
-        let (end, _) = watch::channel(Offset(position));
+        let (end, _) = watch::channel(Offset(next_offset));
         let (queue, waiting) = mpsc::unbounded_channel();
         let poisoned = Arc::new(AtomicBool::new(false));
         let shared = Arc::new(Shared {
             segments: Mutex::new(segments),
-            tail: Mutex::new(Cache::new(settings.tail)),
-            behind: Mutex::new(Cache::new(settings.behind)),
+            newest_cache: Mutex::new(Cache::new(settings.newest_cache)),
+            disk_cache: Mutex::new(Cache::new(settings.disk_cache)),
             poisoned: Notify::new(),
         });
         let writer = Writer {
@@ -297,7 +298,7 @@ impl LocalLog {
             end: end.clone(),
             arrivals,
             active,
-            position,
+            next_offset,
         };
         let thread = std::thread::Builder::new()
             .name("ingest-log".to_owned())
@@ -309,7 +310,7 @@ impl LocalLog {
             })?;
         Ok(Self {
             directory: directory.to_owned(),
-            room: Arc::new(Semaphore::new(settings.pending / ROOM_UNIT)),
+            pending_bytes: Arc::new(Semaphore::new(settings.pending / PENDING_UNIT)),
             settings,
             shared,
             queue: Mutex::new(Some(queue)),
@@ -340,7 +341,7 @@ impl LocalLog {
             ..Damage::default()
         };
         for copy in copies {
-            damage.places += 1;
+            damage.copies += 1;
             damage.bytes += copy.meta.len();
         }
         Ok(damage)
@@ -352,7 +353,7 @@ impl LocalLog {
     }
 
     /// Returns when a write has failed. The process should end then.
-    pub async fn failed(&self) {
+    pub async fn wait_for_failure(&self) {
         if !self.is_poisoned() {
             self.shared.poisoned.notified().await;
         }
@@ -386,12 +387,12 @@ impl LocalLog {
         Ok(())
     }
 
-    fn read_tail(&self, from: Offset, max_bytes: usize) -> Vec<Arc<Record>> {
-        let tail = self.shared.tail.lock();
+    fn read_newest(&self, from: Offset, max_bytes: usize) -> Vec<Arc<Record>> {
+        let newest = self.shared.newest_cache.lock();
         let mut records = Collected::new(max_bytes);
         let mut at = from;
         while !records.is_full()
-            && let Some(record) = tail.get(at)
+            && let Some(record) = newest.get(at)
         {
             at = record.next;
             records.push(record);
@@ -432,8 +433,8 @@ impl LocalLog {
         let mut records = Collected::new(max_bytes);
         let mut broken_from = None;
         while at < segment.end && !records.is_full() {
-            let kept = self.shared.behind.lock().get(Offset(at));
-            let record = match kept {
+            let cached = self.shared.disk_cache.lock().get(Offset(at));
+            let record = match cached {
                 Some(record) => record,
                 None => {
                     let Some(mut record) = read_record(segment, at)? else {
@@ -444,7 +445,7 @@ impl LocalLog {
                     };
                     record.lost_before = self.recovery.lost.get(&at).copied().unwrap_or(0);
                     let record = Arc::new(record);
-                    self.shared.behind.lock().insert(Arc::clone(&record));
+                    self.shared.disk_cache.lock().insert(Arc::clone(&record));
                     record
                 }
             };
@@ -516,21 +517,22 @@ fn read_record(segment: &Segment, at: u64) -> Result<Option<Record>, LogError> {
 }
 
 impl IngestLog for LocalLog {
-    fn append_all(&self, project: ProjectId, parts: Vec<Sealed>) -> Appended<'_> {
+    fn append_all(&self, project: ProjectId, parts: Vec<EncodedBatch>) -> Appended<'_> {
         Box::pin(async move {
             self.check()?;
-            // An import that is far ahead must not use up the memory of live events.
+            // Historical batches may fill half of the backlog, so that the other half stays
+            // free for live events.
             let is_history = parts.iter().any(|part| part.historical);
             if is_history && self.backlog() > self.settings.backlog / 2 {
                 return Err(AppendError::Busy);
             }
             let bytes: usize = parts.iter().map(|part| part.payload.len()).sum();
-            let units = bytes / ROOM_UNIT + 1;
-            let room = Arc::clone(&self.room)
+            let units = bytes / PENDING_UNIT + 1;
+            let permit = Arc::clone(&self.pending_bytes)
                 .try_acquire_many_owned(u32::try_from(units).unwrap_or(u32::MAX))
                 .map_err(|_| AppendError::Busy)?;
             let (done, answer) = oneshot::channel();
-            let pending = Pending { project, parts, bytes, done, _room: room };
+            let pending = Pending { project, parts, bytes, done, _permit: permit };
             let sent = match self.queue.lock().as_ref() {
                 Some(queue) => queue.send(pending).is_ok(),
                 None => false,
@@ -543,7 +545,7 @@ impl IngestLog for LocalLog {
     }
 
     fn read(&self, from: Offset, max_bytes: usize) -> Result<Vec<Arc<Record>>, LogError> {
-        let records = self.read_tail(from, max_bytes);
+        let records = self.read_newest(from, max_bytes);
         if records.is_empty() { self.read_disk(from, max_bytes) } else { Ok(records) }
     }
 
@@ -557,23 +559,23 @@ impl IngestLog for LocalLog {
         self.end.subscribe()
     }
 
-    fn retain(&self, applied: Offset) {
+    fn release_before(&self, applied: Offset) {
         self.applied.fetch_max(applied.0, Ordering::AcqRel);
-        self.shared.tail.lock().forget_before(applied);
-        self.shared.behind.lock().forget_before(applied);
+        self.shared.newest_cache.lock().remove_before(applied);
+        self.shared.disk_cache.lock().remove_before(applied);
         let mut segments = self.shared.segments.lock();
         loop {
             let kept: u64 =
                 segments.iter().map(|s| s.end.min(applied.0).saturating_sub(s.base)).sum();
             let Some(oldest) = segments.first() else { return };
-            let old = oldest
-                .closed_at
+            let is_expired = oldest
+                .last_written_at
                 .and_then(|at| at.elapsed().ok())
                 .is_some_and(|age| age > self.settings.keep_for);
-            let dispensable =
+            let is_over_limit =
                 kept - (oldest.end - oldest.base).min(kept) >= self.settings.keep_bytes;
-            let consumed = oldest.end <= applied.0 && segments.len() > 1;
-            if !consumed || !(old || dispensable || self.disk.is_low()) {
+            let is_applied = oldest.end <= applied.0 && segments.len() > 1;
+            if !is_applied || !(is_expired || is_over_limit || self.disk.is_low()) {
                 return;
             }
             if let Err(error) = std::fs::remove_file(&oldest.path) {

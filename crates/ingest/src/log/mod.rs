@@ -25,7 +25,7 @@ use bytes::Bytes;
 use tokio::sync::watch;
 use weir_model::ProjectId;
 
-use crate::batch::{Batch, BatchError, Sealed};
+use crate::batch::{Batch, BatchError, EncodedBatch};
 
 pub use inspect::{
     Broken, Content, Fault, Inspection, Quarantined, RecordSeen, SegmentSeen, Waiting, inspect,
@@ -33,7 +33,7 @@ pub use inspect::{
 pub use local::{Applied, Damage, LocalLog, LogSettings};
 pub(crate) use quarantine::{Intact, list as list_quarantine};
 pub use recovery::Recovery;
-pub(crate) use unclean_stop::Mark;
+pub(crate) use unclean_stop::UncleanStopFile;
 
 /// A position in the log, in bytes from its beginning. It only rises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -138,10 +138,10 @@ pub type Appended<'a> = Pin<Box<dyn Future<Output = Result<Offset, AppendError>>
 pub trait IngestLog: Send + Sync {
     /// Appends the parts of a request, all or none, each as one record. Resolves when
     /// they are on stable storage.
-    fn append_all(&self, project: ProjectId, parts: Vec<Sealed>) -> Appended<'_>;
+    fn append_all(&self, project: ProjectId, parts: Vec<EncodedBatch>) -> Appended<'_>;
 
     /// Appends a request that has one part.
-    fn append(&self, project: ProjectId, batch: Sealed) -> Appended<'_> {
+    fn append(&self, project: ProjectId, batch: EncodedBatch) -> Appended<'_> {
         self.append_all(project, vec![batch])
     }
 
@@ -162,8 +162,9 @@ pub trait IngestLog: Send + Sync {
     /// When the copy cannot be written.
     fn quarantine(&self, record: &Record) -> Result<(), LogError>;
 
-    /// Declares that consumers no longer need records before `applied`.
-    fn retain(&self, applied: Offset);
+    /// Removes applied segments as far as retention allows: consumers no longer need
+    /// records before `applied`.
+    fn release_before(&self, applied: Offset);
 }
 
 #[cfg(test)]

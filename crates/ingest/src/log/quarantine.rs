@@ -48,17 +48,17 @@ pub(crate) struct Intact {
 /// Keeps a copy of the bytes at `offset`. An existing copy stays as it is: every
 /// partition reads the same record, and so does every start.
 pub(super) fn keep(log: &Path, offset: u64, bytes: &[u8]) -> Result<(), LogError> {
-    let place = log.join(DIRECTORY);
-    let path = place.join(format!("{offset:020}.{EXTENSION}"));
+    let directory = log.join(DIRECTORY);
+    let path = directory.join(format!("{offset:020}.{EXTENSION}"));
     let present = std::fs::metadata(&path).map(|meta| meta.len()).ok();
     if present == Some(bytes.len() as u64) {
         return Ok(());
     }
-    std::fs::create_dir_all(&place)
+    std::fs::create_dir_all(&directory)
         .and_then(|()| File::create(&path))
         .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
         .map_err(|source| LogError::Io { action: "write", path, source })?;
-    sync_directory(&place)
+    sync_directory(&directory)
 }
 
 /// The files, in order of their names. A missing directory is an empty list.

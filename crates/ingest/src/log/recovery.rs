@@ -1,10 +1,10 @@
 //! Opening after a stop of any kind.
 //!
 //! The log ends at its last sound record. The bytes after it are a torn tail. They are
-//! cut off: nothing in them was acknowledged. A break *before* sound records is damage.
-//! It is copied to `quarantine` and always reported (DUR-5). If a later record says that
-//! the break had been synced, it was acknowledged. Otherwise only the write in progress
-//! can be broken.
+//! cut off: nothing in them was acknowledged. A broken range *before* sound records is
+//! damage. It is copied to `quarantine` and always reported (DUR-5). If a later record
+//! says that the damaged range had been synced, it was acknowledged. Otherwise only the
+//! write in progress can be broken.
 //!
 //! Events of a destroyed record are known by their numbers: the arrival numbers of a
 //! project have no gaps ([`ArrivalGaps`]).
@@ -43,22 +43,24 @@ pub struct Recovery {
 pub(super) struct ArrivalGaps {
     /// Where the next record begins if nothing is broken.
     next: Option<u64>,
-    /// Number of breaks so far.
-    breaks: u64,
-    /// By project: the number of its next event, and the breaks before its last record.
+    /// Number of damaged ranges so far.
+    damaged: u64,
+    /// By project: the number of its next event, and the damaged ranges before its last
+    /// record.
     projects: HashMap<i64, (u64, u64)>,
 }
 
 impl ArrivalGaps {
     /// Takes the next record, and returns how many events of its project are lost before
-    /// it. Breaks before the offset `needed` do not count: their events were applied.
-    fn note(&mut self, header: &Header, needed: u64) -> u64 {
-        let is_break = self.next.is_some_and(|next| next != header.offset);
-        self.breaks += u64::from(is_break && header.offset > needed);
+    /// it. Damaged ranges before the offset `needed` do not count: their events were
+    /// applied.
+    fn add(&mut self, header: &Header, needed: u64) -> u64 {
+        let is_damaged = self.next.is_some_and(|next| next != header.offset);
+        self.damaged += u64::from(is_damaged && header.offset > needed);
         self.next = Some(header.offset + header.span());
         let next_arrival = header.first_arrival + u64::from(header.count);
-        match self.projects.insert(header.project, (next_arrival, self.breaks)) {
-            Some((expected, breaks)) if breaks < self.breaks => {
+        match self.projects.insert(header.project, (next_arrival, self.damaged)) {
+            Some((expected, damaged)) if damaged < self.damaged => {
                 header.first_arrival.saturating_sub(expected)
             }
             Some(_) | None => 0,
@@ -67,7 +69,7 @@ impl ArrivalGaps {
 }
 
 /// The parts of a segment, as offsets from its first byte.
-pub(super) struct Walked {
+pub(super) struct ScanResult {
     /// The end of its last sound record. In a complete segment, the end of all written
     /// bytes.
     pub(super) end: usize,
@@ -87,13 +89,13 @@ pub(super) fn walk(
     base: u64,
     is_last: bool,
     each: &mut dyn FnMut(&Header, Option<&[u8]>),
-) -> Walked {
+) -> ScanResult {
     let last = written(bytes);
     // A record begins with a magic number, so none begins in the zeros at the end. The
     // last record's own payload and padding may end with zeros.
     let written = last.next_multiple_of(ALIGN as usize);
     let mut at = 0_usize;
-    let mut walked = Walked { end: 0, broken: Vec::new(), torn: 0, synced: 0 };
+    let mut result = ScanResult { end: 0, broken: Vec::new(), torn: 0, synced: 0 };
     let mut broken_from: Option<usize> = None;
     while at < written && at + HEADER <= bytes.len() {
         let found = record(bytes, at, base);
@@ -105,27 +107,27 @@ pub(super) fn walk(
             at += ALIGN as usize;
             continue;
         };
-        walked.broken.extend(broken_from.take().map(|from| from..at));
-        walked.synced = header.synced;
+        result.broken.extend(broken_from.take().map(|from| from..at));
+        result.synced = header.synced;
         at += usize::try_from(header.span()).unwrap_or(usize::MAX);
-        walked.end = at;
+        result.end = at;
     }
     if is_last {
-        walked.torn = last.saturating_sub(walked.end);
-        return walked;
+        result.torn = last.saturating_sub(result.end);
+        return result;
     }
     // The next segment was begun when this one was complete and synced.
-    walked.synced = u64::MAX;
+    result.synced = u64::MAX;
     if let Some(from) = broken_from {
-        walked.broken.push(from..written);
-        walked.end = written;
+        result.broken.push(from..written);
+        result.end = written;
     }
-    walked
+    result
 }
 
-/// Scans one segment, calls `each` for every sound record and returns the end. Breaks
-/// before the offset `needed` are not reported: they were applied, or reported when the
-/// records after them were applied. `gaps` goes from segment to segment.
+/// Scans one segment, calls `each` for every sound record and returns the end. Damaged
+/// ranges before the offset `needed` are not reported: they were applied, or reported when
+/// the records after them were applied. `gaps` goes from segment to segment.
 pub(super) fn scan(
     segment: &Segment,
     directory: &Path,
@@ -136,8 +138,8 @@ pub(super) fn scan(
     each: &mut dyn FnMut(&Header),
 ) -> Result<u64, LogError> {
     let bytes = segment.read_all()?;
-    let walked = walk(&bytes, segment.base, is_last, &mut |header, payload| {
-        let lost = gaps.note(header, needed);
+    let result = walk(&bytes, segment.base, is_last, &mut |header, payload| {
+        let lost = gaps.add(header, needed);
         if lost > 0 {
             let project = header.project;
             tracing::error!(project, events = lost, "ingest log: events of a project are lost");
@@ -148,27 +150,27 @@ pub(super) fn scan(
             recovery.records += 1;
         }
     });
-    let is_needed = |place: &Range<usize>| segment.base + place.end as u64 > needed;
-    for place in walked.broken.into_iter().filter(is_needed) {
-        report(segment, directory, place, &bytes, walked.synced, recovery)?;
+    let is_needed = |range: &Range<usize>| segment.base + range.end as u64 > needed;
+    for range in result.broken.into_iter().filter(is_needed) {
+        report(segment, directory, range, &bytes, result.synced, recovery)?;
     }
-    Ok(segment.base + walked.end as u64)
+    Ok(segment.base + result.end as u64)
 }
 
 /// Reports a broken range and copies it to `quarantine`. `synced` is the offset up to
-/// which the log was on stable storage before the last sound record was written. A break
+/// which the log was on stable storage before the last sound record was written. A range
 /// after that offset may also be a write that was never acknowledged.
 fn report(
     segment: &Segment,
     directory: &Path,
-    place: Range<usize>,
+    range: Range<usize>,
     bytes: &[u8],
     synced: u64,
     recovery: &mut Recovery,
 ) -> Result<(), LogError> {
-    let offset = segment.base + place.start as u64;
-    let length = place.len() as u64;
-    quarantine::keep(directory, offset, bytes.get(place).unwrap_or_default())?;
+    let offset = segment.base + range.start as u64;
+    let length = range.len() as u64;
+    quarantine::keep(directory, offset, bytes.get(range).unwrap_or_default())?;
     recovery.damaged.push((offset, length));
     let path = segment.path.display();
     if offset < synced {

@@ -17,10 +17,12 @@ use super::LogError;
 pub(super) struct Segment {
     /// Offset of its first byte.
     pub(super) base: u64,
-    /// Offset after its last record. It grows while the segment is open.
+    /// Offset after its last record. It grows while the segment is open. Until recovery
+    /// has scanned the file: the end of the file.
     pub(super) end: u64,
-    /// When its last record was written, according to the file system.
-    pub(super) closed_at: Option<SystemTime>,
+    /// When its last record was written, according to the file system. `None`: this
+    /// process created the segment and still writes to it.
+    pub(super) last_written_at: Option<SystemTime>,
     pub(super) path: PathBuf,
     pub(super) file: Arc<File>,
 }
@@ -51,21 +53,21 @@ impl Segment {
             return Err(failed("allocate")(error));
         }
         sync_directory(directory)?;
-        Ok(Self { base, end: base, closed_at: None, path, file: Arc::new(file) })
+        Ok(Self { base, end: base, last_written_at: None, path, file: Arc::new(file) })
     }
 
     /// Opens the existing segments of `directory`, in order.
     pub(super) fn open_all(directory: &Path) -> Result<Vec<Self>, LogError> {
         let mut options = File::options();
         options.read(true).write(true);
-        let places = Self::places(directory)?;
-        places.into_iter().map(|(base, path)| Self::open(base, path, &options)).collect()
+        let segments = Self::list(directory)?;
+        segments.into_iter().map(|(base, path)| Self::open(base, path, &options)).collect()
     }
 
     /// First offsets and paths of the existing segments, in order.
-    pub(super) fn places(directory: &Path) -> Result<Vec<(u64, PathBuf)>, LogError> {
+    pub(super) fn list(directory: &Path) -> Result<Vec<(u64, PathBuf)>, LogError> {
         let failed = |source| LogError::Io { action: "list", path: directory.to_owned(), source };
-        let mut places = Vec::new();
+        let mut segments = Vec::new();
         for entry in std::fs::read_dir(directory).map_err(failed)? {
             let path = entry.map_err(failed)?.path();
             let base = path
@@ -73,10 +75,10 @@ impl Segment {
                 .and_then(|name| name.to_str())
                 .and_then(|name| name.strip_suffix(".log"))
                 .and_then(|digits| digits.parse::<u64>().ok());
-            places.extend(base.map(|base| (base, path)));
+            segments.extend(base.map(|base| (base, path)));
         }
-        places.sort();
-        Ok(places)
+        segments.sort();
+        Ok(segments)
     }
 
     /// Opens the segment that begins at `base`.
@@ -87,8 +89,8 @@ impl Segment {
         };
         let file = options.open(&path).map_err(failed("open"))?;
         let meta = file.metadata().map_err(failed("measure"))?;
-        let closed_at = meta.modified().ok();
-        Ok(Self { base, end: base + meta.len(), closed_at, path, file: Arc::new(file) })
+        let last_written_at = meta.modified().ok();
+        Ok(Self { base, end: base + meta.len(), last_written_at, path, file: Arc::new(file) })
     }
 
     /// The bytes of the segment up to its end.

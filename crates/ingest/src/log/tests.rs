@@ -13,7 +13,7 @@ use crate::batch::tests::batch;
 const PROJECT: ProjectId = ProjectId(3);
 
 fn settings() -> LogSettings {
-    LogSettings { segment_size: 64 << 10, tail: 1 << 10, ..LogSettings::default() }
+    LogSettings { segment_size: 64 << 10, newest_cache: 1 << 10, ..LogSettings::default() }
 }
 
 fn open(directory: &Path) -> LocalLog {
@@ -46,7 +46,7 @@ fn segments(directory: &Path) -> Vec<PathBuf> {
 async fn fill(directory: &Path, records: u32) {
     let log = open(directory);
     for n in 0..records {
-        log.append(PROJECT, batch(&format!("user-{n}"), 2).seal()).await.unwrap();
+        log.append(PROJECT, batch(&format!("user-{n}"), 2).into_encoded()).await.unwrap();
     }
     log.close();
 }
@@ -74,9 +74,9 @@ async fn concurrent_appends_are_all_there() {
     let tasks: Vec<_> = (0..200)
         .map(|n| {
             let log = Arc::clone(&log);
-            tokio::spawn(
-                async move { log.append(PROJECT, batch(&format!("u{n}"), 3).seal()).await },
-            )
+            tokio::spawn(async move {
+                log.append(PROJECT, batch(&format!("u{n}"), 3).into_encoded()).await
+            })
         })
         .collect();
     for task in tasks {
@@ -114,7 +114,7 @@ async fn a_tail_torn_at_any_byte_loses_only_what_is_torn() {
     }
     // Appending continues after the repair, and a second crash keeps the records.
     let log = open(place.path());
-    log.append(PROJECT, batch("after", 1).seal()).await.unwrap();
+    log.append(PROJECT, batch("after", 1).into_encoded()).await.unwrap();
     drop(log);
     let records = all(&open(place.path()));
     assert_eq!(records.last().unwrap().batch().unwrap().accepted[0].distinct_id, "after");
@@ -142,22 +142,23 @@ async fn damage_of_acknowledged_records_is_reported_and_quarantined() {
     let readable: Vec<bool> = records.iter().map(|record| record.batch().is_ok()).collect();
     assert_eq!(readable, [true, false, true, true, true]);
     assert_eq!((records[1].project, records[1].count), (PROJECT, 2), "whose they are is known");
-    assert_eq!(log.damage().unwrap(), Damage { places: 1, bytes, missing: 0 });
+    assert_eq!(log.damage().unwrap(), Damage { copies: 1, bytes, missing: 0 });
     // A fault that only a read finds leads to the same copy.
     std::fs::remove_file(&copy).unwrap();
     assert!(log.damage().unwrap().is_none(), "somebody has dealt with it");
     log.quarantine(&records[1]).unwrap();
-    assert_eq!(log.damage().unwrap().places, 1);
+    assert_eq!(log.damage().unwrap().copies, 1);
 }
 
 #[tokio::test]
 async fn the_parts_of_a_request_are_records_side_by_side() {
     let place = tempfile::tempdir().unwrap();
     let log = open(place.path());
-    log.append(PROJECT, batch("before", 1).seal()).await.unwrap();
-    let parts: Vec<Sealed> = ["a", "b", "c"].map(|id| batch(id, 700).seal().compressed()).into();
+    log.append(PROJECT, batch("before", 1).into_encoded()).await.unwrap();
+    let parts: Vec<EncodedBatch> =
+        ["a", "b", "c"].map(|id| batch(id, 700).into_encoded().without_decoded()).into();
     let first = log.append_all(PROJECT, parts.clone()).await.unwrap();
-    log.append(PROJECT, batch("after", 1).seal()).await.unwrap();
+    log.append(PROJECT, batch("after", 1).into_encoded()).await.unwrap();
     let records = all(&log);
     let found: Vec<_> = records.iter().map(|record| (record.first_arrival, record.count)).collect();
     assert_eq!(found, [(1, 1), (2, 700), (702, 700), (1_402, 700), (2_102, 1)]);
@@ -236,12 +237,12 @@ async fn a_log_whose_end_is_gone_continues_behind_what_was_applied() {
         }
         let log = again();
         assert!(!log.recovery().missing.is_empty(), "{lost}");
-        let offset = log.append(PROJECT, batch("after", 1).seal()).await.unwrap();
+        let offset = log.append(PROJECT, batch("after", 1).into_encoded()).await.unwrap();
         assert!(offset >= end, "{lost}");
         assert_eq!(log.read(end, 1).unwrap()[0].offset, offset);
         drop(log);
         let log = again();
-        assert_eq!(log.recovery().missing, [], "{lost}: told once");
+        assert_eq!(log.recovery().missing, [], "{lost}: reported once");
         assert_eq!(log.read(end, 1).unwrap()[0].offset, offset);
     }
 }
@@ -253,7 +254,9 @@ async fn damage_of_a_whole_group_or_at_the_end_of_a_segment_is_reported() {
     // The writer writes them together, as far as it can.
     let appends = (0..50).map(|n| {
         let log = Arc::clone(&log);
-        tokio::spawn(async move { log.append(PROJECT, batch(&format!("u{n}"), 1).seal()).await })
+        tokio::spawn(
+            async move { log.append(PROJECT, batch(&format!("u{n}"), 1).into_encoded()).await },
+        )
     });
     for append in appends.collect::<Vec<_>>() {
         append.await.unwrap().unwrap();
@@ -330,7 +333,7 @@ async fn damage_that_a_reader_finds_is_quarantined() {
         for _ in 0..2 {
             assert_eq!(all(&log).len(), 4, "{header_of}");
             let bytes = damaged.next.0 - damaged.offset.0;
-            assert_eq!(log.damage().unwrap(), Damage { places: 1, bytes, missing: 0 });
+            assert_eq!(log.damage().unwrap(), Damage { copies: 1, bytes, missing: 0 });
         }
     }
 }
@@ -348,10 +351,10 @@ async fn applied_segments_are_removed_beyond_the_bounds() {
     let log = LocalLog::open(place.path(), keep, HashMap::new(), Applied::default(), disk).unwrap();
     let before = segments(place.path()).len();
     assert!(before >= 4);
-    log.retain(Offset(0));
+    log.release_before(Offset(0));
     assert_eq!(segments(place.path()).len(), before, "nothing is applied yet");
     let end = *log.end().borrow();
-    log.retain(end);
+    log.release_before(end);
     let after = segments(place.path()).len();
     assert!(after < before && after >= 1);
     assert_eq!(all(&log).last().unwrap().next, end);
@@ -364,13 +367,13 @@ async fn bounds_refuse_without_waiting() {
     let small = LogSettings { backlog: 100, ..settings() };
     let log =
         LocalLog::open(place.path(), small, HashMap::new(), Applied::default(), disk).unwrap();
-    log.append(PROJECT, batch("a", 1).seal()).await.unwrap();
-    assert_eq!(log.append(PROJECT, batch("a", 1).seal()).await, Err(AppendError::Busy));
+    log.append(PROJECT, batch("a", 1).into_encoded()).await.unwrap();
+    assert_eq!(log.append(PROJECT, batch("a", 1).into_encoded()).await, Err(AppendError::Busy));
     let end = *log.end().borrow();
-    log.retain(end);
-    log.append(PROJECT, batch("a", 1).seal()).await.unwrap();
+    log.release_before(end);
+    log.append(PROJECT, batch("a", 1).into_encoded()).await.unwrap();
     let end = *log.end().borrow();
-    log.retain(end);
+    log.release_before(end);
     log.close();
-    assert_eq!(log.append(PROJECT, batch("a", 1).seal()).await, Err(AppendError::Closed));
+    assert_eq!(log.append(PROJECT, batch("a", 1).into_encoded()).await, Err(AppendError::Closed));
 }

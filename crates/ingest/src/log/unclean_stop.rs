@@ -12,11 +12,11 @@ const NAME: &str = "applying";
 
 /// The path of the file.
 #[derive(Debug)]
-pub(crate) struct Mark(PathBuf);
+pub(crate) struct UncleanStopFile(PathBuf);
 
-impl Mark {
+impl UncleanStopFile {
     /// Creates the file. Returns whether it existed already.
-    pub(crate) fn set(directory: &Path) -> (Self, bool) {
+    pub(crate) fn create(directory: &Path) -> (Self, bool) {
         let path = directory.join(NAME);
         let was_there = match File::create_new(&path) {
             Ok(_) => false,
@@ -30,7 +30,7 @@ impl Mark {
     }
 
     /// Removes the file: the process ends normally.
-    pub(crate) fn clear(&self) {
+    pub(crate) fn remove(&self) {
         match std::fs::remove_file(&self.0) {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::NotFound => {}

@@ -18,7 +18,7 @@ use super::frame::Header;
 use super::local::Shared;
 use super::segment::Segment;
 use super::{AppendError, Offset, Record};
-use crate::batch::Sealed;
+use crate::batch::EncodedBatch;
 use weir_model::ProjectId;
 
 /// Upper bound of bytes that are written with one sync.
@@ -28,12 +28,12 @@ const GROUP: usize = 8 << 20;
 pub(super) struct Pending {
     pub(super) project: ProjectId,
     /// One record for each part.
-    pub(super) parts: Vec<Sealed>,
+    pub(super) parts: Vec<EncodedBatch>,
     /// Bytes of the payloads.
     pub(super) bytes: usize,
     pub(super) done: oneshot::Sender<Result<Offset, AppendError>>,
     /// Held until the append is answered. It bounds the waiting bytes.
-    pub(super) _room: OwnedSemaphorePermit,
+    pub(super) _permit: OwnedSemaphorePermit,
 }
 
 pub(super) struct Writer {
@@ -45,13 +45,14 @@ pub(super) struct Writer {
     pub(super) end: watch::Sender<Offset>,
     pub(super) arrivals: HashMap<i64, u64>,
     pub(super) active: Segment,
-    pub(super) position: u64,
+    /// The offset of the next record.
+    pub(super) next_offset: u64,
 }
 
 /// Why a group was not written.
 enum Refusal {
     /// There is no space for another segment. Nothing was written.
-    NoRoom,
+    DiskFull,
     /// The disk failed.
     Broken(std::io::Error),
 }
@@ -80,21 +81,21 @@ impl Writer {
 
     fn write_group(&mut self, group: Vec<Pending>, buffer: &mut Vec<u8>) {
         buffer.clear();
-        let synced = self.position;
+        let synced = self.next_offset;
         let mut records = Vec::with_capacity(group.len());
         // A group begins in a segment that has space for all of it, so that one sync
         // covers the group. An empty segment takes a group of any size.
         let needed = |p: &Pending| (p.bytes + p.parts.len() * 64) as u64;
         let needed: u64 = group.iter().map(needed).sum();
-        let is_empty = self.position == self.active.base;
-        if !is_empty && self.position + needed > self.active.base + self.segment_size {
+        let is_empty = self.next_offset == self.active.base;
+        if !is_empty && self.next_offset + needed > self.active.base + self.segment_size {
             match self.roll(needed) {
                 Ok(()) => {}
-                Err(Refusal::NoRoom) => return answer(group, AppendError::DiskLow),
+                Err(Refusal::DiskFull) => return answer(group, AppendError::DiskLow),
                 Err(Refusal::Broken(error)) => return self.poison(&error, group),
             }
         }
-        let start = self.position;
+        let start = self.next_offset;
         let mut offsets = Vec::with_capacity(group.len());
         for pending in &group {
             offsets.push(Offset(start + buffer.len() as u64));
@@ -122,9 +123,9 @@ impl Writer {
         if let Err(error) = written {
             return self.poison(&error, group);
         }
-        self.position = start + buffer.len() as u64;
-        self.shared.published(&records, self.position);
-        self.end.send_replace(Offset(self.position));
+        self.next_offset = start + buffer.len() as u64;
+        self.shared.publish(&records, self.next_offset);
+        self.end.send_replace(Offset(self.next_offset));
         for (pending, offset) in group.into_iter().zip(offsets) {
             // The caller may have gone. The record stays.
             let _ = pending.done.send(Ok(offset));
@@ -137,16 +138,16 @@ impl Writer {
     /// Begins the next segment.
     fn roll(&mut self, needed: u64) -> Result<(), Refusal> {
         let size = self.segment_size.max(needed);
-        match Segment::create(&self.directory, self.position, size) {
+        match Segment::create(&self.directory, self.next_offset, size) {
             Ok(segment) => {
                 self.active = segment.clone();
-                self.shared.rolled(self.position, segment);
+                self.shared.roll(self.next_offset, segment);
                 Ok(())
             }
             Err(super::LogError::Io { source, .. })
                 if source.kind() == std::io::ErrorKind::StorageFull =>
             {
-                Err(Refusal::NoRoom)
+                Err(Refusal::DiskFull)
             }
             Err(super::LogError::Io { source, .. }) => Err(Refusal::Broken(source)),
             Err(super::LogError::Missing(_)) => {

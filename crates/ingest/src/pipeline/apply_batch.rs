@@ -306,7 +306,7 @@ impl ApplyBatch {
             detail: None,
         }));
         let at = batch.received_at;
-        part.further.extend(batch.dropped_further.iter().map(|(r, n)| (*r, *n, at)));
+        part.further.extend(batch.further_drops.iter().map(|(r, n)| (*r, *n, at)));
     }
 
     /// Removes events whose uuid is repeated in the batch or is in `stored`. They become

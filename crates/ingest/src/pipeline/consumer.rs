@@ -586,7 +586,7 @@ impl Consumer {
     fn reached(&mut self, position: Position) {
         self.position = position;
         self.progress.reached(self.partition, position.offset);
-        self.log.retain(Offset(self.progress.lowest()));
+        self.log.release_before(Offset(self.progress.lowest()));
     }
 
     fn publish(&self, apply_batch: &ApplyBatch, written: HashMap<ProjectId, Written>) {

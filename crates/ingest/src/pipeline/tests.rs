@@ -13,7 +13,7 @@ use weir_model::groups::Group;
 use weir_model::persons::PersonRef;
 use weir_model::{PersonId, ProjectId};
 use weir_store::persons::PersonState;
-use weir_store::{ByteBudget, Look, Store, definitions, events, groups, persons, warnings};
+use weir_store::{ByteBudget, ScanLimits, Store, definitions, events, groups, persons, warnings};
 
 use crate::Ingest;
 use crate::batch::Batch;
@@ -39,7 +39,7 @@ fn event(name: &str, distinct_id: &str, at: i64, properties: &Value) -> Accepted
 
 async fn append(ingest: &Ingest, project: ProjectId, events: Vec<AcceptedEvent>) {
     let batch = Batch { accepted: events, ..Batch::new(NOON, false) };
-    ingest.appender().append(project, batch.seal()).await.unwrap();
+    ingest.appender().append(project, batch.into_encoded()).await.unwrap();
 }
 
 /// One request per event, each applied before the next.
@@ -62,7 +62,10 @@ async fn group(store: &Store, project: ProjectId, key: &str) -> Group {
 }
 
 async fn everybody(store: &Store, project: ProjectId) -> Vec<PersonRef> {
-    persons::page(store, project, None, 100, Look::records(1_000), |_| true).await.unwrap().persons
+    persons::page(store, project, None, 100, ScanLimits::records(1_000), |_| true)
+        .await
+        .unwrap()
+        .persons
 }
 
 fn properties(person: &PersonRef) -> BTreeMap<String, Value> {
@@ -255,8 +258,8 @@ async fn groups_are_made_by_groupidentify_alone() {
     let ingest = start(directory.path(), &store).await;
     let project = ProjectId(1);
     let identify = |kind: &str, key: Value, set: Value, at| {
-        let told = json!({"$group_type": kind, "$group_key": key, "$group_set": set});
-        event("$groupidentify", "sender", at, &told)
+        let properties = json!({"$group_type": kind, "$group_key": key, "$group_set": set});
+        event("$groupidentify", "sender", at, &properties)
     };
     let mut story = vec![
         event("buy", "ada", 0, &json!({"$groups": {"company": "acme", "team": 7}})),
@@ -278,7 +281,7 @@ async fn groups_are_made_by_groupidentify_alone() {
     let held: Value = serde_json::from_str(&acme.properties).unwrap();
     assert_eq!(held, json!({"name": "Acme", "size": 11}));
     assert_eq!(acme.created_at.micros(), NOON + 500);
-    let teams = groups::page(&store, project, 1, None, 10, Look::records(100), |_| true)
+    let teams = groups::page(&store, project, 1, None, 10, ScanLimits::records(100), |_| true)
         .await
         .unwrap()
         .groups;
@@ -315,8 +318,8 @@ async fn a_large_property_of_a_group_can_be_replaced() {
     let project = ProjectId(1);
     let identify = |letter: &str, length| {
         let set = json!({"large": letter.repeat(length)});
-        let told = json!({"$group_type": "company", "$group_key": "acme", "$group_set": set});
-        event("$groupidentify", "sender", 0, &told)
+        let properties = json!({"$group_type": "company", "$group_key": "acme", "$group_set": set});
+        event("$groupidentify", "sender", 0, &properties)
     };
     tell(&ingest, project, &[identify("a", 300_000), identify("b", 300_000)]).await;
     assert_eq!(codes(&store, project).await, []);
@@ -357,13 +360,13 @@ async fn an_import_keeps_its_order_across_distinct_ids() {
     let ingest = start(directory.path(), &store).await;
     for number in 1..=20 {
         let project = ProjectId(number);
-        let mut told = vec![event("$identify", "u", 0, &json!({"$anon_distinct_id": "a"}))];
-        told.extend((0..50).map(|n| {
+        let mut events = vec![event("$identify", "u", 0, &json!({"$anon_distinct_id": "a"}))];
+        events.extend((0..50).map(|n| {
             let id = if n % 2 == 0 { "a" } else { "u" };
             event("step", id, n, &json!({"$set": {"last": n}}))
         }));
-        let batch = Batch { accepted: told, ..Batch::new(NOON, true) };
-        ingest.appender().append(project, batch.seal()).await.unwrap();
+        let batch = Batch { accepted: events, ..Batch::new(NOON, true) };
+        ingest.appender().append(project, batch.into_encoded()).await.unwrap();
     }
     ingest.applied().await;
     for number in 1..=20 {
@@ -399,7 +402,7 @@ async fn batches_are_bounded_by_the_memory_of_their_persons_and_groups() {
             });
             // Events of an import are in one partition.
             let batch = Batch { accepted: events.collect(), ..Batch::new(NOON, true) };
-            ingest.appender().append(ProjectId(1), batch.seal()).await.unwrap();
+            ingest.appender().append(ProjectId(1), batch.into_encoded()).await.unwrap();
             ingest.applied().await;
             let sizes = sizes.take();
             assert_eq!(sizes[0], EVENTS);
@@ -462,9 +465,10 @@ async fn names_in_use_are_noted_once() {
     let (directory, store) = (tempfile::tempdir().unwrap(), store().await);
     let ingest = start(directory.path(), &store).await;
     let project = ProjectId(1);
-    let told = json!({"price": 2.5, "when": "2026-06-01", "none": null, "$set": {"plan": "pro"}});
+    let properties =
+        json!({"price": 2.5, "when": "2026-06-01", "none": null, "$set": {"plan": "pro"}});
     for n in 0..3 {
-        tell(&ingest, project, &[event("buy", "ada", n, &told)]).await;
+        tell(&ingest, project, &[event("buy", "ada", n, &properties)]).await;
     }
     let names: Vec<_> = definitions::events(&store, project).await.unwrap();
     assert_eq!(names.iter().map(|seen| seen.name.as_str()).collect::<Vec<_>>(), ["buy"]);

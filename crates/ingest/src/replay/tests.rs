@@ -41,7 +41,7 @@ fn batch_of(number: u64) -> Batch {
 async fn ingest(directory: &Path, store: &Store, batches: &[Batch]) {
     let ingest = start(directory, store).await;
     for batch in batches {
-        ingest.appender().append(PROJECT, batch.clone().seal()).await.unwrap();
+        ingest.appender().append(PROJECT, batch.clone().into_encoded()).await.unwrap();
     }
     ingest.applied().await;
     ingest.close(Duration::from_secs(10)).await;
@@ -54,7 +54,7 @@ async fn pass_over(directory: &Path, store: &Store, batch: Batch) {
     let applied = Applied::of(&positions);
     let settings = LogSettings::default();
     let log = LocalLog::open(directory, settings, arrivals, applied, store.disk()).unwrap();
-    log.append(PROJECT, batch.seal()).await.unwrap();
+    log.append(PROJECT, batch.into_encoded()).await.unwrap();
     let to = Position::at(log.end().borrow().0);
     log.close();
     for (partition, from) in (0..).zip(positions) {
@@ -116,7 +116,7 @@ async fn what_was_passed_over_is_applied_once_and_comes_last() {
     assert_eq!(after[..4], before, "order of arrival never changes");
     let uuids: Vec<_> = after[4..].iter().map(|(uuid, _)| *uuid).collect();
     assert_eq!(uuids, lost.accepted.iter().map(|event| event.uuid).collect::<Vec<_>>());
-    assert_eq!(last_of_ada(&store).await.0, 2, "late as it is, it is the last that was told");
+    assert_eq!(last_of_ada(&store).await.0, 2, "late as it is, it is the last that was sent");
     assert!(warnings::counts(&store, PROJECT).await.unwrap().is_empty());
 }
 
@@ -180,8 +180,8 @@ async fn what_waits_what_is_before_and_what_has_no_project_is_left() {
     let applied = Applied { lowest: Offset(from), highest: Offset(from) };
     let settings = LogSettings::default();
     let log = LocalLog::open(place.path(), settings, arrivals, applied, store.disk()).unwrap();
-    log.append(PROJECT, batch_of(2).seal()).await.unwrap();
-    log.append(gone, batch_of(3).seal()).await.unwrap();
+    log.append(PROJECT, batch_of(2).into_encoded()).await.unwrap();
+    log.append(gone, batch_of(3).into_encoded()).await.unwrap();
     log.close();
     drop(log);
     let found = again(place.path(), &store, Offset(from)).await;

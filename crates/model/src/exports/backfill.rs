@@ -24,15 +24,16 @@ pub struct Backfill {
     pub status: Status,
     /// Time of creation.
     pub created_at: Timestamp,
-    /// Time of the end.
+    /// Time at which it finished.
     pub finished_at: Option<Timestamp>,
     /// Time of the last change.
     pub last_updated_at: Timestamp,
-    /// Finished and total runs; null if unknown or not meaningful.
+    /// Finished and total runs; null if the total is unknown, or if the backfill failed or
+    /// was cancelled.
     pub progress: Option<BackfillProgress>,
-    /// Events that its runs have delivered; null before the first run ended.
+    /// Events that its runs have delivered; null before the first run has finished.
     pub total_records_count: Option<i64>,
-    /// Actual start of the range, if there is no earlier data.
+    /// Start of the first interval with events, if it is later than `start_at`.
     pub adjusted_start_at: Option<Timestamp>,
 }
 
@@ -42,14 +43,15 @@ pub struct Backfill {
 pub struct BackfillProgress {
     /// Total number of runs.
     pub total_runs: u64,
-    /// Number of ended runs.
+    /// Number of finished runs.
     pub finished_runs: u64,
-    /// Fraction of ended runs, from 0 to 1, with one decimal.
+    /// Fraction of finished runs, from 0 to 1, with one decimal.
     pub progress: f64,
 }
 
 impl BackfillProgress {
-    /// The progress of a backfill with this status; `None` where it is not meaningful.
+    /// The progress of a backfill with this status; `None` if the total is
+    /// unknown, or if the backfill failed or was cancelled.
     pub fn of(status: Status, total_runs: Option<u64>, finished_runs: u64) -> Option<Self> {
         let total_runs = total_runs?;
         let progress = match status {

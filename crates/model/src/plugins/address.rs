@@ -21,9 +21,9 @@ const INLINE: &str = "inline:";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CodeSource {
     /// The catalogue: the id of an entry.
-    Inline(String),
+    Catalogue(String),
     /// Another host.
-    Elsewhere(Address),
+    Address(Address),
 }
 
 impl CodeSource {
@@ -33,16 +33,16 @@ impl CodeSource {
     /// As [`Address::read`].
     pub fn read(text: &str) -> Result<Self, FieldError> {
         match text.trim().strip_prefix(INLINE) {
-            Some(id) => Ok(Self::Inline(validate::text(FIELD, id, URL_MAX)?)),
-            None => Address::read(text).map(Self::Elsewhere),
+            Some(id) => Ok(Self::Catalogue(validate::text(FIELD, id, URL_MAX)?)),
+            None => Address::read(text).map(Self::Address),
         }
     }
 
     /// The address in the form for display and comparison.
     pub fn url(&self) -> String {
         match self {
-            Self::Inline(id) => format!("{INLINE}{id}"),
-            Self::Elsewhere(address) => address.url.clone(),
+            Self::Catalogue(id) => format!("{INLINE}{id}"),
+            Self::Address(address) => address.url.clone(),
         }
     }
 }
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn the_catalogue_has_addresses_too() {
         let source = CodeSource::read(" inline:location ").unwrap();
-        assert_eq!(source, CodeSource::Inline("location".to_owned()));
+        assert_eq!(source, CodeSource::Catalogue("location".to_owned()));
         assert_eq!(source.url(), "inline:location");
         assert!(CodeSource::read("inline:").is_err());
         let source = CodeSource::read("https://github.com/acme/tea/").unwrap();

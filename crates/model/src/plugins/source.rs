@@ -239,8 +239,8 @@ mod tests {
             ("{}", ["index.js"], "plugin.json: name: This field is required."),
             (tea, ["README.md"], "The archive has no index.js, index.ts, frontend.tsx or site.ts."),
         ] {
-            let told = archive(manifest, &names).unwrap_err();
-            assert!(told.starts_with(fault), "{told}");
+            let message = archive(manifest, &names).unwrap_err();
+            assert!(message.starts_with(fault), "{message}");
         }
         assert!(of_archive(BTreeMap::new()).is_err());
     }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use weir_model::OrganizationId;
 use weir_model::plugins::{FRONTEND, SITE};
 use weir_sandbox::{Capabilities, Source};
-use weir_service::plugins::code::Looked;
+use weir_service::plugins::code::Inspected;
 use weir_transpile::{Page, Script};
 
 use crate::Shared;
@@ -25,13 +25,13 @@ impl Shared {
         &self,
         organization: OrganizationId,
         files: &BTreeMap<String, String>,
-    ) -> Looked {
-        let mut looked = Looked::default();
-        let Some(look) = self.inspections.acquire(organization).await else { return looked };
+    ) -> Inspected {
+        let mut inspected = Inspected::default();
+        let Some(look) = self.inspections.acquire(organization).await else { return inspected };
         if let Some((name, _)) = entry(files) {
             let compiled = match self.compile(look.lane, files).await {
                 Ok(compiled) => {
-                    looked.server = stored(&compiled);
+                    inspected.server = stored(&compiled);
                     compiled
                 }
                 Err(fault) => Err(fault.to_string()),
@@ -42,12 +42,12 @@ impl Shared {
             };
             match found {
                 Ok(found) => {
-                    looked.metrics = Some(
+                    inspected.metrics = Some(
                         found.metrics.iter().map(|(k, v)| (k.clone(), v.clone().into())).collect(),
                     );
-                    looked.capabilities = Some(map(&found));
+                    inspected.capabilities = Some(map(&found));
                 }
-                Err(fault) => drop(looked.faults.insert(name.to_owned(), fault)),
+                Err(fault) => drop(inspected.faults.insert(name.to_owned(), fault)),
             }
         }
         for (name, kind) in [(FRONTEND, Source::Frontend), (SITE, Source::Site)] {
@@ -56,16 +56,16 @@ impl Shared {
             let made = match made.unwrap_or_else(|fault| Err(fault.to_string())) {
                 Ok(page) => Some(page.code),
                 Err(fault) => {
-                    looked.faults.insert(name.to_owned(), fault);
+                    inspected.faults.insert(name.to_owned(), fault);
                     None
                 }
             };
             match kind {
-                Source::Frontend => looked.frontend = made,
-                Source::Site | Source::Server => looked.site = made,
+                Source::Frontend => inspected.frontend = made,
+                Source::Site | Source::Server => inspected.site = made,
             }
         }
-        looked
+        inspected
     }
 
     async fn look_at_server(

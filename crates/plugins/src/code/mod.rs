@@ -16,7 +16,7 @@ use tokio::sync::Semaphore;
 use weir_model::OrganizationId;
 use weir_model::plugin_configs::DryStep;
 use weir_model::plugins::address::Address;
-use weir_service::plugins::code::{CodeFault, DryTrial, Fetched, Looked, PluginCode};
+use weir_service::plugins::code::{CodeFault, DryTrial, Fetched, Inspected, PluginCode};
 
 pub use fetch::Origins;
 
@@ -28,7 +28,7 @@ impl PluginCode for Plugins {
         &self,
         organization: OrganizationId,
         files: &BTreeMap<String, String>,
-    ) -> Looked {
+    ) -> Inspected {
         self.shared.look_at(organization, files).await
     }
 

@@ -59,12 +59,12 @@ pub(super) struct Failed {
 
 /// Runs one delivery.
 pub(super) async fn take(shared: &Shared, active: &Active, progress: &mut Progress, mark: u64) {
-    let until = shared.host.uptime() + LONG;
+    let until = shared.services.uptime() + LONG;
     if let Err(error) = work(shared, active, progress, mark, until).await {
         if !matches!(error, weir_store::Error::Stopped) {
             tracing::error!(config = %active.id(), %error, "a delivery was put off");
         }
-        progress.next = shared.host.uptime() + STORE_PAUSE;
+        progress.next = shared.services.uptime() + STORE_PAUSE;
     }
 }
 
@@ -88,7 +88,7 @@ async fn work(
         }
     };
     let mut read = Reading { scan: None, events: VecDeque::new(), after: cursor.after };
-    while !shared.is_stopped() && shared.host.uptime() < until {
+    while !shared.is_stopped() && shared.services.uptime() < until {
         let batch = match progress.left.is_empty() {
             false => std::mem::take(&mut progress.left),
             true => {
@@ -109,7 +109,7 @@ async fn work(
             }
             continue;
         };
-        let now = shared.host.now();
+        let now = shared.services.now();
         let since = cursor.failed_since.unwrap_or(now);
         let tries = cursor.tries.saturating_add(1);
         let is_lasting = failed.iter().all(|(_, fault)| fault.is_lasting);
@@ -123,7 +123,7 @@ async fn work(
         let sample = failed.first().map(|(event, _)| send::sample(shared, event, project));
         shared.report.fault(&active.row, &first.message, sample.as_deref(), now);
         progress.left = failed.into_iter().map(|(event, _)| event).chain(rest).collect();
-        progress.next = shared.host.uptime() + pause(tries);
+        progress.next = shared.services.uptime() + pause(tries);
         cursor = Cursor { tries, failed_since: Some(since), ..cursor };
         return save(shared, active, progress, cursor).await;
     }
@@ -201,7 +201,7 @@ async fn deliver(
         }
     }
     shared.metrics.count(Effect::Delivered, tally);
-    shared.report.count(active.project(), active.id(), tally, shared.host.now());
+    shared.report.count(active.project(), active.id(), tally, shared.services.now());
     Ok(Tried { failed, rest })
 }
 

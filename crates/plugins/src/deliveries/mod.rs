@@ -87,7 +87,8 @@ impl Shared {
     async fn follow_arrivals(&self, marks: &watch::Sender<Marks>) {
         loop {
             let mut newest = Marks::new();
-            for active in self.registry.all().iter().filter(|active| active.does.delivers()) {
+            for active in self.registry.all().iter().filter(|active| active.capabilities.delivers())
+            {
                 let project = active.project();
                 if newest.contains_key(&project) {
                     continue;
@@ -104,7 +105,7 @@ impl Shared {
             }
             if !newest.is_empty() {
                 // Earlier arrivals can be read then, too.
-                self.host.applied().await;
+                self.services.applied().await;
                 marks.send_replace(newest);
             }
             tokio::time::sleep(self.settings.tick).await;
@@ -137,7 +138,7 @@ impl Deliveries {
     /// Notices configs that were enabled or disabled.
     async fn check(&mut self) {
         for active in self.shared.registry.all() {
-            if active.does.delivers() {
+            if active.capabilities.delivers() {
                 self.lanes.entry(active.id()).or_insert_with(|| Lane {
                     project: active.project(),
                     progress: Some(Progress::default()),
@@ -173,7 +174,7 @@ impl Deliveries {
     /// Starts deliveries: for the project that has waited longest, and for its config
     /// that has waited longest.
     fn begin(&mut self, marks: &Marks) {
-        let now = self.shared.host.uptime();
+        let now = self.shared.services.uptime();
         while self.deliveries.len() < CONCURRENT_DELIVERIES {
             let waits = |(config, lane): &(&PluginConfigId, &Lane)| {
                 let mark = marks.get(&lane.project).copied()?;
@@ -181,7 +182,7 @@ impl Deliveries {
                 let active = self.shared.registry.config(**config)?;
                 let is_due = lane.next <= now && progress.has_work(mark);
                 let is_due = is_due && self.deliveries_of(lane.project) < OF_PROJECT;
-                (is_due && active.does.delivers()).then_some((active, mark))
+                (is_due && active.capabilities.delivers()).then_some((active, mark))
             };
             let order = |lane: &Lane| {
                 (self.of_projects.get(&lane.project).copied().unwrap_or(0), lane.served)

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use weir_egress::FaultClass;
 use weir_model::persons::PersonRef;
 use weir_model::{PersonId, PluginConfigId, ProjectId};
-use weir_sandbox::{Delivered, Delivery, ErrorKind, ScriptError, Webhook};
+use weir_sandbox::{Delivered, DeliveryFunction, ErrorKind, ScriptError, Webhook};
 use weir_store::events::StoredEvent;
 use weir_store::persons;
 
@@ -64,26 +64,26 @@ pub(super) async fn send(
         return Ok(failed);
     }
     let ways = [
-        (active.does.on_event, Delivery::OnEvent),
-        (active.does.compose_webhook, Delivery::ComposeWebhook),
-        (active.does.export_events, Delivery::ExportEvents),
+        (active.capabilities.on_event, DeliveryFunction::OnEvent),
+        (active.capabilities.compose_webhook, DeliveryFunction::ComposeWebhook),
+        (active.capabilities.export_events, DeliveryFunction::ExportEvents),
     ];
     // Lanes serve several configs, so a slow config gets its lane for one event at a
     // time.
-    let mut size = if active.does.export_events && !one_by_one { texts.len() } else { 1 };
+    let mut size = if active.capabilities.export_events && !one_by_one { texts.len() } else { 1 };
     let mut reached = 0;
     while reached < texts.len() {
-        let is_over = shared.is_stopped() || shared.host.uptime() >= until;
+        let is_over = shared.is_stopped() || shared.services.uptime() >= until;
         if is_over && reached > 0 {
             failed.truncate(reached);
             break;
         }
         let mut took = Duration::ZERO;
         let end = texts.len().min(reached + size);
-        for (_, way) in ways.into_iter().filter(|(does, _)| *does) {
+        for (_, way) in ways.into_iter().filter(|(has_function, _)| *has_function) {
             // A batch fails as a whole, so events are called one by one to find the
             // faulty one.
-            let is_alone = one_by_one && way == Delivery::ExportEvents;
+            let is_alone = one_by_one && way == DeliveryFunction::ExportEvents;
             let concurrently = if is_alone { 1 } else { end - reached };
             let parts = texts[reached..end]
                 .chunks(concurrently)
@@ -104,7 +104,7 @@ async fn call(
     shared: &Shared,
     active: &Active,
     loaded: &Loaded,
-    way: Delivery,
+    way: DeliveryFunction,
     texts: &[Box<RawValue>],
     failed: &mut [Option<Failed>],
 ) -> Duration {

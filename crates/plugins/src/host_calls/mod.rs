@@ -18,15 +18,15 @@ use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 use weir_model::plugin_configs::{JOB_MAX, JOBS_MAX, LogLevel, LogSource};
 use weir_model::{PluginConfigId, Timestamp};
-use weir_sandbox::{Host, HostCall, MetricOp, Program};
+use weir_sandbox::{HostCall, MetricOp, Program, ScriptHost};
 use weir_store::ids;
 use weir_store::plugin_configs::jobs::{self, Added, JobRow};
 use weir_store::plugin_runtime::storage::{self, Bounds, KEY_MAX};
 
 use crate::Shared;
-use crate::host::Captured;
 use crate::registry::Active;
 use crate::report::Joined;
+use crate::services::Captured;
 
 use cache::Cache;
 pub(crate) use fetch::{Sent, send};
@@ -78,7 +78,7 @@ impl Shared {
             Arc::new(ConfigState {
                 cache: Mutex::default(),
                 fetching: Semaphore::new(FETCHING),
-                captures: Mutex::new(Bucket { left: BURST, at: self.host.uptime() }),
+                captures: Mutex::new(Bucket { left: BURST, at: self.services.uptime() }),
             })
         });
         Arc::clone(own)
@@ -91,12 +91,12 @@ impl Shared {
 }
 
 #[async_trait]
-impl Host for Shared {
+impl ScriptHost for Shared {
     async fn call(&self, program: &Program, call: HostCall) -> Result<Value, String> {
         let config = PluginConfigId(program.key.config);
         match call {
             HostCall::Log { level, message } => {
-                let now = self.host.now();
+                let now = self.services.now();
                 self.report.line(config, LogSource::Console, level_of(level), &message, now);
                 Ok(Value::Null)
             }
@@ -184,7 +184,7 @@ impl Shared {
         timestamp: Option<String>,
         mut properties: Map<String, Value>,
     ) -> Result<Value, String> {
-        if !self.belongings(active.id()).captures.lock().take(self.host.uptime()) {
+        if !self.belongings(active.id()).captures.lock().take(self.services.uptime()) {
             return Err("a config may capture 200 events a second".to_owned());
         }
         properties.insert(MADE_BY.to_owned(), active.id().0.into());
@@ -194,9 +194,9 @@ impl Shared {
             distinct_id,
             timestamp,
             properties,
-            historical: active.does.imports,
+            historical: active.capabilities.imports,
         };
-        self.host.capture(captured).await.map(|()| Value::Null)
+        self.services.capture(captured).await.map(|()| Value::Null)
     }
 
     async fn enqueue(
@@ -209,7 +209,7 @@ impl Shared {
         if name.chars().nth(JOB_MAX).is_some() {
             return Err("the name of a job has at most 200 characters".to_owned());
         }
-        let now = self.host.now();
+        let now = self.services.now();
         let after_ms = if after_ms.is_finite() { after_ms.clamp(0.0, LATEST) } else { 0.0 };
         let run_at = now.micros().saturating_add((after_ms * 1_000.0) as i64);
         let job = JobRow {
@@ -230,7 +230,7 @@ impl Shared {
 
     fn cached(&self, active: &Active, call: HostCall) -> Result<Value, String> {
         let own = self.belongings(active.id());
-        let (mut cache, now) = (own.cache.lock(), self.host.uptime());
+        let (mut cache, now) = (own.cache.lock(), self.services.uptime());
         let done = match call {
             HostCall::CacheGet { key } => Ok(cache.get(&key, now)),
             HostCall::CacheSet { key, value, ttl } => {

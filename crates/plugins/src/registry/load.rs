@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use uuid::Uuid;
-use weir_catalogue::{Means, Step};
+use weir_catalogue::{Step, StepDependencies};
 use weir_model::PluginId;
 use weir_model::plugins::Group;
 use weir_sandbox::{Grants, Meta, Program, ProgramKey, Source};
@@ -22,10 +22,10 @@ use weir_store::plugin_runtime::registry::Enabled;
 use weir_store::plugins::{PluginRow, build};
 use weir_transpile::Script;
 
-use super::{Active, Code, Does, Loaded, State, tasks};
+use super::{Active, Code, ConfigCapabilities, Loaded, State, tasks};
 use crate::Shared;
 use crate::allowance::Allowance;
-use crate::host::OpenedConfig;
+use crate::services::OpenedConfig;
 use crate::shape;
 
 /// File names of the server code.
@@ -147,7 +147,7 @@ impl Shared {
         plugin: &PluginRow,
         files: &BTreeMap<String, String>,
     ) -> Result<bool, weir_store::Error> {
-        if entry(files).is_none() || self.registry.sources.holds(plugin, self.host.uptime()) {
+        if entry(files).is_none() || self.registry.sources.holds(plugin, self.services.uptime()) {
             return Ok(true);
         }
         let found = build::get(&self.store, plugin.id).await?.and_then(|build| build.server);
@@ -171,7 +171,7 @@ impl Shared {
         let Some(inspect) = self.inspections.acquire(plugin.organization).await else {
             return true;
         };
-        if self.registry.sources.holds(plugin, self.host.uptime()) {
+        if self.registry.sources.holds(plugin, self.services.uptime()) {
             return true;
         }
         let compiled = match self.compile(inspect.lane, files).await {
@@ -179,7 +179,7 @@ impl Shared {
             // Its project does not wait for further attempts.
             Err(fault @ weir_sandbox::Fault::SlowCompile { .. }) => {
                 tracing::warn!(plugin = %plugin.id, %fault, "a plugin is compiled again later");
-                let uptime = self.host.uptime();
+                let uptime = self.services.uptime();
                 self.registry.sources.put_late(plugin, fault.to_string(), uptime);
                 return true;
             }
@@ -204,25 +204,37 @@ impl Shared {
         let code = match self.code(&row, &plugin, &files).await {
             Ok(code) => code,
             Err(fault) => {
-                let now = self.host.now();
+                let now = self.services.now();
                 self.report.fault(&row, &fault, None, now);
                 Code::Broken
             }
         };
-        let does = match code {
-            Code::Native(_) => Does { transforms: true, ..Does::default() },
-            Code::Script(_) => does(&plugin),
-            Code::Nothing => Does::default(),
-            // Such a config does nothing, but its failures are counted.
-            Code::Broken | Code::Unopened => {
-                Does { transforms: does(&plugin).transforms, ..Does::default() }
+        let capabilities = match code {
+            Code::Native(_) => {
+                ConfigCapabilities { transforms: true, ..ConfigCapabilities::default() }
             }
+            Code::Script(_) => capabilities(&plugin),
+            Code::Nothing => ConfigCapabilities::default(),
+            // Such a config does nothing, but its failures are counted.
+            Code::Broken | Code::Unopened => ConfigCapabilities {
+                transforms: capabilities(&plugin).transforms,
+                ..ConfigCapabilities::default()
+            },
         };
         let on_failure = on_failure(&row, &plugin);
-        let allowance = allowance.unwrap_or_else(|| Allowance::new(self.host.uptime()));
+        let allowance = allowance.unwrap_or_else(|| Allowance::new(self.services.uptime()));
         let state = Mutex::new(State { allowance, failed_in_a_row: 0, is_off: false });
         let until = self.registry.sources.last(&plugin).and_then(|(_, until)| until);
-        Active { row, name, code, does, on_failure, revision: plugin.revision, until, state }
+        Active {
+            row,
+            name,
+            code,
+            capabilities,
+            on_failure,
+            revision: plugin.revision,
+            until,
+            state,
+        }
     }
 
     async fn code(
@@ -231,10 +243,10 @@ impl Shared {
         plugin: &PluginRow,
         files: &BTreeMap<String, String>,
     ) -> Result<Code, String> {
-        let opened = match self.host.open(row, plugin).await {
+        let opened = match self.services.open(row, plugin).await {
             Ok(opened) => opened,
             Err(fault) => {
-                self.report.fault(row, &fault, None, self.host.now());
+                self.report.fault(row, &fault, None, self.services.now());
                 return Ok(Code::Unopened);
             }
         };
@@ -267,8 +279,8 @@ impl Shared {
         let Some(entry) = plugin.url.as_deref().and_then(weir_catalogue::find_url) else {
             return Ok(None);
         };
-        let means: &Means = &self.means;
-        entry.step(config, means).map_err(|fault| fault.to_string())
+        let dependencies: &StepDependencies = &self.step_dependencies;
+        entry.step(config, dependencies).map_err(|fault| fault.to_string())
     }
 }
 
@@ -295,14 +307,14 @@ pub(crate) fn step_program(
 }
 
 /// The capabilities of a plugin, as found in its code.
-fn does(plugin: &PluginRow) -> Does {
+fn capabilities(plugin: &PluginRow) -> ConfigCapabilities {
     let names = |key: &str| -> Vec<&str> {
         let list = plugin.capabilities.as_ref().and_then(|found| found.get(key)?.as_array());
         list.into_iter().flatten().filter_map(Value::as_str).collect()
     };
     let methods = names("methods");
     let has = |name: &str| methods.contains(&name);
-    Does {
+    ConfigCapabilities {
         transforms: has("processEvent") || has("processEventBatch"),
         on_event: has("onEvent"),
         compose_webhook: has("composeWebhook"),

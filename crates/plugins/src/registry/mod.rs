@@ -87,7 +87,7 @@ pub(crate) fn message(error: &ScriptError, script: &Script) -> String {
 
 /// Capabilities of a config.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Does {
+pub(crate) struct ConfigCapabilities {
     /// Changes events before they are stored.
     pub(crate) transforms: bool,
     pub(crate) on_event: bool,
@@ -98,7 +98,7 @@ pub(crate) struct Does {
     pub(crate) imports: bool,
 }
 
-impl Does {
+impl ConfigCapabilities {
     /// Whether it receives stored events.
     pub(crate) fn delivers(&self) -> bool {
         self.on_event || self.compose_webhook || self.export_events
@@ -111,7 +111,7 @@ pub(crate) struct Active {
     /// The display name.
     pub(crate) name: String,
     pub(crate) code: Code,
-    pub(crate) does: Does,
+    pub(crate) capabilities: ConfigCapabilities,
     /// What happens to events if the config cannot run.
     pub(crate) on_failure: OnFailure,
     /// The revision of its plugin.
@@ -214,14 +214,16 @@ impl Registry {
             return true;
         }
         let projects = self.projects.load();
-        projects.get(&project).is_some_and(|all| all.iter().any(|active| active.does.transforms))
+        projects
+            .get(&project)
+            .is_some_and(|all| all.iter().any(|active| active.capabilities.transforms))
     }
 
     /// The transformations of a project, in order.
     pub(crate) fn steps(&self, project: ProjectId) -> Vec<Arc<Active>> {
         let projects = self.projects.load();
         let all = projects.get(&project).map(|all| all.iter()).into_iter().flatten();
-        all.filter(|active| active.does.transforms).cloned().collect()
+        all.filter(|active| active.capabilities.transforms).cloned().collect()
     }
 
     /// Whether some step of a project must run before its events are stored.
@@ -318,7 +320,7 @@ impl Shared {
     /// The enabled configs of a project. Sources are read only of changed plugins.
     async fn enabled(&self, project: ProjectId) -> Result<Enabling> {
         let running = registry::running(&self.store, project).await?;
-        let uptime = self.host.uptime();
+        let uptime = self.services.uptime();
         let is_same = |config: &ConfigRow, plugin: &PluginRow| {
             let present = self.registry.config(config.id);
             present.filter(|same| same.is_of(config, plugin, uptime))
@@ -401,7 +403,7 @@ impl Shared {
                     match pool.teardown(lane, program, self).await {
                         Ok(Ok(())) => {}
                         Ok(Err(error)) => {
-                            let (id, now) = (active.id(), self.host.now());
+                            let (id, now) = (active.id(), self.services.now());
                             let message = format!("teardownPlugin: {}", loaded.message(&error));
                             let (source, level) = (LogSource::Plugin, LogLevel::Error);
                             self.report.line(id, source, level, &message, now);

@@ -133,7 +133,7 @@ impl Shared {
             tally.failed += 1;
         }
         self.metrics.count(Effect::Transformed, tally);
-        self.report.count(active.project(), active.id(), tally, self.host.now());
+        self.report.count(active.project(), active.id(), tally, self.services.now());
     }
 
     fn run_native(
@@ -173,7 +173,7 @@ impl Shared {
         for mut chunk in scripts::chunks(present) {
             loop {
                 let payers = Payers::of(chunk.iter().map(|event| event.sender()));
-                let uptime = self.host.uptime();
+                let uptime = self.services.uptime();
                 let allowances = active
                     .iter()
                     .map(|active| active.state.lock().allowance.available(&payers, uptime));
@@ -206,7 +206,7 @@ impl Shared {
     ) -> Vec<&'e mut EventInProgress> {
         let may_pass = |(_, ruling): &(&mut EventInProgress, TimedVerdict)| ruling.may_pass();
         let waits = active.must_run() && ruled.iter().any(may_pass) && {
-            let uptime = self.host.uptime();
+            let uptime = self.services.uptime();
             active.state.lock().allowance.may_wait(PAUSE, uptime)
         };
         if !waits {
@@ -225,7 +225,7 @@ impl Shared {
         active: &Arc<Active>,
         ruled: Vec<(&mut EventInProgress, TimedVerdict)>,
     ) {
-        let (now, uptime) = (self.host.now(), self.host.uptime());
+        let (now, uptime) = (self.services.now(), self.services.uptime());
         let (project, config) = (active.project(), active.id());
         let mut tally = Tally::default();
         let mut fault = None;
@@ -303,14 +303,14 @@ impl Shared {
         // Spawned, so that events do not wait.
         drop(tokio::spawn(async move {
             // Earlier reports are written first.
-            shared.report.flush(&shared.store, shared.host.now()).await;
+            shared.report.flush(&shared.store, shared.services.now()).await;
             // A member who changed the config in the meantime may have repaired it.
             let is_there = || {
                 let present = shared.registry.config(active.id());
                 present.is_some_and(|present| Arc::ptr_eq(&present, &active))
             };
             while is_there() && !shared.is_stopped() {
-                if shared.host.switch_off(&active.row, &message).await {
+                if shared.services.switch_off(&active.row, &message).await {
                     return;
                 }
                 tokio::time::sleep(AGAIN).await;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use weir_model::{PluginConfigId, ProjectId};
-use weir_sandbox::{Host, Outcome, Pool, Program, Step};
+use weir_sandbox::{Outcome, Pool, Program, ScriptHost, TransformationCall};
 
 use super::in_progress::EventInProgress;
 use super::{TimedVerdict, Verdict};
@@ -32,7 +32,7 @@ pub(crate) struct Script<'a> {
 pub(crate) struct SandboxCall<'a> {
     pub(crate) pool: &'a Pool,
     pub(crate) lane: usize,
-    pub(crate) host: &'a dyn Host,
+    pub(crate) host: &'a dyn ScriptHost,
     pub(crate) project: ProjectId,
     pub(crate) site_url: &'a str,
 }
@@ -87,10 +87,13 @@ impl SandboxCall<'_> {
         let Some(texts) = texts else {
             return not_run(scripts.len(), events.len(), "An event cannot be written as JSON.");
         };
-        let steps: Vec<Step> = scripts
+        let steps: Vec<TransformationCall> = scripts
             .iter()
             .zip(allowances)
-            .map(|(script, allowances)| Step { program: Arc::clone(script.program), allowances })
+            .map(|(script, allowances)| TransformationCall {
+                program: Arc::clone(script.program),
+                allowances,
+            })
             .collect();
         let sent =
             self.pool.transform_within(self.lane, &steps, &payers.of, &texts, self.host).await;

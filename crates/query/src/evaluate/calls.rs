@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Row, equal, text, time, truth};
+use super::{QueryInput, boolean_or_null, equal, text, time};
 use crate::functions::Function;
 use crate::path::{self, Step};
 use crate::tree::Expression;
@@ -12,7 +12,7 @@ use crate::value::Value;
 pub(super) fn call<'a>(
     function: Function,
     arguments: &'a [Expression],
-    row: &'a dyn Row,
+    row: &'a dyn QueryInput,
 ) -> Value<'a> {
     let call = Call { arguments, row };
     call.value(function).unwrap_or(Value::Null)
@@ -20,7 +20,7 @@ pub(super) fn call<'a>(
 
 struct Call<'a> {
     arguments: &'a [Expression],
-    row: &'a dyn Row,
+    row: &'a dyn QueryInput,
 }
 
 impl<'a> Call<'a> {
@@ -53,7 +53,7 @@ impl<'a> Call<'a> {
             Function::ToString => self.text(0).map(Value::Text),
             Function::ToInt => self.at(0).integer().map(Value::Integer),
             Function::ToFloat => self.at(0).float().map(Value::Float),
-            Function::ToBool => Some(truth(self.at(0).boolean())),
+            Function::ToBool => Some(boolean_or_null(self.at(0).boolean())),
             Function::ToDateTime => self.time().map(Value::Timestamp),
             Function::ToDate => time::day(self.time()?).map(Value::Date),
             Function::ToStartOfHour => Some(Value::Timestamp(time::start_of_hour(self.time()?))),
@@ -63,7 +63,7 @@ impl<'a> Call<'a> {
             Function::JsonExtractString => self.json()?.into_text().map(Value::Text),
             Function::JsonExtractInt => self.json()?.integer().map(Value::Integer),
             Function::JsonExtractFloat => self.json()?.float().map(Value::Float),
-            Function::JsonExtractBool => Some(truth(self.json()?.boolean())),
+            Function::JsonExtractBool => Some(boolean_or_null(self.json()?.boolean())),
             Function::JsonExtractRaw => self.raw()?.filter(|json| json != "null").map(Value::Json),
             Function::JsonHas => Some(Value::Boolean(self.raw()?.is_some())),
         }
@@ -128,8 +128,8 @@ impl<'a> Call<'a> {
             .collect();
         let (steps, whole) = (steps?, self.text(0)?);
         // Each step may lead to a text of the same length.
-        self.row.budget().charge(steps.len().saturating_mul(whole.len()));
-        if self.row.budget().is_used_up() {
+        self.row.work_limit().charge(steps.len().saturating_mul(whole.len()));
+        if self.row.work_limit().is_used_up() {
             return None;
         }
         Some(match whole {

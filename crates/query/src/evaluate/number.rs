@@ -93,7 +93,7 @@ fn whole(number: f64) -> Option<i128> {
 }
 
 /// The result for two numbers; `None` if there is none, or if it needs more than 64 bits.
-pub(crate) fn work_out(
+pub(crate) fn calculate(
     arithmetic: Arithmetic,
     left: Number,
     right: Number,

@@ -1,16 +1,21 @@
 //! `LIKE`: `%` stands for any text, `_` for any character, a backslash escapes them.
 
-use super::Budget;
+use super::WorkLimit;
 
-/// Whether a pattern matches a text; `None` if that exceeds the budget.
-pub(super) fn fits(text: &str, pattern: &str, ignores_case: bool, budget: &Budget) -> Option<bool> {
+/// Whether a pattern matches a text; `None` if that exceeds the work limit.
+pub(super) fn matches(
+    text: &str,
+    pattern: &str,
+    ignores_case: bool,
+    work_limit: &WorkLimit,
+) -> Option<bool> {
     if ignores_case {
-        return fits(&text.to_lowercase(), &pattern.to_lowercase(), false, budget);
+        return matches(&text.to_lowercase(), &pattern.to_lowercase(), false, work_limit);
     }
     let pieces = pieces(pattern);
     let longest = pieces.iter().map(Piece::wildcard_length).max().unwrap_or(0);
-    budget.charge(longest.saturating_mul(text.len()));
-    if budget.is_used_up() {
+    work_limit.charge(longest.saturating_mul(text.len()));
+    if work_limit.is_used_up() {
         return None;
     }
     let Some((first, rest)) = pieces.split_first() else { return Some(text.is_empty()) };

@@ -22,7 +22,7 @@ struct Event {
     elements: String,
     timestamp: i64,
     has_person: bool,
-    budget: Budget,
+    work_limit: WorkLimit,
 }
 
 fn event(properties: &str) -> Event {
@@ -31,11 +31,11 @@ fn event(properties: &str) -> Event {
         elements: String::new(),
         timestamp: TIME,
         has_person: true,
-        budget: Budget::default(),
+        work_limit: WorkLimit::default(),
     }
 }
 
-impl Row for Event {
+impl QueryInput for Event {
     fn field(&self, field: Field) -> Value<'_> {
         match field {
             Field::TeamId => Value::Integer(7),
@@ -60,8 +60,8 @@ impl Row for Event {
         Members::of(json).at(path).map_or(Value::Null, Value::of_json)
     }
 
-    fn budget(&self) -> &Budget {
-        &self.budget
+    fn work_limit(&self) -> &WorkLimit {
+        &self.work_limit
     }
 }
 

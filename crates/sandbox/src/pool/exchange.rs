@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::child::{BySlot, Child, read_frame};
 use crate::error::ErrorKind;
-use crate::host::{Host, HostCall};
+use crate::host::{HostCall, ScriptHost};
 use crate::program::Program;
 use crate::wire::{self, Call, CallAnswer, Item, Mark, Probe, Results, to_child, to_parent};
 use crate::worker::report::HOLD;
@@ -78,7 +78,7 @@ pub(super) async fn exchange(
     child: &mut Child,
     mut out: Vec<u8>,
     by_slot: &BySlot<'_>,
-    host: &dyn Host,
+    host: &dyn ScriptHost,
     patience: Timeouts,
     events: usize,
 ) -> Reply {
@@ -139,7 +139,7 @@ pub(super) async fn exchange(
                     if id == 0 {
                         reported += 1;
                         if reported <= MAX_REPORTS {
-                            tell(host, program, call).await;
+                            record(host, program, call).await;
                         }
                     } else if calls.len() < MOST_CALLS {
                         calls.push(async move {
@@ -310,7 +310,7 @@ fn try_again(item: &mut Item) {
     }
 }
 
-async fn tell(host: &dyn Host, program: &Program, call: HostCall) {
+async fn record(host: &dyn ScriptHost, program: &Program, call: HostCall) {
     if matches!(call, HostCall::Log { .. } | HostCall::Metric { .. })
         && let Err(error) = host.call(program, call).await
     {
@@ -318,7 +318,7 @@ async fn tell(host: &dyn Host, program: &Program, call: HostCall) {
     }
 }
 
-async fn answer(host: &dyn Host, program: &Program, call: HostCall) -> Result<Value, String> {
+async fn answer(host: &dyn ScriptHost, program: &Program, call: HostCall) -> Result<Value, String> {
     granted(program, &call)?;
     host.call(program, call).await
 }

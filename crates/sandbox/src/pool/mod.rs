@@ -23,8 +23,10 @@ use tokio::time::timeout;
 
 use crate::answer::{Capabilities, Delivered, Transformed};
 use crate::error::{Fault, ScriptError};
-use crate::host::{Host, NoHost};
-use crate::program::{Delivery, Grants, Meta, Program, ProgramKey, Source, Step, Task};
+use crate::host::{NoHost, ScriptHost};
+use crate::program::{
+    DeliveryFunction, Grants, Meta, Program, ProgramKey, Source, Task, TransformationCall,
+};
 use crate::wire::{self, Confinement, Item, Probe, What, to_child};
 
 use child::LEAVE;
@@ -128,22 +130,22 @@ impl Pool {
     pub async fn transform(
         &self,
         lane: usize,
-        steps: &[Step],
+        steps: &[TransformationCall],
         events: &[Box<RawValue>],
-        host: &dyn Host,
+        host: &dyn ScriptHost,
     ) -> Result<Vec<Transformed>, Fault> {
         self.transform_within(lane, steps, &[], events, host).await
     }
 
     /// Sends events through steps within allowances: `payers` lists for each event the
-    /// allowances that it uses up, as indexes into [`Step::allowances`].
+    /// allowances that it uses up, as indexes into [`TransformationCall::allowances`].
     pub async fn transform_within(
         &self,
         lane: usize,
-        steps: &[Step],
+        steps: &[TransformationCall],
         payers: &[Vec<usize>],
         events: &[Box<RawValue>],
-        host: &dyn Host,
+        host: &dyn ScriptHost,
     ) -> Result<Vec<Transformed>, Fault> {
         let guard = self.guard(lane).await;
         transform::transform(guard, &self.settings, steps, payers, events, host).await
@@ -167,9 +169,9 @@ impl Pool {
         &self,
         lane: usize,
         program: &Arc<Program>,
-        how: Delivery,
+        how: DeliveryFunction,
         events: &[Box<RawValue>],
-        host: &dyn Host,
+        host: &dyn ScriptHost,
     ) -> Result<Vec<Delivered>, Fault> {
         let guard = self.guard(lane).await;
         single::deliver(guard, &self.settings, program, how, events, host).await
@@ -181,7 +183,7 @@ impl Pool {
         lane: usize,
         program: &Arc<Program>,
         task: Task,
-        host: &dyn Host,
+        host: &dyn ScriptHost,
     ) -> Result<Result<(), ScriptError>, Fault> {
         let one = One { what: What::Task, name: task.export(), payload: None, forget: false };
         Ok(self.run(lane, program, one, host).await?.map(drop))
@@ -194,7 +196,7 @@ impl Pool {
         program: &Arc<Program>,
         name: &str,
         payload: &RawValue,
-        host: &dyn Host,
+        host: &dyn ScriptHost,
     ) -> Result<Result<(), ScriptError>, Fault> {
         let one = One { what: What::Job, name, payload: Some(payload), forget: false };
         Ok(self.run(lane, program, one, host).await?.map(drop))
@@ -206,7 +208,7 @@ impl Pool {
         &self,
         lane: usize,
         program: &Arc<Program>,
-        host: &dyn Host,
+        host: &dyn ScriptHost,
     ) -> Result<Result<(), ScriptError>, Fault> {
         let mut guard = self.guard(lane).await;
         let Some(child) = guard.take_running() else {
@@ -252,7 +254,7 @@ impl Pool {
         lane: usize,
         program: &Arc<Program>,
         one: One<'_>,
-        host: &dyn Host,
+        host: &dyn ScriptHost,
     ) -> Result<Result<Item, ScriptError>, Fault> {
         single::run(self.guard(lane).await, &self.settings, program, one, host).await
     }

@@ -13,8 +13,8 @@ use super::transform::killed;
 use super::{Limits, PoolSettings};
 use crate::answer::Delivered;
 use crate::error::{Fault, ScriptError};
-use crate::host::Host;
-use crate::program::{Delivery, Program};
+use crate::host::ScriptHost;
+use crate::program::{DeliveryFunction, Program};
 use crate::wire::{self, Deliver, Item, Run, What, to_child};
 
 /// How many child processes in a row may end without having begun any work.
@@ -30,9 +30,9 @@ pub(super) async fn deliver(
     mut guard: LaneGuard<'_>,
     settings: &PoolSettings,
     program: &Arc<Program>,
-    how: Delivery,
+    how: DeliveryFunction,
     events: &[Box<RawValue>],
-    host: &dyn Host,
+    host: &dyn ScriptHost,
 ) -> Result<Vec<Delivered>, Fault> {
     let limits = &settings.limits;
     let mut done = Vec::with_capacity(events.len());
@@ -53,12 +53,14 @@ pub(super) async fn deliver(
         let at = done.len();
         let answers = reply.items.into_iter().map(|item| delivered(item, how));
         match how {
-            Delivery::ExportEvents => {
+            DeliveryFunction::ExportEvents => {
                 if let Some(answer) = answers.into_iter().next() {
                     done.resize(events.len(), answer);
                 }
             }
-            Delivery::OnEvent | Delivery::ComposeWebhook => done.extend(answers.take(rest.len())),
+            DeliveryFunction::OnEvent | DeliveryFunction::ComposeWebhook => {
+                done.extend(answers.take(rest.len()))
+            }
         }
         match reply.broken {
             None if done.len() == events.len() => guard.put(child),
@@ -67,8 +69,11 @@ pub(super) async fn deliver(
             None => {}
             Some(broken) if heard && done.len() < events.len() => {
                 let failed = Delivered::Failed(killed(broken));
-                let more =
-                    if how == Delivery::ExportEvents { events.len() } else { done.len() + 1 };
+                let more = if how == DeliveryFunction::ExportEvents {
+                    events.len()
+                } else {
+                    done.len() + 1
+                };
                 done.resize(more, failed);
             }
             Some(_) => {}
@@ -77,10 +82,10 @@ pub(super) async fn deliver(
     Ok(done)
 }
 
-fn delivered(item: Item, how: Delivery) -> Delivered {
+fn delivered(item: Item, how: DeliveryFunction) -> Delivered {
     match item.failures.into_iter().next() {
         Some(failure) => Delivered::Failed(failure.error),
-        None if how == Delivery::ComposeWebhook => Delivered::Webhook(item.webhook),
+        None if how == DeliveryFunction::ComposeWebhook => Delivered::Webhook(item.webhook),
         None => Delivered::Done,
     }
 }
@@ -107,7 +112,7 @@ pub(super) async fn run(
     settings: &PoolSettings,
     program: &Arc<Program>,
     one: One<'_>,
-    host: &dyn Host,
+    host: &dyn ScriptHost,
 ) -> Result<Result<Item, ScriptError>, Fault> {
     let limits = &settings.limits;
     let mut idle_ends = 0;
@@ -135,7 +140,7 @@ async fn call(
     limits: &Limits,
     program: &Arc<Program>,
     one: &One<'_>,
-    host: &dyn Host,
+    host: &dyn ScriptHost,
 ) -> Result<Reply, Fault> {
     let mut out = Vec::new();
     let slot = child.slot(program, limits, &mut out)?;

@@ -15,10 +15,10 @@ use super::lane::LaneGuard;
 use super::{Limits, PoolSettings};
 use crate::answer::{Failure, Outcome, Transformed};
 use crate::error::{ErrorKind, Fault, ScriptError};
-use crate::host::Host;
+use crate::host::ScriptHost;
 use crate::json::event_shape;
 use crate::numbers;
-use crate::program::Step;
+use crate::program::TransformationCall;
 use crate::wire::{self, Item, Mark, Transform, WireStep, to_child};
 
 /// Time of a step for an event that the allowance is not charged for.
@@ -34,10 +34,10 @@ const MOST_IDLE_ENDS: u32 = 3;
 pub(super) async fn transform(
     mut guard: LaneGuard<'_>,
     settings: &PoolSettings,
-    steps: &[Step],
+    steps: &[TransformationCall],
     payers: &[Vec<usize>],
     events: &[Box<RawValue>],
-    host: &dyn Host,
+    host: &dyn ScriptHost,
 ) -> Result<Vec<Transformed>, Fault> {
     let limits = &settings.limits;
     let mut work = Work::new(steps, payers, limits);
@@ -119,7 +119,7 @@ struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    fn new(steps: &[Step], payers: &'a [Vec<usize>], limits: &'a Limits) -> Self {
+    fn new(steps: &[TransformationCall], payers: &'a [Vec<usize>], limits: &'a Limits) -> Self {
         Self {
             limits,
             steps: steps.len(),

@@ -8,7 +8,7 @@ use super::slots::Slots;
 use super::transform::read;
 use super::trouble::ScriptFailure;
 use crate::error::ErrorKind;
-use crate::program::Delivery;
+use crate::program::DeliveryFunction;
 use crate::wire::{Deliver, Mark, Run, What, to_parent};
 
 use rquickjs::convert::IteratorJs as _;
@@ -23,8 +23,10 @@ pub(super) fn deliver(
     let mut report = Report::new(&shared.border);
     let limit = Duration::from_micros(shared.limits.deliver_us);
     let batches: Vec<&[&serde_json::value::RawValue]> = match request.how {
-        Delivery::ExportEvents => vec![&request.events],
-        Delivery::OnEvent | Delivery::ComposeWebhook => request.events.chunks(1).collect(),
+        DeliveryFunction::ExportEvents => vec![&request.events],
+        DeliveryFunction::OnEvent | DeliveryFunction::ComposeWebhook => {
+            request.events.chunks(1).collect()
+        }
     };
     for (index, events) in batches.into_iter().enumerate() {
         report.send(to_parent::MARK, &Mark { event: index, step: 0 })?;
@@ -53,14 +55,14 @@ fn one(
         let parsed = parsed.collect::<Result<Vec<Value<'_>>, _>>()?;
         let mut made = Made::default();
         match (how, parsed.into_iter()) {
-            (Delivery::ExportEvents, parsed) => {
+            (DeliveryFunction::ExportEvents, parsed) => {
                 let all: Array<'_> = engine.ok(parsed.collect_js(engine.ctx))?;
                 engine.call(program, "exportEvents", (all,))?;
             }
-            (Delivery::OnEvent, mut parsed) => {
+            (DeliveryFunction::OnEvent, mut parsed) => {
                 engine.call(program, "onEvent", (parsed.next(),))?;
             }
-            (Delivery::ComposeWebhook, mut parsed) => {
+            (DeliveryFunction::ComposeWebhook, mut parsed) => {
                 let wanted = engine.call(program, "composeWebhook", (parsed.next(),))?;
                 let wanted = engine.call(program, "webhook", (wanted,))?;
                 if let Some(wanted) = wanted.as_object() {

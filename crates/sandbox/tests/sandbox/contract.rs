@@ -1,7 +1,7 @@
 //! Tests of the contract with plugins (PLG-25, PLG-30).
 
 use serde_json::json;
-use weir_sandbox::{Delivered, Delivery, ErrorKind, NoHost, Outcome, Task};
+use weir_sandbox::{Delivered, DeliveryFunction, ErrorKind, NoHost, Outcome, Task};
 
 use crate::support::*;
 
@@ -205,14 +205,15 @@ async fn webhooks_are_composed() {
     let source = "export function composeWebhook(event) {
         if (event.properties.n === 1) return null;
         return { url: 'https://e.com', body: { at: event.timestamp instanceof Date, n: event.properties.n } } }";
-    let all = deliver(source, Delivery::ComposeWebhook, &NoHost).await;
+    let all = deliver(source, DeliveryFunction::ComposeWebhook, &NoHost).await;
     assert_eq!(all[0], Delivered::Webhook(None));
     let Delivered::Webhook(Some(webhook)) = &all[1] else { panic!("{all:?}") };
     assert_eq!((webhook.url.as_str(), webhook.method.as_str()), ("https://e.com", "POST"));
     assert_eq!(webhook.headers["content-type"], "application/json");
     assert_eq!(webhook.body.as_deref(), Some("{\"at\":false,\"n\":2}"));
     let all =
-        deliver("export const composeWebhook = () => 5", Delivery::ComposeWebhook, &NoHost).await;
+        deliver("export const composeWebhook = () => 5", DeliveryFunction::ComposeWebhook, &NoHost)
+            .await;
     assert!(matches!(&all[0], Delivered::Failed(error) if error.kind == ErrorKind::BadResult));
 }
 
@@ -220,12 +221,12 @@ async fn webhooks_are_composed() {
 async fn a_destination_says_that_it_wants_another_try() {
     let source = "import { RetryError } from '@posthog/plugin-scaffold'
         export async function exportEvents(events) { if (events.length === 2) throw new RetryError('busy') }";
-    let all = deliver(source, Delivery::ExportEvents, &NoHost).await;
+    let all = deliver(source, DeliveryFunction::ExportEvents, &NoHost).await;
     assert_eq!(all.len(), 2);
     assert!(all.iter().all(|one| matches!(one, Delivered::Failed(error) if error.retry)));
     let source =
         "export function onEvent(event) { if (event.properties.n === 1) throw new Error('no') }";
-    let all = deliver(source, Delivery::OnEvent, &NoHost).await;
+    let all = deliver(source, DeliveryFunction::OnEvent, &NoHost).await;
     assert!(matches!(&all[0], Delivered::Failed(error) if !error.retry));
     assert_eq!(all[1], Delivered::Done);
 }
@@ -287,7 +288,7 @@ async fn what_is_thrown_after_a_request_that_may_pass_is_tried_again() {
                throw new Error('own')
              }}"
         );
-        let all = deliver(&source, Delivery::OnEvent, &host).await;
+        let all = deliver(&source, DeliveryFunction::OnEvent, &host).await;
         let retry = |answer: &Delivered| match answer {
             Delivered::Failed(error) => error.retry,
             other => panic!("{other:?}"),

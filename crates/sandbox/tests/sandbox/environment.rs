@@ -1,7 +1,7 @@
 //! Tests of the environment of scripts (PLG-28), and of what it must not contain.
 
 use serde_json::json;
-use weir_sandbox::{Delivered, Delivery, HostCall};
+use weir_sandbox::{Delivered, DeliveryFunction, HostCall};
 
 use crate::support::*;
 
@@ -148,7 +148,7 @@ async fn the_host_is_asked_for_what_a_script_wants() {
           posthog.capture('made', { distinct_id: 'd', y: 1 });
           await fetch('https://refused').catch((error) => console.warn(error.message));
         }";
-    let all = deliver(source, Delivery::OnEvent, &host).await;
+    let all = deliver(source, DeliveryFunction::OnEvent, &host).await;
     assert_eq!(all, [Delivered::Done, Delivered::Done]);
     assert_eq!(
         host.logged(),

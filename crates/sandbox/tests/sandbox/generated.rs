@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use proptest::prelude::*;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use weir_sandbox::{NoHost, Outcome, Pool, Step};
+use weir_sandbox::{NoHost, Outcome, Pool, TransformationCall};
 
 use crate::support::*;
 
@@ -127,7 +127,7 @@ proptest! {
         events in prop::collection::vec(an_event(), 0..6),
     ) {
         let (runtime, pool) = shared();
-        let steps: Vec<Step> = scripts.iter().map(|script| step(script)).collect();
+        let steps: Vec<TransformationCall> = scripts.iter().map(|script| step(script)).collect();
         let all = runtime.block_on(pool.transform(0, &steps, &events, &NoHost)).unwrap();
         prop_assert_eq!(all.len(), events.len());
         for (made, event) in all.iter().zip(&events) {

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use weir_sandbox::{Delivered, Delivery, ErrorKind, Grants, NoHost, Outcome, Pool, Step};
+use weir_sandbox::{
+    Delivered, DeliveryFunction, ErrorKind, Grants, NoHost, Outcome, Pool, TransformationCall,
+};
 
 use crate::support::*;
 
 /// A script that is hostile only for `hostile` events.
-fn trap(body: &str) -> Step {
+fn trap(body: &str) -> TransformationCall {
     step(&format!(
         "export async function processEvent(event, meta) {{
            if (!event.properties.hostile) return event;
@@ -19,13 +21,13 @@ fn trap(body: &str) -> Step {
     ))
 }
 
-fn honest() -> Step {
+fn honest() -> TransformationCall {
     step("export function processEvent(event) { event.properties.honest = true; return event }")
 }
 
 /// Sends three events, of which only the second triggers the hostile script, through the
 /// hostile and a harmless script; returns the kind of the failure and its duration.
-async fn caught(pool: &Pool, hostile: Step) -> (Option<ErrorKind>, Duration) {
+async fn caught(pool: &Pool, hostile: TransformationCall) -> (Option<ErrorKind>, Duration) {
     let steps = [hostile, honest()];
     let events = [
         event(json!({ "n": 0 })),
@@ -259,7 +261,7 @@ async fn a_source_that_is_hostile_when_it_is_loaded_is_tried_once_per_request() 
 #[tokio::test]
 async fn a_step_that_used_up_its_allowance_is_passed_over() {
     let slow = program("export function processEvent(event) { for (;;) {} }");
-    let slow = Step { program: slow, allowances: vec![Duration::from_millis(250)] };
+    let slow = TransformationCall { program: slow, allowances: vec![Duration::from_millis(250)] };
     let events: Vec<_> = (0..50).map(|n| event(json!({ "n": n }))).collect();
     let started = Instant::now();
     let all = pool(1)
@@ -279,7 +281,8 @@ async fn a_payer_that_has_nothing_left_leaves_the_others_theirs() {
         "export function processEvent(event) { while (event.properties.slow); return event }",
     );
     let allowance = Duration::from_millis(250);
-    let slow = Step { program: slow, allowances: vec![allowance, allowance, allowance * 4] };
+    let slow =
+        TransformationCall { program: slow, allowances: vec![allowance, allowance, allowance * 4] };
     let events: Vec<_> = (0..60).map(|n| event(json!({ "n": n, "slow": n % 2 == 0 }))).collect();
     // The third payer pays for all events.
     let payers: Vec<Vec<usize>> = (0..60).map(|n| vec![n % 2, 2]).collect();
@@ -298,7 +301,7 @@ async fn a_step_that_kills_processes_is_passed_over_too() {
     let bomb = program(
         "export function processEvent(event) { const x = 3n ** 600000n; new Array(200).fill(x).join() }",
     );
-    let bomb = Step { program: bomb, allowances: vec![Duration::from_millis(500)] };
+    let bomb = TransformationCall { program: bomb, allowances: vec![Duration::from_millis(500)] };
     let events: Vec<_> = (0..50).map(|n| event(json!({ "n": n }))).collect();
     let started = Instant::now();
     let all = pool(1)
@@ -316,7 +319,7 @@ async fn a_step_that_kills_processes_is_passed_over_too() {
 async fn waiting_for_the_host_is_bounded_and_not_counted() {
     struct Slow(Duration);
     #[async_trait::async_trait]
-    impl weir_sandbox::Host for Slow {
+    impl weir_sandbox::ScriptHost for Slow {
         async fn call(
             &self,
             _: &weir_sandbox::Program,
@@ -339,7 +342,13 @@ async fn waiting_for_the_host_is_bounded_and_not_counted() {
     let mut short = settings(1);
     short.limits.wall = Duration::from_millis(400);
     let all = Pool::new(short)
-        .deliver(0, &program(source), Delivery::OnEvent, &events, &Slow(Duration::from_millis(1)))
+        .deliver(
+            0,
+            &program(source),
+            DeliveryFunction::OnEvent,
+            &events,
+            &Slow(Duration::from_millis(1)),
+        )
         .await
         .unwrap();
     assert_eq!(all.len(), 2);
@@ -397,7 +406,10 @@ async fn what_a_failed_event_has_begun_is_not_the_next_ones_trouble() {
 async fn a_script_that_is_loaded_again_and_again_pays_for_it() {
     let source = "const end = Date.now() + 300; while (Date.now() < end);
         export function processEvent(event) { for (;;) {} }";
-    let slow = Step { program: program(source), allowances: vec![Duration::from_millis(600)] };
+    let slow = TransformationCall {
+        program: program(source),
+        allowances: vec![Duration::from_millis(600)],
+    };
     let events: Vec<_> = (0..20).map(|n| event(json!({ "n": n }))).collect();
     let all =
         pool(1).transform_within(0, &[slow], &vec![vec![0]; 20], &events, &NoHost).await.unwrap();
@@ -519,7 +531,7 @@ async fn many_large_programs_share_the_memory_of_a_child() {
                return event }",
         )
     };
-    let steps: Vec<Step> = (0..8).map(|_| large()).collect();
+    let steps: Vec<TransformationCall> = (0..8).map(|_| large()).collect();
     for _ in 0..3 {
         let all = pool.transform(0, &steps, &[event(json!({}))], &NoHost).await.unwrap();
         assert_eq!(kept(&all[0])["properties"]["megabytes"], 400);

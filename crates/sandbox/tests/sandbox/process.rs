@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use weir_sandbox::{Delivery, Fault, NoHost, Outcome, Pool, PoolSettings};
+use weir_sandbox::{DeliveryFunction, Fault, NoHost, Outcome, Pool, PoolSettings};
 use weir_testservers::until;
 
 use crate::support::*;
@@ -185,7 +185,7 @@ async fn more_programs_than_a_child_keeps_work() {
 struct Silent;
 
 #[async_trait::async_trait]
-impl weir_sandbox::Host for Silent {
+impl weir_sandbox::ScriptHost for Silent {
     async fn call(
         &self,
         _: &weir_sandbox::Program,
@@ -203,7 +203,7 @@ async fn the_end_does_not_wait_for_a_script_that_waits() {
         async move {
             let source = "export async function onEvent() { await fetch('https://e.com') }";
             let events = [event(json!({}))];
-            pool.deliver(0, &program(source), Delivery::OnEvent, &events, &Silent).await
+            pool.deliver(0, &program(source), DeliveryFunction::OnEvent, &events, &Silent).await
         }
     });
     until(async || pool.alive() > 0).await;

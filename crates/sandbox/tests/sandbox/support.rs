@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use weir_sandbox::{
-    Delivered, Delivery, Grants, Host, HostCall, Limits, Meta, NoHost, Outcome, Pool, PoolSettings,
-    Program, ProgramKey, ScriptError, Step, Transformed,
+    Delivered, DeliveryFunction, Grants, HostCall, Limits, Meta, NoHost, Outcome, Pool,
+    PoolSettings, Program, ProgramKey, ScriptError, ScriptHost, TransformationCall, Transformed,
 };
 
 pub(crate) fn settings(children: usize) -> PoolSettings {
@@ -50,12 +50,12 @@ pub(crate) fn program_with(source: &str, config: Value) -> Arc<Program> {
     })
 }
 
-pub(crate) fn step(source: &str) -> Step {
+pub(crate) fn step(source: &str) -> TransformationCall {
     of(program(source))
 }
 
-pub(crate) fn of(program: Arc<Program>) -> Step {
-    Step { program, allowances: Vec::new() }
+pub(crate) fn of(program: Arc<Program>) -> TransformationCall {
+    TransformationCall { program, allowances: Vec::new() }
 }
 
 pub(crate) fn raw(value: &Value) -> Box<RawValue> {
@@ -99,7 +99,11 @@ pub(crate) async fn properties(source: &str) -> Value {
     kept(&all[0])["properties"].clone()
 }
 
-pub(crate) async fn deliver(source: &str, how: Delivery, host: &dyn Host) -> Vec<Delivered> {
+pub(crate) async fn deliver(
+    source: &str,
+    how: DeliveryFunction,
+    host: &dyn ScriptHost,
+) -> Vec<Delivered> {
     let events = [event(json!({ "n": 1 })), event(json!({ "n": 2 }))];
     pool(1).deliver(0, &program(source), how, &events, host).await.unwrap()
 }
@@ -123,7 +127,7 @@ impl Memory {
 }
 
 #[async_trait]
-impl Host for Memory {
+impl ScriptHost for Memory {
     async fn call(&self, _program: &Program, call: HostCall) -> Result<Value, String> {
         self.calls.lock().unwrap().push(call.clone());
         let mut values = self.values.lock().unwrap();

@@ -12,7 +12,7 @@ use weir_store::exports::{BackfillRow, ExportRow};
 use weir_store::ids;
 
 use super::change::audit_entry;
-use super::{Exports, Within, runs};
+use super::{ExportScope, Exports, runs};
 use crate::Result;
 use crate::activity::Changes;
 use crate::error::{Error, NOT_FOUND};
@@ -25,7 +25,7 @@ impl Exports {
     /// [`Error::MissingScope`], [`Error::NotFound`].
     pub async fn backfills(
         &self,
-        within: Within<'_>,
+        within: ExportScope<'_>,
         export: &str,
         cursor: Option<BackfillId>,
         page: Page,
@@ -49,7 +49,7 @@ impl Exports {
     /// [`Error::MissingScope`], [`Error::NotFound`].
     pub async fn get_backfill(
         &self,
-        within: Within<'_>,
+        within: ExportScope<'_>,
         export: &str,
         backfill: &str,
     ) -> Result<Backfill> {
@@ -65,7 +65,7 @@ impl Exports {
     /// ended.
     pub async fn cancel_backfill(
         &self,
-        within: Within<'_>,
+        within: ExportScope<'_>,
         export: &str,
         backfill: &str,
     ) -> Result<()> {
@@ -97,7 +97,7 @@ fn parse_id(text: &str) -> Option<BackfillId> {
     text.eq_ignore_ascii_case(&id.to_string()).then_some(id)
 }
 
-fn cancelled(within: Within<'_>, row: &ExportRow, backfill: &Backfill) -> Entry {
+fn cancelled(within: ExportScope<'_>, row: &ExportRow, backfill: &Backfill) -> Entry {
     let changes = Changes::none().field("backfill", &None, &Some(backfill.id)).field(
         "backfill_status",
         &Some(backfill.status),

@@ -20,7 +20,7 @@ use weir_store::exports::{
 };
 use weir_store::update::{Updated, update_with};
 
-use super::{Exports, Within, backfill, cadence, config, model};
+use super::{ExportScope, Exports, backfill, cadence, config, model};
 use crate::Result;
 use crate::activity::{self, About, Changes};
 use crate::error::{Error, NOT_FOUND};
@@ -31,7 +31,7 @@ impl Exports {
     /// Changes an export. A change that has nothing to do writes nothing.
     pub(super) async fn change(
         &self,
-        within: Within<'_>,
+        within: ExportScope<'_>,
         export: BatchExportId,
         wanted: &ExportChange,
     ) -> Result<BatchExport> {
@@ -61,7 +61,7 @@ impl Exports {
 
     async fn computed(
         &self,
-        within: Within<'_>,
+        within: ExportScope<'_>,
         before: &ExportRow,
         wanted: &ExportChange,
     ) -> Result<Computed> {
@@ -135,7 +135,7 @@ impl Exports {
 
     async fn patched(
         &self,
-        within: Within<'_>,
+        within: ExportScope<'_>,
         before: &ExportRow,
         patch: BatchExportPatch,
     ) -> Result<(ExportRow, Vec<String>)> {
@@ -357,7 +357,7 @@ pub(super) fn changes(
 }
 
 pub(super) fn audit_entry(
-    within: Within<'_>,
+    within: ExportScope<'_>,
     row: &ExportRow,
     action: AuditAction,
     changes: Changes,
@@ -372,7 +372,12 @@ pub(super) fn audit_entry(
 }
 
 /// The audit entry about a started backfill. `changes` are its further fields.
-fn started(within: Within<'_>, row: &ExportRow, backfill: &BackfillRow, changes: Changes) -> Entry {
+fn started(
+    within: ExportScope<'_>,
+    row: &ExportRow,
+    backfill: &BackfillRow,
+    changes: Changes,
+) -> Entry {
     let changes = changes
         .field("backfill", &None, &Some(backfill.id))
         .field("backfill_start_at", &None, &backfill.start_at)

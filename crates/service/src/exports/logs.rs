@@ -5,7 +5,7 @@ use weir_model::exports::LogLine;
 use weir_model::exports::lists::LogQuery;
 use weir_store::exports::logs as rows;
 
-use super::{Exports, Within};
+use super::{ExportScope, Exports};
 use crate::Result;
 use crate::policy::{self, Action};
 
@@ -17,7 +17,7 @@ impl Exports {
     /// [`Error::NotFound`](crate::Error::NotFound).
     pub async fn logs(
         &self,
-        within: Within<'_>,
+        within: ExportScope<'_>,
         export: &str,
         run: Option<RunId>,
         query: LogQuery,
@@ -34,7 +34,7 @@ impl Exports {
     /// [`Error::NotFound`](crate::Error::NotFound).
     pub async fn run_logs(
         &self,
-        within: Within<'_>,
+        within: ExportScope<'_>,
         export: &str,
         run: &str,
         query: LogQuery,

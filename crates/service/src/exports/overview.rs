@@ -8,7 +8,7 @@ use weir_model::pagination::{Page, Paged};
 use weir_model::{BatchExportId, Timestamp};
 use weir_store::exports::{self as rows, ExportBrief};
 
-use super::{AT_A_TIME, Exports, Within, shown};
+use super::{AT_A_TIME, ExportScope, Exports, shown};
 use crate::Result;
 use crate::policy::{self, Action};
 
@@ -96,7 +96,7 @@ impl Exports {
     /// [`Error::MissingScope`](crate::Error::MissingScope).
     pub async fn overview(
         &self,
-        within: Within<'_>,
+        within: ExportScope<'_>,
         query: &OverviewQuery,
         page: Page,
     ) -> Result<Overview> {

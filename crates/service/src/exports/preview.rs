@@ -14,7 +14,7 @@ use weir_store::events::{self, Selection, TimeRange, Wanted};
 use weir_store::exports::ExportRow;
 use weir_store::exports::backfills as rows;
 
-use super::{Exports, Within, backfill, cadence, config, model};
+use super::{ExportScope, Exports, backfill, cadence, config, model};
 use crate::Result;
 use crate::policy::{self, Action};
 
@@ -59,7 +59,7 @@ impl Exports {
     /// [`Error::Invalid`](crate::Error::Invalid) as for the backfill itself.
     pub async fn preview_backfill(
         &self,
-        within: Within<'_>,
+        within: ExportScope<'_>,
         export: &str,
         input: &BackfillInput,
     ) -> Result<BackfillPreview> {

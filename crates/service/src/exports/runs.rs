@@ -13,7 +13,7 @@ use weir_store::exports::ExportRow;
 use weir_store::exports::runs::{self as rows, Runs};
 
 use super::change::{ExportChange, audit_entry};
-use super::{Exports, Within};
+use super::{ExportScope, Exports};
 use crate::activity::Changes;
 use crate::error::{Error, NOT_FOUND};
 use crate::policy::{self, Action};
@@ -47,7 +47,7 @@ impl Exports {
     /// [`Error::MissingScope`], [`Error::NotFound`].
     pub async fn beside_runs(
         &self,
-        within: Within<'_>,
+        within: ExportScope<'_>,
         export: &str,
         runs: &[RunId],
     ) -> Result<Vec<RunBeside>> {
@@ -71,7 +71,7 @@ impl Exports {
     /// [`Error::MissingScope`], [`Error::NotFound`].
     pub async fn runs(
         &self,
-        within: Within<'_>,
+        within: ExportScope<'_>,
         export: &str,
         query: &RunQuery,
     ) -> Result<RunPage> {
@@ -92,7 +92,7 @@ impl Exports {
     ///
     /// # Errors
     /// [`Error::MissingScope`], [`Error::NotFound`].
-    pub async fn run(&self, within: Within<'_>, export: &str, run: &str) -> Result<Run> {
+    pub async fn run(&self, within: ExportScope<'_>, export: &str, run: &str) -> Result<Run> {
         policy::check(within.org, Action::ReadExports)?;
         let row = self.find(within, export).await?;
         self.find_run(&row, run).await
@@ -103,7 +103,7 @@ impl Exports {
     /// # Errors
     /// [`Error::MissingScope`], [`Error::NotFound`]; [`Error::Invalid`] when it
     /// has ended.
-    pub async fn cancel_run(&self, within: Within<'_>, export: &str, run: &str) -> Result<()> {
+    pub async fn cancel_run(&self, within: ExportScope<'_>, export: &str, run: &str) -> Result<()> {
         policy::check(within.org, Action::WriteExports)?;
         let row = self.find(within, export).await?;
         let run = self.find_run(&row, run).await?;
@@ -125,7 +125,7 @@ impl Exports {
     /// project has too many backfills.
     pub async fn retry_run(
         &self,
-        within: Within<'_>,
+        within: ExportScope<'_>,
         export: &str,
         run: &str,
     ) -> Result<BackfillId> {
@@ -157,7 +157,7 @@ fn parse_id(text: &str) -> Option<RunId> {
     text.eq_ignore_ascii_case(&id.to_string()).then_some(id)
 }
 
-fn cancelled(within: Within<'_>, row: &ExportRow, run: &Run) -> Entry {
+fn cancelled(within: ExportScope<'_>, row: &ExportRow, run: &Run) -> Entry {
     let changes = Changes::none().field("run", &None, &Some(run.id)).field(
         "run_status",
         &Some(run.status),

@@ -511,7 +511,7 @@ async fn names_of_large_exports_are_listed_where_whole_exports_are_too_large() {
         .await;
     }
     let exports = &services.exports;
-    let within = Within::from(&org);
+    let within = ExportScope::from(&org);
     let refused = exports.list(within, Page::default()).await.unwrap_err();
     let Error::Invalid(fault) = refused else { panic!("{refused}") };
     assert_eq!(fault.attr.as_deref(), Some("limit"));

@@ -8,7 +8,7 @@ use weir_model::OrganizationId;
 use weir_model::exports::destinations::DestinationType;
 use weir_model::exports::{ExportModel, SentConfig};
 
-use super::{Exports, Within, config, model};
+use super::{ExportScope, Exports, config, model};
 use crate::Result;
 use crate::policy::{self, Action};
 use crate::unchecked::Unchecked;
@@ -51,7 +51,7 @@ impl Exports {
     ///
     /// # Errors
     /// [`Error::MissingScope`](crate::Error::MissingScope).
-    pub fn may_see_tests(&self, within: Within<'_>) -> Result<()> {
+    pub fn may_see_tests(&self, within: ExportScope<'_>) -> Result<()> {
         policy::check(within.org, Action::ReadExports)
     }
 
@@ -61,7 +61,7 @@ impl Exports {
     /// # Errors
     /// [`Error::MissingScope`](crate::Error::MissingScope),
     /// [`Error::NotFound`](crate::Error::NotFound).
-    pub async fn secrets_set(&self, within: Within<'_>, export: &str) -> Result<Vec<String>> {
+    pub async fn secrets_set(&self, within: ExportScope<'_>, export: &str) -> Result<Vec<String>> {
         policy::check(within.org, Action::ReadExports)?;
         let row = self.find(within, export).await?;
         let whole = config::open(&self.core.sealer, &row)?;
@@ -76,7 +76,7 @@ impl Exports {
     /// [`Error::Invalid`](crate::Error::Invalid).
     pub fn trial_of_new<'a>(
         &self,
-        within: Within<'_>,
+        within: ExportScope<'_>,
         input: impl Into<Unchecked<'a, NewTrial>>,
     ) -> Result<Trial> {
         policy::check(within.org, Action::WriteExports)?;
@@ -97,7 +97,7 @@ impl Exports {
     /// [`Error::Invalid`](crate::Error::Invalid).
     pub async fn trial_of_stored(
         &self,
-        within: Within<'_>,
+        within: ExportScope<'_>,
         export: &str,
         sent: impl Into<Unchecked<'_, SentDestination>>,
     ) -> Result<Trial> {

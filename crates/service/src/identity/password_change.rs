@@ -6,8 +6,8 @@ use weir_store::user_links::password::{self as rows, NewPassword};
 use weir_store::{organizations, users as user_rows};
 
 use super::confirm::changed_meanwhile;
-use super::passwords::About;
-use super::sessions::of_person;
+use super::passwords::PasswordContext;
+use super::sessions::session_of_user;
 use super::{Identity, NewSession, Peer, emails};
 use crate::activity::Changes;
 use crate::ctx::Ctx;
@@ -34,33 +34,37 @@ impl Identity {
         chosen: &str,
         peer: &Peer,
     ) -> Result<NewSession> {
-        let session = of_person(ctx)?;
+        let current_session = session_of_user(ctx)?;
         let store = &self.core.store;
         let row = user_rows::get(store, ctx.user()).await?.ok_or(Error::NotAuthenticated)?;
-        let proved = self.prove(&emails::normalise(&row.email), current, peer, Some(session)).await;
+        let proved =
+            self.prove(&emails::normalise(&row.email), current, peer, Some(current_session)).await;
         let user = proved.map_err(|error| match error {
             Error::Invalid(fault) if fault.code == "invalid_credentials" => {
                 FieldError::new("current_password", &fault.code, WRONG).into()
             }
             other => other,
         })?;
-        let belongings = organizations::of_user(store, user.id).await?;
-        let homes: Vec<&str> =
-            belongings.iter().map(|belonging| belonging.row.name.as_str()).collect();
-        let about =
-            About { email: &user.email, organizations: &homes, first_name: &user.first_name };
+        let memberships = organizations::of_user(store, user.id).await?;
+        let organization_names: Vec<&str> =
+            memberships.iter().map(|membership| membership.row.name.as_str()).collect();
+        let about = PasswordContext {
+            email: &user.email,
+            organizations: &organization_names,
+            first_name: &user.first_name,
+        };
         let password = self.hasher.queue()?.choose(chosen, &about).await?;
         let hash = self.hasher.queue()?.hash(password).await?;
         let changes = Changes::none().secret("password");
         let audit_entry = users::audit_entry(&self.core, ctx, &user, changes).await?;
-        let (new, opened) = self.new_session(user.id, peer)?;
-        let notice = mail::of_change(&user, UserChange::Password, ctx.now);
-        let mails = self.core.mailing.rows(ctx.now, [notice]);
+        let (new, session) = self.new_session(user.id, peer)?;
+        let mail = mail::of_change(&user, UserChange::Password, ctx.now);
+        let mails = self.core.mailing.rows(ctx.now, [mail]);
         let change = NewPassword {
             user: user.id,
             present: user.password.as_ref().ok_or_else(changed_meanwhile)?,
             chosen: &hash,
-            replaced: session,
+            replaced: current_session,
             session: &new,
             mails: &mails,
             activities: &audit_entry,
@@ -70,6 +74,6 @@ impl Identity {
         }
         self.core.mailing.wake();
         tracing::info!(user.id = %user.id, request.id = ctx.request_id, "a password was changed");
-        Ok(opened)
+        Ok(session)
     }
 }

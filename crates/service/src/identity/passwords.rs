@@ -122,7 +122,7 @@ impl Password {
     ///
     /// # Errors
     /// The reason for the refusal, at `password`.
-    fn chosen(text: &str, about: &About<'_>) -> Result<Self, FieldError> {
+    fn chosen(text: &str, about: &PasswordContext<'_>) -> Result<Self, FieldError> {
         let wrong = |code: &str, detail: &str| FieldError::new("password", code, detail);
         if text.is_empty() {
             return Err(wrong("blank", "This field may not be blank."));
@@ -192,13 +192,13 @@ fn readings(signs: &str) -> usize {
 }
 
 /// The names of the user and the organizations, which a password must not be made of.
-pub(super) struct About<'a> {
+pub(super) struct PasswordContext<'a> {
     pub(super) email: &'a str,
     pub(super) organizations: &'a [&'a str],
     pub(super) first_name: &'a str,
 }
 
-impl About<'_> {
+impl PasswordContext<'_> {
     /// The names that the estimate treats as known to an attacker.
     fn names(&self) -> Vec<String> {
         let all = [self.email, self.first_name].into_iter();
@@ -311,7 +311,11 @@ impl QueueTicket {
     ///
     /// # Errors
     /// The reason for the refusal, at `password`.
-    pub(super) async fn choose(self, text: &str, about: &About<'_>) -> Result<Password, Error> {
+    pub(super) async fn choose(
+        self,
+        text: &str,
+        about: &PasswordContext<'_>,
+    ) -> Result<Password, Error> {
         let password = Password::chosen(text, about)?;
         let names = about.names();
         let (password, is_strong) = self
@@ -395,8 +399,11 @@ mod tests {
 
     const OF_REFERENCE: &str = "$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ\
          $CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc";
-    const ABOUT: About<'_> =
-        About { email: "grace.h@mail.example", organizations: &["Acme Tea"], first_name: "Grace" };
+    const ABOUT: PasswordContext<'_> = PasswordContext {
+        email: "grace.h@mail.example",
+        organizations: &["Acme Tea"],
+        first_name: "Grace",
+    };
 
     /// The code with which a password is refused, if it is.
     async fn refused(password: &str) -> Option<String> {

@@ -11,7 +11,7 @@ use weir_store::users::{self as user_rows, UserRow};
 use weir_store::{ids, organizations, sessions};
 
 use super::links::{Opened, void};
-use super::passwords::About;
+use super::passwords::PasswordContext;
 use super::sessions::BrowserToken;
 use super::{Identity, Peer, emails};
 use crate::activity::Changes;
@@ -68,11 +68,14 @@ impl Identity {
         self.refuse_password_reset(&opened.email_key()).await?;
         let Opened { user, link, hash } = opened;
         let store = &self.core.store;
-        let belongings = organizations::of_user(store, user.id).await?;
-        let homes: Vec<&str> =
-            belongings.iter().map(|belonging| belonging.row.name.as_str()).collect();
-        let about =
-            About { email: &link.email, organizations: &homes, first_name: &user.first_name };
+        let memberships = organizations::of_user(store, user.id).await?;
+        let organization_names: Vec<&str> =
+            memberships.iter().map(|membership| membership.row.name.as_str()).collect();
+        let about = PasswordContext {
+            email: &link.email,
+            organizations: &organization_names,
+            first_name: &user.first_name,
+        };
         let password = self.hasher.queue_of(peer)?.choose(password, &about).await?;
         let password = self.hasher.queue_of(peer)?.hash(password).await?;
         let _permit = lock::<UserRow>(store, &user.id).await;

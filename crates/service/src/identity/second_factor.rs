@@ -80,12 +80,12 @@ impl Identity {
         policy::person_only(ctx)?;
         let store = &self.core.store;
         let row = rows::get(store, ctx.user()).await?.filter(|row| row.confirmed_at.is_some());
-        let belongings = organizations::of_user(store, ctx.user()).await?;
-        let demanding = belongings.into_iter().filter(|belonging| belonging.row.enforce_2fa);
+        let memberships = organizations::of_user(store, ctx.user()).await?;
+        let demanding = memberships.into_iter().filter(|membership| membership.row.enforce_2fa);
         Ok(SecondFactor {
             since: row.as_ref().and_then(|row| row.confirmed_at),
             codes_left: row.map_or(0, |row| row.codes.len()),
-            demanded_by: demanding.map(|belonging| belonging.row.name).collect(),
+            demanded_by: demanding.map(|membership| membership.row.name).collect(),
         })
     }
 
@@ -247,17 +247,23 @@ impl Identity {
             return Ok(Some(false));
         }
         let now = self.core.clock.now();
-        let entry = |belonging: &organizations::Belonging| {
+        let entry = |membership: &organizations::Belonging| {
             let about = About {
                 subject: Subject::User,
                 id: user.id.to_string(),
                 name: Some(&user.email),
                 project: None,
             };
-            activity::own_entry(now, belonging.row.id, about, AuditAction::Updated, switched(false))
+            activity::own_entry(
+                now,
+                membership.row.id,
+                about,
+                AuditAction::Updated,
+                switched(false),
+            )
         };
-        let belongings = organizations::of_user(store, user.id).await?;
-        let audit_entry: Vec<_> = belongings.iter().map(entry).collect();
+        let memberships = organizations::of_user(store, user.id).await?;
+        let audit_entry: Vec<_> = memberships.iter().map(entry).collect();
         let notice = mail::of_change(&user, UserChange::SecondFactorTakenAway, now);
         let mails = self.core.mailing.rows(now, [notice]);
         rows::remove(store, user.id, now, &audit_entry, &mails).await?;
@@ -355,7 +361,7 @@ fn location(user: UserId) -> SealedLocation {
 /// The session of a user who has recently proved their identity.
 fn recent_session(ctx: &Ctx) -> Result<&str> {
     policy::recent_person_only(ctx)?;
-    super::sessions::of_person(ctx)
+    super::sessions::session_of_user(ctx)
 }
 
 fn switched(on: bool) -> Changes {

@@ -104,7 +104,7 @@ impl Identity {
     /// # Errors
     /// [`Error::Forbidden`] for keys.
     pub async fn own_sessions(&self, ctx: &Ctx) -> Result<Vec<OwnSession>> {
-        let this = of_person(ctx)?;
+        let this = session_of_user(ctx)?;
         let mut rows = sessions::of_user(&self.core.store, ctx.user()).await?;
         rows.retain(|row| !has_ended(row, ctx.now));
         rows.sort_by_key(|row| (row.hash != this, std::cmp::Reverse(row.seen_at)));
@@ -125,7 +125,7 @@ impl Identity {
     /// [`Error::Forbidden`] for keys, [`Error::NotFound`] when there is no such
     /// session.
     pub async fn end_session(&self, ctx: &Ctx, id: &str) -> Result<()> {
-        of_person(ctx)?;
+        session_of_user(ctx)?;
         let rows = sessions::of_user(&self.core.store, ctx.user()).await?;
         let row = rows.into_iter().find(|row| name(&row.hash) == id);
         let row = row.ok_or(Error::NotFound(NOT_FOUND))?;
@@ -138,7 +138,7 @@ impl Identity {
     /// # Errors
     /// [`Error::Forbidden`] for keys.
     pub async fn end_other_sessions(&self, ctx: &Ctx) -> Result<()> {
-        let this = of_person(ctx)?;
+        let this = session_of_user(ctx)?;
         Ok(sessions::delete_others(&self.core.store, ctx.user(), this).await?)
     }
 
@@ -205,7 +205,7 @@ impl Identity {
 ///
 /// # Errors
 /// [`Error::Forbidden`] for keys.
-pub(super) fn of_person(ctx: &Ctx) -> Result<&str> {
+pub(super) fn session_of_user(ctx: &Ctx) -> Result<&str> {
     match &ctx.actor {
         Actor::Session { session, .. } => Ok(session),
         Actor::Key { .. } => Err(Error::Forbidden(NO_KEYS.to_owned())),

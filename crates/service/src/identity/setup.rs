@@ -11,7 +11,7 @@ use weir_store::projects::{self, ProjectRow};
 use weir_store::sessions::Proved;
 use weir_store::users::{self as user_rows, UserRow};
 
-use super::passwords::About;
+use super::passwords::PasswordContext;
 use super::{Identity, Peer, SetupInput, SetupOutcome, SetupToken, SetupTokenState, emails};
 use crate::activity::Changes;
 use crate::ctx::{Actor, Ctx};
@@ -124,8 +124,12 @@ impl Identity {
         self.refuse_setup(token).await?;
         let first_name = validate::text("first_name", &input.first_name, users::NAME_MAX)?;
         let email = validate::email("email", &input.email)?;
-        let homes = [input.organization.as_str()];
-        let about = About { email: &email, organizations: &homes, first_name: &first_name };
+        let organization_names = [input.organization.as_str()];
+        let about = PasswordContext {
+            email: &email,
+            organizations: &organization_names,
+            first_name: &first_name,
+        };
         let password = self.hasher.queue()?.choose(&input.password, &about).await?;
         let organization = OrganizationPatch::named("organization", &input.organization)?;
         let project_name = validate::text("project", &input.project, PROJECT_NAME_MAX)?;

@@ -7,7 +7,7 @@ use weir_store::sessions::{self, Proved};
 use weir_store::users::{self, PasswordHash, UserRow};
 
 use super::passwords::{Password, Verdict};
-use super::sessions::{BrowserToken, of_person};
+use super::sessions::{BrowserToken, session_of_user};
 use super::throttle::Caller;
 use super::{Identity, NewSession, Peer, emails};
 use crate::ctx::Ctx;
@@ -96,7 +96,7 @@ impl Identity {
         password: &str,
         peer: &Peer,
     ) -> Result<NewSession> {
-        let session = of_person(ctx)?;
+        let session = session_of_user(ctx)?;
         let store = &self.core.store;
         let row = users::get(store, ctx.user()).await?.ok_or(Error::NotAuthenticated)?;
         let email_key = emails::normalise(&row.email);

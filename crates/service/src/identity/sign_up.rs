@@ -17,7 +17,7 @@ use weir_store::users::{self as user_rows, UserRow};
 use weir_store::{ids, members};
 
 use super::confirm::to_confirm;
-use super::passwords::About;
+use super::passwords::PasswordContext;
 use super::{Identity, NewSession, Peer, emails};
 use crate::activity::{self, Changes};
 use crate::ctx::Ctx;
@@ -161,8 +161,9 @@ impl Identity {
         let input = input()?;
         let first_name = validate::text("first_name", &input.first_name, USER_FIRST_NAME_MAX)?;
         let email = &open.row.target_email;
-        let homes = [open.home.name.as_str()];
-        let about = About { email, organizations: &homes, first_name: &first_name };
+        let organization_names = [open.home.name.as_str()];
+        let about =
+            PasswordContext { email, organizations: &organization_names, first_name: &first_name };
         let password = self.hasher.queue_of(peer)?.choose(&input.password, &about).await?;
         let hash = self.hasher.queue_of(peer)?.hash(password).await?;
         let now = self.core.clock.now();

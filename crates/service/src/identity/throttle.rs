@@ -195,12 +195,12 @@ impl Identity {
     pub(super) async fn count_mail(
         &self,
         kind: &'static str,
-        account: &str,
+        user_key: &str,
         peer: Option<&Peer>,
     ) -> Result<(), Error> {
         let of_user = Rule {
             kind,
-            key: secrets::sha256_hex(account),
+            key: secrets::sha256_hex(user_key),
             waits: MAIL_WAITS,
             forget_after: FORGET_AFTER,
         };
@@ -247,13 +247,13 @@ impl Identity {
 
 /// The counter of attempts for this user. The hash keeps addresses out of the counters,
 /// and their keys short.
-fn rule(kind: &'static str, waits: &'static [u64], account: &str) -> Rule {
-    Rule { kind, key: secrets::sha256_hex(account), waits, forget_after: FORGET_AFTER }
+fn rule(kind: &'static str, waits: &'static [u64], user_key: &str) -> Rule {
+    Rule { kind, key: secrets::sha256_hex(user_key), waits, forget_after: FORGET_AFTER }
 }
 
 /// The counter of attempts for this user by a known caller.
-fn known_rule(kind: &'static str, waits: &'static [u64], account: &str, caller: &str) -> Rule {
-    rule(kind, waits, &format!("{account} {caller}"))
+fn known_rule(kind: &'static str, waits: &'static [u64], user_key: &str, caller: &str) -> Rule {
+    rule(kind, waits, &format!("{user_key} {caller}"))
 }
 
 fn network_rule(peer: &Peer) -> Option<Rule> {

@@ -15,7 +15,7 @@ use weir_store::plugin_configs::AttachmentRow;
 use weir_store::plugins::PluginRow;
 
 use super::values::Opened;
-use crate::exports::Hosts;
+use crate::exports::HostPolicy;
 use crate::plugins::catalogue;
 
 /// Words that mean an address when a part of a setting's name begins or ends with them.
@@ -70,7 +70,7 @@ pub(super) fn connects(plugin: &PluginRow) -> bool {
 
 /// Refuses addresses, as written, that are never connected to. The addresses of a name
 /// are checked with every connection.
-pub(super) fn judge(hosts: &dyn Hosts, values: &Map<String, Value>) -> Result<(), FieldError> {
+pub(super) fn judge(hosts: &dyn HostPolicy, values: &Map<String, Value>) -> Result<(), FieldError> {
     let is_forbidden = |(key, value): &(&String, &Value)| {
         let words = words(key);
         let lists = words.iter().any(|word| is_address(word));

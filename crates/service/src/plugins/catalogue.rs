@@ -15,7 +15,7 @@ use weir_model::plugins::overview::CatalogueEntry;
 use weir_model::plugins::source::Manifest;
 use weir_model::plugins::{PluginType, address, schema};
 
-use super::install::Brought;
+use super::install::FetchedCode;
 use crate::Result;
 use crate::error::Error;
 
@@ -43,7 +43,7 @@ pub(crate) fn of_url(url: Option<&str>) -> Option<&'static Entry> {
 }
 
 /// The code and the manifest of an entry, for installing it.
-pub(super) fn brought(id: &str) -> Result<Brought> {
+pub(super) fn code_of(id: &str) -> Result<FetchedCode> {
     let missing = || {
         let detail = format!("The catalogue has no plugin \"{id}\".");
         FieldError::new(address::FIELD, "invalid_input", detail)
@@ -62,7 +62,7 @@ pub(super) fn brought(id: &str) -> Result<Brought> {
         (Code::Native(_), Value::Object(capabilities)) => Some(capabilities),
         _ => None,
     };
-    Ok(Brought {
+    Ok(FetchedCode {
         kind: PluginType::Inline,
         attr: address::FIELD,
         tag: None,

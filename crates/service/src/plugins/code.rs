@@ -25,7 +25,7 @@ pub trait PluginCode: Send + Sync {
         &self,
         organization: OrganizationId,
         files: &BTreeMap<String, String>,
-    ) -> Looked;
+    ) -> Inspected;
 
     /// Fetches source files from another host. `token` opens a private address.
     ///
@@ -56,7 +56,7 @@ pub trait PluginCode: Send + Sync {
 
 /// The result of inspecting source files.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Looked {
+pub struct Inspected {
     /// The capabilities of the code for the server: `methods`, `scheduled_tasks` and
     /// `jobs`; none: it could not be loaded, or there is none.
     pub capabilities: Option<Map<String, Value>>,

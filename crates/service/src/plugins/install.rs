@@ -13,7 +13,7 @@ use weir_store::plugins::PluginRow;
 use weir_store::plugins::build::Build;
 
 use super::catalogue;
-use super::code::{CodeFault, Fetched, Looked, PluginCode};
+use super::code::{CodeFault, Fetched, Inspected, PluginCode};
 use crate::error::Error;
 use crate::sealing::{self, SealedField};
 use crate::{Core, Result};
@@ -21,11 +21,11 @@ use crate::{Core, Result};
 /// The field with an archive.
 const ARCHIVE: &str = "archive";
 /// The capabilities that only the code decides.
-const OF_CODE: [&str; 3] = ["methods", "scheduled_tasks", "jobs"];
+const FROM_CODE: [&str; 3] = ["methods", "scheduled_tasks", "jobs"];
 
 /// Code from an address or an archive.
 #[derive(Debug, Clone)]
-pub(super) struct Brought {
+pub(super) struct FetchedCode {
     /// The kind of its source.
     pub(super) kind: PluginType,
     /// The field of the request with the source.
@@ -39,7 +39,7 @@ pub(super) struct Brought {
     pub(super) capabilities: Option<Map<String, Value>>,
 }
 
-impl Brought {
+impl FetchedCode {
     /// The files as a change of the present ones. Too much source is a fault.
     pub(super) fn change(
         &self,
@@ -58,12 +58,12 @@ impl Brought {
 /// Fetches code from an address, with a token if it needs one.
 pub(super) async fn from_source(
     code: &dyn PluginCode,
-    place: &CodeSource,
+    source: &CodeSource,
     token: Option<&str>,
-) -> Result<Brought> {
-    match place {
-        CodeSource::Inline(id) => catalogue::brought(id),
-        CodeSource::Elsewhere(at) => {
+) -> Result<FetchedCode> {
+    match source {
+        CodeSource::Catalogue(id) => catalogue::code_of(id),
+        CodeSource::Address(at) => {
             let fetched = code.fetch(at, token).await;
             of_files(PluginType::Custom, address::FIELD, fetched)
         }
@@ -71,23 +71,26 @@ pub(super) async fn from_source(
 }
 
 /// Decompresses code that was sent.
-pub(super) async fn from_archive(code: &dyn PluginCode, archive: SentArchive) -> Result<Brought> {
-    let unpacked = code.extract(Bytes::from(archive.0)).await;
-    of_files(PluginType::Source, ARCHIVE, unpacked)
+pub(super) async fn from_archive(
+    code: &dyn PluginCode,
+    archive: SentArchive,
+) -> Result<FetchedCode> {
+    let extracted = code.extract(Bytes::from(archive.0)).await;
+    of_files(PluginType::Source, ARCHIVE, extracted)
 }
 
 fn of_files(
     kind: PluginType,
     attr: &'static str,
     fetched: Result<Fetched, CodeFault>,
-) -> Result<Brought> {
+) -> Result<FetchedCode> {
     let wrong = |detail: String| FieldError::new(attr, "invalid_input", detail);
     let Fetched { files, tag } = fetched.map_err(|fault| wrong(fault.to_string()))?;
     let (files, manifest) = model::of_archive(files).map_err(wrong)?;
-    Ok(Brought { kind, attr, tag, files, manifest, capabilities: None })
+    Ok(FetchedCode { kind, attr, tag, files, manifest, capabilities: None })
 }
 
-/// The address of a plugin's code; none: it is edited here.
+/// The address of a plugin's code. `None`: members edit the code in Weir.
 pub(super) fn source_of(row: &PluginRow) -> Result<Option<CodeSource>> {
     let is_edited = matches!(row.plugin_type, Some(PluginType::Source | PluginType::Local));
     let Some(url) = row.url.as_deref().filter(|_| !is_edited) else { return Ok(None) };
@@ -98,15 +101,15 @@ pub(super) fn source_of(row: &PluginRow) -> Result<Option<CodeSource>> {
 /// The token for the address of a plugin.
 pub(super) fn token_of(core: &Core, row: &PluginRow) -> Result<Option<String>> {
     let Some(sealed) = &row.private_token else { return Ok(None) };
-    let place = sealing::SealedLocation::new(SealedField::PluginToken, row.id, row.organization);
-    let plain = core.sealer.open(&place, sealed)?;
-    let broken = |_| Error::Internal("an opened token is no text".to_owned());
+    let location = sealing::SealedLocation::new(SealedField::PluginToken, row.id, row.organization);
+    let plain = core.sealer.open(&location, sealed)?;
+    let broken = |_| Error::Internal("a decrypted token is not UTF-8".to_owned());
     String::from_utf8(plain.bytes().to_vec()).map(Some).map_err(broken)
 }
 
 /// Inspects all source files of a plugin. Their capabilities go into the record, and
 /// the built code is returned. Code that cannot be loaded leaves the record as it was.
-pub(super) async fn analysed(
+pub(super) async fn analyse(
     code: &dyn PluginCode,
     row: &mut PluginRow,
     files: &BTreeMap<String, String>,
@@ -117,28 +120,28 @@ pub(super) async fn analysed(
     if !has_server && !has_page {
         return Build { faults, ..Build::default() };
     }
-    let Looked { capabilities, metrics, faults: of_code, frontend, site, server } =
+    let Inspected { capabilities, metrics, faults: code_faults, frontend, site, server } =
         code.inspect(row.organization, files).await;
-    let can_do = match capabilities {
+    let new_capabilities = match capabilities {
         Some(found) if has_server => Some(found),
         // Only pages: no capability on the server (PLG-6).
-        _ if !has_server && of_code.is_empty() => Some(Map::new()),
+        _ if !has_server && code_faults.is_empty() => Some(Map::new()),
         _ => None,
     };
-    if let Some(found) = can_do {
+    if let Some(found) = new_capabilities {
         let mut capabilities = row.capabilities.take().unwrap_or_default();
-        capabilities.retain(|name, _| !OF_CODE.contains(&name.as_str()));
-        if !(has_page && is_idle(&found)) {
+        capabilities.retain(|name, _| !FROM_CODE.contains(&name.as_str()));
+        if !(has_page && has_no_capability(&found)) {
             capabilities.extend(found);
         }
         row.capabilities = Some(capabilities);
         row.is_analysed = true;
     }
     row.metrics = metrics.or(row.metrics.take());
-    Build { frontend, site, server, faults: of_code.into_iter().chain(faults).collect() }
+    Build { frontend, site, server, faults: code_faults.into_iter().chain(faults).collect() }
 }
 
 /// Whether code for the server has no capability.
-fn is_idle(capabilities: &Map<String, Value>) -> bool {
+fn has_no_capability(capabilities: &Map<String, Value>) -> bool {
     capabilities.values().all(|names| names.as_array().is_none_or(Vec::is_empty))
 }

@@ -11,7 +11,7 @@ use weir_store::plugins::build::{self, Build};
 use weir_store::plugins::{self as rows, NewSource, PluginRow};
 use weir_store::update::{Change, Row as _};
 
-use super::install::{self, Brought};
+use super::install::{self, FetchedCode};
 use super::{Changeable, Plugins, audit_entry, catalogue, changes, require_owner};
 use crate::Result;
 use crate::activity::{self, Changes};
@@ -93,7 +93,7 @@ impl Plugins {
                 return Ok((Change { row: before, entries, with }, (files, None)));
             }
             let mut row = described(&before, &files, &after_files);
-            let build = install::analysed(&*self.code, &mut row, &after_files).await;
+            let build = install::analyse(&*self.code, &mut row, &after_files).await;
             stays_in(group, &before, &row, file_of(&after_files, wanted))?;
             let mut noted = changes(Some(&before), &row);
             for (name, _) in wanted {
@@ -142,17 +142,17 @@ pub(super) fn stays_in(
 pub(super) fn begins_in(
     group: Group,
     row: &PluginRow,
-    brought: &Brought,
+    fetched: &FetchedCode,
 ) -> Result<(), FieldError> {
     let shown = row.groups();
     if shown.contains(&group) {
         return Ok(());
     }
     let others: Vec<&str> = shown.iter().map(|other| other.text()).collect();
-    let file = server_file(&brought.files).map(|file| format!("{file}: ")).unwrap_or_default();
+    let file = server_file(&fetched.files).map(|file| format!("{file}: ")).unwrap_or_default();
     let needs = needs(group);
     let detail = format!("{file}{needs} Make this plugin through {}.", others.join(" or "));
-    Err(FieldError::new(brought.attr, "invalid_input", detail))
+    Err(FieldError::new(fetched.attr, "invalid_input", detail))
 }
 
 /// The functions that code of a group exports, as a sentence.

@@ -7,7 +7,7 @@ use weir_model::plugins::{Group, Plugin};
 use weir_store::plugins::{self as rows, NewSource, PluginRow};
 use weir_store::update::{Change, Row as _};
 
-use super::install::{self, Brought};
+use super::install::{self, FetchedCode};
 use super::source::{file_of, noted_file, stays_in};
 use super::{Changeable, Plugins, audit_entry, changes, require_owner};
 use crate::Result;
@@ -39,7 +39,7 @@ impl Plugins {
         plugin: &str,
     ) -> Result<Checked> {
         let Changeable(row, _) = self.own(org, group, plugin, Action::ReadPlugins).await?;
-        let Some(CodeSource::Elsewhere(address)) = install::source_of(&row)? else {
+        let Some(CodeSource::Address(address)) = install::source_of(&row)? else {
             return Ok(Checked { plugin: self.show(row).await?, fault: None });
         };
         let token = install::token_of(&self.core, &row)?;
@@ -72,16 +72,16 @@ impl Plugins {
         policy::recent_if_person(&org.ctx)?;
         self.may_change(org, &found).await?;
         let token = install::token_of(&self.core, &found)?;
-        let brought = install::from_source(&*self.code, &place, token.as_deref()).await?;
-        let (store, brought) = (&self.core.store, &brought);
+        let fetched = install::from_source(&*self.code, &place, token.as_deref()).await?;
+        let (store, fetched) = (&self.core.store, &fetched);
         let change = |before: PluginRow| async move {
             require_owner(org, &before)?;
             self.may_change(org, &before).await?;
             let files = rows::files(store, before.id).await?;
-            let change = brought.change(&files)?;
-            let mut row = filled(before.clone(), brought, org.ctx.now);
-            let build = install::analysed(&*self.code, &mut row, &brought.files).await;
-            stays_in(group, &before, &row, file_of(&brought.files, &change))?;
+            let change = fetched.change(&files)?;
+            let mut row = filled(before.clone(), fetched, org.ctx.now);
+            let build = install::analyse(&*self.code, &mut row, &fetched.files).await;
+            stays_in(group, &before, &row, file_of(&fetched.files, &change))?;
             let mut noted = changes(Some(&before), &row);
             for (name, text) in &change {
                 noted = noted_file(noted, name, files.get(name), text.as_ref());
@@ -101,17 +101,17 @@ impl Plugins {
 }
 
 /// The record with the fields from its code. Fields that the code does not have stay.
-pub(super) fn filled(before: PluginRow, brought: &Brought, now: Timestamp) -> PluginRow {
-    let manifest = brought.manifest.clone();
-    let tag = brought.tag.clone().or(before.tag);
-    let has_versions = brought.tag.is_some();
+pub(super) fn filled(before: PluginRow, fetched: &FetchedCode, now: Timestamp) -> PluginRow {
+    let manifest = fetched.manifest.clone();
+    let tag = fetched.tag.clone().or(before.tag);
+    let has_versions = fetched.tag.is_some();
     PluginRow {
         name: manifest.name.or(before.name),
         description: manifest.description.or(before.description),
         config_schema: manifest.config_schema.or(before.config_schema),
         public_jobs: manifest.public_jobs.or(before.public_jobs),
-        capabilities: brought.capabilities.clone().or(before.capabilities),
-        latest_tag: brought.tag.clone().or(before.latest_tag),
+        capabilities: fetched.capabilities.clone().or(before.capabilities),
+        latest_tag: fetched.tag.clone().or(before.latest_tag),
         latest_tag_checked_at: has_versions.then_some(now).or(before.latest_tag_checked_at),
         tag,
         ..before

@@ -228,20 +228,20 @@ struct Lane {
 /// A scan through the events of a selection.
 #[derive(Debug)]
 pub struct Scan {
-    block_ref: Arc<Where>,
+    source: Arc<EventSource>,
     lanes: Vec<Lane>,
 }
 
 /// The source of the events.
-struct Where {
+struct EventSource {
     store: Store,
     project: ProjectId,
     selection: Selection,
 }
 
-impl std::fmt::Debug for Where {
+impl std::fmt::Debug for EventSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Where").field("project", &self.project).finish_non_exhaustive()
+        f.debug_struct("EventSource").field("project", &self.project).finish_non_exhaustive()
     }
 }
 
@@ -249,12 +249,12 @@ impl Scan {
     /// Begins before the first event. Everything up to the selection's last arrival
     /// number must be applied, because later events may be missed.
     pub async fn begin(store: &Store, project: ProjectId, selection: Selection) -> Result<Self> {
-        let block_ref = Arc::new(Where { store: store.clone(), project, selection });
-        let lanes = match block_ref.selection.time {
-            None => block_ref.lanes().await?,
-            Some(time) => block_ref.lanes_by_time(time).await?,
+        let source = Arc::new(EventSource { store: store.clone(), project, selection });
+        let lanes = match source.selection.time {
+            None => source.lanes().await?,
+            Some(time) => source.lanes_by_time(time).await?,
         };
-        Ok(Self { block_ref, lanes })
+        Ok(Self { source, lanes })
     }
 
     /// The next events in order of arrival; `None` at the end.
@@ -265,7 +265,7 @@ impl Scan {
         let (mut batch, mut bytes) = (Vec::new(), 0);
         while batch.len() < BATCH_EVENTS && bytes < BATCH_BYTES {
             for lane in &mut self.lanes {
-                lane.look_ahead(&self.block_ref).await?;
+                lane.look_ahead(&self.source).await?;
             }
             self.lanes.retain(|lane| lane.next_arrival().is_some());
             let order = |lane: &Lane| lane.next_arrival().unwrap_or(u64::MAX);
@@ -299,14 +299,14 @@ pub async fn count(store: &Store, project: ProjectId, selection: Selection) -> R
     let mut count = 0;
     for lane in &mut scan.lanes {
         loop {
-            lane.find(&scan.block_ref).await?;
+            lane.find(&scan.source).await?;
             let Some(block) = lane.found.pop_front() else { break };
             match block.verdict {
                 Verdict::Nothing => {}
                 Verdict::All(events) => count += events,
                 Verdict::Something(_) => {
                     let block_ref = (lane.partition, block.first);
-                    let source = Arc::clone(&scan.block_ref);
+                    let source = Arc::clone(&scan.source);
                     reading.spawn(async move { Ok(source.read(block_ref).await?.len()) });
                     if reading.len() >= RECORDS_PER_STATEMENT {
                         count += ended(reading.join_next().await)?;
@@ -328,7 +328,7 @@ pub async fn estimate(store: &Store, project: ProjectId, selection: Selection) -
     let mut about: u64 = 0;
     for lane in &mut scan.lanes {
         loop {
-            lane.find(&scan.block_ref).await?;
+            lane.find(&scan.source).await?;
             let Some(block) = lane.found.pop_front() else { break };
             about = about.saturating_add(match block.verdict {
                 Verdict::Nothing => 0,
@@ -346,7 +346,7 @@ fn ended(read: Option<Result<Result<usize>, tokio::task::JoinError>>) -> Result<
     }
 }
 
-impl Where {
+impl EventSource {
     /// The selected events of a block.
     async fn read(&self, block_ref: BlockRef) -> Result<Vec<StoredEvent>> {
         let mut events = read_block(&self.store, self.project, block_ref).await?;
@@ -445,28 +445,28 @@ impl Lane {
     }
 
     /// Searches for blocks if none is waiting.
-    async fn find(&mut self, block_ref: &Where) -> Result<()> {
+    async fn find(&mut self, source: &EventSource) -> Result<()> {
         let int = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
         while self.found.is_empty() {
             let Some(from) = self.from else { break };
-            let all = block_ref.selection.up_to.saturating_add(1);
+            let all = source.selection.up_to.saturating_add(1);
             if from >= all {
                 self.from = None;
                 break;
             }
             let end = from.saturating_add(self.width).min(all);
-            let (project, partition) = (block_ref.project.0, i64::from(self.partition));
+            let (project, partition) = (source.project.0, i64::from(self.partition));
             let low = [project, partition, int(from)];
             let high = [project, partition, int(end)];
             let vars = bind! { range: range("event_summary", &low, &high) };
-            let briefs: Vec<Brief> = block_ref.store.db.run(BRIEFS, vars).await?.rows(0)?;
+            let briefs: Vec<Brief> = source.store.db.run(BRIEFS, vars).await?.rows(0)?;
             self.width = match briefs.len() {
                 0..=FEW => self.width.saturating_mul(4),
                 MANY.. => (self.width / 4).max(1),
                 _ => self.width,
             };
             for brief in &briefs {
-                self.add(&block_ref.selection, brief, BRIEFS.name)?;
+                self.add(&source.selection, brief, BRIEFS.name)?;
             }
             self.from = Some(end);
         }
@@ -474,11 +474,11 @@ impl Lane {
     }
 
     /// Begins to read the blocks that are needed next.
-    async fn look_ahead(&mut self, block_ref: &Arc<Where>) -> Result<()> {
+    async fn look_ahead(&mut self, source: &Arc<EventSource>) -> Result<()> {
         while self.ahead.len() < AHEAD {
-            self.find(block_ref).await?;
+            self.find(source).await?;
             let Some(block) = self.found.pop_front() else { break };
-            let (source, at) = (Arc::clone(block_ref), (self.partition, block.first));
+            let (source, at) = (Arc::clone(source), (self.partition, block.first));
             let reading = tokio::spawn(async move { source.read(at).await });
             self.ahead.push_back((block.first, reading));
         }

@@ -6,7 +6,7 @@ use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
 use weir_model::exports::{Backfill, BackfillInput};
-use weir_service::exports::Within;
+use weir_service::exports::ExportScope;
 
 use super::runs::{Cancelled, StartedBackfill};
 use super::{ID, cursor};
@@ -39,7 +39,7 @@ pub struct BackfillList {
     pub results: Vec<Backfill>,
 }
 
-in_both_places! {
+below_organization_and_project! {
     /// The backfills of a batch export, newest first.
     ExportsRead list_batch_export_backfills list_project_batch_export_backfills
         (path: PathParams, listing: Listing<BackfillFilters>) -> Json<BackfillList> = list;
@@ -59,7 +59,7 @@ in_both_places! {
 
 async fn list(
     app: &App,
-    within: Within<'_>,
+    within: ExportScope<'_>,
     path: &PathParams,
     listing: &Listing<BackfillFilters>,
 ) -> ApiResult<Json<BackfillList>> {
@@ -79,7 +79,7 @@ async fn list(
 
 async fn create(
     app: &App,
-    within: Within<'_>,
+    within: ExportScope<'_>,
     path: &PathParams,
     body: &ApiJson<BackfillInput>,
 ) -> ApiResult<Created<StartedBackfill>> {
@@ -88,12 +88,16 @@ async fn create(
     Ok(Created(StartedBackfill { backfill_id: started }))
 }
 
-async fn get(app: &App, within: Within<'_>, path: &PathParams) -> ApiResult<Json<Backfill>> {
+async fn get(app: &App, within: ExportScope<'_>, path: &PathParams) -> ApiResult<Json<Backfill>> {
     let exports = &app.services.exports;
     Ok(Json(exports.get_backfill(within, path.get(ID)?, path.get(BACKFILL)?).await?))
 }
 
-async fn cancel(app: &App, within: Within<'_>, path: &PathParams) -> ApiResult<Json<Cancelled>> {
+async fn cancel(
+    app: &App,
+    within: ExportScope<'_>,
+    path: &PathParams,
+) -> ApiResult<Json<Cancelled>> {
     app.services.exports.cancel_backfill(within, path.get(ID)?, path.get(BACKFILL)?).await?;
     Ok(Json(Cancelled { cancelled: true }))
 }

@@ -20,12 +20,12 @@ const DESTINATION: &str = "destination";
 
 /// The body of `unpause/`. Fields of the export are ignored there.
 #[derive(Debug)]
-pub struct Unpausing {
+pub struct UnpauseInput {
     /// Whether intervals that were missed during the pause are exported.
     pub backfill: bool,
 }
 
-impl Input for Unpausing {
+impl Input for UnpauseInput {
     const EXAMPLE: &'static str = r#"{"backfill": true}"#;
 
     fn read(fields: &Fields) -> Result<Self, FieldError> {

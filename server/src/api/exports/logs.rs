@@ -7,7 +7,7 @@ use weir_model::exports::lists::LogQuery;
 use weir_model::exports::{LOG_PAGE, LOG_PAGE_MAX, LogLevel, LogLine};
 use weir_model::pagination::Envelope;
 use weir_model::{RunId, Timestamp, validate};
-use weir_service::exports::Within;
+use weir_service::exports::ExportScope;
 
 use super::ID;
 use super::runs::RUN;
@@ -47,7 +47,7 @@ filters! {
     }
 }
 
-in_both_places! {
+below_organization_and_project! {
     /// The log lines of all runs of a batch export, newest first.
     ExportsRead list_batch_export_logs list_project_batch_export_logs
         (path: PathParams, params: Params<LogFilters>) -> Json<Envelope<LogLine>> = of_export;
@@ -59,7 +59,7 @@ in_both_places! {
 
 async fn of_export(
     app: &App,
-    within: Within<'_>,
+    within: ExportScope<'_>,
     path: &PathParams,
     params: &Params<LogFilters>,
 ) -> ApiResult<Json<Envelope<LogLine>>> {
@@ -74,7 +74,7 @@ async fn of_export(
 
 async fn of_run(
     app: &App,
-    within: Within<'_>,
+    within: ExportScope<'_>,
     path: &PathParams,
     params: &Params<RunLogFilters>,
 ) -> ApiResult<Json<Envelope<LogLine>>> {

@@ -8,7 +8,7 @@ use weir_model::errors::FieldError;
 use weir_model::exports::lists::{RunOrder, RunQuery};
 use weir_model::exports::{Run, Status};
 use weir_model::{BackfillId, validate};
-use weir_service::exports::Within;
+use weir_service::exports::ExportScope;
 
 use super::{ID, cursor};
 use crate::api::events::time;
@@ -60,7 +60,7 @@ pub struct StartedBackfill {
     pub backfill_id: BackfillId,
 }
 
-in_both_places! {
+below_organization_and_project! {
     /// The runs of a batch export, newest first.
     ExportsRead list_batch_export_runs list_project_batch_export_runs
         (path: PathParams, listing: Listing<RunFilters>) -> Json<RunList> = list;
@@ -81,7 +81,7 @@ in_both_places! {
 
 async fn list(
     app: &App,
-    within: Within<'_>,
+    within: ExportScope<'_>,
     path: &PathParams,
     listing: &Listing<RunFilters>,
 ) -> ApiResult<Json<RunList>> {
@@ -122,18 +122,22 @@ fn status(word: &str) -> Result<Status, FieldError> {
     })
 }
 
-async fn get(app: &App, within: Within<'_>, path: &PathParams) -> ApiResult<Json<Run>> {
+async fn get(app: &App, within: ExportScope<'_>, path: &PathParams) -> ApiResult<Json<Run>> {
     Ok(Json(app.services.exports.run(within, path.get(ID)?, path.get(RUN)?).await?))
 }
 
-async fn cancel(app: &App, within: Within<'_>, path: &PathParams) -> ApiResult<Json<Cancelled>> {
+async fn cancel(
+    app: &App,
+    within: ExportScope<'_>,
+    path: &PathParams,
+) -> ApiResult<Json<Cancelled>> {
     app.services.exports.cancel_run(within, path.get(ID)?, path.get(RUN)?).await?;
     Ok(Json(Cancelled { cancelled: true }))
 }
 
 async fn retry(
     app: &App,
-    within: Within<'_>,
+    within: ExportScope<'_>,
     path: &PathParams,
 ) -> ApiResult<Json<StartedBackfill>> {
     let exports = &app.services.exports;

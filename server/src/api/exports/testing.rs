@@ -11,7 +11,7 @@ use weir_model::errors::FieldError;
 use weir_model::exports::ExportModel;
 use weir_model::exports::destinations::{self, DestinationType};
 use weir_model::{Patch, validate};
-use weir_service::exports::{NewTrial, SentDestination, Trial, Within};
+use weir_service::exports::{ExportScope, NewTrial, SentDestination, Trial};
 use weir_service::unchecked::Unchecked;
 
 use super::ID;
@@ -72,7 +72,7 @@ pub enum StepStatus {
     Skipped,
 }
 
-in_both_places! {
+below_organization_and_project! {
     /// The test steps of a destination type.
     ExportsRead list_batch_export_test_steps list_project_batch_export_test_steps
         (params: Params<TestFilters>) -> Json<DestinationTest> = list;
@@ -90,7 +90,7 @@ in_both_places! {
 
 async fn list(
     app: &App,
-    within: Within<'_>,
+    within: ExportScope<'_>,
     params: &Params<TestFilters>,
 ) -> ApiResult<Json<DestinationTest>> {
     app.services.exports.may_see_tests(within)?;
@@ -109,7 +109,7 @@ fn kind(word: Option<&str>) -> Result<&'static DestinationType, FieldError> {
 
 async fn run_new(
     app: &App,
-    within: Within<'_>,
+    within: ExportScope<'_>,
     body: &ApiJson<NewTest>,
 ) -> ApiResult<Json<TestStep>> {
     let mut step = 0;
@@ -126,7 +126,7 @@ async fn run_new(
 
 async fn run_stored(
     app: &App,
-    within: Within<'_>,
+    within: ExportScope<'_>,
     path: &PathParams,
     body: &ApiJson<StoredTest>,
 ) -> ApiResult<Json<TestStep>> {

@@ -21,7 +21,8 @@ use weir_bench::stats::median;
 use weir_bench::weir::Weir;
 use weir_bench::{clock, process};
 use weir_sandbox::{
-    Grants, Limits, Meta, NoHost, Outcome, Pool, PoolSettings, Program, ProgramKey, Step,
+    Grants, Limits, Meta, NoHost, Outcome, Pool, PoolSettings, Program, ProgramKey,
+    TransformationCall,
 };
 
 use crate::rounds::send_until_readable;
@@ -148,7 +149,7 @@ async fn sandbox(binary: &Path, children: usize, time: Duration) -> Result<f64> 
         },
         grants: Grants::default(),
     };
-    let steps = [Step { program: Arc::new(program), allowances: Vec::new() }];
+    let steps = [TransformationCall { program: Arc::new(program), allowances: Vec::new() }];
     let events: Arc<[Box<RawValue>]> =
         (0..CONCURRENT_READS).map(event).collect::<Result<Vec<_>>>()?.into();
     // Starts the child processes, which otherwise start when they are needed.

@@ -52,7 +52,7 @@ impl Api {
         let key = Key::read(&config.private_key, None).map_err(invalid)?;
         Ok(Self {
             service: Service { name: "BigQuery", egress: dependencies.egress.clone() },
-            base: dependencies.hosts.bigquery.clone(),
+            base: dependencies.addresses.bigquery.clone(),
             config: config.clone(),
             key,
             token: Token::default(),
@@ -259,7 +259,7 @@ impl Api {
 }
 
 fn invalid(fault: KeyFault) -> Failure {
-    Failure::last("InvalidPrivateKey", fault.to_string())
+    Failure::permanent("InvalidPrivateKey", fault.to_string())
 }
 
 fn encoded(part: &str) -> String {
@@ -287,22 +287,22 @@ fn is_retryable(reason: &str) -> bool {
 fn of_job(error: &Value) -> Failure {
     let reason = error.get("reason").and_then(Value::as_str).unwrap_or_default();
     match reason {
-        "accessDenied" => Failure::last(
+        "accessDenied" => Failure::permanent(
             "PermissionDenied",
             "The service account may not write to the table, or may not run jobs.",
         ),
-        "notFound" => Failure::last("NotFound", "The dataset or the table is not there."),
-        "invalid" | "invalidQuery" => Failure::last(
+        "notFound" => Failure::permanent("NotFound", "The dataset or the table is not there."),
+        "invalid" | "invalidQuery" => Failure::permanent(
             "DataRefused",
             "BigQuery refused the rows: a column of the table has another type.",
         ),
         "billingNotEnabled" | "billingTierLimitExceeded" => {
-            Failure::last("PermissionDenied", "The project has no billing that allows this.")
+            Failure::permanent("PermissionDenied", "The project has no billing that allows this.")
         }
         reason if is_retryable(reason) => {
             Failure::retryable("Unavailable", "BigQuery could not run the job now.")
         }
-        _ => Failure::last("JobFailed", "BigQuery could not run the job."),
+        _ => Failure::permanent("JobFailed", "BigQuery could not run the job."),
     }
 }
 

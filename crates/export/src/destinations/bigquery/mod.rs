@@ -72,7 +72,7 @@ impl BigQuery {
         config: &Map<String, Value>,
         dependencies: &Dependencies,
     ) -> Result<Self, Failure> {
-        let wrong = |what| Failure::last("InvalidConfig", what);
+        let wrong = |what| Failure::permanent("InvalidConfig", what);
         let config: Config = serde_json::from_value(Value::Object(config.clone()))
             .map_err(|_| wrong("Settings of BigQuery are missing."))?;
         let names = [&config.project_id, &config.dataset_id, &config.table_id];
@@ -92,7 +92,7 @@ impl BigQuery {
         if api.table(id).await?.is_none() {
             api.create(id, created(columns, self.config.use_json_type)).await?;
         }
-        let missing = || Failure::last("NotFound", "The table could not be made.");
+        let missing = || Failure::permanent("NotFound", "The table could not be made.");
         let table = api.table(id).await?.ok_or_else(missing)?;
         let fields = table.pointer("/schema/fields").and_then(Value::as_array);
         Ok(fields.cloned().unwrap_or_default())
@@ -221,7 +221,7 @@ async fn earlier(api: &Api, run: RunId, location: &str) -> Result<(bool, String)
             Some(Ended::Failed(_)) => {}
         }
     }
-    Err(Failure::last("JobFailed", "BigQuery failed at this run too often."))
+    Err(Failure::permanent("JobFailed", "BigQuery failed at this run too often."))
 }
 
 fn quoted(name: &str) -> String {

@@ -36,7 +36,7 @@ impl Api {
     pub(super) fn new(config: &Config, dependencies: &Dependencies) -> Self {
         Self {
             service: Service { name: "Databricks", egress: dependencies.egress.clone() },
-            base: dependencies.hosts.databricks.replace("{host}", &config.server_hostname),
+            base: dependencies.addresses.databricks.replace("{host}", &config.server_hostname),
             config: config.clone(),
             token: Token::default(),
         }
@@ -146,17 +146,17 @@ fn of_statement(body: &Value) -> Failure {
     let class = message.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     let class = class.map_or("", |(class, _)| class.split('.').next().unwrap_or_default());
     match (class, code) {
-        ("INSUFFICIENT_PERMISSIONS", _) | (_, "PERMISSION_DENIED") => Failure::last(
+        ("INSUFFICIENT_PERMISSIONS", _) | (_, "PERMISSION_DENIED") => Failure::permanent(
             "PermissionDenied",
             "The service principal may not do this: it needs the warehouse, the catalog and the \
              schema, and may make tables and volumes there.",
         ),
         ("TABLE_OR_VIEW_NOT_FOUND" | "SCHEMA_NOT_FOUND" | "NO_SUCH_CATALOG_EXCEPTION", _)
         | (_, "NOT_FOUND") => {
-            Failure::last(NOT_FOUND, "The catalog, the schema or the table is not there.")
+            Failure::permanent(NOT_FOUND, "The catalog, the schema or the table is not there.")
         }
         (_, "UNAUTHENTICATED") => {
-            Failure::last("AuthenticationFailed", "Databricks ended the sign-in.")
+            Failure::permanent("AuthenticationFailed", "Databricks ended the sign-in.")
         }
         (
             _,
@@ -171,7 +171,7 @@ fn of_statement(body: &Value) -> Failure {
             | "CANCELLED"
             | "UNKNOWN",
         ) => Failure::retryable("Unavailable", "Databricks could not run the statement now."),
-        _ => Failure::last(
+        _ => Failure::permanent(
             "StatementRefused",
             "Databricks refused the statement: a column of the table may have another type.",
         ),

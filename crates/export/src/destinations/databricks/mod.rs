@@ -59,7 +59,10 @@ impl Config {
         let id = self.http_path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
         let fits = !id.is_empty() && id.chars().all(|c| c.is_ascii_alphanumeric());
         fits.then_some(id).ok_or_else(|| {
-            Failure::last("InvalidConfig", "The HTTP path is one like /sql/1.0/warehouses/1a2b3c.")
+            Failure::permanent(
+                "InvalidConfig",
+                "The HTTP path is one like /sql/1.0/warehouses/1a2b3c.",
+            )
         })
     }
 
@@ -89,7 +92,7 @@ impl Databricks {
         config: &Map<String, Value>,
         dependencies: &Dependencies,
     ) -> Result<Self, Failure> {
-        let wrong = |what| Failure::last("InvalidConfig", what);
+        let wrong = |what| Failure::permanent("InvalidConfig", what);
         let config: Config = serde_json::from_value(Value::Object(config.clone()))
             .map_err(|_| wrong("Settings of Databricks are missing."))?;
         let fits = |c: char| c.is_ascii_alphanumeric() || "-.".contains(c);

@@ -33,7 +33,7 @@ pub(super) struct Answered {
     pub(super) code: Option<&'static str>,
 }
 
-/// Creates clients that send through the gate.
+/// Creates clients that send through the egress filter.
 #[derive(Clone)]
 pub(crate) struct Connector {
     egress: Egress,
@@ -142,7 +142,7 @@ impl From<Answered> for Failure {
             (
                 "NoSuchBucket" | "ContainerNotFound" | "InvalidBucketName" | "InvalidResourceName",
                 _,
-            ) => Self::last("NoSuchBucket", "There is no such bucket or container."),
+            ) => Self::permanent("NoSuchBucket", "There is no such bucket or container."),
             (
                 "InvalidAccessKeyId"
                 | "SignatureDoesNotMatch"
@@ -152,16 +152,20 @@ impl From<Answered> for Failure {
                 | "InvalidAuthenticationInfo",
                 _,
             )
-            | (_, 401) => {
-                Self::last("InvalidCredentials", "The storage does not know these credentials.")
-            }
+            | (_, 401) => Self::permanent(
+                "InvalidCredentials",
+                "The storage does not know these credentials.",
+            ),
             ("KMS.NotFoundException" | "KMS.DisabledException", _) => {
-                Self::last("InvalidKey", "The key for encryption is not there, or is off.")
+                Self::permanent("InvalidKey", "The key for encryption is not there, or is off.")
             }
             ("PermanentRedirect" | "AuthorizationHeaderMalformed", _) | (_, 300..=399) => {
-                Self::last("WrongRegion", "The bucket is in another region, or at another address.")
+                Self::permanent(
+                    "WrongRegion",
+                    "The bucket is in another region, or at another address.",
+                )
             }
-            ("EntityTooLarge", _) | (_, 413) => Self::last(
+            ("EntityTooLarge", _) | (_, 413) => Self::permanent(
                 "FileTooLarge",
                 "The storage does not take files of this size. Set max_file_size_mb.",
             ),
@@ -172,9 +176,10 @@ impl From<Answered> for Failure {
             ("NoSuchUpload", _) => {
                 Self::retryable("UploadGone", "The storage has dropped parts of a file.")
             }
-            (_, 403) => {
-                Self::last("AccessDenied", "The credentials do not allow to do this at this place.")
-            }
+            (_, 403) => Self::permanent(
+                "AccessDenied",
+                "The credentials do not allow to do this at this place.",
+            ),
             (_, 408 | 429 | 500..) => Self::retryable(
                 "StorageUnavailable",
                 format!("The storage is busy or out of order: it answered with HTTP {status}."),

@@ -55,7 +55,7 @@ pub(in crate::destinations) fn endpoint(egress: &Egress, url: &str) -> Result<St
     let fits = |c: char| c.is_ascii_alphanumeric() || "-._~:/[]%@!$&'()*+,;=".contains(c);
     if !url.chars().all(fits) {
         let message = "The address cannot be used: it has characters that no address has.";
-        return Err(Failure::last("InvalidAddress", message));
+        return Err(Failure::permanent("InvalidAddress", message));
     }
     Ok(url.trim_end_matches('/').to_owned())
 }
@@ -141,7 +141,7 @@ impl Sending {
 impl Parts for Sending {
     async fn add(&mut self, part: Vec<Bytes>) -> Result<(), Failure> {
         if self.sent == PARTS_MAX {
-            return Err(Failure::last(
+            return Err(Failure::permanent(
                 "FileTooLarge",
                 "The file is larger than storages take. Set max_file_size_mb.",
             ));
@@ -172,8 +172,9 @@ impl Parts for Sending {
 }
 
 fn path(name: &str) -> Result<Path, Failure> {
-    Path::parse(name)
-        .map_err(|_| Failure::last("InvalidPrefix", "Storages cannot have files of this name."))
+    Path::parse(name).map_err(|_| {
+        Failure::permanent("InvalidPrefix", "Storages cannot have files of this name.")
+    })
 }
 
 /// The answer of the storage, if it is the cause of the error.

@@ -91,7 +91,7 @@ impl Parts for InParts {
             std::future::pending::<()>().await;
         }
         if room == Some(self.parts.len()) {
-            return Err(Failure::last("Full", "There is no room."));
+            return Err(Failure::permanent("Full", "There is no room."));
         }
         self.parts.push(part.concat());
         Ok(())

@@ -34,7 +34,7 @@ pub(super) async fn read(response: Response) -> Result<Answer, Failure> {
     let wait = wait_of(&response);
     if status.is_success() {
         return match Egress::read(response, ANSWER_MAX).await {
-            Ok(body) if is_over_quota(&body) => Err(Failure::last(
+            Ok(body) if is_over_quota(&body) => Err(Failure::permanent(
                 "OverQuota",
                 "The receiver took the request, but is over its quota and drops the events.",
             )),
@@ -51,18 +51,20 @@ pub(super) async fn read(response: Response) -> Result<Answer, Failure> {
 fn judge(status: u16, wait: Option<Duration>) -> Result<Answer, Failure> {
     Err(match status {
         413 => return Ok(Answer::TooLarge),
-        300..=399 => Failure::last(
+        300..=399 => Failure::permanent(
             "Redirected",
             format!(
                 "The receiver redirects (HTTP {status}). Enter the address that it redirects to."
             ),
         ),
-        400 => Failure::last(INVALID, "The receiver does not understand the events (HTTP 400)."),
-        401 | 403 => Failure::last(
+        400 => {
+            Failure::permanent(INVALID, "The receiver does not understand the events (HTTP 400).")
+        }
+        401 | 403 => Failure::permanent(
             "TokenRefused",
             format!("The receiver refuses the token (HTTP {status})."),
         ),
-        404 | 405 => Failure::last(
+        404 | 405 => Failure::permanent(
             "NoReceiver",
             format!("The receiver takes no events at this address (HTTP {status})."),
         ),
@@ -70,7 +72,7 @@ fn judge(status: u16, wait: Option<Duration>) -> Result<Answer, Failure> {
             wait,
             ..Failure::retryable("Throttled", "The receiver asks for fewer requests (HTTP 429).")
         },
-        status if (400..500).contains(&status) => Failure::last(
+        status if (400..500).contains(&status) => Failure::permanent(
             "HttpStatus",
             format!("The receiver does not take the events (HTTP {status})."),
         ),

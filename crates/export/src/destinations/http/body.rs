@@ -66,7 +66,7 @@ impl Events {
     /// Adds an event, given as a row of [`columns`].
     pub(super) fn push(&mut self, row: &[Cell], arrival: u64) -> Result<(), Failure> {
         let [uuid, distinct_id, timestamp, event, properties, chain] = row else {
-            return Err(Failure::last("WrongColumns", "The rows are not those of events."));
+            return Err(Failure::permanent("WrongColumns", "The rows are not those of events."));
         };
         let properties = match properties {
             Cell::Json(text) => text,

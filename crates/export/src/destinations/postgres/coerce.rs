@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn values_that_do_not_fit_are_altered_and_reported() {
-        for (cell, target, expected, told) in [
+        for (cell, target, expected, reported) in [
             (text("a\0b"), Target::Text(None), Some("ab"), NUL),
             (text("äöüß"), Target::Text(Some(3)), Some("äöü"), CUT),
             (text("a\0bcd"), Target::Text(Some(3)), Some("abc"), CUT),
@@ -296,7 +296,7 @@ mod tests {
             (Cell::Timestamp(i64::MAX), Target::Timestamp, None, NOT_FIT),
             (Cell::Timestamp(i64::MIN), Target::Text(None), None, NOT_FIT),
         ] {
-            let expected = (expected.map(str::to_owned), Some(told));
+            let expected = (expected.map(str::to_owned), Some(reported));
             assert_eq!(fitted(cell.clone(), target), expected, "{cell:?}");
         }
     }
@@ -347,8 +347,8 @@ mod tests {
         ] {
             for (is_network, expected) in [(false, in_inet), (true, in_cidr)] {
                 let found = fitted(text(value), Target::Address { is_network });
-                let told = expected.is_none().then_some(NOT_FIT);
-                assert_eq!(found, (expected.map(str::to_owned), told), "{value} {is_network}");
+                let reported = expected.is_none().then_some(NOT_FIT);
+                assert_eq!(found, (expected.map(str::to_owned), reported), "{value} {is_network}");
             }
         }
     }

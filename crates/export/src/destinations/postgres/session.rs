@@ -189,7 +189,7 @@ pub(crate) async fn dial(egress: &Egress, credentials: &Credentials) -> Result<W
         b'N' => {
             let peer = stream.peer_addr().map_err(Fault::from)?;
             if !is_inner(peer.ip()) {
-                return Err(Failure::last(
+                return Err(Failure::permanent(
                     "TlsNeeded",
                     "The server does not speak TLS. Switch it on there: without it only servers \
                      in a network of one's own are talked to.",
@@ -198,7 +198,7 @@ pub(crate) async fn dial(egress: &Egress, credentials: &Credentials) -> Result<W
             Stream::Plain(stream)
         }
         _ => {
-            return Err(Failure::last(
+            return Err(Failure::permanent(
                 "NoDatabase",
                 "What answers at this host and port is no PostgreSQL server.",
             ));
@@ -325,13 +325,13 @@ fn of_code(code: &str) -> Failure {
             return busy("The database is busy, stopping, or in trouble.");
         }
         _ => {
-            return Failure::last(
+            return Failure::permanent(
                 "Refused",
                 format!("The server refused a statement{}", message(code)),
             );
         }
     };
-    Failure::last(class, message)
+    Failure::permanent(class, message)
 }
 
 fn busy(message: &str) -> Failure {

@@ -118,7 +118,7 @@ impl Table {
         let sql = format!("SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = {schema}");
         if session.rows(&sql).await?.is_empty() {
             let message = format!("There is no schema {:?}. Create it first.", self.schema);
-            return Err(Failure::last("MissingSchema", message));
+            return Err(Failure::permanent("MissingSchema", message));
         }
         Ok(())
     }
@@ -232,13 +232,13 @@ fn matched(
         let Some(found) = found.iter().find(|found| found.name == name) else { continue };
         if all.iter().any(|other| other.found.name == name) {
             let message = format!("Two columns of the query are {name:?} in the database.");
-            return Err(Failure::last("SameColumnTwice", message));
+            return Err(Failure::permanent("SameColumnTwice", message));
         }
         all.push(Matched { cell, found: found.clone() });
     }
     if all.is_empty() {
         let message = "The table has no column of the export. Use another table.";
-        return Err(Failure::last("MissingColumn", message));
+        return Err(Failure::permanent("MissingColumn", message));
     }
     Ok(all)
 }

@@ -138,7 +138,7 @@ fn clause(authorization: &Authorization) -> Result<String, Failure> {
             push_literal(&mut sql, role);
         }
         Authorization::Role(_) => {
-            return Err(Failure::last(
+            return Err(Failure::permanent(
                 "InvalidConfig",
                 "The authorization is the ARN of a role (arn:aws:iam::…:role/…), or an access key \
                  with its secret.",
@@ -201,7 +201,7 @@ pub(super) fn meaning(code: &str, words: &str) -> Option<Failure> {
     } else {
         return None;
     };
-    Some(Failure::last(class, message))
+    Some(Failure::permanent(class, message))
 }
 
 #[cfg(test)]

@@ -68,14 +68,14 @@ impl Config {
     fn base(&self, dependencies: &Dependencies) -> Result<String, Failure> {
         let fits = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         if !self.account.chars().all(fits) || self.account.is_empty() {
-            return Err(Failure::last(
+            return Err(Failure::permanent(
                 "InvalidConfig",
                 "The account is the part of its address before .snowflakecomputing.com.",
             ));
         }
         // Host names have no underscores. Accounts with underscores have both URLs.
         let account = self.account.replace('_', "-");
-        Ok(dependencies.hosts.snowflake.replace("{account}", &account))
+        Ok(dependencies.addresses.snowflake.replace("{account}", &account))
     }
 
     /// The account without its region.
@@ -121,8 +121,9 @@ impl Snowflake {
         config: &Map<String, Value>,
         dependencies: &Dependencies,
     ) -> Result<Self, Failure> {
-        let config = serde_json::from_value(Value::Object(config.clone()))
-            .map_err(|_| Failure::last("InvalidConfig", "Settings of Snowflake are missing."))?;
+        let config = serde_json::from_value(Value::Object(config.clone())).map_err(|_| {
+            Failure::permanent("InvalidConfig", "Settings of Snowflake are missing.")
+        })?;
         Ok(Self { config, dependencies: dependencies.clone() })
     }
 

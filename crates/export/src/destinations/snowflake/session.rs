@@ -77,7 +77,7 @@ impl Session {
             "keypair" => [("AUTHENTICATOR", "SNOWFLAKE_JWT".to_owned()), ("TOKEN", self.proof()?)],
             _ => {
                 let password = config.password.clone().ok_or_else(|| {
-                    Failure::last("AuthenticationFailed", "A password is needed.")
+                    Failure::permanent("AuthenticationFailed", "A password is needed.")
                 })?;
                 [("AUTHENTICATOR", "SNOWFLAKE".to_owned()), ("PASSWORD", password)]
             }
@@ -108,7 +108,7 @@ impl Session {
 
     /// The token that proves the possession of the key.
     fn proof(&self) -> Result<String, Failure> {
-        let wrong = |fault: KeyFault| Failure::last("InvalidPrivateKey", fault.to_string());
+        let wrong = |fault: KeyFault| Failure::permanent("InvalidPrivateKey", fault.to_string());
         let config = &self.config;
         let key = config.private_key.as_deref().unwrap_or_default();
         let passphrase = config.private_key_passphrase.as_deref();
@@ -232,7 +232,8 @@ fn of_code(code: &str) -> Failure {
     // Only a numeric code helps users to look it up.
     let shown =
         if code.bytes().all(|b| b.is_ascii_digit()) && code.len() <= 8 { code } else { "?" };
-    let last = |class, why: &str| Failure::last(class, format!("Snowflake {why} (code {shown})."));
+    let last =
+        |class, why: &str| Failure::permanent(class, format!("Snowflake {why} (code {shown})."));
     let retryable =
         |class, why: &str| Failure::retryable(class, format!("Snowflake {why} (code {shown})."));
     match code {

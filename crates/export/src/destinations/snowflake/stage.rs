@@ -65,7 +65,7 @@ fn with(request: RequestBuilder, headers: Vec<(String, String)>) -> RequestBuild
 }
 
 fn unknown() -> Failure {
-    Failure::last("UnknownStage", "The table's stage is kept in a way that is not known here.")
+    Failure::permanent("UnknownStage", "The table's stage is kept in a way that is not known here.")
 }
 
 /// URL and headers of the request that writes an object.

@@ -87,7 +87,7 @@ impl Service {
     pub(in crate::destinations) fn refused(&self, answer: &Answer) -> Failure {
         let (name, status) = (self.name, answer.status);
         let last =
-            |class, why: &str| Failure::last(class, format!("{name} {why} (HTTP {status})."));
+            |class, why: &str| Failure::permanent(class, format!("{name} {why} (HTTP {status})."));
         match status {
             401 => last("AuthenticationFailed", "did not accept the credentials"),
             403 => last("PermissionDenied", "does not allow this"),

@@ -63,7 +63,7 @@ impl Shape {
             positions.push(at);
         }
         if columns.is_empty() {
-            return Err(Failure::last(
+            return Err(Failure::permanent(
                 "WrongColumns",
                 "The table has none of the columns that the export has.",
             ));

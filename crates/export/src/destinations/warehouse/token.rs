@@ -38,7 +38,7 @@ impl Token {
         }
         let answer = service.send(ask()?).await?;
         if matches!(answer.status, 400 | 401) {
-            return Err(Failure::last("AuthenticationFailed", refused));
+            return Err(Failure::permanent("AuthenticationFailed", refused));
         }
         let body = service.good(answer)?;
         let token = body.get("access_token").and_then(Value::as_str);

@@ -11,7 +11,7 @@ const LARGE: usize = 512 << 10;
 fn chunk(events: u64) -> RecordChunk {
     let person = Person { id: PersonId(Uuid::from_u128(1)), properties: "x".repeat(LARGE) };
     let person = Some(Arc::new(person));
-    let record = |arrival| Record {
+    let record = |arrival| EventWithPerson {
         event: StoredEvent {
             arrival,
             uuid: Uuid::from_u128(u128::from(arrival)),
@@ -39,14 +39,14 @@ fn source(
     chunks: Vec<RecordChunk>,
     finder: impl Future<Output = Result<(), Failure>> + Send + 'static,
 ) -> Source {
-    let (sender, coming) = mpsc::channel(AHEAD);
+    let (sender, pending) = mpsc::channel(AHEAD);
     let finder = tokio::spawn(async move {
         for chunk in chunks {
-            let _ = sender.send(PendingRows::Making(chunk.begin())).await;
+            let _ = sender.send(PendingRows::Stream(chunk.begin())).await;
         }
         finder.await
     });
-    Source { coming, taking: None, finder: Some(finder), left_out: LeftOut::default() }
+    Source { pending, current: None, finder: Some(finder), skipped: Skipped::default() }
 }
 
 #[tokio::test]
@@ -70,9 +70,9 @@ async fn parts_are_made_when_those_before_them_are_taken() {
     let part = chunk.part(|| false);
     assert_eq!((part.batch.rows.len(), chunk.records.len()), (8, 22));
     assert_eq!(chunk.part(|| true).batch.rows.len(), 0, "nobody waits for it");
-    let growing = chunk.begin();
-    drop(growing.parts);
-    growing.maker.await.unwrap().unwrap();
+    let stream = chunk.begin();
+    drop(stream.parts);
+    stream.maker.await.unwrap().unwrap();
     assert_eq!(Arc::strong_count(&records), 1, "nothing of it is left");
 }
 
@@ -96,6 +96,6 @@ async fn what_ends_early_never_passes_for_all() {
     let maker = tokio::spawn(std::future::pending());
     maker.abort();
     drop(sender);
-    cut.taking = Some(Growing { parts, maker });
+    cut.current = Some(PartStream { parts, maker });
     assert_eq!(cut.next().await.unwrap_err().class, "Internal");
 }

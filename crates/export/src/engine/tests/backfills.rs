@@ -8,7 +8,7 @@ use weir_testkit::until;
 
 use super::support::{BEGIN, Fixture, PROJECT, replace};
 use crate::destination::Failure;
-use crate::engine::Host as _;
+use crate::engine::ExportServices as _;
 
 const HOUR: i64 = 3_600;
 /// Midnight before `BEGIN`.
@@ -34,7 +34,7 @@ pub(super) async fn start(fixture: &Fixture, backfill: BackfillRow) -> BackfillI
 }
 
 pub(super) fn backfill(fixture: &Fixture, start: Option<i64>, end: i64) -> BackfillRow {
-    let now = fixture.host.now();
+    let now = fixture.services.now();
     BackfillRow {
         id: BackfillId(ids::time_ordered(now)),
         export: fixture.export,
@@ -103,9 +103,9 @@ async fn a_backfill_without_a_start_begins_with_the_first_event() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_backfill_does_not_wait_for_a_clock_that_was_set_back() {
     let mut fixture = paused().await;
-    fixture.host.set_ahead(24 * HOUR);
+    fixture.services.set_ahead(24 * HOUR);
     let id = start(&fixture, backfill(&fixture, Some(MIDNIGHT), MIDNIGHT + HOUR)).await;
-    fixture.host.set_ahead(-24 * HOUR);
+    fixture.services.set_ahead(-24 * HOUR);
     fixture.start();
     let done = ended(&fixture, id).await;
     assert_eq!((done.status, done.total_records_count), (Status::Completed, Some(10)));
@@ -148,7 +148,7 @@ async fn a_cancelled_backfill_begins_no_further_run() {
     fixture.start();
     let id = start(&fixture, backfill(&fixture, Some(MIDNIGHT), MIDNIGHT + 5 * HOUR)).await;
     fixture.until_world(|world| world.begun == 1).await;
-    let now = fixture.host.now();
+    let now = fixture.services.now();
     let cancelled = backfills::cancel(&fixture.store, PROJECT, fixture.export, id, now, &[]).await;
     assert!(cancelled.unwrap());
     fixture.until_world(|world| world.aborted == 1).await;
@@ -161,7 +161,7 @@ async fn a_cancelled_backfill_begins_no_further_run() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failed_run_ends_its_backfill() {
     let mut fixture = paused().await;
-    let fault = Failure::last("AccessDenied", "No.");
+    let fault = Failure::permanent("AccessDenied", "No.");
     fixture.world(|world| world.fault = Some(fault));
     fixture.start();
     let id = start(&fixture, backfill(&fixture, Some(MIDNIGHT), MIDNIGHT + 5 * HOUR)).await;
@@ -187,9 +187,9 @@ async fn a_run_is_repeated_with_the_same_events() {
     let mut fixture = Fixture::new("hour").await;
     // These events are old. Only their arrival puts them into this run.
     fixture.arrive_at(9, |_| MIDNIGHT - 900 * HOUR).await;
-    fixture.world(|world| world.fault = Some(Failure::last("AccessDenied", "No.")));
+    fixture.world(|world| world.fault = Some(Failure::permanent("AccessDenied", "No.")));
     fixture.start();
-    fixture.host.advance(40 * 60);
+    fixture.services.advance(40 * 60);
     let failed = fixture.until_runs(|runs| runs.len() == 1 && !runs[0].status.is_active()).await;
     fixture.world(|world| world.fault = None);
     let run = &failed[0];

@@ -80,7 +80,7 @@ async fn each_person_with_events_is_exported_once_with_all_distinct_ids() {
     let mut fixture = fixture().await;
     fixture.start();
     fixture.arrive(3_000).await;
-    fixture.host.advance(INTERVAL);
+    fixture.services.advance(INTERVAL);
     let runs = fixture.until_runs(completed(1)).await;
     assert_eq!(there(&fixture, INTERVAL), everybody());
     assert_eq!((runs[0].records_total_count, runs[0].records_completed), (Some(7), Some(7)));
@@ -91,14 +91,14 @@ async fn each_person_with_events_is_exported_once_with_all_distinct_ids() {
 
     // The next run has the persons of its own events, number 3001 and 3002.
     fixture.arrive(2).await;
-    fixture.host.advance(INTERVAL);
+    fixture.services.advance(INTERVAL);
     fixture.until_runs(completed(2)).await;
     let expected: Vec<_> =
         everybody().into_iter().filter(|(id, _, _)| id == "user 5" || id == "user 6").collect();
     assert_eq!(there(&fixture, 2 * INTERVAL), expected);
 
     // There are no new events.
-    fixture.host.advance(INTERVAL);
+    fixture.services.advance(INTERVAL);
     let runs = fixture.until_runs(completed(3)).await;
     assert_eq!(runs[2].records_completed, Some(0));
     assert_eq!(fixture.world(|world| world.begun), 2);
@@ -111,7 +111,7 @@ async fn more_persons_than_fit_into_memory_are_there_once_too() {
         fixture.persons = most;
         fixture.start();
         fixture.arrive(3_000).await;
-        fixture.host.advance(INTERVAL);
+        fixture.services.advance(INTERVAL);
         fixture.until_runs(completed(1)).await;
         assert_eq!(there(&fixture, INTERVAL), everybody(), "{most}");
     }
@@ -126,7 +126,7 @@ async fn a_killed_run_restarts() {
     });
     fixture.start();
     fixture.arrive(100).await;
-    fixture.host.advance(INTERVAL);
+    fixture.services.advance(INTERVAL);
     fixture.until_world(|world| world.begun == 1).await;
     fixture.kill();
     fixture.world(|world| world.hangs = false);

@@ -8,7 +8,7 @@ use weir_testkit::until;
 
 use super::support::Fixture;
 use crate::destination::Failure;
-use crate::engine::Host as _;
+use crate::engine::ExportServices as _;
 use crate::engine::settings::ATTEMPTS;
 
 const MINUTE: i64 = 60;
@@ -37,7 +37,7 @@ async fn begun(events: u64) -> Fixture {
 async fn failing(events: u64, fault: Failure) -> (Fixture, Run) {
     let fixture = begun(events).await;
     fixture.world(|world| world.fault = Some(fault));
-    fixture.host.advance(FIRST);
+    fixture.services.advance(FIRST);
     let has_failed = |runs: &[Run]| runs.first().is_some_and(|run| run.latest_error.is_some());
     let mut runs = fixture.until_runs(has_failed).await;
     let run = runs.remove(0);
@@ -48,7 +48,7 @@ async fn failing(events: u64, fault: Failure) -> (Fixture, Run) {
 async fn hanging(events: u64) -> Fixture {
     let fixture = begun(events).await;
     fixture.world(|world| world.hangs = true);
-    fixture.host.advance(FIRST);
+    fixture.services.advance(FIRST);
     fixture.until_world(|world| world.begun == 1).await;
     fixture
 }
@@ -61,7 +61,7 @@ async fn stopped_in_between() -> Fixture {
         world.goes_on = true;
         world.hangs_after = Some(2_000);
     });
-    fixture.host.advance(FIRST);
+    fixture.services.advance(FIRST);
     fixture.until_world(|world| world.there.values().any(|rows| rows.len() >= 2_000)).await;
     fixture.stop().await;
     fixture
@@ -72,11 +72,11 @@ async fn stopped_in_between() -> Fixture {
 async fn next_try(fixture: &Fixture) -> bool {
     let waits = async || {
         let run = fixture.runs().await.remove(0);
-        !run.status.is_active() || run.next_try_at.is_some_and(|next| next > fixture.host.now())
+        !run.status.is_active() || run.next_try_at.is_some_and(|next| next > fixture.services.now())
     };
     until(&waits).await;
     let before = fixture.world(|world| world.begun);
-    fixture.host.advance(2 * MINUTE);
+    fixture.services.advance(2 * MINUTE);
     let has_begun = || fixture.world(|world| world.begun) > before;
     until(async || has_begun() || waits().await).await;
     has_begun()
@@ -115,7 +115,7 @@ async fn a_destination_that_is_down_for_an_hour_gets_everything_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_destination_that_stays_down_is_given_up() {
     let (fixture, _) = failing(3, refused()).await;
-    fixture.host.advance(7 * 60 * MINUTE);
+    fixture.services.advance(7 * 60 * MINUTE);
     let runs = fixture.until_runs(status(Status::FailedRetryable)).await;
     assert!(runs[0].finished_at.is_some());
     fixture.until_world(|world| world.reported_failed == [runs[0].id]).await;
@@ -125,15 +125,15 @@ async fn a_destination_that_stays_down_is_given_up() {
 async fn a_late_answer_is_not_a_try_that_takes_too_long() {
     let late = Failure::retryable("TimedOut", "The destination did not answer in time.");
     let (fixture, _) = failing(3, late).await;
-    fixture.host.advance(7 * 60 * MINUTE);
+    fixture.services.advance(7 * 60 * MINUTE);
     fixture.until_runs(status(Status::FailedRetryable)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_clock_that_is_set_ahead_ends_no_try() {
     let fixture = hanging(300).await;
-    fixture.host.set_ahead(24 * 60 * MINUTE);
-    fixture.host.until_limit_checked().await;
+    fixture.services.set_ahead(24 * 60 * MINUTE);
+    fixture.services.until_limit_checked().await;
     fixture.until_checked().await;
     assert_eq!(fixture.runs().await[0].status, Status::Running);
     assert_eq!(fixture.world(|world| world.aborted), 0);
@@ -170,7 +170,7 @@ async fn a_run_that_ends_early_at_every_try_is_given_up() {
         bytes: 0,
         target: None,
     };
-    let now = fixture.host.now();
+    let now = fixture.services.now();
     let (store, export) = (fixture.store.clone(), fixture.export);
     assert!(runs::step(&store, export, found[0].id, &often, now).await.unwrap());
     fixture.start();
@@ -183,12 +183,12 @@ async fn a_run_that_ends_early_at_every_try_is_given_up() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_fault_that_stays_ends_the_run_and_ten_of_them_pause_the_export() {
     let mut fixture = Fixture::new("every 5 minutes").await;
-    let fault = Failure::last("AccessDenied", "The user may not write. Grant it INSERT.");
+    let fault = Failure::permanent("AccessDenied", "The user may not write. Grant it INSERT.");
     fixture.world(|world| world.fault = Some(fault));
     fixture.start();
     for n in 1..=10 {
         fixture.arrive(1).await;
-        fixture.host.advance(FIRST);
+        fixture.services.advance(FIRST);
         fixture
             .until_runs(|runs| {
                 runs.len() == n && runs.iter().all(|run| run.status == Status::Failed)
@@ -201,7 +201,7 @@ async fn a_fault_that_stays_ends_the_run_and_ten_of_them_pause_the_export() {
     assert_eq!((runs[0].records_total_count, runs[0].records_completed), (Some(1), None));
     // The export begins no more runs.
     fixture.arrive(1).await;
-    fixture.host.advance(FIRST);
+    fixture.services.advance(FIRST);
     fixture.until_checked().await;
     assert_eq!(fixture.runs().await.len(), 10);
 }
@@ -210,7 +210,7 @@ async fn a_fault_that_stays_ends_the_run_and_ten_of_them_pause_the_export() {
 async fn a_cancelled_run_stops_within_a_second_and_stays_cancelled() {
     let fixture = hanging(300).await;
     let runs = fixture.until_runs(status(Status::Running)).await;
-    let now = fixture.host.now();
+    let now = fixture.services.now();
     let (store, export) = (&fixture.store, fixture.export);
     assert!(runs::request_cancel(store, export, runs[0].id, now, &[]).await.unwrap());
     fixture.until_world(|world| world.aborted == 1).await;
@@ -226,7 +226,7 @@ async fn a_cancelled_run_stops_within_a_second_and_stays_cancelled() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_try_that_takes_too_long_is_given_up() {
     let fixture = hanging(300).await;
-    fixture.host.advance(21 * MINUTE);
+    fixture.services.advance(21 * MINUTE);
     fixture.until_world(|world| world.aborted == 1).await;
     let runs = fixture.until_runs(|runs| runs[0].latest_error.is_some()).await;
     assert_eq!(runs[0].status, Status::Running);
@@ -235,7 +235,7 @@ async fn a_try_that_takes_too_long_is_given_up() {
     while !next_try(&fixture).await {
         assert!(fixture.runs().await[0].status.is_active());
     }
-    fixture.host.advance(7 * 60 * MINUTE);
+    fixture.services.advance(7 * 60 * MINUTE);
     let runs = fixture.until_runs(status(Status::TimedOut)).await;
     assert!(runs[0].latest_error.as_ref().unwrap().starts_with("TimedOut"));
 }
@@ -244,7 +244,7 @@ async fn a_try_that_takes_too_long_is_given_up() {
 async fn a_killed_run_restarts_where_the_destination_stores_at_the_end() {
     let mut fixture = begun(6_000).await;
     fixture.world(|world| world.hangs_after = Some(2_000));
-    fixture.host.advance(FIRST);
+    fixture.services.advance(FIRST);
     let runs = fixture.until_runs(status(Status::Running)).await;
     fixture.until_world(|world| world.hung == 1).await;
     fixture.kill();
@@ -289,7 +289,7 @@ async fn a_skipped_event_is_logged_and_not_counted() {
         world.goes_on = true;
         world.leaves_out = Some(7);
     });
-    fixture.host.advance(FIRST);
+    fixture.services.advance(FIRST);
     let runs = fixture.until_runs(status(Status::Completed)).await;
     let counts = (runs[0].records_total_count, runs[0].records_completed);
     assert_eq!(counts, (Some(300), Some(299)));
@@ -301,9 +301,9 @@ async fn a_skipped_event_is_logged_and_not_counted() {
     let fixture = begun(300).await;
     fixture.world(|world| {
         world.leaves_out = Some(7);
-        world.fault = Some(Failure::last("AccessDenied", "No."));
+        world.fault = Some(Failure::permanent("AccessDenied", "No."));
     });
-    fixture.host.advance(FIRST);
+    fixture.services.advance(FIRST);
     let runs = fixture.until_runs(status(Status::Failed)).await;
     let lines = fixture.lines(runs[0].id).await;
     assert!(lines.iter().any(|line| line.message == left_out), "{lines:#?}");
@@ -324,7 +324,7 @@ fn query_without_an_end() -> String {
 async fn events_with_too_slow_conditions_are_logged() {
     let fixture = begun(100).await;
     fixture.change(|row| row.query = Some(query_without_an_end())).await;
-    fixture.host.advance(FIRST);
+    fixture.services.advance(FIRST);
     let runs = fixture.until_runs(status(Status::Completed)).await;
     let counts = (runs[0].records_total_count, runs[0].records_completed);
     assert_eq!((counts, &runs[0].latest_error), ((Some(86), Some(86)), &None));
@@ -343,7 +343,7 @@ async fn events_with_too_slow_conditions_are_logged() {
     let fixture = begun(100).await;
     let nobody = query_without_an_end().replace("distinct_id != 'user 3'", "team_id = 0");
     fixture.change(|row| row.query = Some(nobody)).await;
-    fixture.host.advance(FIRST);
+    fixture.services.advance(FIRST);
     let runs = fixture.until_runs(status(Status::Completed)).await;
     assert_eq!(runs[0].records_completed, Some(0));
     let lines = fixture.lines(runs[0].id).await;
@@ -375,10 +375,10 @@ async fn a_run_of_an_export_that_is_deleted_stops() {
 async fn a_run_that_is_tried_again_says_since_when_and_when() {
     let (fixture, run) = failing(10, refused()).await;
     let failed_at = run.failing_since.unwrap();
-    assert!(run.is_retried() && failed_at <= fixture.host.now());
+    assert!(run.is_retried() && failed_at <= fixture.services.now());
     assert_eq!(run.next_try_at, Some(failed_at.plus_seconds(30)));
     // The next attempt fails, too.
-    fixture.host.advance(30);
+    fixture.services.advance(30);
     let again = |runs: &[Run]| {
         runs.first()
             .and_then(|run| run.next_try_at)
@@ -387,7 +387,7 @@ async fn a_run_that_is_tried_again_says_since_when_and_when() {
     let runs = fixture.until_runs(again).await;
     assert_eq!(runs[0].failing_since, Some(failed_at));
     fixture.world(|world| world.fault = None);
-    fixture.host.advance(60);
+    fixture.services.advance(60);
     let done = fixture.until_runs(status(Status::Completed)).await.remove(0);
     assert_eq!((done.failing_since, done.next_try_at, done.latest_error), (None, None, None));
 }
@@ -397,12 +397,12 @@ async fn a_run_after_a_failed_one_fails_since_that_one_did() {
     let mut fixture = Fixture::new("every 5 minutes").await;
     fixture.start();
     fixture.arrive(10).await;
-    fixture.world(|world| world.fault = Some(Failure::last("AccessDenied", "No.")));
-    fixture.host.advance(FIRST);
+    fixture.world(|world| world.fault = Some(Failure::permanent("AccessDenied", "No.")));
+    fixture.services.advance(FIRST);
     let failed = fixture.until_runs(status(Status::Failed)).await.remove(0);
     assert!(failed.failing_since.is_some() && failed.next_try_at.is_none());
     fixture.arrive(10).await;
-    fixture.host.advance(FIRST);
+    fixture.services.advance(FIRST);
     let has_failed = |runs: &[Run]| runs.get(1).is_some_and(|run| run.status == Status::Failed);
     let runs = fixture.until_runs(has_failed).await;
     assert_eq!(runs[1].failing_since, failed.failing_since);
@@ -416,12 +416,12 @@ async fn a_silent_destination_does_not_keep_a_slot() {
     fixture.start();
     fixture.arrive(10).await;
     fixture.world(|world| world.hangs = true);
-    fixture.host.advance(FIRST);
+    fixture.services.advance(FIRST);
     fixture.until_world(|world| world.begun == 1).await;
     // The first run hangs forever. The next one gets its slot.
     fixture.world(|world| world.hangs = false);
     fixture.arrive(10).await;
-    fixture.host.advance(FIRST);
+    fixture.services.advance(FIRST);
     let has_run = |runs: &[Run]| runs.get(1).is_some_and(|run| run.status == Status::Completed);
     let runs = fixture.until_runs(has_run).await;
     assert_eq!(runs[0].status, Status::Running);

@@ -6,7 +6,7 @@ use weir_testkit::until;
 
 use super::support::{BEGIN, Fixture};
 use crate::destination::Failure;
-use crate::engine::Host as _;
+use crate::engine::ExportServices as _;
 
 const MINUTE: i64 = 60;
 /// From 14:20 to 15:00.
@@ -26,7 +26,7 @@ async fn an_interval_is_exported_when_it_ends() {
     fixture.arrive(2_500).await;
     fixture.until_checked().await;
     assert_eq!(fixture.runs().await, []);
-    fixture.host.advance(FIRST);
+    fixture.services.advance(FIRST);
     let runs = fixture.until_runs(ended(1)).await;
     assert_eq!(runs[0].data_interval_start.unwrap().to_string(), "2026-08-21T14:00:00Z");
     assert_eq!(runs[0].data_interval_end.to_string(), "2026-08-21T15:00:00Z");
@@ -37,11 +37,11 @@ async fn an_interval_is_exported_when_it_ends() {
     assert_eq!(fixture.there(FIRST), (1..=2_510).collect::<Vec<_>>());
 
     fixture.arrive(7).await;
-    fixture.host.advance(HOUR);
+    fixture.services.advance(HOUR);
     fixture.until_runs(ended(2)).await;
     assert_eq!(fixture.there(FIRST + HOUR), (2_511..=2_517).collect::<Vec<_>>());
     // Nothing arrives, so the destination is not called.
-    fixture.host.advance(HOUR);
+    fixture.services.advance(HOUR);
     let runs = fixture.until_runs(ended(3)).await;
     assert_eq!((runs[2].records_total_count, runs[2].records_completed), (Some(0), Some(0)));
     assert_eq!(fixture.world(|world| world.begun), 2);
@@ -61,14 +61,14 @@ async fn a_lagging_log_delays_only_the_runs_that_need_it() {
     };
     interval("hour").await;
     fixture.world(|world| world.lags.send_replace(true));
-    fixture.host.advance(FIRST);
+    fixture.services.advance(FIRST);
     fixture.until_checked().await;
     assert_eq!(fixture.runs().await, []);
     fixture.change(|row| row.interval = "day".to_owned()).await;
     interval("day").await;
     fixture.world(|world| world.lags.send_replace(false));
     // Midnight.
-    fixture.host.advance(9 * HOUR);
+    fixture.services.advance(9 * HOUR);
     fixture.until_runs(ended(1)).await;
     assert_eq!(fixture.there(FIRST + 9 * HOUR), (1..=5).collect::<Vec<_>>());
 }
@@ -78,22 +78,22 @@ async fn missed_intervals_have_what_came_in_them() {
     let mut fixture = Fixture::new("hour").await;
     fixture.start();
     fixture.arrive(5).await;
-    fixture.host.advance(FIRST);
+    fixture.services.advance(FIRST);
     fixture.until_runs(ended(1)).await;
     fixture.stop().await;
     // Events came in before the stop, and are applied at the next start.
     for _ in 0..3 {
         fixture.arrive(10).await;
-        fixture.host.advance(HOUR);
+        fixture.services.advance(HOUR);
     }
-    fixture.host.advance(10 * MINUTE);
+    fixture.services.advance(10 * MINUTE);
     fixture.arrive(100).await;
     fixture.start();
     let runs = fixture.until_runs(ended(4)).await;
     let totals: Vec<_> = runs.iter().map(|run| run.records_completed).collect();
     assert_eq!(totals, [Some(5), Some(10), Some(10), Some(10)]);
     assert_eq!(fixture.there(FIRST + 2 * HOUR), (16..=25).collect::<Vec<_>>());
-    fixture.host.advance(HOUR);
+    fixture.services.advance(HOUR);
     fixture.until_runs(ended(5)).await;
     assert_eq!(fixture.there(FIRST + 4 * HOUR), (36..=135).collect::<Vec<_>>());
 }
@@ -114,15 +114,15 @@ async fn a_pause_over_boundaries_leaves_out_what_came_in_it() {
     fixture.start();
     fixture.arrive(5).await;
     fixture.change(|row| row.paused = true).await;
-    fixture.host.advance(FIRST);
+    fixture.services.advance(FIRST);
     passed(&fixture, FIRST).await;
     fixture.arrive(3).await;
-    fixture.host.advance(HOUR);
+    fixture.services.advance(HOUR);
     passed(&fixture, FIRST + HOUR).await;
     fixture.arrive(4).await;
     fixture.change(|row| row.paused = false).await;
     fixture.arrive(2).await;
-    fixture.host.advance(HOUR);
+    fixture.services.advance(HOUR);
     let runs = fixture.until_runs(ended(1)).await;
     assert_eq!(runs[0].data_interval_end.to_string(), "2026-08-21T17:00:00Z");
     assert_eq!(fixture.there(FIRST + 2 * HOUR), (9..=14).collect::<Vec<_>>());
@@ -133,22 +133,23 @@ async fn an_interval_that_a_backfill_makes_up_for_has_no_run() {
     let mut fixture = Fixture::new("hour").await;
     fixture.start();
     fixture.arrive(5).await;
-    fixture.host.advance(FIRST);
+    fixture.services.advance(FIRST);
     fixture.until_runs(ended(1)).await;
-    fixture.host.advance(10 * MINUTE);
-    let since = fixture.host.now();
+    fixture.services.advance(10 * MINUTE);
+    let since = fixture.services.now();
     fixture.change(|row| (row.paused, row.last_paused_at) = (true, Some(since))).await;
     fixture.arrive(3).await;
     // Two seconds after the boundary, and the schedule has not reached it.
     fixture.world(|world| world.lags.send_replace(true));
-    fixture.host.advance(50 * MINUTE + 2);
-    let pause = BackfilledPause { backfill: None, earlier: None, since, until: fixture.host.now() };
+    fixture.services.advance(50 * MINUTE + 2);
+    let pause =
+        BackfilledPause { backfill: None, earlier: None, since, until: fixture.services.now() };
     fixture.change(|row| (row.paused, row.backfilled) = (false, Backfilled(Some(pause)))).await;
     fixture.arrive(2).await;
     fixture.world(|world| world.lags.send_replace(false));
     passed(&fixture, FIRST + HOUR).await;
     assert_eq!(fixture.runs().await.len(), 1);
-    fixture.host.advance(HOUR);
+    fixture.services.advance(HOUR);
     let runs = fixture.until_runs(ended(2)).await;
     assert_eq!(runs[1].data_interval_end.to_string(), "2026-08-21T17:00:00Z");
     assert_eq!(fixture.there(FIRST + 2 * HOUR), [9, 10]);
@@ -164,19 +165,19 @@ async fn intervals_that_wait_for_room_when_a_pause_begins_are_made_up_for() {
     // Twelve intervals have their run, and two wait.
     for n in 1..=14 {
         fixture.arrive(1).await;
-        fixture.host.advance(STEP);
+        fixture.services.advance(STEP);
         fixture.until_runs(|runs| runs.len() == n.min(12)).await;
     }
-    let now = fixture.host.now();
+    let now = fixture.services.now();
     fixture.change(|row| (row.paused, row.last_paused_at) = (true, Some(now))).await;
-    fixture.host.advance(MINUTE);
+    fixture.services.advance(MINUTE);
     fixture.arrive(1).await;
     fixture.world(|world| world.fault = None);
     // Attempts that have met the fault end.
-    let now = fixture.host.now();
+    let now = fixture.services.now();
     let is_tried = |run: &Run| run.status == Status::Running && run.next_try_at <= Some(now);
     fixture.until_runs(|runs| !runs.iter().any(is_tried)).await;
-    fixture.host.advance(STEP + MINUTE);
+    fixture.services.advance(STEP + MINUTE);
     fixture.until_runs(ended(14)).await;
     for n in 1..=14_u64 {
         assert_eq!(fixture.there(STEP * i64::try_from(n).unwrap()), [n]);
@@ -185,7 +186,7 @@ async fn intervals_that_wait_for_room_when_a_pause_begins_are_made_up_for() {
     passed(&fixture, 15 * STEP).await;
     fixture.change(|row| row.paused = false).await;
     fixture.arrive(1).await;
-    fixture.host.advance(STEP);
+    fixture.services.advance(STEP);
     let runs = fixture.until_runs(ended(15)).await;
     assert_eq!(runs[14].data_interval_end.micros() / 1_000_000, BEGIN + 16 * STEP);
     assert_eq!(fixture.there(16 * STEP), [16]);
@@ -196,16 +197,16 @@ async fn a_clock_that_jumps_back_doubles_nothing() {
     let mut fixture = Fixture::new("every 5 minutes").await;
     fixture.start();
     fixture.arrive(5).await;
-    fixture.host.advance(5 * MINUTE);
+    fixture.services.advance(5 * MINUTE);
     fixture.until_runs(ended(1)).await;
-    fixture.host.advance(-12 * MINUTE);
+    fixture.services.advance(-12 * MINUTE);
     fixture.arrive(5).await;
     fixture.until_checked().await;
     assert_eq!(fixture.runs().await.len(), 1);
-    fixture.host.advance(17 * MINUTE);
+    fixture.services.advance(17 * MINUTE);
     fixture.until_runs(ended(2)).await;
     assert_eq!(fixture.there(10 * MINUTE), (6..=10).collect::<Vec<_>>());
-    assert_eq!(fixture.host.now().micros() / 1_000_000, BEGIN + 10 * MINUTE);
+    assert_eq!(fixture.services.now().micros() / 1_000_000, BEGIN + 10 * MINUTE);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -215,14 +216,14 @@ async fn a_clock_that_jumps_ahead_has_each_interval_once() {
     fixture.arrive(5).await;
     passed(&fixture, FIRST - HOUR).await;
     // 20:20
-    fixture.host.set_ahead(6 * HOUR);
+    fixture.services.set_ahead(6 * HOUR);
     fixture.arrive(3).await;
     let runs = fixture.until_runs(ended(6)).await;
     let ends: Vec<i64> = runs.iter().map(|run| run.data_interval_end.micros()).collect();
     let expected = (0..6).map(|n| (BEGIN + FIRST + n * HOUR) * 1_000_000);
     assert_eq!(ends, expected.collect::<Vec<_>>());
     assert_eq!(fixture.there(FIRST), (1..=5).collect::<Vec<_>>());
-    fixture.host.advance(FIRST);
+    fixture.services.advance(FIRST);
     fixture.until_runs(ended(7)).await;
     assert_eq!(fixture.there(FIRST + 6 * HOUR), [6, 7, 8]);
 }
@@ -234,35 +235,35 @@ async fn a_clock_that_jumps_ahead_and_back_leaves_nothing_out() {
     fixture.arrive(5).await;
     passed(&fixture, FIRST - HOUR).await;
     // 20:20: six intervals end early.
-    fixture.host.set_ahead(6 * HOUR);
+    fixture.services.set_ahead(6 * HOUR);
     fixture.arrive(3).await;
     fixture.until_runs(ended(6)).await;
     // It is 14:20 again. New events belong to the next interval, which ends at 21:00.
-    fixture.host.set_ahead(-6 * HOUR);
+    fixture.services.set_ahead(-6 * HOUR);
     fixture.arrive(4).await;
-    fixture.host.advance(FIRST);
+    fixture.services.advance(FIRST);
     fixture.arrive(2).await;
     fixture.until_checked().await;
     assert_eq!(fixture.runs().await.len(), 6);
-    fixture.host.advance(6 * HOUR);
+    fixture.services.advance(6 * HOUR);
     fixture.until_runs(ended(7)).await;
     assert_eq!(fixture.there(FIRST), (1..=5).collect::<Vec<_>>());
     assert_eq!(fixture.there(FIRST + 6 * HOUR), (6..=14).collect::<Vec<_>>());
 
     // The same if the engine misses the boundary, and the times of receipt decide.
     let ahead = 2 * HOUR + 10 * MINUTE;
-    fixture.host.set_ahead(ahead);
+    fixture.services.set_ahead(ahead);
     fixture.arrive(1).await;
     fixture.until_runs(ended(9)).await;
-    fixture.host.set_ahead(-ahead);
+    fixture.services.set_ahead(-ahead);
     fixture.arrive(2).await;
     fixture.stop().await;
-    fixture.host.advance(3 * HOUR + 10 * MINUTE);
+    fixture.services.advance(3 * HOUR + 10 * MINUTE);
     fixture.arrive(1).await;
     fixture.start();
     fixture.until_runs(ended(10)).await;
     assert_eq!(fixture.there(FIRST + 9 * HOUR), [15, 16, 17]);
-    fixture.host.advance(HOUR);
+    fixture.services.advance(HOUR);
     fixture.until_runs(ended(11)).await;
     assert_eq!(fixture.there(FIRST + 10 * HOUR), [18]);
 }
@@ -274,16 +275,16 @@ async fn an_unnoticed_clock_jump_skips_nothing() {
     fixture.arrive(5).await;
     passed(&fixture, FIRST - HOUR).await;
     fixture.stop().await;
-    fixture.host.set_ahead(6 * HOUR);
+    fixture.services.set_ahead(6 * HOUR);
     fixture.arrive(3).await;
-    fixture.host.set_ahead(-6 * HOUR);
+    fixture.services.set_ahead(-6 * HOUR);
     fixture.arrive(2).await;
-    fixture.host.advance(FIRST + 10 * MINUTE);
+    fixture.services.advance(FIRST + 10 * MINUTE);
     fixture.start();
     fixture.until_runs(ended(1)).await;
     // The clock says that they were received at 20:20, so the interval ends before them.
     assert_eq!(fixture.there(FIRST), (1..=5).collect::<Vec<_>>());
-    fixture.host.advance(50 * MINUTE);
+    fixture.services.advance(50 * MINUTE);
     fixture.until_runs(ended(2)).await;
     assert_eq!(fixture.there(FIRST + HOUR), (6..=10).collect::<Vec<_>>());
 }
@@ -295,7 +296,7 @@ async fn lists_and_queries_choose_events() {
     let config = r#"{"include_events":["event 1","event 2"],"exclude_events":["event 2"]}"#;
     fixture.change(|row| row.config = config.to_owned()).await;
     fixture.arrive(100).await;
-    fixture.host.advance(FIRST);
+    fixture.services.advance(FIRST);
     let runs = fixture.until_runs(ended(1)).await;
     assert_eq!((runs[0].records_total_count, runs[0].records_completed), (Some(20), Some(20)));
     let expected: Vec<u64> = (1..=100).filter(|n| n % 5 == 1).collect();
@@ -304,7 +305,7 @@ async fn lists_and_queries_choose_events() {
     let query = "SELECT uuid, distinct_id FROM events WHERE distinct_id = 'user 3'";
     fixture.change(|row| (row.config, row.query) = ("{}".to_owned(), Some(query.to_owned()))).await;
     fixture.arrive(100).await;
-    fixture.host.advance(HOUR);
+    fixture.services.advance(HOUR);
     let runs = fixture.until_runs(ended(2)).await;
     let expected: Vec<u64> = (101..=200).filter(|n| n % 7 == 3).collect();
     assert_eq!(fixture.there(FIRST + HOUR), expected);

@@ -32,7 +32,7 @@ use weir_testkit::until;
 
 use crate::columns::{Columns, Source};
 use crate::destination::{Altered, Delivered, Destination, Failure, Job, Writer};
-use crate::engine::{Engine, Host, Settings};
+use crate::engine::{Engine, ExportServices, Settings};
 use crate::rows::{Batch, Cell, Kind};
 
 pub(super) const PROJECT: ProjectId = ProjectId(1);
@@ -71,7 +71,7 @@ pub(super) struct World {
     pub(super) paused: Vec<(u32, u32)>,
 }
 
-pub(super) struct TestHost {
+pub(super) struct TestServices {
     now: AtomicI64,
     /// In seconds.
     uptime: AtomicU64,
@@ -81,7 +81,7 @@ pub(super) struct TestHost {
     store: Store,
 }
 
-impl TestHost {
+impl TestServices {
     /// This much time passes. A negative number sets the clock back.
     pub(super) fn advance(&self, seconds: i64) {
         self.set_ahead(seconds);
@@ -102,7 +102,7 @@ impl TestHost {
 }
 
 #[async_trait]
-impl Host for TestHost {
+impl ExportServices for TestServices {
     fn now(&self) -> Timestamp {
         Timestamp::from_micros(self.now.load(Ordering::Acquire))
     }
@@ -280,7 +280,7 @@ impl Writer for NotingWriter {
 /// A store with a project and an export, and possibly an engine.
 pub(super) struct Fixture {
     pub(super) store: Store,
-    pub(super) host: Arc<TestHost>,
+    pub(super) services: Arc<TestServices>,
     pub(super) export: BatchExportId,
     /// Persons whose ids are in memory at a time.
     pub(super) persons: usize,
@@ -308,7 +308,7 @@ impl Fixture {
         let store = Store::open(&Location::Memory, weir_store::Settings::default()).await.unwrap();
         let now = Timestamp::from_micros(BEGIN * 1_000_000);
         let world = Arc::new(Mutex::new(World::default()));
-        let host = Arc::new(TestHost {
+        let services = Arc::new(TestServices {
             now: AtomicI64::new(now.micros()),
             uptime: AtomicU64::new(0),
             uptime_reads: AtomicU64::new(0),
@@ -344,7 +344,7 @@ impl Fixture {
         assert_eq!(exports::create(&store, &row, 1, &[]).await.unwrap(), exports::Created::Yes);
         Self {
             store,
-            host,
+            services,
             export: row.id,
             persons: Settings::default().persons,
             tick: Duration::from_millis(5),
@@ -379,8 +379,9 @@ impl Fixture {
             silence: self.silence,
             ..Settings::default()
         };
-        let host: Arc<dyn Host> = Arc::clone(&self.host) as Arc<dyn Host>;
-        let engine = Engine::start(self.store.clone(), host, settings, runtime.handle());
+        let services: Arc<dyn ExportServices> =
+            Arc::clone(&self.services) as Arc<dyn ExportServices>;
+        let engine = Engine::start(self.store.clone(), services, settings, runtime.handle());
         self.engine = Some((engine, runtime));
     }
 
@@ -403,7 +404,7 @@ impl Fixture {
     }
 
     pub(super) fn world<T>(&self, look: impl FnOnce(&mut World) -> T) -> T {
-        look(&mut self.host.world.lock())
+        look(&mut self.services.world.lock())
     }
 
     pub(super) async fn row(&self) -> ExportRow {
@@ -419,7 +420,7 @@ impl Fixture {
 
     /// This many events arrive now. Each happened at `time`, in seconds since 1970.
     pub(super) async fn arrive_at(&self, count: u64, time: impl Fn(u64) -> i64) {
-        let received_at = self.host.now().micros();
+        let received_at = self.services.now().micros();
         let first = self.next.fetch_add(count, Ordering::AcqRel);
         let all: Vec<u64> = (first..first + count).collect();
         // The partitions alternate, so that their arrival numbers do too.
@@ -446,7 +447,7 @@ impl Fixture {
 
     /// This many events arrive now, with the present time.
     pub(super) async fn arrive(&self, count: u64) {
-        let now = self.host.now().micros() / 1_000_000;
+        let now = self.services.now().micros() / 1_000_000;
         self.arrive_at(count, |_| now).await;
     }
 

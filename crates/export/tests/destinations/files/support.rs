@@ -8,7 +8,7 @@ use uuid::Uuid;
 use weir_egress::{Egress, Rules};
 use weir_export::destination::{Destination, Failure, Job, Writer};
 use weir_export::destinations::{Dependencies, open};
-use weir_export::rows::{Batch, Person, Record};
+use weir_export::rows::{Batch, EventWithPerson, Person};
 use weir_model::exports::ExportModel;
 use weir_model::{BatchExportId, PersonId, ProjectId, RunId, Timestamp};
 use weir_store::events::StoredEvent;
@@ -91,7 +91,7 @@ fn event(number: u64) -> StoredEvent {
 }
 
 /// One event with all difficult values, and one with none.
-pub(crate) fn odd() -> Vec<Record> {
+pub(crate) fn odd() -> Vec<EventWithPerson> {
     let person = Person { id: PersonId(Uuid::from_u128(9)), properties: PERSON.to_owned() };
     let hard = StoredEvent {
         event: "naïve \"🦀\"\n\t\\".to_owned(),
@@ -102,13 +102,13 @@ pub(crate) fn odd() -> Vec<Record> {
     };
     let empty = StoredEvent { timestamp: -1, properties: "{}".to_owned(), ..event(2) };
     vec![
-        Record { event: hard, person: Some(Arc::new(person)) },
-        Record { event: empty, person: None },
+        EventWithPerson { event: hard, person: Some(Arc::new(person)) },
+        EventWithPerson { event: empty, person: None },
     ]
 }
 
 /// Events of one kilobyte that do not compress well.
-pub(crate) fn many(count: u64) -> Vec<Record> {
+pub(crate) fn many(count: u64) -> Vec<EventWithPerson> {
     let mut state = 1_u64;
     let mut noise = move || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -117,7 +117,7 @@ pub(crate) fn many(count: u64) -> Vec<Record> {
     let large = |number: u64| {
         let text: String = std::iter::repeat_with(&mut noise).take(110).collect();
         let properties = json!({"n": number, "text": text}).to_string();
-        Record { event: StoredEvent { properties, ..event(number) }, person: None }
+        EventWithPerson { event: StoredEvent { properties, ..event(number) }, person: None }
     };
     (0..count).map(large).collect()
 }
@@ -126,12 +126,12 @@ pub(crate) fn many(count: u64) -> Vec<Record> {
 pub(crate) async fn write(
     destination: &dyn Destination,
     writer: &mut dyn Writer,
-    records: &[Record],
+    records: &[EventWithPerson],
 ) -> Result<(), Failure> {
     let columns = destination.columns();
     for records in records.chunks(500) {
-        let row = |record: &Record| {
-            columns.row_if_taken(ProjectId(3), TIME, record).unwrap().unwrap().cells
+        let row = |record: &EventWithPerson| {
+            columns.row_if_included(ProjectId(3), TIME, record).unwrap().unwrap().cells
         };
         let rows = records.iter().map(row).collect();
         let arrivals = Some(records.iter().map(|record| record.event.arrival).collect());
@@ -143,7 +143,7 @@ pub(crate) async fn write(
 /// Exports the records in one run.
 pub(crate) async fn export(
     destination: &dyn Destination,
-    records: &[Record],
+    records: &[EventWithPerson],
 ) -> Result<(), Failure> {
     let mut writer = destination.begin(job(destination)).await?;
     let ended = match write(destination, writer.as_mut(), records).await {

@@ -16,7 +16,7 @@ use weir_egress::{Egress, Rules};
 use weir_export::columns::Columns;
 use weir_export::destination::{Altered, Destination, Failure, Job, Writer};
 use weir_export::destinations::{Dependencies, open};
-use weir_export::rows::{Batch, Person, Record};
+use weir_export::rows::{Batch, EventWithPerson, Person};
 use weir_model::exports::ExportModel;
 use weir_model::{BatchExportId, PersonId, ProjectId, RunId, Timestamp};
 use weir_store::events::StoredEvent;
@@ -66,8 +66,8 @@ pub(crate) fn job(columns: &Columns) -> Job {
 }
 
 /// The event of this number, with these properties.
-pub(crate) fn record(n: u64, properties: &str) -> Record {
-    Record {
+pub(crate) fn record(n: u64, properties: &str) -> EventWithPerson {
+    EventWithPerson {
         event: StoredEvent {
             arrival: n,
             uuid: Uuid::from_u128(u128::from(n)),
@@ -88,7 +88,7 @@ pub(crate) fn record(n: u64, properties: &str) -> Record {
 }
 
 /// The events with the numbers from 1 on.
-pub(crate) fn records(count: u64) -> Vec<Record> {
+pub(crate) fn records(count: u64) -> Vec<EventWithPerson> {
     (1..=count).map(|n| record(n, &format!("{{\"n\":{n}}}"))).collect()
 }
 
@@ -96,11 +96,12 @@ pub(crate) fn records(count: u64) -> Vec<Record> {
 pub(crate) async fn write(
     writer: &mut dyn Writer,
     columns: &Columns,
-    records: &[Record],
+    records: &[EventWithPerson],
 ) -> Result<(), Failure> {
     for records in records.chunks(EVENTS_PER_REQUEST) {
-        let made =
-            |record: &Record| Some(columns.row_if_taken(PROJECT, TIME, record).unwrap()?.cells);
+        let made = |record: &EventWithPerson| {
+            Some(columns.row_if_included(PROJECT, TIME, record).unwrap()?.cells)
+        };
         let rows = records.iter().filter_map(made).collect();
         let arrivals = Some(records.iter().map(|record| record.event.arrival).collect());
         writer.write(Batch { rows, arrivals }).await?;
@@ -112,7 +113,7 @@ pub(crate) async fn write(
 pub(crate) async fn try_run(
     destination: &dyn Destination,
     columns: &Columns,
-    records: &[Record],
+    records: &[EventWithPerson],
 ) -> Result<Vec<Altered>, Failure> {
     let mut writer = destination.begin(job(columns)).await?;
     write(writer.as_mut(), columns, records).await?;
@@ -121,7 +122,10 @@ pub(crate) async fn try_run(
 }
 
 /// A complete run.
-pub(crate) async fn run(destination: &dyn Destination, records: &[Record]) -> Vec<Altered> {
+pub(crate) async fn run(
+    destination: &dyn Destination,
+    records: &[EventWithPerson],
+) -> Vec<Altered> {
     try_run(destination, &destination.columns(), records).await.unwrap()
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use weir_export::columns::Columns;
-use weir_export::rows::{Batch, Record};
+use weir_export::rows::{Batch, EventWithPerson};
 use weir_model::ProjectId;
 use weir_testkit::servers::Postgres;
 
@@ -127,7 +127,7 @@ async fn a_run_that_is_done_twice_has_each_event_once() {
     let server = Postgres::start().await;
     let destination = at("Postgres", &server, json!({}));
     run(destination.as_ref(), &records(2_000)).await;
-    let again: Vec<Record> =
+    let again: Vec<EventWithPerson> =
         (1..=2_001).map(|n| record(n, &format!("{{\"n\":{n},\"again\":true}}"))).collect();
     run(destination.as_ref(), &again).await;
     let client = client(&server).await;
@@ -137,7 +137,7 @@ async fn a_run_that_is_done_twice_has_each_event_once() {
     // The ids of another project are independent.
     let columns = destination.columns();
     let mut writer = destination.begin(job(&columns)).await.unwrap();
-    let row = columns.row_if_taken(ProjectId(4), TIME, &record(1, "{}")).unwrap().unwrap().cells;
+    let row = columns.row_if_included(ProjectId(4), TIME, &record(1, "{}")).unwrap().unwrap().cells;
     writer.write(Batch { rows: vec![row], arrivals: Some(vec![1]) }).await.unwrap();
     writer.finish().await.unwrap();
     assert_eq!(rows(&client, counted).await, ["2002|2001|2001"]);
@@ -149,7 +149,7 @@ async fn a_run_that_meets_an_earlier_one_halfway_replaces_it() {
     let server = Postgres::start().await;
     let destination = at("Postgres", &server, json!({}));
     let long = "x".repeat(2_000);
-    let records = |from: u64, to: u64, word: &str| -> Vec<Record> {
+    let records = |from: u64, to: u64, word: &str| -> Vec<EventWithPerson> {
         let properties = format!("{{\"word\":\"{word}\",\"long\":\"{long}\"}}");
         (from..=to).map(|n| record(n, &properties)).collect()
     };

@@ -4,10 +4,10 @@
 use serde_json::{Value, json};
 use tokio_postgres::Client;
 use weir_export::destination::{Altered, Destination, Failure};
-use weir_export::destinations::Hosts;
-use weir_export::rows::Record;
+use weir_export::destinations::DestinationAddresses;
+use weir_export::rows::EventWithPerson;
 use weir_model::exports::ExportModel;
-use weir_testkit::servers::{Gate, Hold, Postgres, RedshiftCopy};
+use weir_testkit::servers::{Hold, HoldingProxy, Postgres, RedshiftCopy};
 
 use crate::files::Bucket;
 use crate::postgres::{
@@ -41,8 +41,9 @@ impl Setting {
         let mut config = config(more_inputs);
         config["port"] = json!(self.reader.address().port());
         config.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        let hosts = Hosts { s3: self.bucket.url(), ..Hosts::default() };
-        warehouse::destination("Redshift", &config, hosts)
+        let addresses =
+            DestinationAddresses { s3: self.bucket.url(), ..DestinationAddresses::default() };
+        warehouse::destination("Redshift", &config, addresses)
     }
 }
 
@@ -63,7 +64,7 @@ fn config(more_inputs: Value) -> Value {
 /// An attempt of a run, and the clean-up if it fails.
 async fn attempt(
     destination: &dyn Destination,
-    records: &[Record],
+    records: &[EventWithPerson],
 ) -> Result<Vec<Altered>, Failure> {
     let columns = destination.columns();
     let mut writer = destination.begin(job(&columns)).await?;
@@ -144,18 +145,18 @@ async fn persons_come_the_same_way() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_is_cut_before_its_copy_is_done_again() {
     let setting = Setting::start().await;
-    let gate = Gate::start(setting.reader.address()).await;
-    let destination = setting.at(json!({"port": gate.address().port()}), json!({}));
+    let proxy = HoldingProxy::start(setting.reader.address()).await;
+    let destination = setting.at(json!({"port": proxy.address().port()}), json!({}));
     let columns = destination.columns();
     let mut writer = destination.begin(job(&columns)).await.unwrap();
     write(writer.as_mut(), &columns, &records(1_000)).await.unwrap();
-    gate.hold(Hold::Request(b"COPY weir_rows"));
+    proxy.hold(Hold::Request(b"COPY weir_rows"));
     tokio::select! {
         ended = writer.finish() => panic!("{ended:?}"),
-        () = gate.held() => {}
+        () = proxy.wait_until_held() => {}
     }
     drop(writer);
-    gate.open();
+    proxy.open();
     let file = |number: u32| format!("{DIRECTORY}/{number:05}.json.gz");
     let left = [file(0), format!("{DIRECTORY}/manifest")];
     assert_eq!(setting.bucket.keys().await, left);

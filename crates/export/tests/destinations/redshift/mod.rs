@@ -4,7 +4,7 @@
 mod copy;
 
 use serde_json::json;
-use weir_export::rows::Record;
+use weir_export::rows::EventWithPerson;
 use weir_model::exports::ExportModel;
 use weir_testkit::servers::Postgres;
 
@@ -70,7 +70,7 @@ async fn redshift_gets_its_rows_as_statements() {
     // An interrupted run leaves nothing.
     let columns = destination.columns();
     let mut writer = destination.begin(job(&columns)).await.unwrap();
-    let more: Vec<Record> = (6_000..8_000).map(|n| record(n, "{}")).collect();
+    let more: Vec<EventWithPerson> = (6_000..8_000).map(|n| record(n, "{}")).collect();
     write(writer.as_mut(), &columns, &more).await.unwrap();
     drop(writer);
     assert_eq!(rows(&client, "SELECT count(*) FROM events").await, ["5000"]);

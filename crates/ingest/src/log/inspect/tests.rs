@@ -8,13 +8,13 @@ use weir_store::disk::{DiskMarks, DiskState};
 use weir_store::events::{PARTITIONS, historical_partition, live_partition};
 
 use super::*;
-use crate::batch::Sealed;
+use crate::batch::EncodedBatch;
 use crate::batch::tests::batch;
 use crate::log::{Applied, IngestLog as _, LocalLog, LogSettings};
 
 const PROJECT: ProjectId = ProjectId(3);
 
-async fn append(directory: &Path, batches: Vec<Sealed>) {
+async fn append(directory: &Path, batches: Vec<EncodedBatch>) {
     let disk = Arc::new(DiskState::new(None, DiskMarks::default()));
     let settings = LogSettings { segment_size: 64 << 10, ..LogSettings::default() };
     let log =
@@ -26,7 +26,11 @@ async fn append(directory: &Path, batches: Vec<Sealed>) {
 }
 
 async fn fill(directory: &Path, records: u32) {
-    append(directory, (0..records).map(|n| batch(&format!("user-{n}"), 2).seal()).collect()).await;
+    append(
+        directory,
+        (0..records).map(|n| batch(&format!("user-{n}"), 2).into_encoded()).collect(),
+    )
+    .await;
 }
 
 fn look(directory: &Path, positions: &[Position]) -> (Inspection, Vec<RecordSeen>) {
@@ -132,17 +136,17 @@ async fn inspection_reports_damage_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_record_of_another_form_is_marked() {
+async fn a_record_of_another_encoding_is_marked() {
     let place = tempfile::tempdir().unwrap();
-    let mut strange = batch("a", 3).seal();
+    let mut strange = batch("a", 3).into_encoded();
     strange.payload = Bytes::from_static(&[9, 9, 9]);
     strange.payload_crc = crc32c::crc32c(&strange.payload);
-    append(place.path(), vec![batch("a", 1).seal(), strange]).await;
+    append(place.path(), vec![batch("a", 1).into_encoded(), strange]).await;
     let (found, records) = look(place.path(), &[]);
     assert_eq!((found.segments[0].records, found.segments[0].unreadable), (2, 1));
     assert!(found.broken.is_empty());
     assert_eq!((records[1].form, records[1].events), (Some(9), 3));
-    assert!(records[1].content.as_ref().unwrap_err().contains("form 9"));
+    assert!(records[1].content.as_ref().unwrap_err().contains("encoding 9"));
 
     // The copy says the same, also when the log no longer has the record.
     let disk = Arc::new(DiskState::new(None, DiskMarks::default()));
@@ -162,7 +166,11 @@ async fn what_waits_is_counted_by_partition() {
     let place = tempfile::tempdir().unwrap();
     let live = batch("ada", 5);
     let historical = Batch { historical: true, ..batch("ada", 7) };
-    append(place.path(), vec![live.clone().seal(), historical.seal(), live.seal()]).await;
+    append(
+        place.path(),
+        vec![live.clone().into_encoded(), historical.into_encoded(), live.into_encoded()],
+    )
+    .await;
     let (whole, records) = look(place.path(), &[]);
     let end = whole.bounds().unwrap().1.0;
     let own = usize::from(live_partition(PROJECT, "ada"));

@@ -25,13 +25,13 @@ fn in_any_order(story: &[AcceptedEvent], ends: impl AsyncFn(&Store, ProjectId)) 
     let order = Just((0..story.len()).collect::<Vec<_>>()).prop_shuffle();
     proptest!(config, |(order in order, concurrently in any::<bool>())| {
         let project = ProjectId(next.replace(next.get() + 1));
-        let told: Vec<_> = order.iter().map(|index| story[*index].clone()).collect();
+        let events: Vec<_> = order.iter().map(|index| story[*index].clone()).collect();
         runtime.block_on(async {
             if concurrently {
-                append(&ingest, project, told).await;
+                append(&ingest, project, events).await;
                 ingest.applied().await;
             } else {
-                tell(&ingest, project, &told).await;
+                tell(&ingest, project, &events).await;
             }
             assert_eq!(codes(&store, project).await, [], "nothing is refused");
             ends(&store, project).await;
@@ -118,8 +118,8 @@ fn an_alias_story_ends_the_same_in_any_order() {
 #[test]
 fn a_group_story_ends_the_same_in_any_order() {
     let identify = |sender: &str, kind: &str, key: &str, set: Value, at| {
-        let told = json!({"$group_type": kind, "$group_key": key, "$group_set": set});
-        event("$groupidentify", sender, at, &told)
+        let properties = json!({"$group_type": kind, "$group_key": key, "$group_set": set});
+        event("$groupidentify", sender, at, &properties)
     };
     let story = [
         event("buy", "ada", 0, &json!({"$groups": {"company": "acme", "team": "core"}})),
@@ -137,8 +137,15 @@ fn a_group_story_ends_the_same_in_any_order() {
         };
         let mut found = Vec::new();
         for kind in ["company", "team"] {
-            let page =
-                groups::page(store, project, index(kind), None, 10, Look::records(100), |_| true);
+            let page = groups::page(
+                store,
+                project,
+                index(kind),
+                None,
+                10,
+                ScanLimits::records(100),
+                |_| true,
+            );
             for group in page.await.unwrap().groups {
                 let held: Value = serde_json::from_str(&group.properties).unwrap();
                 found.push((kind, group.key, held, group.created_at.micros() - NOON));

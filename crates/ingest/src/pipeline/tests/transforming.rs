@@ -176,7 +176,7 @@ async fn samples_of_events_that_must_be_transformed_are_withheld() {
         ingest.applied().await;
         append(&ingest, project, repeated).await;
         let batch = Batch { dropped: vec![refused.clone()], ..Batch::new(1, false) };
-        ingest.appender().append(project, batch.seal()).await.unwrap();
+        ingest.appender().append(project, batch.into_encoded()).await.unwrap();
         ingest.applied().await;
         let expected =
             [("dropped_by_transformation", 2), ("duplicate_uuid", 1), ("missing_distinct_id", 1)];

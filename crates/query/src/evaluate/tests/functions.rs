@@ -1,7 +1,7 @@
 //! Tests of functions of texts, times and JSON.
 
 use super::{event, text, value, value_of};
-use crate::evaluate::{Row as _, WORK_MAX, time};
+use crate::evaluate::{MAX_WORK, QueryInput as _, WorkLimitReached, time};
 use crate::parse;
 use crate::value::Value;
 
@@ -147,15 +147,15 @@ fn the_work_for_an_event_has_a_bound() {
 }
 
 #[test]
-fn what_is_in_an_event_is_there_when_its_budget_is_used_up() {
+fn what_is_in_an_event_is_there_when_its_work_limit_is_used_up() {
     let columns = "event, team_id, properties.x AS x, lower(event) AS low, 1 AS one";
     let query = parse(&format!("SELECT {columns} FROM events")).unwrap();
     let event = event(r#"{"x":"y"}"#);
-    event.budget().charge(WORK_MAX);
+    event.work_limit().charge(MAX_WORK);
     let values: Vec<_> =
         query.columns.iter().map(|column| column.expression.evaluate(&event)).collect();
     let expected = [text("Paid"), Value::Integer(7), text("y"), Value::Null, Value::Integer(1)];
     assert_eq!(values, expected);
     let filtered = parse("SELECT event FROM events WHERE isNull(lower(event))").unwrap();
-    assert!(!filtered.matches(&event), "nobody knows");
+    assert_eq!(filtered.matches(&event), Err(WorkLimitReached));
 }

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use proptest::prelude::*;
 
 use super::{Event, TIME};
-use crate::evaluate::{Budget, TEXT_MAX, compare, number, pattern};
+use crate::evaluate::{TEXT_MAX, WorkLimit, compare, number, pattern};
 use crate::fields::Field;
 use crate::functions::Function;
 use crate::parse;
@@ -85,8 +85,8 @@ fn expressions() -> impl Strategy<Value = Expression> {
                     Expression::Like { value, pattern, ignores_case, is_negated }
                 }),
             1 => (one.clone(), one.clone(), one.clone(), any::<bool>())
-                .prop_map(|(value, least, most, is_negated)| {
-                    Expression::Between { value, least, most, is_negated }
+                .prop_map(|(value, low, high, is_negated)| {
+                    Expression::Between { value, low, high, is_negated }
                 }),
             1 => (one, any::<bool>())
                 .prop_map(|(value, is_negated)| Expression::IsNull { value, is_negated }),
@@ -111,7 +111,7 @@ fn events() -> impl Strategy<Value = Event> {
             elements,
             timestamp,
             has_person,
-            budget: Budget::default(),
+            work_limit: WorkLimit::default(),
         },
     )
 }
@@ -186,6 +186,6 @@ proptest! {
         }
         let chars = |text: &str| text.chars().collect::<Vec<_>>();
         let expected = plain(&chars(&text), &chars(&pattern));
-        prop_assert_eq!(pattern::fits(&text, &pattern, false, &Budget::default()), Some(expected));
+        prop_assert_eq!(pattern::matches(&text, &pattern, false, &WorkLimit::default()), Some(expected));
     }
 }

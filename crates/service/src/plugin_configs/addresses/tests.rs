@@ -6,7 +6,7 @@ use super::*;
 /// Refuses hosts that are `127.0.0.1` as text.
 struct Inner;
 
-impl Hosts for Inner {
+impl HostPolicy for Inner {
     fn refuses(&self, host: &str) -> bool {
         let host = host.split_once("://").map_or(host, |(_, rest)| rest);
         let host = host.split(['/', ':']).next().unwrap_or_default();

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use weir_testkit::servers::{Azurite, Gate, GoogleStorage, Hold, Moto, python};
+use weir_testkit::servers::{Azurite, GoogleStorage, Hold, HoldingProxy, Moto, python};
 use weir_testkit::until;
 
 use super::{BUCKET, Instance, boto, texts};
@@ -91,14 +91,14 @@ files = {key: s3.get_object(Bucket='events', Key=key)['Body'].read() for key in 
 async fn files_in_s3_hold_each_event_once() {
     let moto = Moto::start().await;
     boto(&moto.url(), "eu-west-1", BUCKET).await;
-    let gate = Gate::start(moto.address()).await;
+    let proxy = HoldingProxy::start(moto.address()).await;
     let config = json!({
         "bucket_name": "events", "region": "eu-west-1", "prefix": "out",
         "aws_access_key_id": "AKIDEXAMPLE", "aws_secret_access_key": "secret",
-        "endpoint_url": gate.url(), "max_file_size_mb": 1,
+        "endpoint_url": proxy.url(), "max_file_size_mb": 1,
     });
     let mut instance = Instance::start().await;
-    instance.export_and_kill(&gate, &HOLDS, "S3", &config).await;
+    instance.export_and_kill(&proxy, &HOLDS, "S3", &config).await;
     let output = boto(&moto.url(), "eu-west-1", &format!("{IN_BUCKET}{TOLD}")).await;
     assert_listed(&output["manifest"], texts(&output["names"]));
     instance.assert_each_once(texts(&output["uuids"]));
@@ -109,13 +109,13 @@ async fn files_at_google_hold_each_event_once() {
     let storage = GoogleStorage::start().await;
     let make = "s3.create_bucket(Bucket='events')\nprint('{}')";
     boto(&storage.url(), "us-east-1", make).await;
-    let gate = Gate::start(storage.address()).await;
+    let proxy = HoldingProxy::start(storage.address()).await;
     let config = json!({
         "bucket_name": "events", "prefix": "out", "service_account_key": GoogleStorage::KEY,
-        "endpoint_url": gate.url(), "max_file_size_mb": 1,
+        "endpoint_url": proxy.url(), "max_file_size_mb": 1,
     });
     let mut instance = Instance::start().await;
-    instance.export_and_kill(&gate, &HOLDS, "GoogleCloudStorage", &config).await;
+    instance.export_and_kill(&proxy, &HOLDS, "GoogleCloudStorage", &config).await;
     let output = boto(&storage.url(), "us-east-1", &format!("{IN_BUCKET}{TOLD}")).await;
     assert_listed(&output["manifest"], texts(&output["names"]));
     instance.assert_each_once(texts(&output["uuids"]));
@@ -134,13 +134,13 @@ async fn files_in_azure_hold_each_event_once() {
     let to = json!(azurite.connection_string());
     let azure = async |script: &str| python(&format!("{AZURE}{script}"), &to).await;
     azure("container.create_container()\nprint('{}')").await;
-    let gate = Gate::start(azurite.address()).await;
+    let proxy = HoldingProxy::start(azurite.address()).await;
     let config = json!({
         "container_name": "events", "prefix": "out", "max_file_size_mb": 1,
-        "connection_string": Azurite::connection_string_at(gate.address()),
+        "connection_string": Azurite::connection_string_at(proxy.address()),
     });
     let mut instance = Instance::start().await;
-    instance.export_and_kill(&gate, &HOLDS, "AzureBlob", &config).await;
+    instance.export_and_kill(&proxy, &HOLDS, "AzureBlob", &config).await;
     let read = "
 files = {blob.name: container.download_blob(blob.name).readall()
          for blob in container.list_blobs()}";

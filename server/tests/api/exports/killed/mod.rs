@@ -2,7 +2,7 @@
 //! destination, exactly once where that is possible, and the counts agree.
 //!
 //! The position of the run at that moment is chosen by a proxy to its destination, which
-//! blocks there ([`Gate`]). No test waits for a fixed time.
+//! blocks there ([`HoldingProxy`]). No test waits for a fixed time.
 
 mod databases;
 mod files;
@@ -18,7 +18,7 @@ use tempfile::TempDir;
 use tokio::process::Command;
 use uuid::Uuid;
 use weir_testkit::Caller;
-use weir_testkit::servers::{Gate, Hold, python};
+use weir_testkit::servers::{Hold, HoldingProxy, python};
 
 use super::until;
 use crate::process::{Serving, set_up_with, weir_through};
@@ -180,10 +180,16 @@ impl Instance {
 
     /// Exports through this proxy, and kills the service whenever the proxy blocks. The
     /// restarted service continues the run. After the last time the run completes.
-    async fn export_and_kill(&mut self, gate: &Gate, holds: &[Hold], kind: &str, config: &Value) {
+    async fn export_and_kill(
+        &mut self,
+        proxy: &HoldingProxy,
+        holds: &[Hold],
+        kind: &str,
+        config: &Value,
+    ) {
         let mut made = None;
         for hold in holds {
-            gate.hold(*hold);
+            proxy.hold(*hold);
             let export = match made.take() {
                 None => self.export(kind, config).await,
                 Some(export) => {
@@ -191,12 +197,12 @@ impl Instance {
                     export
                 }
             };
-            gate.held().await;
+            proxy.wait_until_held().await;
             let run = self.run(&export).await;
             assert_eq!((&run["status"], &run["finished_at"]), (&json!("Running"), &Value::Null));
             assert_eq!(run["records_total_count"], EVENTS, "{run}");
             self.kill().await;
-            gate.open();
+            proxy.open();
             made = Some(export);
         }
         self.go_on().await;

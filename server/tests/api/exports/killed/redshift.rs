@@ -2,14 +2,14 @@
 //! its events and inserts them, in one transaction.
 
 use serde_json::{Value, json};
-use weir_testkit::servers::{Gate, Hold, Moto, Postgres, RedshiftCopy};
+use weir_testkit::servers::{Hold, HoldingProxy, Moto, Postgres, RedshiftCopy};
 
 use super::{BUCKET, Instance, boto};
 
 /// Settings of the mode INSERT, through this proxy.
-fn config(gate: &Gate) -> Value {
+fn config(proxy: &HoldingProxy) -> Value {
     json!({
-        "host": "127.0.0.1", "port": gate.address().port(), "database": "postgres",
+        "host": "127.0.0.1", "port": proxy.address().port(), "database": "postgres",
         "user": "weir", "password": "correct horse", "properties_data_type": "super",
     })
 }
@@ -17,7 +17,7 @@ fn config(gate: &Gate) -> Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_table_in_redshift_holds_each_event_once() {
     let postgres = Postgres::like_redshift().await;
-    let gate = Gate::start(postgres.address()).await;
+    let proxy = HoldingProxy::start(postgres.address()).await;
     let mut instance = Instance::start().await;
     // Within the rows; before the commit; after the commit; and when the rows of the
     // previous attempt are deleted but the new ones are not inserted.
@@ -27,7 +27,7 @@ async fn a_table_in_redshift_holds_each_event_once() {
         Hold::Answer(b"COMMIT\0"),
         Hold::Answer(b"DELETE FROM "),
     ];
-    instance.export_and_kill(&gate, &holds, "Redshift", &config(&gate)).await;
+    instance.export_and_kill(&proxy, &holds, "Redshift", &config(&proxy)).await;
     instance.assert_each_once(postgres.ask("SELECT uuid FROM events"));
 }
 
@@ -36,8 +36,8 @@ async fn a_table_that_redshift_copies_to_holds_each_event_once() {
     let (postgres, moto) = (Postgres::like_redshift().await, Moto::start().await);
     boto(&moto.url(), "eu-west-1", BUCKET).await;
     let redshift = RedshiftCopy::start(postgres.address(), moto.url()).await;
-    let gate = Gate::start(redshift.address()).await;
-    let mut config = config(&gate);
+    let proxy = HoldingProxy::start(redshift.address()).await;
+    let mut config = config(&proxy);
     config["mode"] = json!("COPY");
     config["copy_inputs"] = json!({
         "s3_bucket": "events", "region_name": "eu-west-1", "s3_key_prefix": "in",
@@ -52,7 +52,7 @@ async fn a_table_that_redshift_copies_to_holds_each_event_once() {
         Hold::Answer(b"COPY weir_rows"),
         Hold::Answer(b"COMMIT\0"),
     ];
-    instance.export_and_kill(&gate, &holds, "Redshift", &config).await;
+    instance.export_and_kill(&proxy, &holds, "Redshift", &config).await;
     instance.assert_each_once(postgres.ask("SELECT uuid FROM events"));
     let count = "print(s3.list_objects_v2(Bucket='events')['KeyCount'])";
     assert_eq!(boto(&moto.url(), "eu-west-1", count).await, 0);

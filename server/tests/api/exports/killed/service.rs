@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use tokio::process::Command;
-use weir_export::destinations::Hosts;
+use weir_export::destinations::DestinationAddresses;
 use weir_server::config::Settings;
 use weir_server::serve::{Options, Server};
 
@@ -47,13 +47,13 @@ async fn the_process_of_another_test() {
         ..Settings::default()
     }
     .over(Settings::default());
-    let export_hosts = Hosts {
+    let destination_addresses = DestinationAddresses {
         bigquery: host.clone(),
         databricks: host.clone(),
         s3: host.clone(),
         snowflake: host,
     };
-    let options = Options { export_hosts, ..Options::default() };
+    let options = Options { destination_addresses, ..Options::default() };
     let server = Server::start(config, options).await.unwrap();
     let mut out = std::io::stdout();
     writeln!(out, "Listening on http://{}", server.address).unwrap();

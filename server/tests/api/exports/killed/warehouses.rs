@@ -8,7 +8,7 @@ use std::io::Read as _;
 
 use flate2::read::GzDecoder;
 use serde_json::{Value, json};
-use weir_testkit::servers::{Asked, Fakesnow, Gate, Hold, Said, StandIn, python};
+use weir_testkit::servers::{Asked, Fakesnow, Hold, HoldingProxy, Said, StandIn, python};
 
 use super::{Instance, texts};
 
@@ -21,13 +21,13 @@ const COPIED: [Hold; 3] =
 #[tokio::test(flavor = "multi_thread")]
 async fn a_table_in_snowflake_holds_each_event_once() {
     let fakesnow = Fakesnow::start().await;
-    let gate = Gate::start(fakesnow.address()).await;
+    let proxy = HoldingProxy::start(fakesnow.address()).await;
     let config = json!({
         "account": "org-account", "database": "DB", "warehouse": "COMPUTE_WH",
         "schema": "PUBLIC", "user": "weir", "password": "secret",
     });
-    let mut instance = Instance::with_host(gate.url()).await;
-    instance.export_and_kill(&gate, &COPIED, "Snowflake", &config).await;
+    let mut instance = Instance::with_host(proxy.url()).await;
+    instance.export_and_kill(&proxy, &COPIED, "Snowflake", &config).await;
     let read = r#"
 import json, sys, snowflake.connector
 con = snowflake.connector.connect(
@@ -140,16 +140,16 @@ fn ids(file: &[u8]) -> Vec<String> {
 async fn a_table_in_bigquery_holds_each_event_once() {
     let answer = |google: &mut Google, asked: &Asked| Some(google.answer(asked));
     let google = StandIn::start(Google::default(), answer).await;
-    let gate = Gate::start(google.address()).await;
+    let proxy = HoldingProxy::start(google.address()).await;
     let config = json!({
         "project_id": "acme", "dataset_id": "web", "table_id": "events", "private_key": KEY,
-        "private_key_id": "key-1", "token_uri": format!("{}/token", gate.url()),
+        "private_key_id": "key-1", "token_uri": format!("{}/token", proxy.url()),
         "client_email": "weir@acme.iam.example",
     });
-    let mut instance = Instance::with_host(gate.url()).await;
+    let mut instance = Instance::with_host(proxy.url()).await;
     let holds =
         [Hold::Bytes(3 << 20), Hold::Request(b"INSERT INTO "), Hold::Answer(b"INSERT INTO ")];
-    instance.export_and_kill(&gate, &holds, "BigQuery", &config).await;
+    instance.export_and_kill(&proxy, &holds, "BigQuery", &config).await;
     let google = google.lock();
     // The staging tables are deleted.
     let tables: Vec<&String> = google.tables.keys().collect();
@@ -226,14 +226,14 @@ impl Lake {
 async fn a_table_in_databricks_holds_each_event_once() {
     let answer = |lake: &mut Lake, asked: &Asked| Some(lake.answer(asked));
     let lake = StandIn::start(Lake::default(), answer).await;
-    let gate = Gate::start(lake.address()).await;
+    let proxy = HoldingProxy::start(lake.address()).await;
     let config = json!({
         "server_hostname": "dbc-1.cloud.databricks.com", "http_path": "/sql/1.0/warehouses/1a2b",
         "client_id": "client", "client_secret": "secret", "catalog": "main", "schema": "web",
         "table_name": "events",
     });
-    let mut instance = Instance::with_host(gate.url()).await;
-    instance.export_and_kill(&gate, &COPIED, "Databricks", &config).await;
+    let mut instance = Instance::with_host(proxy.url()).await;
+    instance.export_and_kill(&proxy, &COPIED, "Databricks", &config).await;
 
     let folder = tempfile::tempdir().unwrap();
     let files: Vec<Vec<u8>> = lake.lock().loaded.values().cloned().collect();

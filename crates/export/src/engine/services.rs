@@ -14,7 +14,7 @@ use crate::destination::{Destination, Failure};
 
 /// The service around the engine.
 #[async_trait]
-pub trait Host: Send + Sync + 'static {
+pub trait ExportServices: Send + Sync + 'static {
     /// The time of day. It decides what is due, and it is the time of stored records.
     fn now(&self) -> Timestamp;
 
@@ -41,10 +41,11 @@ pub trait Host: Send + Sync + 'static {
         config: &Map<String, Value>,
     ) -> Result<Box<dyn Destination>, Failure>;
 
-    /// A run ended without delivering everything. The host notifies administrators.
+    /// A run ended without delivering everything. The implementation notifies
+    /// administrators.
     async fn failed(&self, export: &ExportRow, run: &Run);
 
-    /// `failed` of the `of` newest runs failed. The host pauses the export, ends its
-    /// backfills and notifies administrators.
+    /// `failed` of the `of` newest runs failed. The implementation pauses the export, ends
+    /// its backfills and notifies administrators.
     async fn pause(&self, export: &ExportRow, failed: u32, of: u32, error: Option<&str>);
 }

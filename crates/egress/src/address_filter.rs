@@ -36,12 +36,12 @@ impl Resolve for System {
 }
 
 /// The check before every connection.
-pub(crate) struct Gate {
+pub(crate) struct AddressFilter {
     pub(crate) rules: Rules,
     pub(crate) resolver: Arc<dyn Resolve>,
 }
 
-impl Gate {
+impl AddressFilter {
     /// The addresses to dial for a host. Without a port, they are judged for any port.
     pub(crate) async fn pass(&self, host: &Host, port: Option<u16>) -> Result<Vec<IpAddr>, Fault> {
         match host {
@@ -85,18 +85,18 @@ impl Gate {
     }
 }
 
-/// The gate as resolver of the HTTP client, called at every dial: for one port of this
+/// The filter as resolver of the HTTP client, called at every dial: for one port of this
 /// service, or for all other ports.
 pub(crate) struct GuardedNames {
-    pub(crate) gate: Arc<Gate>,
+    pub(crate) filter: Arc<AddressFilter>,
     pub(crate) port: Option<u16>,
 }
 
 impl reqwest::dns::Resolve for GuardedNames {
     fn resolve(&self, name: Name) -> Resolving {
-        let (gate, port) = (Arc::clone(&self.gate), self.port);
+        let (filter, port) = (Arc::clone(&self.filter), self.port);
         Box::pin(async move {
-            let addresses = gate.look_up(name.as_str(), port).await?;
+            let addresses = filter.look_up(name.as_str(), port).await?;
             // The client fills in the port of the request.
             let addresses: Addrs =
                 Box::new(addresses.into_iter().map(|address| SocketAddr::new(address, 0)));

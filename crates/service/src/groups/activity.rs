@@ -1,4 +1,4 @@
-//! The members and the activity of a group in the latest events of a project. The store
+//! The persons and the activity of a group in the latest events of a project. The store
 //! has no order of events by group, so older events are not searched.
 
 use std::collections::{BTreeMap, HashMap};
@@ -11,22 +11,23 @@ use weir_store::events::{self, StoredEvent};
 use weir_store::persons;
 
 use super::Groups;
+use crate::Result;
 use crate::ctx::ProjectCtx;
-use crate::{Result, persons as people};
+use crate::persons::display_name;
 
 /// How many of the latest events are searched.
-const ARRIVALS: usize = 2_000;
+const SEARCHED_EVENTS: usize = 2_000;
 /// The maximum number of events that are shown.
 const EVENTS: usize = 50;
-/// The maximum number of members that are shown.
-const MEMBERS: usize = 50;
+/// The maximum number of persons that are shown.
+const PERSONS: usize = 50;
 
-/// The members and the latest events of a group.
+/// The persons and the latest events of a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seen {
+pub struct GroupActivity {
     /// Persons with events of the group, those with most events first; `None`: not all
-    /// events were searched, so the members and their numbers are not known.
-    pub members: Option<Members>,
+    /// events were searched, so the persons and their numbers are not known.
+    pub persons: Option<GroupPersons>,
     /// Events of the group, the last to arrive first, at most 50.
     pub events: Vec<StoredEvent>,
     /// Whether the group has further events; `None`: not all events were searched.
@@ -35,16 +36,16 @@ pub struct Seen {
 
 /// The persons with events of a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Members {
+pub struct GroupPersons {
     /// Their number.
     pub count: usize,
     /// Those with most events, at most 50.
-    pub first: Vec<Member>,
+    pub first: Vec<GroupPerson>,
 }
 
 /// A person with events of a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Member {
+pub struct GroupPerson {
     /// The person.
     pub id: PersonId,
     /// Its display name.
@@ -55,53 +56,56 @@ pub struct Member {
 
 impl Groups {
     /// Searches the latest events of the project for a group.
-    pub async fn seen(&self, project: &ProjectCtx, group: &Group) -> Result<Seen> {
-        let (store, home) = (&self.core.store, project.project);
-        let page = events::arrivals(store, home, None, ARRIVALS).await?;
-        let member = format!("$group_{}", group.index);
-        let mut found: Vec<StoredEvent> =
-            page.events.into_iter().filter(|event| names(event, &member, &group.key)).collect();
-        let members = match page.more {
+    pub async fn activity(&self, project: &ProjectCtx, group: &Group) -> Result<GroupActivity> {
+        let (store, project_id) = (&self.core.store, project.project);
+        let page = events::arrivals(store, project_id, None, SEARCHED_EVENTS).await?;
+        let property = format!("$group_{}", group.index);
+        let mut found: Vec<StoredEvent> = page
+            .events
+            .into_iter()
+            .filter(|event| is_about(event, &property, &group.key))
+            .collect();
+        let persons = match page.more {
             true => None,
-            false => Some(self.members(home, &found).await?),
+            false => Some(self.persons(project_id, &found).await?),
         };
         let is_cut = found.len() > EVENTS;
         found.truncate(EVENTS);
-        Ok(Seen { members, events: found, more: (is_cut || !page.more).then_some(is_cut) })
+        Ok(GroupActivity { persons, events: found, more: (is_cut || !page.more).then_some(is_cut) })
     }
 
-    async fn members(&self, project: ProjectId, events: &[StoredEvent]) -> Result<Members> {
+    async fn persons(&self, project: ProjectId, events: &[StoredEvent]) -> Result<GroupPersons> {
         let mut by_id: BTreeMap<PersonId, u64> = BTreeMap::new();
         for event in events {
             *by_id.entry(persons::first_id(project, &event.distinct_id)).or_default() += 1;
         }
         let ids: Vec<PersonId> = by_id.keys().copied().collect();
-        let needed = |person: PersonRef| Some((person.id, people::name(&person)));
+        let needed = |person: PersonRef| Some((person.id, display_name(&person)));
         let found = persons::resolve_as(&self.core.store, project, ids, needed).await?;
-        let mut members: HashMap<PersonId, Member> = HashMap::new();
+        let mut persons: HashMap<PersonId, GroupPerson> = HashMap::new();
         for (first, person) in found {
             let count = by_id.get(&first).copied().unwrap_or(0);
             let (id, name) = &*person;
-            let new = || Member { id: *id, name: name.clone(), events: 0 };
-            let member = members.entry(*id).or_insert_with(new);
-            member.events += count;
+            let new = || GroupPerson { id: *id, name: name.clone(), events: 0 };
+            let person = persons.entry(*id).or_insert_with(new);
+            person.events += count;
         }
-        let mut members: Vec<Member> = members.into_values().collect();
-        members.sort_by(|a, b| b.events.cmp(&a.events).then_with(|| a.id.cmp(&b.id)));
-        let count = members.len();
-        members.truncate(MEMBERS);
-        Ok(Members { count, first: members })
+        let mut persons: Vec<GroupPerson> = persons.into_values().collect();
+        persons.sort_by(|a, b| b.events.cmp(&a.events).then_with(|| a.id.cmp(&b.id)));
+        let count = persons.len();
+        persons.truncate(PERSONS);
+        Ok(GroupPersons { count, first: persons })
     }
 }
 
 /// Whether an event is about the group with this key. Most events are not, and are
 /// skipped without being parsed.
-fn names(event: &StoredEvent, member: &str, key: &str) -> bool {
-    if !event.properties.contains(member) {
+fn is_about(event: &StoredEvent, property: &str, key: &str) -> bool {
+    if !event.properties.contains(property) {
         return false;
     }
     let properties: Value = serde_json::from_str(&event.properties).unwrap_or_default();
-    match properties.get(member) {
+    match properties.get(property) {
         Some(Value::String(text)) => text == key,
         Some(Value::Number(number)) => number.to_string() == key,
         Some(_) | None => false,

@@ -1,4 +1,4 @@
-//! A proxy to a server that a test blocks at a chosen byte or request. Bytes behind that
+//! A proxy to a server that a test blocks at a chosen read or request. Bytes behind that
 //! position are held until the test opens the proxy again.
 
 use std::net::SocketAddr;
@@ -12,12 +12,13 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
 /// How long the test waits until the traffic reaches the chosen position.
-const COMES_WITHIN: Duration = Duration::from_secs(120);
+const HOLD_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The position at which the proxy blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hold {
-    /// After this many bytes to the server, over all connections.
+    /// At the read that exceeds this many bytes to the server, over all connections; all of
+    /// that read is held.
     Bytes(usize),
     /// Before the request that contains these bytes reaches the server.
     Request(&'static [u8]),
@@ -27,7 +28,7 @@ pub enum Hold {
 }
 
 /// The proxy. Ends when dropped.
-pub struct Gate {
+pub struct HoldingProxy {
     address: SocketAddr,
     shared: Arc<Shared>,
     serving: JoinHandle<()>,
@@ -51,14 +52,14 @@ struct State {
 }
 
 /// The decision on bytes on their way to the server.
-enum Passage {
-    Free,
-    Shut,
-    /// They pass, and from then on nothing comes back on this connection.
-    OneWay,
+enum Verdict {
+    Pass,
+    Hold,
+    /// They pass, and from then on the answers on this connection are held.
+    PassThenHoldAnswers,
 }
 
-impl Gate {
+impl HoldingProxy {
     /// Starts an open proxy to this server.
     pub async fn start(to: SocketAddr) -> Self {
         let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -95,14 +96,13 @@ impl Gate {
     ///
     /// # Panics
     /// When nothing is held in time.
-    pub async fn held(&self) {
+    pub async fn wait_until_held(&self) {
         let mut held = self.shared.held.subscribe();
-        let waiting = tokio::time::timeout(COMES_WITHIN, held.wait_for(|held| *held));
-        drop(waiting.await.expect("something comes to where the way is shut").unwrap());
+        let waiting = tokio::time::timeout(HOLD_TIMEOUT, held.wait_for(|held| *held));
+        drop(waiting.await.expect("traffic reaches the hold position in time").unwrap());
     }
 
-    /// Closes every connection with the bytes that are held on it, and passes all later
-    /// traffic.
+    /// Closes all connections, which discards held bytes, and passes all later traffic.
     pub fn open(&self) {
         let mut state = self.shared.state();
         *state = State { opened: state.opened + 1, ..State::default() };
@@ -110,7 +110,7 @@ impl Gate {
     }
 }
 
-impl Drop for Gate {
+impl Drop for HoldingProxy {
     fn drop(&mut self) {
         self.serving.abort();
     }
@@ -123,20 +123,20 @@ impl Shared {
 
     /// Decides on the next bytes of a connection. `before` are the last bytes before
     /// them, because the bytes to find may be split between two reads.
-    fn judge(&self, before: &mut Vec<u8>, bytes: &[u8]) -> Passage {
+    fn decide(&self, before: &mut Vec<u8>, bytes: &[u8]) -> Verdict {
         let mut state = self.state();
         state.sent += bytes.len();
         before.extend_from_slice(bytes);
         let has = |wanted: &[u8]| before.windows(wanted.len()).any(|part| part == wanted);
         let hold = state.hold;
-        let passage = match hold {
-            Some(Hold::Bytes(most)) if state.sent > most => Passage::Shut,
-            Some(Hold::Request(wanted)) if has(wanted) => Passage::Shut,
+        let verdict = match hold {
+            Some(Hold::Bytes(most)) if state.sent > most => Verdict::Hold,
+            Some(Hold::Request(wanted)) if has(wanted) => Verdict::Hold,
             Some(Hold::Answer(wanted)) if has(wanted) => {
                 state.hold = None;
-                Passage::OneWay
+                Verdict::PassThenHoldAnswers
             }
-            _ => Passage::Free,
+            _ => Verdict::Pass,
         };
         let wanted = match hold {
             Some(Hold::Request(wanted) | Hold::Answer(wanted)) => wanted.len(),
@@ -144,17 +144,17 @@ impl Shared {
         };
         let kept = before.len().min(wanted.saturating_sub(1));
         before.drain(..before.len() - kept);
-        passage
+        verdict
     }
 
     /// Reports that something is held, and holds it until the connection ends. A
     /// connection from before the proxy was opened reports nothing.
-    async fn stay(&self, opened: u64) {
-        self.say_held(opened);
+    async fn hold_forever(&self, opened: u64) {
+        self.report_held(opened);
         std::future::pending().await
     }
 
-    fn say_held(&self, opened: u64) {
+    fn report_held(&self, opened: u64) {
         let state = self.state();
         if state.opened == opened {
             self.held.send_replace(true);
@@ -167,16 +167,16 @@ async fn pass(client: TcpStream, shared: Arc<Shared>, opened: u64) {
     let Ok(server) = TcpStream::connect(shared.to).await else { return };
     let (mut from_client, mut to_client) = client.into_split();
     let (mut from_server, mut to_server) = server.into_split();
-    let is_one_way = AtomicBool::new(false);
+    let holds_answers = AtomicBool::new(false);
     let requests = async {
         let mut before = Vec::new();
         let mut buffer = vec![0; 64 << 10];
         while let Ok(read @ 1..) = from_client.read(&mut buffer).await {
             let bytes = &buffer[..read];
-            match shared.judge(&mut before, bytes) {
-                Passage::Free => {}
-                Passage::Shut => shared.stay(opened).await,
-                Passage::OneWay => is_one_way.store(true, Ordering::Release),
+            match shared.decide(&mut before, bytes) {
+                Verdict::Pass => {}
+                Verdict::Hold => shared.hold_forever(opened).await,
+                Verdict::PassThenHoldAnswers => holds_answers.store(true, Ordering::Release),
             }
             if to_server.write_all(bytes).await.is_err() {
                 break;
@@ -188,8 +188,8 @@ async fn pass(client: TcpStream, shared: Arc<Shared>, opened: u64) {
     let answers = async {
         let mut buffer = vec![0; 64 << 10];
         while let Ok(read @ 1..) = from_server.read(&mut buffer).await {
-            if is_one_way.load(Ordering::Acquire) {
-                shared.stay(opened).await;
+            if holds_answers.load(Ordering::Acquire) {
+                shared.hold_forever(opened).await;
             }
             if to_client.write_all(&buffer[..read]).await.is_err() {
                 break;

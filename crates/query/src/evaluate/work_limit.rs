@@ -4,13 +4,18 @@ use std::cell::Cell;
 
 /// The maximum work for an event: bytes of texts that operators and functions read and
 /// create, and characters that patterns compare. It takes about a tenth of a second.
-pub const WORK_MAX: usize = 1 << 26;
+pub const MAX_WORK: usize = 1 << 26;
 
 /// The remaining work for one event.
 #[derive(Debug, Clone)]
-pub struct Budget(Cell<usize>);
+pub struct WorkLimit(Cell<usize>);
 
-impl Budget {
+/// The condition of the query takes too long for an event, so it is unknown whether the
+/// event satisfies it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WorkLimitReached;
+
+impl WorkLimit {
     /// Subtracts work that is done or is about to be done.
     pub fn charge(&self, work: usize) {
         self.0.set(self.0.get().saturating_sub(work));
@@ -22,9 +27,9 @@ impl Budget {
     }
 }
 
-impl Default for Budget {
-    /// Returns a budget of [`WORK_MAX`].
+impl Default for WorkLimit {
+    /// Returns a limit of [`MAX_WORK`].
     fn default() -> Self {
-        Self(Cell::new(WORK_MAX))
+        Self(Cell::new(MAX_WORK))
     }
 }

@@ -39,7 +39,7 @@ pub struct Captured {
 
 /// The service as plugins use it.
 #[async_trait]
-pub trait PluginsHost: Send + Sync + 'static {
+pub trait PluginServices: Send + Sync + 'static {
     /// The wall clock time. Schedules and stored times use this clock.
     fn now(&self) -> Timestamp;
 

@@ -1,8 +1,9 @@
-//! Lists that are searched from a cursor on, page by page: persons and groups.
+//! Pages of lists without an index for their filter. Persons and groups are scanned from a
+//! cursor.
 //!
 //! A page may be short when matches are rare: it ends when nothing was found for some
-//! time, and its link continues from there. A caller who counts offsets would take such a
-//! page for the end of the list, and gets an error.
+//! time, and its link continues from there. A caller who pages by `offset` would take such
+//! a page for the last one, so that caller gets an error.
 //!
 //! What belongs here: how steps make a page. What does not: a single step
 //! (`weir-service`).
@@ -12,18 +13,18 @@ use std::future::Future;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use weir_service::looking::{Step, too_deep};
+use weir_service::scan::{ScanStep, offset_too_large};
 
-use super::streamed::{Links, Pieces};
+use super::streamed::{Links, PagedReader};
 use crate::http::error::ApiResult;
 use crate::http::pagination::{Filters, Listing};
 
 /// Results that are read at a time.
-const PIECE: u64 = 250;
+const BATCH: u64 = 250;
 
 /// The results that a step reads.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Part<At> {
+pub(super) struct BatchRequest<At> {
     /// The cursor to begin after; `None` for the beginning of the list.
     pub(super) after: Option<At>,
     /// How many results the step skips.
@@ -32,8 +33,8 @@ pub(super) struct Part<At> {
     pub(super) limit: u64,
 }
 
-/// A list that is searched from a cursor on.
-pub(super) trait Steps: Send + 'static {
+/// A list that is scanned from a cursor.
+pub(super) trait ScannedList: Send + 'static {
     /// An item of the list.
     type Item: Serialize + Send;
     /// A cursor in the list.
@@ -44,14 +45,14 @@ pub(super) trait Steps: Send + 'static {
     /// The results after a cursor, as many as are found `within` that time.
     fn step(
         &self,
-        part: Part<Self::At>,
+        request: BatchRequest<Self::At>,
         within: Duration,
-    ) -> impl Future<Output = ApiResult<Step<Self::Item, Self::At>>> + Send;
+    ) -> impl Future<Output = ApiResult<ScanStep<Self::Item, Self::At>>> + Send;
 }
 
 /// A page of such a list.
-pub(super) struct Walk<S: Steps> {
-    steps: S,
+pub(super) struct ScanPage<S: ScannedList> {
+    list: S,
     listing: Listing<S::Filters>,
     /// The cursor where the next step begins.
     after: Option<S::At>,
@@ -62,32 +63,32 @@ pub(super) struct Walk<S: Steps> {
     /// Whether the end of the list is reached.
     is_done: bool,
     /// How long steps that find nothing may still run.
-    patience: Duration,
+    idle_time_left: Duration,
 }
 
-impl<S: Steps> Walk<S> {
+impl<S: ScannedList> ScanPage<S> {
     pub(super) fn begin(
-        steps: S,
+        list: S,
         listing: Listing<S::Filters>,
         after: Option<S::At>,
-        patience: Duration,
+        idle_time_left: Duration,
     ) -> Self {
         let page = listing.page();
         let (offset, left) = (page.offset, page.limit);
-        Self { steps, listing, after, offset, left, is_done: false, patience }
+        Self { list, listing, after, offset, left, is_done: false, idle_time_left }
     }
 }
 
-impl<S: Steps> Pieces for Walk<S> {
+impl<S: ScannedList> PagedReader for ScanPage<S> {
     type Item = S::Item;
     type Links = Links;
 
-    async fn next(&mut self) -> ApiResult<Vec<S::Item>> {
+    async fn next_batch(&mut self) -> ApiResult<Vec<S::Item>> {
         while self.left > 0 && !self.is_done {
-            let limit = self.left.min(PIECE);
-            let part = Part { after: self.after, offset: self.offset, limit };
+            let limit = self.left.min(BATCH);
+            let request = BatchRequest { after: self.after, offset: self.offset, limit };
             let began = Instant::now();
-            let Step { found, next } = self.steps.step(part, self.patience).await?;
+            let ScanStep { found, next } = self.list.step(request, self.idle_time_left).await?;
             self.left = self.left.saturating_sub(found.len() as u64);
             match next {
                 Some((after, offset)) => (self.after, self.offset) = (Some(after), offset),
@@ -96,10 +97,10 @@ impl<S: Steps> Pieces for Walk<S> {
             if !found.is_empty() {
                 return Ok(found);
             }
-            self.patience = self.patience.saturating_sub(began.elapsed());
-            if self.patience.is_zero() && !self.is_done {
+            self.idle_time_left = self.idle_time_left.saturating_sub(began.elapsed());
+            if self.idle_time_left.is_zero() && !self.is_done {
                 if self.listing.is_by_offset() {
-                    return Err(too_deep().into());
+                    return Err(offset_too_large().into());
                 }
                 break;
             }
