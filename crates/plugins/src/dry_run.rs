@@ -17,9 +17,9 @@ use weir_capture::AcceptedEvent;
 use weir_ingest::transform::Given;
 use weir_model::json::JsonText;
 use weir_model::plugin_configs::{DryOutcome, DryStep};
-use weir_model::{PluginConfigId, ProjectId, Timestamp};
+use weir_model::{PluginConfigId, ProjectId, Timestamp, UserId};
 use weir_sandbox::{HostCall, Program, ScriptHost};
-use weir_service::plugins::code::DryTrial;
+use weir_service::plugins::code::{Busy, DryTrial};
 use weir_store::plugin_runtime::registry::Enabled;
 use weir_store::plugin_runtime::storage;
 
@@ -34,8 +34,8 @@ const LINES: usize = 100;
 
 impl Shared {
     /// Sends an event through steps.
-    pub(crate) async fn try_steps(&self, trial: DryTrial) -> Vec<DryStep> {
-        let DryTrial { project, configs, event } = trial;
+    pub(crate) async fn try_steps(&self, trial: DryTrial) -> Result<Vec<DryStep>, Busy> {
+        let DryTrial { user, project, configs, event } = trial;
         let given =
             Given::single(sample(&event, self.services.now()), self.services.now().micros());
         let mut current = EventInProgress::new(given);
@@ -44,26 +44,28 @@ impl Shared {
             if current.event().is_none() {
                 break;
             }
-            steps.push(self.try_step(project, &enabled, &mut current).await);
+            steps.push(self.try_step(user, project, &enabled, &mut current).await?);
         }
-        steps
+        Ok(steps)
     }
 
     async fn try_step(
         &self,
+        user: UserId,
         project: ProjectId,
         enabled: &Enabled,
         current: &mut EventInProgress,
-    ) -> DryStep {
+    ) -> Result<DryStep, Busy> {
         let before = current.event().and_then(shown);
         let config = enabled.config.id;
         let name = enabled.config.name.clone().or_else(|| enabled.plugin.name.clone());
         let name = name.unwrap_or_default();
         let logs = Trying { shared: self, config, lines: Mutex::default() };
-        let ruled = self.rule(project, enabled, &name, current, &logs).await;
+        let ruled = self.rule(user, project, enabled, &name, current, &logs).await;
         let (verdict, took) = match ruled {
             Ok(TimedVerdict { verdict, took, .. }) => (verdict, took),
-            Err(fault) => (Verdict::Failed(fault), Duration::ZERO),
+            Err(NoRuling::Fault(fault)) => (Verdict::Failed(fault), Duration::ZERO),
+            Err(NoRuling::Busy) => return Err(Busy),
         };
         let event = current.event().and_then(shown);
         let (outcome, error) = match verdict {
@@ -80,27 +82,28 @@ impl Shared {
         };
         let duration_ms = took.as_secs_f64() * 1_000.0;
         let logs = logs.lines.into_inner();
-        DryStep { config, name, outcome, event, error, duration_ms, logs }
+        Ok(DryStep { config, name, outcome, event, error, duration_ms, logs })
     }
 
     /// Runs one step.
     async fn rule(
         &self,
+        user: UserId,
         project: ProjectId,
         enabled: &Enabled,
         name: &str,
         current: &mut EventInProgress,
         logs: &Trying<'_>,
-    ) -> Result<TimedVerdict, String> {
+    ) -> Result<TimedVerdict, NoRuling> {
         let Enabled { config, plugin, files } = enabled;
         let opened = self.services.open(config, plugin).await?;
         if let Some(step) = self.native(plugin, &opened.config)? {
             let events = std::slice::from_mut(current);
             let ruled = native::run(&*step, config.id, name, events).into_iter().next();
-            return ruled.ok_or_else(|| "The step was not run.".to_owned());
+            return ruled.ok_or_else(not_run);
         }
-        let inspect = self.inspections.acquire(config.organization).await;
-        let inspect = inspect.ok_or_else(|| "The service stops.".to_owned())?;
+        let inspect = self.inspections.acquire(user, config.organization).await;
+        let inspect = inspect.map_err(|Busy| NoRuling::Busy)?;
         let compiled =
             self.compile(inspect.lane, files).await.map_err(|fault| fault.to_string())?;
         let script = compiled?;
@@ -120,9 +123,26 @@ impl Shared {
         if let Err(error) = self.work.teardown(crossing.lane, &program, logs).await {
             tracing::warn!(%error, "the tried program is still loaded");
         }
-        let ruled = ruled.into_iter().flatten().next();
-        ruled.ok_or_else(|| "The step was not run.".to_owned())
+        ruled.into_iter().flatten().next().ok_or_else(not_run)
     }
+}
+
+/// Why a step has no ruling.
+enum NoRuling {
+    /// For people.
+    Fault(String),
+    /// Many calls of the user wait already.
+    Busy,
+}
+
+impl From<String> for NoRuling {
+    fn from(fault: String) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+fn not_run() -> NoRuling {
+    NoRuling::Fault("The step was not run.".to_owned())
 }
 
 /// The host of a script in a dry run.

@@ -8,16 +8,16 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use weir_model::OrganizationId;
 use weir_model::plugin_configs::DryStep;
 use weir_model::plugins::address::Address;
+use weir_model::{OrganizationId, UserId};
 use weir_store::Store;
 
 use crate::domains::{LookupError, Pending, TxtLookup};
 use crate::exports::HostPolicy;
 use crate::identity::HashParameters;
 use crate::mail::Mailing;
-use crate::plugins::code::{CodeFault, DryTrial, Fetched, Inspected, PluginCode};
+use crate::plugins::code::{Busy, CodeFault, DryTrial, Fetched, Inspected, PluginCode};
 use crate::sealing::Sealer;
 use crate::{Clock, Core, Dependencies, Services};
 
@@ -58,8 +58,13 @@ impl HostPolicy for Offline {
 
 #[async_trait]
 impl PluginCode for Offline {
-    async fn inspect(&self, _: OrganizationId, _: &BTreeMap<String, String>) -> Inspected {
-        Inspected::default()
+    async fn inspect(
+        &self,
+        _: UserId,
+        _: OrganizationId,
+        _: &BTreeMap<String, String>,
+    ) -> Result<Inspected, Busy> {
+        Ok(Inspected::default())
     }
 
     async fn fetch(&self, _: &Address, _: Option<&str>) -> Result<Fetched, CodeFault> {
@@ -74,7 +79,7 @@ impl PluginCode for Offline {
         Err(unreachable())
     }
 
-    async fn dry_run(&self, _: DryTrial) -> Vec<DryStep> {
-        Vec::new()
+    async fn dry_run(&self, _: DryTrial) -> Result<Vec<DryStep>, Busy> {
+        Ok(Vec::new())
     }
 }

@@ -118,7 +118,8 @@ impl Plugins {
     /// [`Error::MissingScope`], [`Error::Forbidden`]; [`Error::SignInAgain`] where
     /// there is code; [`Error::Invalid`], also when there is no usable code, or it
     /// belongs to another group: at `url` or `archive`; and when the organization has the
-    /// maximum number of plugins.
+    /// maximum number of plugins; [`Error::Unavailable`] when many plugins of the caller
+    /// wait to be checked already.
     pub async fn create(&self, org: &OrgCtx, group: Group, input: PluginInput) -> Result<Plugin> {
         self.add(org, group, false, input).await
     }
@@ -208,7 +209,9 @@ impl Plugins {
             }
         };
         if let Some(fetched) = &fetched {
-            source.build = Some(install::analyse(&*self.code, &mut row, &fetched.files).await);
+            let user = org.ctx.user();
+            let build = install::analyse(&*self.code, user, &mut row, &fetched.files).await?;
+            source.build = Some(build);
             if any_group && !row.groups().contains(&group) {
                 row.created_group = row.groups().first().copied();
             } else {

@@ -24,7 +24,7 @@ use crate::domains::{LookupError, Pending, TxtLookup};
 use crate::exports::HostPolicy;
 use crate::identity::{HashParameters, Peer, SetupInput};
 use crate::mail::Mailing;
-use crate::plugins::code::{CodeFault, DryTrial, Fetched, Inspected, PluginCode};
+use crate::plugins::code::{Busy, CodeFault, DryTrial, Fetched, Inspected, PluginCode};
 use crate::sealing::{EphemeralKey, Sealer};
 use crate::{Clock, Core, Dependencies, Services};
 
@@ -93,7 +93,12 @@ struct StandIn;
 
 #[async_trait]
 impl PluginCode for StandIn {
-    async fn inspect(&self, _: OrganizationId, files: &BTreeMap<String, String>) -> Inspected {
+    async fn inspect(
+        &self,
+        _: UserId,
+        _: OrganizationId,
+        files: &BTreeMap<String, String>,
+    ) -> Result<Inspected, Busy> {
         let page = |name: &str| files.get(name).map(|text| format!("made of {text}"));
         let mut inspected =
             Inspected { frontend: page(FRONTEND), site: page(SITE), ..Inspected::default() };
@@ -111,7 +116,7 @@ impl PluginCode for StandIn {
             found.insert("jobs".to_owned(), Value::from(vec!["brew"]));
             found
         });
-        inspected
+        Ok(inspected)
     }
 
     async fn fetch(&self, address: &Address, token: Option<&str>) -> Result<Fetched, CodeFault> {
@@ -145,7 +150,7 @@ impl PluginCode for StandIn {
         Ok(Fetched { files, tag: None })
     }
 
-    async fn dry_run(&self, run: DryTrial) -> Vec<DryStep> {
+    async fn dry_run(&self, run: DryTrial) -> Result<Vec<DryStep>, Busy> {
         let step = |one: &Enabled| DryStep {
             config: one.config.id,
             name: one.plugin.name.clone().unwrap_or_default(),
@@ -155,7 +160,7 @@ impl PluginCode for StandIn {
             duration_ms: 0.0,
             logs: Vec::new(),
         };
-        run.configs.iter().map(step).collect()
+        Ok(run.configs.iter().map(step).collect())
     }
 }
 

@@ -289,7 +289,10 @@ fn service_shape(error: &ServiceError) -> Shape<'_> {
             retry_after: Some(RETRY_LATER),
             ..Shape::new(*code, detail.as_str())
         },
-        ServiceError::Unavailable(_) => Shape::unavailable(),
+        ServiceError::Unavailable(why) => Shape {
+            detail: format!("The service cannot do this just now: {why}. Try again.").into(),
+            ..Shape::unavailable()
+        },
         ServiceError::Store(cause) if cause.is_temporary() => Shape::unavailable(),
         ServiceError::Store(_) | ServiceError::Internal(_) => Shape::internal(),
     }

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use weir_model::OrganizationId;
 use weir_model::plugins::{FRONTEND, SITE};
+use weir_model::{OrganizationId, UserId};
 use weir_sandbox::{Capabilities, Source};
-use weir_service::plugins::code::Inspected;
+use weir_service::plugins::code::{Busy, Inspected};
 use weir_transpile::{Page, Script};
 
 use crate::Shared;
@@ -23,11 +23,12 @@ impl Shared {
     /// inspected nevertheless.
     pub(crate) async fn look_at(
         &self,
+        user: UserId,
         organization: OrganizationId,
         files: &BTreeMap<String, String>,
-    ) -> Inspected {
+    ) -> Result<Inspected, Busy> {
         let mut inspected = Inspected::default();
-        let Some(look) = self.inspections.acquire(organization).await else { return inspected };
+        let look = self.inspections.acquire(user, organization).await?;
         if let Some((name, _)) = entry(files) {
             let compiled = match self.compile(look.lane, files).await {
                 Ok(compiled) => {
@@ -65,7 +66,7 @@ impl Shared {
                 Source::Site | Source::Server => inspected.site = made,
             }
         }
-        inspected
+        Ok(inspected)
     }
 
     async fn look_at_server(

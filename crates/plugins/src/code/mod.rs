@@ -13,10 +13,10 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use bytes::Bytes;
 use tokio::sync::Semaphore;
-use weir_model::OrganizationId;
 use weir_model::plugin_configs::DryStep;
 use weir_model::plugins::address::Address;
-use weir_service::plugins::code::{CodeFault, DryTrial, Fetched, Inspected, PluginCode};
+use weir_model::{OrganizationId, UserId};
+use weir_service::plugins::code::{Busy, CodeFault, DryTrial, Fetched, Inspected, PluginCode};
 
 pub use fetch::Origins;
 
@@ -26,10 +26,11 @@ use crate::Plugins;
 impl PluginCode for Plugins {
     async fn inspect(
         &self,
+        user: UserId,
         organization: OrganizationId,
         files: &BTreeMap<String, String>,
-    ) -> Inspected {
-        self.shared.look_at(organization, files).await
+    ) -> Result<Inspected, Busy> {
+        self.shared.look_at(user, organization, files).await
     }
 
     async fn fetch(&self, address: &Address, token: Option<&str>) -> Result<Fetched, CodeFault> {
@@ -48,7 +49,7 @@ impl PluginCode for Plugins {
         Ok(Fetched { files: extracted(archive, None).await?, tag: None })
     }
 
-    async fn dry_run(&self, run: DryTrial) -> Vec<DryStep> {
+    async fn dry_run(&self, run: DryTrial) -> Result<Vec<DryStep>, Busy> {
         self.shared.try_steps(run).await
     }
 }

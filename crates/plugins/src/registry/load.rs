@@ -168,7 +168,7 @@ impl Shared {
         files: &BTreeMap<String, String>,
         is_last: bool,
     ) -> bool {
-        let Some(inspect) = self.inspections.acquire(plugin.organization).await else {
+        let Some(inspect) = self.inspections.acquire_for_service(plugin.organization).await else {
             return true;
         };
         if self.registry.sources.holds(plugin, self.services.uptime()) {

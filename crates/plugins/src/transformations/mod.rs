@@ -22,7 +22,7 @@ use weir_catalogue::Step;
 use weir_ingest::transform::{Given, Transform, Transformed};
 use weir_model::{ProjectId, panics};
 
-use crate::allowance::{Allowance, Payers};
+use crate::allowance::{Allowance, Available, Payers};
 use crate::metrics::Effect;
 use crate::registry::{Active, Code};
 use crate::report::Tally;
@@ -177,8 +177,9 @@ impl Shared {
                 let allowances = active
                     .iter()
                     .map(|active| active.state.lock().allowance.available(&payers, uptime));
-                let lent: Vec<Vec<Duration>> = allowances.collect();
-                let rulings = crossing.run(&scripts, &payers, lent.clone(), &mut chunk).await;
+                let lent: Vec<Available> = allowances.collect();
+                let by_payer = lent.iter().map(|lent| lent.by_payer.clone()).collect();
+                let rulings = crossing.run(&scripts, &payers, by_payer, &mut chunk).await;
                 for (active, lent) in active.iter().zip(&lent) {
                     active.state.lock().allowance.give_back(&payers, lent);
                 }

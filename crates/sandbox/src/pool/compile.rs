@@ -27,7 +27,7 @@ pub(super) async fn compile<T: DeserializeOwned>(
     let patience = Timeouts {
         script: limits.compile,
         // Until it reports that it has begun.
-        load: limits.load,
+        load: limits.load * 2,
         wall: limits.compile,
         grace: limits.grace,
     };

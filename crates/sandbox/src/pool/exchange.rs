@@ -37,7 +37,7 @@ const LONGEST_ANSWER: usize = 8 << 20;
 pub(super) struct Timeouts {
     /// For one call into a script, in processor time.
     pub(super) script: Duration,
-    /// For loading a script.
+    /// For loading a script, with its `setupPlugin`, in processor time.
     pub(super) load: Duration,
     /// For one call into a script, in wall clock time including calls to the host.
     pub(super) wall: Duration,
@@ -64,7 +64,11 @@ pub(super) struct Reply {
     /// Whether it sent anything at all.
     pub(super) heard: bool,
     /// Time since its last frame.
-    pub(super) silent: Duration,
+    silent: Duration,
+    /// Its processor time at its last frame.
+    processor: Option<Duration>,
+    /// Processor time that it could have used since then at most.
+    most: Duration,
     pub(super) probe: Option<Probe>,
     /// The result of compiling a source.
     pub(super) compiled: Option<BytesMut>,
@@ -87,6 +91,8 @@ pub(super) async fn exchange(
         mark: None,
         heard: false,
         silent: Duration::ZERO,
+        processor: None,
+        most: Duration::ZERO,
         probe: None,
         compiled: None,
         broken: None,
@@ -194,6 +200,12 @@ pub(super) async fn exchange(
                 unreached |= may_pass;
                 put_answer(&mut out, id, answer);
             }
+            // Calls prolong the time for waiting, not the time for computing.
+            () = sleep_until(waits.look), if waits.called => {
+                if waits.is_overrun(child.processor_time()) {
+                    return reply.broken(Broken::TooLate, &waits);
+                }
+            }
             () = sleep_until(at) => {
                 if last_chance && waits.is_starved(child.processor_time()) {
                     continue;
@@ -215,7 +227,20 @@ impl Reply {
     fn broken(mut self, why: Broken, waits: &Waits) -> Self {
         self.broken = Some(why);
         self.silent = waits.last.elapsed();
+        self.processor = waits.processor;
+        self.most = waits.most();
         self
+    }
+
+    /// Time that a child process without an answer has used since its last frame, if this
+    /// is its processor time now. Time in which it waited for a processor is the fault of
+    /// others.
+    pub(super) fn used(&self, processor: Option<Duration>) -> Duration {
+        let used = match (self.processor, processor) {
+            (Some(before), Some(now)) => now.saturating_sub(before),
+            _ => self.silent,
+        };
+        used.min(self.most)
     }
 }
 
@@ -223,7 +248,7 @@ impl Reply {
 struct Waits {
     patience: Timeouts,
     last: Instant,
-    loading: bool,
+    phase: Phase,
     /// Whether the script has called the host since.
     called: bool,
     /// Whether the child process was notified that waiting is over.
@@ -232,35 +257,66 @@ struct Waits {
     processor: Option<Duration>,
     /// Until when the timeout is extended because it got no processor time.
     starved: Option<Instant>,
+    /// When the processor time of a script that calls the host is checked next.
+    look: Instant,
+}
+
+/// What a child process does, by its last frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// It reads the request, which may be large, and may then run a loaded script.
+    Reading,
+    Loading,
+    Running,
 }
 
 impl Waits {
     fn new(patience: Timeouts) -> Self {
-        // The child process may have to read a large frame first.
-        Self {
+        let last = Instant::now();
+        let mut waits = Self {
             patience,
-            last: Instant::now(),
-            loading: true,
+            last,
+            phase: Phase::Reading,
             called: false,
             expired: false,
             processor: None,
             starved: None,
-        }
+            look: last,
+        };
+        waits.look = last + waits.most();
+        waits
     }
 
     fn heard(&mut self, loading: bool) {
         self.last = Instant::now();
-        self.loading = loading;
+        self.phase = if loading { Phase::Loading } else { Phase::Running };
         self.called = false;
         self.expired = false;
         self.starved = None;
+        self.look = self.last + self.most();
     }
 
     /// Processor time that a script may use before the child process sends a frame.
     fn own(&self) -> Duration {
         let Timeouts { script, load, .. } = self.patience;
-        // Loading is two calls: the source itself, and `setupPlugin`.
-        if self.loading { load * 2 + script } else { script }
+        match self.phase {
+            Phase::Reading => load + script,
+            Phase::Loading => load,
+            Phase::Running => script,
+        }
+    }
+
+    /// The same with the grace: more processor time is an overrun.
+    fn most(&self) -> Duration {
+        self.own() + HOLD + self.patience.grace
+    }
+
+    /// Whether the child process has used more processor time than a script may.
+    fn is_overrun(&mut self, processor: Option<Duration>) -> bool {
+        let used = self.processor.zip(processor).map(|(before, now)| now.saturating_sub(before));
+        let missing = self.most().saturating_sub(used.unwrap_or_default());
+        self.look = Instant::now() + missing.max(LOOK);
+        missing.is_zero()
     }
 
     /// Whether a late child process did not get enough processor time and may still get
@@ -281,8 +337,8 @@ impl Waits {
     }
 
     fn end(&self, waiting: bool) -> (Instant, bool) {
-        let Timeouts { wall, grace, .. } = self.patience;
-        let own = self.own() + HOLD + grace;
+        let wall = self.patience.wall;
+        let own = self.most();
         if !self.called {
             (self.last + own, true)
         } else if waiting && !self.expired {

@@ -21,7 +21,8 @@ use crate::wire::{self, Deliver, Item, Run, What, to_child};
 const MOST_IDLE_ENDS: u32 = 3;
 
 pub(super) fn patience(limits: &Limits, script: Duration) -> Timeouts {
-    Timeouts { script, load: limits.load, wall: limits.wall, grace: limits.grace }
+    // Loading is two calls: the source itself, and `setupPlugin`.
+    Timeouts { script, load: limits.load * 2, wall: limits.wall, grace: limits.grace }
 }
 
 /// Passes events to a destination. If a child process ends, the current event failed. It
@@ -151,6 +152,12 @@ async fn call(
         What::Teardown if !program.grants.fetch => {
             let patience = patience(limits, limits.transform);
             Timeouts { wall: limits.transform_wall, ..patience }
+        }
+        // Others wait for the same few lanes. There is no `setupPlugin`, and every call of
+        // the host is refused immediately.
+        What::Inspect => {
+            let load = limits.load;
+            Timeouts { script: load, load, wall: load, grace: limits.grace }
         }
         _ => patience(limits, limits.task),
     };

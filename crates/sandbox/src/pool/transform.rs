@@ -23,8 +23,7 @@ use crate::wire::{self, Item, Mark, Transform, WireStep, to_child};
 
 /// Time of a step for an event that the allowance is not charged for.
 const FREE: Duration = Duration::from_millis(5);
-/// The cost of replacing a child process, in addition to the time until its end is
-/// noticed.
+/// The cost of replacing a child process, in addition to the time that it has used.
 const REPLACING: Duration = Duration::from_millis(100);
 /// Bytes of events that are sent to a child process in one frame.
 const PORTION: usize = 16 << 20;
@@ -64,11 +63,12 @@ pub(super) async fn transform(
         wire::put(&mut out, to_child::TRANSFORM, &request)?;
         let patience = Timeouts {
             script: limits.transform,
-            load: limits.load,
+            load: limits.load * 2,
             wall: limits.transform_wall,
             grace: limits.grace,
         };
         let reply = exchange(&mut child, out, &by_slot, host, patience, rest.len()).await;
+        let processor = child.processor_time();
         let complete = reply.broken.is_none() && reply.items.len() >= rest.len();
         if complete {
             guard.put(child);
@@ -80,7 +80,7 @@ pub(super) async fn transform(
         } else {
             idle_ends = 0;
         }
-        work.take(reply, rest);
+        work.take(reply, processor, rest);
     }
     Ok(work.done)
 }
@@ -149,10 +149,12 @@ impl<'a> Work<'a> {
         }
     }
 
-    fn take(&mut self, reply: Reply, rest: &[Box<RawValue>]) {
+    /// Takes the answer of a child process with this processor time.
+    fn take(&mut self, reply: Reply, processor: Option<Duration>, rest: &[Box<RawValue>]) {
         let asked = rest.len();
         let before = self.done.len();
         let answered = reply.items.len().min(asked);
+        let used = reply.used(processor);
         for (item, original) in reply.items.into_iter().zip(rest) {
             let payers = self.payers(0);
             for (step, micros) in item.micros.iter().enumerate() {
@@ -168,7 +170,7 @@ impl<'a> Work<'a> {
             self.careful |= answered < asked;
             return;
         };
-        self.unpaid += reply.silent + REPLACING;
+        self.unpaid += used + REPLACING;
         let Mark { event, step } = match reply.mark {
             Some(mark) if self.careful && mark.event == answered && mark.step < self.steps => mark,
             _ => {

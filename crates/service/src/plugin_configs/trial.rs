@@ -79,7 +79,8 @@ impl PluginConfigs {
     ///
     /// # Errors
     /// [`Error::MissingScope`], [`Error::NotFound`]; [`Error::Invalid`] where the
-    /// organization is not allowed to configure plugins, or the event is not valid.
+    /// organization is not allowed to configure plugins, or the event is not valid;
+    /// [`Error::Unavailable`] when many calls of the caller wait already.
     pub async fn try_one(
         &self,
         project: &ProjectCtx,
@@ -131,8 +132,9 @@ impl PluginConfigs {
         configs: Vec<Enabled>,
         event: JsonText,
     ) -> Result<DryRun> {
-        let trial = DryTrial { project: project.project, configs, event: event.clone() };
-        Ok(DryRun::of(event, self.code.dry_run(trial).await))
+        let (user, event_before) = (project.org.ctx.user(), event.clone());
+        let trial = DryTrial { user, project: project.project, configs, event };
+        Ok(DryRun::of(event_before, self.code.dry_run(trial).await?))
     }
 
     /// The newest event of the project, or an example where it has none.

@@ -12,20 +12,26 @@ use serde_json::{Map, Value};
 use weir_model::json::JsonText;
 use weir_model::plugin_configs::DryStep;
 use weir_model::plugins::address::Address;
-use weir_model::{OrganizationId, ProjectId};
+use weir_model::{OrganizationId, ProjectId, UserId};
 use weir_store::plugin_runtime::registry::Enabled;
+
+use crate::error::Error;
 
 /// The interface to inspecting, fetching and running the code of plugins.
 #[async_trait]
 pub trait PluginCode: Send + Sync {
     /// Inspects source files, from name to text, and loads them where they can have no
-    /// effect. Never fails: faults are reported for their file. Files of one
-    /// organization are inspected one after another, so that it delays only itself.
+    /// effect. Faults are reported for their file. Files of one user, and files of one
+    /// organization, are inspected one after another, so that they delay only themselves.
+    ///
+    /// # Errors
+    /// [`Busy`], at once, if many calls of this user wait already.
     async fn inspect(
         &self,
+        user: UserId,
         organization: OrganizationId,
         files: &BTreeMap<String, String>,
-    ) -> Inspected;
+    ) -> Result<Inspected, Busy>;
 
     /// Fetches source files from another host. `token` opens a private address.
     ///
@@ -51,7 +57,20 @@ pub trait PluginCode: Send + Sync {
     async fn extract(&self, archive: Bytes) -> Result<Fetched, CodeFault>;
 
     /// Sends an event through transformations. No result is stored.
-    async fn dry_run(&self, run: DryTrial) -> Vec<DryStep>;
+    ///
+    /// # Errors
+    /// [`Busy`], at once, if many calls of this user wait already.
+    async fn dry_run(&self, run: DryTrial) -> Result<Vec<DryStep>, Busy>;
+}
+
+/// Many calls of this user wait for running code already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Busy;
+
+impl From<Busy> for Error {
+    fn from(Busy: Busy) -> Self {
+        Self::Unavailable("many of your plugins are waiting to be checked already")
+    }
 }
 
 /// The result of inspecting source files.
@@ -95,6 +114,8 @@ pub enum CodeFault {
 /// The input of a trial.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DryTrial {
+    /// Who tries.
+    pub user: UserId,
     /// The project.
     pub project: ProjectId,
     /// The configs in their order, enabled or not.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use serde_json::{Map, Value};
+use weir_model::UserId;
 use weir_model::errors::FieldError;
 use weir_model::plugins::address::{self, CodeSource};
 use weir_model::plugins::source::{self as model, Manifest, SERVER};
@@ -109,19 +110,23 @@ pub(super) fn token_of(core: &Core, row: &PluginRow) -> Result<Option<String>> {
 
 /// Inspects all source files of a plugin. Their capabilities go into the record, and
 /// the built code is returned. Code that cannot be loaded leaves the record as it was.
+///
+/// # Errors
+/// [`Error::Unavailable`] if many calls of this user wait already.
 pub(super) async fn analyse(
     code: &dyn PluginCode,
+    user: UserId,
     row: &mut PluginRow,
     files: &BTreeMap<String, String>,
-) -> Build {
+) -> Result<Build> {
     let faults = model::faults(files);
     let has_server = SERVER.iter().any(|name| files.contains_key(*name));
     let has_page = files.contains_key(FRONTEND) || files.contains_key(SITE);
     if !has_server && !has_page {
-        return Build { faults, ..Build::default() };
+        return Ok(Build { faults, ..Build::default() });
     }
     let Inspected { capabilities, metrics, faults: code_faults, frontend, site, server } =
-        code.inspect(row.organization, files).await;
+        code.inspect(user, row.organization, files).await?;
     let new_capabilities = match capabilities {
         Some(found) if has_server => Some(found),
         // Only pages: no capability on the server (PLG-6).
@@ -138,7 +143,7 @@ pub(super) async fn analyse(
         row.is_analysed = true;
     }
     row.metrics = metrics.or(row.metrics.take());
-    Build { frontend, site, server, faults: code_faults.into_iter().chain(faults).collect() }
+    Ok(Build { frontend, site, server, faults: code_faults.into_iter().chain(faults).collect() })
 }
 
 /// Whether code for the server has no capability.

@@ -69,7 +69,9 @@ impl Plugins {
     /// [`Error::Invalid`](crate::Error::Invalid) when there would be too much source,
     /// the plugin is a part of the service, or the code belongs to another group than
     /// the group of the request; [`Error::NotFound`](crate::Error::NotFound) when the
-    /// plugin was deleted at the same time.
+    /// plugin was deleted at the same time;
+    /// [`Error::Unavailable`](crate::Error::Unavailable) when many plugins of the caller
+    /// wait to be checked already.
     pub async fn update_source(
         &self,
         org: &OrgCtx,
@@ -93,7 +95,8 @@ impl Plugins {
                 return Ok((Change { row: before, entries, with }, (files, None)));
             }
             let mut row = described(&before, &files, &after_files);
-            let build = install::analyse(&*self.code, &mut row, &after_files).await;
+            let user = org.ctx.user();
+            let build = install::analyse(&*self.code, user, &mut row, &after_files).await?;
             stays_in(group, &before, &row, file_of(&after_files, wanted))?;
             let mut noted = changes(Some(&before), &row);
             for (name, _) in wanted {

@@ -65,7 +65,9 @@ impl Plugins {
     /// [`Error::Invalid`](crate::Error::Invalid) when there is no usable code, or it
     /// belongs to another group; [`Error::Forbidden`](crate::Error::Forbidden) also for
     /// a caller who is not allowed to offer plugins, when this one is offered to all
-    /// organizations, or was and others still use it.
+    /// organizations, or was and others still use it;
+    /// [`Error::Unavailable`](crate::Error::Unavailable) when many plugins of the caller
+    /// wait to be checked already.
     pub async fn upgrade(&self, org: &OrgCtx, group: Group, plugin: &str) -> Result<Plugin> {
         let Changeable(found, _) = self.own(org, group, plugin, Action::WritePlugins).await?;
         let Some(place) = install::source_of(&found)? else { return self.show(found).await };
@@ -80,7 +82,8 @@ impl Plugins {
             let files = rows::files(store, before.id).await?;
             let change = fetched.change(&files)?;
             let mut row = filled(before.clone(), fetched, org.ctx.now);
-            let build = install::analyse(&*self.code, &mut row, &fetched.files).await;
+            let user = org.ctx.user();
+            let build = install::analyse(&*self.code, user, &mut row, &fetched.files).await?;
             stays_in(group, &before, &row, file_of(&fetched.files, &change))?;
             let mut noted = changes(Some(&before), &row);
             for (name, text) in &change {
