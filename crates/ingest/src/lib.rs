@@ -118,7 +118,7 @@ impl OpenLog {
         let applied = Applied::of(&positions);
         let disk = store.disk();
         let log = Arc::new(LocalLog::open(directory, settings, next_arrivals, applied, disk)?);
-        log.retain(applied.lowest);
+        log.retain(applied.lowest, applied.lowest);
         let appender = Appender { log, progress };
         Ok(Self { appender, store, positions, directory: directory.to_owned() })
     }
@@ -293,7 +293,7 @@ impl Ingest {
             *stall = Stall { position, since: (!is_moving).then_some(now) };
         }
         drop(stall);
-        self.appender.log.retain(Offset(self.appender.progress.lowest()));
+        self.appender.progress.retain(&*self.appender.log);
     }
 
     /// How long records have waited without any of them becoming readable.

@@ -505,3 +505,26 @@ async fn events_of_a_destroyed_header_are_a_warning_of_the_project() {
         ingest.close(Duration::from_secs(10)).await;
     }
 }
+
+/// An idle partition has its position in memory only. After a kill the next start needs
+/// the records from the stored position on, and would find them missing.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_segment_is_removed_before_all_positions_are_stored_behind_it() {
+    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
+    let settings = LogSettings { segment_size: 64 << 10, keep_bytes: 0, ..LogSettings::default() };
+    let log = OpenLog::open(place.path(), settings, store.clone()).await.unwrap();
+    let ingest = log.start(dependencies());
+    let first = place.path().join(format!("{:020}.log", 0));
+    loop {
+        ingest.appender().append(PROJECT, batch("ada", 20).seal()).await.unwrap();
+        ingest.applied().await;
+        if !first.exists() {
+            break;
+        }
+    }
+    let names = std::fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().file_name());
+    let begin = names.filter_map(|name| name.to_str()?.strip_suffix(".log")?.parse().ok()).min();
+    let positions = events::positions(&store).await.unwrap();
+    assert!(Applied::of(&positions).lowest.0 >= begin.unwrap(), "{begin:?} {positions:?}");
+    ingest.close(Duration::from_secs(10)).await;
+}

@@ -557,7 +557,7 @@ impl IngestLog for LocalLog {
         self.end.subscribe()
     }
 
-    fn retain(&self, applied: Offset) {
+    fn retain(&self, applied: Offset, stored: Offset) -> Option<Offset> {
         self.applied.fetch_max(applied.0, Ordering::AcqRel);
         self.shared.tail.lock().forget_before(applied);
         self.shared.behind.lock().forget_before(applied);
@@ -565,7 +565,7 @@ impl IngestLog for LocalLog {
         loop {
             let kept: u64 =
                 segments.iter().map(|s| s.end.min(applied.0).saturating_sub(s.base)).sum();
-            let Some(oldest) = segments.first() else { return };
+            let oldest = segments.first()?;
             let old = oldest
                 .closed_at
                 .and_then(|at| at.elapsed().ok())
@@ -573,12 +573,16 @@ impl IngestLog for LocalLog {
             let dispensable =
                 kept - (oldest.end - oldest.base).min(kept) >= self.settings.keep_bytes;
             let consumed = oldest.end <= applied.0 && segments.len() > 1;
-            if !consumed || !(old || dispensable || self.disk.is_low()) {
-                return;
+            // Without a segment that is not stored, the next start would find it missing.
+            let is_unstored = oldest.end > stored.0;
+            if !consumed || is_unstored || !(old || dispensable || self.disk.is_low()) {
+                let complete = segments.iter().rev().skip(1);
+                let last = complete.map(|segment| segment.end).find(|end| *end <= applied.0);
+                return last.filter(|end| *end > stored.0).map(Offset);
             }
             if let Err(error) = std::fs::remove_file(&oldest.path) {
                 tracing::error!(%error, path = %oldest.path.display(), "cannot remove a log segment");
-                return;
+                return None;
             }
             tracing::debug!(path = %oldest.path.display(), "removed an applied log segment");
             segments.remove(0);

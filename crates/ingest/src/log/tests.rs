@@ -348,10 +348,13 @@ async fn applied_segments_are_removed_beyond_the_bounds() {
     let log = LocalLog::open(place.path(), keep, HashMap::new(), Applied::default(), disk).unwrap();
     let before = segments(place.path()).len();
     assert!(before >= 4);
-    log.retain(Offset(0));
+    log.retain(Offset(0), Offset(0));
     assert_eq!(segments(place.path()).len(), before, "nothing is applied yet");
     let end = *log.end().borrow();
-    log.retain(end);
+    let last = Offset(base_of(segments(place.path()).last().unwrap()));
+    assert_eq!(log.retain(end, Offset(0)), Some(last), "the next start needs all of them");
+    assert_eq!(segments(place.path()).len(), before);
+    assert_eq!(log.retain(end, end), None);
     let after = segments(place.path()).len();
     assert!(after < before && after >= 1);
     assert_eq!(all(&log).last().unwrap().next, end);
@@ -367,10 +370,10 @@ async fn bounds_refuse_without_waiting() {
     log.append(PROJECT, batch("a", 1).seal()).await.unwrap();
     assert_eq!(log.append(PROJECT, batch("a", 1).seal()).await, Err(AppendError::Busy));
     let end = *log.end().borrow();
-    log.retain(end);
+    log.retain(end, end);
     log.append(PROJECT, batch("a", 1).seal()).await.unwrap();
     let end = *log.end().borrow();
-    log.retain(end);
+    log.retain(end, end);
     log.close();
     assert_eq!(log.append(PROJECT, batch("a", 1).seal()).await, Err(AppendError::Closed));
 }
