@@ -528,3 +528,27 @@ async fn no_segment_is_removed_before_all_positions_are_stored_behind_it() {
     assert!(Applied::of(&positions).lowest.0 >= begin.unwrap(), "{begin:?} {positions:?}");
     ingest.close(Duration::from_secs(10)).await;
 }
+
+/// The store says which numbers the events of a project have before the first record.
+#[tokio::test(flavor = "multi_thread")]
+async fn events_of_a_destroyed_first_record_are_a_warning_of_the_project() {
+    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
+    let log = open_log(place.path(), &store).await;
+    for id in ["a", "b", "c"] {
+        log.append(PROJECT, batch(id, 3).seal()).await.unwrap();
+    }
+    drop(log);
+    let path = place.path().join(format!("{:020}.log", 0));
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[..100].fill(0);
+    std::fs::write(&path, &bytes).unwrap();
+
+    let ingest = start(place.path(), &store).await;
+    ingest.applied().await;
+    assert_eq!(all(&store).await.len(), 6);
+    let counts = warnings::counts(&store, PROJECT).await.unwrap();
+    let counts: Vec<_> = counts.iter().map(|c| (c.code.as_str(), c.count)).collect();
+    assert_eq!(counts, [("unreadable_record", 3)]);
+    assert_eq!(ingest.damage().places, 1);
+    ingest.close(Duration::from_secs(10)).await;
+}

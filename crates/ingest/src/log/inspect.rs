@@ -174,6 +174,7 @@ pub fn inspect(
     options.read(true);
     let places = Segment::places(directory)?;
     let last = places.last().map(|(base, _)| *base);
+    let needed = positions.iter().map(|position| position.offset).min();
     for (base, path) in places {
         let segment = match Segment::open(base, path, &options) {
             Ok(segment) => segment,
@@ -181,7 +182,7 @@ pub fn inspect(
             Err(LogError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => continue,
             Err(error) => return Err(error),
         };
-        let end = found.segments.last().map(|before| before.end.0);
+        let end = found.segments.last().map(|before| before.end.0).or(needed);
         if let Some(end) = end.filter(|end| *end < base) {
             found.note(end, base - end, Fault::Missing);
         }

@@ -144,7 +144,7 @@ pub struct Damage {
     pub places: u64,
     /// Bytes of these copies.
     pub bytes: u64,
-    /// Bytes that no segment held at the last start: between two segments and not
+    /// Bytes that no segment held at the last start: before or between segments and not
     /// applied, or at the end of the log and applied.
     pub missing: u64,
 }
@@ -226,7 +226,18 @@ impl LocalLog {
         let mut segments = Segment::open_all(directory)?;
         let begins: Vec<u64> = segments.iter().map(|segment| segment.base).collect();
         let needed = applied.lowest.0;
-        let mut gaps = ArrivalGaps::default();
+        // Where scanning begins, or should begin: the first segment that is needed.
+        let begin = begins.iter().rev().find(|begin| **begin <= needed).copied();
+        let begin = begin.unwrap_or(needed.next_multiple_of(ALIGN));
+        if let Some(first) = begins.first().filter(|first| **first > begin) {
+            recovery.missing.push((begin, first - begin));
+            tracing::error!(
+                offset = begin,
+                bytes = first - begin,
+                "ingest log: records before the first segment are missing"
+            );
+        }
+        let mut gaps = ArrivalGaps::new(begin, &arrivals);
         let mut raise = |header: &Header| {
             let after = header.first_arrival + u64::from(header.count);
             let next = arrivals.entry(header.project).or_insert(1);

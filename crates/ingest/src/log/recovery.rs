@@ -30,8 +30,8 @@ pub struct Recovery {
     pub torn_bytes: u64,
     /// Broken ranges between sound records: offset and bytes.
     pub damaged: Vec<(u64, u64)>,
-    /// Ranges that no segment holds, offset and bytes: a gap between two segments that
-    /// was not applied, or an end of the log that was applied.
+    /// Ranges that no segment holds, offset and bytes: a gap before or between segments
+    /// that was not applied, or an end of the log that was applied.
     pub missing: Vec<(u64, u64)>,
     /// Number of events that no record has any more, by the offset of the next record of
     /// their project.
@@ -39,29 +39,43 @@ pub struct Recovery {
 }
 
 /// Finds lost events by the gaps that they leave in the arrival numbers of their project.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct ArrivalGaps {
     /// Where the next record begins if nothing is broken.
-    next: Option<u64>,
+    next: u64,
     /// Number of breaks so far.
     breaks: u64,
+    /// Bytes of these breaks.
+    bytes: u64,
     /// By project: the number of its next event, and the breaks before its last record.
     projects: HashMap<i64, (u64, u64)>,
 }
 
 impl ArrivalGaps {
+    /// Begins at the offset `begin`. `next_arrivals` has the first arrival number of every
+    /// project that the store has not seen.
+    pub(super) fn new(begin: u64, next_arrivals: &HashMap<i64, u64>) -> Self {
+        let projects = next_arrivals.iter().map(|(project, next)| (*project, (*next, 0)));
+        Self { next: begin, breaks: 0, bytes: 0, projects: projects.collect() }
+    }
+
     /// Takes the next record, and returns how many events of its project are lost before
     /// it. Breaks before the offset `needed` do not count: their events were applied.
     fn note(&mut self, header: &Header, needed: u64) -> u64 {
-        let is_break = self.next.is_some_and(|next| next != header.offset);
-        self.breaks += u64::from(is_break && header.offset > needed);
-        self.next = Some(header.offset + header.span());
+        if self.next != header.offset && header.offset > needed {
+            self.breaks += 1;
+            self.bytes += header.offset.saturating_sub(self.next);
+        }
+        self.next = header.offset + header.span();
         let next_arrival = header.first_arrival + u64::from(header.count);
-        match self.projects.insert(header.project, (next_arrival, self.breaks)) {
-            Some((expected, breaks)) if breaks < self.breaks => {
-                header.first_arrival.saturating_sub(expected)
+        let before = self.projects.insert(header.project, (next_arrival, self.breaks));
+        match before.unwrap_or((1, 0)) {
+            // The store does not know the numbers of events that it was not given, such as
+            // those that a transformation dropped. But an event takes more than a byte.
+            (expected, breaks) if breaks < self.breaks => {
+                header.first_arrival.saturating_sub(expected).min(self.bytes)
             }
-            Some(_) | None => 0,
+            _ => 0,
         }
     }
 }

@@ -377,3 +377,51 @@ async fn bounds_refuse_without_waiting() {
     log.close();
     assert_eq!(log.append(PROJECT, batch("a", 1).seal()).await, Err(AppendError::Closed));
 }
+
+#[tokio::test]
+async fn records_that_are_missing_before_the_first_segment_are_reported() {
+    let place = tempfile::tempdir().unwrap();
+    fill(place.path(), 300).await;
+    let records = all(&open(place.path()));
+    let paths = segments(place.path());
+    std::fs::remove_file(&paths[0]).unwrap();
+    let second = base_of(&paths[1]);
+    // What the store has: nothing, or the first ten records.
+    for applied in [0, 10] {
+        let begin = records[applied].offset;
+        let arrivals: HashMap<i64, u64> = [(PROJECT.0, 1 + 2 * applied as u64)].into();
+        let disk = Arc::new(DiskState::new(None, DiskMarks::default()));
+        let lowest = Applied { lowest: begin, highest: begin };
+        let log = LocalLog::open(place.path(), settings(), arrivals, lowest, disk).unwrap();
+        assert_eq!(log.recovery().missing, [(begin.0, second - begin.0)]);
+        assert_eq!(log.damage().unwrap().missing, second - begin.0);
+        let gone = records[applied..].iter().filter(|r| r.offset.0 < second).count() as u64;
+        assert_eq!(log.recovery().lost, [(second, 2 * gone)].into());
+        assert_eq!(log.read(begin, 1).unwrap()[0].lost_before, 2 * gone);
+    }
+    // A segment that was applied was removed on purpose.
+    let disk = Arc::new(DiskState::new(None, DiskMarks::default()));
+    let applied = Applied { lowest: Offset(second), highest: Offset(second) };
+    let log = LocalLog::open(place.path(), settings(), HashMap::new(), applied, disk).unwrap();
+    assert_eq!((log.recovery().missing.len(), log.recovery().lost.len()), (0, 0));
+}
+
+/// The store does not know the last number of a project whose last events it was not
+/// given.
+#[tokio::test]
+async fn no_more_events_are_lost_than_the_bytes_can_hold() {
+    let place = tempfile::tempdir().unwrap();
+    let disk = Arc::new(DiskState::new(None, DiskMarks::default()));
+    let arrivals = [(PROJECT.0, 1_000_000)].into();
+    let log = LocalLog::open(place.path(), settings(), arrivals, Applied::default(), disk).unwrap();
+    for id in ["a", "b"] {
+        log.append(PROJECT, batch(id, 2).seal()).await.unwrap();
+    }
+    let second = all(&log)[1].offset.0;
+    drop(log);
+    let path = segments(place.path()).pop().unwrap();
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[30] ^= 0xFF;
+    std::fs::write(&path, &bytes).unwrap();
+    assert_eq!(open(place.path()).recovery().lost, [(second, second)].into());
+}

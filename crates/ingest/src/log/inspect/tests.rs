@@ -112,6 +112,7 @@ async fn inspection_reports_damage_and_changes_nothing() {
     assert_eq!(found.broken[0].bytes, records[2].offset.0 - records[1].offset.0);
     assert_eq!(found.broken[1].bytes, segments[1].end.0 - segments[1].begin.0);
     assert_eq!(found.bounds().unwrap().1, torn.offset);
+    assert_eq!(look(place.path(), &[Position::at(0)]).0.broken, found.broken);
     let gone = usize::try_from(segments[1].records).unwrap() + 2;
     assert_eq!(left.len(), records.len() - gone);
 
@@ -129,6 +130,18 @@ async fn inspection_reports_damage_and_changes_nothing() {
     assert_eq!(kept.offset, records[1].offset);
     assert!(kept.content.as_ref().unwrap_err().contains("damaged"));
     assert!(found.quarantine[0].at.is_some() && found.quarantine[0].offset == Some(kept.offset));
+
+    // Before the first segment, records are missing that were not applied.
+    std::fs::remove_file(&segments[0].path).unwrap();
+    for (position, missing) in [(records[3].offset.0, true), (segments[2].begin.0, false)] {
+        let (found, _) = look(place.path(), &[Position::at(position), Position::at(u64::MAX)]);
+        let before = Broken {
+            offset: Offset(position),
+            bytes: segments[2].begin.0 - position,
+            fault: Fault::Missing,
+        };
+        assert_eq!(found.broken, if missing { vec![before] } else { vec![] });
+    }
 }
 
 #[tokio::test]
