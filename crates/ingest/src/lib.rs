@@ -35,9 +35,7 @@ use weir_store::events::{self, Position};
 use crate::batch::Sealed;
 use crate::live::LiveFeed;
 use crate::location::Locations;
-use crate::log::{
-    AppendError, Applied, Damage, IngestLog, LocalLog, LogError, LogSettings, Mark, Offset,
-};
+use crate::log::{AppendError, Applied, Damage, IngestLog, LocalLog, LogError, LogSettings, Mark};
 pub use crate::pipeline::Outcome;
 use crate::pipeline::{BatchSizing, Blocks, Consumer, Outcomes, Progress, SharedState, Spikes};
 use crate::transform::Transform;

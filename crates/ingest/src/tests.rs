@@ -14,6 +14,7 @@ use weir_store::{ByteBudget, Location, Settings, Store, groups, persons, warning
 use super::*;
 use crate::batch::Batch;
 use crate::batch::tests::batch;
+use crate::log::Offset;
 use crate::transform::{Given, Transformed};
 use weir_capture::DroppedEvent;
 
@@ -551,4 +552,34 @@ async fn events_of_a_destroyed_first_record_are_a_warning_of_the_project() {
     assert_eq!(counts, [("unreadable_record", 3)]);
     assert_eq!(ingest.damage().places, 1);
     ingest.close(Duration::from_secs(10)).await;
+}
+
+/// Damaged records without a sound one behind them.
+#[tokio::test(flavor = "multi_thread")]
+async fn damage_at_the_end_of_the_log_is_a_warning_of_the_project() {
+    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
+    let log = open_log(place.path(), &store).await;
+    let mut offsets = Vec::new();
+    for id in ["a", "b", "c", "d"] {
+        offsets.push(log.append(PROJECT, batch(id, 3).seal()).await.unwrap().0);
+    }
+    drop(log);
+    let path = place.path().join(format!("{:020}.log", 0));
+    let mut bytes = std::fs::read(&path).unwrap();
+    for damaged in &offsets[1..] {
+        bytes[usize::try_from(*damaged).unwrap() + 80] ^= 0xFF;
+    }
+    std::fs::write(&path, &bytes).unwrap();
+
+    for torn in [true, false] {
+        let ingest = start(place.path(), &store).await;
+        ingest.applied().await;
+        assert_eq!(all(&store).await.len(), 3);
+        let counts = warnings::counts(&store, PROJECT).await.unwrap();
+        let counts: Vec<_> = counts.iter().map(|c| (c.code.as_str(), c.count)).collect();
+        assert_eq!(counts, [("unreadable_record", 6)], "once, however often it starts");
+        assert!(!ingest.damage().is_none());
+        assert_eq!(ingest.recovery().torn_bytes > 0, torn, "nothing proves that of the last one");
+        ingest.close(Duration::from_secs(10)).await;
+    }
 }

@@ -145,7 +145,7 @@ pub struct Damage {
     /// Bytes of these copies.
     pub bytes: u64,
     /// Bytes that no segment held at the last start: before or between segments and not
-    /// applied, or at the end of the log and applied.
+    /// applied, at the end of the log and applied, or cut off the last segment.
     pub missing: u64,
 }
 
@@ -249,12 +249,13 @@ impl LocalLog {
                 segment.end = next;
                 continue;
             }
-            let is_last = next.is_none();
+            let last_size = next.is_none().then_some(settings.segment_size);
             let (recovery, gaps) = (&mut recovery, &mut gaps);
-            let end = scan(segment, directory, is_last, needed, recovery, gaps, &mut raise)?;
-            if is_last {
-                recovery.torn_bytes = cut_tail(segment, end, settings.segment_size)?;
+            let found = scan(segment, directory, last_size, needed, recovery, gaps, &mut raise)?;
+            if let Some(size) = last_size {
+                recovery.torn_bytes = cut_tail(segment, &found, size)?;
             }
+            let end = found.end + found.stand_ins.len() as u64;
             segment.end = end;
             // A segment begins where the one before it ends.
             if let Some(next) = next.filter(|next| end < *next) {
@@ -270,7 +271,9 @@ impl LocalLog {
         let begin = applied.highest.0.next_multiple_of(ALIGN);
         let is_cut = end < applied.highest.0;
         if is_cut {
-            recovery.missing.push((end, begin - end));
+            // A last segment that was cut is counted up to its full size.
+            let from = recovery.missing.last().map_or(end, |(at, bytes)| end.max(at + bytes));
+            recovery.missing.extend((from < begin).then(|| (from, begin - from)));
             tracing::error!(
                 end,
                 applied = applied.highest.0,
@@ -282,6 +285,14 @@ impl LocalLog {
         }
         let Some(active) = segments.last().cloned() else { return Err(LogError::Missing(0)) };
         let position = active.end;
+        if recovery.torn_bytes > 0 {
+            tracing::warn!(
+                end = position,
+                bytes = recovery.torn_bytes,
+                "ingest log: cut off the end of the last write: it was not acknowledged, unless \
+                 the disk has damaged it"
+            );
+        }
         tracing::info!(
             records = recovery.records,
             torn_bytes = recovery.torn_bytes,

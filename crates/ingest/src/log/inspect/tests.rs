@@ -145,6 +145,31 @@ async fn inspection_reports_damage_and_changes_nothing() {
 }
 
 #[tokio::test]
+async fn inspection_reports_damage_at_the_end() {
+    let place = tempfile::tempdir().unwrap();
+    fill(place.path(), 5).await;
+    let (whole, records) = look(place.path(), &[]);
+    let path = &whole.segments[0].path;
+    let (fourth, fifth) = (records[3].offset, records[4].offset);
+    let broken = || -> Vec<(Offset, Fault)> {
+        look(place.path(), &[]).0.broken.iter().map(|b| (b.offset, b.fault)).collect()
+    };
+    for damaged in [fourth, fifth] {
+        change(path, damaged.0 + 80, |bytes| bytes[0] ^= 0xFF);
+    }
+    assert_eq!(broken(), [(fourth, Fault::Damaged), (fifth, Fault::Torn)]);
+    // The file is cut within the last record.
+    let cut = fifth.0 + 60;
+    let bytes = std::fs::read(path).unwrap();
+    std::fs::write(path, &bytes[..usize::try_from(cut).unwrap()]).unwrap();
+    assert_eq!(broken(), [(fourth, Fault::Damaged), (Offset(cut), Fault::Missing)]);
+    // Opening repairs the log: nothing in it was cut off.
+    fill(place.path(), 0).await;
+    assert_eq!(broken(), [(fourth, Fault::Damaged)]);
+    assert_eq!(look(place.path(), &[]).0.quarantine[0].records.len(), 2);
+}
+
+#[tokio::test]
 async fn a_record_of_another_form_is_marked() {
     let place = tempfile::tempdir().unwrap();
     let mut strange = batch("a", 3).seal();
