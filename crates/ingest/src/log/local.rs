@@ -255,7 +255,7 @@ impl LocalLog {
             if let Some(size) = last_size {
                 recovery.torn_bytes = cut_tail(segment, &found, size)?;
             }
-            let end = found.end + found.stand_ins.len() as u64;
+            let end = found.end + found.replacements.len() as u64;
             segment.end = end;
             // A segment begins where the one before it ends.
             if let Some(next) = next.filter(|next| end < *next) {

@@ -7,7 +7,7 @@
 //! been synced, it was acknowledged. Otherwise only the write in progress can be broken.
 //!
 //! The proof must not go with the tail: if the log then ends with damage, an empty record
-//! stands in for each one that is cut off.
+//! replaces each one that is cut off.
 //!
 //! A segment is allocated before it is used, and records do not fill it up. So if records
 //! reach the end of a last segment that is shorter, the file was cut. Without records, a
@@ -168,8 +168,8 @@ pub(super) fn walk(
 /// The end of a segment, and what is written there.
 pub(super) struct Scanned {
     pub(super) end: u64,
-    /// Bytes of the records that stand in for those that are cut off.
-    pub(super) stand_ins: Vec<u8>,
+    /// Bytes of the records that replace those that are cut off.
+    pub(super) replacements: Vec<u8>,
 }
 
 /// Scans one segment, calls `each` for every sound record and returns the end. Breaks
@@ -204,13 +204,13 @@ pub(super) fn scan(
     let end = segment.base + walked.end as u64;
     let kept = tail.iter().filter(|header| last_size.is_none() || header.offset < end);
     kept.for_each(|header| note_lost(header, needed, recovery, gaps));
-    let mut stand_ins = Vec::new();
+    let mut replacements = Vec::new();
     if last_size.is_some() {
         let found = recovery.lost.len();
-        stand_ins = stand_in(end, &tail, |header| note_lost(header, needed, recovery, gaps));
+        replacements = replace(end, &tail, |header| note_lost(header, needed, recovery, gaps));
         // A torn write after sound records only is cut off without a trace.
         if !ends_broken && recovery.lost.len() == found {
-            stand_ins.clear();
+            replacements.clear();
         }
     }
     if walked.missing > 0 {
@@ -222,7 +222,7 @@ pub(super) fn scan(
             "ingest log: the last segment is shorter than it was"
         );
     }
-    Ok(Scanned { end, stand_ins })
+    Ok(Scanned { end, replacements })
 }
 
 /// Notes how many events are lost before a record.
@@ -238,7 +238,7 @@ fn note_lost(header: &Header, needed: u64, recovery: &mut Recovery, gaps: &mut A
 /// Empty records for those of `tail` from `end` on, and `each` for their headers. They have
 /// the same project and arrival number, so a reader counts there what is lost before. If
 /// the last segment was cut within a record, one empty record follows it.
-fn stand_in(end: u64, tail: &[Header], mut each: impl FnMut(&Header)) -> Vec<u8> {
+fn replace(end: u64, tail: &[Header], mut each: impl FnMut(&Header)) -> Vec<u8> {
     #[expect(clippy::disallowed_methods, reason = "no request and no service has made them")]
     let empty = Batch::new(chrono::Utc::now().timestamp_micros(), false).seal();
     let mut bytes = Vec::new();
@@ -308,23 +308,23 @@ fn record(bytes: &[u8], at: usize, base: u64) -> Option<(Header, Option<&[u8]>)>
 }
 
 /// Zeroes the bytes after the end, so that they are never mistaken for data later, and
-/// writes the records that stand in for others. Returns how many bytes were not zero.
+/// writes the records that replace others. Returns how many bytes were not zero.
 pub(super) fn cut_tail(segment: &Segment, scanned: &Scanned, size: u64) -> Result<u64, LogError> {
-    let Scanned { end, stand_ins } = scanned;
+    let Scanned { end, replacements } = scanned;
     let end = *end;
     let failed = |source| LogError::Io { action: "repair", path: segment.path.clone(), source };
     let length = segment.end.saturating_sub(end);
     let tail = segment.read_at(end, usize::try_from(length).unwrap_or(usize::MAX))?;
     let torn = written(&tail);
-    let mut content = stand_ins.clone();
-    content.resize(torn.max(stand_ins.len()), 0);
+    let mut content = replacements.clone();
+    content.resize(torn.max(replacements.len()), 0);
     if !content.is_empty() {
         segment.file.write_all_at(&content, end - segment.base).map_err(failed)?;
     }
     if segment.end - segment.base < size {
         segment
             .file
-            .set_len(size.max(end - segment.base + stand_ins.len() as u64))
+            .set_len(size.max(end - segment.base + replacements.len() as u64))
             .map_err(failed)?;
     }
     segment.file.sync_all().map_err(failed)?;

@@ -449,7 +449,7 @@ async fn damage_at_the_end_of_acknowledged_records_is_reported() {
             let recovery = log.recovery();
             assert_eq!(recovery.damaged, [(offsets[2], offsets[4] - offsets[2])]);
             assert_eq!(recovery.torn_bytes > 0, start == 0, "the last record is not certain");
-            // An empty record stands in for it.
+            // An empty record replaces it.
             let lost = if headers_of_two_are_destroyed { vec![(offsets[4], 4)] } else { vec![] };
             assert_eq!(recovery.lost, lost.into_iter().collect());
             assert_eq!(recovery.missing, []);
