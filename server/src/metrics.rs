@@ -52,6 +52,8 @@ pub struct Metrics {
     pub log_damaged_places: Gauge<i64>,
     /// Bytes of these parts, and of the missing end of the log.
     pub log_damaged_bytes: Gauge<i64>,
+    /// Bytes at the end of the ingest log that the start cut off.
+    pub log_torn_bytes: Gauge<i64>,
     /// Failures of the store that were answered to callers.
     pub store_errors: Counter,
     /// Free bytes on the disk of the data directory.
@@ -193,6 +195,7 @@ impl Metrics {
         let apply_lag_bytes = Gauge::default();
         let log_damaged_places = Gauge::default();
         let log_damaged_bytes = Gauge::default();
+        let log_torn_bytes = Gauge::default();
         let store_errors = Counter::default();
         let disk_free_bytes = Gauge::default();
         let connections = Gauge::default();
@@ -249,6 +252,11 @@ impl Metrics {
             log_damaged_bytes.clone(),
         );
         registry.register(
+            "ingest_log_torn_bytes",
+            "Bytes of the last write that the start cut off the ingest log",
+            log_torn_bytes.clone(),
+        );
+        registry.register(
             "store_errors",
             "Failures of the store that callers saw",
             store_errors.clone(),
@@ -302,6 +310,7 @@ impl Metrics {
             apply_lag_bytes,
             log_damaged_places,
             log_damaged_bytes,
+            log_torn_bytes,
             store_errors,
             disk_free_bytes,
             connections,

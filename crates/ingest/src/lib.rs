@@ -36,8 +36,7 @@ use crate::batch::EncodedBatch;
 use crate::live::LiveFeed;
 use crate::location::Locations;
 use crate::log::{
-    AppendError, Applied, Damage, IngestLog, LocalLog, LogError, LogSettings, Offset,
-    UncleanStopFile,
+    AppendError, Applied, Damage, IngestLog, LocalLog, LogError, LogSettings, UncleanStopFile,
 };
 pub use crate::pipeline::Outcome;
 use crate::pipeline::{BatchSizing, Blocks, Consumer, Outcomes, Progress, SharedState, Spikes};
@@ -119,7 +118,7 @@ impl OpenLog {
         let applied = Applied::of(&positions);
         let disk = store.disk();
         let log = Arc::new(LocalLog::open(directory, settings, next_arrivals, applied, disk)?);
-        log.release_before(applied.lowest);
+        log.release_before(applied.lowest, applied.lowest);
         let appender = Appender { log, progress };
         Ok(Self { appender, store, positions, directory: directory.to_owned() })
     }
@@ -294,7 +293,7 @@ impl Ingest {
             *stall = Stall { position, since: (!is_moving).then_some(now) };
         }
         drop(stall);
-        self.appender.log.release_before(Offset(self.appender.progress.lowest()));
+        self.appender.progress.release_before(&*self.appender.log);
     }
 
     /// How long records have waited without any of them becoming readable.

@@ -14,6 +14,7 @@ use weir_store::{ByteBudget, Location, Settings, Store, groups, persons, warning
 use super::*;
 use crate::batch::Batch;
 use crate::batch::tests::batch;
+use crate::log::Offset;
 use crate::transform::{Given, Transformed};
 use weir_capture::DroppedEvent;
 
@@ -502,6 +503,83 @@ async fn events_of_a_destroyed_header_are_a_warning_of_the_project() {
         }
         let Damage { copies, bytes, missing } = ingest.damage();
         assert_eq!((copies, bytes, missing), (1, offsets[3] - offsets[1], 0), "all of it shows");
+        ingest.close(Duration::from_secs(10)).await;
+    }
+}
+
+/// An idle partition has its position in memory only. After a kill the next start needs
+/// the records from the stored position on, and would find them missing.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_segment_is_removed_before_all_positions_are_stored_behind_it() {
+    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
+    let settings = LogSettings { segment_size: 64 << 10, keep_bytes: 0, ..LogSettings::default() };
+    let log = OpenLog::open(place.path(), settings, store.clone()).await.unwrap();
+    let ingest = log.start(dependencies());
+    let first = place.path().join(format!("{:020}.log", 0));
+    loop {
+        ingest.appender().append(PROJECT, batch("ada", 20).into_encoded()).await.unwrap();
+        ingest.applied().await;
+        if !first.exists() {
+            break;
+        }
+    }
+    let names = std::fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().file_name());
+    let begin = names.filter_map(|name| name.to_str()?.strip_suffix(".log")?.parse().ok()).min();
+    let positions = events::positions(&store).await.unwrap();
+    assert!(Applied::of(&positions).lowest.0 >= begin.unwrap(), "{begin:?} {positions:?}");
+    ingest.close(Duration::from_secs(10)).await;
+}
+
+/// The store says which numbers the events of a project have before the first record.
+#[tokio::test(flavor = "multi_thread")]
+async fn events_of_a_destroyed_first_record_are_a_warning_of_the_project() {
+    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
+    let log = open_log(place.path(), &store).await;
+    for id in ["a", "b", "c"] {
+        log.append(PROJECT, batch(id, 3).into_encoded()).await.unwrap();
+    }
+    drop(log);
+    let path = place.path().join(format!("{:020}.log", 0));
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[..100].fill(0);
+    std::fs::write(&path, &bytes).unwrap();
+
+    let ingest = start(place.path(), &store).await;
+    ingest.applied().await;
+    assert_eq!(all(&store).await.len(), 6);
+    let counts = warnings::counts(&store, PROJECT).await.unwrap();
+    let counts: Vec<_> = counts.iter().map(|c| (c.code.as_str(), c.count)).collect();
+    assert_eq!(counts, [("unreadable_record", 3)]);
+    assert_eq!(ingest.damage().copies, 1);
+    ingest.close(Duration::from_secs(10)).await;
+}
+
+/// Damaged records without a sound one behind them.
+#[tokio::test(flavor = "multi_thread")]
+async fn damage_at_the_end_of_the_log_is_a_warning_of_the_project() {
+    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
+    let log = open_log(place.path(), &store).await;
+    let mut offsets = Vec::new();
+    for id in ["a", "b", "c", "d"] {
+        offsets.push(log.append(PROJECT, batch(id, 3).into_encoded()).await.unwrap().0);
+    }
+    drop(log);
+    let path = place.path().join(format!("{:020}.log", 0));
+    let mut bytes = std::fs::read(&path).unwrap();
+    for damaged in &offsets[1..] {
+        bytes[usize::try_from(*damaged).unwrap() + 80] ^= 0xFF;
+    }
+    std::fs::write(&path, &bytes).unwrap();
+
+    for torn in [true, false] {
+        let ingest = start(place.path(), &store).await;
+        ingest.applied().await;
+        assert_eq!(all(&store).await.len(), 3);
+        let counts = warnings::counts(&store, PROJECT).await.unwrap();
+        let counts: Vec<_> = counts.iter().map(|c| (c.code.as_str(), c.count)).collect();
+        assert_eq!(counts, [("unreadable_record", 6)], "once, however often it starts");
+        assert!(!ingest.damage().is_none());
+        assert_eq!(ingest.recovery().torn_bytes > 0, torn, "nothing proves that of the last one");
         ingest.close(Duration::from_secs(10)).await;
     }
 }

@@ -64,6 +64,7 @@ async fn watch(app: App, store: Store) {
         let gauge = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
         app.metrics.log_damaged_places.set(gauge(copies));
         app.metrics.log_damaged_bytes.set(gauge(bytes + missing));
+        app.metrics.log_torn_bytes.set(gauge(app.ingest.recovery().torn_bytes));
         let waiting = app.ingest.lag_bytes();
         if waiting > 0 {
             app.traffic.waiting(app.services.clock.now(), waiting);

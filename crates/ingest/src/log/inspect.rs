@@ -16,7 +16,7 @@ use super::frame::Header;
 use super::quarantine::{Kept, QuarantinedRecord};
 use super::recovery::walk;
 use super::segment::Segment;
-use super::{LogError, Offset, quarantine};
+use super::{LogError, LogSettings, Offset, quarantine};
 use crate::batch::Batch;
 
 /// The content of a log.
@@ -67,10 +67,10 @@ pub struct Broken {
 /// The kind of a fault in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// Sound records follow it.
+    /// Sound records follow it, or a header that proves that it was acknowledged.
     Damaged,
-    /// No sound record follows it: an unfinished write that was never acknowledged. While
-    /// a service runs, it can be a write in progress.
+    /// Nothing proves that it was acknowledged: an unfinished write, or damage of the last
+    /// write. While a service runs, it can be a write in progress.
     Torn,
     /// No segment holds the range.
     Missing,
@@ -174,6 +174,7 @@ pub fn inspect(
     options.read(true);
     let segments = Segment::list(directory)?;
     let last = segments.last().map(|(base, _)| *base);
+    let needed = positions.iter().map(|position| position.offset).min();
     for (base, path) in segments {
         let segment = match Segment::open(base, path, &options) {
             Ok(segment) => segment,
@@ -181,7 +182,7 @@ pub fn inspect(
             Err(LogError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => continue,
             Err(error) => return Err(error),
         };
-        let end = found.segments.last().map(|before| before.end.0);
+        let end = found.segments.last().map(|before| before.end.0).or(needed);
         if let Some(end) = end.filter(|end| *end < base) {
             found.note(end, base - end, Fault::Missing);
         }
@@ -219,7 +220,8 @@ impl Inspection {
             received: None,
         };
         let waiting = &mut self.waiting;
-        let result = walk(&segment.read_all()?, base, is_last, &mut |header, payload| {
+        let last_size = is_last.then_some(LogSettings::default().segment_size);
+        let result = walk(&segment.read_all()?, base, last_size, &mut |header, payload| {
             let Some(payload) = payload else { return };
             let batch = Batch::decode(payload);
             let record = record(header, payload, batch.as_ref());
@@ -235,6 +237,9 @@ impl Inspection {
         seen.end = Offset(base + result.end as u64);
         if result.torn > 0 {
             self.note(seen.end.0, result.torn as u64, Fault::Torn);
+        }
+        if result.missing > 0 {
+            self.note(base + seen.size, result.missing, Fault::Missing);
         }
         self.segments.push(seen);
         Ok(())

@@ -144,8 +144,8 @@ pub struct Damage {
     pub copies: u64,
     /// Bytes of these copies.
     pub bytes: u64,
-    /// Bytes that were missing at the last start: a gap between two segments that was not
-    /// applied, or an end of the log that is in the store but in no segment.
+    /// Bytes that no segment held at the last start: before or between segments and not
+    /// applied, at the end of the log and applied, or cut off the last segment.
     pub missing: u64,
 }
 
@@ -227,7 +227,18 @@ impl LocalLog {
         let mut segments = Segment::open_all(directory)?;
         let begins: Vec<u64> = segments.iter().map(|segment| segment.base).collect();
         let needed = applied.lowest.0;
-        let mut gaps = ArrivalGaps::default();
+        // Where scanning begins, or should begin: the first segment that is needed.
+        let begin = begins.iter().rev().find(|begin| **begin <= needed).copied();
+        let begin = begin.unwrap_or(needed.next_multiple_of(ALIGN));
+        if let Some(first) = begins.first().filter(|first| **first > begin) {
+            recovery.missing.push((begin, first - begin));
+            tracing::error!(
+                offset = begin,
+                bytes = first - begin,
+                "ingest log: records before the first segment are missing"
+            );
+        }
+        let mut gaps = ArrivalGaps::new(begin, &arrivals);
         let mut raise = |header: &Header| {
             let after = header.first_arrival + u64::from(header.count);
             let next = arrivals.entry(header.project).or_insert(1);
@@ -239,12 +250,13 @@ impl LocalLog {
                 segment.end = next;
                 continue;
             }
-            let is_last = next.is_none();
+            let last_size = next.is_none().then_some(settings.segment_size);
             let (recovery, gaps) = (&mut recovery, &mut gaps);
-            let end = scan(segment, directory, is_last, needed, recovery, gaps, &mut raise)?;
-            if is_last {
-                recovery.torn_bytes = cut_tail(segment, end, settings.segment_size)?;
+            let found = scan(segment, directory, last_size, needed, recovery, gaps, &mut raise)?;
+            if let Some(size) = last_size {
+                recovery.torn_bytes = cut_tail(segment, &found, size)?;
             }
+            let end = found.end + found.replacements.len() as u64;
             segment.end = end;
             // A segment begins where the one before it ends.
             if let Some(next) = next.filter(|next| end < *next) {
@@ -260,7 +272,9 @@ impl LocalLog {
         let begin = applied.highest.0.next_multiple_of(ALIGN);
         let is_cut = end < applied.highest.0;
         if is_cut {
-            recovery.missing.push((end, begin - end));
+            // A last segment that was cut is counted up to its full size.
+            let from = recovery.missing.last().map_or(end, |(at, bytes)| end.max(at + bytes));
+            recovery.missing.extend((from < begin).then(|| (from, begin - from)));
             tracing::error!(
                 end,
                 applied = applied.highest.0,
@@ -272,6 +286,14 @@ impl LocalLog {
         }
         let Some(active) = segments.last().cloned() else { return Err(LogError::Missing(0)) };
         let next_offset = active.end;
+        if recovery.torn_bytes > 0 {
+            tracing::warn!(
+                end = next_offset,
+                bytes = recovery.torn_bytes,
+                "ingest log: cut off the end of the last write: it was not acknowledged, unless \
+                 the disk has damaged it"
+            );
+        }
         tracing::info!(
             records = recovery.records,
             torn_bytes = recovery.torn_bytes,
@@ -559,7 +581,7 @@ impl IngestLog for LocalLog {
         self.end.subscribe()
     }
 
-    fn release_before(&self, applied: Offset) {
+    fn release_before(&self, applied: Offset, stored: Offset) -> Option<Offset> {
         self.applied.fetch_max(applied.0, Ordering::AcqRel);
         self.shared.newest_cache.lock().remove_before(applied);
         self.shared.disk_cache.lock().remove_before(applied);
@@ -567,7 +589,7 @@ impl IngestLog for LocalLog {
         loop {
             let kept: u64 =
                 segments.iter().map(|s| s.end.min(applied.0).saturating_sub(s.base)).sum();
-            let Some(oldest) = segments.first() else { return };
+            let oldest = segments.first()?;
             let is_expired = oldest
                 .last_written_at
                 .and_then(|at| at.elapsed().ok())
@@ -575,12 +597,16 @@ impl IngestLog for LocalLog {
             let is_over_limit =
                 kept - (oldest.end - oldest.base).min(kept) >= self.settings.keep_bytes;
             let is_applied = oldest.end <= applied.0 && segments.len() > 1;
-            if !is_applied || !(is_expired || is_over_limit || self.disk.is_low()) {
-                return;
+            // Without a segment that is not stored, the next start would find it missing.
+            let is_unstored = oldest.end > stored.0;
+            if !is_applied || is_unstored || !(is_expired || is_over_limit || self.disk.is_low()) {
+                let complete = segments.iter().rev().skip(1);
+                let last = complete.map(|segment| segment.end).find(|end| *end <= applied.0);
+                return last.filter(|end| *end > stored.0).map(Offset);
             }
             if let Err(error) = std::fs::remove_file(&oldest.path) {
                 tracing::error!(%error, path = %oldest.path.display(), "cannot remove a log segment");
-                return;
+                return None;
             }
             tracing::debug!(path = %oldest.path.display(), "removed an applied log segment");
             segments.remove(0);

@@ -162,9 +162,11 @@ pub trait IngestLog: Send + Sync {
     /// When the copy cannot be written.
     fn quarantine(&self, record: &Record) -> Result<(), LogError>;
 
-    /// Removes applied segments as far as retention allows: consumers no longer need
-    /// records before `applied`.
-    fn release_before(&self, applied: Offset);
+    /// Declares that the consumers of this process no longer need records before
+    /// `applied`, and those of the next one no records before `stored`. Returns how far
+    /// positions should be stored so that applied segments can be removed. `None` if they
+    /// are stored that far.
+    fn release_before(&self, applied: Offset, stored: Offset) -> Option<Offset>;
 }
 
 #[cfg(test)]

@@ -46,12 +46,13 @@ pub(crate) struct Intact {
 }
 
 /// Keeps a copy of the bytes at `offset`. An existing copy stays as it is: every
-/// partition reads the same record, and so does every start.
+/// partition reads the same record, and so does every start. A longer copy is of a damaged
+/// range that begins with the record.
 pub(super) fn keep(log: &Path, offset: u64, bytes: &[u8]) -> Result<(), LogError> {
     let directory = log.join(DIRECTORY);
     let path = directory.join(format!("{offset:020}.{EXTENSION}"));
     let present = std::fs::metadata(&path).map(|meta| meta.len()).ok();
-    if present == Some(bytes.len() as u64) {
+    if present.is_some_and(|present| present >= bytes.len() as u64) {
         return Ok(());
     }
     std::fs::create_dir_all(&directory)

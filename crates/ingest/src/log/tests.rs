@@ -351,10 +351,13 @@ async fn applied_segments_are_removed_beyond_the_bounds() {
     let log = LocalLog::open(place.path(), keep, HashMap::new(), Applied::default(), disk).unwrap();
     let before = segments(place.path()).len();
     assert!(before >= 4);
-    log.release_before(Offset(0));
+    log.release_before(Offset(0), Offset(0));
     assert_eq!(segments(place.path()).len(), before, "nothing is applied yet");
     let end = *log.end().borrow();
-    log.release_before(end);
+    let last = Offset(base_of(segments(place.path()).last().unwrap()));
+    assert_eq!(log.release_before(end, Offset(0)), Some(last), "the next start needs all of them");
+    assert_eq!(segments(place.path()).len(), before);
+    assert_eq!(log.release_before(end, end), None);
     let after = segments(place.path()).len();
     assert!(after < before && after >= 1);
     assert_eq!(all(&log).last().unwrap().next, end);
@@ -370,10 +373,179 @@ async fn bounds_refuse_without_waiting() {
     log.append(PROJECT, batch("a", 1).into_encoded()).await.unwrap();
     assert_eq!(log.append(PROJECT, batch("a", 1).into_encoded()).await, Err(AppendError::Busy));
     let end = *log.end().borrow();
-    log.release_before(end);
+    log.release_before(end, end);
     log.append(PROJECT, batch("a", 1).into_encoded()).await.unwrap();
     let end = *log.end().borrow();
-    log.release_before(end);
+    log.release_before(end, end);
     log.close();
     assert_eq!(log.append(PROJECT, batch("a", 1).into_encoded()).await, Err(AppendError::Closed));
+}
+
+#[tokio::test]
+async fn records_that_are_missing_before_the_first_segment_are_reported() {
+    let place = tempfile::tempdir().unwrap();
+    fill(place.path(), 300).await;
+    let records = all(&open(place.path()));
+    let paths = segments(place.path());
+    std::fs::remove_file(&paths[0]).unwrap();
+    let second = base_of(&paths[1]);
+    // What the store has: nothing, or the first ten records.
+    for applied in [0, 10] {
+        let begin = records[applied].offset;
+        let arrivals: HashMap<i64, u64> = [(PROJECT.0, 1 + 2 * applied as u64)].into();
+        let disk = Arc::new(DiskState::new(None, DiskMarks::default()));
+        let lowest = Applied { lowest: begin, highest: begin };
+        let log = LocalLog::open(place.path(), settings(), arrivals, lowest, disk).unwrap();
+        assert_eq!(log.recovery().missing, [(begin.0, second - begin.0)]);
+        assert_eq!(log.damage().unwrap().missing, second - begin.0);
+        let gone = records[applied..].iter().filter(|r| r.offset.0 < second).count() as u64;
+        assert_eq!(log.recovery().lost, [(second, 2 * gone)].into());
+        assert_eq!(log.read(begin, 1).unwrap()[0].lost_before, 2 * gone);
+    }
+    // A segment that was applied was removed on purpose.
+    let disk = Arc::new(DiskState::new(None, DiskMarks::default()));
+    let applied = Applied { lowest: Offset(second), highest: Offset(second) };
+    let log = LocalLog::open(place.path(), settings(), HashMap::new(), applied, disk).unwrap();
+    assert_eq!((log.recovery().missing.len(), log.recovery().lost.len()), (0, 0));
+}
+
+/// The store does not know the last number of a project whose last events it was not
+/// given.
+#[tokio::test]
+async fn no_more_events_are_lost_than_the_bytes_can_hold() {
+    let place = tempfile::tempdir().unwrap();
+    let disk = Arc::new(DiskState::new(None, DiskMarks::default()));
+    let arrivals = [(PROJECT.0, 1_000_000)].into();
+    let log = LocalLog::open(place.path(), settings(), arrivals, Applied::default(), disk).unwrap();
+    for id in ["a", "b"] {
+        log.append(PROJECT, batch(id, 2).into_encoded()).await.unwrap();
+    }
+    let second = all(&log)[1].offset.0;
+    drop(log);
+    let path = segments(place.path()).pop().unwrap();
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[30] ^= 0xFF;
+    std::fs::write(&path, &bytes).unwrap();
+    assert_eq!(open(place.path()).recovery().lost, [(second, second)].into());
+}
+
+fn change(path: &Path, at: u64, change: impl FnOnce(&mut [u8])) {
+    let mut bytes = std::fs::read(path).unwrap();
+    change(&mut bytes[usize::try_from(at).unwrap()..]);
+    std::fs::write(path, bytes).unwrap();
+}
+
+/// The header of the last record proves that the records before it were acknowledged.
+#[tokio::test]
+async fn damage_at_the_end_of_acknowledged_records_is_reported() {
+    for headers_of_two_are_destroyed in [false, true] {
+        let place = tempfile::tempdir().unwrap();
+        fill(place.path(), 5).await;
+        let offsets: Vec<u64> = all(&open(place.path())).iter().map(|r| r.offset.0).collect();
+        let path = segments(place.path()).pop().unwrap();
+        let within = if headers_of_two_are_destroyed { 30 } else { 80 };
+        for (damaged, within) in [(2, within), (3, within), (4, 80)] {
+            change(&path, offsets[damaged] + within, |bytes| bytes[0] ^= 0xFF);
+        }
+        for start in 0..2 {
+            let log = open(place.path());
+            let recovery = log.recovery();
+            assert_eq!(recovery.damaged, [(offsets[2], offsets[4] - offsets[2])]);
+            assert_eq!(recovery.torn_bytes > 0, start == 0, "the last record is not certain");
+            // An empty record replaces it.
+            let lost = if headers_of_two_are_destroyed { vec![(offsets[4], 4)] } else { vec![] };
+            assert_eq!(recovery.lost, lost.into_iter().collect());
+            assert_eq!(recovery.missing, []);
+            let bytes = offsets[4] - offsets[2];
+            assert_eq!(log.damage().unwrap(), Damage { copies: 1, bytes, missing: 0 });
+            let records = all(&log);
+            assert_eq!(records.last().unwrap().offset.0, offsets[4]);
+            assert_eq!(
+                (records.last().unwrap().first_arrival, records.last().unwrap().count),
+                (9, 0)
+            );
+            // Consumers get the damaged records, because the headers say whose they are.
+            let expected: &[bool] = match headers_of_two_are_destroyed {
+                true => &[true, true, true],
+                false => &[true, true, false, false, true],
+            };
+            let readable: Vec<bool> = records.iter().map(|r| r.batch().is_ok()).collect();
+            assert_eq!(readable, expected);
+            for record in records.iter().filter(|record| record.is_damaged()) {
+                log.quarantine(record).unwrap();
+            }
+            let copy = place.path().join(format!("quarantine/{:020}.bytes", offsets[2]));
+            assert_eq!(std::fs::metadata(copy).unwrap().len(), bytes, "still of both");
+            let _ = std::fs::remove_file(
+                place.path().join(format!("quarantine/{:020}.bytes", offsets[3])),
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_last_segment_that_was_cut_is_reported() {
+    let place = tempfile::tempdir().unwrap();
+    fill(place.path(), 5).await;
+    let path = segments(place.path()).pop().unwrap();
+    let whole = std::fs::read(&path).unwrap();
+    let records = all(&open(place.path()));
+    let (fourth, fifth) = (records[3].offset.0, records[4].offset.0);
+    let end = records[4].next.0;
+    let cuts = [
+        ("within a record", fifth - 20, true),
+        ("within a header", fourth + 30, true),
+        ("behind a header", fourth + 56, true),
+        ("between two records", fifth, true),
+        ("after one byte", 1, true),
+        ("behind the data", end + 8, false),
+        // So does a crash leave it that interrupts the creation of the file.
+        ("to nothing", 0, false),
+    ];
+    for (what, cut, is_damage) in cuts {
+        std::fs::write(&path, &whole[..usize::try_from(cut).unwrap()]).unwrap();
+        let log = open(place.path());
+        let missing = settings().segment_size - cut;
+        let expected = if is_damage { vec![(cut, missing)] } else { vec![] };
+        assert_eq!(log.recovery().missing, expected, "{what}");
+        assert_eq!(log.damage().unwrap().missing, if is_damage { missing } else { 0 }, "{what}");
+        let is_within = (fourth + 56..fifth).contains(&cut);
+        let damaged = if is_within { vec![(fourth, fifth - fourth)] } else { vec![] };
+        assert_eq!(log.recovery().damaged, damaged, "{what}");
+        // The damaged record, and an empty one behind it.
+        let further = if is_within { 2 } else { 0 };
+        let kept = records.iter().filter(|r| r.next.0 <= cut).count() + further;
+        assert_eq!(all(&log).len(), kept, "{what}");
+        // Appending continues.
+        log.append(PROJECT, batch("after", 1).into_encoded()).await.unwrap();
+        drop(log);
+        let log = open(place.path());
+        assert_eq!((log.recovery().missing.len(), all(&log).len()), (0, kept + 1), "{what}");
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), settings().segment_size, "{what}");
+        let _ = std::fs::remove_dir_all(place.path().join("quarantine"));
+    }
+    // The same with the allocation interrupted in the middle.
+    std::fs::write(&path, [0; 100]).unwrap();
+    assert_eq!(open(place.path()).recovery(), &Recovery::default());
+}
+
+/// The records of a torn write have gaps too. Nothing says that they were acknowledged.
+#[tokio::test]
+async fn a_torn_write_of_several_records_is_no_damage() {
+    let place = tempfile::tempdir().unwrap();
+    let log = open(place.path());
+    log.append(PROJECT, batch("before", 1).into_encoded()).await.unwrap();
+    let parts: Vec<EncodedBatch> = ["a", "b", "c"].map(|id| batch(id, 2).into_encoded()).into();
+    log.append_all(PROJECT, parts).await.unwrap();
+    let records = all(&log);
+    drop(log);
+    let path = segments(place.path()).pop().unwrap();
+    for (record, within) in [(1, 30), (2, 80), (3, 80)] {
+        change(&path, records[record].offset.0 + within, |bytes| bytes[0] ^= 0xFF);
+    }
+    let log = open(place.path());
+    let torn_bytes = log.recovery().torn_bytes;
+    assert!(torn_bytes > 0);
+    assert_eq!(log.recovery(), &Recovery { records: 1, torn_bytes, ..Recovery::default() });
+    assert_eq!(all(&log).len(), 1);
 }

@@ -69,15 +69,21 @@ const CAUTIOUS_EVENTS: usize = 64;
 #[derive(Debug)]
 pub(crate) struct Progress {
     positions: Vec<AtomicU64>,
+    /// The positions in the store.
+    stored: Vec<AtomicU64>,
     changed: watch::Sender<u64>,
+    /// The log can remove segments when all positions up to here are stored.
+    to_store: watch::Sender<u64>,
 }
 
 impl Progress {
     pub(crate) fn new(positions: Vec<u64>) -> Self {
         let lowest = positions.iter().copied().min().unwrap_or(0);
         Self {
+            stored: positions.iter().copied().map(AtomicU64::new).collect(),
             positions: positions.into_iter().map(AtomicU64::new).collect(),
             changed: watch::channel(lowest).0,
+            to_store: watch::channel(0).0,
         }
     }
 
@@ -102,6 +108,25 @@ impl Progress {
     /// Reports every change of the lowest position.
     pub(crate) fn watch(&self) -> watch::Receiver<u64> {
         self.changed.subscribe()
+    }
+
+    /// Lets the log remove segments, and asks the consumers to store their positions where
+    /// that is needed before. Consumers without events store them rarely.
+    pub(crate) fn release_before(&self, log: &dyn IngestLog) {
+        let stored = self.stored.iter().map(|p| p.load(Ordering::Acquire)).min().unwrap_or(0);
+        if let Some(needed) = log.release_before(Offset(self.lowest()), Offset(stored)) {
+            self.to_store.send_if_modified(|present| {
+                let rises = needed.0 > *present;
+                *present = needed.0.max(*present);
+                rises
+            });
+        }
+    }
+
+    fn stored(&self, partition: u16, position: u64) {
+        if let Some(place) = self.stored.get(usize::from(partition)) {
+            place.store(position, Ordering::Release);
+        }
     }
 
     fn reached(&self, partition: u16, position: u64) {
@@ -308,18 +333,25 @@ impl Consumer {
     /// the log is reached.
     pub(crate) async fn run(mut self, mut stop: watch::Receiver<bool>) {
         let mut end = self.log.end();
+        let mut to_store = self.progress.to_store.subscribe();
         let mut last_commit = Instant::now() - PACE;
         let mut wait = FIRST_WAIT;
         loop {
             let target = end.borrow_and_update().0;
             if self.position.offset >= target {
-                if *stop.borrow() {
-                    return self.store_position().await;
+                let is_last = *stop.borrow();
+                if is_last || self.stored.offset < *to_store.borrow_and_update() {
+                    self.store_position().await;
+                }
+                if is_last {
+                    return;
                 }
                 tokio::select! {
                     changed = end.changed() => if changed.is_err() { return },
                     // The stop signal changed, or its sender is gone: check again.
                     _ = stop.changed() => {}
+                    // Its sender lives as long as `self`.
+                    _ = to_store.changed() => {}
                 }
                 continue;
             }
@@ -518,7 +550,7 @@ impl Consumer {
 
     /// Stores the position, so that the next start does not read this part of the log
     /// again.
-    async fn store_position(&self) {
+    async fn store_position(&mut self) {
         if self.stored == self.position {
             return;
         }
@@ -528,8 +560,14 @@ impl Consumer {
             to: self.position,
             projects: Vec::new(),
         };
-        if let Err(error) = events::apply(&self.store, effects).await {
-            tracing::warn!(partition = self.partition, %error, "the position was not stored");
+        match events::apply(&self.store, effects).await {
+            Ok(()) => {
+                self.stored = self.position;
+                self.reached(self.position);
+            }
+            Err(error) => {
+                tracing::warn!(partition = self.partition, %error, "the position was not stored");
+            }
         }
     }
 
@@ -586,7 +624,8 @@ impl Consumer {
     fn reached(&mut self, position: Position) {
         self.position = position;
         self.progress.reached(self.partition, position.offset);
-        self.log.release_before(Offset(self.progress.lowest()));
+        self.progress.stored(self.partition, self.stored.offset);
+        self.progress.release_before(&*self.log);
     }
 
     fn publish(&self, apply_batch: &ApplyBatch, written: HashMap<ProjectId, Written>) {

@@ -116,6 +116,7 @@ async fn inspection_reports_damage_and_changes_nothing() {
     assert_eq!(found.broken[0].bytes, records[2].offset.0 - records[1].offset.0);
     assert_eq!(found.broken[1].bytes, segments[1].end.0 - segments[1].begin.0);
     assert_eq!(found.bounds().unwrap().1, torn.offset);
+    assert_eq!(look(place.path(), &[Position::at(0)]).0.broken, found.broken);
     let gone = usize::try_from(segments[1].records).unwrap() + 2;
     assert_eq!(left.len(), records.len() - gone);
 
@@ -133,6 +134,43 @@ async fn inspection_reports_damage_and_changes_nothing() {
     assert_eq!(kept.offset, records[1].offset);
     assert!(kept.content.as_ref().unwrap_err().contains("damaged"));
     assert!(found.quarantine[0].at.is_some() && found.quarantine[0].offset == Some(kept.offset));
+
+    // Before the first segment, records are missing that were not applied.
+    std::fs::remove_file(&segments[0].path).unwrap();
+    for (position, missing) in [(records[3].offset.0, true), (segments[2].begin.0, false)] {
+        let (found, _) = look(place.path(), &[Position::at(position), Position::at(u64::MAX)]);
+        let before = Broken {
+            offset: Offset(position),
+            bytes: segments[2].begin.0 - position,
+            fault: Fault::Missing,
+        };
+        assert_eq!(found.broken, if missing { vec![before] } else { vec![] });
+    }
+}
+
+#[tokio::test]
+async fn inspection_reports_damage_at_the_end() {
+    let place = tempfile::tempdir().unwrap();
+    fill(place.path(), 5).await;
+    let (whole, records) = look(place.path(), &[]);
+    let path = &whole.segments[0].path;
+    let (fourth, fifth) = (records[3].offset, records[4].offset);
+    let broken = || -> Vec<(Offset, Fault)> {
+        look(place.path(), &[]).0.broken.iter().map(|b| (b.offset, b.fault)).collect()
+    };
+    for damaged in [fourth, fifth] {
+        change(path, damaged.0 + 80, |bytes| bytes[0] ^= 0xFF);
+    }
+    assert_eq!(broken(), [(fourth, Fault::Damaged), (fifth, Fault::Torn)]);
+    // The file is cut within the last record.
+    let cut = fifth.0 + 60;
+    let bytes = std::fs::read(path).unwrap();
+    std::fs::write(path, &bytes[..usize::try_from(cut).unwrap()]).unwrap();
+    assert_eq!(broken(), [(fourth, Fault::Damaged), (Offset(cut), Fault::Missing)]);
+    // Opening repairs the log: nothing in it was cut off.
+    fill(place.path(), 0).await;
+    assert_eq!(broken(), [(fourth, Fault::Damaged)]);
+    assert_eq!(look(place.path(), &[]).0.quarantine[0].records.len(), 2);
 }
 
 #[tokio::test]
