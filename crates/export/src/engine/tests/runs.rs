@@ -368,7 +368,7 @@ async fn a_run_of_an_export_that_is_deleted_stops() {
     let row = fixture.row().await;
     weir_store::exports::delete(&fixture.store, row.organization, row.id, &[]).await.unwrap();
     fixture.until_world(|world| world.aborted == 1).await;
-    assert_eq!(fixture.runs().await, []);
+    fixture.until_runs(<[Run]>::is_empty).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
