@@ -170,7 +170,9 @@ async fn connection(
                 let mut response = dispatcher.answer(peer, request).await;
                 drop(busy);
                 let held = response.extensions_mut().remove::<HeldUntilSent>();
-                open.waits(true);
+                if is_http2 {
+                    open.waits(true);
+                }
                 let sending = response.map(|body| Sending {
                     body,
                     is_http2,
@@ -235,7 +237,8 @@ struct Activity {
     /// When a request began or ended last, or a part of an answer was sent.
     // Locked for single reads and writes only.
     last: Mutex<Instant>,
-    /// The answers that wait until their reader takes a part, by number, and since when.
+    /// The answers of HTTP/2 that wait until their reader takes a part, by number, and since
+    /// when. HTTP/1 sends one answer at a time: its connection is idle if that is unread.
     // Locked for single map operations only.
     unread: Mutex<HashMap<usize, Instant>>,
 }
@@ -373,7 +376,9 @@ impl hyper::body::Body for Sending {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let frame = self.next(cx);
-        self.open.waits(frame.is_ready());
+        if self.is_http2 {
+            self.open.waits(frame.is_ready());
+        }
         frame
     }
 

@@ -1,9 +1,9 @@
-//! Who may inspect code, and when: two at a time, and one per user and organization, so
-//! that whoever has slow sources delays only themselves.
+//! Limits on inspecting code: two inspections at a time, and one per user and
+//! organization. A user with slow sources delays only that user.
 //!
-//! Users get slots in turns, however many calls and organizations they have. Work of the
-//! service itself, such as compiling at a start, gets at most every second slot while
-//! users wait; its organizations take turns too.
+//! Users take turns. The number of their calls and organizations does not matter. Work of
+//! the service itself, such as compiling at a start, gets at most every second slot while
+//! users wait. Its organizations take turns too.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -50,7 +50,7 @@ struct Waiter {
 
 #[derive(Debug)]
 struct State {
-    /// Lanes that nobody uses.
+    /// Free lanes.
     free: Vec<usize>,
     /// Who has a slot.
     inspecting: HashSet<Claimant>,
@@ -288,7 +288,7 @@ mod tests {
         };
         let mut began: Vec<_> = (1..=100).map(of_service).collect();
         let mut held: VecDeque<_> = began.iter_mut().filter_map(|(_, slot)| slot.take()).collect();
-        assert_eq!(held.len(), INSPECTORS, "it may use both while nobody else waits");
+        assert_eq!(held.len(), INSPECTORS, "it may use both while no other call waits");
         let mut users: Vec<_> = (1..=3).map(|by| waits(&slots, by, 1_000 + by)).collect();
         let mut order = Vec::new();
         for _ in 0..6 {

@@ -394,6 +394,7 @@ fn hash(parameters: HashParameters, password: &Password) -> Result<PasswordHash,
 
 #[cfg(test)]
 mod tests {
+    use std::task::{Context, Waker};
 
     use super::*;
 
@@ -531,6 +532,17 @@ mod tests {
         assert!(matches!(hasher.queue(), Err(Error::Unavailable(_))));
         drop(tickets);
         assert!(hasher.queue().is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_password_is_not_estimated_on_a_thread_of_the_runtime() {
+        let hasher = Hasher::new(HashParameters::cheapest());
+        let mut choosing =
+            std::pin::pin!(hasher.queue().unwrap().choose("plum-otter-violin-93", &ABOUT));
+        // Work on this thread would be done after one poll.
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(choosing.as_mut().poll(&mut context).is_pending());
+        assert!(choosing.await.is_ok());
     }
 
     #[test]

@@ -87,7 +87,7 @@ async fn tries_grow_apart_and_end_after_a_day() {
 async fn permanent_failures_are_not_retried() {
     let services = waiting().await;
     let row = due(&services).await.pop().unwrap();
-    let failure = SendError::Hopeless("nobody of this name".to_owned());
+    let failure = SendError::Hopeless("no user of this name".to_owned());
     services.mails.not_sent(&row, &failure).await.unwrap();
     assert_eq!(services.mails.waiting().await.unwrap(), 0);
     assert_eq!(services.mails.undelivered().await.unwrap()[0].mail.to, "grace@mail.example");
