@@ -92,7 +92,7 @@ impl Domains {
     /// # Errors
     /// [`Error::MissingScope`]; [`Error::Forbidden`] below administrator;
     /// [`Error::SignInAgain`].
-    pub fn may_manage(&self, org: &OrgCtx) -> Result<()> {
+    fn may_manage(&self, org: &OrgCtx) -> Result<()> {
         policy::check(org, Action::ManageDomains)?;
         policy::recent_if_person(&org.ctx)
     }

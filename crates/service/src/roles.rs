@@ -72,15 +72,15 @@ impl Roles {
     ///
     /// # Errors
     /// [`Error::MissingScope`]; [`Error::Forbidden`] below administrator.
-    pub fn may_manage(org: &OrgCtx) -> Result<()> {
+    fn may_manage(org: &OrgCtx) -> Result<()> {
         policy::check(org, Action::UpdateOrganization)
     }
 
     /// Adds a role without members.
     ///
     /// # Errors
-    /// As [`Roles::may_manage`]; [`Error::Invalid`] for a name that is taken, and for
-    /// too many roles.
+    /// [`Error::MissingScope`]; [`Error::Forbidden`] below administrator;
+    /// [`Error::Invalid`] for a name that is taken, and for too many roles.
     pub async fn create(
         &self,
         org: &OrgCtx,
@@ -115,7 +115,7 @@ impl Roles {
     /// Proves that there is this role and that the actor may change it.
     ///
     /// # Errors
-    /// As [`Roles::may_manage`]; [`Error::NotFound`].
+    /// [`Error::MissingScope`]; [`Error::Forbidden`] below administrator; [`Error::NotFound`].
     pub async fn changeable(&self, org: &OrgCtx, role: &str) -> Result<Changeable> {
         Self::may_manage(org)?;
         Ok(Changeable(self.find(org, role).await?))
