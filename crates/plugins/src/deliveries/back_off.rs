@@ -9,9 +9,9 @@ const FIRST: Duration = Duration::from_secs(1);
 /// up to this one.
 const LONGEST: Duration = Duration::from_secs(60);
 /// Attempts if the failure may pass.
-const TRIES: u32 = 10;
-/// Attempts if the script or the destination reports a lasting failure.
-const TRIES_LASTING: u32 = 3;
+const MAX_ATTEMPTS: u32 = 10;
+/// Attempts if the script or the destination reports a permanent failure.
+const MAX_ATTEMPTS_PERMANENT: u32 = 3;
 /// Seconds after which nothing is retried.
 const PATIENCE: i64 = 3_600;
 
@@ -22,9 +22,9 @@ pub(super) fn pause(tries: u32) -> Duration {
 }
 
 /// Whether to stop retrying.
-pub(super) fn is_enough(tries: u32, since: Timestamp, now: Timestamp, is_lasting: bool) -> bool {
-    let most = if is_lasting { TRIES_LASTING } else { TRIES };
-    tries >= most || now >= since.plus_seconds(PATIENCE)
+pub(super) fn is_enough(tries: u32, since: Timestamp, now: Timestamp, is_permanent: bool) -> bool {
+    let max_attempts = if is_permanent { MAX_ATTEMPTS_PERMANENT } else { MAX_ATTEMPTS };
+    tries >= max_attempts || now >= since.plus_seconds(PATIENCE)
 }
 
 #[cfg(test)]
@@ -45,8 +45,8 @@ mod tests {
     #[test]
     fn what_will_not_pass_is_tried_less() {
         let since = Timestamp::from_micros(0);
-        let enough = |tries, seconds, is_lasting| {
-            is_enough(tries, since, since.plus_seconds(seconds), is_lasting)
+        let enough = |tries, seconds, is_permanent| {
+            is_enough(tries, since, since.plus_seconds(seconds), is_permanent)
         };
         assert!(!enough(9, 0, false) && enough(10, 0, false));
         assert!(!enough(2, 0, true) && enough(3, 0, true));

@@ -54,13 +54,13 @@ pub(super) struct Failed {
     /// Shown to members.
     pub(super) message: String,
     /// A retry is not expected to help.
-    pub(super) is_lasting: bool,
+    pub(super) is_permanent: bool,
 }
 
 /// Runs one delivery.
 pub(super) async fn take(shared: &Shared, active: &Active, progress: &mut Progress, mark: u64) {
-    let until = shared.services.uptime() + LONG;
-    if let Err(error) = work(shared, active, progress, mark, until).await {
+    let deadline = shared.services.uptime() + LONG;
+    if let Err(error) = work(shared, active, progress, mark, deadline).await {
         if !matches!(error, weir_store::Error::Stopped) {
             tracing::error!(config = %active.id(), %error, "a delivery was put off");
         }
@@ -73,7 +73,7 @@ async fn work(
     active: &Active,
     progress: &mut Progress,
     mark: u64,
-    until: Duration,
+    deadline: Duration,
 ) -> weir_store::Result<()> {
     let (project, config) = (active.project(), active.id());
     let mut cursor = match progress.cursor {
@@ -88,7 +88,7 @@ async fn work(
         }
     };
     let mut read = Reading { scan: None, events: VecDeque::new(), after: cursor.after };
-    while !shared.is_stopped() && shared.services.uptime() < until {
+    while !shared.is_stopped() && shared.services.uptime() < deadline {
         let batch = match progress.left.is_empty() {
             false => std::mem::take(&mut progress.left),
             true => {
@@ -99,7 +99,7 @@ async fn work(
         };
         let is_last = batch.is_empty();
         let Tried { failed, rest } =
-            deliver(shared, active, batch, cursor.tries > 0, until).await?;
+            deliver(shared, active, batch, cursor.tries > 0, deadline).await?;
         let Some((_, first)) = failed.first() else {
             cursor = passed(progress, cursor, rest);
             read.after = read.after.max(cursor.after);
@@ -112,8 +112,8 @@ async fn work(
         let now = shared.services.now();
         let since = cursor.failed_since.unwrap_or(now);
         let tries = cursor.tries.saturating_add(1);
-        let is_lasting = failed.iter().all(|(_, fault)| fault.is_lasting);
-        if is_enough(tries, since, now, is_lasting) {
+        let is_permanent = failed.iter().all(|(_, fault)| fault.is_permanent);
+        if is_enough(tries, since, now, is_permanent) {
             give_up(shared, active, &failed, tries, now);
             cursor = passed(progress, cursor, rest);
             read.after = read.after.max(cursor.after);
@@ -185,12 +185,12 @@ async fn deliver(
     active: &Active,
     mut batch: Vec<StoredEvent>,
     is_again: bool,
-    until: Duration,
+    deadline: Duration,
 ) -> weir_store::Result<Tried> {
     if batch.is_empty() {
         return Ok(Tried::default());
     }
-    let results = send::send(shared, active, &batch, is_again, until).await?;
+    let results = send::send(shared, active, &batch, is_again, deadline).await?;
     let rest = batch.split_off(results.len().min(batch.len()));
     let mut failed = Vec::new();
     let mut tally = Tally::default();

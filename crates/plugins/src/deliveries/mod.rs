@@ -41,7 +41,7 @@ const FROM_NEWEST: u64 = i64::MAX as u64;
 pub(crate) type Marks = HashMap<ProjectId, u64>;
 
 /// The state of a config between its deliveries.
-struct Lane {
+struct DeliveryState {
     project: ProjectId,
     /// `None`: a running delivery has it.
     progress: Option<Progress>,
@@ -54,7 +54,7 @@ struct Lane {
 /// Decides which config delivers next.
 struct Deliveries {
     shared: Arc<Shared>,
-    lanes: HashMap<PluginConfigId, Lane>,
+    configs: HashMap<PluginConfigId, DeliveryState>,
     of_projects: HashMap<ProjectId, u64>,
     deliveries: JoinSet<(PluginConfigId, Progress)>,
     /// The config of each running delivery.
@@ -68,7 +68,7 @@ impl Shared {
         let marks = watch::Sender::new(Marks::default());
         let mut deliveries = Deliveries {
             shared: Arc::clone(&self),
-            lanes: HashMap::new(),
+            configs: HashMap::new(),
             of_projects: HashMap::new(),
             deliveries: JoinSet::new(),
             running: HashMap::new(),
@@ -139,7 +139,7 @@ impl Deliveries {
     async fn check(&mut self) {
         for active in self.shared.registry.all() {
             if active.capabilities.delivers() {
-                self.lanes.entry(active.id()).or_insert_with(|| Lane {
+                self.configs.entry(active.id()).or_insert_with(|| DeliveryState {
                     project: active.project(),
                     progress: Some(Progress::default()),
                     next: Duration::ZERO,
@@ -149,15 +149,15 @@ impl Deliveries {
         }
         let is_enabled = |config: &PluginConfigId| self.shared.registry.config(*config).is_some();
         let gone: Vec<(PluginConfigId, ProjectId)> = self
-            .lanes
+            .configs
             .iter()
-            .filter(|(config, lane)| lane.progress.is_some() && !is_enabled(config))
-            .map(|(config, lane)| (*config, lane.project))
+            .filter(|(config, state)| state.progress.is_some() && !is_enabled(config))
+            .map(|(config, state)| (*config, state.project))
             .collect();
         for (config, project) in gone {
             let cursor = Cursor { config, after: FROM_NEWEST, tries: 0, failed_since: None };
             match cursors::save_cursor(&self.shared.store, project, &cursor).await {
-                Ok(_) => drop(self.lanes.remove(&config)),
+                Ok(_) => drop(self.configs.remove(&config)),
                 Err(error) => tracing::error!(%config, %error, "a position was not given up yet"),
             }
         }
@@ -165,9 +165,9 @@ impl Deliveries {
 
     fn ended(&mut self, delivery: Id, config: PluginConfigId, progress: Progress) {
         self.running.remove(&delivery);
-        if let Some(lane) = self.lanes.get_mut(&config) {
-            lane.next = progress.next;
-            lane.progress = Some(progress);
+        if let Some(state) = self.configs.get_mut(&config) {
+            state.next = progress.next;
+            state.progress = Some(progress);
         }
     }
 
@@ -176,19 +176,19 @@ impl Deliveries {
     fn begin(&mut self, marks: &Marks) {
         let now = self.shared.services.uptime();
         while self.deliveries.len() < CONCURRENT_DELIVERIES {
-            let waits = |(config, lane): &(&PluginConfigId, &Lane)| {
-                let mark = marks.get(&lane.project).copied()?;
-                let progress = lane.progress.as_ref()?;
+            let waits = |(config, state): &(&PluginConfigId, &DeliveryState)| {
+                let mark = marks.get(&state.project).copied()?;
+                let progress = state.progress.as_ref()?;
                 let active = self.shared.registry.config(**config)?;
-                let is_due = lane.next <= now && progress.has_work(mark);
-                let is_due = is_due && self.deliveries_of(lane.project) < OF_PROJECT;
+                let is_due = state.next <= now && progress.has_work(mark);
+                let is_due = is_due && self.deliveries_of(state.project) < OF_PROJECT;
                 (is_due && active.capabilities.delivers()).then_some((active, mark))
             };
-            let order = |lane: &Lane| {
-                (self.of_projects.get(&lane.project).copied().unwrap_or(0), lane.served)
+            let order = |state: &DeliveryState| {
+                (self.of_projects.get(&state.project).copied().unwrap_or(0), state.served)
             };
             let next = self
-                .lanes
+                .configs
                 .iter()
                 .filter_map(|entry| waits(&entry).map(|found| (order(entry.1), found)))
                 .min_by_key(|(order, _)| *order);
@@ -199,7 +199,7 @@ impl Deliveries {
 
     fn deliveries_of(&self, project: ProjectId) -> usize {
         let of = |config: &&PluginConfigId| {
-            self.lanes.get(config).is_some_and(|lane| lane.project == project)
+            self.configs.get(config).is_some_and(|state| state.project == project)
         };
         self.running.values().filter(of).count()
     }
@@ -208,9 +208,9 @@ impl Deliveries {
         self.count += 1;
         self.of_projects.insert(active.project(), self.count);
         let config = active.id();
-        let Some(lane) = self.lanes.get_mut(&config) else { return };
-        let Some(mut progress) = lane.progress.take() else { return };
-        lane.served = self.count;
+        let Some(state) = self.configs.get_mut(&config) else { return };
+        let Some(mut progress) = state.progress.take() else { return };
+        state.served = self.count;
         let shared = Arc::clone(&self.shared);
         let delivery = self.deliveries.spawn(async move {
             delivery::take(&shared, &active, &mut progress, mark).await;

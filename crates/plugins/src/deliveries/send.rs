@@ -15,102 +15,121 @@ use weir_store::persons;
 
 use super::delivery::Failed;
 use crate::Shared;
-use crate::host_calls::{MADE_BY, Sent, send as send_request};
+use crate::host_calls::{MADE_BY, SendError, send as send_request};
 use crate::registry::{Active, Loaded};
 use crate::shape;
 
-/// Concurrent requests of a batch.
-const EVENTS_PER_CALL: usize = 10;
+/// Concurrent requests of one call.
+const CONCURRENT_REQUESTS: usize = 10;
 /// If a call takes no longer than this, the next call gets more events.
 const QUICK: Duration = Duration::from_millis(500);
-/// Maximum bytes of the properties of a person. Larger persons are omitted.
-const PERSON: usize = 64 << 10;
+/// Maximum bytes of the properties of a person. The script gets events of larger persons
+/// without their person.
+const MAX_PERSON_BYTES: usize = 64 << 10;
 
-/// Whether this config captured the event.
+/// Whether this config captured the event. The event is not delivered to the same config.
 pub(super) fn is_made_by(event: &StoredEvent, config: PluginConfigId) -> bool {
     event.properties.contains(MADE_BY)
         && weir_json::member(&event.properties, MADE_BY) == Some(config.to_string().as_str())
 }
 
-/// The event in the form of the script, shown to members.
+/// The event as the script receives it, to show it to members.
 pub(super) fn sample(shared: &Shared, event: &StoredEvent, project: ProjectId) -> String {
     shape::for_delivery(event, project, None, &shared.site_url)
 }
 
 /// Delivers events; returns for each the reason if it failed. There may be fewer results
 /// than events: the rest was not passed to the script, because the delivery has reached
-/// its time limit.
+/// its time limit. `deadline` is a time of `uptime`.
 pub(super) async fn send(
     shared: &Shared,
     active: &Active,
     events: &[StoredEvent],
     one_by_one: bool,
-    until: Duration,
+    deadline: Duration,
 ) -> weir_store::Result<Vec<Option<Failed>>> {
     let mut failed: Vec<Option<Failed>> = vec![None; events.len()];
     let Some(loaded) = active.script() else { return Ok(failed) };
     let people = people(shared, active.project(), events).await?;
-    let texts: Vec<Box<RawValue>> = events
-        .iter()
-        .filter_map(|event| {
-            let id = persons::first_id(active.project(), &event.distinct_id);
-            let person = people.get(&id).map(|person| &**person);
-            shape::raw(shape::for_delivery(event, active.project(), person, &shared.site_url))
-        })
-        .collect();
-    // Capture has validated every stored event, so every event has its text.
-    if texts.len() != events.len() {
-        tracing::error!(config = %active.id(), "a stored event cannot be read");
-        return Ok(failed);
-    }
-    let ways = [
+    let texts = match event_texts(active.project(), events, &people, &shared.site_url) {
+        Ok(texts) => texts,
+        Err(fault) => {
+            tracing::error!(config = %active.id(), "a stored event cannot be read");
+            failed.fill(Some(fault));
+            return Ok(failed);
+        }
+    };
+    let functions = [
         (active.capabilities.on_event, DeliveryFunction::OnEvent),
         (active.capabilities.compose_webhook, DeliveryFunction::ComposeWebhook),
         (active.capabilities.export_events, DeliveryFunction::ExportEvents),
     ];
-    // Lanes serve several configs, so a slow config gets its lane for one event at a
-    // time.
-    let mut size = if active.capabilities.export_events && !one_by_one { texts.len() } else { 1 };
+    // Scripts with `exportEvents` begin with the whole batch, all others with one event.
+    // After a slow call only one event is passed at a time, because other configs share
+    // the lane.
+    let mut events_at_a_time =
+        if active.capabilities.export_events && !one_by_one { texts.len() } else { 1 };
     let mut reached = 0;
     while reached < texts.len() {
-        let is_over = shared.is_stopped() || shared.services.uptime() >= until;
+        let is_over = shared.is_stopped() || shared.services.uptime() >= deadline;
         if is_over && reached > 0 {
             failed.truncate(reached);
             break;
         }
         let mut took = Duration::ZERO;
-        let end = texts.len().min(reached + size);
-        for (_, way) in ways.into_iter().filter(|(has_function, _)| *has_function) {
+        let end = texts.len().min(reached + events_at_a_time);
+        for (_, function) in functions.into_iter().filter(|(has_function, _)| *has_function) {
             // A batch fails as a whole, so events are called one by one to find the
             // faulty one.
-            let is_alone = one_by_one && way == DeliveryFunction::ExportEvents;
-            let concurrently = if is_alone { 1 } else { end - reached };
+            let chunk_size = match function {
+                DeliveryFunction::ExportEvents if one_by_one => 1,
+                _ => end - reached,
+            };
             let parts = texts[reached..end]
-                .chunks(concurrently)
-                .zip(failed[reached..end].chunks_mut(concurrently));
+                .chunks(chunk_size)
+                .zip(failed[reached..end].chunks_mut(chunk_size));
             for (texts, failed) in parts {
-                took += call(shared, active, loaded, way, texts, failed).await;
+                took += call(shared, active, loaded, function, texts, failed).await;
             }
         }
-        size = if took < QUICK { size * 2 } else { 1 };
+        events_at_a_time = if took < QUICK { events_at_a_time * 2 } else { 1 };
         reached = end;
     }
     Ok(failed)
 }
 
+/// The events as the script receives them.
+fn event_texts(
+    project: ProjectId,
+    events: &[StoredEvent],
+    people: &HashMap<PersonId, Arc<PersonRef>>,
+    site_url: &str,
+) -> Result<Vec<Box<RawValue>>, Failed> {
+    let text = |event: &StoredEvent| {
+        let id = persons::first_id(project, &event.distinct_id);
+        let person = people.get(&id).map(|person| &**person);
+        shape::raw(shape::for_delivery(event, project, person, site_url))
+    };
+    // Every stored event is valid JSON. If one is not, the batch fails.
+    events.iter().map(text).collect::<Option<_>>().ok_or_else(|| Failed {
+        message: "A stored event cannot be read.".to_owned(),
+        is_permanent: false,
+    })
+}
+
 /// Calls one function of the script, and sends the requests that it returns. Returns how
-/// long the lane was used.
+/// long the call took, including the wait for the lane.
 async fn call(
     shared: &Shared,
     active: &Active,
     loaded: &Loaded,
-    way: DeliveryFunction,
+    function: DeliveryFunction,
     texts: &[Box<RawValue>],
     failed: &mut [Option<Failed>],
 ) -> Duration {
     let lane = shared.lane_of(active.id());
     let began = Instant::now();
-    let answers = shared.work.deliver(lane, &loaded.worker, way, texts, shared).await;
+    let answers = shared.work.deliver(lane, &loaded.worker, function, texts, shared).await;
     let took = began.elapsed();
     let answers = match answers {
         Ok(answers) if answers.len() == texts.len() => answers,
@@ -133,7 +152,7 @@ async fn call(
     }
     let sent = futures::stream::iter(webhooks)
         .map(|(index, webhook)| async move { (index, post(shared, webhook).await) })
-        .buffer_unordered(EVENTS_PER_CALL)
+        .buffer_unordered(CONCURRENT_REQUESTS)
         .collect::<Vec<_>>()
         .await;
     for (index, result) in sent {
@@ -145,40 +164,40 @@ async fn call(
 }
 
 fn fail_all(failed: &mut [Option<Failed>], message: &str) {
-    failed.fill(Some(Failed { message: message.to_owned(), is_lasting: false }));
+    failed.fill(Some(Failed { message: message.to_owned(), is_permanent: false }));
 }
 
-/// An error is a fault of the script if the script did not ask for a retry and a retry
-/// cannot help.
+/// An error of a script is permanent unless the script asked for a retry, timed out,
+/// crashed or failed in its setup.
 fn of_script(loaded: &Loaded, error: &ScriptError) -> Failed {
     let may_pass = error.retry
         || matches!(error.kind, ErrorKind::TimedOut | ErrorKind::Crashed | ErrorKind::Setup);
-    Failed { message: loaded.message(error), is_lasting: !may_pass }
+    Failed { message: loaded.message(error), is_permanent: !may_pass }
 }
 
 async fn post(shared: &Shared, webhook: Webhook) -> Result<(), Failed> {
     let Webhook { url, method, headers, body } = webhook;
     let failed = |class: FaultClass| Failed {
         message: format!("The destination did not take the event: {class}."),
-        is_lasting: matches!(class, FaultClass::Status(status) if is_lasting(status)),
+        is_permanent: matches!(class, FaultClass::Status(status) if is_permanent(status)),
     };
     match send_request(&shared.egress, &url, &method, &headers, body).await {
         Ok(response) if response.status().is_success() => Ok(()),
         Ok(response) => Err(failed(FaultClass::Status(response.status().as_u16()))),
-        Err(Sent::Fault(class)) => Err(failed(class)),
-        Err(Sent::Impossible(message)) => Err(Failed {
+        Err(SendError::Connection(class)) => Err(failed(class)),
+        Err(SendError::Invalid(message)) => Err(Failed {
             message: format!("The request cannot be sent: {message}."),
-            is_lasting: true,
+            is_permanent: true,
         }),
     }
 }
 
 /// Whether a status means that a retry of the same request will be refused too.
-const fn is_lasting(status: u16) -> bool {
+const fn is_permanent(status: u16) -> bool {
     matches!(status, 300..=499) && !matches!(status, 408 | 425 | 429)
 }
 
-/// The persons of the events. Omitted persons are not kept in memory.
+/// The persons of the events. Persons that are too large are dropped while reading.
 async fn people(
     shared: &Shared,
     project: ProjectId,
@@ -186,9 +205,43 @@ async fn people(
 ) -> weir_store::Result<HashMap<PersonId, Arc<PersonRef>>> {
     let ids = events.iter().map(|event| persons::first_id(project, &event.distinct_id));
     let needed = |person: PersonRef| {
-        (person.properties.len() <= PERSON)
+        (person.properties.len() <= MAX_PERSON_BYTES)
             // Scripts do not see distinct ids, and there may be a megabyte of them.
             .then(|| PersonRef { distinct_ids: Vec::new(), ..person })
     };
     persons::resolve_as(&shared.store, project, ids, needed).await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use uuid::Uuid;
+    use weir_model::ProjectId;
+    use weir_store::events::StoredEvent;
+
+    use super::event_texts;
+
+    #[test]
+    fn a_batch_with_an_unreadable_event_fails() {
+        let event = |properties: &str| StoredEvent {
+            arrival: 1,
+            uuid: Uuid::nil(),
+            event: "opened".to_owned(),
+            distinct_id: "ada".to_owned(),
+            timestamp: 0,
+            received_at: 0,
+            properties: properties.to_owned(),
+            elements_chain: String::new(),
+            historical: false,
+            warnings: Vec::new(),
+        };
+        let texts = |events: &[StoredEvent]| {
+            event_texts(ProjectId(1), events, &HashMap::new(), "https://weir.example")
+        };
+        assert_eq!(texts(&[event("{}"), event(r#"{"a":1}"#)]).unwrap().len(), 2);
+        let fault = texts(&[event("{}"), event(r#"{"a":"#)]).unwrap_err();
+        assert_eq!(fault.message, "A stored event cannot be read.");
+        assert!(!fault.is_permanent);
+    }
 }

@@ -28,18 +28,18 @@ const CARRYING: [&str; 9] = [
 
 /// Why a request got no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Sent {
+pub(crate) enum SendError {
     /// The request is invalid.
     #[error("{0}")]
-    Impossible(String),
+    Invalid(String),
     /// The connection failed.
     #[error("{0}")]
-    Fault(FaultClass),
+    Connection(FaultClass),
 }
 
-impl From<Fault> for Sent {
+impl From<Fault> for SendError {
     fn from(fault: Fault) -> Self {
-        Self::Fault(fault.class)
+        Self::Connection(fault.class)
     }
 }
 
@@ -50,13 +50,13 @@ pub(crate) async fn send(
     method: &str,
     headers: &BTreeMap<String, String>,
     body: Option<String>,
-) -> Result<Response, Sent> {
-    let impossible = |message: &str| Sent::Impossible(message.to_owned());
+) -> Result<Response, SendError> {
+    let invalid = |message: &str| SendError::Invalid(message.to_owned());
     let method = Method::from_bytes(method.as_bytes());
-    let method = method.map_err(|_| impossible("this is no method of HTTP"))?;
+    let method = method.map_err(|_| invalid("this is no method of HTTP"))?;
     let request = egress.request(method, url);
     let mut request =
-        request.map_err(|refused| Sent::Impossible(refused.to_string()))?.timeout(WITHIN);
+        request.map_err(|refused| SendError::Invalid(refused.to_string()))?.timeout(WITHIN);
     for (name, value) in headers {
         if !CARRYING.contains(&name.to_ascii_lowercase().as_str()) {
             request = request.header(name, value);
@@ -64,13 +64,13 @@ pub(crate) async fn send(
     }
     if let Some(body) = body {
         if body.len() > BODY_MAX {
-            return Err(impossible("a request has at most 1 MiB"));
+            return Err(invalid("a request has at most 1 MiB"));
         }
         request = request.body(body);
     }
     let sent = request.send().await;
     sent.map_err(|error| match error.is_builder() {
-        true => impossible("this is no header of HTTP"),
+        true => invalid("this is no header of HTTP"),
         false => Fault::from(error).into(),
     })
 }

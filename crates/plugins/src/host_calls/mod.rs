@@ -29,7 +29,7 @@ use crate::report::Joined;
 use crate::services::Captured;
 
 use cache::Cache;
-pub(crate) use fetch::{Sent, send};
+pub(crate) use fetch::{SendError, send};
 
 /// Concurrent requests of one config.
 const FETCHING: usize = 10;
