@@ -37,7 +37,7 @@ pub use browser_library::BrowserLibrary;
 pub enum Endpoint {
     /// Accepts events in the older formats.
     Events(CapturePath),
-    /// Accepts events in the newer protocol.
+    /// Accepts events of capture protocol V1.
     EventsV1,
     /// The feature flags of a person.
     Flags,

@@ -230,7 +230,7 @@ fn accept(
     if facts.odd_person_update {
         warnings.push(Warning::InvalidPersonUpdate);
     }
-    let properties = properties::lift(event, sent_properties, &mut warnings);
+    let properties = properties::merge_top_level(event, sent_properties, &mut warnings);
     let uuid = match sent_uuid {
         Some(uuid) => uuid,
         None => match present(event.timestamp) {

@@ -1,8 +1,9 @@
-//! Merges `$set`, `$set_once` and `$unset` of the top level into the properties (ING-33),
-//! as text: all other bytes stay as sent.
+//! Merges `$set`, `$set_once` and `$unset` of an event's top level into its properties
+//! (ING-33), as text: all other bytes stay as sent.
 //!
-//! What belongs here: merging the two, and merging objects in general. What does not: the
-//! meaning of these properties for a person (`weir-ingest`).
+//! What belongs here: this merge, and merging objects in general. What does not: the type
+//! of these fields among the properties (`decide` warns of a wrong one), and their meaning
+//! for a person (`weir-ingest`).
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -14,7 +15,7 @@ use super::shape::{RawEvent, present};
 
 /// The properties with the three fields of the top level merged in. Usually there is
 /// nothing to merge, and then nothing is copied.
-pub(super) fn lift<'a>(
+pub(super) fn merge_top_level<'a>(
     event: &RawEvent<'_>,
     properties: &'a str,
     warnings: &mut Vec<Warning>,
@@ -28,6 +29,7 @@ pub(super) fn lift<'a>(
     for (name, field, union) in fields {
         let Some(top) = present(field) else { continue };
         if !union.takes(top) {
+            // PHP writes an empty object as an empty list.
             if !json::is_empty_list(top) && !warnings.contains(&Warning::InvalidPersonUpdate) {
                 warnings.push(Warning::InvalidPersonUpdate);
             }
@@ -35,11 +37,11 @@ pub(super) fn lift<'a>(
         }
         merged = Cow::Owned(match json::member_range(&merged, name) {
             None => json::with_member(&merged, name, top),
-            Some(place) => {
-                let inner = merged.get(place.clone()).unwrap_or_default();
+            Some(range) => {
+                let inner = merged.get(range.clone()).unwrap_or_default();
                 let value = if union.takes(inner) { union.of(inner, top) } else { None };
                 let mut text = merged.clone().into_owned();
-                text.replace_range(place, value.as_deref().unwrap_or(top));
+                text.replace_range(range, value.as_deref().unwrap_or(top));
                 text
             }
         });
@@ -47,7 +49,8 @@ pub(super) fn lift<'a>(
     merged
 }
 
-/// Overwrites members of an object with those of another; `None` if it is not an object.
+/// The members of both objects; those of `over` replace those of `object`. `None` if one of
+/// both is not an object.
 pub(super) fn overlay(object: &str, over: &str) -> Option<String> {
     unite_objects(object, over).ok()
 }
@@ -55,13 +58,14 @@ pub(super) fn overlay(object: &str, over: &str) -> Option<String> {
 /// How two values of a field are merged.
 #[derive(Clone, Copy)]
 enum Union {
-    /// Objects: the members of both; the top level takes precedence.
+    /// Objects: the members of both. The top level takes precedence.
     Objects,
-    /// Names, as a list or as an object: a list of both.
+    /// Names, as a list or as the keys of an object: a list of the names of both.
     Names,
 }
 
 impl Union {
+    /// Whether the value has a type that can be merged.
     fn takes(self, value: &str) -> bool {
         match self {
             Self::Objects => value.starts_with('{'),

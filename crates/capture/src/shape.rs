@@ -115,7 +115,7 @@ pub struct RawEvent<'a> {
     pub properties: Option<&'a RawValue>,
     /// `timestamp`
     pub timestamp: Option<&'a RawValue>,
-    /// `offset`: milliseconds before the time of sending.
+    /// `offset`: the milliseconds from the event until it was sent.
     pub offset: Option<&'a RawValue>,
     /// `$set` of the top level.
     pub set: Option<&'a RawValue>,
@@ -303,7 +303,7 @@ pub(super) fn valid_token(token: Cow<'_, str>) -> Result<Cow<'_, str>, CaptureEr
 
 fn read_sent_at(value: &RawValue) -> Option<DateTime<Utc>> {
     let text = json::string_lossy(value.get())?;
-    DateTime::from_timestamp_micros(time::parse_iso(&text)?)
+    DateTime::from_timestamp_micros(time::parse_date(&text)?)
 }
 
 /// The message of the parser contains the position and the fault, and never repeats the

@@ -4,7 +4,7 @@
 //! does not: which texts are a time (`weir_model::time::text`); reading the clock, because
 //! the time of receipt is an argument.
 //!
-//! All times are microseconds since 1970-01-01 UTC; further digits are truncated.
+//! All times are microseconds since 1970-01-01 UTC; smaller fractions are cut off.
 
 use chrono::{DateTime, Utc};
 use weir_json as json;
@@ -14,8 +14,8 @@ use weir_model::time::text::{self, Forms};
 const SECOND: i64 = 1_000_000;
 const HOUR: i64 = 3_600 * SECOND;
 
-/// How far in the future an event may be: time zones and an error of one hour stay below
-/// it.
+/// How far in the future an event may be, as in PostHog. A local time that was sent without
+/// its zone is below this limit: it is at most 14 hours ahead.
 const FUTURE_LIMIT: i64 = 23 * HOUR;
 
 /// 0000-01-01T00:00:00Z, the first valid time.
@@ -27,9 +27,10 @@ const YEAR_10000: i64 = 253_402_300_800 * SECOND;
 /// The time fields of an event and its request.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Claims<'a> {
-    /// JSON text of `timestamp`; `None` if `null`.
+    /// JSON text of `timestamp`; `None` if missing or `null`.
     pub(super) timestamp: Option<&'a str>,
-    /// JSON text of `offset`; `None` if `null`.
+    /// JSON text of `offset`, the milliseconds from the event until it was sent; `None` if
+    /// missing or `null`.
     pub(super) offset: Option<&'a str>,
     /// Time of sending by the sender's clock.
     pub(super) sent_at: Option<DateTime<Utc>>,
@@ -52,6 +53,7 @@ pub(super) fn event_time(
         time
     } else {
         warnings.push(Warning::TimestampOutOfRange);
+        // 1970, as in PostHog.
         0
     }
 }
@@ -61,6 +63,7 @@ pub(super) fn event_time(
 fn claimed_time(claims: Claims<'_>, now: i64, warnings: &mut Vec<Warning>) -> i64 {
     if let Some(offset) = claims.offset {
         if let Some(milliseconds) = integer(offset) {
+            // From the time of receipt, so that the sender's clock does not matter.
             return now.saturating_sub(milliseconds.saturating_mul(1000));
         }
         warnings.push(Warning::InvalidTimestamp);
@@ -83,7 +86,7 @@ fn claimed_time(claims: Claims<'_>, now: i64, warnings: &mut Vec<Warning>) -> i6
     }
 }
 
-/// An integer, also in the form of libraries that only have floats.
+/// An integer. Libraries that only have floats send `5.0`.
 fn integer(json: &str) -> Option<i64> {
     let (digits, fraction) = json.split_once('.').unwrap_or((json, "0"));
     if !fraction.bytes().all(|digit| digit == b'0') {
@@ -92,7 +95,7 @@ fn integer(json: &str) -> Option<i64> {
     digits.parse().ok()
 }
 
-/// Parses a JSON text or number as a time, in any of the forms.
+/// Parses a JSON string or number as a time, in any notation that libraries send.
 fn parse_json(json: &str) -> Option<i64> {
     match json::string_lossy(json) {
         Some(text) => text::read(&text, Forms::Any),
@@ -100,8 +103,9 @@ fn parse_json(json: &str) -> Option<i64> {
     }
 }
 
-/// Parses a date with or without a time.
-pub(super) fn parse_iso(text: &str) -> Option<i64> {
+/// Parses a date with or without a time, in any notation that libraries send. A number is
+/// no date.
+pub(super) fn parse_date(text: &str) -> Option<i64> {
     text::calendar(text, Forms::Any)
 }
 

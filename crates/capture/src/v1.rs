@@ -1,4 +1,4 @@
-//! The newer protocol, `/i/v1/analytics/events`, which client libraries use if configured
+//! Capture protocol V1, `/i/v1/analytics/events`, which client libraries use if configured
 //! (ING-26): the key is in a header, and there is an answer for every event.
 //!
 //! ```text
@@ -99,7 +99,7 @@ pub fn shape(payload: &Payload) -> Result<Batch<'_>, Fault> {
         .map_err(|_| Fault::Unreadable("The payload is not a JSON object.".to_owned()))?;
 
     let created_at = created_at.and_then(json::string_lossy);
-    if created_at.is_none_or(|text| time::parse_iso(&text).is_none()) {
+    if created_at.is_none_or(|text| time::parse_date(&text).is_none()) {
         return Err(Fault::InvalidCreatedAt);
     }
     let list = batch.filter(|list| list.starts_with('['));

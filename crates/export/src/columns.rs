@@ -9,7 +9,7 @@ use weir_model::ProjectId;
 use weir_query::{Expression, Field, Query, QueryInput as _, Value, WorkLimitReached};
 
 use crate::destination::Altered;
-use crate::query_row::QueryRow;
+use crate::event_input::EventInput;
 use crate::rows::{Cell, Column, EventWithPerson, Kind, PersonRecord};
 
 /// Upper bound of bytes in a row. Without a query, no event has this many.
@@ -114,11 +114,11 @@ impl Columns {
         &self,
         project: ProjectId,
         now: i64,
-        record: &EventWithPerson,
+        event_with_person: &EventWithPerson,
     ) -> Result<Option<BuiltRow>, WorkLimitReached> {
-        let row = QueryRow::new(project, record);
-        let is_included = self.query.as_ref().map_or(Ok(true), |query| query.matches(&row))?;
-        Ok(is_included.then(|| self.build_row(now, &row, record)))
+        let input = EventInput::new(project, event_with_person);
+        let is_included = self.query.as_ref().map_or(Ok(true), |query| query.matches(&input))?;
+        Ok(is_included.then(|| self.build_row(now, &input, event_with_person)))
     }
 
     /// The row of a distinct id and its person. Columns for events only are null.
@@ -184,15 +184,20 @@ impl Columns {
         })
     }
 
-    fn build_row(&self, now: i64, row: &QueryRow<'_>, record: &EventWithPerson) -> BuiltRow {
+    fn build_row(
+        &self,
+        now: i64,
+        input: &EventInput<'_>,
+        event_with_person: &EventWithPerson,
+    ) -> BuiltRow {
         let (mut cells, mut altered) = (Vec::with_capacity(self.columns.len()), None);
         let mut bytes = 0;
         for (column, source) in self.columns.iter().zip(&self.sources) {
-            let mut cell = fit(self.value(source, now, row, record), column.kind);
+            let mut cell = fit(self.value(source, now, input, event_with_person), column.kind);
             let what = if bytes + cell.size() > ROW_BYTES {
                 cell = Cell::Null;
                 Some("it would make the row larger than 8 MiB and was omitted")
-            } else if cell == Cell::Null && row.work_limit().is_used_up() {
+            } else if cell == Cell::Null && input.work_limit().is_used_up() {
                 Some("it takes too long to be computed and was omitted")
             } else {
                 None
@@ -200,7 +205,7 @@ impl Columns {
             bytes += cell.size();
             cells.push(cell);
             if altered.is_none() {
-                let (uuid, column) = (Some(record.event.uuid), &column.name);
+                let (uuid, column) = (Some(event_with_person.event.uuid), &column.name);
                 altered = what.map(|what| Altered { uuid, column: column.clone(), what });
             }
         }
@@ -211,31 +216,33 @@ impl Columns {
         &'a self,
         source: &Source,
         now: i64,
-        row: &'a QueryRow<'_>,
-        record: &'a EventWithPerson,
+        input: &'a EventInput<'_>,
+        event_with_person: &'a EventWithPerson,
     ) -> Value<'a> {
         // A property that is null counts as absent.
         let json = |name: &str| {
-            let json = row.property_json(name).filter(|json| *json != "null");
+            let json = input.property_json(name).filter(|json| *json != "null");
             json.map_or(Value::Null, |json| Value::Json(json.into()))
         };
         match source {
-            Source::Uuid => row.field(Field::Uuid),
-            Source::Event => row.field(Field::Event),
-            Source::DistinctId => row.field(Field::DistinctId),
-            Source::TeamId => row.field(Field::TeamId),
-            Source::Timestamp => row.field(Field::Timestamp),
-            Source::InsertedAt => row.field(Field::CreatedAt),
-            Source::Properties => row.field(Field::Properties),
-            Source::PersonId => row.field(Field::PersonId),
-            Source::PersonProperties => row.field(Field::PersonProperties),
+            Source::Uuid => input.field(Field::Uuid),
+            Source::Event => input.field(Field::Event),
+            Source::DistinctId => input.field(Field::DistinctId),
+            Source::TeamId => input.field(Field::TeamId),
+            Source::Timestamp => input.field(Field::Timestamp),
+            Source::InsertedAt => input.field(Field::CreatedAt),
+            Source::Properties => input.field(Field::Properties),
+            Source::PersonId => input.field(Field::PersonId),
+            Source::PersonProperties => input.field(Field::PersonProperties),
             Source::Set => json("$set"),
             Source::SetOnce => json("$set_once"),
-            Source::Ip => match row.property_json("$ip").map(Value::of_json) {
+            Source::Ip => match input.property_json("$ip").map(Value::of_json) {
                 Some(Value::Text(ip)) if !ip.is_empty() => Value::Text(ip),
                 _ => Value::Null,
             },
-            Source::ElementsChain => Value::Text(record.event.elements_chain.as_str().into()),
+            Source::ElementsChain => {
+                Value::Text(event_with_person.event.elements_chain.as_str().into())
+            }
             Source::Empty => Value::Text("".into()),
             Source::Now => Value::Timestamp(now),
             Source::PersonVersion
@@ -244,7 +251,7 @@ impl Columns {
             | Source::PersonIsDeleted => Value::Null,
             Source::Query(number) => {
                 let column = self.query.as_ref().and_then(|query| query.columns.get(*number));
-                column.map_or(Value::Null, |column| column.expression.evaluate(row))
+                column.map_or(Value::Null, |column| column.expression.evaluate(input))
             }
         }
     }

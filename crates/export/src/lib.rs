@@ -16,7 +16,7 @@ pub mod destination;
 pub mod destinations;
 mod encode;
 pub mod engine;
+pub mod event_input;
 mod names;
 pub mod persons;
-pub mod query_row;
 pub mod rows;

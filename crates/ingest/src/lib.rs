@@ -157,8 +157,8 @@ impl OpenLog {
                 blocks: Blocks::default(),
                 sizing: BatchSizing::default(),
                 spikes: Spikes::default(),
-                noted: position,
-                unsaid: BTreeMap::new(),
+                spikes_until: position,
+                unreported_spikes: BTreeMap::new(),
                 cautious_until,
             };
             consumers.spawn_on(consumer.run(stop.subscribe()), &applying);

@@ -20,7 +20,7 @@ use weir_model::plugin_configs::{DryOutcome, DryStep};
 use weir_model::{PluginConfigId, ProjectId, Timestamp, UserId};
 use weir_sandbox::{HostCall, Program, ScriptHost};
 use weir_service::plugins::code::{Busy, DryTrial};
-use weir_store::plugin_runtime::registry::Enabled;
+use weir_store::plugin_runtime::registry::ConfigWithSource;
 use weir_store::plugin_runtime::storage;
 
 use crate::allowance::Payers;
@@ -40,11 +40,11 @@ impl Shared {
             Given::single(sample(&event, self.services.now()), self.services.now().micros());
         let mut current = EventInProgress::new(given);
         let mut steps = Vec::with_capacity(configs.len());
-        for enabled in configs {
+        for tried in configs {
             if current.event().is_none() {
                 break;
             }
-            steps.push(self.try_step(user, project, &enabled, &mut current).await?);
+            steps.push(self.try_step(user, project, &tried, &mut current).await?);
         }
         Ok(steps)
     }
@@ -53,15 +53,15 @@ impl Shared {
         &self,
         user: UserId,
         project: ProjectId,
-        enabled: &Enabled,
+        tried: &ConfigWithSource,
         current: &mut EventInProgress,
     ) -> Result<DryStep, Busy> {
         let before = current.event().and_then(shown);
-        let config = enabled.config.id;
-        let name = enabled.config.name.clone().or_else(|| enabled.plugin.name.clone());
+        let config = tried.config.id;
+        let name = tried.config.name.clone().or_else(|| tried.plugin.name.clone());
         let name = name.unwrap_or_default();
         let logs = Trying { shared: self, config, lines: Mutex::default() };
-        let ruled = self.rule(user, project, enabled, &name, current, &logs).await;
+        let ruled = self.rule(user, project, tried, &name, current, &logs).await;
         let (verdict, took) = match ruled {
             Ok(TimedVerdict { verdict, took, .. }) => (verdict, took),
             Err(NoRuling::Fault(fault)) => (Verdict::Failed(fault), Duration::ZERO),
@@ -90,12 +90,12 @@ impl Shared {
         &self,
         user: UserId,
         project: ProjectId,
-        enabled: &Enabled,
+        tried: &ConfigWithSource,
         name: &str,
         current: &mut EventInProgress,
         logs: &Trying<'_>,
     ) -> Result<TimedVerdict, NoRuling> {
-        let Enabled { config, plugin, files } = enabled;
+        let ConfigWithSource { config, plugin, files } = tried;
         let opened = self.services.open(config, plugin).await?;
         if let Some(step) = self.native(plugin, &opened.config)? {
             let events = std::slice::from_mut(current);

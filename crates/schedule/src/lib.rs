@@ -77,7 +77,7 @@ impl Cadence {
         Some(Self { interval, zone: zone(timezone)?, day, hour })
     }
 
-    /// The cadence of an export as it is stored: the word of its interval, and UTC if it
+    /// The cadence of an export as it is stored: the name of its interval, and UTC if it
     /// has no time zone. `None` if the values are not valid.
     pub fn stored(
         interval: &str,
@@ -85,7 +85,7 @@ impl Cadence {
         day: Option<i64>,
         hour: Option<i64>,
     ) -> Option<Self> {
-        Self::of(Interval::of(interval)?, timezone.unwrap_or(UTC), day, hour)
+        Self::of(Interval::parse(interval)?, timezone.unwrap_or(UTC), day, hour)
     }
 
     /// The cadence of an export as the API shows it. `None` if the values are not valid.
@@ -101,12 +101,12 @@ impl Cadence {
     /// A name for its boundaries: two cadences with the same name have the same
     /// boundaries.
     pub fn name(&self) -> String {
-        let word = self.interval.text();
+        let name = self.interval.as_str();
         let zone = self.zone.iana_name().unwrap_or(UTC);
         if !self.is_of_calendar() || (zone, self.day, self.hour) == (UTC, 0, 0) {
-            return word.to_owned();
+            return name.to_owned();
         }
-        format!("{word} {} {} {zone}", self.day, self.hour)
+        format!("{name} {} {} {zone}", self.day, self.hour)
     }
 
     /// The last boundary between intervals that is not after this time.

@@ -15,7 +15,7 @@ use weir_model::plugins::address::Address;
 use weir_model::plugins::{FRONTEND, SITE};
 use weir_model::scopes::Scope;
 use weir_model::{MembershipId, OrganizationId, Timestamp, UserId};
-use weir_store::plugin_runtime::registry::Enabled;
+use weir_store::plugin_runtime::registry::ConfigWithSource;
 use weir_store::users::{self, UserRow};
 use weir_store::{Location, Settings, Store, organizations};
 
@@ -151,7 +151,7 @@ impl PluginCode for StandIn {
     }
 
     async fn dry_run(&self, run: DryTrial) -> Result<Vec<DryStep>, Busy> {
-        let step = |one: &Enabled| DryStep {
+        let step = |one: &ConfigWithSource| DryStep {
             config: one.config.id,
             name: one.plugin.name.clone().unwrap_or_default(),
             outcome: DryOutcome::Unchanged,

@@ -1,21 +1,22 @@
-//! Input of a call that the service reads after it has checked the permission and found
-//! the record. A caller without the permission learns nothing about the values, and the
-//! permission is checked in one place: the service.
+//! Input that is validated late: the service first checks the permission and finds the
+//! record, then it validates the input. So a caller without the permission learns nothing
+//! about the values, and handlers need no check of the permission before they pass input.
 
 use std::fmt;
 
 use weir_model::errors::FieldError;
 
-/// Input that is not validated yet. A value that is validated already converts into it.
+/// Input whose values are not validated yet. Valid input converts into it with `From`, for
+/// callers that have no raw input.
 pub struct Unchecked<'a, T>(Box<dyn FnOnce() -> Result<T, FieldError> + Send + 'a>);
 
 impl<'a, T> Unchecked<'a, T> {
-    /// Input that `read` validates.
+    /// Input that `read` will validate and return.
     pub fn new(read: impl FnOnce() -> Result<T, FieldError> + Send + 'a) -> Self {
         Self(Box::new(read))
     }
 
-    /// Validates the input.
+    /// Validates the input and returns it.
     ///
     /// # Errors
     /// The fault of the first invalid field.

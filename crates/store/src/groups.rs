@@ -103,18 +103,18 @@ pub async fn by_keys(
     store: &Store,
     project: ProjectId,
     keys: &[(u8, &str)],
-    room: &mut ByteBudget,
+    budget: &mut ByteBudget,
 ) -> Result<Vec<Stored>> {
     let mut found = Vec::new();
     for chunk in keys.chunks(RECORDS_PER_STATEMENT) {
-        if room.is_used_up() {
+        if budget.is_used_up() {
             break;
         }
         let ids: Vec<_> = chunk.iter().map(|(index, name)| key(project, *index, name)).collect();
         let rows: Vec<Row> = read_large(store, BY_KEY, bind! { ids: ids }).await?;
         for row in rows {
             let group = stored(row, BY_KEY.name)?;
-            room.take(group.group.properties.len() + group.group.key.len());
+            budget.take(group.group.properties.len() + group.group.key.len());
             found.push(group);
         }
     }

@@ -162,15 +162,15 @@ pub async fn by_ids(
     store: &Store,
     project: ProjectId,
     ids: &[PersonId],
-    room: &mut ByteBudget,
+    budget: &mut ByteBudget,
 ) -> Result<Vec<Stored>> {
     let mut found = Vec::new();
     for chunk in ids.chunks(RECORDS_PER_STATEMENT) {
-        if room.is_used_up() {
+        if budget.is_used_up() {
             break;
         }
         for record in some_by_ids(store, project, chunk).await? {
-            room.take(record.size());
+            budget.take(record.size());
             found.push(record);
         }
     }

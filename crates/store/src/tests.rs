@@ -18,7 +18,7 @@ use crate::instance::{NewInstance, SetUp};
 use crate::keys::KeyRow;
 use crate::organizations::{Added, NewOrganization, OrganizationRow};
 use crate::projects::ProjectRow;
-use crate::throttle::{Rule, Try};
+use crate::throttle::{CountResult, Rule};
 use crate::users::{PasswordHash, UserRow};
 use crate::{
     Location, Settings, Store, activity, instance, keys, organizations, projects, sessions,
@@ -330,7 +330,7 @@ async fn conflicts_are_tried_again_in(store: Store) {
         // Some calls may use up their attempts. Then the error must be temporary.
         match call.await.unwrap() {
             Ok(answer) => {
-                assert_eq!(answer, Try::Counted);
+                assert_eq!(answer, CountResult::Counted);
                 counted += 1;
             }
             Err(error) => assert!(error.is_temporary(), "{error}"),
@@ -340,7 +340,8 @@ async fn conflicts_are_tried_again_in(store: Store) {
     // No count was lost: the wait that follows belongs to exactly this count.
     const STEPS: &[u64] = &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12];
     throttle::count(&store, &[rule(STEPS)], NOW).await.unwrap();
-    let Try::Wait { until } = throttle::count(&store, &[rule(STEPS)], NOW).await.unwrap() else {
+    let CountResult::Wait { until } = throttle::count(&store, &[rule(STEPS)], NOW).await.unwrap()
+    else {
         panic!("no wait");
     };
     assert_eq!(until, NOW.plus_seconds(counted));
@@ -354,11 +355,11 @@ async fn a_free_attempt_delays_no_earlier_caller() {
         let rules = [Rule { kind: "test", key: "one".to_owned(), waits, forget_after: 900 }];
         let count = async |now| throttle::count(&store, &rules, now).await.unwrap();
         let later = NOW.plus_seconds(1);
-        assert_eq!(count(later).await, Try::Counted);
-        assert_eq!(count(NOW).await, Try::Counted);
+        assert_eq!(count(later).await, CountResult::Counted);
+        assert_eq!(count(NOW).await, CountResult::Counted);
         // Both were counted, so a wait follows the third one.
-        assert_eq!(count(later).await, Try::Counted);
-        assert_eq!(count(later).await, Try::Wait { until: later.plus_seconds(900) });
+        assert_eq!(count(later).await, CountResult::Counted);
+        assert_eq!(count(later).await, CountResult::Wait { until: later.plus_seconds(900) });
     }
 }
 
@@ -439,9 +440,9 @@ async fn old_counters_are_forgotten() {
     throttle::count(&store, &[rule("new")], NOW.plus_seconds(60)).await.unwrap();
     assert!(throttle::prune(&store, NOW.plus_seconds(30), Duration::ZERO).await.unwrap());
     let later = NOW.plus_seconds(61);
-    assert_eq!(throttle::count(&store, &[rule("old")], later).await.unwrap(), Try::Counted);
+    assert_eq!(throttle::count(&store, &[rule("old")], later).await.unwrap(), CountResult::Counted);
     let answer = throttle::count(&store, &[rule("new")], later).await.unwrap();
-    assert_eq!(answer, Try::Wait { until: NOW.plus_seconds(960) });
+    assert_eq!(answer, CountResult::Wait { until: NOW.plus_seconds(960) });
 }
 
 /// Anyone can add a counter for each network that they have.
@@ -459,7 +460,7 @@ async fn all_old_counters_are_forgotten_however_many_there_are() {
     let are_gone = async || {
         // Counters that are gone allow an attempt.
         let answer = throttle::count(&store, &old, before).await.unwrap();
-        answer == Try::Counted
+        answer == CountResult::Counted
     };
     // Without time it removes a part and says that some are left.
     assert!(!prune(Duration::ZERO).await);
@@ -467,7 +468,7 @@ async fn all_old_counters_are_forgotten_however_many_there_are() {
     assert!(prune(Duration::from_secs(60)).await);
     assert!(are_gone().await);
     let answer = throttle::count(&store, &new, NOW.plus_seconds(61)).await.unwrap();
-    assert!(matches!(answer, Try::Wait { .. }), "{answer:?}");
+    assert!(matches!(answer, CountResult::Wait { .. }), "{answer:?}");
 }
 
 #[tokio::test]

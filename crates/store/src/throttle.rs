@@ -16,7 +16,7 @@ use crate::{Result, Store};
 /// The rule of one counter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
-    /// The kind of the key, such as `account`.
+    /// The kind of the key, such as `network`.
     pub kind: &'static str,
     /// The key of the counter: a hash or a network, never free text of a caller.
     pub key: String,
@@ -29,7 +29,7 @@ pub struct Rule {
 
 /// The result of counting an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Try {
+pub enum CountResult {
     /// The attempt was counted and may continue.
     Counted,
     /// The attempt is too early. It was not counted.
@@ -103,16 +103,16 @@ const COUNT_ANSWER: usize = 4;
 ///
 /// # Errors
 /// Any failure of the store.
-pub async fn count(store: &Store, rules: &[Rule], now: Timestamp) -> Result<Try> {
+pub async fn count(store: &Store, rules: &[Rule], now: Timestamp) -> Result<CountResult> {
     let stored: Vec<StoredRule> = rules.iter().map(StoredRule::from).collect();
     let vars = bind! { rules: stored, now: now.micros(), skew: SKEW };
     let mut answer = store.db.run(COUNT, vars).await?;
-    Ok(answer
-        .row::<i64>(COUNT_ANSWER)?
-        .map_or(Try::Counted, |until| Try::Wait { until: Timestamp::from_micros(until) }))
+    Ok(answer.row::<i64>(COUNT_ANSWER)?.map_or(CountResult::Counted, |until| CountResult::Wait {
+        until: Timestamp::from_micros(until),
+    }))
 }
 
-const GIVE_BACK: Statement = Statement::sign_in(
+const TAKE_BACK: Statement = Statement::sign_in(
     "throttle release",
     "UPDATE type::record('throttle', [$kind, $key]) SET
         count = math::max([count - 1, 0]),
@@ -124,13 +124,13 @@ const GIVE_BACK: Statement = Statement::sign_in(
 ///
 /// # Errors
 /// Any failure of the store.
-pub async fn give_back(store: &Store, rule: &Rule, counted_at: Timestamp) -> Result<()> {
+pub async fn take_back(store: &Store, rule: &Rule, counted_at: Timestamp) -> Result<()> {
     let vars = bind! {
         kind: rule.kind,
         key: rule.key.as_str(),
         counted_at: counted_at.micros(),
     };
-    store.db.run(GIVE_BACK, vars).await.map(drop)
+    store.db.run(TAKE_BACK, vars).await.map(drop)
 }
 
 const RESET: Statement = Statement::delete(

@@ -6,11 +6,12 @@
 //! their resource; what a change means (`weir-service`).
 //!
 //! Two changes of one record run one after another (`keyed_lock`), so that each audit entry
-//! names the value that the change before it left. A writer without the lock (a deletion,
-//! another field) is noticed: the transaction compares the fields that it is about to
-//! change with the values that were read, and the change begins again with what is stored
-//! then. A row with a revision gets a new one with every change, so that all its fields are
-//! compared.
+//! names the value that the change before it left. Some writers do not take the lock, such
+//! as the deletion of an organization, or a run that is added to its export. Their writes
+//! are noticed: the transaction compares the fields that it is about to change with the
+//! values that were read. If one differs, the change begins again with the row that is
+//! stored then. A row with a revision gets a new revision with every change, so comparing
+//! the revision compares all fields.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -39,20 +40,20 @@ pub trait Row: SurrealValue + Clone + PartialEq + Send + Sync {
     const TABLE: &'static str;
     /// The name of the transaction in errors and metrics.
     const UPDATE: &'static str;
-    /// The transaction. A row with records beside it (an entry in a list, a unique name)
-    /// gives the statements that keep them to `update_text!`.
+    /// The transaction. If other records depend on the row (an entry in a list, a unique
+    /// name), their statements are the argument of `update_text!`.
     const TEXT: &'static str = update_text!();
     /// Fields that every change compares, also a change that does not write them: the
     /// owner of a record that can move, a revision.
     const COMPARED: &'static [&'static str] = &[];
-    /// What the statements of `TEXT` write beside the row; `()`: nothing.
+    /// What the statements of `TEXT` write in addition to the row; `()` if nothing.
     type With: Send;
 
     /// Marks a change: sets the time of the last change, or a new revision.
     fn touch(&mut self, now: Timestamp);
 
-    /// The keyed lock of other writers that write this record often: a change waits for
-    /// it, so that they cannot starve the change.
+    /// The key of the lock that other writers take, if they write this record often. A
+    /// change takes that lock too, so that they cannot starve it.
     fn frequent_writers(&self) -> Option<Uuid> {
         None
     }
@@ -78,7 +79,7 @@ pub struct Change<R: Row> {
     pub row: R,
     /// The audit entries of the change.
     pub entries: Vec<Entry>,
-    /// What is written beside the row.
+    /// What is written in addition to the row.
     pub with: R::With,
 }
 
@@ -89,12 +90,13 @@ pub enum Updated<R> {
     Stored(R),
     /// There is no such record.
     Gone,
-    /// A statement of the row refused the change with this word. Nothing was written.
+    /// A statement of `TEXT` refused the change with this word. Nothing was written.
     Refused(String),
 }
 
 impl<R> Updated<R> {
-    /// The result of a change that the statements of the row do not refuse.
+    /// The stored row, if any: for a row whose `TEXT` refuses nothing, and for callers to
+    /// whom the reason does not matter.
     pub fn stored(self) -> Option<R> {
         match self {
             Self::Stored(row) => Some(row),
@@ -106,14 +108,15 @@ impl<R> Updated<R> {
 const GET: Statement =
     Statement::read("record to change", "SELECT * FROM type::record($table, $id);");
 
-// A repeated transaction whose outcome was unknown finds its own values. `CONTENT` also
-// replaces objects within a field; fields that the row does not have are kept.
-/// The transaction that changes a record. Statements given to it run before the record is
-/// written, with `$present` (the stored record) and `$row` (the record after the change);
-/// `THROW` with a word of theirs refuses the change. They must have no effect when they run
-/// again after they had one.
+/// The transaction that changes a record. The statements of the argument run before the
+/// record is written. They read `$present`, the stored record, and `$row`, the record after
+/// the change. With `THROW` and a word they refuse the change. The transaction may run
+/// twice, so running them again must change nothing.
+// If the outcome of a transaction was unknown and it runs again, it finds the values that it
+// has written: therefore the comparison with `$after`. `CONTENT` also replaces objects
+// within a field; fields that only the stored record has stay.
 macro_rules! update_text {
-    ($($kept:expr)?) => {
+    ($($dependent:expr)?) => {
         concat!(
             "BEGIN;
              LET $record = type::record($table, $id);
@@ -125,7 +128,7 @@ macro_rules! update_text {
                  };
              };
              LET $row = object::extend($present, $after);",
-            $($kept,)?
+            $($dependent,)?
             "UPDATE $record CONTENT $row RETURN NONE;",
             $crate::activity::write_activities!(),
             "COMMIT;"
@@ -148,7 +151,8 @@ pub async fn lock<R: Row>(store: &Store, id: &R::Id) -> RowPermit {
 
 /// Changes the record with this id. `change` gets the stored row and returns the changed
 /// one with its audit entries, or `None` to keep it; it is called again when another
-/// writer was faster. `held` is dropped when the transaction has ended.
+/// writer was faster. `held`, such as a lock of the caller, is dropped when the transaction
+/// has ended, even if the caller is dropped before.
 ///
 /// # Errors
 /// The error of `change`; any failure of the store.
@@ -172,7 +176,7 @@ pub async fn update<R: Row<With = ()>, E: From<Error>>(
     })
 }
 
-/// [`update`] for a change that waits for other work, writes records beside the row, or
+/// [`update`] for a change that waits for other work, writes other records with the row, or
 /// has a result of its own.
 ///
 /// # Errors
@@ -186,7 +190,8 @@ pub async fn update_with<R: Row, T, E: From<Error>, F>(
 where
     F: Future<Output = Result<(Change<R>, T), E>>,
 {
-    // Always before the locks of organizations, which `activity::change_holding` takes.
+    // Always before the locks of organizations, which `activity::change_holding` takes, so
+    // that there is no deadlock.
     let permit = lock::<R>(store, &id).await;
     let held = Arc::new((held, permit));
     let statement = Statement::write(R::UPDATE, R::TEXT);
@@ -194,7 +199,7 @@ where
         let key = bind! { table: R::TABLE, id: id.clone() };
         let found = store.db.run(GET, key.clone()).await?.row::<Object>(0)?;
         let Some(stored) = found else { return Ok(Updated::Gone) };
-        let before = R::from_value(Value::Object(stored.clone())).map_err(shape::<R>)?;
+        let before = R::from_value(Value::Object(stored.clone())).map_err(wrong_shape::<R>)?;
         let (Change { row, entries, with }, result) = change(before.clone()).await?;
         if row == before && entries.is_empty() {
             return Ok(Updated::Stored((row, result)));
@@ -224,7 +229,7 @@ where
     Err(Error::Conflict { statement: R::UPDATE, attempts: TRIES }.into())
 }
 
-fn shape<R: Row>(error: surrealdb::types::Error) -> Error {
+fn wrong_shape<R: Row>(error: surrealdb::types::Error) -> Error {
     Error::Shape { statement: R::UPDATE, detail: error.message().to_owned() }
 }
 
@@ -236,12 +241,12 @@ fn difference<R: Row>(before: R, after: R) -> (Vec<String>, Object) {
     };
     let (before, after) = (members(before), members(after));
     let names: BTreeSet<String> = before.keys().chain(after.keys()).cloned().collect();
-    let is_kept = |name: &String| {
+    let is_unchanged = |name: &String| {
         before.get(name).unwrap_or(&Value::None) == after.get(name).unwrap_or(&Value::None)
     };
     let fields: Vec<String> = names
         .into_iter()
-        .filter(|name| R::COMPARED.contains(&name.as_str()) || !is_kept(name))
+        .filter(|name| R::COMPARED.contains(&name.as_str()) || !is_unchanged(name))
         .collect();
     let mut after = only(after, &fields);
     // An optional field that was cleared may be missing; it must replace the stored value.

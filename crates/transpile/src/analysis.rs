@@ -46,8 +46,9 @@ pub(crate) struct Analysis {
     pub(crate) await_line: Option<u32>,
     /// The first line with `import.meta`.
     pub(crate) meta_line: Option<u32>,
-    /// The positions of `export {}`, if nothing else makes the program a module.
-    pub(crate) markers: Vec<Range<usize>>,
+    /// The byte ranges of `export {}`. Empty if something else makes the program a module.
+    /// The caller removes them, so that it becomes a script.
+    pub(crate) empty_exports: Vec<Range<usize>>,
     /// Whether it uses `export`.
     has_exports: bool,
 }
@@ -56,7 +57,7 @@ impl Analysis {
     pub(crate) fn of(parsed: &Parsed<'_>, code: &str) -> Self {
         let lines = Lines::of(code);
         let program = &parsed.program;
-        let mut found = Found::new(&parsed.scoping);
+        let mut found = Collector::new(&parsed.scoping);
         found.visit_program(program);
 
         let free = |name: &str| {
@@ -72,32 +73,32 @@ impl Analysis {
             common_js: ["module", "exports", "require"].into_iter().any(free),
             free_react: free("React"),
             await_line: found.awaits.map(|at| lines.line(at)),
-            markers: markers(&program.body, found.awaits.or(found.meta).is_some()),
+            empty_exports: empty_exports(&program.body, found.awaits.or(found.meta).is_some()),
             meta_line: found.meta.map(|at| lines.line(at)),
             has_exports: found.has_exports,
         }
     }
 
-    /// Whether the program can only offer the names of its scope: code that sets
-    /// `exports` or `module.exports` mentions them.
-    pub(crate) fn offers_declared(&self) -> bool {
+    /// Whether the program exports nothing: it has no `export`, and mentions none of `module`,
+    /// `exports` and `require`. Then its top-level declarations are its exports.
+    pub(crate) fn exports_its_declarations(&self) -> bool {
         !self.has_exports && !self.common_js && !self.declared.is_empty()
     }
 }
 
-fn markers(body: &[Statement<'_>], needs_module: bool) -> Vec<Range<usize>> {
-    let mut markers = Vec::new();
+fn empty_exports(body: &[Statement<'_>], needs_module: bool) -> Vec<Range<usize>> {
+    let mut ranges = Vec::new();
     for statement in body {
         match statement {
             Statement::ExportNamedDeclaration(export) if export.specifiers.is_empty() => {
                 let end = usize::try_from(export.span.end).unwrap_or(usize::MAX);
-                markers.push(start(export.span)..end);
+                ranges.push(start(export.span)..end);
             }
             other if other.is_module_declaration() => return Vec::new(),
             _ => {}
         }
     }
-    if needs_module { Vec::new() } else { markers }
+    if needs_module { Vec::new() } else { ranges }
 }
 
 /// A clause that exports names of the module scope.
@@ -120,7 +121,9 @@ fn declared(body: &[Statement<'_>]) -> Vec<String> {
     };
     for statement in body {
         match statement {
-            Statement::ExportDeclaration(export) => binding(&export.declaration, &mut name),
+            Statement::ExportDeclaration(export) => {
+                for_each_declared_name(&export.declaration, &mut name);
+            }
             Statement::ExportDefaultDeclaration(export) => match &export.declaration {
                 ExportDefaultDeclarationKind::FunctionDeclaration(function) => {
                     function.id.iter().for_each(&mut name);
@@ -132,7 +135,7 @@ fn declared(body: &[Statement<'_>]) -> Vec<String> {
             },
             other => {
                 if let Some(declaration) = other.as_declaration() {
-                    binding(declaration, &mut name);
+                    for_each_declared_name(declaration, &mut name);
                 }
             }
         }
@@ -141,7 +144,10 @@ fn declared(body: &[Statement<'_>]) -> Vec<String> {
 }
 
 /// Passes the declared names to `name`.
-pub(crate) fn binding(declaration: &Declaration<'_>, mut name: impl FnMut(&BindingIdentifier<'_>)) {
+pub(crate) fn for_each_declared_name(
+    declaration: &Declaration<'_>,
+    mut name: impl FnMut(&BindingIdentifier<'_>),
+) {
     match declaration {
         Declaration::VariableDeclaration(variables) => {
             for variable in &variables.declarations {
@@ -154,7 +160,8 @@ pub(crate) fn binding(declaration: &Declaration<'_>, mut name: impl FnMut(&Bindi
     }
 }
 
-struct Found<'s> {
+/// Collects imports, exports, `await` and `import.meta`.
+struct Collector<'s> {
     scoping: &'s Scoping,
     imports: Vec<(String, usize)>,
     has_exports: bool,
@@ -164,7 +171,7 @@ struct Found<'s> {
     meta: Option<usize>,
 }
 
-impl<'s> Found<'s> {
+impl<'s> Collector<'s> {
     fn new(scoping: &'s Scoping) -> Self {
         Self {
             scoping,
@@ -180,7 +187,7 @@ impl<'s> Found<'s> {
         self.imports.push((module.to_owned(), start(span)));
     }
 
-    fn awaits(&mut self, span: Span) {
+    fn note_await(&mut self, span: Span) {
         if self.functions == 0 {
             self.awaits.get_or_insert(start(span));
         }
@@ -196,7 +203,7 @@ impl<'s> Found<'s> {
     }
 }
 
-impl<'a> Visit<'a> for Found<'_> {
+impl<'a> Visit<'a> for Collector<'_> {
     fn visit_import_declaration(&mut self, import: &ImportDeclaration<'a>) {
         self.import(&import.source.value, import.span);
     }
@@ -217,7 +224,7 @@ impl<'a> Visit<'a> for Found<'_> {
     }
 
     fn visit_export_declaration(&mut self, export: &ExportDeclaration<'a>) {
-        binding(&export.declaration, |_| self.has_exports = true);
+        for_each_declared_name(&export.declaration, |_| self.has_exports = true);
         walk::walk_export_declaration(self, export);
     }
 
@@ -259,13 +266,13 @@ impl<'a> Visit<'a> for Found<'_> {
     }
 
     fn visit_await_expression(&mut self, expression: &AwaitExpression<'a>) {
-        self.awaits(expression.span);
+        self.note_await(expression.span);
         walk::walk_await_expression(self, expression);
     }
 
     fn visit_for_of_statement(&mut self, statement: &ForOfStatement<'a>) {
         if statement.r#await {
-            self.awaits(statement.span);
+            self.note_await(statement.span);
         }
         walk::walk_for_of_statement(self, statement);
     }

@@ -121,7 +121,7 @@ fn body(text: &str, plain: &Plain, runtime: Runtime) -> Result<(String, Vec<Impo
         let value = writer.default_of(&module);
         writer.line(&format!("const React={value};"));
     }
-    if analysis.offers_declared() {
+    if analysis.exports_its_declarations() {
         for name in &analysis.declared {
             writer.getter(name, name);
         }
@@ -305,7 +305,7 @@ fn unused(code: &str) -> String {
 /// The names of a declaration.
 fn names(declaration: &Declaration<'_>) -> Vec<String> {
     let mut names = Vec::new();
-    analysis::binding(declaration, |id| names.push(id.name.to_string()));
+    analysis::for_each_declared_name(declaration, |id| names.push(id.name.to_string()));
     names
 }
 

@@ -74,10 +74,10 @@ fn script(language: Language, text: &str) -> Result<Script, Fault> {
         Language::TypeScript | Language::Tsx => without_types(language, text)?,
     };
     let mut analysis = analyse(&code)?;
-    if !lines.is_empty() && !analysis.markers.is_empty() {
+    if !lines.is_empty() && !analysis.empty_exports.is_empty() {
         // Removing types leaves `export {}` in a module that imported only types. Authors
         // mean a script: it exports by `module.exports`, or by its functions.
-        code = without(&code, &analysis.markers);
+        code = without(&code, &analysis.empty_exports);
         analysis = analyse(&code)?;
     }
     let kind = if analysis.is_module {
@@ -87,7 +87,7 @@ fn script(language: Language, text: &str) -> Result<Script, Fault> {
     } else {
         Kind::Functions
     };
-    if kind == Kind::Module && analysis.offers_declared() {
+    if kind == Kind::Module && analysis.exports_its_declarations() {
         code.push_str(&analysis::export_clause(analysis.declared.iter().map(String::as_str)));
     }
     for import in &mut analysis.imports {

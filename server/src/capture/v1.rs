@@ -1,4 +1,4 @@
-//! `/i/v1/analytics/events`: the newer protocol (ING-26).
+//! `/i/v1/analytics/events`: capture protocol V1 (ING-26).
 //!
 //! What belongs here: reading headers and writing results. What does not: the meaning of
 //! both (`weir_capture::v1`).

@@ -28,10 +28,10 @@ pub type ApiResult<T> = Result<T, ApiError>;
 const RETRY_SOON: u64 = 1;
 /// `Retry-After` in seconds, for the time in which a long list is usually read.
 const RETRY_LISTS: u64 = 5;
-/// `Retry-After` in seconds, for a resource of which there are too many.
+/// `Retry-After` in seconds, when a maximum number is reached, such as active backfills.
 const RETRY_LATER: u64 = 60;
 
-/// All errors that are answered to clients.
+/// All errors of handlers.
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
     /// A service refused the operation or failed.
@@ -43,7 +43,7 @@ pub enum ApiError {
     /// The body of a capture request is invalid.
     #[error("capture refused")]
     Capture(#[source] CaptureError),
-    /// A request of the newer capture protocol is invalid.
+    /// A request of capture protocol V1 is invalid.
     #[error("capture refused")]
     CaptureV1(#[source] v1::Fault),
     /// The key is well formed, but no project has it.
@@ -52,7 +52,8 @@ pub enum ApiError {
     /// The events cannot be stored at the moment. The text has the reason, for the log.
     #[error("events not accepted: {0}")]
     NotAccepted(Cow<'static, str>),
-    /// Data that is not an event. Its sender gets a success, so that it does not retry.
+    /// Data that is not an event. Only counted and recorded as a refused request:
+    /// `capture::not_kept` answers 200, so this is never a response.
     #[error("not kept")]
     NotKept,
     /// A file of the browser library, but no library is configured.
@@ -106,11 +107,11 @@ impl ApiError {
     }
 
     /// The one table from errors to answers.
-    fn shape(&self) -> Shape<'_> {
+    fn parts(&self) -> ErrorParts<'_> {
         match self {
-            Self::Service(error) => service_shape(error),
-            Self::SecondFactor(_) => second_factor_shape(),
-            Self::Capture(error) => Shape {
+            Self::Service(error) => service_parts(error),
+            Self::SecondFactor(_) => second_factor_parts(),
+            Self::Capture(error) => ErrorParts {
                 status: match error {
                     CaptureError::InvalidPayload { .. } => StatusCode::BAD_REQUEST,
                     CaptureError::PayloadTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
@@ -119,9 +120,9 @@ impl ApiError {
                     | CaptureError::ConflictingApiKeys => StatusCode::UNAUTHORIZED,
                 },
                 kind: error.kind(),
-                ..Shape::new(error.code(), error.detail())
+                ..ErrorParts::new(error.code(), error.detail())
             },
-            Self::CaptureV1(fault) => Shape {
+            Self::CaptureV1(fault) => ErrorParts {
                 status: match fault {
                     v1::Fault::UnsupportedContentType | v1::Fault::UnsupportedEncoding => {
                         StatusCode::UNSUPPORTED_MEDIA_TYPE
@@ -129,85 +130,89 @@ impl ApiError {
                     _ => StatusCode::BAD_REQUEST,
                 },
                 kind: "validation_error",
-                ..Shape::new(fault.tag(), fault.detail())
+                ..ErrorParts::new(fault.tag(), fault.detail())
             },
-            Self::UnknownProjectKey => Shape {
+            Self::UnknownProjectKey => ErrorParts {
                 status: StatusCode::UNAUTHORIZED,
                 kind: "authentication_error",
-                ..Shape::new("invalid_api_key", "No project has this API key.")
+                ..ErrorParts::new("invalid_api_key", "No project has this API key.")
             },
-            Self::NotAccepted(_) => Shape {
+            Self::NotAccepted(_) => ErrorParts {
                 status: StatusCode::SERVICE_UNAVAILABLE,
                 kind: "server_error",
                 retry_after: Some(RETRY_SOON),
-                ..Shape::new("not_accepted", "The events were not stored. Send them again.")
+                ..ErrorParts::new("not_accepted", "The events were not stored. Send them again.")
             },
-            Self::NotKept => Shape::new("not_kept", "Nothing of this is kept here."),
-            Self::NoBrowserLibrary => Shape {
+            // Never sent: see the variant.
+            Self::NotKept => ErrorParts::new("not_kept", "Nothing of this is kept here."),
+            Self::NoBrowserLibrary => ErrorParts {
                 status: StatusCode::NOT_FOUND,
-                ..Shape::new(
+                ..ErrorParts::new(
                     "not_found",
                     "No browser library is set. Set `browser_library` to the `dist` folder of \
                      the npm package posthog-js, or to a file that is its array.js.",
                 )
             },
-            Self::UnknownPath => Shape {
+            Self::UnknownPath => ErrorParts {
                 status: StatusCode::NOT_FOUND,
-                ..Shape::new("not_found", "Endpoint not found.")
+                ..ErrorParts::new("not_found", "Endpoint not found.")
             },
-            Self::MethodNotAllowed(method) => Shape {
+            Self::MethodNotAllowed(method) => ErrorParts {
                 status: StatusCode::METHOD_NOT_ALLOWED,
-                ..Shape::new("method_not_allowed", format!("Method \"{method}\" not allowed."))
+                ..ErrorParts::new("method_not_allowed", format!("Method \"{method}\" not allowed."))
             },
-            Self::NotAcceptable => Shape {
+            Self::NotAcceptable => ErrorParts {
                 status: StatusCode::NOT_ACCEPTABLE,
-                ..Shape::new("not_acceptable", "Could not satisfy the request Accept header.")
+                ..ErrorParts::new("not_acceptable", "Could not satisfy the request Accept header.")
             },
-            Self::UnsupportedMediaType(media_type) => Shape {
+            Self::UnsupportedMediaType(media_type) => ErrorParts {
                 status: StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                ..Shape::new(
+                ..ErrorParts::new(
                     "unsupported_media_type",
                     format!("Unsupported media type \"{media_type}\" in request."),
                 )
             },
-            Self::Malformed(fault) => Shape::new("parse_error", fault.as_str()),
-            Self::TooLarge(limit) => Shape {
+            Self::Malformed(fault) => ErrorParts::new("parse_error", fault.as_str()),
+            Self::TooLarge(limit) => ErrorParts {
                 status: StatusCode::PAYLOAD_TOO_LARGE,
                 kind: "validation_error",
-                ..Shape::new("payload_too_large", format!("The body is larger than {limit} bytes."))
+                ..ErrorParts::new(
+                    "payload_too_large",
+                    format!("The body is larger than {limit} bytes."),
+                )
             },
-            Self::TooSlow => Shape {
+            Self::TooSlow => ErrorParts {
                 status: StatusCode::REQUEST_TIMEOUT,
-                ..Shape::new("request_timeout", "The body did not arrive in time.")
+                ..ErrorParts::new("request_timeout", "The body did not arrive in time.")
             },
-            Self::UriTooLong => Shape {
+            Self::UriTooLong => ErrorParts {
                 status: StatusCode::URI_TOO_LONG,
-                ..Shape::new("uri_too_long", "The address is too long.")
+                ..ErrorParts::new("uri_too_long", "The address is too long.")
             },
-            Self::Busy => Shape::throttled(RETRY_SOON),
-            Self::TooManyRequests(most) => Shape {
+            Self::Busy => ErrorParts::throttled(RETRY_SOON),
+            Self::TooManyRequests(most) => ErrorParts {
                 detail: format!(
                     "Too many requests at the same time. You may have {most}: wait until one has \
                      ended."
                 )
                 .into(),
-                ..Shape::throttled(RETRY_SOON)
+                ..ErrorParts::throttled(RETRY_SOON)
             },
-            Self::TooManyLists(most) => Shape {
+            Self::TooManyLists(most) => ErrorParts {
                 detail: format!(
-                    "Too many long lists are being sent. You may read {most} at a time: read one to \
-                     its end, or ask for smaller pages."
+                    "Too many long lists are being sent. You may read {most} at a time: read one \
+                     to its end, or ask for smaller pages."
                 )
                 .into(),
-                ..Shape::throttled(RETRY_LISTS)
+                ..ErrorParts::throttled(RETRY_LISTS)
             },
-            Self::TimedOut => Shape {
+            Self::TimedOut => ErrorParts {
                 status: StatusCode::SERVICE_UNAVAILABLE,
                 kind: "server_error",
                 retry_after: Some(RETRY_SOON),
-                ..Shape::new("timeout", "The request took too long.")
+                ..ErrorParts::new("timeout", "The request took too long.")
             },
-            Self::Panicked(_) => Shape::internal(),
+            Self::Panicked(_) => ErrorParts::internal(),
         }
     }
 
@@ -227,22 +232,22 @@ impl ApiError {
     }
 }
 
-fn service_shape(error: &ServiceError) -> Shape<'_> {
-    let denied = |detail: Cow<'static, str>| Shape {
+fn service_parts(error: &ServiceError) -> ErrorParts<'_> {
+    let denied = |detail: Cow<'static, str>| ErrorParts {
         status: StatusCode::FORBIDDEN,
         kind: "authentication_error",
-        ..Shape::new("permission_denied", detail)
+        ..ErrorParts::new("permission_denied", detail)
     };
     match error {
-        ServiceError::NotAuthenticated => Shape {
+        ServiceError::NotAuthenticated => ErrorParts {
             status: StatusCode::UNAUTHORIZED,
             kind: "authentication_error",
-            ..Shape::new("not_authenticated", "Authentication credentials were not provided.")
+            ..ErrorParts::new("not_authenticated", "Authentication credentials were not provided.")
         },
-        ServiceError::BadCredential(place) => Shape {
+        ServiceError::BadCredential(place) => ErrorParts {
             status: StatusCode::UNAUTHORIZED,
             kind: "authentication_error",
-            ..Shape::new(
+            ..ErrorParts::new(
                 "authentication_failed",
                 format!("Personal API key found in request {place} is invalid."),
             )
@@ -250,64 +255,65 @@ fn service_shape(error: &ServiceError) -> Shape<'_> {
         ServiceError::MissingScope(scope) => {
             denied(format!("API key missing required scope '{scope}'").into())
         }
-        ServiceError::Forbidden(sentence) => Shape {
+        ServiceError::Forbidden(sentence) => ErrorParts {
             status: StatusCode::FORBIDDEN,
             kind: "authentication_error",
-            ..Shape::new("permission_denied", sentence.as_str())
+            ..ErrorParts::new("permission_denied", sentence.as_str())
         },
         ServiceError::SignInAgain => {
             denied("This action requires you to be recently authenticated.".into())
         }
         ServiceError::NotFound(sentence) => {
-            Shape { status: StatusCode::NOT_FOUND, ..Shape::new("not_found", *sentence) }
+            ErrorParts { status: StatusCode::NOT_FOUND, ..ErrorParts::new("not_found", *sentence) }
         }
-        ServiceError::Invalid(fault) => Shape {
+        ServiceError::Invalid(fault) => ErrorParts {
             kind: "validation_error",
             attr: fault.attr.as_deref(),
-            ..Shape::new(fault.code.as_str(), fault.detail.as_str())
+            ..ErrorParts::new(fault.code.as_str(), fault.detail.as_str())
         },
-        ServiceError::NotConfirmed { .. } => {
-            Shape { kind: "validation_error", ..Shape::new("not_verified", NOT_CONFIRMED) }
-        }
-        // Clients of the protocol know both (API-2).
-        ServiceError::SecondFactor(_) => second_factor_shape(),
-        ServiceError::SecondFactorMissing => Shape {
+        ServiceError::NotConfirmed { .. } => ErrorParts {
+            kind: "validation_error",
+            ..ErrorParts::new("not_verified", NOT_CONFIRMED)
+        },
+        // Client libraries know the codes of these two errors (API-2).
+        ServiceError::SecondFactor(_) => second_factor_parts(),
+        ServiceError::SecondFactorMissing => ErrorParts {
             status: StatusCode::FORBIDDEN,
             kind: "authentication_error",
-            ..Shape::new("two_factor_setup_required", "2FA setup required")
+            ..ErrorParts::new("two_factor_setup_required", "2FA setup required")
         },
         // The protocol has this type for a conflict (API-2).
-        ServiceError::Conflict { code, detail } => Shape {
+        ServiceError::Conflict { code, detail } => ErrorParts {
             status: StatusCode::CONFLICT,
             kind: "server_error",
-            ..Shape::new(*code, detail.as_str())
+            ..ErrorParts::new(*code, detail.as_str())
         },
-        ServiceError::Throttled { wait_seconds } => Shape::throttled(*wait_seconds),
-        ServiceError::TooMany { code, detail } => Shape {
+        ServiceError::Throttled { wait_seconds } => ErrorParts::throttled(*wait_seconds),
+        ServiceError::TooMany { code, detail } => ErrorParts {
             status: StatusCode::TOO_MANY_REQUESTS,
             kind: "throttled_error",
             retry_after: Some(RETRY_LATER),
-            ..Shape::new(*code, detail.as_str())
+            ..ErrorParts::new(*code, detail.as_str())
         },
-        ServiceError::Unavailable(why) => Shape {
+        ServiceError::Unavailable(why) => ErrorParts {
             detail: format!("The service cannot do this just now: {why}. Try again.").into(),
-            ..Shape::unavailable()
+            ..ErrorParts::unavailable()
         },
-        ServiceError::Store(cause) if cause.is_temporary() => Shape::unavailable(),
-        ServiceError::Store(_) | ServiceError::Internal(_) => Shape::internal(),
+        ServiceError::Store(cause) if cause.is_temporary() => ErrorParts::unavailable(),
+        ServiceError::Store(_) | ServiceError::Internal(_) => ErrorParts::internal(),
     }
 }
 
-fn second_factor_shape() -> Shape<'static> {
-    Shape {
+fn second_factor_parts() -> ErrorParts<'static> {
+    ErrorParts {
         status: StatusCode::UNAUTHORIZED,
         kind: "server_error",
-        ..Shape::new("2fa_required", "2FA is required.")
+        ..ErrorParts::new("2fa_required", "2FA is required.")
     }
 }
 
-/// A row of the table.
-struct Shape<'a> {
+/// The status, headers and body of an error.
+struct ErrorParts<'a> {
     status: StatusCode,
     kind: &'static str,
     code: Cow<'a, str>,
@@ -316,7 +322,7 @@ struct Shape<'a> {
     retry_after: Option<u64>,
 }
 
-impl<'a> Shape<'a> {
+impl<'a> ErrorParts<'a> {
     /// An invalid request: status 400, which a caller may replace.
     fn new(code: impl Into<Cow<'a, str>>, detail: impl Into<Cow<'a, str>>) -> Self {
         Self {
@@ -386,11 +392,11 @@ impl From<v1::Fault> for ApiError {
 pub enum ErrorForm {
     /// Type, code, detail and attr (API-1).
     Common,
-    /// Tag, sentence and address of the newer capture protocol (ING-27).
+    /// Tag, sentence and address of capture protocol V1 (ING-27).
     V1,
 }
 
-/// The error body of the newer capture protocol.
+/// The error body of capture protocol V1.
 #[derive(Serialize)]
 struct ErrorBodyV1<'a> {
     error: &'a str,
@@ -399,7 +405,7 @@ struct ErrorBodyV1<'a> {
     error_uri: &'static str,
 }
 
-/// The newer capture protocol's names for errors that all paths share.
+/// The names of capture protocol V1 for errors that all paths share.
 fn v1_tag(code: &str) -> &str {
     match code {
         "missing_api_key" | "invalid_api_key" => "invalid_api_token",
@@ -417,13 +423,13 @@ pub struct Failure {
     pub cause: Option<String>,
     /// Whether the store failed.
     pub store_failed: bool,
-    /// The scope that the key does not have.
-    pub lacked: Option<Scope>,
+    /// The scope that the key does not have. `key_use` records it.
+    pub missing_scope: Option<Scope>,
 }
 
 impl Failure {
     /// Writes the error body. In the common form, an error of the server contains the
-    /// request id. In the other form, it contains the time until a retry.
+    /// request id. In the form `V1`, the response gets `Retry-After`.
     ///
     /// # Errors
     /// None in practice: the body consists of texts.
@@ -433,10 +439,11 @@ impl Failure {
         response: &mut Response,
         request_id: RequestId,
     ) -> Result<(), serde_json::Error> {
-        let ours = response.status().is_server_error();
+        let is_server_error = response.status().is_server_error();
         let text = match form {
             ErrorForm::Common => {
-                let extra = ours.then(|| ErrorExtra { request_id: request_id.to_string() });
+                let extra =
+                    is_server_error.then(|| ErrorExtra { request_id: request_id.to_string() });
                 serde_json::to_vec(&ErrorBody { extra, ..(*self.body).clone() })?
             }
             ErrorForm::V1 => serde_json::to_vec(&ErrorBodyV1 {
@@ -449,7 +456,7 @@ impl Failure {
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.remove(header::CONTENT_LENGTH);
-        if ours && form == ErrorForm::V1 {
+        if is_server_error && form == ErrorForm::V1 {
             headers.entry(header::RETRY_AFTER).or_insert(HeaderValue::from(RETRY_SOON));
         }
         Ok(())
@@ -458,17 +465,17 @@ impl Failure {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let shape = self.shape();
-        let status = shape.status;
+        let parts = self.parts();
+        let status = parts.status;
         let body = ErrorBody {
-            kind: shape.kind.to_owned(),
-            code: shape.code.into_owned(),
-            detail: shape.detail.into_owned(),
-            attr: shape.attr.map(str::to_owned),
+            kind: parts.kind.to_owned(),
+            code: parts.code.into_owned(),
+            detail: parts.detail.into_owned(),
+            attr: parts.attr.map(str::to_owned),
             extra: None,
         };
         let mut response = status.into_response();
-        if let Some(seconds) = shape.retry_after {
+        if let Some(seconds) = parts.retry_after {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         if let Self::SecondFactor(Some(cookie)) = &self {
@@ -478,7 +485,7 @@ impl IntoResponse for ApiError {
             body: Arc::new(body),
             cause: self.cause(status),
             store_failed: matches!(self, Self::Service(ServiceError::Store(_))),
-            lacked: match self {
+            missing_scope: match self {
                 Self::Service(ServiceError::MissingScope(scope)) => Some(scope),
                 _ => None,
             },

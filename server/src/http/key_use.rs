@@ -1,5 +1,5 @@
-//! Records each call that is made with a personal API key, and the scope that a refused
-//! call lacked. The owner sees both with the key. Only the pattern of the route is
+//! Records each call that is made with a personal API key, and the scope that was missing
+//! for a refused call. The owner sees both with the key. Only the pattern of the route is
 //! recorded, never the key, the path or the query.
 
 use std::sync::{Arc, OnceLock};
@@ -44,14 +44,15 @@ pub async fn note(State(path): State<NoteUse>, mut request: Request, next: Next)
     let address = request.extensions().get::<ClientAddress>().map(|address| address.0);
     let response = next.run(request).await;
     if let Some((user, key)) = caller.0.get() {
-        let lacked = response.extensions().get::<Failure>().and_then(|failure| failure.lacked);
+        let missing_scope =
+            response.extensions().get::<Failure>().and_then(|failure| failure.missing_scope);
         let call = KeyCall {
             at: path.app.services.clock.now(),
             address: address.map(|address| address.to_string()),
             method: method.to_string(),
             route: path.pattern.to_owned(),
         };
-        path.app.services.keys.note_call(*user, key, call, lacked);
+        path.app.services.keys.note_call(*user, key, call, missing_scope);
     }
     response
 }

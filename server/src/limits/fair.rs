@@ -1,5 +1,6 @@
-//! Permits for which holders wait in turn: a holder with many waiters delays the others by
-//! one of its own.
+//! Permits that waiting holders get in turn (round robin): a holder that got one gets the
+//! next only after every other holder with waiters got one. So a holder with many waiters
+//! does not delay the others by all of them.
 //!
 //! What belongs here: the order of waiters. What does not: who the holders are (`limits`).
 
@@ -12,7 +13,8 @@ use tokio::sync::oneshot;
 
 use super::Exhausted;
 
-/// Permits that are given to holders in turn. Cheap to clone.
+/// Permits that waiting holders get in turn. A holder, such as a client network, has one
+/// waiter for each call of [`Self::acquire`] that waits. Cheap to clone.
 #[derive(Debug)]
 pub struct FairPermits<K: Eq + Hash + Clone>(Arc<Mutex<Queues<K>>>);
 
@@ -25,8 +27,8 @@ impl<K: Eq + Hash + Clone> Clone for FairPermits<K> {
 #[derive(Debug)]
 struct Queues<K: Eq + Hash + Clone> {
     free: usize,
-    /// Most waiters of one holder.
-    most: usize,
+    /// The largest number of waiters of one holder.
+    max_waiters: usize,
     /// The holders that have waiters, next first.
     order: VecDeque<K>,
     waiters: HashMap<K, VecDeque<oneshot::Sender<FairPermit<K>>>>,
@@ -37,13 +39,13 @@ struct Queues<K: Eq + Hash + Clone> {
 pub struct FairPermit<K: Eq + Hash + Clone>(Option<FairPermits<K>>);
 
 impl<K: Eq + Hash + Clone> FairPermits<K> {
-    /// This many permits, all of them free. A holder may have `most` waiters.
-    pub fn new(permits: usize, most: usize) -> Self {
+    /// This many permits, all of them free. A holder may have `max_waiters` waiters.
+    pub fn new(permits: usize, max_waiters: usize) -> Self {
         let (order, waiters) = (VecDeque::new(), HashMap::new());
-        Self(Arc::new(Mutex::new(Queues { free: permits, most, order, waiters })))
+        Self(Arc::new(Mutex::new(Queues { free: permits, max_waiters, order, waiters })))
     }
 
-    /// Waits for a permit. A caller that is dropped does not wait any more.
+    /// Waits for a permit. Dropping the future ends the wait.
     ///
     /// # Errors
     /// [`Exhausted`] if the holder has too many waiters.
@@ -56,6 +58,7 @@ impl<K: Eq + Hash + Clone> FairPermits<K> {
             }
             queues.wait(holder)?
         };
+        // Closed never happens: a sender is dropped unused only if its receiver is gone.
         granted.await.map_err(|_closed| Exhausted)
     }
 
@@ -65,11 +68,12 @@ impl<K: Eq + Hash + Clone> FairPermits<K> {
         while let Some(waiter) = queues.next() {
             match waiter.send(permit) {
                 Ok(()) => return,
-                // Its caller is gone.
+                // Its future was dropped.
                 Err(unused) => permit = unused,
             }
         }
-        // Dropped without a release: the lock is held.
+        // Emptied, so that dropping it does not call `release`, which would wait for the
+        // lock held here.
         permit.0 = None;
         queues.free += 1;
     }
@@ -82,17 +86,17 @@ impl<K: Eq + Hash + Clone> Queues<K> {
         if waiters.is_empty() {
             self.order.push_back(holder);
         }
-        if waiters.len() >= self.most {
+        if waiters.len() >= self.max_waiters {
             waiters.retain(|waiter| !waiter.is_closed());
         }
-        if waiters.len() >= self.most {
+        if waiters.len() >= self.max_waiters {
             return Err(Exhausted);
         }
         waiters.push_back(sender);
         Ok(receiver)
     }
 
-    /// The next waiter of the holder whose turn it is.
+    /// The first waiter of the next holder, which moves to the end of the order.
     fn next(&mut self) -> Option<oneshot::Sender<FairPermit<K>>> {
         while let Some(holder) = self.order.pop_front() {
             let Some(waiters) = self.waiters.get_mut(&holder) else { continue };
@@ -112,8 +116,8 @@ impl<K: Eq + Hash + Clone> Queues<K> {
 
 impl<K: Eq + Hash + Clone> Drop for FairPermit<K> {
     fn drop(&mut self) {
-        if let Some(of) = self.0.take() {
-            of.release();
+        if let Some(permits) = self.0.take() {
+            permits.release();
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The newer capture protocol over HTTP (ING-26).
+//! Capture protocol V1 over HTTP (ING-26).
 
 use flate2::Compression;
 use flate2::write::{GzEncoder, ZlibEncoder};

@@ -129,7 +129,7 @@ async fn a_store_that_stands_still_is_answered_for_until_the_log_is_full() {
     let half = import_refused_at.unwrap();
     assert!((BOUND / 2..BOUND / 2 + (8 << 10)).contains(&half), "{half}");
 
-    // The newer protocol has other names for the same error.
+    // Capture protocol V1 has other names for the same error.
     let id = Uuid::new_v4();
     let answer = app
         .anonymous()

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use weir_model::outcomes::Warning::{self, FutureTimestamp, InvalidTimestamp, TimestampOutOfRange};
 use weir_model::time::text::{Forms, read};
 
-use super::{Claims, event_time, parse_iso};
+use super::{Claims, event_time, parse_date};
 
 fn parse(text: &str) -> Option<i64> {
     read(text, Forms::Any)
@@ -101,8 +101,8 @@ fn no_spellings() {
     ] {
         assert_eq!(parse(text), None, "{text}");
     }
-    // `sent_at` of a body must have the form of a date.
-    assert_eq!(parse_iso("1780308000"), None);
+    // `sent_at` of a body must be a date.
+    assert_eq!(parse_date("1780308000"), None);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Why a whole request of the newer protocol is refused.
+//! Why a whole request of capture protocol V1 is refused.
 //!
 //! What belongs here: tag and message of each refusal. What does not: HTTP status codes
 //! (the server).

@@ -1,4 +1,4 @@
-//! The headers of the newer protocol.
+//! The headers of capture protocol V1.
 //!
 //! What belongs here: required headers and their meaning. What does not: HTTP; each
 //! header is passed as text.
@@ -117,7 +117,7 @@ impl<'a> Headers<'a> {
         if Uuid::parse_str(header(REQUEST_ID)).is_err() {
             return Err(Fault::InvalidHeader(REQUEST_ID));
         }
-        let sent_at = time::parse_iso(header(REQUEST_TIMESTAMP))
+        let sent_at = time::parse_date(header(REQUEST_TIMESTAMP))
             .and_then(DateTime::from_timestamp_micros)
             .ok_or(Fault::InvalidHeader(REQUEST_TIMESTAMP))?;
         Ok(Self { token, sent_at, library: Library::read(header(SDK_INFO)), encoding })

@@ -1,4 +1,4 @@
-//! The answer of the newer protocol: the result for each event.
+//! The answer of capture protocol V1: the result for each event.
 
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
@@ -8,16 +8,17 @@ use weir_model::outcomes::{DropReason, Warning};
 use crate::Decision;
 use crate::shape::{RawEvent, present};
 
-/// The results of the events of a request, by uuid as sent. Serializes to the body of the
-/// answer.
+/// The result of each event of a request, by the uuid as sent. `shape` has checked that
+/// every event has a uuid of its own. Serializes to the body of the answer.
 ///
-/// There is no `retry`: a request is stored completely or refused completely.
+/// The protocol also knows the result `retry`. It does not occur here: a request is stored
+/// completely or refused completely.
 #[derive(Debug, Clone, Default)]
 pub struct Results(Vec<(String, Outcome)>);
 
 #[derive(Debug, Clone)]
 enum Outcome {
-    Kept(Vec<Warning>),
+    Accepted(Vec<Warning>),
     Dropped(DropReason),
 }
 
@@ -26,14 +27,14 @@ impl Results {
     pub fn push(&mut self, event: &RawEvent<'_>, decision: &Decision) {
         let uuid = present(event.uuid).and_then(json::string_lossy).unwrap_or_default();
         let outcome = match decision {
-            Decision::Accept(event) => Outcome::Kept(event.warnings.clone()),
-            Decision::Drop(event) => Outcome::Dropped(event.reason),
+            Decision::Accept(accepted) => Outcome::Accepted(accepted.warnings.clone()),
+            Decision::Drop(dropped) => Outcome::Dropped(dropped.reason),
         };
         self.0.push((uuid.into_owned(), outcome));
     }
 }
 
-/// The protocol has a special word for one of the reasons.
+/// The code of a reason in this protocol, which has its own name for one of them.
 const fn tag(reason: DropReason) -> &'static str {
     match reason {
         DropReason::InvalidProperties => "malformed_event_properties",
@@ -58,7 +59,7 @@ impl Serialize for ByUuid<'_> {
 }
 
 #[derive(Serialize)]
-struct Written<'a> {
+struct EventResult<'a> {
     result: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     details: Option<&'a str>,
@@ -67,18 +68,18 @@ struct Written<'a> {
 impl Serialize for Outcome {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let codes = match self {
-            Self::Kept(warnings) if warnings.is_empty() => None,
-            Self::Kept(warnings) => {
+            Self::Accepted(warnings) if warnings.is_empty() => None,
+            Self::Accepted(warnings) => {
                 let codes: Vec<_> = warnings.iter().map(|warning| warning.code()).collect();
                 Some(codes.join(","))
             }
             Self::Dropped(reason) => Some(tag(*reason).to_owned()),
         };
         let result = match self {
-            Self::Kept(_) if codes.is_none() => "ok",
-            Self::Kept(_) => "warning",
+            Self::Accepted(_) if codes.is_none() => "ok",
+            Self::Accepted(_) => "warning",
             Self::Dropped(_) => "drop",
         };
-        Written { result, details: codes.as_deref() }.serialize(serializer)
+        EventResult { result, details: codes.as_deref() }.serialize(serializer)
     }
 }

@@ -1,4 +1,4 @@
-// Marks the first event of a name, in the project and of each distinct id.
+// Marks the first event with a name: in the project, and of each distinct id.
 
 export function setupPlugin({ config, global }) {
     global.names = config.events

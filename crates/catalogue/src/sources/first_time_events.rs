@@ -1,4 +1,4 @@
-//! Marks first events. It needs storage, so it is JavaScript and not a step in Rust.
+//! Marks first events. It is JavaScript because steps in Rust have no storage.
 
 use crate::config::{Config, ConfigError};
 use crate::entry::{Code, Direction, Entry, Item, Source, SourceFile};
@@ -6,7 +6,7 @@ use crate::entry::{Code, Direction, Entry, Item, Source, SourceFile};
 pub(crate) const ENTRY: Entry = Entry {
     id: "first-time-events",
     name: "First time events",
-    description: "Marks the first event of a name, in the project and of each distinct id.",
+    description: "Marks the first event with a name: in the project, and of each distinct id.",
     icon: Some("plus"),
     direction: Direction::In,
     items: &[Item::text("events", "Events", "Names, with commas between them.").required()],
@@ -55,23 +55,25 @@ mod tests {
             );
         }
         assert_eq!(marks(&running, "other", "a", "5"), json!({"a": [null]}));
-        let bare = json!({"event": "signup", "distinct_id": "b", "properties": null});
-        assert_eq!(running.call("processEvent", &bare), bare);
+        let without_properties =
+            json!({"event": "signup", "distinct_id": "b", "uuid": "6", "properties": null});
+        assert_eq!(running.call("processEvent", &without_properties), without_properties);
     }
 
     #[test]
-    fn what_cannot_be_remembered_is_not_marked() {
+    fn a_mark_that_cannot_be_stored_is_missing() {
         let running = Running::new("first-time-events", &json!({"events": "signup"}));
-        let long = "x".repeat(200);
         marks(&running, "signup", "first", "0");
-        let not_marked = json!({"a": [null], "is_event_first_ever": false});
-        assert_eq!(marks(&running, "signup", &long, "1"), not_marked);
-        // One key belongs to the project.
+        // The mark of the project is stored already, so it is known.
+        let only_project = json!({"a": [null], "is_event_first_ever": false});
+        let too_long_for_a_key = "x".repeat(200);
+        assert_eq!(marks(&running, "signup", &too_long_for_a_key, "1"), only_project);
+        // The storage has room for 1,000 keys. The project and `first` have one each.
         for n in 1..999 {
             let found = marks(&running, "signup", &n.to_string(), &format!("u{n}"));
             assert_eq!(found["is_event_first_for_user"], true, "{n}");
         }
-        assert_eq!(marks(&running, "signup", "one more", "2"), not_marked);
+        assert_eq!(marks(&running, "signup", "one more", "2"), only_project);
         // Known values are kept.
         assert_eq!(marks(&running, "signup", "first", "3")["is_event_first_for_user"], false);
     }

@@ -1,4 +1,4 @@
-//! Converts names to one style.
+//! Converts the names of events to one style, and those of properties if the config says so.
 
 use crate::config::{Config, ConfigError};
 use crate::entry::{Code, Direction, Entry, Item, Source, SourceFile};
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn unicode_and_names_of_libraries() {
+    fn unicode_and_names_that_client_libraries_define() {
         let running = Running::new("taxonomy", &json!({"style": "snake_case"}));
         for (name, expected) in [
             ("ÜberSicht Öffnen", "über_sicht_öffnen"),
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn properties_are_renamed_without_loss() {
+    fn a_property_keeps_its_name_if_the_new_one_is_taken() {
         let running =
             Running::new("taxonomy", &json!({"style": "snake_case", "renameProperties": "Yes"}));
         let sent = json!({"event": "e", "properties": {"planName": {"innerName": 1}, "plan_name": 2, "$libX": 3, "aB": null}});

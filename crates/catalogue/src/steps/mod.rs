@@ -30,7 +30,8 @@ use crate::event::Object;
 /// The properties that contain person properties.
 const OF_PERSON: [&str; 2] = ["$set", "$set_once"];
 
-/// Calls `each` with the properties, and with the person properties among them.
+/// Calls `each` with the properties of the event, then with `$set` and `$set_once` among
+/// them.
 fn with_person(properties: &mut Object<'_>, mut each: impl FnMut(&mut Object<'_>)) {
     each(properties);
     for name in OF_PERSON {

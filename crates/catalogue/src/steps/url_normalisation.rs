@@ -8,8 +8,9 @@ use crate::entry::{Code, Direction, Entry, Item, Native, Step, StepDependencies}
 use crate::event::{Flow, StepEvent};
 use crate::urls::Parts;
 
-/// UUIDs, numbers, and codes of capital letters and digits that contain both.
-const DYNAMIC: &str = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}|[0-9]+|[A-Z]+[0-9][A-Z0-9]*|[0-9]+[A-Z][A-Z0-9]*";
+/// What an id is unless the config says otherwise: UUIDs, numbers, and codes that have
+/// both capital letters and digits.
+const ID_PATTERN: &str = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}|[0-9]+|[A-Z]+[0-9][A-Z0-9]*|[0-9]+[A-Z][A-Z0-9]*";
 
 pub(crate) const ENTRY: Entry = Entry {
     id: "url-normalisation",
@@ -35,31 +36,31 @@ pub(crate) const ENTRY: Entry = Entry {
             "What an id is",
             "A regular expression for a whole part of the path.",
         )
-        .or(DYNAMIC),
+        .or(ID_PATTERN),
     ],
     code: Code::Native(Native(make)),
 };
 
 fn make(config: &Config<'_>, _: &StepDependencies) -> Result<Box<dyn Step>, ConfigError> {
-    let whole = |text: String| {
-        // Compiled alone first: a fault would otherwise depend on the text around it.
+    let for_whole_part = |text: String| {
+        // Compiled alone first: `)|(` is not a pattern, but becomes one in parentheses.
         pattern("pattern", &text).and_then(|_| pattern("pattern", &format!("^(?:{text})$")))
     };
     Ok(Box::new(UrlNormalisation {
         properties: config.needed_list("urlProperties")?,
-        no_hash: config.yes("removeHash")?,
-        no_query: config.yes("removeQueryString")?,
-        id: config.text("pattern")?.map(whole).transpose()?,
+        remove_hash: config.yes("removeHash")?,
+        remove_query: config.yes("removeQueryString")?,
+        id_pattern: config.text("pattern")?.map(for_whole_part).transpose()?,
         replacement: config.text("replaceWith")?.unwrap_or_default(),
     }))
 }
 
 struct UrlNormalisation {
     properties: Vec<String>,
-    no_hash: bool,
-    no_query: bool,
+    remove_hash: bool,
+    remove_query: bool,
     /// `None`: ids are kept.
-    id: Option<Regex>,
+    id_pattern: Option<Regex>,
     replacement: String,
 }
 
@@ -68,7 +69,7 @@ impl Step for UrlNormalisation {
         with_person(event.properties_mut(), |object| {
             for name in &self.properties {
                 let Some((holder, key)) = object.at(name) else { continue };
-                if let Some(url) = holder.text(key).and_then(|url| self.normal(&url)) {
+                if let Some(url) = holder.text(key).and_then(|url| self.normalise(&url)) {
                     holder.set_text(key, &url);
                 }
             }
@@ -78,22 +79,26 @@ impl Step for UrlNormalisation {
 }
 
 impl UrlNormalisation {
-    fn normal(&self, url: &str) -> Option<String> {
+    /// The URL after the changes; `None` if the text is no URL.
+    fn normalise(&self, url: &str) -> Option<String> {
         let parts = Parts::of(url)?;
-        let path =
-            match &self.id {
-                Some(id) => parts
-                    .path
-                    .split('/')
-                    .map(|part| {
-                        if id.is_match(part) && !part.is_empty() { &self.replacement } else { part }
-                    })
-                    .collect::<Vec<_>>()
-                    .join("/"),
-                None => parts.path.to_owned(),
-            };
-        let query = parts.query.filter(|_| !self.no_query);
-        let fragment = parts.fragment.filter(|_| !self.no_hash);
+        let path = match &self.id_pattern {
+            Some(pattern) => parts
+                .path
+                .split('/')
+                .map(|part| {
+                    if pattern.is_match(part) && !part.is_empty() {
+                        &self.replacement
+                    } else {
+                        part
+                    }
+                })
+                .collect::<Vec<_>>()
+                .join("/"),
+            None => parts.path.to_owned(),
+        };
+        let query = parts.query.filter(|_| !self.remove_query);
+        let fragment = parts.fragment.filter(|_| !self.remove_hash);
         Some(parts.join(&path, query, fragment))
     }
 }
@@ -104,7 +109,7 @@ mod tests {
 
     use crate::testing::{after, assert_same, fault};
 
-    fn normal(config: &Value, url: &str) -> String {
+    fn normalised(config: &Value, url: &str) -> String {
         let sent = json!({"$current_url": url}).to_string();
         let found = after("url-normalisation", config, &sent).unwrap();
         let found: Value = serde_json::from_str(&found).unwrap();
@@ -123,7 +128,7 @@ mod tests {
             ("$direct", "$direct"),
             ("mailto:a@e.org?subject=7#x", "mailto:a@e.org?subject=7#x"),
         ] {
-            assert_eq!(normal(&json!({}), url), expected);
+            assert_eq!(normalised(&json!({}), url), expected);
         }
     }
 
@@ -134,15 +139,15 @@ mod tests {
             "removeQueryString": "No",
         });
         assert_eq!(
-            normal(&config, "https://e.org/de/xyz/deu?a=1#b"),
+            normalised(&config, "https://e.org/de/xyz/deu?a=1#b"),
             "https://e.org/<$1>/<$1>/deu?a=1#b"
         );
         let config = json!({"pattern": "", "removeQueryString": "No"});
-        assert_eq!(normal(&config, "https://e.org/1?a=1#b"), "https://e.org/1?a=1");
+        assert_eq!(normalised(&config, "https://e.org/1?a=1#b"), "https://e.org/1?a=1");
     }
 
     #[test]
-    fn persons_and_nested_ones_too() {
+    fn person_properties_and_nested_properties_too() {
         let config = json!({"urlProperties": "page.url, $initial_current_url"});
         let sent = r#"{"page":{"url":"/a/1","n":12345678901234567890},"$set_once":{"$initial_current_url":"https://e.org/1"},"$current_url":"/1"}"#;
         assert_eq!(

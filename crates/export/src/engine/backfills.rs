@@ -180,6 +180,6 @@ async fn delivered(shared: &Shared, export: &ExportBrief, backfill: &BackfillSta
     };
     let schedule = schedule::find(&shared.store, backfill.shown.batch_export).await?;
     // If a user moved the begin of the pause back, the backfill exports events again too.
-    let begun = schedule.map(|schedule| schedule.begun());
-    Ok(begun.filter(|begun| begun.end <= from).map_or(0, |begun| begun.mark))
+    let stop = schedule.map(|schedule| schedule.before_pause());
+    Ok(stop.filter(|stop| stop.end <= from).map_or(0, |stop| stop.watermark))
 }

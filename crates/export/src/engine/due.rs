@@ -72,7 +72,7 @@ impl Plan {
         let Some(schedule) = schedule else {
             return Due::Begin(self.cadence.boundary_before(self.created_at.min(now)));
         };
-        if schedule.interval != self.cadence.name() {
+        if schedule.cadence != self.cadence.name() {
             return Due::Change(schedule.last_end.max(self.cadence.boundary_before(now)));
         }
         let end = self.cadence.boundary_after(schedule.last_end);
@@ -152,7 +152,7 @@ mod tests {
                     schedule.last_end = end;
                 }
             }
-            schedule.interval = plan.cadence.name();
+            schedule.cadence = plan.cadence.name();
         }
     }
 

@@ -46,10 +46,10 @@ pub(super) async fn check(
         return Ok(());
     };
     let (store, project) = (&shared.store, export.project);
-    let word = || plan.cadence.name();
+    let cadence = || plan.cadence.name();
     for _ in 0..STEPS {
         let before = present.clone();
-        let mark = before.as_ref().map_or(0, |before| before.mark);
+        let watermark = before.as_ref().map_or(0, |before| before.watermark);
         let note = match &before {
             Some(before) => note(shared, export, &plan, before).await?,
             None => Note::Known,
@@ -69,24 +69,30 @@ pub(super) async fn check(
                 match due {
                     Due::Nothing => break,
                     Due::Begin(end) => {
-                        let mark = received_before(shared, project, end).await?;
-                        Schedule::new(end, mark, word())
+                        let watermark = received_before(shared, project, end).await?;
+                        Schedule::new(end, watermark, cadence())
                     }
                     Due::Change(end) => match before.clone() {
-                        Some(before) => Schedule { last_end: end, interval: word(), ..before },
+                        Some(before) => Schedule { last_end: end, cadence: cadence(), ..before },
                         None => break,
                     },
                     Due::Skip(end) => {
                         let Some(before) = before.clone() else { break };
-                        let mark = mark.max(received_before(shared, project, end).await?);
-                        let left = still_left(&before, end, mark);
-                        Schedule { last_end: end, mark, paused: None, left, ..before }
+                        let watermark = watermark.max(received_before(shared, project, end).await?);
+                        let left_to_backfills = still_left(&before, end, watermark);
+                        Schedule {
+                            last_end: end,
+                            watermark,
+                            paused: None,
+                            left_to_backfills,
+                            ..before
+                        }
                     }
                     Due::Pause(end) => {
                         let Some(before) = before.clone() else { break };
-                        let mark = mark.max(received_before(shared, project, end).await?);
-                        let paused = Some(before.begun());
-                        Schedule { last_end: end, mark, paused, ..before }
+                        let watermark = watermark.max(received_before(shared, project, end).await?);
+                        let paused = Some(before.before_pause());
+                        Schedule { last_end: end, watermark, paused, ..before }
                     }
                     Due::Run { start, end } => {
                         let Some(before) = before.as_ref().filter(|_| made.len() < room) else {
@@ -120,16 +126,26 @@ async fn run(
     end: Timestamp,
 ) -> Result<(RunRow, Schedule)> {
     // The range of a backfill is skipped event by event, not as a whole.
-    let after = if before.left.is_empty() { before.mark } else { before.begun().mark };
-    let up_to = before.mark.max(at(shared, export.project, end).await?);
+    let after = if before.left_to_backfills.is_empty() {
+        before.watermark
+    } else {
+        before.before_pause().watermark
+    };
+    let up_to = before.watermark.max(at(shared, export.project, end).await?);
     let run = RunRow {
         after,
         up_to,
-        except: before.left.clone(),
+        except: before.left_to_backfills.clone(),
         ..new_run(export, Some(start), end, shared.services.now())
     };
-    let left = still_left(before, end, up_to);
-    let next = Schedule { last_end: end, mark: up_to, paused: None, left, ..before.clone() };
+    let left_to_backfills = still_left(before, end, up_to);
+    let next = Schedule {
+        last_end: end,
+        watermark: up_to,
+        paused: None,
+        left_to_backfills,
+        ..before.clone()
+    };
     Ok((run, next))
 }
 
@@ -137,7 +153,7 @@ async fn run(
 /// the arrival number `up_to` are settled. An interval before the pause may have waited
 /// for its run, and a backfill that was planned late has later arrivals too.
 fn still_left(before: &Schedule, end: Timestamp, up_to: u64) -> Vec<Except> {
-    let mut left = before.left.clone();
+    let mut left = before.left_to_backfills.clone();
     left.retain(|except| except.time.end > end.micros() || except.up_to > up_to);
     left
 }
@@ -152,7 +168,7 @@ enum Note {
     New(Schedule),
 }
 
-/// Records the range that the next run leaves to the backfill for a pause. The backfill
+/// Records the range that the coming runs leave to the backfill for a pause. The backfill
 /// selects by event time. Events that arrived in the pause and have another time come
 /// with the next run. Both use the same range, so no event comes twice.
 async fn note(
@@ -162,12 +178,12 @@ async fn note(
     before: &Schedule,
 ) -> Result<Note> {
     let new = plan.backfilled.and_then(|pause| Some((pause, pause.backfill?)));
-    let Some((pause, id)) = new.filter(|(_, id)| before.noted != Some(*id)) else {
+    let Some((pause, id)) = new.filter(|(_, id)| before.newest_backfill != Some(*id)) else {
         return Ok(Note::Known);
     };
-    let mut next = Schedule { noted: Some(id), ..before.clone() };
+    let mut next = Schedule { newest_backfill: Some(id), ..before.clone() };
     // The previous pause may have got its backfill a moment earlier.
-    let missed = pause.earlier.filter(|earlier| before.noted != Some(*earlier));
+    let missed = pause.earlier.filter(|earlier| before.newest_backfill != Some(*earlier));
     for id in missed.into_iter().chain([id]) {
         match taken(shared, export, id).await? {
             Taken::Unknown => return Ok(Note::Unknown),
@@ -175,14 +191,15 @@ async fn note(
             Taken::This(except) => {
                 if let Some(earlier) = next.paused
                     && earlier.end.micros() < except.time.start
-                    && next.left.is_empty()
+                    && next.left_to_backfills.is_empty()
                 {
                     // Events that arrived in a pause without a backfill are skipped.
                     let from = Timestamp::from_micros(except.time.start);
-                    let mark = received_before(shared, export.project, from).await?;
-                    next.paused = Some(Paused { end: from, mark: earlier.mark.max(mark) });
+                    let watermark = received_before(shared, export.project, from).await?;
+                    next.paused =
+                        Some(Paused { end: from, watermark: earlier.watermark.max(watermark) });
                 }
-                next.left.push(except);
+                next.left_to_backfills.push(except);
             }
         }
     }

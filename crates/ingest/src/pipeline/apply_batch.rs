@@ -351,8 +351,8 @@ impl ApplyBatch {
         futures::future::join_all(all).await;
     }
 
-    /// Which events of the batch are stored already, in the projects that are `wanted`.
-    pub(crate) async fn stored(
+    /// The uuids of the batch that are stored already, in the projects that are `wanted`.
+    pub(crate) async fn stored_uuids(
         &self,
         store: &Store,
         wanted: impl Fn(ProjectId) -> bool,

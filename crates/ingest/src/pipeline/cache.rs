@@ -50,13 +50,13 @@ impl Default for PersonCache {
 
 impl PersonCache {
     /// The stored persons of these ids. Ids without a person are missing from the result.
-    /// Of persons that do not fit into `room`, some are missing.
+    /// Of persons that do not fit into `budget`, some are missing.
     pub(super) async fn get(
         &self,
         store: &Store,
         project: ProjectId,
         ids: &[PersonId],
-        room: &mut ByteBudget,
+        budget: &mut ByteBudget,
     ) -> Result<Vec<Arc<Stored>>, Error> {
         let mut found = Vec::with_capacity(ids.len());
         let mut missing = Vec::new();
@@ -65,7 +65,7 @@ impl PersonCache {
             for id in ids {
                 match records.get(&(project, *id)) {
                     Some(record) => {
-                        room.take(record.size());
+                        budget.take(record.size());
                         found.push(Arc::clone(record));
                     }
                     None => missing.push(*id),
@@ -73,7 +73,7 @@ impl PersonCache {
             }
         }
         let before = self.forgotten.load(Ordering::Acquire);
-        let read = persons::by_ids(store, project, &missing, room).await?;
+        let read = persons::by_ids(store, project, &missing, budget).await?;
         let read: Vec<_> = read.into_iter().map(Arc::new).collect();
         let mut records = self.records.lock();
         if self.forgotten.load(Ordering::Acquire) == before {

@@ -1,5 +1,9 @@
 //! The loop of one partition.
 //!
+//! Duplicates are not searched for in advance: if the store refuses a batch because a
+//! uuid exists, they are removed and the batch is computed again. Only projects with
+//! transformations are checked first.
+//!
 //! What belongs here: when a batch is read, retried, made smaller and committed. What
 //! does not: collecting a batch (`apply_batch`), and computing its effects (`process`).
 
@@ -37,9 +41,10 @@ const READ_BYTES: usize = 8 << 20;
 const PACE: Duration = Duration::from_millis(80);
 /// The position is stored after this many bytes of the log, even if none of them are for
 /// the partition.
-const UNSTORED: u64 = 16 << 20;
-/// With this many bytes waiting, a batch is written immediately.
-const WORTH: u64 = 512 << 10;
+const MAX_UNSTORED_BYTES: u64 = 16 << 20;
+/// With this many bytes of log to apply, a partition is behind: its batch is written
+/// immediately, and imports wait for it.
+const BEHIND_BYTES: u64 = 512 << 10;
 /// The wait after the first failure. It doubles with every further failure.
 const FIRST_WAIT: Duration = Duration::from_millis(50);
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
@@ -48,19 +53,19 @@ const LONGEST_WAIT: Duration = Duration::from_secs(5);
 const MAX_ATTEMPTS: u32 = 8;
 /// After this many attempts the other consumers wait, so that the next attempt succeeds.
 const SHARED_ATTEMPTS: u32 = 2;
-/// How often a single event is tried before it is skipped.
-const TRIES: u32 = 3;
+/// After this many failures of a single event, the event is dropped.
+const MAX_FAILURES_OF_EVENT: u32 = 3;
 /// After a batch that takes longer, batches become smaller.
-const LONG: Duration = Duration::from_secs(5);
+const SLOW_BATCH: Duration = Duration::from_secs(5);
 /// After a batch that takes less, batches become larger again.
-const SHORT: Duration = Duration::from_secs(1);
+const FAST_BATCH: Duration = Duration::from_secs(1);
 /// Bytes of persons and groups that a batch may change while other partitions apply
 /// theirs: their texts, and what each of their properties takes in memory beside its text.
 /// Changing them takes several times that: as read, as computed, as written, and in the
 /// buffers of the engine.
-const SHARED: usize = 4 << 20;
+const SHARED_MAX_BYTES: usize = 4 << 20;
 /// The same bound for a batch that is applied alone. A batch with more is made smaller.
-const ALONE: usize = 32 << 20;
+const ALONE_MAX_BYTES: usize = 32 << 20;
 /// Upper bound of events in a batch after a restart, where applying one of them may have
 /// ended the process.
 const CAUTIOUS_EVENTS: usize = 64;
@@ -72,7 +77,8 @@ pub(crate) struct Progress {
     /// The positions in the store.
     stored: Vec<AtomicU64>,
     changed: watch::Sender<u64>,
-    /// The log can remove segments when all positions up to here are stored.
+    /// The offset that all stored positions must reach before the log can remove its next
+    /// segments.
     to_store: watch::Sender<u64>,
 }
 
@@ -87,7 +93,7 @@ impl Progress {
         }
     }
 
-    /// The lowest applied position: everything before it is readable.
+    /// The watermark: the lowest applied position. Everything before it is readable.
     pub(crate) fn lowest(&self) -> u64 {
         self.positions.iter().map(|p| p.load(Ordering::Acquire)).min().unwrap_or(0)
     }
@@ -96,7 +102,7 @@ impl Progress {
     /// live events while they are behind, because imports wait for them.
     pub(crate) fn next_to_move(&self, end: u64) -> u64 {
         let live = self.lowest_live();
-        if end.saturating_sub(live) > WORTH { live } else { self.lowest() }
+        if end.saturating_sub(live) > BEHIND_BYTES { live } else { self.lowest() }
     }
 
     /// The lowest position that a partition of live events has applied.
@@ -110,8 +116,9 @@ impl Progress {
         self.changed.subscribe()
     }
 
-    /// Lets the log remove segments, and asks the consumers to store their positions where
-    /// that is needed before. Consumers without events store them rarely.
+    /// Lets the log remove segments that are applied and stored. If stored positions are
+    /// too low for that, asks the consumers to store theirs. Consumers without events store
+    /// them rarely.
     pub(crate) fn release_before(&self, log: &dyn IngestLog) {
         let stored = self.stored.iter().map(|p| p.load(Ordering::Acquire)).min().unwrap_or(0);
         if let Some(needed) = log.release_before(Offset(self.lowest()), Offset(stored)) {
@@ -123,15 +130,15 @@ impl Progress {
         }
     }
 
-    fn stored(&self, partition: u16, position: u64) {
-        if let Some(place) = self.stored.get(usize::from(partition)) {
-            place.store(position, Ordering::Release);
+    fn set_stored(&self, partition: u16, position: u64) {
+        if let Some(entry) = self.stored.get(usize::from(partition)) {
+            entry.store(position, Ordering::Release);
         }
     }
 
-    fn reached(&self, partition: u16, position: u64) {
-        if let Some(place) = self.positions.get(usize::from(partition)) {
-            place.store(position, Ordering::Release);
+    fn set_applied(&self, partition: u16, position: u64) {
+        if let Some(entry) = self.positions.get(usize::from(partition)) {
+            entry.store(position, Ordering::Release);
         }
         let lowest = self.lowest();
         self.changed.send_if_modified(|present| {
@@ -164,7 +171,7 @@ impl SharedState {
     }
 }
 
-/// Counts of skipped and altered events since the last call of `take`.
+/// Counts of dropped and altered events since the last call of `take`.
 #[derive(Debug, Default)]
 pub(crate) struct Outcomes(Mutex<HashMap<Outcome, u64>>);
 
@@ -188,7 +195,7 @@ impl Outcomes {
 /// What processing did with an event, other than storing it as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Outcome {
-    /// The event was skipped.
+    /// The event was dropped.
     Dropped(DropReason),
     /// The event was stored altered, or not all of its changes were made.
     Altered(Warning),
@@ -215,8 +222,9 @@ impl Outcome {
 /// What was written of a project, for the live feed.
 struct Written {
     events: Vec<events::StoredEvent>,
-    /// Number of the first dropped event. The keys of rows in the live list are computed
-    /// from it, as in the store.
+    /// The number of the first of these dropped events. Dropped and altered events of a
+    /// project share one count per partition. The keys of rows in the live list are
+    /// computed from it, as in the store.
     first_affected: i64,
 }
 
@@ -236,9 +244,9 @@ pub(crate) struct Consumer {
     pub(crate) sizing: BatchSizing,
     pub(crate) spikes: Spikes,
     /// Up to where spikes were searched for.
-    pub(crate) noted: Position,
+    pub(crate) spikes_until: Position,
     /// Spikes that were found in a batch whose commit failed.
-    pub(crate) unsaid: BTreeMap<ProjectId, Vec<Spike>>,
+    pub(crate) unreported_spikes: BTreeMap<ProjectId, Vec<Spike>>,
     /// Up to this offset batches are small: the process ended while it applied the log
     /// before it, and an event may be the cause.
     pub(crate) cautious_until: u64,
@@ -249,14 +257,14 @@ pub(crate) struct Consumer {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BatchSizing {
     /// Upper bound of events in the next batch.
-    most: usize,
+    max_events: usize,
     /// How often the only event of a batch has failed.
-    tried: u32,
+    failures_of_event: u32,
 }
 
 impl Default for BatchSizing {
     fn default() -> Self {
-        Self { most: EVENTS, tried: 0 }
+        Self { max_events: EVENTS, failures_of_event: 0 }
     }
 }
 
@@ -264,35 +272,35 @@ impl BatchSizing {
     /// Adapts the size of batches to the speed of this machine. A long batch delays the
     /// other consumers, and a very long one reaches the time limit of the engine.
     fn succeeded(&mut self, took: Duration, loaded: usize) {
-        self.tried = 0;
-        if took > LONG {
-            self.most = (self.most / 2).max(1);
-        } else if took < SHORT && loaded < ALONE / 2 {
-            self.most = (self.most * 2).min(EVENTS);
+        self.failures_of_event = 0;
+        if took > SLOW_BATCH {
+            self.max_events = (self.max_events / 2).max(1);
+        } else if took < FAST_BATCH && loaded < ALONE_MAX_BYTES / 2 {
+            self.max_events = (self.max_events * 2).min(EVENTS);
         }
     }
 
-    /// Whether the only event of the next batch is skipped.
+    /// Whether the only event of the next batch is dropped.
     fn is_giving_up(self) -> bool {
-        self.tried >= TRIES
+        self.failures_of_event >= MAX_FAILURES_OF_EVENT
     }
 
     /// Halves the batch: its persons and groups were too large.
     fn overfull(&mut self, events: usize) {
-        self.most = (events / 2).max(1);
+        self.max_events = (events / 2).max(1);
     }
 
     fn failed(&mut self, failure: &Failure) {
         if self.is_giving_up() {
             // The batch fails without the event too, so the event is not the cause and is
             // tried again.
-            self.tried = 0;
+            self.failures_of_event = 0;
         } else if !failure.may_pass_with_fewer() {
             // The disk or a passing fault: retry the same batch.
-        } else if self.most > 1 {
-            self.most /= 2;
+        } else if self.max_events > 1 {
+            self.max_events /= 2;
         } else if failure.may_be_an_event() {
-            self.tried += 1;
+            self.failures_of_event += 1;
         }
     }
 }
@@ -355,7 +363,7 @@ impl Consumer {
                 }
                 continue;
             }
-            if target - self.position.offset < WORTH && !*stop.borrow() {
+            if target - self.position.offset < BEHIND_BYTES && !*stop.borrow() {
                 tokio::time::sleep_until(last_commit + PACE).await;
             }
             last_commit = Instant::now();
@@ -394,54 +402,59 @@ impl Consumer {
     async fn step(&mut self, target: u64) -> Result<(), Failure> {
         let records = self.log.read(Offset(self.position.offset), READ_BYTES)?;
         if records.is_empty() {
-            // No sound record is left before `target`.
-            self.reached(Position::at(target));
+            // No readable record is left before `target`.
+            self.advance_to(Position::at(target));
             return Ok(());
         }
         let mut unreadable = Vec::new();
-        let aside = |record: &Record, error: BatchError| {
-            tracing::error!(offset = record.offset.0, %error, "a record of the log is set aside");
+        let quarantine = |record: &Record, error: BatchError| {
+            tracing::error!(
+                offset = record.offset.0,
+                %error,
+                "an unreadable record of the log is quarantined"
+            );
             unreadable.push(self.log.quarantine(record));
         };
-        let most = if self.is_cautious() { CAUTIOUS_EVENTS } else { EVENTS };
-        let most = self.sizing.most.min(most);
+        let max_events = if self.is_cautious() { CAUTIOUS_EVENTS } else { EVENTS };
+        let max_events = self.sizing.max_events.min(max_events);
         let (mut apply_batch, next) =
-            ApplyBatch::collect(self.partition, self.position, &records, most, aside);
+            ApplyBatch::collect(self.partition, self.position, &records, max_events, quarantine);
         unreadable.into_iter().collect::<Result<(), _>>()?;
         // Only once, however often the batch is retried.
-        if self.partition < LIVE_PARTITIONS && next > self.noted {
-            self.noted = next;
+        if self.partition < LIVE_PARTITIONS && next > self.spikes_until {
+            self.spikes_until = next;
             for (project, part) in &mut apply_batch.parts {
                 self.spikes.note(*project, part);
             }
         }
         for (project, part) in &mut apply_batch.parts {
-            part.spikes.extend(self.unsaid.remove(project).unwrap_or_default());
+            part.spikes.extend(self.unreported_spikes.remove(project).unwrap_or_default());
         }
         if self.sizing.is_giving_up() {
             tracing::error!(
                 partition = self.partition,
                 position = self.position.offset,
                 index = self.position.index,
-                "an event could not be processed; it is skipped and shown as such"
+                "an event could not be processed; it is dropped and shown as such"
             );
             apply_batch.give_up();
         }
-        if apply_batch.parts.is_empty() && next.offset - self.stored.offset < UNSTORED {
-            self.reached(next);
+        if apply_batch.parts.is_empty() && next.offset - self.stored.offset < MAX_UNSTORED_BYTES {
+            self.advance_to(next);
             return Ok(());
         }
         let began = Instant::now();
         let applied = match self.transform(&mut apply_batch).await {
-            Ok(()) => self.settle(&mut apply_batch, next).await,
+            Ok(()) => self.commit_with_retries(&mut apply_batch, next).await,
             Err(failure) => Err(failure),
         };
         match applied {
             Ok(loaded) => self.sizing.succeeded(began.elapsed(), loaded),
             Err(failure) => {
                 let parts = apply_batch.parts.into_iter();
-                let said = parts.filter(|(_, part)| !part.spikes.is_empty());
-                self.unsaid.extend(said.map(|(project, part)| (project, part.spikes)));
+                let unreported = parts.filter(|(_, part)| !part.spikes.is_empty());
+                self.unreported_spikes
+                    .extend(unreported.map(|(project, part)| (project, part.spikes)));
                 return Err(failure);
             }
         }
@@ -466,8 +479,9 @@ impl Consumer {
         if concerned.is_empty() {
             return Ok(());
         }
-        let cache = apply_batch.stored(&self.store, |project| concerned.contains(&project)).await?;
-        apply_batch.drop_duplicates(&cache);
+        let stored_uuids =
+            apply_batch.stored_uuids(&self.store, |project| concerned.contains(&project)).await?;
+        apply_batch.drop_duplicates(&stored_uuids);
         apply_batch.transform(self.partition, &concerned, &**transform).await;
         Ok(())
     }
@@ -477,21 +491,21 @@ impl Consumer {
         if self.partition < LIVE_PARTITIONS {
             return;
         }
-        while target.saturating_sub(self.progress.lowest_live()) > WORTH {
+        while target.saturating_sub(self.progress.lowest_live()) > BEHIND_BYTES {
             tokio::time::sleep(PACE).await;
         }
     }
 
     /// Applies a batch, and computes it again while other writes change the same rows.
     /// Returns the bytes of the persons and groups that it changed.
-    async fn settle(
+    async fn commit_with_retries(
         &mut self,
         apply_batch: &mut ApplyBatch,
         next: Position,
     ) -> Result<usize, Failure> {
-        let mut looks = 0;
+        let mut retries = 0;
         let (written, loaded) = loop {
-            let failed = match self.attempt(looks, next, apply_batch).await {
+            let failed = match self.attempt(retries, next, apply_batch).await {
                 Ok(written) => break written,
                 // An event is stored already, or another partition committed the same
                 // uuid, person or group first. Read the store again and continue from
@@ -499,53 +513,61 @@ impl Consumer {
                 Err(Failure::Store(
                     failed
                     @ (Error::Exists { .. } | Error::Refused { .. } | Error::Conflict { .. }),
-                )) if looks < MAX_ATTEMPTS => failed,
+                )) if retries < MAX_ATTEMPTS => failed,
                 Err(failure) => return Err(failure),
             };
-            looks += 1;
+            retries += 1;
             self.blocks.clear();
             let stored = events::position(&self.store, self.partition).await?;
+            // An earlier attempt may have been committed although its answer was an error.
+            // Then the store is ahead: continue from its position.
             if stored != self.stored {
                 self.stored = stored;
-                let offset = stored.offset;
-                tracing::info!(partition = self.partition, offset, "taking the stored position");
-                self.reached(stored);
+                tracing::info!(
+                    partition = self.partition,
+                    offset = stored.offset,
+                    "an earlier attempt was committed; continuing after it"
+                );
+                self.advance_to(stored);
                 return Ok(0);
             }
             if matches!(failed, Error::Exists { .. }) {
-                let cache = apply_batch.stored(&self.store, |_| true).await?;
-                apply_batch.drop_duplicates(&cache);
+                let stored_uuids = apply_batch.stored_uuids(&self.store, |_| true).await?;
+                apply_batch.drop_duplicates(&stored_uuids);
             }
         };
         self.stored = next;
         self.publish(apply_batch, written);
-        self.reached(next);
+        self.advance_to(next);
         Ok(loaded)
     }
 
+    /// Applies a batch together with the other consumers, or alone: after some retries, or
+    /// if the batch is too large to share.
     async fn attempt(
         &mut self,
-        looks: u32,
+        retries: u32,
         next: Position,
         apply_batch: &ApplyBatch,
     ) -> Result<(HashMap<ProjectId, Written>, usize), Failure> {
         let shared = Arc::clone(&self.shared);
-        if looks < SHARED_ATTEMPTS {
+        if retries < SHARED_ATTEMPTS {
             let _guard = shared.applying.read().await;
-            match self.apply(&shared.cache, next, apply_batch, SHARED).await {
-                // Partly filled blocks are filled again.
+            match self.apply(&shared.cache, next, apply_batch, SHARED_MAX_BYTES).await {
+                // Too large to share. The blocks have events of this attempt: read them
+                // again, and apply alone.
                 Err(Failure::Overfull { .. }) => self.blocks.clear(),
                 outcome => return outcome,
             }
         }
         let _alone = shared.applying.write().await;
         // A single event concerns few persons, however large they are.
-        let room = match apply_batch.events() {
+        let max_bytes = match apply_batch.events() {
             0 | 1 => usize::MAX,
-            _ if self.is_cautious() => SHARED,
-            _ => ALONE,
+            _ if self.is_cautious() => SHARED_MAX_BYTES,
+            _ => ALONE_MAX_BYTES,
         };
-        self.apply(&shared.cache, next, apply_batch, room).await
+        self.apply(&shared.cache, next, apply_batch, max_bytes).await
     }
 
     /// Stores the position, so that the next start does not read this part of the log
@@ -563,7 +585,7 @@ impl Consumer {
         match events::apply(&self.store, effects).await {
             Ok(()) => {
                 self.stored = self.position;
-                self.reached(self.position);
+                self.advance_to(self.position);
             }
             Err(error) => {
                 tracing::warn!(partition = self.partition, %error, "the position was not stored");
@@ -572,15 +594,15 @@ impl Consumer {
     }
 
     /// Computes the effects of a batch and writes them, unless its persons and groups
-    /// have more than `most` bytes. Returns how many bytes they have.
+    /// have more than `max_bytes` bytes. Returns how many bytes they have.
     async fn apply(
         &mut self,
         cache: &StoreCache,
         next: Position,
         apply_batch: &ApplyBatch,
-        most: usize,
+        max_bytes: usize,
     ) -> Result<(HashMap<ProjectId, Written>, usize), Failure> {
-        let mut room = ByteBudget::of(most);
+        let mut budget = ByteBudget::of(max_bytes);
         let partition = self.partition;
         let mut effects = Apply { partition, from: self.stored, to: next, projects: Vec::new() };
         let mut written = HashMap::new();
@@ -589,7 +611,7 @@ impl Consumer {
         for (project, part) in &apply_batch.parts {
             let mut write = ProjectWrite::new(*project);
             let processed =
-                cache.process(&self.store, *project, part, &mut write, &mut room).await?;
+                cache.process(&self.store, *project, part, &mut write, &mut budget).await?;
             let Some(Processed { events, cache_update: new }) = processed else {
                 return Err(Failure::Overfull { events: apply_batch.events() });
             };
@@ -618,13 +640,13 @@ impl Consumer {
         for (project, applied) in &counted {
             self.store.traffic().applied(*project, applied);
         }
-        Ok((written, most - room.left()))
+        Ok((written, max_bytes - budget.left()))
     }
 
-    fn reached(&mut self, position: Position) {
+    fn advance_to(&mut self, position: Position) {
         self.position = position;
-        self.progress.reached(self.partition, position.offset);
-        self.progress.stored(self.partition, self.stored.offset);
+        self.progress.set_applied(self.partition, position.offset);
+        self.progress.set_stored(self.partition, self.stored.offset);
         self.progress.release_before(&*self.log);
     }
 
@@ -655,14 +677,14 @@ impl Consumer {
 
 #[cfg(test)]
 mod tests {
-    use super::{BatchSizing, Failure, TRIES};
+    use super::{BatchSizing, Failure, MAX_FAILURES_OF_EVENT};
 
-    /// An acknowledged event is not skipped because the store failed for a while.
+    /// An acknowledged event is not dropped because the store failed for a while.
     #[test]
-    fn an_event_is_kept_when_leaving_it_out_fails_too() {
+    fn an_event_is_kept_when_dropping_it_fails_too() {
         let failure = || Failure::Panicked(String::new());
-        let mut sizing = BatchSizing { most: 1, tried: 0 };
-        for _ in 0..TRIES {
+        let mut sizing = BatchSizing { max_events: 1, failures_of_event: 0 };
+        for _ in 0..MAX_FAILURES_OF_EVENT {
             assert!(!sizing.is_giving_up());
             sizing.failed(&failure());
         }

@@ -13,9 +13,9 @@ use weir_model::outcomes::Warning;
 use weir_store::groups::{self, GroupWrite, Stored, TYPES, TypesWrite};
 use weir_store::{ByteBudget, Error, Store};
 
-use super::facts::Facts;
 use super::people::Cause;
 use super::properties::{Properties, member_size, members, overhead};
+use super::special_properties::SpecialProperties;
 use super::updates;
 
 /// Upper bound of characters in a type and in a key (ING-53).
@@ -87,25 +87,25 @@ pub(super) struct Identified {
 
 impl Identified {
     /// The group that a `$groupidentify` names. `None` without a valid type or key.
-    pub(super) fn of(event: &str, facts: &Facts<'_>) -> Option<Self> {
+    pub(super) fn of(event: &str, special: &SpecialProperties<'_>) -> Option<Self> {
         if event != "$groupidentify" {
             return None;
         }
-        let kind = text(facts.group_type?)?;
-        let key = text(facts.group_key?)?;
+        let kind = text(special.group_type?)?;
+        let key = text(special.group_key?)?;
         Some(Self { kind: kind.into_owned(), key: key.into_owned() })
     }
 }
 
 impl Groups {
     /// Reads the group types, and the groups that the events create or change. `None` if
-    /// they are larger than `room`.
+    /// they are larger than `budget`.
     pub(super) async fn load(
         cache: &TypesCache,
         store: &Store,
         project: ProjectId,
         identified: &[Identified],
-        room: &mut ByteBudget,
+        budget: &mut ByteBudget,
     ) -> Result<Option<Self>, Error> {
         let types = cache.get(store, project).await?;
         let stored_types = types.len();
@@ -116,11 +116,11 @@ impl Groups {
             .collect();
         keys.sort_unstable();
         keys.dedup();
-        let found = groups::by_keys(store, project, &keys, room).await?;
+        let found = groups::by_keys(store, project, &keys, budget).await?;
         for found in &found {
-            room.take(overhead(&found.group.properties));
+            budget.take(overhead(&found.group.properties));
         }
-        if room.is_used_up() {
+        if budget.is_used_up() {
             return Ok(None);
         }
         for found in found {

@@ -6,7 +6,7 @@
 use weir_json::{self as json, Limits};
 use weir_model::persons::is_placeholder;
 
-use super::facts::Facts;
+use super::special_properties::SpecialProperties;
 
 /// Upper bound of characters in an id. A longer id merges nothing.
 const LONGEST: usize = 400;
@@ -52,11 +52,11 @@ pub(super) enum Asked {
 }
 
 /// What an event about `distinct_id` asks for.
-pub(super) fn asked(event: &str, distinct_id: &str, facts: &Facts<'_>) -> Asked {
+pub(super) fn asked(event: &str, distinct_id: &str, special: &SpecialProperties<'_>) -> Asked {
     let (second, refusal) = match event {
-        "$identify" => (facts.anonymous_id, Refusal::OtherIdentified),
-        "$create_alias" => (facts.alias, Refusal::BothIdentified),
-        "$merge_dangerously" => (facts.alias, Refusal::Never),
+        "$identify" => (special.anonymous_id, Refusal::OtherIdentified),
+        "$create_alias" => (special.alias, Refusal::BothIdentified),
+        "$merge_dangerously" => (special.alias, Refusal::Never),
         _ => return Asked::Nothing,
     };
     let Some(second) = second.filter(|value| *value != "null") else {
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     fn of(event: &str, properties: &str) -> Asked {
-        asked(event, "user", &Facts::read(properties, &RandomState::new()))
+        asked(event, "user", &SpecialProperties::read(properties, &RandomState::new()))
     }
 
     fn join(main: &str, other: &str, refusal: Refusal) -> Asked {
@@ -157,7 +157,7 @@ mod tests {
             let properties = format!(r#"{{"$anon_distinct_id":"{id}"}}"#);
             assert_eq!(of("$identify", &properties), expected, "{id}");
         }
-        let facts = Facts::read(r#"{"alias":"b"}"#, &RandomState::new());
-        assert_eq!(asked("$create_alias", "guest", &facts), Asked::Illegal);
+        let special = SpecialProperties::read(r#"{"alias":"b"}"#, &RandomState::new());
+        assert_eq!(asked("$create_alias", "guest", &special), Asked::Illegal);
     }
 }

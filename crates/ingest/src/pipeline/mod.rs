@@ -18,13 +18,13 @@ mod apply_batch;
 mod blocks;
 mod cache;
 mod consumer;
-mod facts;
 mod groups;
 mod merge;
 mod names;
 mod people;
 mod process;
 mod properties;
+mod special_properties;
 mod spikes;
 mod tally;
 #[cfg(test)]

@@ -17,8 +17,8 @@ use weir_model::definitions::{
 use weir_model::{ProjectId, Timestamp};
 use weir_store::{Error, Store, definitions};
 
-use super::facts::Facts;
 use super::properties::members;
+use super::special_properties::SpecialProperties;
 use super::updates::Updates;
 use weir_capture::AcceptedEvent;
 
@@ -94,7 +94,7 @@ impl Default for NamesCache {
 /// An event and the properties whose names it uses.
 pub(super) struct Named<'a> {
     pub(super) event: &'a AcceptedEvent,
-    pub(super) facts: &'a Facts<'a>,
+    pub(super) special: &'a SpecialProperties<'a>,
     pub(super) updates: &'a Updates<'a>,
     /// Properties that processing adds to the event.
     pub(super) added: &'a [(String, String)],
@@ -146,7 +146,7 @@ impl NamesCache {
         received_at: i64,
     ) -> bool {
         let shape = self.shape(&named);
-        let Named { event, facts, updates, added } = named;
+        let Named { event, special, updates, added } = named;
         let projects = self.projects.lock();
         // Other projects have displaced this one in the meantime. The next batch reads it
         // again.
@@ -155,7 +155,7 @@ impl NamesCache {
         if names.shapes.contains(&shape) || new.shapes.contains(&shape) {
             return room;
         }
-        let of_group = members(facts.group_set);
+        let of_group = members(special.group_set);
         let mut owned = |owner, members: &mut dyn Iterator<Item = (&str, &str)>| {
             for (name, value) in members {
                 room &= new.note_property(names, owner, name, value, received_at);
@@ -183,13 +183,13 @@ impl NamesCache {
     /// A hash that is the same for events that use the same names with the same kinds of
     /// values.
     fn shape(&self, named: &Named<'_>) -> u64 {
-        let Named { event: _, facts, updates, added } = named;
-        let of_group = members(facts.group_set);
+        let Named { event: _, special, updates, added } = named;
+        let of_group = members(special.group_set);
         let of_person: Vec<_> = updates.named().map(named_kind).collect();
         let of_group: Vec<_> =
             of_group.iter().map(|(name, value)| named_kind((name.as_ref(), *value))).collect();
         let added: Vec<&str> = added.iter().map(|(name, _)| name.as_str()).collect();
-        self.hashing.hash_one((facts.shape, of_person, of_group, added))
+        self.hashing.hash_one((special.shape, of_person, of_group, added))
     }
 
     /// Adds the names that were committed.

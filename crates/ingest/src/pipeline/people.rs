@@ -96,13 +96,13 @@ pub(super) struct People {
 
 impl People {
     /// Reads the persons of these ids, and the persons that they were merged into. `None`
-    /// if they are larger than `room`.
+    /// if they are larger than `budget`.
     pub(super) async fn load(
         cache: &PersonCache,
         store: &Store,
         project: ProjectId,
         ids: impl IntoIterator<Item = PersonId>,
-        room: &mut ByteBudget,
+        budget: &mut ByteBudget,
     ) -> Result<Option<Self>, Error> {
         let mut people = Self::default();
         let mut wanted: Vec<PersonId> = ids.into_iter().collect();
@@ -113,19 +113,19 @@ impl People {
             for id in &wanted {
                 people.slots.insert(*id, PersonSlot::empty());
             }
-            let found = cache.get(store, project, &wanted, room).await?;
-            if room.is_used_up() {
+            let found = cache.get(store, project, &wanted, budget).await?;
+            if budget.is_used_up() {
                 return Ok(None);
             }
             wanted.clear();
             for record in found {
                 match &record.state {
-                    PersonState::Person(facts) => room.take(overhead(&facts.properties)),
+                    PersonState::Person(facts) => budget.take(overhead(&facts.properties)),
                     PersonState::Merged(merged) => wanted.push(merged.into),
                 }
                 people.slots.insert(record.id, PersonSlot::of(&record));
             }
-            if room.is_used_up() {
+            if budget.is_used_up() {
                 return Ok(None);
             }
         }
@@ -430,7 +430,7 @@ mod tests {
     use std::hash::RandomState;
     use std::time::{Duration, Instant};
 
-    use super::super::facts::Facts;
+    use super::super::special_properties::SpecialProperties;
     use super::*;
 
     const PROJECT: ProjectId = ProjectId(1);
@@ -444,8 +444,8 @@ mod tests {
         let mut people = People::default();
         for (distinct_id, properties) in persons {
             let set = format!(r#"{{"$set":{properties}}}"#);
-            let facts = Facts::read(&set, &RandomState::new());
-            let updates = Updates::of("$set", &facts, &[]);
+            let special = SpecialProperties::read(&set, &RandomState::new());
+            let updates = Updates::of("$set", &special, &[]);
             assert_eq!(people.change(PROJECT, &cause(distinct_id), &updates), None);
         }
         people

@@ -1,9 +1,9 @@
 //! What happens to the events of a batch, in this order (ING-40):
 //!
-//! 1. whether the event has a person ([`Facts::has_profile`]), and the location of its
+//! 1. whether the event has a person ([`SpecialProperties::has_profile`]), and the location of its
 //!    address ([`Locations`]);
-//! 2. the changes of the person, and the properties that the person takes over
-//!    ([`Updates`]);
+//! 2. the changes of the person, and the properties that are copied to the
+//!    person ([`Updates`]);
 //! 3. merges ([`merge`], [`People::join`]);
 //! 4. the person is created or changed ([`People::change`]);
 //! 5. groups ([`Groups`]);
@@ -30,11 +30,11 @@ use weir_store::{ByteBudget, Error, Store};
 
 use super::apply_batch::{Item, Part};
 use super::cache::PersonCache;
-use super::facts::Facts;
 use super::groups::{Groups, Identified, TypesCache};
 use super::merge::{self, Asked};
 use super::names::{Named, NamesCache, NewNames};
 use super::people::{Cause, People};
+use super::special_properties::SpecialProperties;
 use super::updates::Updates;
 use crate::location::{Located, Locations};
 use weir_capture::AcceptedEvent;
@@ -68,11 +68,11 @@ pub(super) struct CacheUpdate {
     names: NewNames,
 }
 
-/// An event and the facts found in it.
+/// An event and its special properties.
 struct Read<'a> {
     item: &'a Item,
     event: &'a AcceptedEvent,
-    facts: Facts<'a>,
+    special: SpecialProperties<'a>,
     /// The location of its address.
     located: Vec<Located>,
     asked: Asked,
@@ -85,22 +85,22 @@ impl StoreCache {
     }
 
     /// Computes the effects of the events of one project and puts the records into
-    /// `write`. `None` if their persons and groups are larger than `room`.
+    /// `write`. `None` if their persons and groups are larger than `budget`.
     pub(super) async fn process(
         &self,
         store: &Store,
         project: ProjectId,
         part: &Part,
         write: &mut ProjectWrite,
-        room: &mut ByteBudget,
+        budget: &mut ByteBudget,
     ) -> Result<Option<Processed>, Error> {
         let read: Vec<Read<'_>> = part.items.iter().filter_map(|item| self.read(item)).collect();
         let ids = read.iter().flat_map(|read| read.person_ids(project));
-        let people = People::load(&self.persons, store, project, ids, room).await?;
+        let people = People::load(&self.persons, store, project, ids, budget).await?;
         let Some(mut people) = people else { return Ok(None) };
         let identified: Vec<Identified> =
             read.iter().filter_map(|read| read.identified.clone()).collect();
-        let groups = Groups::load(&self.types, store, project, &identified, room).await?;
+        let groups = Groups::load(&self.types, store, project, &identified, budget).await?;
         let Some(mut groups) = groups else { return Ok(None) };
         self.names.load(store, project).await?;
         let mut names = NewNames::default();
@@ -110,8 +110,8 @@ impl StoreCache {
             #[cfg(test)]
             crate::tests::stumble(read.event);
             events.push(self.work(project, read, &mut people, &mut groups, &mut names));
-            room.take(people.take_grown() + groups.take_grown());
-            if room.is_used_up() {
+            budget.take(people.take_grown() + groups.take_grown());
+            if budget.is_used_up() {
                 return Ok(None);
             }
         }
@@ -148,17 +148,17 @@ impl StoreCache {
 
     fn read<'a>(&self, item: &'a Item) -> Option<Read<'a>> {
         let event = item.event()?;
-        let facts = Facts::read(&event.properties, self.names.hashing());
-        let asked = match facts.has_profile() {
-            true => merge::asked(&event.event, &event.distinct_id, &facts),
+        let special = SpecialProperties::read(&event.properties, self.names.hashing());
+        let asked = match special.has_profile() {
+            true => merge::asked(&event.event, &event.distinct_id, &special),
             false => Asked::Nothing,
         };
-        let located = match (&self.locations, facts.address()) {
+        let located = match (&self.locations, special.address()) {
             (Some(locations), Some(address)) => locations.find(&address),
             _ => Vec::new(),
         };
-        let identified = Identified::of(&event.event, &facts);
-        Some(Read { item, event, facts, located, asked, identified })
+        let identified = Identified::of(&event.event, &special);
+        Some(Read { item, event, special, located, asked, identified })
     }
 
     fn work(
@@ -169,13 +169,13 @@ impl StoreCache {
         groups: &mut Groups,
         names: &mut NewNames,
     ) -> StoredEvent {
-        let Read { item, event, facts, located, asked, identified } = read;
+        let Read { item, event, special, located, asked, identified } = read;
         let cause =
             Cause { uuid: event.uuid, distinct_id: &event.distinct_id, timestamp: event.timestamp };
         let mut warnings: Vec<Warning> = Vec::new();
         let mut updates = Updates::default();
-        if facts.has_profile() {
-            updates = Updates::of(&event.event, facts, located);
+        if special.has_profile() {
+            updates = Updates::of(&event.event, special, located);
             match asked {
                 Asked::Nothing => {}
                 Asked::Join(merge) => {
@@ -188,13 +188,13 @@ impl StoreCache {
             warnings.extend(people.change(project, &cause, &updates));
         }
         match identified {
-            Some(group) => warnings.extend(groups.identify(group, facts.group_set, &cause)),
+            Some(group) => warnings.extend(groups.identify(group, special.group_set, &cause)),
             None if event.event == "$groupidentify" => warnings.push(Warning::GroupWithoutKey),
             None => {}
         }
         let place = located.iter().map(|found| (found.name.to_owned(), found.value.clone()));
         let mut added: Vec<(String, String)> = place.collect();
-        if let Some(raw) = facts.groups {
+        if let Some(raw) = special.groups {
             let (members, warning) = groups.members(raw);
             added.extend(members);
             warnings.extend(warning);
@@ -204,7 +204,7 @@ impl StoreCache {
             warnings.push(Warning::TooManyNames);
         }
         let mut stored = item.stored(event);
-        if let Some(properties) = rewritten(&event.properties, facts, &added) {
+        if let Some(properties) = rewritten(&event.properties, special, &added) {
             stored.properties = properties;
         }
         for code in warnings.iter().map(|warning| warning.code()) {
@@ -219,13 +219,13 @@ impl StoreCache {
 impl Read<'_> {
     /// The names that the event uses.
     fn named<'b>(&'b self, updates: &'b Updates<'b>, added: &'b [(String, String)]) -> Named<'b> {
-        Named { event: self.event, facts: &self.facts, updates, added }
+        Named { event: self.event, special: &self.special, updates, added }
     }
 
     /// The ids of the persons that the event concerns.
     fn person_ids(&self, project: ProjectId) -> impl Iterator<Item = PersonId> + use<> {
         let first = |id: &str| persons::first_id(project, id);
-        let own = self.facts.has_profile().then(|| first(&self.event.distinct_id));
+        let own = self.special.has_profile().then(|| first(&self.event.distinct_id));
         let joined = match &self.asked {
             Asked::Join(merge) => [Some(first(&merge.main)), Some(first(&merge.other))],
             Asked::Nothing | Asked::Illegal | Asked::Incomplete => [None, None],
@@ -236,12 +236,17 @@ impl Read<'_> {
 
 /// The properties in their stored form, if it differs: members that only instruct
 /// processing are removed, and indexes of groups are added.
-fn rewritten(properties: &str, facts: &Facts<'_>, added: &[(String, String)]) -> Option<String> {
+fn rewritten(
+    properties: &str,
+    special: &SpecialProperties<'_>,
+    added: &[(String, String)],
+) -> Option<String> {
     let mut removed: Vec<&str> = added.iter().map(|(name, _)| name.as_str()).collect();
-    if !facts.has_profile() {
-        let spoken = [("$set", facts.set), ("$set_once", facts.set_once), ("$unset", facts.unset)];
+    if !special.has_profile() {
+        let spoken =
+            [("$set", special.set), ("$set_once", special.set_once), ("$unset", special.unset)];
         removed.extend(spoken.into_iter().filter(|(_, value)| value.is_some()).map(|(n, _)| n));
-    } else if facts.profile.is_some() {
+    } else if special.profile.is_some() {
         removed.push("$process_person_profile");
     }
     if removed.is_empty() {

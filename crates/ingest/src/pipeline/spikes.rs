@@ -27,7 +27,7 @@ const TIMES_USUAL: f64 = 10.0;
 /// Weight of the last window in the usual number.
 const WEIGHT: f64 = 0.1;
 /// Events of one distinct id in a batch from which on it is watched.
-const WORTH: u64 = 50;
+const WATCH_FROM_EVENTS: u64 = 50;
 /// Upper bound of distinct ids, and of projects, that are watched.
 const WATCHED: usize = 1_000;
 
@@ -100,7 +100,7 @@ impl Spikes {
             self.ids.retain(|_, window| window.number == number);
         }
         let mut hottest: Option<Spike> = None;
-        for (id, events) in counts.into_iter().filter(|(_, events)| *events >= WORTH) {
+        for (id, events) in counts.into_iter().filter(|(_, events)| *events >= WATCH_FROM_EVENTS) {
             if self.ids.len() >= WATCHED {
                 break;
             }

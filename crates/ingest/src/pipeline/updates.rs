@@ -1,7 +1,7 @@
 //! What an event changes in the properties of its person (ING-44, ING-45).
 //!
-//! What belongs here: `$set`, `$set_once`, `$unset`, the properties that persons take
-//! over from events, and which changes are worth a write. What does not: which person is
+//! What belongs here: `$set`, `$set_once`, `$unset`, the properties that are copied from
+//! events to persons, and which changes are worth a write. What does not: which person is
 //! changed (`people`).
 
 use std::borrow::Cow;
@@ -9,16 +9,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use weir_json::{self as json, Cursor, Limits};
 
-use super::facts::Facts;
 use super::properties::{Properties, member_size, members};
+use super::special_properties::SpecialProperties;
 use crate::location::Located;
 
 /// Upper bound of bytes in a person's properties. A change beyond it is refused (ING-47).
 pub(super) const LIMIT: usize = 524_288;
 
-/// Properties that persons take over from events. The second name is the one under which
+/// Properties that are copied from events to their persons. The second name is the one under which
 /// the first value is kept. Sorted by name.
-const LIFTED: [(&str, &str); 44] = [
+const COPIED_TO_PERSON: [(&str, &str); 44] = [
     ("$app_build", "$initial_app_build"),
     ("$app_name", "$initial_app_name"),
     ("$app_namespace", "$initial_app_namespace"),
@@ -100,9 +100,9 @@ const SILENT: [&str; 2] = ["$exception", "$$heatmap"];
 /// Events about the person. All of their changes are written.
 const WRITTEN_WHOLE: [&str; 4] = ["$identify", "$create_alias", "$merge_dangerously", "$set"];
 
-/// The index of a property in the list of those that persons take over.
-pub(super) fn lifted(name: &str) -> Option<usize> {
-    LIFTED.binary_search_by(|(listed, _)| (*listed).cmp(name)).ok()
+/// The index of a property in `COPIED_TO_PERSON`.
+pub(super) fn copied_index(name: &str) -> Option<usize> {
+    COPIED_TO_PERSON.binary_search_by(|(listed, _)| (*listed).cmp(name)).ok()
 }
 
 /// The changes that an event asks for.
@@ -129,7 +129,7 @@ pub(super) enum Applied {
 
 impl<'a> Updates<'a> {
     /// The changes that an event of this name asks for, sent from this location.
-    pub(super) fn of(event: &str, facts: &Facts<'a>, located: &'a [Located]) -> Self {
+    pub(super) fn of(event: &str, special: &SpecialProperties<'a>, located: &'a [Located]) -> Self {
         if SILENT.contains(&event) {
             return Self { is_silent: true, ..Self::default() };
         }
@@ -137,15 +137,15 @@ impl<'a> Updates<'a> {
             is_ordinary: !WRITTEN_WHOLE.contains(&event),
             is_silent: false,
             set: BTreeMap::new(),
-            set_once: members(facts.set_once),
-            unset: names(facts.unset),
+            set_once: members(special.set_once),
+            unset: names(special.unset),
         };
         // The `$set` of a `$groupidentify` is about the group, not about the person that
         // sent it.
         if event != "$groupidentify" {
-            updates.set = members(facts.set);
+            updates.set = members(special.set);
         }
-        updates.lift(facts);
+        updates.copy_to_person(special);
         for Located { name, initial, value } in located {
             updates.set.entry(Cow::Borrowed(name)).or_insert(value);
             updates.set_once.entry(Cow::Borrowed(initial)).or_insert(value);
@@ -153,12 +153,12 @@ impl<'a> Updates<'a> {
         updates
     }
 
-    fn lift(&mut self, facts: &Facts<'a>) {
-        let has_os = facts.lifted.iter().any(|(place, _)| name_at(*place) == "$os");
-        for (place, value) in &facts.lifted {
-            let Some((name, initial)) = LIFTED.get(*place) else { continue };
+    fn copy_to_person(&mut self, special: &SpecialProperties<'a>) {
+        let has_os = special.copied.iter().any(|(index, _)| name_at(*index) == "$os");
+        for (index, value) in &special.copied {
+            let Some((name, initial)) = COPIED_TO_PERSON.get(*index) else { continue };
             let name = match *name {
-                "$os" | "$os_version" | "$os_name" if facts.is_server => continue,
+                "$os" | "$os_version" | "$os_name" if special.is_server => continue,
                 "$os_name" if has_os => continue,
                 "$os_name" => "$os",
                 name => name,
@@ -242,8 +242,8 @@ fn is_missing(properties: &Properties, name: &str, value: &str) -> bool {
     properties.get(name).is_none_or(|present| present == "null" && value != "null")
 }
 
-fn name_at(place: usize) -> &'static str {
-    LIFTED.get(place).map_or("", |(name, _)| name)
+fn name_at(index: usize) -> &'static str {
+    COPIED_TO_PERSON.get(index).map_or("", |(name, _)| name)
 }
 
 /// The names in `$unset`, which are a list or the keys of an object.
@@ -269,14 +269,14 @@ mod tests {
 
     fn apply(event: &str, before: &str, properties: &str) -> (String, Applied) {
         let mut person = Properties::read(before);
-        let facts = Facts::read(properties, &RandomState::new());
-        let applied = Updates::of(event, &facts, &[]).apply(&mut person);
+        let special = SpecialProperties::read(properties, &RandomState::new());
+        let applied = Updates::of(event, &special, &[]).apply(&mut person);
         (person.write(), applied)
     }
 
     #[test]
     fn the_lists_are_sorted() {
-        assert!(LIFTED.is_sorted());
+        assert!(COPIED_TO_PERSON.is_sorted());
         assert!(VOLATILE_PROPERTIES.is_sorted());
     }
 
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn persons_take_properties_over_from_events() {
+    fn properties_are_copied_from_events_to_persons() {
         let both = r#"{"$browser":"Firefox","$initial_browser":"Firefox"}"#;
         let cases = [
             (r#"{"$browser":"Firefox"}"#, both),

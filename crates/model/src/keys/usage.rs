@@ -48,9 +48,9 @@ pub struct KeyUse {
 }
 
 impl KeyUse {
-    /// Adds a call; `lacked` is the missing scope if the call was refused.
-    pub fn add(&mut self, call: KeyCall, lacked: Option<Scope>) {
-        if let Some(scope) = lacked {
+    /// Adds a call; `missing_scope` is set if it was refused because of its scopes.
+    pub fn add(&mut self, call: KeyCall, missing_scope: Option<Scope>) {
+        if let Some(scope) = missing_scope {
             *self.refused_by_day.entry(day(call.at)).or_default() += 1;
             self.refused.insert(0, RefusedCall { call: call.clone(), scope });
         }

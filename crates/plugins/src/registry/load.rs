@@ -18,7 +18,7 @@ use weir_model::plugins::Group;
 use weir_sandbox::{Grants, Meta, Program, ProgramKey, Source};
 use weir_service::plugin_configs::on_failure;
 use weir_store::plugin_configs::ConfigRow;
-use weir_store::plugin_runtime::registry::Enabled;
+use weir_store::plugin_runtime::registry::ConfigWithSource;
 use weir_store::plugins::{PluginRow, build};
 use weir_transpile::Script;
 
@@ -197,8 +197,12 @@ impl Shared {
 
     /// Prepares a config, with the rest of its allowance if it was enabled before. Faults
     /// are reported immediately.
-    pub(super) async fn prepare(&self, enabled: Enabled, allowance: Option<Allowance>) -> Active {
-        let Enabled { config: row, plugin, files } = enabled;
+    pub(super) async fn prepare(
+        &self,
+        config: ConfigWithSource,
+        allowance: Option<Allowance>,
+    ) -> Active {
+        let ConfigWithSource { config: row, plugin, files } = config;
         let name = row.name.clone().filter(|name| !name.is_empty());
         let name = name.or_else(|| plugin.name.clone()).unwrap_or_else(|| "a plugin".to_owned());
         let code = match self.code(&row, &plugin, &files).await {

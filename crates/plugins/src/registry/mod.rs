@@ -24,7 +24,7 @@ use weir_model::{PluginConfigId, PluginId, ProjectId};
 use weir_sandbox::{Program, ScriptError, Task};
 use weir_store::Result;
 use weir_store::plugin_configs::ConfigRow;
-use weir_store::plugin_runtime::registry::Enabled;
+use weir_store::plugin_runtime::registry::ConfigWithSource;
 use weir_store::plugin_runtime::{PluginChange, registry};
 use weir_store::plugins::PluginRow;
 use weir_transpile::Script;
@@ -350,8 +350,8 @@ impl Shared {
             let present = self.registry.config(config.id);
             let allowance = present.map(|old| old.state.lock().allowance.carried());
             let files = read.get(&plugin.id).cloned().unwrap_or_default();
-            let enabled = Enabled { config, plugin, files };
-            all.push(Arc::new(self.prepare(enabled, allowance).await));
+            let config = ConfigWithSource { config, plugin, files };
+            all.push(Arc::new(self.prepare(config, allowance).await));
         }
         Ok(Enabling::Ready(Arc::new(all)))
     }

@@ -76,7 +76,7 @@ impl Identity {
     ) -> Result<Opened> {
         let counted = self.count_link(peer).await?;
         let opened = self.find_link(kind, user, token).await?.ok_or_else(void)?;
-        self.try_succeeded(counted).await?;
+        self.attempt_succeeded(counted).await?;
         Ok(opened)
     }
 

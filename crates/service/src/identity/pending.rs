@@ -125,7 +125,7 @@ impl Identity {
             Used::Before => return Err(wrong_code()),
             Used::Void => return Err(expired()),
         }
-        self.try_succeeded(counted).await?;
+        self.attempt_succeeded(counted).await?;
         Ok(session)
     }
 

@@ -164,7 +164,7 @@ impl Identity {
             Used::Yes => {}
             Used::Before | Used::Void => return Err(conflict(LATE)),
         }
-        self.try_succeeded(counted).await?;
+        self.attempt_succeeded(counted).await?;
         tracing::info!(user.id = %user.id, request.id = ctx.request_id, "a second factor is on");
         Ok(Confirmed { session: opened, codes })
     }
@@ -199,7 +199,7 @@ impl Identity {
         let mails = self.core.mailing.rows(ctx.now, [notice]);
         settled(rows::disable(&self.core.store, change, &mails).await?)?;
         self.core.mailing.wake();
-        self.try_succeeded(counted).await?;
+        self.attempt_succeeded(counted).await?;
         tracing::info!(user.id = %user.id, request.id = ctx.request_id, "a second factor is off");
         Ok(opened)
     }
@@ -232,7 +232,7 @@ impl Identity {
             activities: &audit_entry,
         };
         settled(rows::renew(&self.core.store, renewal).await?)?;
-        self.try_succeeded(counted).await?;
+        self.attempt_succeeded(counted).await?;
         Ok(codes)
     }
 

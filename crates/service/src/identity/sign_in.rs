@@ -76,7 +76,7 @@ impl Identity {
         };
         match self.end_sign_in(&pending.token, code, peer).await {
             Ok(session) => {
-                self.try_succeeded(counted).await?;
+                self.attempt_succeeded(counted).await?;
                 Ok(Some(session))
             }
             Err(Error::Invalid(_) | Error::Throttled { .. }) => Ok(None),
@@ -131,14 +131,14 @@ impl Identity {
             None => self.trusted_browser(user.as_ref().map(|user| user.id), peer).await?,
         };
         let caller = session.or(browser.as_deref()).map_or(Caller::Unknown, Caller::Known);
-        let counted = self.count_try(email_key, peer, caller).await?;
+        let counted = self.count_password(email_key, peer, caller).await?;
         let stored = user.as_ref().and_then(|user| user.password.clone());
         let (verdict, typed) = ticket.verify(Password::typed(password), stored.clone()).await?;
         let (Some(mut user), Verdict::Right { outdated }) = (user, verdict) else {
             tracing::info!(account = account_label(email_key), "sign-in refused");
             return Err(wrong());
         };
-        self.try_succeeded(counted).await?;
+        self.attempt_succeeded(counted).await?;
         if let (true, Some(stored)) = (outdated, stored) {
             // A renewed hash is worth a second run, but the sign-in must not fail
             // because of it.

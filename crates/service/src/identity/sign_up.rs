@@ -233,7 +233,7 @@ impl Identity {
         let Some(row) = invites::by_token(core, token).await? else { return Ok(None) };
         let home = organizations::get(&core.store, row.organization).await?;
         let Some(home) = home else { return Ok(None) };
-        self.try_succeeded(counted).await?;
+        self.attempt_succeeded(counted).await?;
         let inviter = invites::inviter(core, row.organization, row.created_by).await?;
         Ok(Some(Open { row, token: LinkToken(token.to_owned()), home, inviter }))
     }

@@ -33,7 +33,7 @@ impl Identity {
     /// # Errors
     /// [`Error::Throttled`].
     pub async fn precheck(&self, email: &str, peer: &Peer) -> Result<Precheck> {
-        self.count_question(peer).await?;
+        self.count_precheck(peer).await?;
         let row = self.acting_domain(&emails::normalise(email)).await?;
         let saml_works = PROVIDERS.contains(&SsoEnforcement::Saml);
         Ok(Precheck {

@@ -1,56 +1,80 @@
-//! Counting attempts: to sign in (by user and by network), codes, to open links, and
-//! mails that anyone can request.
+//! Counting attempts to sign in (by user and by network), codes, opened links, prechecks,
+//! and mails that anyone can request.
 //!
 //! What belongs here: what is counted and how long to wait (SEC-4). What does not: the
 //! counters, which are in the store so that a restart does not reset them.
 //!
-//! An attempt is counted before it is made, so that concurrent attempts count each
-//! other. A success resets the counter or returns the attempt.
+//! An attempt is counted before it is made, so that each of several concurrent attempts
+//! sees the others. A success resets the counters of the user, and takes this one attempt
+//! back from the counters of networks and links.
 //!
-//! Any person who knows an address can use up the attempts of its user. The owner has
-//! other ways: browsers in which the owner has signed in, and open sessions, have their
-//! own counters. A right password together with a right code waits only for the counter
-//! of the network (`sign_in`). Recovery codes, which cannot be guessed, are counted by
-//! network. For an owner without any of these, passwords of a user are counted by site:
-//! attempts from other sites make an owner wait for a minute at most, and not at all
-//! for the first two attempts from the network of a provider. Without these rules
-//! unknown clients in many networks, who try whenever it is allowed, would always be
-//! faster than the owner.
+//! A client who knows an address can use up the attempts of its user. So the user keeps
+//! these ways to sign in:
+//!
+//! - A browser in which the user has signed in, and an open session, have counters of
+//!   their own.
+//! - A right password with a right code waits only for the counter of the network
+//!   (`sign_in`).
+//! - Recovery codes cannot be guessed. They are counted by network only.
+//! - Otherwise passwords are counted by site. Attempts from other sites delay the user by
+//!   a minute at most, and do not delay two attempts a day from each provider.
+//!
+//! Without these rules, unknown clients in many networks, who try whenever it is allowed,
+//! would always be faster than the user.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use weir_model::{Timestamp, UserId};
-use weir_store::throttle::{self, Rule, Try};
+use weir_store::throttle::{self, CountResult, Rule};
 
 use super::{Identity, Peer};
 use crate::error::Error;
 use crate::secrets;
 
-/// Seconds to wait after each failure. Five failures of a user from one site are free,
-/// then the wait doubles up to a quarter of an hour. It never grows further, so that no
-/// user is locked out.
+// The kinds of counters. They are parts of stored keys: with another text, a counter
+// starts again at 0.
+
+/// Passwords of a user from one site.
+const PASSWORD_OF_SITE: &str = "account here";
+/// Passwords of a user from all sites together.
+const PASSWORD_OF_ALL_SITES: &str = "account";
+/// Passwords of a user from one provider, where the counter of all sites requires waiting.
+const PASSWORD_OF_PROVIDER: &str = "account first";
+/// Passwords of a user by a known caller.
+const PASSWORD_OF_KNOWN: &str = "known";
+const CODE: &str = "code";
+/// Codes of a user by a known caller.
+const CODE_OF_KNOWN: &str = "known code";
+const LINK: &str = "link";
+const MAIL: &str = "mail";
+const NETWORK: &str = "network";
+const PRECHECK: &str = "question";
+
+/// Seconds to wait after the n-th attempt that did not succeed. Six attempts of a user
+/// from one site need no wait, then the wait doubles up to a quarter of an hour. It never
+/// grows further, so that no user is locked out.
 const USER_WAITS: &[u64] = &[0, 0, 0, 0, 0, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900];
-/// For a user from all sites together: twenty failures are free, then the wait doubles
-/// up to a minute. A longer wait would let a single client elsewhere, which may try
-/// once in a quarter of an hour, lock the owner out. This many attempts cannot guess a
+/// For a user from all sites together: twenty-one attempts need no wait, then the wait
+/// doubles up to a minute. A longer wait would let a single client elsewhere, which may
+/// try once in a quarter of an hour, lock the user out. This many attempts cannot guess a
 /// password that the rules allow.
-const EVERYWHERE_WAITS: &[u64] =
+const ALL_SITES_WAITS: &[u64] =
     &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 4, 8, 16, 32, 60];
 /// For a user from the network of one provider, where attempts from all sites have to
 /// wait: two in a day. There are fewer such networks than sites, so this adds few
 /// guesses.
 const PROVIDER_WAITS: &[u64] = &[0, FORGET_AFTER];
-/// A network can be a whole office: twenty failures are free.
+/// A network can be a whole office: twenty-one attempts need no wait.
 const NETWORK_WAITS: &[u64] = &[
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 4, 8, 16, 32, 64, 128, 256, 512,
     900,
 ];
-/// Five codes of a user are free, then one a minute, and later fewer: a code has only
-/// six digits.
+/// Five codes need no wait, then one a minute, and later fewer: a code has only six digits.
 const CODE_WAITS: &[u64] = &[0, 0, 0, 0, 60, 60, 120, 240, 480, 900];
-/// Questions cost little and reveal little: a hundred from a network are free.
-const QUESTION_WAITS: &[u64] = &{
+/// Prechecks (how a domain signs in) cost little and reveal little: a hundred and one from
+/// a network need no wait.
+const PRECHECK_WAITS: &[u64] = &{
     let mut waits = [60; 106];
     let mut at = 0;
     while at < 105 {
@@ -61,8 +85,8 @@ const QUESTION_WAITS: &[u64] = &{
 };
 /// Mails of one kind to a user: six, then none until a day after the last one.
 const MAIL_WAITS: &[u64] = &[0, 0, 0, 0, 0, FORGET_AFTER];
-/// A counter of questions is reset after this many seconds without a question.
-const FORGET_QUESTIONS_AFTER: u64 = 60;
+/// A counter of prechecks is reset after this many seconds without a precheck.
+const FORGET_PRECHECKS_AFTER: u64 = 60;
 /// A counter is reset after this many seconds without an attempt.
 const FORGET_AFTER: u64 = 24 * 60 * 60;
 /// Time for removing old counters, after which no further transaction begins.
@@ -88,27 +112,29 @@ impl Identity {
     ///
     /// # Errors
     /// [`Error::Throttled`] when it is too early for another attempt.
-    pub(super) async fn count_try(
+    pub(super) async fn count_password(
         &self,
         email_key: &str,
         peer: &Peer,
         caller: Caller<'_>,
     ) -> Result<Counted, Error> {
         if let Caller::Known(caller) = caller {
-            return self.count(vec![known_rule("known", USER_WAITS, email_key, caller)]).await;
+            let rule = known_rule(PASSWORD_OF_KNOWN, USER_WAITS, email_key, caller);
+            return self.count(vec![rule]).await;
         }
         let of_user =
             |kind, waits, address: String| rule(kind, waits, &format!("{email_key} {address}"));
-        let here = of_user("account here", USER_WAITS, peer.address.map(site).unwrap_or_default());
-        let everywhere = rule("account", EVERYWHERE_WAITS, email_key);
-        let with = |other| [here.clone(), other].into_iter().chain(network_rule(peer)).collect();
-        let refused = match self.count(with(everywhere)).await {
+        let site = peer.address.map(site).unwrap_or_default();
+        let of_site = of_user(PASSWORD_OF_SITE, USER_WAITS, site);
+        let of_all_sites = rule(PASSWORD_OF_ALL_SITES, ALL_SITES_WAITS, email_key);
+        let with = |other| [of_site.clone(), other].into_iter().chain(network_rule(peer)).collect();
+        let refused = match self.count(with(of_all_sites)).await {
             Err(refused @ Error::Throttled { .. }) => refused,
             other => return other,
         };
         let Some(address) = peer.address else { return Err(refused) };
-        let first = of_user("account first", PROVIDER_WAITS, provider(address));
-        match self.count(with(first)).await {
+        let of_provider = of_user(PASSWORD_OF_PROVIDER, PROVIDER_WAITS, provider(address));
+        match self.count(with(of_provider)).await {
             Err(Error::Throttled { .. }) => Err(refused),
             other => other,
         }
@@ -134,9 +160,9 @@ impl Identity {
     ) -> Result<Counted, Error> {
         let user = user.to_string();
         let rules = match caller {
-            Caller::Known(caller) => vec![known_rule("known code", CODE_WAITS, &user, caller)],
+            Caller::Known(caller) => vec![known_rule(CODE_OF_KNOWN, CODE_WAITS, &user, caller)],
             Caller::Unknown => {
-                let of_user = rule("code", CODE_WAITS, &user);
+                let of_user = rule(CODE, CODE_WAITS, &user);
                 std::iter::once(of_user).chain(network_rule(peer)).collect()
             }
         };
@@ -149,8 +175,8 @@ impl Identity {
             return Ok(Counted { rules, at });
         }
         match throttle::count(&self.core.store, &rules, at).await? {
-            Try::Counted => Ok(Counted { rules, at }),
-            Try::Wait { until } => {
+            CountResult::Counted => Ok(Counted { rules, at }),
+            CountResult::Wait { until } => {
                 let micros = u64::try_from(until.micros() - at.micros()).unwrap_or(0);
                 Err(Error::Throttled { wait_seconds: micros.div_ceil(1_000_000).max(1) })
             }
@@ -164,7 +190,7 @@ impl Identity {
     /// [`Error::Throttled`] when it is too early for another attempt.
     pub(super) async fn count_link(&self, peer: &Peer) -> Result<Counted, Error> {
         let rule = |address| Rule {
-            kind: "link",
+            kind: LINK,
             key: network(address),
             waits: NETWORK_WAITS,
             forget_after: FORGET_AFTER,
@@ -172,23 +198,23 @@ impl Identity {
         self.count(peer.address.map(rule).into_iter().collect()).await
     }
 
-    /// Counts a question about an address from this peer.
+    /// Counts a precheck from this peer.
     ///
     /// # Errors
-    /// [`Error::Throttled`] when it is too early for another question.
-    pub(super) async fn count_question(&self, peer: &Peer) -> Result<(), Error> {
+    /// [`Error::Throttled`] when it is too early for another precheck.
+    pub(super) async fn count_precheck(&self, peer: &Peer) -> Result<(), Error> {
         let rule = |address| Rule {
-            kind: "question",
+            kind: PRECHECK,
             key: network(address),
-            waits: QUESTION_WAITS,
-            forget_after: FORGET_QUESTIONS_AFTER,
+            waits: PRECHECK_WAITS,
+            forget_after: FORGET_PRECHECKS_AFTER,
         };
-        // Never returned: the number of answers is limited.
+        // Not taken back after a success: the limit is on the number of prechecks.
         self.count(peer.address.map(rule).into_iter().collect()).await.map(drop)
     }
 
     /// Counts a mail with a link of this kind to this user, whether or not the user
-    /// exists. Without a peer the caller has proved their identity.
+    /// exists. A signed-in caller passes no peer, so the network is not counted.
     ///
     /// # Errors
     /// [`Error::Throttled`] when it is too early for another mail.
@@ -205,34 +231,39 @@ impl Identity {
             forget_after: FORGET_AFTER,
         };
         let of_network = peer.and_then(|peer| peer.address).map(|address| Rule {
-            kind: "mail",
+            kind: MAIL,
             key: network(address),
             waits: NETWORK_WAITS,
             forget_after: FORGET_AFTER,
         });
         let rules = std::iter::once(of_user).chain(of_network).collect();
-        // Never returned: the number of mails is limited.
+        // Not taken back after a success: the limit is on the number of mails.
         self.count(rules).await.map(drop)
     }
 
-    /// The attempt succeeded. The user's counter of such attempts is reset. The network
-    /// gets only this one attempt back: with a reset, the owner of one user could guess
+    /// The attempt succeeded. The counters of the user for such attempts are reset. From the
+    /// other counters only this one attempt is taken back: with a reset, a user could guess
     /// the passwords of others without limit.
-    pub(super) async fn try_succeeded(&self, counted: Counted) -> Result<(), Error> {
+    pub(super) async fn attempt_succeeded(&self, counted: Counted) -> Result<(), Error> {
         for rule in &counted.rules {
             if matches!(
                 rule.kind,
-                "account" | "account here" | "account first" | "code" | "known" | "known code"
+                PASSWORD_OF_SITE
+                    | PASSWORD_OF_ALL_SITES
+                    | PASSWORD_OF_PROVIDER
+                    | PASSWORD_OF_KNOWN
+                    | CODE
+                    | CODE_OF_KNOWN
             ) {
                 throttle::reset(&self.core.store, rule).await?;
             } else {
-                throttle::give_back(&self.core.store, rule, counted.at).await?;
+                throttle::take_back(&self.core.store, rule, counted.at).await?;
             }
         }
         Ok(())
     }
 
-    /// Removes counters without an attempt in a day, for a minute at most. Returns whether
+    /// Removes counters that had no attempt for a day. Stops after a minute. Returns whether
     /// all of them are removed. Anyone can add a counter for each of their networks, so no
     /// request waits for this.
     ///
@@ -258,7 +289,7 @@ fn known_rule(kind: &'static str, waits: &'static [u64], user_key: &str, caller:
 
 fn network_rule(peer: &Peer) -> Option<Rule> {
     peer.address.map(|address| Rule {
-        kind: "network",
+        kind: NETWORK,
         key: network(address),
         waits: NETWORK_WAITS,
         forget_after: FORGET_AFTER,
@@ -280,23 +311,23 @@ fn provider(address: IpAddr) -> String {
     prefix(address, 16, 32)
 }
 
-/// The first bits of an address: `older` of IPv4, `newer` of IPv6.
-fn prefix(address: IpAddr, older: u32, newer: u32) -> String {
+/// The first bits of an address: `v4_bits` of IPv4, `v6_bits` of IPv6.
+fn prefix(address: IpAddr, v4_bits: u32, v6_bits: u32) -> String {
     match address.to_canonical() {
         IpAddr::V4(address) => {
-            let host = u32::MAX.checked_shr(older).unwrap_or(0);
-            format!("{}/{older}", Ipv4Addr::from_bits(address.to_bits() & !host))
+            let host = u32::MAX.checked_shr(v4_bits).unwrap_or(0);
+            format!("{}/{v4_bits}", Ipv4Addr::from_bits(address.to_bits() & !host))
         }
         IpAddr::V6(address) => {
-            let host = u128::MAX.checked_shr(newer).unwrap_or(0);
-            format!("{}/{newer}", Ipv6Addr::from_bits(address.to_bits() & !host))
+            let host = u128::MAX.checked_shr(v6_bits).unwrap_or(0);
+            format!("{}/{v6_bits}", Ipv6Addr::from_bits(address.to_bits() & !host))
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{CODE_WAITS, EVERYWHERE_WAITS, NETWORK_WAITS, USER_WAITS, network, provider, site};
+    use super::{ALL_SITES_WAITS, CODE_WAITS, NETWORK_WAITS, USER_WAITS, network, provider, site};
 
     #[test]
     fn networks() {
@@ -319,8 +350,8 @@ mod tests {
             assert!(waits.is_sorted());
             assert_eq!(waits.last(), Some(&900));
         }
-        assert!(EVERYWHERE_WAITS.is_sorted() && EVERYWHERE_WAITS.last() == Some(&60));
-        assert_eq!(EVERYWHERE_WAITS.iter().filter(|wait| **wait == 0).count(), 20);
+        assert!(ALL_SITES_WAITS.is_sorted() && ALL_SITES_WAITS.last() == Some(&60));
+        assert_eq!(ALL_SITES_WAITS.iter().filter(|wait| **wait == 0).count(), 20);
         assert_eq!(USER_WAITS.iter().filter(|wait| **wait == 0).count(), 5);
         assert_eq!(NETWORK_WAITS.iter().filter(|wait| **wait == 0).count(), 20);
     }

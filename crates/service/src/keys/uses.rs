@@ -61,10 +61,16 @@ impl Uses {
 }
 
 impl PersonalKeys {
-    /// Records a call with a key; `lacked` is the missing scope, if it was refused for
-    /// that.
-    pub fn note_call(&self, user: UserId, key: &KeyId, call: KeyCall, lacked: Option<Scope>) {
-        self.uses.note(user, key, |usage| usage.add(call, lacked));
+    /// Records a call with a key; `missing_scope` is set if it was refused because of its
+    /// scopes.
+    pub fn note_call(
+        &self,
+        user: UserId,
+        key: &KeyId,
+        call: KeyCall,
+        missing_scope: Option<Scope>,
+    ) {
+        self.uses.note(user, key, |usage| usage.add(call, missing_scope));
     }
 
     /// Writes the recorded uses. Call it about every minute, and before the process

@@ -12,7 +12,7 @@ use weir_model::json::JsonText;
 use weir_model::plugin_configs::{DryRun, DryRunInput};
 use weir_store::events;
 use weir_store::ids;
-use weir_store::plugin_runtime::registry::{self, Enabled};
+use weir_store::plugin_runtime::registry::{self, ConfigWithSource};
 
 use super::PluginConfigs;
 use crate::Result;
@@ -106,17 +106,17 @@ impl PluginConfigs {
         self.try_with(project, configs, event).await
     }
 
-    async fn alone(&self, project: &ProjectCtx, config: &str) -> Result<Vec<Enabled>> {
+    async fn alone(&self, project: &ProjectCtx, config: &str) -> Result<Vec<ConfigWithSource>> {
         let config = self.writable(project, config).await?;
         let plugin = self.plugin(&config).await?;
         let files = registry::source(&self.core.store, plugin.id).await?;
-        Ok(vec![Enabled { config, plugin, files }])
+        Ok(vec![ConfigWithSource { config, plugin, files }])
     }
 
-    async fn all_enabled(&self, project: &ProjectCtx) -> Result<Vec<Enabled>> {
+    async fn all_enabled(&self, project: &ProjectCtx) -> Result<Vec<ConfigWithSource>> {
         policy::check(&project.org, Action::WritePlugins)?;
         self.require_access(&project.org).await?;
-        Ok(registry::enabled_of(&self.core.store, project.project).await?)
+        Ok(registry::running_with_source(&self.core.store, project.project).await?)
     }
 
     async fn event(&self, project: &ProjectCtx, input: DryRunInput) -> Result<JsonText> {
@@ -129,7 +129,7 @@ impl PluginConfigs {
     async fn try_with(
         &self,
         project: &ProjectCtx,
-        configs: Vec<Enabled>,
+        configs: Vec<ConfigWithSource>,
         event: JsonText,
     ) -> Result<DryRun> {
         let (user, event_before) = (project.org.ctx.user(), event.clone());

@@ -13,7 +13,7 @@ use weir_model::json::JsonText;
 use weir_model::plugin_configs::DryStep;
 use weir_model::plugins::address::Address;
 use weir_model::{OrganizationId, ProjectId, UserId};
-use weir_store::plugin_runtime::registry::Enabled;
+use weir_store::plugin_runtime::registry::ConfigWithSource;
 
 use crate::error::Error;
 
@@ -119,7 +119,7 @@ pub struct DryTrial {
     /// The project.
     pub project: ProjectId,
     /// The configs in their order, enabled or not.
-    pub configs: Vec<Enabled>,
+    pub configs: Vec<ConfigWithSource>,
     /// The event: an object with `uuid`, `event`, `distinct_id`, `timestamp` and
     /// `properties`.
     pub event: JsonText,

@@ -5,8 +5,9 @@
 //! |---|---|---|
 //! | `batch_export_state` | export | the end of the last interval, its watermark, its cadence, the beginning of a pause, and the events that backfills export |
 //!
-//! Only the engine of exports writes these records. Each write names the state that it
-//! was computed from, so that two decisions about one interval cannot both be stored.
+//! Only the engine of exports writes these records. Each write names the end, watermark
+//! and cadence that it was computed from, so that two decisions about one interval cannot
+//! both be stored. The other fields are not compared.
 
 use std::collections::HashMap;
 
@@ -27,27 +28,36 @@ pub struct Schedule {
     /// The end of the last interval that was handled.
     pub last_end: Timestamp,
     /// The last arrival number of that interval.
-    pub mark: u64,
-    /// The name of the cadence of that interval.
-    pub interval: String,
+    pub watermark: u64,
+    /// The name of the cadence (`Cadence::name`). If the export's cadence has another name,
+    /// its boundaries have changed.
+    pub cadence: String,
     /// The beginning of the intervals that were skipped by a pause since the last run.
     pub paused: Option<Paused>,
-    /// Events that the next run leaves to backfills, which make up for pauses.
-    pub left: Vec<Except>,
-    /// The newest of these backfills, also after that run was created.
-    pub noted: Option<BackfillId>,
+    /// Events that the coming runs skip, because a backfill for a pause exports them.
+    pub left_to_backfills: Vec<Except>,
+    /// The newest known backfill for a pause. Its range, if it has one, was added to
+    /// `left_to_backfills`. The id stays after the range is removed.
+    pub newest_backfill: Option<BackfillId>,
 }
 
 impl Schedule {
     /// A schedule without pauses.
-    pub fn new(last_end: Timestamp, mark: u64, interval: String) -> Self {
-        Self { last_end, mark, interval, paused: None, left: Vec::new(), noted: None }
+    pub fn new(last_end: Timestamp, watermark: u64, cadence: String) -> Self {
+        Self {
+            last_end,
+            watermark,
+            cadence,
+            paused: None,
+            left_to_backfills: Vec::new(),
+            newest_backfill: None,
+        }
     }
 
-    /// The end of the last interval that was handled before the pause, or of the last
-    /// handled interval when no pause has skipped intervals since the last run.
-    pub fn begun(&self) -> Paused {
-        self.paused.unwrap_or(Paused { end: self.last_end, mark: self.mark })
+    /// Where the export stopped: the beginning of the pause, or the last handled interval if
+    /// no pause skipped intervals since the last run.
+    pub fn before_pause(&self) -> Paused {
+        self.paused.unwrap_or(Paused { end: self.last_end, watermark: self.watermark })
     }
 }
 
@@ -57,9 +67,10 @@ pub struct Paused {
     /// The end of the last interval before the pause.
     pub end: Timestamp,
     /// The last arrival number of that interval.
-    pub mark: u64,
+    pub watermark: u64,
 }
 
+// The fields are the stored columns, which have older names.
 #[derive(Debug, Clone, SurrealValue)]
 pub(super) struct StoredSchedule {
     uuid: Uuid,
@@ -77,12 +88,12 @@ impl StoredSchedule {
         Self {
             uuid: export.0,
             last_end: schedule.last_end.micros(),
-            mark: super::int(schedule.mark),
-            interval: schedule.interval.clone(),
+            mark: super::int(schedule.watermark),
+            interval: schedule.cadence.clone(),
             paused_end: schedule.paused.map(|paused| paused.end.micros()),
-            paused_mark: schedule.paused.map(|paused| super::int(paused.mark)),
-            left: Some(schedule.left.iter().map(StoredExcept::from).collect()),
-            noted: schedule.noted.map(|backfill| backfill.0),
+            paused_mark: schedule.paused.map(|paused| super::int(paused.watermark)),
+            left: Some(schedule.left_to_backfills.iter().map(StoredExcept::from).collect()),
+            noted: schedule.newest_backfill.map(|backfill| backfill.0),
         }
     }
 }
@@ -91,14 +102,14 @@ impl From<StoredSchedule> for Schedule {
     fn from(stored: StoredSchedule) -> Self {
         Self {
             last_end: Timestamp::from_micros(stored.last_end),
-            mark: super::number(stored.mark),
-            interval: stored.interval,
+            watermark: super::number(stored.mark),
+            cadence: stored.interval,
             paused: stored.paused_end.zip(stored.paused_mark).map(|(end, mark)| Paused {
                 end: Timestamp::from_micros(end),
-                mark: super::number(mark),
+                watermark: super::number(mark),
             }),
-            left: stored.left.into_iter().flatten().map(Except::from).collect(),
-            noted: stored.noted.map(BackfillId),
+            left_to_backfills: stored.left.into_iter().flatten().map(Except::from).collect(),
+            newest_backfill: stored.noted.map(BackfillId),
         }
     }
 }
@@ -123,12 +134,12 @@ pub async fn find(store: &Store, export: BatchExportId) -> Result<Option<Schedul
     Ok(found.map(Schedule::from))
 }
 
-/// Moves the schedule of `$to.uuid` from `$from` to `$to`. Used by the transactions that
-/// do this. Idempotent.
+/// Moves the schedule of `$to.uuid` from `$from` to `$to`. Part of the transactions that
+/// advance a schedule. Idempotent.
 macro_rules! move_schedule {
     () => {
-        "LET $home = (SELECT VALUE uuid FROM ONLY type::record('batch_export', $to.uuid));
-         IF $home = NONE { THROW 'gone' };
+        "LET $export_uuid = (SELECT VALUE uuid FROM ONLY type::record('batch_export', $to.uuid));
+         IF $export_uuid = NONE { THROW 'gone' };
          LET $state = (SELECT * FROM ONLY type::record('batch_export_state', $to.uuid));
          LET $is_done = ($state.last_end = $to.last_end AND $state.mark = $to.mark
              AND $state.interval = $to.interval);
@@ -144,8 +155,8 @@ pub(super) use move_schedule;
 const ADVANCE: Statement =
     Statement::write("export schedule", concat!("BEGIN;", move_schedule!(), "COMMIT;"));
 
-/// Moves a schedule on without a run. `false`: the schedule is not `before` any more, or
-/// the export is deleted.
+/// Begins a schedule, or moves it without a run. `false`: another write came first, or the
+/// export is deleted.
 pub async fn advance(
     store: &Store,
     export: BatchExportId,

@@ -99,8 +99,8 @@ fn progress(status: Status, completed: u64) -> Progress {
     }
 }
 
-fn schedule(seconds: i64, mark: u64) -> Schedule {
-    Schedule::new(at(seconds), mark, "hour".to_owned())
+fn schedule(seconds: i64, watermark: u64) -> Schedule {
+    Schedule::new(at(seconds), watermark, "hour".to_owned())
 }
 
 /// Creates a run as the schedule does, from the beginning of its interval.

@@ -1,7 +1,7 @@
-//! The enabled configs: in which projects they are, and the data that running them needs.
+//! The configs that run: in which projects they are, and the data that running them needs.
 //!
-//! A config runs while it is enabled and not hidden, its organization may configure
-//! plugins, and its plugin exists (PLG-4). A plugin that is no longer offered to all
+//! A config runs while it is enabled and not hidden (`deleted`), its organization may
+//! configure plugins, and its plugin exists (PLG-4). A plugin that is no longer offered to all
 //! organizations keeps running where it is configured, because the config makes it
 //! visible there.
 
@@ -17,18 +17,19 @@ use crate::plugin_configs::{self as configs, ConfigRow};
 use crate::plugins::{self, PluginRow};
 use crate::{Result, Store, organizations};
 
-/// An enabled config with its plugin.
+/// A config with its plugin and the plugin's source. A trial also uses it for a disabled
+/// config.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Enabled {
-    /// The enabled config.
+pub struct ConfigWithSource {
+    /// The config.
     pub config: ConfigRow,
     /// Its plugin.
     pub plugin: PluginRow,
-    /// The plugin's source files by name, without those of pages.
+    /// The plugin's source files by name, as [`source`] returns them.
     pub files: BTreeMap<String, String>,
 }
 
-// A table scan of the pointers: one small record for each config.
+// A scan of the whole table of pointers, which has one small record for each config.
 const PROJECTS: Statement = Statement::read(
     "plugin registry projects",
     "SELECT VALUE record::id(id)[0] FROM project_plugin_config
@@ -43,46 +44,57 @@ pub async fn enabled_projects(store: &Store) -> Result<Vec<ProjectId>> {
 }
 
 #[derive(Debug, SurrealValue)]
-struct StoredProject {
+struct Pointer {
     config: i64,
     plugin: i64,
     position: i64,
 }
 
-const OF_PROJECT: Statement = Statement::read(
+const POINTERS: Statement = Statement::read(
     "plugin registry of a project",
     "SELECT record::id(id)[1] AS config, plugin, position
      FROM project_plugin_config:[$project]..=[$project, ..]
      WHERE enabled = true AND deleted = false;",
 );
 
-/// The running configs of a project with their plugins, in the order of the list.
+/// The running configs of a project with their plugins, in the order of the project's list
+/// of configs.
 pub async fn running(store: &Store, project: ProjectId) -> Result<Vec<(ConfigRow, PluginRow)>> {
-    let mut answer = store.db.run(OF_PROJECT, bind! { project: project.0 }).await?;
-    let mut places = answer.rows::<StoredProject>(0)?;
-    places.sort_by_key(|place| (place.position, place.plugin, place.config));
+    let mut answer = store.db.run(POINTERS, bind! { project: project.0 }).await?;
+    let mut pointers = answer.rows::<Pointer>(0)?;
+    pointers.sort_by_key(|pointer| (pointer.position, pointer.plugin, pointer.config));
     let ids: Vec<PluginConfigId> =
-        places.iter().map(|place| PluginConfigId(place.config)).collect();
+        pointers.iter().map(|pointer| PluginConfigId(pointer.config)).collect();
     let found = configs::rows(store, project, &ids).await?;
-    let Some(home) = found.first().map(|row| row.organization) else { return Ok(Vec::new()) };
-    if organizations::plugins_access(store, home).await? < PluginsAccess::Config {
+    let Some(organization) = found.first().map(|row| row.organization) else {
+        return Ok(Vec::new());
+    };
+    if organizations::plugins_access(store, organization).await? < PluginsAccess::Config {
         return Ok(Vec::new());
     }
     let used: BTreeSet<PluginId> = found.iter().map(|row| row.plugin).collect();
-    // One at a time: events wait for this, so that old and large records are no error.
+    // One read for each plugin: one read of several plugins fails if they need too much
+    // memory together. Events wait for this function, so it must not fail because of that.
     let mut plugins: HashMap<PluginId, PluginRow> = HashMap::new();
     for id in used {
         plugins.extend(plugins::rows(store, &[id]).await?.into_iter().map(|row| (row.id, row)));
     }
-    // The pointers may be older than the records.
+    // A config may have changed after its pointer was read.
     let runs = found.into_iter().filter(|row| row.enabled && !row.deleted);
-    Ok(runs.filter_map(|row| plugins.get(&row.plugin).cloned().map(|of| (row, of))).collect())
+    let with_plugin = |row: ConfigRow| {
+        let plugin = plugins.get(&row.plugin).cloned()?;
+        Some((row, plugin))
+    };
+    Ok(runs.filter_map(with_plugin).collect())
 }
 
-/// The running configs of a project with their source, in the order of the list.
-pub async fn enabled_of(store: &Store, project: ProjectId) -> Result<Vec<Enabled>> {
+/// As [`running`], with the source of each plugin.
+pub async fn running_with_source(
+    store: &Store,
+    project: ProjectId,
+) -> Result<Vec<ConfigWithSource>> {
     let mut sources: HashMap<PluginId, BTreeMap<String, String>> = HashMap::new();
-    let mut enabled = Vec::new();
+    let mut configs = Vec::new();
     for (config, plugin) in running(store, project).await? {
         let files = match sources.get(&plugin.id) {
             Some(files) => files.clone(),
@@ -92,20 +104,20 @@ pub async fn enabled_of(store: &Store, project: ProjectId) -> Result<Vec<Enabled
                 files
             }
         };
-        enabled.push(Enabled { config, plugin, files });
+        configs.push(ConfigWithSource { config, plugin, files });
     }
-    Ok(enabled)
+    Ok(configs)
 }
 
-/// The source files that running a plugin needs: without those of pages.
+/// The source files that running a plugin on the server needs: without the page in the app
+/// and the code for visited pages, which run in browsers.
 pub async fn source(store: &Store, plugin: PluginId) -> Result<BTreeMap<String, String>> {
     let mut files = plugins::files(store, plugin).await?;
     files.retain(|name, _| name != FRONTEND && name != SITE);
     Ok(files)
 }
 
-/// The running configs of a project whose plugins have code for visited pages, in the
-/// order of the list.
+/// The configs of [`running`] whose plugins have code for visited pages.
 pub async fn site_apps(store: &Store, project: ProjectId) -> Result<Vec<(ConfigRow, PluginRow)>> {
     let mut rows = running(store, project).await?;
     let used: Vec<PluginId> = rows.iter().map(|(_, plugin)| plugin.id).collect();

@@ -143,7 +143,7 @@ async fn what_is_enabled_comes_in_its_order() {
     plugins::create(&store, &other, &NewSource::default(), 9, &[]).await.unwrap();
     put(&store, &config(8, 0, 2)).await;
     put(&store, &ConfigRow { enabled: false, ..config(9, 0, 2) }).await;
-    let enabled = registry::enabled_of(&store, PROJECT).await.unwrap();
+    let enabled = registry::running_with_source(&store, PROJECT).await.unwrap();
     let ids: Vec<i64> = enabled.iter().map(|one| one.config.id.0).collect();
     assert_eq!(ids, [8, 7]);
     assert_eq!(enabled[0].plugin, other);
@@ -151,7 +151,7 @@ async fn what_is_enabled_comes_in_its_order() {
     assert_eq!(files, ["index.js"]);
     let site = registry::site_apps(&store, PROJECT).await.unwrap();
     assert!(site.len() == 1 && site[0].0.id == CONFIG);
-    assert!(registry::enabled_of(&store, OTHER).await.unwrap().is_empty());
+    assert!(registry::running_with_source(&store, OTHER).await.unwrap().is_empty());
     assert_eq!(registry::enabled_projects(&store).await.unwrap(), [PROJECT]);
 }
 
@@ -165,7 +165,7 @@ async fn nothing_runs_where_the_organization_may_not_configure_plugins() {
             Ok::<_, crate::Error>(Some((after, Vec::new())))
         };
         assert!(update::update(&store, HOME, (), change).await.unwrap().stored().is_some());
-        assert_eq!(registry::enabled_of(&store, PROJECT).await.unwrap().len(), runs);
+        assert_eq!(registry::running_with_source(&store, PROJECT).await.unwrap().len(), runs);
         assert_eq!(registry::site_apps(&store, PROJECT).await.unwrap().len(), runs);
     }
 }
@@ -180,14 +180,14 @@ async fn what_is_no_longer_offered_runs_where_it_is_configured() {
     put(&store, &config(8, 0, 2)).await;
     let taken = PluginRow { is_global: false, revision: Uuid::from_u128(20), ..offered.clone() };
     replace(&store, taken.id, &taken, NewSource::default()).await;
-    let enabled = registry::enabled_of(&store, PROJECT).await.unwrap();
+    let enabled = registry::running_with_source(&store, PROJECT).await.unwrap();
     let ids: Vec<i64> = enabled.iter().map(|one| one.config.id.0).collect();
     assert_eq!(ids, [8, 7]);
     let read = configs::briefs_of_plugin(&store, PluginId(2)).await.unwrap();
     assert_eq!(read.iter().map(|brief| brief.id).collect::<Vec<_>>(), [PluginConfigId(8)]);
     let deleted = plugins::delete(&store, other, PluginId(2), &read, &[]).await;
     assert_eq!(deleted.unwrap(), plugins::Deleted::Yes);
-    assert_eq!(registry::enabled_of(&store, PROJECT).await.unwrap().len(), 1);
+    assert_eq!(registry::running_with_source(&store, PROJECT).await.unwrap().len(), 1);
 }
 
 #[tokio::test]
@@ -263,7 +263,7 @@ async fn what_keeps_failing_is_switched_off_once() {
     assert!(!row.enabled && row.updated_at == at(9) && row.revision != Uuid::from_u128(7));
     assert_eq!(row.web_token, "token");
     assert!(!configs::of_plugin(&store, PluginId(1)).await.unwrap()[0].enabled);
-    assert!(registry::enabled_of(&store, PROJECT).await.unwrap().is_empty());
+    assert!(registry::running_with_source(&store, PROJECT).await.unwrap().is_empty());
     let health = health::health(&store, &[CONFIG], 0).await.unwrap();
     assert_eq!(health[&CONFIG].fault.as_ref().unwrap().message, "too often");
     // A late note about a fault does not replace the reason.

@@ -52,20 +52,20 @@ async fn a_lagging_log_delays_only_the_runs_that_need_it() {
     let mut fixture = Fixture::new("hour").await;
     fixture.start();
     fixture.arrive(5).await;
-    let interval = async |word: &str| {
+    let cadence = async |name: &str| {
         until(async || {
             let all = weir_store::exports::schedule::all(&fixture.store).await.unwrap();
-            all.get(&fixture.export).is_some_and(|schedule| schedule.interval == word)
+            all.get(&fixture.export).is_some_and(|schedule| schedule.cadence == name)
         })
         .await;
     };
-    interval("hour").await;
+    cadence("hour").await;
     fixture.world(|world| world.lags.send_replace(true));
     fixture.services.advance(FIRST);
     fixture.until_checked().await;
     assert_eq!(fixture.runs().await, []);
     fixture.change(|row| row.interval = "day".to_owned()).await;
-    interval("day").await;
+    cadence("day").await;
     fixture.world(|world| world.lags.send_replace(false));
     // Midnight.
     fixture.services.advance(9 * HOUR);

@@ -36,8 +36,8 @@ async fn of_many_persons_one_that_is_stale_or_missing_refuses_all() {
     apply(&store, at(1, changes)).await.unwrap();
     let ids: Vec<PersonId> = versions().map(|(n, _)| id(n)).collect();
     let stored = async || {
-        let mut room = ByteBudget::ALL;
-        let found = persons::by_ids(&store, PROJECT, &ids, &mut room).await.unwrap();
+        let mut budget = ByteBudget::ALL;
+        let found = persons::by_ids(&store, PROJECT, &ids, &mut budget).await.unwrap();
         let mut found: Vec<_> = found.iter().map(|row| (row.id, row.version)).collect();
         found.sort_unstable();
         found

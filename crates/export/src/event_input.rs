@@ -1,6 +1,6 @@
-//! A record as the query evaluator sees it.
+//! An event with its person as input of the query evaluator.
 //!
-//! What belongs here: reading values of a record. What does not: the query language
+//! What belongs here: reading values of an event. What does not: the query language
 //! (`weir-query`), columns (`columns`).
 
 use std::cell::OnceCell;
@@ -11,22 +11,22 @@ use weir_query::{Field, QueryInput, Value, WorkLimit};
 
 use crate::rows::EventWithPerson;
 
-/// A record whose properties are parsed when the first of them is read.
+/// An event whose properties are parsed when the first of them is read.
 #[derive(Debug)]
-pub struct QueryRow<'a> {
+pub struct EventInput<'a> {
     project: ProjectId,
-    record: &'a EventWithPerson,
+    event_with_person: &'a EventWithPerson,
     properties: OnceCell<Members<'a>>,
     person_properties: OnceCell<Members<'a>>,
     work_limit: WorkLimit,
 }
 
-impl<'a> QueryRow<'a> {
-    /// A record of a project.
-    pub fn new(project: ProjectId, record: &'a EventWithPerson) -> Self {
+impl<'a> EventInput<'a> {
+    /// An event of a project.
+    pub fn new(project: ProjectId, event_with_person: &'a EventWithPerson) -> Self {
         Self {
             project,
-            record,
+            event_with_person,
             properties: OnceCell::new(),
             person_properties: OnceCell::new(),
             work_limit: WorkLimit::default(),
@@ -39,20 +39,21 @@ impl<'a> QueryRow<'a> {
     }
 
     fn properties(&self) -> &Members<'a> {
-        self.properties.get_or_init(|| Members::of(&self.record.event.properties))
+        self.properties.get_or_init(|| Members::of(&self.event_with_person.event.properties))
     }
 
     fn person_properties(&self) -> &Members<'a> {
         self.person_properties.get_or_init(|| {
-            let person = self.record.person.as_deref();
+            let person = self.event_with_person.person.as_deref();
             person.map(|person| Members::of(&person.properties)).unwrap_or_default()
         })
     }
 }
 
-impl QueryInput for QueryRow<'_> {
+impl QueryInput for EventInput<'_> {
     fn field(&self, field: Field) -> Value<'_> {
-        let (event, person) = (&self.record.event, self.record.person.as_deref());
+        let (event, person) =
+            (&self.event_with_person.event, self.event_with_person.person.as_deref());
         match field {
             Field::TeamId => Value::Integer(self.project.0),
             Field::Timestamp => Value::Timestamp(event.timestamp),
@@ -75,13 +76,14 @@ impl QueryInput for QueryRow<'_> {
             Field::PersonProperties => self.person_properties(),
             _ => return Value::Null,
         };
+        // Finding a member compares each name.
         self.work_limit.charge(members.count());
         if let [first, rest @ ..] = path
             && !rest.is_empty()
         {
-            // Each step of the path may parse a text that is just as long.
-            let whole = members.get(first).unwrap_or_default();
-            self.work_limit.charge(rest.len().saturating_mul(whole.len()));
+            // Each further step parses the value again, which may be as long as the first one.
+            let value = members.get(first).unwrap_or_default();
+            self.work_limit.charge(rest.len().saturating_mul(value.len()));
             if self.work_limit.is_used_up() {
                 return Value::Null;
             }
