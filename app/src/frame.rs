@@ -16,7 +16,9 @@ use leptos_router::hooks::{use_location, use_query_map};
 use self::dialogs::Dialogs;
 use self::here::Here;
 use self::rail::Rail;
-use crate::server_fns::account::{FailingNav, find_failing_exports, get_viewer};
+use crate::error::UiError;
+use crate::server_fns::account::{FailingNav, Viewer, find_failing_exports, get_viewer};
+use crate::ui::form_action::{FormActions, FrameChanges};
 use crate::ui::notice::Notice;
 
 /// The logo, next to the product name.
@@ -40,22 +42,32 @@ pub(crate) fn Frame() -> impl IntoView {
         }
         .into_any();
     }
-    let path = use_location().pathname.get_untracked();
+    FormActions::provide_for_frame();
+    let path = use_location().pathname;
+    let changes = FrameChanges::provide();
+    #[cfg(not(feature = "ssr"))]
+    crate::client::navigation::follow_frame(changes);
+    // Pages of one organization share the data.
+    let of = Memo::new(move |_| path.with(|path| Here::asked(path)));
+    // The frame can be gone when the page has changed.
+    let asked = move || (of.try_get().unwrap_or_default(), changes.get());
+    let loaded = Resource::new(asked, move |(of, _)| load(of));
     // If the viewer cannot be loaded, the page itself shows the error.
-    let rail = Suspend::new(async move {
-        let viewer = get_viewer().await.ok()?;
-        let here = Here::of(&viewer.organizations, viewer.project, &path);
-        let failing = match &here.organization {
-            Some((id, _)) => find_failing_exports(id.clone()).await.unwrap_or_default(),
-            None => FailingNav::default(),
-        };
-        Some(view! { <Rail viewer=viewer here=here path=path failing=failing /> })
-    });
+    let rail = move || {
+        Suspend::new(async move {
+            let (viewer, failing) = loaded.await.ok()?;
+            #[cfg(not(feature = "ssr"))]
+            crate::page_facts::apply_preferences(&viewer);
+            let path = path.get();
+            let here = Here::of(&viewer.organizations, viewer.project, &path);
+            Some(view! { <Rail viewer=viewer here=here path=path failing=failing /> })
+        })
+    };
     view! {
         <div class="frame">
             <header class="rail">
                 <a class="brand" href="/" aria-label="Weir, start"><Mark /> <span>"Weir"</span></a>
-                {rail}
+                <Transition>{rail}</Transition>
             </header>
             <main id="main" tabindex="-1">
                 <Notice />
@@ -65,6 +77,17 @@ pub(crate) fn Frame() -> impl IntoView {
         <Dialogs />
     }
     .into_any()
+}
+
+/// The viewer, and the failing exports of the organization of the page.
+async fn load(asked: here::Asked) -> Result<(Viewer, FailingNav), UiError> {
+    let viewer = get_viewer().await?;
+    let here = Here::of_asked(&viewer.organizations, viewer.project, &asked);
+    let failing = match here.organization {
+        Some((id, _)) => find_failing_exports(id).await.unwrap_or_default(),
+        None => FailingNav::default(),
+    };
+    Ok((viewer, failing))
 }
 
 /// Whether a script requests a part of a page, to insert it into another page.

@@ -1,4 +1,4 @@
-//! The HTML document around the app: head, theme, and the script that starts the islands.
+//! The HTML document around the app: head, theme, and the script that hydrates the page.
 
 use leptos::nonce::use_nonce;
 use leptos::prelude::*;
@@ -15,10 +15,6 @@ const ROW: &str = "row=";
 
 /// A complete HTML document.
 pub fn shell() -> impl IntoView {
-    // Code outside of islands runs on the server only and is not hydrated.
-    if let Some(shared) = Owner::current_shared_context() {
-        shared.set_is_hydrating(false);
-    }
     let visit = visit();
     let theme = visit.as_ref().map_or(Theme::System, |visit| visit.theme);
     let preferences = visit.map(|visit| visit.preferences).unwrap_or_default();
@@ -67,13 +63,12 @@ fn color_scheme(theme: Theme) -> &'static str {
 fn files() -> impl IntoView {
     let assets = use_context::<WebContext>().map(|web| web.assets).unwrap_or_default();
     let nonce = use_nonce();
-    let preload = |address: Option<String>| {
-        let nonce = nonce.clone();
-        address.map(|href| view! { <link rel="modulepreload" href=href nonce=nonce /> })
-    };
+    let scripts = assets.scripts.into_iter().map(|href| {
+        view! { <link rel="modulepreload" href=href nonce=nonce.clone() /> }
+    });
     view! {
         {assets.css.map(|href| view! { <link rel="stylesheet" href=href /> })}
-        {preload(assets.wasm_bindings)}
+        {scripts.collect_view()}
         {assets.start_script.map(|src| view! { <script type="module" src=src nonce=nonce.clone()></script> })}
     }
 }

@@ -70,11 +70,14 @@ test("a refused form", async ({ page, server }) => {
   await check(page, "refused form");
 });
 
-test("a link opens a page with its own title, and the focus starts at its top", async ({ page, server }) => {
+test("a link opens a page with its own title, and the focus moves to its content", async ({ page, server }) => {
   await enter(page, server, true);
+  await alive(page, true);
   await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Live" }).click();
   await expect(page.getByRole("heading", { level: 1, name: "Live" })).toBeVisible();
   await expect(page).toHaveTitle(`Live - ${person.project} - Weir`);
+  await expect(page.getByRole("main")).toBeFocused();
+  await page.reload();
   await alive(page, true);
   const skip = page.getByRole("link", { name: "Skip to content" });
   await page.keyboard.press("Tab");

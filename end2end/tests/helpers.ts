@@ -1,7 +1,8 @@
 // What the specs share: a server for each file, people, and an eye on the console.
 
 import { execFile } from "node:child_process";
-import { appendFileSync } from "node:fs";
+import { createHmac } from "node:crypto";
+import { appendFileSync, readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -178,6 +179,18 @@ export async function forgetSession(page: Page): Promise<void> {
   await page.context().clearCookies();
 }
 
+/** What an authenticator app shows, so many steps of 30 seconds from now. */
+export function authenticatorCode(secret: string, steps = 0): string {
+  const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+  const bits = [...secret].map((digit) => alphabet.indexOf(digit).toString(2).padStart(5, "0")).join("");
+  const key = Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => parseInt(byte, 2)));
+  const counter = Buffer.alloc(8);
+  counter.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000) + steps));
+  const tag = createHmac("sha1", key).update(counter).digest();
+  const at = (tag.at(-1) ?? 0) & 15;
+  return String((tag.readUInt32BE(at) & 0x7fffffff) % 1_000_000).padStart(6, "0");
+}
+
 export async function projectKey(page: Page): Promise<string> {
   const text = await page.locator("code", { hasText: /^phc_/ }).first().textContent();
   return text ?? "";
@@ -259,6 +272,62 @@ export async function addTransformations(server: Server, key: string, { id, proj
   return made;
 }
 
+/** Of nothing that there is. */
+export const UNKNOWN_ID = "00000000-0000-0000-0000-000000000000";
+
+/** The addresses as the app has them. */
+export function routes(): string[] {
+  const app = fileURLToPath(new URL("../../app/src/app.rs", import.meta.url));
+  return [...readFileSync(app, "utf8").matchAll(/path!\("([^"]+)"\)/g)].map(([, path]) => path!);
+}
+
+/** The transformations of the project that `furnish` makes. */
+export const STEPS = ["bot-filter", "location"].map((entry) => ({ entry, enabled: false }));
+
+/** Makes one of each in the only project, and says where it is. `token` is the project's key. */
+export async function furnish(server: Server, key: string, token: string): Promise<Record<string, string>> {
+  const groups = { company: "acme" };
+  await send(server, token, { event: "page viewed", distinct_id: "ada", properties: { $groups: groups } });
+  await send(server, token, { event: "of no one" });
+  await send(server, token, {
+    event: "$groupidentify",
+    distinct_id: "ada",
+    properties: { $group_type: "company", $group_key: "acme", $group_set: { name: "Acme" } },
+  });
+  const organization: string = (await call(server, key, "GET", "/api/organizations/")).results[0].id;
+  const root = `/api/organizations/${organization}`;
+  const plugin = await install(server, key, organization, "webhook");
+  const configs = await addTransformations(server, key, { id: organization, project: 1 }, STEPS);
+  const written = (await call(server, key, "POST", `${root}/pipeline_destinations/`, { plugin_type: "source", name: "Written" })).id;
+  const code = "export function composeWebhook(event) {\n  return null\n}\n";
+  await call(server, key, "PATCH", `${root}/pipeline_destinations/${written}/update_source/`, { "index.js": code });
+  const exported = await call(server, key, "POST", `${root}/batch_exports/`, {
+    name: "Nowhere",
+    interval: "day",
+    model: "events",
+    paused: true,
+    destination: { type: "NoOp", config: {} },
+  });
+  const domain = await call(server, key, "POST", `${root}/domains/`, { domain: "otter-tea.example" });
+  const invite = await call(server, key, "POST", `${root}/invites/`, { target_email: "grace@weir.example" });
+  // Events are readable a moment after they were taken.
+  let person = "";
+  await expect(async () => {
+    person = (await call(server, key, "GET", "/api/projects/1/persons/?distinct_id=ada")).results[0].uuid;
+    expect((await call(server, key, "GET", "/api/projects/1/groups/?group_type=company")).results).toHaveLength(1);
+  }).toPass();
+  return {
+    organization,
+    plugin: String(plugin),
+    written: String(written),
+    config: String(configs[0]),
+    exported: exported.id,
+    domain: domain.id,
+    invite: invite.token,
+    person,
+  };
+}
+
 /** Invites a person to an organization, and signs them up. Returns their id. */
 export async function join(server: Server, key: string, organization: string, who: { name: string; email: string; password: string }): Promise<string> {
   const invite = { target_email: who.email, first_name: who.name };
@@ -309,11 +378,17 @@ export async function look(page: Page, scripts: boolean): Promise<void> {
   if (!scripts) await page.reload();
 }
 
-/** Saves a form: its page loads again and confirms it, even if it confirmed it before. */
+/** Sends a form, and waits for its outcome: the answer of its function with scripts, else a new document. */
+export async function sent(page: Page, act: () => Promise<void>): Promise<void> {
+  const loaded = page.waitForEvent("domcontentloaded").catch(() => undefined);
+  const answered = page.waitForResponse((answer) => answer.request().method() === "POST" && answer.url().includes("/_fn/"));
+  await act();
+  if ((await answered).request().isNavigationRequest()) await loaded;
+}
+
+/** Saves a form: its page confirms it, even if it confirmed it before. */
 export async function save(page: Page, button: string): Promise<void> {
-  const reloaded = page.waitForEvent("domcontentloaded");
-  await page.getByRole("button", { name: button }).click();
-  await reloaded;
+  await sent(page, () => page.getByRole("button", { name: button }).click());
   await expect(page.getByText("Saved", { exact: true })).toBeVisible();
 }
 

@@ -5,8 +5,6 @@
 //
 //   npx playwright test map -g "every page" -u
 
-import { readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import type { Locator, Page } from "@playwright/test";
 import { startServer } from "../server";
 import {
@@ -18,78 +16,27 @@ import {
   checkPage,
   enter,
   expect,
-  install,
+  furnish,
   narrowly,
   newKey,
   projectKey,
-  send,
+  routes,
   type Server,
+  STEPS,
   test,
+  UNKNOWN_ID,
 } from "./helpers";
 
 /** A page: its route, an address, and what the rail shows as the place where one is. */
 type Stop = [route: string, path: string, here?: string];
 
-const ROUTES = fileURLToPath(new URL("../../app/src/app.rs", import.meta.url));
-const UNKNOWN_ID = "00000000-0000-0000-0000-000000000000";
-
-/** The transformations of the project. */
-const STEPS = ["bot-filter", "location"].map((entry) => ({ entry, enabled: false }));
-
-/** The addresses as the app has them. */
-function routes(): string[] {
-  const found = [...readFileSync(ROUTES, "utf8").matchAll(/path!\("([^"]+)"\)/g)];
-  return found.map(([, path]) => path!);
-}
-
 /** Makes one of each, and says where it is. */
-async function furnish(page: Page, server: Server, scripts: boolean): Promise<Record<string, string>> {
+async function furnished(page: Page, server: Server, scripts: boolean): Promise<Record<string, string>> {
   const token = await projectKey(page);
-  const groups = { company: "acme" };
-  await send(server, token, { event: "page viewed", distinct_id: "ada", properties: { $groups: groups } });
-  await send(server, token, { event: "of no one" });
-  await send(server, token, {
-    event: "$groupidentify",
-    distinct_id: "ada",
-    properties: { $group_type: "company", $group_key: "acme", $group_set: { name: "Acme" } },
-  });
   const key = await newKey(page, scripts, "Map");
   await page.goto("/account/keys");
   const keyPage = (await page.locator("li.key h2 a").first().getAttribute("href")) ?? "";
-
-  const organization: string = (await call(server, key, "GET", "/api/organizations/")).results[0].id;
-  const root = `/api/organizations/${organization}`;
-  const plugin = await install(server, key, organization, "webhook");
-  const configs = await addTransformations(server, key, { id: organization, project: 1 }, STEPS);
-  const written = (await call(server, key, "POST", `${root}/pipeline_destinations/`, { plugin_type: "source", name: "Written" })).id;
-  const code = "export function composeWebhook(event) {\n  return null\n}\n";
-  await call(server, key, "PATCH", `${root}/pipeline_destinations/${written}/update_source/`, { "index.js": code });
-  const exported = await call(server, key, "POST", `${root}/batch_exports/`, {
-    name: "Nowhere",
-    interval: "day",
-    model: "events",
-    paused: true,
-    destination: { type: "NoOp", config: {} },
-  });
-  const domain = await call(server, key, "POST", `${root}/domains/`, { domain: "otter-tea.example" });
-  const invite = await call(server, key, "POST", `${root}/invites/`, { target_email: "grace@weir.example" });
-  // Events are readable a moment after they were taken.
-  let person = "";
-  await expect(async () => {
-    person = (await call(server, key, "GET", "/api/projects/1/persons/?distinct_id=ada")).results[0].uuid;
-    expect((await call(server, key, "GET", "/api/projects/1/groups/?group_type=company")).results).toHaveLength(1);
-  }).toPass();
-  return {
-    keyPage,
-    organization,
-    plugin: String(plugin),
-    written: String(written),
-    config: String(configs[0]),
-    exported: exported.id,
-    domain: domain.id,
-    invite: invite.token,
-    person,
-  };
+  return { keyPage, ...(await furnish(server, key, token)) };
 }
 
 /** What differs from run to run, and what is kept in its place. */
@@ -210,7 +157,7 @@ ofEmptyInstance("every page opens, with a title and a marked place in the naviga
   await visit(page, scripts, before);
 
   await enter(page, server, scripts);
-  const made = await furnish(page, server, scripts);
+  const made = await furnished(page, server, scripts);
   const project = "/projects/1";
   const home = `/organizations/${made.organization}`;
   const plugins = `${home}/plugins/destinations`;

@@ -2,7 +2,7 @@
 // Every form that writes several fields is here.
 
 import type { Page } from "@playwright/test";
-import { addTransformations, alive, apiKey, call, enter, expect, newOrganization, save, type Server, signInAfterEnd, test } from "./helpers";
+import { addTransformations, alive, apiKey, call, enter, expect, newOrganization, save, sent, signInAfterEnd, test, type Server } from "./helpers";
 
 /** A form: where it is, its button, and two fields with what two tabs enter. */
 interface Form {
@@ -120,9 +120,7 @@ test("each tab saves its own changes", async ({ page, server, scripts }) => {
 /** Exports confirm beside the title, all other forms beside the button. */
 async function saved(page: Page, button: string): Promise<void> {
   if (!page.url().includes("/exports/")) return save(page, button);
-  const reloaded = page.waitForEvent("domcontentloaded");
-  await page.getByRole("button", { name: button }).click();
-  await reloaded;
+  await sent(page, () => page.getByRole("button", { name: button }).click());
   await expect(page.getByText("Saved the settings of the export.").first()).toBeVisible();
 }
 

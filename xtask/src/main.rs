@@ -17,6 +17,7 @@ mod css;
 mod dev;
 mod layout;
 mod sha;
+mod shared;
 mod site;
 mod size;
 mod wasm;

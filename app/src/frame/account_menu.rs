@@ -5,6 +5,7 @@ use leptos::prelude::*;
 use super::links::ACCOUNT;
 use super::rail::current;
 use crate::server_fns::identity::SignOut;
+use crate::ui::form_action::{ActionForm, form_action};
 use crate::ui::icon::Icon;
 use crate::ui::menu::Menu;
 
@@ -18,7 +19,7 @@ pub(super) fn AccountMenu(
     /// The address of the current page.
     at: String,
 ) -> impl IntoView {
-    let sign_out = ServerAction::<SignOut>::new();
+    let sign_out = form_action::<SignOut>();
     let label = view! {
         <Icon name="account" />
         <span class="account-name">{name}</span>

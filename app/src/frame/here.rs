@@ -11,16 +11,37 @@ pub(super) struct Here {
     pub(super) project: Option<(i64, String)>,
 }
 
+/// What an address names.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Asked {
+    organization: Option<String>,
+    project: Option<i64>,
+}
+
 impl Here {
-    /// The organization and project in the address, else the last visited ones. There are
-    /// no links for objects that do not exist or that the user has no access to.
+    /// What the address names, see [`Self::of_asked`].
+    pub(super) fn asked(path: &str) -> Asked {
+        Asked { organization: organization_in(path).map(str::to_owned), project: project_in(path) }
+    }
+
+    /// The organization and project of an address, see [`Self::of_asked`].
     pub(super) fn of(organizations: &[OrganizationNav], last: Option<i64>, path: &str) -> Self {
+        Self::of_asked(organizations, last, &Self::asked(path))
+    }
+
+    /// The named organization and project, else the last visited ones. There are no links
+    /// for objects that do not exist or that the user has no access to.
+    pub(super) fn of_asked(
+        organizations: &[OrganizationNav],
+        last: Option<i64>,
+        asked: &Asked,
+    ) -> Self {
         let within = |wanted: i64| {
             organizations.iter().find(|place| place.projects.iter().any(|(id, _)| *id == wanted))
         };
-        let named =
-            organization_in(path).and_then(|id| organizations.iter().find(|place| place.id == id));
-        let project = project_in(path).filter(|id| within(*id).is_some()).or(last);
+        let named = asked.organization.as_deref();
+        let named = named.and_then(|id| organizations.iter().find(|place| place.id == id));
+        let project = asked.project.filter(|id| within(*id).is_some()).or(last);
         let place = named.or_else(|| project.and_then(within)).or_else(|| organizations.first());
         let Some(place) = place else { return Self::default() };
         let known = place.projects.iter().find(|(id, _)| Some(*id) == project);

@@ -95,6 +95,7 @@ impl Goal {
     }
 
     /// Whether the address contains an organization.
+    #[cfg(feature = "ssr")]
     pub(crate) fn is_of_organization(self) -> bool {
         self.of == Of::Organization
     }

@@ -3,6 +3,7 @@
 use leptos::prelude::*;
 
 use crate::server_fns::account::{OrganizationNav, SwitchProject};
+use crate::ui::form_action::{ActionForm, form_action};
 
 /// Each project is a button that leads to the project.
 #[component]
@@ -12,7 +13,7 @@ pub(super) fn Switcher(
     /// The project of the page.
     project: Option<i64>,
 ) -> impl IntoView {
-    let switch = ServerAction::<SwitchProject>::new();
+    let switch = form_action::<SwitchProject>();
     let groups = organizations
         .into_iter()
         .map(|organization| {

@@ -1,12 +1,11 @@
 //! The address of the live page. It has the filter and the open row, so that a reload or
 //! a pasted link shows the same view.
 
-use leptos::prelude::window;
-use leptos::wasm_bindgen::JsValue;
-use web_sys::{MouseEvent, UrlSearchParams};
+use web_sys::MouseEvent;
 
 use super::filter::Filter;
 use crate::local_path;
+use crate::ui::query::in_query;
 
 /// The address with this filter and row. Unset values are omitted.
 pub(crate) fn of(project: i64, filter: &Filter, row: Option<&str>) -> String {
@@ -25,30 +24,27 @@ pub(super) fn person(project: i64, id: &str) -> String {
     format!("/projects/{project}/persons/{id}")
 }
 
-/// Parses the address of the browser. This function and the ones below run in the browser
-/// only.
-pub(super) fn read() -> (Filter, Option<String>) {
-    let search = window().location().search().unwrap_or_default();
-    let Ok(query) = UrlSearchParams::new_with_str(&search) else {
-        return (Filter::default(), None);
-    };
-    let value = |name: &str| query.get(name).filter(|value| !value.is_empty());
+/// The filter and the row in the address. Tracked.
+pub(crate) fn read() -> (Filter, Option<String>) {
+    let value = |name: &str| Some(in_query(name)).filter(|value| !value.trim().is_empty());
     (Filter { outcome: value("outcome"), text: value("q") }, value("row"))
 }
 
 /// Adds a view to the history, so that the back button returns to the current one.
 pub(super) fn push(address: &str) {
-    if let Ok(history) = window().history() {
-        let _ = history.push_state_with_url(&JsValue::NULL, "", Some(address));
-    }
+    #[cfg(not(feature = "ssr"))]
+    crate::client::navigation::go_to(address);
+    #[cfg(feature = "ssr")]
+    let _ = address;
 }
 
 /// Replaces the current view in the history, so that typing in the filter adds no
 /// entries.
 pub(super) fn replace(address: &str) {
-    if let Ok(history) = window().history() {
-        let _ = history.replace_state_with_url(&JsValue::NULL, "", Some(address));
-    }
+    #[cfg(not(feature = "ssr"))]
+    crate::client::navigation::replace_by(address);
+    #[cfg(feature = "ssr")]
+    let _ = address;
 }
 
 /// Whether a click opens the link in this tab.

@@ -15,7 +15,7 @@ use super::row_list::{self, Opening, row_list};
 use super::window::DrawWindow;
 use crate::ui::icon::Icon;
 use crate::ui::keyboard::on_key;
-use crate::ui::time::{ZoneName, provide_zone};
+use crate::ui::time::ZoneName;
 
 /// Message after a gap that was larger than the list, or was not filled.
 const GAP: &str =
@@ -32,7 +32,7 @@ const OUTCOMES: [(&str, &str); 5] = [
 ];
 
 /// Everything that reaches a project, as it arrives.
-#[island]
+#[component]
 pub(crate) fn LiveList(
     /// Number of the project.
     project: i64,
@@ -47,7 +47,6 @@ pub(crate) fn LiveList(
     /// Key of the row in the address.
     open: Option<String>,
 ) -> impl IntoView {
-    provide_zone();
     let drawing = DrawWindow::new(rows.len());
     let connection = LiveConnection::new(project, rows);
     let asked = filter;
@@ -133,16 +132,16 @@ fn move_focus(open: RwSignal<Option<String>>) {
 
 /// Restores filter and row when the user goes back or forward in the history.
 fn follow_history(filter: RwSignal<Filter>, open: RwSignal<Option<String>>, drawing: DrawWindow) {
+    let asked = Memo::new(|_| address::read());
     Effect::new(move |_| {
-        let listening = window_event_listener_untyped("popstate", move |_| {
-            let (asked, row) = address::read();
-            if filter.with_untracked(|now| *now != asked) {
-                drawing.reset();
-                filter.set(asked);
-            }
+        let (asked, row) = asked.get();
+        if filter.with_untracked(|now| *now != asked) {
+            drawing.reset();
+            filter.set(asked);
+        }
+        if open.with_untracked(|now| *now != row) {
             open.set(row);
-        });
-        on_cleanup(move || listening.remove());
+        }
     });
 }
 

@@ -11,13 +11,13 @@ use super::connection::{ConnectionState, LiveConnection};
 use super::filter::Filter;
 use super::row::Row;
 use crate::ui::prose::prose;
-use crate::ui::time::{Clock, provide_zone};
+use crate::ui::time::Clock;
 
 /// Maximum number of rows.
 const ROWS: usize = 8;
 
 /// Recent events.
-#[island]
+#[component]
 pub(crate) fn RecentEvents(
     /// Number of the project.
     project: i64,
@@ -26,7 +26,6 @@ pub(crate) fn RecentEvents(
     /// Scheme and host that events are sent to.
     host: String,
 ) -> impl IntoView {
-    provide_zone();
     let connection = LiveConnection::new(project, rows);
     let latest = Memo::new(move |_| {
         connection.rows.with(|rows| rows.iter().take(ROWS).cloned().collect::<Vec<Arc<Row>>>())

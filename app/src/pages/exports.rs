@@ -28,12 +28,13 @@ use crate::server_fns::exports::{
 use crate::ui::empty::{Empty, NoMatch};
 use crate::ui::field::{Choice, Select, TextLine};
 use crate::ui::form::{FormFailure, FormResult, ReturnAddress, form_result};
+use crate::ui::form_action::form_action;
 use crate::ui::icon::Icon;
 use crate::ui::number::{counted, grouped};
 use crate::ui::page::{PageHead, page};
 use crate::ui::pager::{ListPage, Pager, page_in_query};
 use crate::ui::query::{FilterForm, in_query, with_query};
-use crate::ui::refresh::{Fresh, Refresh};
+use crate::ui::refresh::Refresh;
 use crate::ui::sections::{SubNav, Tab};
 use crate::ui::status::{Chip, Mark, Status, Strip};
 use crate::ui::table::{Column, Table, TableRow, cell};
@@ -51,55 +52,63 @@ const STATES: [(&str, &str); 4] =
 
 #[component]
 pub(crate) fn Exports() -> impl IntoView {
-    let organization = id_in_path();
-    let list_page = page_in_query(PAGE_SIZE);
-    let asked = Asked {
-        name: in_query("name"),
-        state: in_query("state"),
-        destination: in_query("destination"),
-    };
-    let paused = form_result(ServerAction::<PauseExport>::new());
-    let unpaused = form_result(ServerAction::<UnpauseExport>::new());
-    page(TITLE, async move {
-        let Asked { name, state, destination } = asked.clone();
-        let ListPage { limit, offset } = list_page;
-        let found = list_exports(organization, name, state, destination, limit, offset).await?;
-        let base = list_path(&found.organization.id);
-        let within = found.organization.name.clone();
-        let failure = view! { <FormFailure result=paused /> <FormFailure result=unpaused /> };
-        let content = match (found.all, found.count) {
-            (0, _) => nothing(&base),
-            (_, 0) => view! {
-                {filters(asked.clone(), paused)}
-                <NoMatch filter=asked.words() clear=base.clone() />
-            }
-            .into_any(),
-            _ => view! {
-                {filters(asked, paused)}
-                <Refresh seconds=SECONDS />
-                <Fresh id="exports">{listed(found, list_page)}</Fresh>
-            }
-            .into_any(),
-        };
-        Ok(view! {
-            <PageHead title=TITLE within=within>
-                <a class="button button-primary" href=format!("{base}/new")>
-                    <Icon name="plus" />
-                    "New export"
-                </a>
-            </PageHead>
-            <p class="lead">
-                "An export sends the events or the persons of a project to a storage, a database or another instance at the end of every interval."
-            </p>
-            {failure}
-            {content}
+    page(
+        TITLE,
+        || {
+            let asked = Asked {
+                name: in_query("name"),
+                state: in_query("state"),
+                destination: in_query("destination"),
+            };
+            (id_in_path(), asked, page_in_query(PAGE_SIZE))
+        },
+        |(organization, asked, list_page)| {
+            let Asked { name, state, destination } = asked;
+            let ListPage { limit, offset } = list_page;
+            list_exports(organization, name, state, destination, limit, offset)
+        },
+        |(_, asked, list_page), found| draw(asked, list_page, found),
+    )
+}
+
+fn draw(asked: Asked, list_page: ListPage, found: ExportList) -> AnyView {
+    let paused = form_result(form_action::<PauseExport>());
+    let unpaused = form_result(form_action::<UnpauseExport>());
+    let base = list_path(&found.organization.id);
+    let within = found.organization.name.clone();
+    let failure = view! { <FormFailure result=paused /> <FormFailure result=unpaused /> };
+    let content = match (found.all, found.count) {
+        (0, _) => nothing(&base),
+        (_, 0) => view! {
+            {filters(asked.clone(), paused)}
+            <NoMatch filter=asked.words() clear=base.clone() />
         }
-        .into_any())
-    })
+        .into_any(),
+        _ => view! {
+            {filters(asked, paused)}
+            <Refresh seconds=SECONDS />
+            <div id="exports">{listed(found, list_page)}</div>
+        }
+        .into_any(),
+    };
+    view! {
+        <PageHead title=TITLE within=within>
+            <a class="button button-primary" href=format!("{base}/new")>
+                <Icon name="plus" />
+                "New export"
+            </a>
+        </PageHead>
+        <p class="lead">
+            "An export sends the events or the persons of a project to a storage, a database or another instance at the end of every interval."
+        </p>
+        {failure}
+        {content}
+    }
+    .into_any()
 }
 
 /// The query parameters.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 struct Asked {
     name: String,
     state: String,
@@ -384,8 +393,8 @@ fn head(found: &ExportHead, title: &'static str) -> AnyView {
     let form = switch(export, &found.organization.id, &found.condition);
     let trouble = trouble(export, &export.latest_runs)
         .map(|trouble| view! { <p class="export-facts" id="trouble">{trouble}</p> });
-    let paused = form_result(ServerAction::<PauseExport>::new());
-    let unpaused = form_result(ServerAction::<UnpauseExport>::new());
+    let paused = form_result(form_action::<PauseExport>());
+    let unpaused = form_result(form_action::<UnpauseExport>());
     view! {
         <p class="crumb"><a href=list_path(&found.organization.id)>"Exports"</a></p>
         <PageHead title=export.name.clone() within=format!("{title} - {}", found.organization.name)>

@@ -1,5 +1,6 @@
 //! One group: properties, members, recent events.
 
+use futures::future::try_join;
 use leptos::prelude::*;
 
 use super::timeline::{segment, timeline};
@@ -19,35 +20,38 @@ const UNCOUNTED: &str = "Not shown: the project has more events than this page r
 
 #[component]
 pub(crate) fn Group() -> impl IntoView {
-    let project = project_in_path();
-    let (group_type, key) = (in_path("type"), in_path("key"));
-    page("Group", async move {
-        let within = get_project(project).await?.name;
-        let group = get_group(project, group_type.clone(), key.clone()).await?;
-        let back = format!("/projects/{project}/groups/{}", segment(&group_type));
-        let first_seen = group.first_seen.clone().map(|iso| {
+    page(
+        "Group",
+        || (project_in_path(), in_path("type"), in_path("key")),
+        |(project, group_type, key)| {
+            try_join(get_project(project), get_group(project, group_type, key))
+        },
+        |(project, group_type, key), (of, group)| {
+            let back = format!("/projects/{project}/groups/{}", segment(&group_type));
+            let first_seen = group.first_seen.clone().map(|iso| {
+                view! {
+                    <dt>"First seen"</dt>
+                    <dd><Time iso=iso /></dd>
+                }
+            });
             view! {
-                <dt>"First seen"</dt>
-                <dd><Time iso=iso /></dd>
+                <PageHead title=group.name.clone() within=of.name>
+                    <a class="button" href=back>"All of this type"</a>
+                </PageHead>
+                <dl class="facts">
+                    <dt>"Type"</dt>
+                    <dd>{group_type}</dd>
+                    <dt>"Key"</dt>
+                    <dd><CopyValue text=key what="group key" /></dd>
+                    {first_seen}
+                </dl>
+                {properties(&group)}
+                {members(project, group.members.clone())}
+                {events(group)}
             }
-        });
-        Ok(view! {
-            <PageHead title=group.name.clone() within=within>
-                <a class="button" href=back>"All of this type"</a>
-            </PageHead>
-            <dl class="facts">
-                <dt>"Type"</dt>
-                <dd>{group_type}</dd>
-                <dt>"Key"</dt>
-                <dd><CopyValue text=key what="group key" /></dd>
-                {first_seen}
-            </dl>
-            {properties(&group)}
-            {members(project, group.members.clone())}
-            {events(group)}
-        }
-        .into_any())
-    })
+            .into_any()
+        },
+    )
 }
 
 fn properties(group: &GroupView) -> AnyView {

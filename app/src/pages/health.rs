@@ -5,14 +5,16 @@ pub(crate) mod affected;
 mod reasons;
 mod unknown_senders;
 
+use futures::future::try_join3;
 use leptos::prelude::*;
 
 use self::reasons::reasons;
 use self::unknown_senders::{refusals, unknown_senders};
 use super::project_in_path;
-use crate::server_fns::projects::get_project;
+use crate::error::UiError;
+use crate::server_fns::projects::{ProjectView, get_project};
 use crate::server_fns::traffic::{Totals, TrafficView, between, get_traffic};
-use crate::server_fns::warnings::list_reasons;
+use crate::server_fns::warnings::{ReasonView, list_reasons};
 use crate::ui::alert::Alert;
 use crate::ui::bytes;
 use crate::ui::chart::{Bars, Lines, Series};
@@ -40,50 +42,74 @@ const RANGES: [(&str, &str); 5] = [
 /// Largest accepted request body, in bytes.
 const LIMIT: u64 = 20 << 20;
 
+/// The selection in the address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Selection {
+    project: i64,
+    range: &'static str,
+    compare: bool,
+    from: String,
+    to: String,
+}
+
 #[component]
 pub(crate) fn Health() -> impl IntoView {
-    let id = project_in_path();
+    page(TITLE, selection, load, draw)
+}
+
+fn selection() -> Selection {
     let asked = in_query("range");
-    let range = RANGES.into_iter().find(|(name, _)| *name == asked).map_or(USUAL, |(name, _)| name);
-    let compare = in_query("compare") == "1";
-    let (from, to) = (in_query("from"), in_query("to"));
+    Selection {
+        project: project_in_path(),
+        range: RANGES.into_iter().find(|(name, _)| *name == asked).map_or(USUAL, |(name, _)| name),
+        compare: in_query("compare") == "1",
+        from: in_query("from"),
+        to: in_query("to"),
+    }
+}
+
+type Loaded = (ProjectView, TrafficView, Vec<ReasonView>);
+
+async fn load(selection: Selection) -> Result<Loaded, UiError> {
+    let Selection { project, range, compare, from, to } = selection;
+    let traffic = get_traffic(project, range.to_owned(), from, to, compare);
+    try_join3(get_project(project), traffic, list_reasons(project)).await
+}
+
+fn draw(selection: Selection, (project, traffic, found): Loaded) -> AnyView {
+    let Selection { project: id, range, compare, from, to } = selection;
     let zoomed = between(&from, &to).is_some();
     let is_unreadable = !(zoomed || from.is_empty() && to.is_empty());
-    page(TITLE, async move {
-        let project = get_project(id).await?;
-        let traffic = get_traffic(id, range.to_owned(), from, to, compare).await?;
-        let found = list_reasons(id).await?;
-        let (name, zone) = (project.name.clone(), project.timezone.clone());
-        let why = reasons(&project, found, &traffic.trends);
-        let refused = refusals(&traffic.total.refusals);
-        let unknown_senders = unknown_senders(traffic.unknown_senders.clone());
-        Ok(view! {
-            <PageHead title=TITLE within=name>
-                <a class="button" href=format!("/projects/{id}/health/events")>
-                    "Dropped and altered events"
-                </a>
-                <a class="button" href=format!("/projects/{id}/live")>"Watch events arrive"</a>
-            </PageHead>
-            <ProjectZone zone=zone />
-            {ranges(range, compare, zoomed)}
-            {is_unreadable.then(unreadable)}
-            {zoom(id, range, compare, &traffic)}
-            // The headings of the charts are one level below this one.
-            <h2 class="hidden">"Traffic"</h2>
-            {charts(&traffic)}
-            {sums(&traffic, compare)}
-            <Section
-                id="reasons"
-                title="Dropped and altered events"
-                hint="The reasons why events were dropped or altered although their request was answered with 200. Counted since the project was created."
-            >
-                {why}
-            </Section>
-            {refused}
-            {unknown_senders}
-        }
-        .into_any())
-    })
+    let (name, zone) = (project.name.clone(), project.timezone.clone());
+    let why = reasons(&project, found, &traffic.trends);
+    let refused = refusals(&traffic.total.refusals);
+    let unknown_senders = unknown_senders(traffic.unknown_senders.clone());
+    view! {
+        <PageHead title=TITLE within=name>
+            <a class="button" href=format!("/projects/{id}/health/events")>
+                "Dropped and altered events"
+            </a>
+            <a class="button" href=format!("/projects/{id}/live")>"Watch events arrive"</a>
+        </PageHead>
+        <ProjectZone zone=zone />
+        {ranges(range, compare, zoomed)}
+        {is_unreadable.then(unreadable)}
+        {zoom(id, range, compare, &traffic)}
+        // The headings of the charts are one level below this one.
+        <h2 class="hidden">"Traffic"</h2>
+        {charts(&traffic)}
+        {sums(&traffic, compare)}
+        <Section
+            id="reasons"
+            title="Dropped and altered events"
+            hint="The reasons why events were dropped or altered although their request was answered with 200. Counted since the project was created."
+        >
+            {why}
+        </Section>
+        {refused}
+        {unknown_senders}
+    }
+    .into_any()
 }
 
 fn ranges(range: &'static str, compare: bool, zoomed: bool) -> AnyView {

@@ -11,23 +11,26 @@ use crate::server_fns::keys::{
 use crate::ui::confirm::Confirm;
 use crate::ui::empty::Empty;
 use crate::ui::form::{FormFailure, ReturnAddress, form_result};
+use crate::ui::form_action::{ActionForm, FormAction, form_action};
 use crate::ui::icon::Icon;
 use crate::ui::number::counted;
 use crate::ui::page::{PageHead, page};
 use crate::ui::status::{Status, Tone};
 use crate::ui::time::Time;
 
+const TITLE: &str = "API keys";
+
 /// The actions for a key.
 #[derive(Clone, Copy)]
 pub(super) struct Actions {
-    revoke: ServerAction<RevokeKey>,
-    end: ServerAction<EndOldValue>,
-    add: ServerAction<AddKeyScope>,
+    revoke: FormAction<RevokeKey>,
+    end: FormAction<EndOldValue>,
+    add: FormAction<AddKeyScope>,
 }
 
 impl Actions {
     pub(super) fn new() -> Self {
-        Self { revoke: ServerAction::new(), end: ServerAction::new(), add: ServerAction::new() }
+        Self { revoke: form_action(), end: form_action(), add: form_action() }
     }
 
     /// The failures of the actions.
@@ -45,31 +48,32 @@ impl Actions {
 
 #[component]
 pub(crate) fn Keys() -> impl IntoView {
+    page(TITLE, || (), |()| list_keys(), |(), found| draw(found))
+}
+
+fn draw(found: Vec<KeyView>) -> AnyView {
     let actions = Actions::new();
-    page("API keys", async move {
-        let found = list_keys().await?;
-        let content = if found.is_empty() {
-            nothing()
-        } else {
-            let rows = found.into_iter().map(|key| entry(key, actions));
-            view! { <ul class="plain">{rows.collect_view()}</ul> }.into_any()
-        };
-        Ok(view! {
-            <PageHead title="API keys">
-                <a class="button button-primary" href="/account/keys/new">
-                    <Icon name="plus" />
-                    "New key"
-                </a>
-            </PageHead>
-            <AccountNav />
-            <p class="lead">
-                "Keys let scripts use the management API as you. To send events, use the project key instead."
-            </p>
-            {actions.failures()}
-            {content}
-        }
-        .into_any())
-    })
+    let content = if found.is_empty() {
+        nothing()
+    } else {
+        let rows = found.into_iter().map(|key| entry(key, actions));
+        view! { <ul class="plain">{rows.collect_view()}</ul> }.into_any()
+    };
+    view! {
+        <PageHead title=TITLE>
+            <a class="button button-primary" href="/account/keys/new">
+                <Icon name="plus" />
+                "New key"
+            </a>
+        </PageHead>
+        <AccountNav />
+        <p class="lead">
+            "Keys let scripts use the management API as you. To send events, use the project key instead."
+        </p>
+        {actions.failures()}
+        {content}
+    }
+    .into_any()
 }
 
 fn nothing() -> AnyView {

@@ -65,5 +65,5 @@ fn id_in_path() -> String {
 
 /// The value of a route parameter.
 fn in_path(name: &str) -> String {
-    use_params_map().with_untracked(|params| params.get(name)).unwrap_or_default()
+    use_params_map().with(|params| params.get(name)).unwrap_or_default()
 }

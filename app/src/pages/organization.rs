@@ -27,6 +27,7 @@ use crate::ui::copy::CopyValue;
 use crate::ui::empty::ReadOnly;
 use crate::ui::field::{Check, Field};
 use crate::ui::form::{FormFailure, ReturnAddress, ShownValues, Submit, form_result};
+use crate::ui::form_action::{ActionForm, form_action};
 use crate::ui::number::{counted, grouped};
 use crate::ui::page::{PageHead, page};
 use crate::ui::sections::{Section, SubNav, Tab};
@@ -41,13 +42,18 @@ const NAMED: usize = 20;
 
 #[component]
 pub(crate) fn Organization() -> impl IntoView {
-    let id = id_in_path();
-    page(TITLE, async move {
-        let found = get_organization(id.clone()).await?;
-        let without = list_members_without_2fa(id.clone()).await?;
-        let stake = get_organization_stake(id.clone()).await?;
-        let is_only = found.may_delete && has_one_organization().await?;
-        Ok(view! {
+    page(
+        TITLE,
+        id_in_path,
+        |id| async move {
+            let found = get_organization(id.clone()).await?;
+            let without = list_members_without_2fa(id.clone()).await?;
+            let stake = get_organization_stake(id).await?;
+            let is_only = found.may_delete && has_one_organization().await?;
+            Ok((found, without, stake, is_only))
+        },
+        |id, (found, without, stake, is_only)| {
+            view! {
             <PageHead title=TITLE within=found.name.clone() />
             <Tabs id=id />
             <General organization=found.clone() />
@@ -61,8 +67,9 @@ pub(crate) fn Organization() -> impl IntoView {
                 view! { <ReadOnly why="Owners can delete the organization." /> }.into_any()
             }}
         }
-        .into_any())
-    })
+        .into_any()
+        },
+    )
 }
 
 /// Links between the pages of an organization.
@@ -139,7 +146,7 @@ fn patch(id: &str, body: Value) -> ApiCall {
 
 #[component]
 fn RenameForm(id: String, name: String) -> impl IntoView {
-    let rename = ServerAction::<RenameOrganization>::new();
+    let rename = form_action::<RenameOrganization>();
     let result = form_result(rename);
     let call = patch(&id, json!({"name": "{name}"}));
     view! {
@@ -157,7 +164,7 @@ fn RenameForm(id: String, name: String) -> impl IntoView {
 
 #[component]
 fn JoinMail(organization: OrganizationView) -> impl IntoView {
-    let set = ServerAction::<SetJoinMail>::new();
+    let set = form_action::<SetJoinMail>();
     let result = form_result(set);
     let OrganizationView { id, mails_joins, may_change, .. } = organization;
     let call = patch(&id, json!({"is_member_join_email_enabled": "{enabled}"}));
@@ -208,7 +215,7 @@ fn SecondFactor(organization: OrganizationView, without: Vec<String>) -> impl In
 
 #[component]
 fn EnforceForm(id: String, enforces: bool, without: Vec<String>) -> impl IntoView {
-    let enforce = ServerAction::<EnforceSecondFactor>::new();
+    let enforce = form_action::<EnforceSecondFactor>();
     let result = form_result(enforce);
     let touched = match without.len() {
         0 => view! { <p>"Every member has a second factor."</p> }.into_any(),

@@ -7,29 +7,31 @@ use crate::server_fns::organizations::{OrganizationView, SwitchOrganization, lis
 use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::empty::Empty;
 use crate::ui::form::{FormFailure, ReturnAddress, form_result};
+use crate::ui::form_action::{ActionForm, FormAction, form_action};
 use crate::ui::icon::Icon;
 use crate::ui::page::{PageHead, page};
 use crate::ui::status::Chip;
 
 #[component]
 pub(crate) fn Organizations() -> impl IntoView {
-    let switch = ServerAction::<SwitchOrganization>::new();
+    page("Organizations", || (), |()| list_organizations(), |(), found| draw(found))
+}
+
+fn draw(found: Vec<OrganizationView>) -> AnyView {
+    let switch = form_action::<SwitchOrganization>();
     let switched = form_result(switch);
-    page("Organizations", async move {
-        let found = list_organizations().await?;
-        let content = if found.is_empty() { nothing() } else { list(found, switch) };
-        Ok(view! {
-            <PageHead title="Organizations">
-                <a class="button button-primary" href="/organizations/new">
-                    <Icon name="plus" />
-                    "New organization"
-                </a>
-            </PageHead>
-            <FormFailure result=switched />
-            {content}
-        }
-        .into_any())
-    })
+    let content = if found.is_empty() { nothing() } else { list(found, switch) };
+    view! {
+        <PageHead title="Organizations">
+            <a class="button button-primary" href="/organizations/new">
+                <Icon name="plus" />
+                "New organization"
+            </a>
+        </PageHead>
+        <FormFailure result=switched />
+        {content}
+    }
+    .into_any()
 }
 
 fn nothing() -> AnyView {
@@ -42,7 +44,7 @@ fn nothing() -> AnyView {
     .into_any()
 }
 
-fn list(found: Vec<OrganizationView>, switch: ServerAction<SwitchOrganization>) -> AnyView {
+fn list(found: Vec<OrganizationView>, switch: FormAction<SwitchOrganization>) -> AnyView {
     let other = found.iter().find(|organization| !organization.is_current).map(|organization| {
         let call = ApiCall::new("PATCH", "/api/users/@me/".to_owned(), "user:write");
         let call = call.with(json!({"set_current_organization": organization.id}));

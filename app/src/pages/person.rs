@@ -1,5 +1,6 @@
 //! One person: properties, distinct ids with their merges, groups, events.
 
+use futures::future::try_join;
 use leptos::prelude::*;
 
 use super::timeline::{segment, timeline};
@@ -20,29 +21,33 @@ const TITLE: &str = "Person";
 
 #[component]
 pub(crate) fn Person() -> impl IntoView {
-    let project = project_in_path();
-    let id = in_path("person");
-    let event = in_query("event");
-    let (before, before_uuid) = (in_query("before"), in_query("before_uuid"));
-    page(TITLE, async move {
-        let of = get_project(project).await?;
-        let is_newest = before.is_empty();
-        let person = get_person(project, id, event.clone(), before, before_uuid).await?;
-        let name = if person.name.is_empty() { TITLE.to_owned() } else { person.name.clone() };
-        Ok(view! {
-            <PageHead title=name within=of.name>
-                <a class="button" href=format!("/projects/{project}/persons")>"All persons"</a>
-            </PageHead>
-            <ProjectZone zone=of.timezone />
-            {facts(&person)}
-            {refused(&person)}
-            {properties(&person)}
-            {ids(&person)}
-            {groups(project, &person)}
-            {events(person, event, is_newest)}
-        }
-        .into_any())
-    })
+    page(
+        TITLE,
+        || {
+            let asked = ["event", "before", "before_uuid"].map(in_query);
+            (project_in_path(), in_path("person"), asked)
+        },
+        |(project, id, [event, before, before_uuid])| {
+            try_join(get_project(project), get_person(project, id, event, before, before_uuid))
+        },
+        |(project, _, [event, before, _]), (of, person)| {
+            let is_newest = before.is_empty();
+            let name = if person.name.is_empty() { TITLE.to_owned() } else { person.name.clone() };
+            view! {
+                <PageHead title=name within=of.name>
+                    <a class="button" href=format!("/projects/{project}/persons")>"All persons"</a>
+                </PageHead>
+                <ProjectZone zone=of.timezone />
+                {facts(&person)}
+                {refused(&person)}
+                {properties(&person)}
+                {ids(&person)}
+                {groups(project, &person)}
+                {events(person, event, is_newest)}
+            }
+            .into_any()
+        },
+    )
 }
 
 fn facts(person: &PersonView) -> AnyView {

@@ -21,21 +21,23 @@ const PAGE_SIZE: u32 = 50;
 /// The list of persons.
 #[component]
 pub(crate) fn Persons() -> impl IntoView {
-    let project = project_in_path();
-    let (search, after) = (in_query("q"), in_query("after"));
-    let list_page = page_in_query(PAGE_SIZE);
-    page(TITLE, async move {
-        let project_view = get_project(project).await?;
-        let found =
-            list_persons(project, search.clone(), list_page.limit, list_page.offset, after.clone())
-                .await?;
-        let is_first_page = list_page.offset == 0 && after.is_empty();
-        let content = if found.persons.is_empty() && search.is_empty() && is_first_page {
-            nothing(project)
-        } else {
-            list(project, found, &search, list_page, !after.is_empty())
-        };
-        Ok(view! {
+    page(
+        TITLE,
+        || (project_in_path(), in_query("q"), in_query("after"), page_in_query(PAGE_SIZE)),
+        |(project, search, after, list_page)| async move {
+            let project_view = get_project(project).await?;
+            let found =
+                list_persons(project, search, list_page.limit, list_page.offset, after).await?;
+            Ok((project_view, found))
+        },
+        |(project, search, after, list_page), (project_view, found)| {
+            let is_first_page = list_page.offset == 0 && after.is_empty();
+            let content = if found.persons.is_empty() && search.is_empty() && is_first_page {
+                nothing(project)
+            } else {
+                list(project, found, &search, list_page, !after.is_empty())
+            };
+            view! {
             <PageHead title=TITLE within=project_view.name />
             <ProjectZone zone=project_view.timezone />
             <p class="lead">
@@ -46,8 +48,9 @@ pub(crate) fn Persons() -> impl IntoView {
             </FilterForm>
             {content}
         }
-        .into_any())
-    })
+        .into_any()
+        },
+    )
 }
 
 fn nothing(project: i64) -> AnyView {

@@ -22,6 +22,7 @@ use crate::server_fns::plugin_configs::{
 use crate::ui::api_request::ApiRequest;
 use crate::ui::empty::ReadOnly;
 use crate::ui::form::{FormFailure, form_result};
+use crate::ui::form_action::{FormAction, form_action};
 use crate::ui::icon::Icon;
 use crate::ui::page::{PageHead, page};
 use crate::ui::status::{Status, Tone};
@@ -34,62 +35,62 @@ const TITLE: &str = "Transformations";
 /// The actions of a line.
 #[derive(Clone, Copy)]
 struct Actions {
-    switch: ServerAction<SwitchPluginConfig>,
-    hide: ServerAction<HidePluginConfig>,
-    reorder: ServerAction<ReorderTransformations>,
-    restore: ServerAction<RestorePluginConfig>,
+    switch: FormAction<SwitchPluginConfig>,
+    hide: FormAction<HidePluginConfig>,
+    reorder: FormAction<ReorderTransformations>,
+    restore: FormAction<RestorePluginConfig>,
 }
 
 /// The list of transformations.
 #[component]
 pub(crate) fn Transformations() -> impl IntoView {
-    let project = project_in_path();
+    page(TITLE, project_in_path, list_transformations, draw)
+}
+
+fn draw(project: i64, found: PipelineView) -> AnyView {
     let actions = Actions {
-        switch: ServerAction::new(),
-        hide: ServerAction::new(),
-        reorder: ServerAction::new(),
-        restore: ServerAction::new(),
+        switch: form_action(),
+        hide: form_action(),
+        reorder: form_action(),
+        restore: form_action(),
     };
     let (switched, hidden) = (form_result(actions.switch), form_result(actions.hide));
     let restored = form_result(actions.restore);
-    page(TITLE, async move {
-        let found = list_transformations(project).await?;
-        let PipelineView { project_name, organization, listed, hidden: gone, refusal } = found;
-        let may_change = refusal.is_none();
-        let order = Order::of(project, &listed);
-        let asking = conflict(actions.reorder, &order, &listed);
-        let content = if listed.is_empty() {
-            nothing(project, may_change)
-        } else {
-            lines(project, listed, &order, may_change, actions)
-        };
-        let plugins = format!("/organizations/{organization}/plugins/transformations");
-        let buttons = may_change.then(|| {
-            view! {
-                <a class="button" href=format!("/projects/{project}/transformations/try")>"Try all"</a>
-                <a class="button button-primary" href=format!("/projects/{project}/transformations/new")>
-                    <Icon name="plus" />
-                    "Add transformation"
-                </a>
-            }
-        });
-        Ok(view! {
-            <PageHead title=TITLE within=project_name>{buttons}</PageHead>
-            <p class="lead">
-                "Each event goes through these steps, from the top, before it is stored. "
-                "They change only new events. Stored events stay as they are. "
-                <a href=plugins>"Plugins for transformations"</a>
-            </p>
-            {refusal.map(|why| view! { <ReadOnly why=why /> })}
-            <FormFailure result=switched />
-            <FormFailure result=hidden />
-            <FormFailure result=restored />
-            {asking}
-            {content}
-            {bin(project, gone, may_change, actions)}
+    let PipelineView { project_name, organization, listed, hidden: gone, refusal } = found;
+    let may_change = refusal.is_none();
+    let order = Order::of(project, &listed);
+    let asking = conflict(actions.reorder, &order, &listed);
+    let content = if listed.is_empty() {
+        nothing(project, may_change)
+    } else {
+        lines(project, listed, &order, may_change, actions)
+    };
+    let plugins = format!("/organizations/{organization}/plugins/transformations");
+    let buttons = may_change.then(|| {
+        view! {
+            <a class="button" href=format!("/projects/{project}/transformations/try")>"Try all"</a>
+            <a class="button button-primary" href=format!("/projects/{project}/transformations/new")>
+                <Icon name="plus" />
+                "Add transformation"
+            </a>
         }
-        .into_any())
-    })
+    });
+    view! {
+        <PageHead title=TITLE within=project_name>{buttons}</PageHead>
+        <p class="lead">
+            "Each event goes through these steps, from the top, before it is stored. "
+            "They change only new events. Stored events stay as they are. "
+            <a href=plugins>"Plugins for transformations"</a>
+        </p>
+        {refusal.map(|why| view! { <ReadOnly why=why /> })}
+        <FormFailure result=switched />
+        <FormFailure result=hidden />
+        <FormFailure result=restored />
+        {asking}
+        {content}
+        {bin(project, gone, may_change, actions)}
+    }
+    .into_any()
 }
 
 /// Explains transformations where there is none.

@@ -1,5 +1,6 @@
 //! Preferences of the user: theme, time zone, number format, keyboard shortcuts.
 
+use futures::future::try_join;
 use leptos::prelude::*;
 use serde_json::json;
 use weir_model::preferences::{NumberFormat, Preferences};
@@ -7,40 +8,49 @@ use weir_model::preferences::{NumberFormat, Preferences};
 use super::account_nav::AccountNav;
 use super::project_settings::ZONES;
 use crate::edits::TICKED;
+use crate::error::UiError;
 use crate::server_fns::account::{ChooseTheme, get_viewer};
 use crate::server_fns::preferences::{SetPreferences, get_preferences, zone_fields};
 use crate::theme::Theme;
 use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::field::{Check, Choice, Field, RadioCards};
 use crate::ui::form::{FormFailure, ReturnAddress, ShownValues, Submit, form_result};
+use crate::ui::form_action::{ActionForm, form_action};
 use crate::ui::page::{PageHead, page};
 use crate::ui::sections::Section;
 
+const TITLE: &str = "Preferences";
+
 #[component]
 pub(crate) fn PreferencesPage() -> impl IntoView {
-    page("Preferences", async {
-        let viewer = get_viewer().await?;
-        let chosen = get_preferences().await?;
-        Ok(view! {
-            <PageHead title="Preferences" within="Account" />
-            <AccountNav />
-            <p class="lead">
-                "Stored with your account. They apply here immediately, and in your other browsers from the next page on. The theme applies in another browser after you sign in there again."
-            </p>
-            <Section id="appearance" title="Appearance">
-                <ThemeForm theme=viewer.theme />
-            </Section>
-            <Section id="formats" title="Times, numbers and keys">
-                <FormatForm chosen=chosen />
-            </Section>
-        }
-        .into_any())
-    })
+    page(TITLE, || (), |()| load(), |(), (theme, chosen)| draw(theme, chosen))
+}
+
+async fn load() -> Result<(Theme, Preferences), UiError> {
+    let (viewer, chosen) = try_join(get_viewer(), get_preferences()).await?;
+    Ok((viewer.theme, chosen))
+}
+
+fn draw(theme: Theme, chosen: Preferences) -> AnyView {
+    view! {
+        <PageHead title=TITLE within="Account" />
+        <AccountNav />
+        <p class="lead">
+            "Stored with your account. They apply here immediately, and in your other browsers from the next page on. The theme applies in another browser after you sign in there again."
+        </p>
+        <Section id="appearance" title="Appearance">
+            <ThemeForm theme=theme />
+        </Section>
+        <Section id="formats" title="Times, numbers and keys">
+            <FormatForm chosen=chosen />
+        </Section>
+    }
+    .into_any()
 }
 
 #[component]
 fn ThemeForm(theme: Theme) -> impl IntoView {
-    let choose = ServerAction::<ChooseTheme>::new();
+    let choose = form_action::<ChooseTheme>();
     let result = form_result(choose);
     let choices: Vec<Choice> =
         Theme::ALL.into_iter().map(|theme| Choice::new(theme.word(), theme.label())).collect();
@@ -60,7 +70,7 @@ fn ThemeForm(theme: Theme) -> impl IntoView {
 
 #[component]
 fn FormatForm(chosen: Preferences) -> impl IntoView {
-    let set = ServerAction::<SetPreferences>::new();
+    let set = form_action::<SetPreferences>();
     let result = form_result(set);
     let (zone, named) = zone_fields(&chosen);
     let named = named.to_owned();

@@ -3,20 +3,22 @@
 mod checklist;
 mod snippets;
 
+use futures::future::try_join4;
 use leptos::prelude::*;
 
 use super::project_in_path;
 use crate::live::{RecentEvents, Row};
 use crate::server_fns::events::list_live_rows;
 use crate::server_fns::project_start::{
-    HideChecklist, SendTestEvent, StartHelpView, get_checklist, get_start_help,
+    SendTestEvent, StartHelpView, get_checklist, get_start_help,
 };
 use crate::server_fns::projects::{ProjectView, get_project};
 use crate::ui::copy::CopyValue;
 use crate::ui::form::{FormFailure, ReturnAddress, form_result};
+use crate::ui::form_action::{ActionForm, form_action};
 use crate::ui::icon::Icon;
 use crate::ui::page::{PageHead, page};
-use crate::ui::refresh::{Fresh, Refresh};
+use crate::ui::refresh::Refresh;
 use crate::ui::tabs::CodeTabs;
 use crate::ui::time::Time;
 
@@ -33,21 +35,25 @@ const REFUSED: usize = 5;
 
 #[component]
 pub(crate) fn Start() -> impl IntoView {
-    let id = project_in_path();
-    let hide = ServerAction::<HideChecklist>::new();
-    page(TITLE, async move {
-        let project = get_project(id).await?;
-        let rows = chosen(list_live_rows(id, LOOKED_AT).await?);
-        let help = get_start_help(id).await?;
-        let list = get_checklist(id).await?;
-        let organization = project.organization.clone();
-        Ok(view! {
-            <PageHead title=TITLE within=project.name.clone() />
-            <Steps project=project rows=rows help=help />
-            <Checklist project=id organization=organization list=list hide=hide />
-        }
-        .into_any())
-    })
+    page(
+        TITLE,
+        project_in_path,
+        |id| async move {
+            let rows = list_live_rows(id, LOOKED_AT);
+            let (project, rows, help, list) =
+                try_join4(get_project(id), rows, get_start_help(id), get_checklist(id)).await?;
+            Ok((project, chosen(rows), help, list))
+        },
+        |id, (project, rows, help, list)| {
+            let organization = project.organization.clone();
+            view! {
+                <PageHead title=TITLE within=project.name.clone() />
+                <Steps project=project rows=rows help=help />
+                <Checklist project=id organization=organization list=list />
+            }
+            .into_any()
+        },
+    )
 }
 
 /// The newest rows, with a limited number of refused requests.
@@ -103,7 +109,7 @@ fn Steps(project: ProjectView, rows: Vec<Row>, help: StartHelpView) -> impl Into
 /// Sends a test event to Weir, for users without a terminal.
 #[component]
 fn TestEvent(project: i64) -> impl IntoView {
-    let send = ServerAction::<SendTestEvent>::new();
+    let send = form_action::<SendTestEvent>();
     let result = form_result(send);
     view! {
         <div class="send-test">
@@ -176,7 +182,7 @@ fn Help(project: i64, host: String, help: StartHelpView, waiting: bool) -> impl 
     .into_any();
     if waiting {
         view! {
-            <Fresh id="start-help">{list}</Fresh>
+            <div id="start-help">{list}</div>
             <Refresh seconds=30 />
         }
         .into_any()

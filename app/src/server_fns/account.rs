@@ -2,7 +2,9 @@
 
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
+use weir_model::preferences::Preferences;
 
+#[cfg(feature = "ssr")]
 use crate::context::{enter, go, keep_theme, ui_error};
 use crate::error::UiError;
 use crate::theme::Theme;
@@ -16,6 +18,8 @@ pub(crate) struct Viewer {
     pub(crate) email: String,
     /// The chosen theme.
     pub(crate) theme: Theme,
+    /// The other preferences.
+    pub(crate) preferences: Preferences,
     /// Whether the user may see the instance page.
     pub(crate) staff: bool,
     /// Number of the project that the user visited last.
@@ -44,6 +48,7 @@ pub(crate) async fn get_viewer() -> Result<Viewer, UiError> {
     let me = services.users.me(&ctx).await.map_err(ui_error)?;
     let page = Page { limit: MAX_LIMIT, offset: 0 };
     let organizations = services.organizations.list(&ctx, page).await.map_err(ui_error)?;
+    let preferences = services.preferences.get(&ctx).await.map_err(ui_error)?;
     let place = |organization: weir_model::organizations::Organization| OrganizationNav {
         id: organization.row.id.to_string(),
         name: organization.row.name,
@@ -53,6 +58,7 @@ pub(crate) async fn get_viewer() -> Result<Viewer, UiError> {
         name: me.first_name,
         email: me.email,
         theme: Theme::from_word(me.theme_mode.as_deref().unwrap_or_default()),
+        preferences,
         staff: me.is_staff,
         project: me.team.map(|team| team.id.0),
         organizations: organizations.results.into_iter().map(place).collect(),

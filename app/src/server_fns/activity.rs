@@ -4,6 +4,7 @@ use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 use weir_model::activity::{ActivityFilter, AuditAction, Subject};
 
+#[cfg(feature = "ssr")]
 use crate::context::{enter_organization, ui_error};
 use crate::error::UiError;
 

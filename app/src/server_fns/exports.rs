@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use server_fn::ServerFn;
 use weir_model::exports::{BatchExport, Run};
 
+#[cfg(feature = "ssr")]
 use crate::context::{done, enter_organization, notice, notice_with_undo, ui_error};
 use crate::error::UiError;
 

@@ -4,6 +4,7 @@ use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::members::{Choosable, level_of};
+#[cfg(feature = "ssr")]
 use crate::context::{anyone, done, enter_organization, enter_with_token, notice, ui_error};
 use crate::error::UiError;
 
@@ -131,6 +132,7 @@ pub(crate) async fn reveal_invite_links(id: String) -> Result<Vec<NewLink>, UiEr
 }
 
 /// Keeps the links of new invites for the page that shows them once.
+#[cfg(feature = "ssr")]
 async fn keep_links(id: &str, made: &[weir_model::invites::Invite]) -> Result<(), UiError> {
     let (services, ctx, token) = enter_with_token()?;
     let link = |invite: &weir_model::invites::Invite| {

@@ -5,7 +5,9 @@
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "ssr")]
 use super::keys::reveal;
+#[cfg(feature = "ssr")]
 use crate::context::{enter, enter_with_token, ui_error};
 use crate::error::UiError;
 

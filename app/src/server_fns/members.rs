@@ -3,6 +3,7 @@
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "ssr")]
 use crate::context::{done, enter_organization, notice, notice_with_undo, ui_error};
 use crate::error::UiError;
 
@@ -72,6 +73,7 @@ pub(crate) fn level_of(number: i64) -> Result<weir_model::organizations::Level, 
     weir_model::organizations::Level::try_from(number).map_err(unknown)
 }
 
+#[cfg(feature = "ssr")]
 fn shown(
     services: &weir_service::Services,
     org: &weir_service::OrgCtx,

@@ -3,6 +3,7 @@
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "ssr")]
 use crate::context::{enter_project, ui_error};
 use crate::error::UiError;
 
@@ -103,6 +104,7 @@ pub(crate) struct TimelineEvent {
     pub(crate) properties: String,
 }
 
+#[cfg(feature = "ssr")]
 impl From<weir_service::events::Stored> for TimelineEvent {
     fn from(event: weir_service::events::Stored) -> Self {
         let end = event.properties.floor_char_boundary(PROPERTIES);

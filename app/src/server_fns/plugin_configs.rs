@@ -10,9 +10,12 @@ use server_fn::ServerFn;
 use weir_model::PluginConfigId;
 use weir_model::json::{Unparsed, VALUES, parse};
 use weir_model::plugin_configs::{PluginConfigPatch, SentConfig};
+#[cfg(feature = "ssr")]
 use weir_service::plugin_configs::Stage;
+#[cfg(feature = "ssr")]
 use weir_service::{ProjectCtx, Services};
 
+#[cfg(feature = "ssr")]
 use crate::context::{done, enter_project, go, notice, notice_with_undo, ui_error};
 use crate::error::UiError;
 use crate::plugin_settings::{SentSetting, field, field_at, parts, shown, values, with_fields};
@@ -32,6 +35,7 @@ pub(crate) fn config_path(project: i64, transforms: bool, config: &str) -> Strin
 }
 
 /// The project, and the config with this id.
+#[cfg(feature = "ssr")]
 async fn enter_config(
     project: i64,
     config: &str,
@@ -301,16 +305,24 @@ pub(crate) async fn delete_plugin_config(
 }
 
 /// Sets the order of the transformations to `wanted`, if the current order is `seen`.
-/// Both are ids separated by commas. The undo sets the previous order.
+/// Both are ids separated by commas. The undo sets the previous order. If another user was
+/// faster, the error contains `wanted`, because the page asks which of both orders to use.
 #[server(prefix = "/_fn", endpoint = "reorder_transformations")]
 pub(crate) async fn reorder_transformations(
     project: i64,
     seen: String,
     wanted: String,
 ) -> Result<(), UiError> {
+    use weir_service::plugin_configs::ORDER_CHANGED;
+
     let (services, ctx) = enter_project(project).await?;
     let reordered = services.plugin_configs.reorder(&ctx, &ids(&seen)?, &ids(&wanted)?).await;
-    reordered.map_err(ui_error)?;
+    reordered.map_err(|error| match ui_error(error) {
+        UiError::Field(fault) if fault.code == ORDER_CHANGED => {
+            UiError::field("wanted", ORDER_CHANGED, &wanted)
+        }
+        other => other,
+    })?;
     let project = project.to_string();
     let fields =
         [("project", project.as_str()), ("seen", wanted.as_str()), ("wanted", seen.as_str())];
@@ -392,6 +404,7 @@ fn named(name: &str, of_plugin: &str) -> weir_model::Patch<String> {
 }
 
 /// Moves an error to the form field of the invalid setting.
+#[cfg(feature = "ssr")]
 fn at_field(error: weir_service::Error, form: &[crate::plugin_settings::Part]) -> UiError {
     match ui_error(error) {
         UiError::Field(fault) => {

@@ -3,6 +3,7 @@
 use leptos::prelude::*;
 use weir_model::preferences::Preferences;
 
+#[cfg(feature = "ssr")]
 use crate::context::{enter, ui_error};
 use crate::error::UiError;
 

@@ -3,6 +3,7 @@
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "ssr")]
 use crate::context::{enter, ui_error};
 use crate::error::UiError;
 use crate::local_path::encode;
@@ -64,6 +65,7 @@ pub(crate) async fn search(q: String) -> Result<Vec<FoundGroup>, UiError> {
 }
 
 /// The pages whose names match. All pages without a text.
+#[cfg(feature = "ssr")]
 fn pages(
     wanted: &weir_service::search::Wanted,
     organization: Option<&(String, String)>,

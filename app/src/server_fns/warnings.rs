@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use weir_model::live::Outcome;
 use weir_model::outcomes::Meaning;
 
+#[cfg(feature = "ssr")]
 use crate::context::{enter_project, ui_error};
 use crate::error::UiError;
 

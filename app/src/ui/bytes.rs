@@ -1,7 +1,6 @@
 //! Formats numbers of bytes.
 
 /// `312 B`, `1.2 KiB`, `4.0 MiB`, `1.5 GiB`, in the viewer's number format.
-#[cfg(feature = "ssr")]
 pub(crate) fn text(bytes: u64) -> String {
     written(bytes, super::number::form().decimal())
 }

@@ -8,6 +8,8 @@ use std::collections::HashMap;
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
+use leptos::WasmSplitManifest;
+use leptos::prelude::ArcStoredValue;
 use rust_embed::{EmbeddedFile, RustEmbed};
 use weir_app::context::Assets;
 
@@ -21,20 +23,28 @@ struct FrontEnd;
 
 /// Compressed forms, best first: the name in headers, the extension of the file.
 const COMPRESSED: [(&str, &str); 2] = [("br", ".br"), ("gzip", ".gz")];
-/// Least length of a hash between two dots of a name.
+/// The script that loads the code of areas.
+const LOADER: &str = "__wasm_split.js";
+/// Least length of a hash, between two dots of a name or as the name of a folder.
 const MIN_HASH_LENGTH: usize = 16;
 
-/// Addresses of the files that every page loads, as the build recorded them. Empty
-/// without a built site: pages work without it.
+/// Addresses of the files that pages load, as the build recorded them. Empty without a built
+/// site: pages work without it.
 pub(super) fn page_assets() -> Assets {
     let Some(manifest) = FrontEnd::get("manifest.json") else { return Assets::default() };
     let manifest: HashMap<String, String> =
         serde_json::from_slice(&manifest.data).unwrap_or_default();
     let address = |name: &str| manifest.get(name).map(|path| format!("/{path}"));
+    let areas = manifest.get("areas.json").and_then(|path| FrontEnd::get(path));
     Assets {
         start_script: address("boot.js"),
-        wasm_bindings: address("weir.js"),
+        scripts: ["weir.js", LOADER].into_iter().filter_map(address).collect(),
         css: address("weir.css"),
+        area_code: areas.and_then(|areas| {
+            let folder = address(LOADER)?.strip_suffix(&format!("/{LOADER}"))?.to_owned();
+            let areas = serde_json::from_slice(&areas.data).ok()?;
+            Some(WasmSplitManifest(ArcStoredValue::new((folder, areas, LOADER.to_owned()))))
+        }),
     }
 }
 
@@ -82,14 +92,22 @@ fn entity_tag(file: &EmbeddedFile) -> HeaderValue {
     HeaderValue::from_str(&tag).unwrap_or(HeaderValue::from_static("\"\""))
 }
 
-/// Whether the name is `something.<hash>.ending`.
+/// Whether the name is `something.<hash>.ending`, or in a folder `pkg/<hash>`.
 fn is_hashed(name: &str) -> bool {
+    let is_hash = |part: &str| {
+        part.len() >= MIN_HASH_LENGTH
+            && part.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
+    };
+    if name
+        .strip_prefix("pkg/")
+        .and_then(|rest| rest.split_once('/'))
+        .is_some_and(|(folder, _)| is_hash(folder))
+    {
+        return true;
+    }
     let file = name.rsplit('/').next().unwrap_or_default();
     let mut parts = file.rsplit('.').skip(1);
-    let hash = parts.next().unwrap_or_default();
-    let is_hash = hash.len() >= MIN_HASH_LENGTH
-        && hash.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'));
-    is_hash && parts.next().is_some()
+    parts.next().is_some_and(is_hash) && parts.next().is_some()
 }
 
 /// The media type of a file of this name.
@@ -120,6 +138,7 @@ mod tests {
     fn hashed_names() {
         for (name, expected) in [
             ("pkg/weir.5k3bKtO1HnOi6tXh_y8ZVw.js", true),
+            ("pkg/5k3bKtO1HnOi6tXh_y8ZVw/weir.js", true),
             ("pkg/weir.js", false),
             ("pkg/weir.min.js", false),
             ("5k3bKtO1HnOi6tXh_y8ZVw.js", false),

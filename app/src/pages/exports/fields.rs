@@ -5,7 +5,7 @@ use leptos::prelude::*;
 use weir_model::exports::destinations::{DestinationType, Kind, Need};
 
 use super::words;
-use crate::context::SECRET_MARK;
+use crate::form_names::SECRET_MARK;
 use crate::server_fns::exports::config::{Asked, Values, asked};
 use crate::ui::field::{Check, Choice, SecretField, Select, TextArea, TextLine};
 use crate::ui::form::FormResult;

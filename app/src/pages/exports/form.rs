@@ -7,7 +7,7 @@ use weir_model::exports::{BatchExport, ExportModel, Interval, LAST_HOUR, NAME_MA
 use super::calls::{saving, testing};
 use super::fields::{Begin, fields, labels};
 use super::{causes, words};
-use crate::context::{StepOutcome, TriedStep};
+use crate::destination_test::{StepOutcome, TriedStep};
 use crate::pages::project_settings::Zones;
 use crate::server_fns::exports::OrganizationView;
 use crate::server_fns::exports::config::asked;

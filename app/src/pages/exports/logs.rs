@@ -1,5 +1,6 @@
 //! Log of the runs of an export.
 
+use futures::future::try_join;
 use leptos::prelude::*;
 use weir_model::exports::{LogLevel, LogLine};
 
@@ -10,9 +11,10 @@ use crate::server_fns::exports::{ExportHead, PauseExport, get_export};
 use crate::ui::empty::{Empty, NoMatch};
 use crate::ui::field::{Choice, Select, TextLine};
 use crate::ui::form::{FormResult, form_result};
+use crate::ui::form_action::form_action;
 use crate::ui::page::page;
 use crate::ui::query::{FilterForm, in_query};
-use crate::ui::refresh::{Fresh, Refresh};
+use crate::ui::refresh::Refresh;
 use crate::ui::status::Status;
 use crate::ui::table::{Column, Table, TableRow, cell};
 use crate::ui::time::Time;
@@ -24,7 +26,7 @@ const SECONDS: u32 = 15;
 const SHOWN: usize = 8;
 
 /// The query parameters.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 struct Asked {
     run: String,
     level: String,
@@ -48,48 +50,59 @@ impl Asked {
 
 #[component]
 pub(crate) fn ExportLogs() -> impl IntoView {
-    let (organization, export) = (id_in_path(), export_in_path());
-    let asked = Asked {
-        run: in_query("run"),
-        level: in_query("level"),
-        text: in_query("text"),
-        before: in_query("before"),
-    };
+    page(
+        TITLE,
+        || {
+            let asked = Asked {
+                run: in_query("run"),
+                level: in_query("level"),
+                text: in_query("text"),
+                before: in_query("before"),
+            };
+            (id_in_path(), export_in_path(), asked)
+        },
+        |(organization, export, asked)| {
+            let Asked { run, level, text, before } = asked;
+            try_join(
+                get_export(organization.clone(), export.clone()),
+                list_export_logs(organization, export, run, level, text, before),
+            )
+        },
+        |(_, _, asked), (found, list)| draw(&asked, &found, list),
+    )
+}
+
+fn draw(asked: &Asked, found: &ExportHead, list: LogList) -> AnyView {
     // This page changes nothing: its fields belong to a form that cannot fail.
-    let form = form_result(ServerAction::<PauseExport>::new());
-    page(TITLE, async move {
-        let found = get_export(organization.clone(), export.clone()).await?;
-        let Asked { run, level, text, before } = asked.clone();
-        let list = list_export_logs(organization, export, run, level, text, before).await?;
-        let path = export_path(&found.organization.id, &found.export.id.to_string());
-        let content = match (list.lines.is_empty(), asked.is_filter()) {
-            (true, true) => {
-                view! { <NoMatch filter=asked.words() clear=format!("{path}/logs") /> }.into_any()
-            }
-            (true, false) => view! {
-                <Empty title="No log lines">
-                    <p>"Runs write their log here. Lines are kept for 30 days."</p>
-                    <p><a class="button" href=path>"See the runs"</a></p>
-                </Empty>
-            }
-            .into_any(),
-            (false, _) if asked.before.is_empty() => {
-                let lines = listed(list, &found, &asked);
-                view! {
-                    <Refresh seconds=SECONDS />
-                    <Fresh id="lines">{lines}</Fresh>
-                }
-                .into_any()
-            }
-            (false, _) => listed(list, &found, &asked),
-        };
-        Ok(view! {
-            {head(&found, TITLE)}
-            {filters(&asked, form)}
-            {content}
+    let form = form_result(form_action::<PauseExport>());
+    let path = export_path(&found.organization.id, &found.export.id.to_string());
+    let content = match (list.lines.is_empty(), asked.is_filter()) {
+        (true, true) => {
+            view! { <NoMatch filter=asked.words() clear=format!("{path}/logs") /> }.into_any()
         }
-        .into_any())
-    })
+        (true, false) => view! {
+            <Empty title="No log lines">
+                <p>"Runs write their log here. Lines are kept for 30 days."</p>
+                <p><a class="button" href=path>"See the runs"</a></p>
+            </Empty>
+        }
+        .into_any(),
+        (false, _) if asked.before.is_empty() => {
+            let lines = listed(list, found, asked);
+            view! {
+                <Refresh seconds=SECONDS />
+                <div id="lines">{lines}</div>
+            }
+            .into_any()
+        }
+        (false, _) => listed(list, found, asked),
+    };
+    view! {
+        {head(found, TITLE)}
+        {filters(asked, form)}
+        {content}
+    }
+    .into_any()
 }
 
 fn filters(asked: &Asked, result: FormResult) -> AnyView {

@@ -1,6 +1,7 @@
 //! The activity log of an organization: actor, change, time, and API key. The filter is
 //! in the address; the same filter applies to the CSV file.
 
+use futures::future::try_join;
 use leptos::prelude::*;
 use weir_model::activity::{ActivityFilter, AuditAction, BY_SERVICE, Subject};
 
@@ -8,13 +9,13 @@ use super::Tabs;
 use super::activity_words::{action, kind};
 use crate::local_path::encode;
 use crate::pages::id_in_path;
-use crate::server_fns::activity::{EntryView, list_activity};
-use crate::server_fns::organizations::get_organization;
+use crate::server_fns::activity::{ActivityView, EntryView, list_activity};
+use crate::server_fns::organizations::{OrganizationView, get_organization};
 use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::empty::{Empty, NoMatch};
 use crate::ui::icon::Icon;
 use crate::ui::page::{PageHead, page};
-use crate::ui::pager::{Pager, page_in_query};
+use crate::ui::pager::{ListPage, Pager, page_in_query};
 use crate::ui::query::{FilterForm, in_query, with_query};
 use crate::ui::table::{Column, Table, TableRow, cell};
 use crate::ui::time::Time;
@@ -27,52 +28,60 @@ const VALUE_MAX: usize = 120;
 
 #[component]
 pub(crate) fn Activity() -> impl IntoView {
-    let (id, filter, list_page) = (id_in_path(), filter_in_query(), page_in_query(PAGE_SIZE));
-    page(TITLE, async move {
-        let organization = get_organization(id.clone()).await?;
-        let found =
-            list_activity(id.clone(), filter.clone(), list_page.limit, list_page.offset).await?;
-        let here = format!("/organizations/{id}/activity");
-        let is_filtered = !filter.query().is_all();
-        let list = match (found.entries.is_empty(), is_filtered) {
-            (true, true) => {
-                let words = words(&filter, &found.actors);
-                view! { <NoMatch filter=words clear=here.clone() /> }.into_any()
-            }
-            (true, false) => view! {
-                <Empty title="Changes appear here">
-                    <p>"Every change that users and API keys make in this organization is listed, with the values before and after."</p>
-                </Empty>
-            }
-            .into_any(),
-            (false, _) => {
-                let rows = found.entries.into_iter().map(|entry| row(&here, entry));
-                let rows: Vec<TableRow> = rows.collect();
-                view! { <Table caption="Activity" columns=columns() rows=rows /> }.into_any()
-            }
-        };
-        let file = file(&id, &filter);
-        let call = call(&id, &filter);
-        Ok(view! {
-            <PageHead title=TITLE within=organization.name>
-                <a class="button" href=file download="activity.csv">
-                    <Icon name="download" />
-                    "Export CSV"
-                </a>
-            </PageHead>
-            <Tabs id=id />
-            <Filter filter=filter actors=found.actors />
-            {is_filtered.then(|| view! {
-                <p class="hint activity-filtered">
-                    "A filter searches the newest 10,000 changes. " <a href=here>"Clear filters"</a>
-                </p>
-            })}
-            {list}
-            <Pager page=list_page total=found.total what="changes" />
-            <ApiRequest call=call />
+    page(
+        TITLE,
+        || (id_in_path(), filter_in_query(), page_in_query(PAGE_SIZE)),
+        |(id, filter, ListPage { limit, offset })| {
+            try_join(get_organization(id.clone()), list_activity(id, filter, limit, offset))
+        },
+        draw,
+    )
+}
+
+fn draw(
+    (id, filter, list_page): (String, ActivityFilter, ListPage),
+    (organization, found): (OrganizationView, ActivityView),
+) -> AnyView {
+    let here = format!("/organizations/{id}/activity");
+    let is_filtered = !filter.query().is_all();
+    let list = match (found.entries.is_empty(), is_filtered) {
+        (true, true) => {
+            let words = words(&filter, &found.actors);
+            view! { <NoMatch filter=words clear=here.clone() /> }.into_any()
         }
-        .into_any())
-    })
+        (true, false) => view! {
+            <Empty title="Changes appear here">
+                <p>"Every change that users and API keys make in this organization is listed, with the values before and after."</p>
+            </Empty>
+        }
+        .into_any(),
+        (false, _) => {
+            let rows = found.entries.into_iter().map(|entry| row(&here, entry));
+            let rows: Vec<TableRow> = rows.collect();
+            view! { <Table caption="Activity" columns=columns() rows=rows /> }.into_any()
+        }
+    };
+    let file = file(&id, &filter);
+    let call = call(&id, &filter);
+    view! {
+        <PageHead title=TITLE within=organization.name>
+            <a class="button" href=file download="activity.csv">
+                <Icon name="download" />
+                "Export CSV"
+            </a>
+        </PageHead>
+        <Tabs id=id />
+        <Filter filter=filter actors=found.actors />
+        {is_filtered.then(|| view! {
+            <p class="hint activity-filtered">
+                "A filter searches the newest 10,000 changes. " <a href=here>"Clear filters"</a>
+            </p>
+        })}
+        {list}
+        <Pager page=list_page total=found.total what="changes" />
+        <ApiRequest call=call />
+    }
+    .into_any()
 }
 
 fn filter_in_query() -> ActivityFilter {

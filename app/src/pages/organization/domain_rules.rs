@@ -10,6 +10,7 @@ use crate::ui::alert::Alert;
 use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::field::{Check, Choice, Select, TextArea, TextLine};
 use crate::ui::form::{FormFailure, ReturnAddress, ShownValues, Submit, form_result};
+use crate::ui::form_action::{ActionForm, form_action};
 use crate::ui::number::counted;
 use crate::ui::sections::Section;
 use crate::ui::time::Time;
@@ -41,7 +42,7 @@ pub(super) fn Provisioning(
     id: String,
     domain: DomainView,
 ) -> impl IntoView {
-    let set = ServerAction::<SetProvisioning>::new();
+    let set = form_action::<SetProvisioning>();
     let result = form_result(set);
     let DomainView { details, may_change, .. } = domain;
     let domain = details.domain;
@@ -78,7 +79,7 @@ pub(super) fn SignInWay(
     id: String,
     domain: DomainView,
 ) -> impl IntoView {
-    let enforce = ServerAction::<EnforceSso>::new();
+    let enforce = form_action::<EnforceSso>();
     let result = form_result(enforce);
     let DomainView { details, may_change, touched, touches_you, ways, .. } = domain;
     let domain = details.domain;
@@ -148,7 +149,7 @@ pub(super) fn Saml(
     id: String,
     domain: DomainView,
 ) -> impl IntoView {
-    let save = ServerAction::<SaveSaml>::new();
+    let save = form_action::<SaveSaml>();
     let result = form_result(save);
     let DomainView { details, certificate_expired, may_change, .. } = domain;
     let domain = details.domain;

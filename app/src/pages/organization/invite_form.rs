@@ -11,6 +11,7 @@ use crate::server_fns::members::Choosable;
 use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::field::{Choice, Select, TextArea};
 use crate::ui::form::{FormFailure, FormResult, ReturnAddress, Submit, form_result};
+use crate::ui::form_action::{ActionForm, FormAction, form_action};
 use crate::ui::status::{Status, Tone};
 use crate::ui::table::{Column, Table, TableRow, cell};
 
@@ -33,7 +34,7 @@ pub(super) fn InviteForm(
     /// Whether this instance sends mail.
     sends_mail: bool,
 ) -> impl IntoView {
-    let send = ServerAction::<SendInvites>::new();
+    let send = form_action::<SendInvites>();
     let result = form_result(send);
     let is_entered = !listed.is_empty();
     let invited = listed.iter().filter(|one| one.invited).count();
@@ -108,7 +109,7 @@ fn preview(listed: Vec<ListedView>) -> AnyView {
 
 #[component]
 fn SendForm(
-    send: ServerAction<SendInvites>,
+    send: FormAction<SendInvites>,
     result: FormResult,
     id: String,
     people: String,

@@ -1,24 +1,28 @@
 //! Invites to an organization: creating, sharing links, revoking.
 
+use futures::future::try_join3;
 use leptos::prelude::*;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::Tabs;
 use super::invite_form::InviteForm;
+use crate::error::UiError;
 use crate::pages::id_in_path;
 use crate::server_fns::invites::{
-    InviteView, NewLink, ResendInvite, RevokeInvite, list_invites, preview_invites,
-    reveal_invite_links,
+    InviteView, InvitesView, ListedView, NewLink, ResendInvite, RevokeInvite, list_invites,
+    preview_invites, reveal_invite_links,
 };
-use crate::server_fns::organizations::get_organization;
+use crate::server_fns::organizations::{OrganizationView, get_organization};
 use crate::ui::alert::Alert;
 use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::confirm::Confirm;
 use crate::ui::copy::CopyValue;
 use crate::ui::empty::Empty;
 use crate::ui::form::{FormFailure, ReturnAddress, form_result};
-use crate::ui::page::{PageHead, page};
-use crate::ui::pager::{Pager, page_in_query};
+use crate::ui::form_action::{ActionForm, FormAction, form_action};
+use crate::ui::page::{PageHead, page_of_secrets};
+use crate::ui::pager::{ListPage, Pager, page_in_query};
 use crate::ui::query::in_query;
 use crate::ui::sections::Section;
 use crate::ui::status::{Status, Tone};
@@ -29,59 +33,101 @@ const TITLE: &str = "Invites";
 /// Invites on one page.
 const PAGE_SIZE: u32 = 50;
 
+/// The inputs of the page.
+#[derive(Clone, PartialEq)]
+struct Inputs {
+    /// Id of the organization.
+    id: String,
+    /// The entered list.
+    people: String,
+    list_page: ListPage,
+}
+
+/// The data of the page.
+#[derive(Clone, Serialize, Deserialize)]
+struct Loaded {
+    organization: OrganizationView,
+    found: InvitesView,
+    /// The preview of the entered list.
+    listed: Vec<ListedView>,
+    links: Vec<NewLink>,
+}
+
 /// The actions of the list.
 #[derive(Clone, Copy)]
 struct Actions {
-    resend: ServerAction<ResendInvite>,
-    revoke: ServerAction<RevokeInvite>,
+    resend: FormAction<ResendInvite>,
+    revoke: FormAction<RevokeInvite>,
 }
 
 /// The form and the list.
 #[component]
 pub(crate) fn Invites() -> impl IntoView {
-    let (id, people, list_page) = (id_in_path(), in_query("people"), page_in_query(PAGE_SIZE));
-    let actions = Actions { resend: ServerAction::new(), revoke: ServerAction::new() };
-    let (resent, revoked) = (form_result(actions.resend), form_result(actions.revoke));
-    page(TITLE, async move {
-        let organization = get_organization(id.clone()).await?;
-        let found = list_invites(id.clone(), list_page.limit, list_page.offset).await?;
-        let links = new_links(reveal_invite_links(id.clone()).await?, found.sends_mail);
-        let listed = match people.trim().is_empty() {
-            true => Vec::new(),
-            false => preview_invites(id.clone(), people.clone()).await?,
-        };
-        let sends_mail = found.sends_mail;
-        let list = if found.invites.is_empty() {
-            view! {
-                <Empty title="No pending invite">
-                    <p>"Invite people by e-mail or by a link. An invite works for three days, and only for its address."</p>
-                </Empty>
-            }
-            .into_any()
-        } else {
-            let rows = found.invites.into_iter().map(|one| row(&id, one, sends_mail, actions));
-            let rows: Vec<TableRow> = rows.collect();
-            view! { <Table caption="Invites" columns=columns() rows=rows /> }.into_any()
-        };
-        Ok(view! {
-            <PageHead title=TITLE within=organization.name />
-            <Tabs id=id.clone() />
-            {(!sends_mail).then(|| view! {
-                <Alert kind="note">
-                    <p>"Mail is not set up on this instance. The link of an invite is shown once, when the invite is created: copy it and send it. New link replaces a lost link."</p>
-                </Alert>
-            })}
-            {links}
-            <Section id="inviting" title="Invite people">
-                <InviteForm id=id people=people listed=listed levels=found.levels sends_mail=sends_mail />
-            </Section>
-            <FormFailure result=resent />
-            <FormFailure result=revoked />
-            {list}
-            <Pager page=list_page total=found.total what="invites" />
+    page_of_secrets(
+        TITLE,
+        || Inputs {
+            id: id_in_path(),
+            people: in_query("people"),
+            list_page: page_in_query(PAGE_SIZE),
+        },
+        load,
+        draw,
+    )
+}
+
+async fn load(inputs: Inputs) -> Result<Loaded, UiError> {
+    let Inputs { id, people, list_page } = inputs;
+    let listed = async {
+        match people.trim().is_empty() {
+            true => Ok(Vec::new()),
+            false => preview_invites(id.clone(), people.clone()).await,
         }
-        .into_any())
-    })
+    };
+    let found = list_invites(id.clone(), list_page.limit, list_page.offset);
+    let (organization, found, listed) =
+        try_join3(get_organization(id.clone()), found, listed).await?;
+    // After the rest, so that a failure of the rest does not lose the links.
+    let links = reveal_invite_links(id).await?;
+    Ok(Loaded { organization, found, listed, links })
+}
+
+fn draw(inputs: Inputs, loaded: Loaded) -> AnyView {
+    let Inputs { id, people, list_page } = inputs;
+    let Loaded { organization, found, listed, links } = loaded;
+    let actions = Actions { resend: form_action(), revoke: form_action() };
+    let (resent, revoked) = (form_result(actions.resend), form_result(actions.revoke));
+    let sends_mail = found.sends_mail;
+    let links = new_links(links, sends_mail);
+    let list = if found.invites.is_empty() {
+        view! {
+            <Empty title="No pending invite">
+                <p>"Invite people by e-mail or by a link. An invite works for three days, and only for its address."</p>
+            </Empty>
+        }
+        .into_any()
+    } else {
+        let rows = found.invites.into_iter().map(|one| row(&id, one, sends_mail, actions));
+        let rows: Vec<TableRow> = rows.collect();
+        view! { <Table caption="Invites" columns=columns() rows=rows /> }.into_any()
+    };
+    view! {
+        <PageHead title=TITLE within=organization.name />
+        <Tabs id=id.clone() />
+        {(!sends_mail).then(|| view! {
+            <Alert kind="note">
+                <p>"Mail is not set up on this instance. The link of an invite is shown once, when the invite is created: copy it and send it. New link replaces a lost link."</p>
+            </Alert>
+        })}
+        {links}
+        <Section id="inviting" title="Invite people">
+            <InviteForm id=id people=people listed=listed levels=found.levels sends_mail=sends_mail />
+        </Section>
+        <FormFailure result=resent />
+        <FormFailure result=revoked />
+        {list}
+        <Pager page=list_page total=found.total what="invites" />
+    }
+    .into_any()
 }
 
 fn columns() -> Vec<Column> {

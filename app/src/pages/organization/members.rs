@@ -14,6 +14,7 @@ use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::confirm::Confirm;
 use crate::ui::empty::{Empty, NoMatch, ReadOnly};
 use crate::ui::form::{FormFailure, ReturnAddress, form_result};
+use crate::ui::form_action::{ActionForm, FormAction, form_action};
 use crate::ui::icon::Icon;
 use crate::ui::page::{PageHead, page};
 use crate::ui::pager::{ListPage, Pager, page_in_query};
@@ -30,38 +31,46 @@ const PAGE_SIZE: u32 = 50;
 /// The actions of the list.
 #[derive(Clone, Copy)]
 struct Actions {
-    change: ServerAction<ChangeLevel>,
-    remove: ServerAction<RemoveMember>,
+    change: FormAction<ChangeLevel>,
+    remove: FormAction<RemoveMember>,
 }
 
 #[component]
 pub(crate) fn Members() -> impl IntoView {
-    let (id, search, list_page) = (id_in_path(), in_query("search"), page_in_query(PAGE_SIZE));
-    let list_page = ListPage { limit: list_page.limit.min(MAX_PAGE_SIZE), ..list_page };
-    let actions = Actions { change: ServerAction::new(), remove: ServerAction::new() };
-    let (changed, removed) = (form_result(actions.change), form_result(actions.remove));
-    page(TITLE, async move {
-        let organization = get_organization(id.clone()).await?;
-        let found =
-            list_members(id.clone(), search.clone(), list_page.limit, list_page.offset).await?;
-        let invites = format!("/organizations/{id}/invites");
-        let invite = invites.clone();
-        let call = call(&id, &search);
-        let change = found.members.iter().find(|one| !one.levels.is_empty());
-        let change = change.map(|one| {
-            let call = one_member("PATCH", &id, &one.user).with(json!({"level": one.level.number}));
-            view! { <ApiRequest call=call of=format!("change the level of {}", one.name) /> }
-        });
-        let alone = found.total == 1 && search.is_empty();
-        let list = if found.members.is_empty() {
-            let clear = with_query(&[("search", None)]);
-            view! { <NoMatch filter=search.clone() clear=clear /> }.into_any()
-        } else {
-            let rows = found.members.into_iter().map(|member| row(&id, member, actions));
-            let rows: Vec<TableRow> = rows.collect();
-            view! { <Table caption="Members" columns=columns() rows=rows /> }.into_any()
-        };
-        Ok(view! {
+    page(
+        TITLE,
+        || {
+            let list_page = page_in_query(PAGE_SIZE);
+            let list_page = ListPage { limit: list_page.limit.min(MAX_PAGE_SIZE), ..list_page };
+            (id_in_path(), in_query("search"), list_page)
+        },
+        |(id, search, list_page)| async move {
+            let organization = get_organization(id.clone()).await?;
+            let found = list_members(id, search, list_page.limit, list_page.offset).await?;
+            Ok((organization, found))
+        },
+        |(id, search, list_page), (organization, found)| {
+            let actions = Actions { change: form_action(), remove: form_action() };
+            let (changed, removed) = (form_result(actions.change), form_result(actions.remove));
+            let invites = format!("/organizations/{id}/invites");
+            let invite = invites.clone();
+            let call = call(&id, &search);
+            let change = found.members.iter().find(|one| !one.levels.is_empty());
+            let change = change.map(|one| {
+                let call =
+                    one_member("PATCH", &id, &one.user).with(json!({"level": one.level.number}));
+                view! { <ApiRequest call=call of=format!("change the level of {}", one.name) /> }
+            });
+            let alone = found.total == 1 && search.is_empty();
+            let list = if found.members.is_empty() {
+                let clear = with_query(&[("search", None)]);
+                view! { <NoMatch filter=search.clone() clear=clear /> }.into_any()
+            } else {
+                let rows = found.members.into_iter().map(|member| row(&id, member, actions));
+                let rows: Vec<TableRow> = rows.collect();
+                view! { <Table caption="Members" columns=columns() rows=rows /> }.into_any()
+            };
+            view! {
             <PageHead title=TITLE within=organization.name>
                 <a class="button button-primary" href=invite>
                     <Icon name="plus" />
@@ -91,8 +100,9 @@ pub(crate) fn Members() -> impl IntoView {
             {change}
             <Leaving id=id you=found.you />
         }
-        .into_any())
-    })
+        .into_any()
+        },
+    )
 }
 
 /// The API request for the same list.
@@ -159,7 +169,7 @@ fn row(id: &str, member: MemberView, actions: Actions) -> TableRow {
 }
 
 /// The level. A choice if the user may change it.
-fn level(id: &str, member: &MemberView, change: ServerAction<ChangeLevel>) -> AnyView {
+fn level(id: &str, member: &MemberView, change: FormAction<ChangeLevel>) -> AnyView {
     let MemberView { user, name, level, levels, keeps_level, is_you, .. } = member.clone();
     if levels.is_empty() {
         // The reason is shown in the user's own row and not repeated in all others.
@@ -195,7 +205,7 @@ fn level(id: &str, member: &MemberView, change: ServerAction<ChangeLevel>) -> An
 }
 
 /// Removes a member, with a list of what they lose.
-fn removal(id: &str, member: MemberView, remove: ServerAction<RemoveMember>) -> AnyView {
+fn removal(id: &str, member: MemberView, remove: FormAction<RemoveMember>) -> AnyView {
     let MemberView { user, name, stays, keys, is_you, .. } = member;
     if is_you {
         return view! { <a href="#leaving">"Leave"</a> }.into_any();
@@ -241,7 +251,7 @@ fn losses(keys: &[String], lose: &str, whose: &str) -> AnyView {
 
 #[component]
 fn Leaving(id: String, you: MemberView) -> impl IntoView {
-    let leave = ServerAction::<LeaveOrganization>::new();
+    let leave = form_action::<LeaveOrganization>();
     let result = form_result(leave);
     let MemberView { stays, keys, .. } = you;
     let call = one_member("DELETE", &id, "@me");

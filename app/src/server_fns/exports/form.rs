@@ -12,14 +12,18 @@ use weir_model::exports::{
     BatchExport, BatchExportInput, BatchExportPatch, ExportModel, Interval, SentConfig,
 };
 use weir_model::{Patch, ProjectId, Timestamp};
+#[cfg(feature = "ssr")]
 use weir_service::exports::{NewTrial, SentDestination, Trial};
+#[cfg(feature = "ssr")]
 use weir_service::{Ctx, Services};
 
 use super::OrganizationView;
 use super::config::{Asked, Values, asked, at_field, sent, shown};
+#[cfg(feature = "ssr")]
 use crate::context::{
-    TriedStep, done, enter_organization, enter_with_token, notice, try_destination, ui_error,
+    done, enter_organization, enter_with_token, notice, try_destination, ui_error,
 };
+use crate::destination_test::TriedStep;
 use crate::edits::Edits;
 use crate::error::UiError;
 use crate::pages::exports::all_labels;
@@ -64,6 +68,7 @@ pub(crate) async fn get_export_offer(
 
 /// Paths of kept secrets, for a failed form that is shown again. For other forms, the
 /// kept secrets are deleted.
+#[cfg(feature = "ssr")]
 async fn waiting(export: &str, destination: &str, failed: bool) -> Result<Vec<String>, UiError> {
     let session = Session::enter()?;
     let kept = session.take(export, destination).await?;
@@ -390,12 +395,14 @@ fn time(name: &str, text: &str) -> Result<Option<Timestamp>, UiError> {
 }
 
 /// The session that keeps secrets.
+#[cfg(feature = "ssr")]
 struct Session {
     services: Services,
     ctx: Ctx,
     token: String,
 }
 
+#[cfg(feature = "ssr")]
 impl Session {
     fn enter() -> Result<Self, UiError> {
         let (services, ctx, token) = enter_with_token()?;

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use weir_model::activity::Activity;
 use weir_model::plugins::overview::CatalogueEntry;
 use weir_model::plugins::{Plugin, PluginFields, PluginList};
+#[cfg(feature = "ssr")]
 use weir_service::plugins::{ListedPlugin, PluginUse};
 
 use crate::plugin_settings::{Part, parts};
@@ -168,6 +169,7 @@ fn origin(fields: &PluginFields) -> &'static str {
     }
 }
 
+#[cfg(feature = "ssr")]
 impl From<ListedPlugin> for PluginLine {
     fn from(found: ListedPlugin) -> Self {
         use weir_model::plugins::PluginType;
@@ -204,6 +206,7 @@ impl From<ListedPlugin> for PluginLine {
     }
 }
 
+#[cfg(feature = "ssr")]
 impl PluginDetail {
     /// The line from the record alone.
     pub(super) fn of(found: ListedPlugin) -> Self {
@@ -234,6 +237,7 @@ pub(crate) fn jobs(
     jobs
 }
 
+#[cfg(feature = "ssr")]
 impl UseView {
     /// The use with the name of its project.
     pub(super) fn of(one: PluginUse, projects: &[(i64, String)]) -> Self {
@@ -263,6 +267,7 @@ impl From<Activity> for AuditEntryView {
     }
 }
 
+#[cfg(feature = "ssr")]
 impl CatalogueView {
     /// The catalogue entries of a list that match a search.
     pub(super) fn of(
