@@ -12,6 +12,7 @@ pub(crate) mod busy;
 mod code;
 mod copy;
 mod dirty;
+mod fragment;
 pub(crate) mod guard;
 mod key_sentence;
 mod menu;
@@ -54,6 +55,7 @@ pub fn start() {
     times::start();
     toast::start();
     validate::start();
+    fragment::start();
 }
 
 /// Calls `act` for every event of this type in the page, before components do.

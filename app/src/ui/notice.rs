@@ -43,7 +43,15 @@ thread_local! {
 #[cfg(not(feature = "ssr"))]
 pub(crate) fn show_next() {
     if let (Some(shown), Some(text)) = (SHOWN.get(), crate::client::cookie::take_notice()) {
-        shown.try_set(notice::Notice::from_text(&text, |_| true));
+        // New elements, because the time of the previous notice hides its own.
+        let _ = shown.try_set(None);
+        let next = notice::Notice::from_text(&text, |_| true);
+        set_timeout(
+            move || {
+                let _ = shown.try_set(next);
+            },
+            std::time::Duration::ZERO,
+        );
     }
 }
 
