@@ -85,7 +85,7 @@ impl Cadence {
         day: Option<i64>,
         hour: Option<i64>,
     ) -> Option<Self> {
-        Self::of(Interval::parse(interval)?, timezone.unwrap_or(UTC), day, hour)
+        Self::of(Interval::of(interval)?, timezone.unwrap_or(UTC), day, hour)
     }
 
     /// The cadence of an export as the API shows it. `None` if the values are not valid.
@@ -101,7 +101,7 @@ impl Cadence {
     /// A name for its boundaries: two cadences with the same name have the same
     /// boundaries.
     pub fn name(&self) -> String {
-        let name = self.interval.as_str();
+        let name = self.interval.text();
         let zone = self.zone.iana_name().unwrap_or(UTC);
         if !self.is_of_calendar() || (zone, self.day, self.hour) == (UTC, 0, 0) {
             return name.to_owned();

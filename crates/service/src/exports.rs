@@ -235,7 +235,7 @@ impl Exports {
             config: String::new(),
             secrets: None,
             model: input.model.text().to_owned(),
-            interval: input.interval.as_str().to_owned(),
+            interval: input.interval.text().to_owned(),
             timezone: input.timezone.map(timezone).transpose()?.filter(|zone| zone != UTC),
             offset_day: input.offset_day,
             offset_hour: input.offset_hour,

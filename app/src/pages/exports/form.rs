@@ -154,7 +154,7 @@ fn schedule(shape: &Shape, result: FormResult) -> AnyView {
     let end = export.and_then(|export| time(export.end_at)).unwrap_or_default();
     let intervals: Vec<Choice> = Interval::ALL
         .into_iter()
-        .map(|interval| Choice::new(interval.as_str(), words::interval(interval)))
+        .map(|interval| Choice::new(interval.text(), words::interval(interval)))
         .collect();
     let project = (export.is_none() && shape.organization.projects.len() > 1).then(|| {
         let projects: Vec<Choice> = shape
@@ -174,7 +174,7 @@ fn schedule(shape: &Shape, result: FormResult) -> AnyView {
             <TextLine result=result name="name" label="Name" value=name max=NAME_MAX required=true />
             {project}
             <Select result=result name="interval" label="Interval" choices=intervals
-                value=interval.as_str()
+                value=interval.text()
                 hint="At the end of each interval a run exports what arrived in it." />
             {offsets}
             <MomentField result=result name="start_at" label="Not before" value=start

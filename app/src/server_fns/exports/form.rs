@@ -160,7 +160,7 @@ pub(crate) fn form_values(
     };
     let own = [
         ("name", export.name.clone()),
-        ("interval", export.interval.as_str().to_owned()),
+        ("interval", export.interval.text().to_owned()),
         ("timezone", export.timezone.clone()),
         ("offset_day", number(export.offset_day)),
         ("offset_hour", number(export.offset_hour)),
@@ -335,7 +335,7 @@ fn kind(name: &str) -> Result<&'static DestinationType, UiError> {
 }
 
 fn interval_of(word: &str) -> Result<Interval, UiError> {
-    Interval::parse(word)
+    Interval::of(word)
         .ok_or_else(|| UiError::field("interval", "invalid_choice", "Choose one of the intervals."))
 }
 

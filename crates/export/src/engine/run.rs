@@ -355,7 +355,7 @@ impl Worker {
 
 /// Seconds that a run covers: an interval, or more in a long backfill.
 fn length(run: &Run, export: &ExportRow) -> i64 {
-    let interval = Interval::parse(&export.interval).unwrap_or(Interval::Hour).seconds();
+    let interval = Interval::of(&export.interval).unwrap_or(Interval::Hour).seconds();
     let covered = run.data_interval_start.map_or(0, |start| {
         run.data_interval_end.micros().saturating_sub(start.micros()) / 1_000_000
     });

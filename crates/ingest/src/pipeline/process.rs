@@ -1,9 +1,9 @@
 //! What happens to the events of a batch, in this order (ING-40):
 //!
-//! 1. whether the event has a person ([`SpecialProperties::has_profile`]), and the location of its
-//!    address ([`Locations`]);
-//! 2. the changes of the person, and the properties that are copied to the
-//!    person ([`Updates`]);
+//! 1. whether the event has a person ([`SpecialProperties::has_profile`]), and the location
+//!    of its address ([`Locations`]);
+//! 2. the changes of the person, and the properties that are copied to the person
+//!    ([`Updates`]);
 //! 3. merges ([`merge`], [`People::join`]);
 //! 4. the person is created or changed ([`People::change`]);
 //! 5. groups ([`Groups`]);

@@ -36,12 +36,12 @@ impl Interval {
     pub const ALL: [Self; 5] =
         [Self::Hour, Self::Day, Self::Week, Self::FiveMinutes, Self::QuarterHour];
 
-    /// The names on the wire, in the same order.
-    pub const NAMES: [&'static str; 5] =
+    /// The words on the wire, in the same order.
+    pub const WORDS: [&'static str; 5] =
         ["hour", "day", "week", "every 5 minutes", "every 15 minutes"];
 
-    /// The name on the wire.
-    pub const fn as_str(self) -> &'static str {
+    /// The word on the wire.
+    pub const fn text(self) -> &'static str {
         match self {
             Self::Hour => "hour",
             Self::Day => "day",
@@ -51,9 +51,9 @@ impl Interval {
         }
     }
 
-    /// The interval with this name.
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|interval| interval.as_str() == name)
+    /// The interval of this word.
+    pub fn of(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|interval| interval.text() == word)
     }
 
     /// Its length in seconds, ignoring changes to and from daylight saving time.
@@ -70,7 +70,7 @@ impl Interval {
 
 impl fmt::Display for Interval {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+        f.write_str(self.text())
     }
 }
 
@@ -79,11 +79,11 @@ mod tests {
     use super::Interval;
 
     #[test]
-    fn names_read_back() {
-        for (interval, name) in Interval::ALL.into_iter().zip(Interval::NAMES) {
-            assert_eq!((interval.as_str(), Interval::parse(name)), (name, Some(interval)));
-            assert_eq!(serde_json::to_value(interval).unwrap(), name);
+    fn words_read_back() {
+        for (interval, word) in Interval::ALL.into_iter().zip(Interval::WORDS) {
+            assert_eq!((interval.text(), Interval::of(word)), (word, Some(interval)));
+            assert_eq!(serde_json::to_value(interval).unwrap(), word);
         }
-        assert_eq!(Interval::parse("Hour"), None);
+        assert_eq!(Interval::of("Hour"), None);
     }
 }

@@ -48,17 +48,15 @@ pub(super) async fn send(
     one_by_one: bool,
     deadline: Duration,
 ) -> weir_store::Result<Vec<Option<Failed>>> {
-    let mut failed: Vec<Option<Failed>> = vec![None; events.len()];
-    let Some(loaded) = active.script() else { return Ok(failed) };
+    let Some(loaded) = active.script() else { return Ok(vec![None; events.len()]) };
     let people = people(shared, active.project(), events).await?;
-    let texts = match event_texts(active.project(), events, &people, &shared.site_url) {
-        Ok(texts) => texts,
-        Err(fault) => {
-            tracing::error!(config = %active.id(), "a stored event cannot be read");
-            failed.fill(Some(fault));
-            return Ok(failed);
-        }
-    };
+    let readable = event_texts(active.project(), events, &people, &shared.site_url);
+    let is_readable: Vec<bool> = readable.iter().map(Option::is_some).collect();
+    let texts: Vec<Box<RawValue>> = readable.into_iter().flatten().collect();
+    if texts.len() < events.len() {
+        tracing::error!(config = %active.id(), "a stored event cannot be read");
+    }
+    let mut failed: Vec<Option<Failed>> = vec![None; texts.len()];
     let functions = [
         (active.capabilities.on_event, DeliveryFunction::OnEvent),
         (active.capabilities.compose_webhook, DeliveryFunction::ComposeWebhook),
@@ -95,26 +93,35 @@ pub(super) async fn send(
         events_at_a_time = if took < QUICK { events_at_a_time * 2 } else { 1 };
         reached = end;
     }
-    Ok(failed)
+    Ok(with_unreadable(&is_readable, failed))
 }
 
-/// The events as the script receives them.
+/// The events as the script receives them. `None` for an event that cannot be read.
 fn event_texts(
     project: ProjectId,
     events: &[StoredEvent],
     people: &HashMap<PersonId, Arc<PersonRef>>,
     site_url: &str,
-) -> Result<Vec<Box<RawValue>>, Failed> {
+) -> Vec<Option<Box<RawValue>>> {
     let text = |event: &StoredEvent| {
         let id = persons::first_id(project, &event.distinct_id);
         let person = people.get(&id).map(|person| &**person);
         shape::raw(shape::for_delivery(event, project, person, site_url))
     };
-    // Every stored event is valid JSON. If one is not, the batch fails.
-    events.iter().map(text).collect::<Option<_>>().ok_or_else(|| Failed {
-        message: "A stored event cannot be read.".to_owned(),
-        is_permanent: false,
-    })
+    events.iter().map(text).collect()
+}
+
+/// The results of all events, from those of the readable events. Ends before the first
+/// readable event without a result.
+fn with_unreadable(is_readable: &[bool], results: Vec<Option<Failed>>) -> Vec<Option<Failed>> {
+    let mut results = results.into_iter();
+    let unreadable =
+        || Failed { message: "The stored event cannot be read.".to_owned(), is_permanent: true };
+    let result = |is_readable: &bool| match is_readable {
+        true => results.next(),
+        false => Some(Some(unreadable())),
+    };
+    is_readable.iter().map_while(result).collect()
 }
 
 /// Calls one function of the script, and sends the requests that it returns. Returns how
@@ -220,10 +227,10 @@ mod tests {
     use weir_model::ProjectId;
     use weir_store::events::StoredEvent;
 
-    use super::event_texts;
+    use super::{event_texts, with_unreadable};
 
     #[test]
-    fn a_batch_with_an_unreadable_event_fails() {
+    fn an_unreadable_event_fails_alone() {
         let event = |properties: &str| StoredEvent {
             arrival: 1,
             uuid: Uuid::nil(),
@@ -236,12 +243,16 @@ mod tests {
             historical: false,
             warnings: Vec::new(),
         };
-        let texts = |events: &[StoredEvent]| {
-            event_texts(ProjectId(1), events, &HashMap::new(), "https://weir.example")
-        };
-        assert_eq!(texts(&[event("{}"), event(r#"{"a":1}"#)]).unwrap().len(), 2);
-        let fault = texts(&[event("{}"), event(r#"{"a":"#)]).unwrap_err();
-        assert_eq!(fault.message, "A stored event cannot be read.");
-        assert!(!fault.is_permanent);
+        let events = [event("{}"), event(r#"{"a":"#), event(r#"{"a":1}"#)];
+        let texts = event_texts(ProjectId(1), &events, &HashMap::new(), "https://weir.example");
+        let is_readable: Vec<bool> = texts.iter().map(Option::is_some).collect();
+        assert_eq!(is_readable, [true, false, true]);
+
+        let results = with_unreadable(&is_readable, vec![None, None]);
+        let [None, Some(fault), None] = results.as_slice() else { panic!("{results:?}") };
+        assert_eq!(fault.message, "The stored event cannot be read.");
+        assert!(fault.is_permanent);
+        // The delivery reached its time limit after the first event.
+        assert_eq!(with_unreadable(&is_readable, vec![None]).len(), 2);
     }
 }

@@ -234,7 +234,7 @@ fn reschedule(
     (day, hour): (Patch<i64>, Patch<i64>),
 ) -> Result<()> {
     if let Some(interval) = interval.required("interval")? {
-        row.interval = interval.as_str().to_owned();
+        row.interval = interval.text().to_owned();
         // Offsets that the new interval does not have are removed, unless they are
         // sent.
         row.offset_day = row.offset_day.filter(|_| interval == Interval::Week);

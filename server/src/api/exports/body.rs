@@ -167,10 +167,10 @@ pub(super) fn model(fields: &Fields) -> Result<Patch<ExportModel>, FieldError> {
 }
 
 fn interval(fields: &Fields, is_required: bool) -> Result<Patch<Interval>, FieldError> {
-    fields.value("interval", is_required, || json!({"type": "string", "enum": Interval::NAMES}));
-    let word = fields.word("interval", &Interval::NAMES)?;
+    fields.value("interval", is_required, || json!({"type": "string", "enum": Interval::WORDS}));
+    let word = fields.word("interval", &Interval::WORDS)?;
     word.try_map(|word| {
-        Interval::parse(&word).ok_or_else(|| validate::invalid_choice("interval", &word))
+        Interval::of(&word).ok_or_else(|| validate::invalid_choice("interval", &word))
     })
 }
 
