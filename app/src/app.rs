@@ -2,83 +2,108 @@
 
 use leptos::prelude::*;
 use leptos_router::components::{ParentRoute, Route, Router, Routes};
-use leptos_router::path;
+use leptos_router::{SsrMode, path};
 
+use crate::areas::{
+    account, activity, configs, domains, entrance, events, export_forms, exports, gallery, health,
+    help, keys, migrations, organization, overview, people, persons, plugins, project, start,
+    transformations,
+};
 use crate::frame::Frame;
 use crate::pages;
 
 /// Everything in `<body>`.
 #[component]
-pub(crate) fn App() -> impl IntoView {
+pub fn App() -> impl IntoView {
+    #[cfg(feature = "ssr")]
     leptos_meta::provide_meta_context();
+    crate::page_facts::provide();
     view! {
         <Router>
+            <Navigation />
             <a class="skip" href="#main">"Skip to content"</a>
             <Routes fallback=|| view! { <pages::not_found::NotFound /> }>
-                <Route path=path!("/setup") view=pages::setup::Setup />
-                <Route path=path!("/signup/:id") view=pages::signup::SignUpPage />
-                <Route path=path!("/verify_email/:id") view=pages::confirm::ConfirmAddressPage />
-                <Route path=path!("/reset") view=pages::reset::ForgotPassword />
-                <Route path=path!("/reset/:id") view=pages::reset::NewPassword />
-                <Route path=path!("/login") view=pages::login::Login />
-                <Route path=path!("/login/2fa") view=pages::login_code::LoginCode />
-                <Route path=path!("/login/again") view=pages::login_again::LoginAgain />
-                <Route path=path!("/") view=pages::home::Home />
+                <Route path=path!("/setup") view=entrance::Setup ssr=SsrMode::Async />
+                <Route path=path!("/signup/:id") view=entrance::SignUp ssr=SsrMode::Async />
+                <Route path=path!("/verify_email/:id") view=entrance::ConfirmAddress ssr=SsrMode::Async />
+                <Route path=path!("/reset") view=entrance::ForgotPassword ssr=SsrMode::Async />
+                <Route path=path!("/reset/:id") view=entrance::NewPassword ssr=SsrMode::Async />
+                <Route path=path!("/login") view=entrance::Login ssr=SsrMode::Async />
+                <Route path=path!("/login/2fa") view=entrance::LoginCode ssr=SsrMode::Async />
+                <Route path=path!("/login/again") view=entrance::LoginAgain ssr=SsrMode::Async />
+                <Route path=path!("/") view=entrance::Home ssr=SsrMode::Async />
                 <ParentRoute path=path!("") view=Frame>
-                    <Route path=path!("/projects/:id/start") view=pages::start::Start />
-                    <Route path=path!("/projects/:id/live") view=pages::live::Live />
-                    <Route path=path!("/projects/:id/health") view=pages::health::Health />
-                    <Route path=path!("/projects/:id/health/events") view=pages::health::affected::AffectedEvents />
-                    <Route path=path!("/projects/:id/transformations") view=pages::pipeline::Transformations />
-                    <Route path=path!("/projects/:id/transformations/new") view=pages::pipeline::new::NewConfig />
-                    <Route path=path!("/projects/:id/transformations/try") view=pages::pipeline::trial::TryAll />
-                    <Route path=path!("/projects/:id/transformations/:config") view=pages::pipeline::config::ConfigPage />
-                    <Route path=path!("/projects/:id/plugins/new") view=pages::pipeline::new::NewConfig />
-                    <Route path=path!("/projects/:id/plugins/:config") view=pages::pipeline::config::ConfigPage />
-                    <Route path=path!("/projects/:id/persons") view=pages::persons::Persons />
-                    <Route path=path!("/projects/:id/persons/:person") view=pages::person::Person />
-                    <Route path=path!("/projects/:id/groups") view=pages::groups::Groups />
-                    <Route path=path!("/projects/:id/groups/:type") view=pages::groups::Groups />
-                    <Route path=path!("/projects/:id/groups/:type/:key") view=pages::group::Group />
-                    <Route path=path!("/projects/:id/migrations") view=pages::migrations::Migrations />
-                    <Route path=path!("/projects/:id/settings") view=pages::project_settings::ProjectSettings />
-                    <Route path=path!("/projects/:id/settings/keys") view=pages::project_keys::ProjectKeys />
-                    <Route path=path!("/organizations") view=pages::organizations::Organizations />
-                    <Route path=path!("/organizations/new") view=pages::organization_new::OrganizationNew />
-                    <Route path=path!("/organizations/:id/exports") view=pages::exports::Exports />
-                    <Route path=path!("/organizations/:id/exports/new") view=pages::exports::new::ExportNew />
-                    <Route path=path!("/organizations/:id/exports/:export") view=pages::exports::runs::ExportRuns />
-                    <Route path=path!("/organizations/:id/exports/:export/backfill") view=pages::exports::backfill::ExportBackfill />
-                    <Route path=path!("/organizations/:id/exports/:export/settings") view=pages::exports::settings::ExportSettings />
-                    <Route path=path!("/organizations/:id/exports/:export/logs") view=pages::exports::logs::ExportLogs />
-                    <Route path=path!("/organizations/:id") view=pages::organization::Organization />
-                    <Route path=path!("/organizations/:id/members") view=pages::organization::members::Members />
-                    <Route path=path!("/organizations/:id/invites") view=pages::organization::invites::Invites />
-                    <Route path=path!("/organizations/:id/domains") view=pages::organization::domains::Domains />
-                    <Route path=path!("/organizations/:id/domains/:domain") view=pages::organization::domain::Domain />
-                    <Route path=path!("/organizations/:id/activity") view=pages::organization::activity::Activity />
-                    <Route path=path!("/organizations/:id/plugins/:group") view=pages::plugins::PluginList />
-                    <Route path=path!("/organizations/:id/plugins/:group/add") view=pages::plugins::add::PluginAdd />
-                    <Route path=path!("/organizations/:id/plugins/:group/:plugin") view=pages::plugins::detail::PluginDetail />
-                    <Route path=path!("/organizations/:id/plugins/:group/:plugin/source") view=pages::plugins::source::PluginSource />
-                    <Route path=path!("/search") view=pages::search::Search />
-                    <Route path=path!("/help") view=pages::help::HelpIndex />
-                    <Route path=path!("/help/:page") view=pages::help::HelpPage />
-                    <Route path=path!("/instance") view=pages::instance::Instance />
-                    <Route path=path!("/organizations/:id/projects/new") view=pages::project_new::ProjectNew />
-                    <Route path=path!("/account") view=pages::account::Account />
-                    <Route path=path!("/account/preferences") view=pages::preferences::PreferencesPage />
-                    <Route path=path!("/account/messages") view=pages::messages::Messages />
-                    <Route path=path!("/account/security") view=pages::security::Security />
-                    <Route path=path!("/account/security/two-step") view=pages::two_step::TwoStep />
-                    <Route path=path!("/account/security/codes") view=pages::recovery_codes::RecoveryCodes />
-                    <Route path=path!("/account/keys") view=pages::keys::Keys />
-                    <Route path=path!("/account/keys/new") view=pages::key_new::KeyNew />
-                    <Route path=path!("/account/keys/reveal") view=pages::key_reveal::KeyReveal />
-                    <Route path=path!("/gallery") view=pages::gallery::Gallery />
-                    <Route path=path!("/account/keys/:id") view=pages::key::Key />
+                    <Route path=path!("/projects/:id") view=overview::Overview ssr=SsrMode::Async />
+                    <Route path=path!("/projects/:id/start") view=start::Start ssr=SsrMode::Async />
+                    <Route path=path!("/projects/:id/events") view=events::Events ssr=SsrMode::Async />
+                    <Route path=path!("/projects/:id/health") view=health::Health ssr=SsrMode::Async />
+                    <Route path=path!("/projects/:id/health/events") view=health::AffectedEvents ssr=SsrMode::Async />
+                    <Route path=path!("/projects/:id/transformations") view=transformations::Transformations ssr=SsrMode::Async />
+                    <Route path=path!("/projects/:id/transformations/new") view=configs::NewConfig ssr=SsrMode::Async />
+                    <Route path=path!("/projects/:id/transformations/try") view=transformations::TryAll ssr=SsrMode::Async />
+                    <Route path=path!("/projects/:id/transformations/:config") view=configs::Config ssr=SsrMode::Async />
+                    <Route path=path!("/projects/:id/plugins/new") view=configs::NewConfig ssr=SsrMode::Async />
+                    <Route path=path!("/projects/:id/plugins/:config") view=configs::Config ssr=SsrMode::Async />
+                    <Route path=path!("/projects/:id/persons") view=persons::Persons ssr=SsrMode::Async />
+                    <Route path=path!("/projects/:id/persons/:person") view=persons::Person ssr=SsrMode::Async />
+                    <Route path=path!("/projects/:id/groups") view=persons::Groups ssr=SsrMode::Async />
+                    <Route path=path!("/projects/:id/groups/:type") view=persons::Groups ssr=SsrMode::Async />
+                    <Route path=path!("/projects/:id/groups/:type/:key") view=persons::Group ssr=SsrMode::Async />
+                    <Route path=path!("/projects/:id/migrations") view=migrations::Migrations ssr=SsrMode::Async />
+                    <Route path=path!("/projects/:id/settings") view=project::ProjectSettings ssr=SsrMode::Async />
+                    <Route path=path!("/projects/:id/settings/keys") view=project::ProjectKeys ssr=SsrMode::Async />
+                    <Route path=path!("/organizations") view=organization::Organizations ssr=SsrMode::Async />
+                    <Route path=path!("/organizations/new") view=organization::OrganizationNew ssr=SsrMode::Async />
+                    <Route path=path!("/organizations/:id/exports") view=exports::Exports ssr=SsrMode::Async />
+                    <Route path=path!("/organizations/:id/exports/new") view=export_forms::ExportNew ssr=SsrMode::Async />
+                    <Route path=path!("/organizations/:id/exports/:export") view=exports::ExportRuns ssr=SsrMode::Async />
+                    <Route path=path!("/organizations/:id/exports/:export/backfill") view=exports::ExportBackfill ssr=SsrMode::Async />
+                    <Route path=path!("/organizations/:id/exports/:export/settings") view=export_forms::ExportSettings ssr=SsrMode::Async />
+                    <Route path=path!("/organizations/:id/exports/:export/logs") view=exports::ExportLogs ssr=SsrMode::Async />
+                    <Route path=path!("/organizations/:id") view=organization::Organization ssr=SsrMode::Async />
+                    <Route path=path!("/organizations/:id/members") view=people::Members ssr=SsrMode::Async />
+                    <Route path=path!("/organizations/:id/invites") view=people::Invites ssr=SsrMode::Async />
+                    <Route path=path!("/organizations/:id/domains") view=domains::Domains ssr=SsrMode::Async />
+                    <Route path=path!("/organizations/:id/domains/:domain") view=domains::Domain ssr=SsrMode::Async />
+                    <Route path=path!("/organizations/:id/activity") view=activity::Activity ssr=SsrMode::Async />
+                    <Route path=path!("/organizations/:id/plugins/:group") view=plugins::PluginList ssr=SsrMode::Async />
+                    <Route path=path!("/organizations/:id/plugins/:group/add") view=plugins::PluginAdd ssr=SsrMode::Async />
+                    <Route path=path!("/organizations/:id/plugins/:group/:plugin") view=plugins::PluginDetail ssr=SsrMode::Async />
+                    <Route path=path!("/organizations/:id/plugins/:group/:plugin/source") view=plugins::PluginSource ssr=SsrMode::Async />
+                    <Route path=path!("/search") view=help::Search ssr=SsrMode::Async />
+                    <Route path=path!("/help") view=help::HelpIndex ssr=SsrMode::Async />
+                    <Route path=path!("/help/:page") view=help::HelpPage ssr=SsrMode::Async />
+                    <Route path=path!("/instance") view=help::Instance ssr=SsrMode::Async />
+                    <Route path=path!("/organizations/:id/projects/new") view=project::ProjectNew ssr=SsrMode::Async />
+                    <Route path=path!("/account") view=account::Account ssr=SsrMode::Async />
+                    <Route path=path!("/account/preferences") view=account::Preferences ssr=SsrMode::Async />
+                    <Route path=path!("/account/messages") view=account::Messages ssr=SsrMode::Async />
+                    <Route path=path!("/account/security") view=account::Security ssr=SsrMode::Async />
+                    <Route path=path!("/account/security/two-step") view=account::TwoStep ssr=SsrMode::Async />
+                    <Route path=path!("/account/security/codes") view=account::RecoveryCodes ssr=SsrMode::Async />
+                    <Route path=path!("/account/keys") view=keys::Keys ssr=SsrMode::Async />
+                    <Route path=path!("/account/keys/new") view=keys::KeyNew ssr=SsrMode::Async />
+                    <Route path=path!("/account/keys/reveal") view=keys::KeyReveal ssr=SsrMode::Async />
+                    <Route path=path!("/gallery") view=gallery::Gallery ssr=SsrMode::Async />
+                    <Route path=path!("/account/keys/:id") view=keys::Key ssr=SsrMode::Async />
                 </ParentRoute>
             </Routes>
         </Router>
+    }
+}
+
+/// Connects the router with the rest of the app in the browser.
+#[component]
+fn Navigation() -> impl IntoView {
+    #[cfg(not(feature = "ssr"))]
+    {
+        crate::client::navigation::connect();
+        crate::client::when_hydrated(|| {
+            // For style sheets and tests: from now on the page is interactive.
+            if let Some(root) = document().document_element() {
+                let _ = root.set_attribute("data-alive", "");
+            }
+            crate::behaviours::outcome::clean();
+        });
     }
 }

@@ -3,33 +3,37 @@
 //! for elements that are added later. Pages work without scripts; behaviours only make
 //! them more comfortable.
 //!
-//! What does not belong here: components that redraw themselves (`live`).
+//! What does not belong here: what concerns the page as a whole (`client`).
 
 mod api_request;
 mod autosubmit;
 mod brush;
-mod busy;
+pub(crate) mod bulk;
+pub(crate) mod busy;
+pub(crate) mod chart;
 mod code;
 mod copy;
 mod dirty;
-mod guard;
+mod fragment;
+pub(crate) mod guard;
 mod key_sentence;
 mod menu;
-mod outcome;
+pub(crate) mod outcome;
 mod palette;
 mod password;
-mod refresh;
-mod reorder;
+mod preload;
+pub(crate) mod reorder;
 mod shortcuts;
-mod times;
-mod toast;
-mod validate;
+pub(crate) mod times;
+pub(crate) mod toast;
+pub(crate) mod validate;
 
-use leptos::prelude::{document, window, window_event_listener_untyped};
+use leptos::prelude::{document, window};
 use leptos::wasm_bindgen::JsCast;
+use leptos::wasm_bindgen::closure::Closure;
 use wasm_bindgen_futures::JsFuture;
 use web_sys::{
-    Document, DomParser, Element, Event, HtmlElement, KeyboardEvent, Response, SupportedType,
+    Document, DomParser, Element, Event, HtmlElement, KeyboardEvent, Node, Response, SupportedType,
 };
 
 /// Starts all behaviours. Call it once.
@@ -39,31 +43,59 @@ pub fn start() {
     api_request::start();
     autosubmit::start();
     brush::start();
+    bulk::start();
     busy::start();
+    chart::start();
     code::start();
     copy::start();
     guard::start();
     key_sentence::start();
     menu::start();
-    outcome::start();
     palette::start();
     password::start();
-    refresh::start();
+    preload::start();
     reorder::start();
     shortcuts::start();
     times::start();
     toast::start();
     validate::start();
+    fragment::start();
 }
 
-/// Calls `act` for every event of this type in the page.
+/// Calls `act` for every event of this type in the page, before components do.
 fn on(event: &str, act: impl Fn(&Event, &Element) + 'static) {
-    // The listener stays for the lifetime of the page.
-    let _forever = window_event_listener_untyped(event, move |event| {
+    let act = Closure::<dyn Fn(Event)>::new(move |event: Event| {
         if let Some(target) = event.target().and_then(|target| target.dyn_into().ok()) {
             act(&event, &target);
         }
     });
+    let listener = act.as_ref().unchecked_ref();
+    let _ = window().add_event_listener_with_callback_and_bool(event, listener, true);
+    // The listener stays for the lifetime of the page.
+    act.forget();
+}
+
+/// Changes the text of an element that a component drew, within its text node, which the
+/// component keeps.
+fn write(element: &Element, text: &str) {
+    match text_node(element) {
+        Some(node) => node.set_node_value(Some(text)),
+        None => element.set_text_content(Some(text)),
+    }
+}
+
+/// The text that [`write`] changes.
+fn written(element: &Element) -> String {
+    text_node(element).and_then(|node| node.node_value()).unwrap_or_default()
+}
+
+/// The first text directly inside of an element that is not empty.
+fn text_node(element: &Element) -> Option<Node> {
+    let nodes = element.child_nodes();
+    (0..nodes.length()).filter_map(|at| nodes.get(at)).find(|node| {
+        let is_text = node.node_type() == Node::TEXT_NODE;
+        is_text && node.node_value().is_some_and(|text| !text.trim().is_empty())
+    })
 }
 
 /// Calls `act` with every element that matches the selector.

@@ -4,6 +4,7 @@
 //! codes. What does not: business rules (`weir-service`), and reading requests
 //! (`weir-server`).
 
+use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -11,7 +12,6 @@ use futures::future::BoxFuture;
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use leptos::prelude::{provide_context, use_context};
 use leptos_axum::ResponseOptions;
-use serde::{Deserialize, Serialize};
 use server_fn::redirect::REDIRECT_HEADER;
 use weir_model::preferences::Preferences;
 use weir_service::error::{NOT_CONFIRMED, SECOND_FACTOR_MISSING};
@@ -19,12 +19,12 @@ use weir_service::exports::Trial;
 use weir_service::identity::{NewSession, Peer, PendingSignIn};
 use weir_service::{Ctx, Error, OrgCtx, ProjectCtx, Services};
 
+use crate::destination_test::TriedStep;
 use crate::error::UiError;
 use crate::facts::{Facts, InstanceFacts};
 use crate::local_path;
 use crate::notice::Notice;
 use crate::theme::{self, Theme};
-use crate::ui::field::Typed;
 
 /// Longest lifetime of a session, in seconds.
 const SESSION_SECONDS: u32 = 14 * 24 * 60 * 60;
@@ -38,14 +38,6 @@ const SECURITY: &str = "/account/security";
 pub const NO_SESSION: &str = "No session can be kept safely at this address. Set public_url to the \
      https address under which people open Weir, such as https://weir.example.org, and start \
      Weir again.";
-/// Prefix of the names of fields whose values are not kept when a form fails. The form
-/// has a hidden field with the prefixed name.
-pub const SECRET_MARK: &str = "secret:";
-/// Name under which the typed values of a form carry the path of its server function.
-pub const FUNCTION: &str = "__path";
-/// Query parameter of the page whose form was not saved because the user had to sign in
-/// first.
-pub const KEPT: &str = "__kept";
 /// How long a notice waits for the next page, in seconds.
 const NOTICE_SECONDS: u32 = 60;
 const YEAR_SECONDS: u32 = 365 * 24 * 60 * 60;
@@ -78,26 +70,6 @@ pub struct TryDestination(
     pub Arc<dyn Fn(Trial) -> BoxFuture<'static, Vec<TriedStep>> + Send + Sync>,
 );
 
-/// A step of the test of a destination.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TriedStep {
-    /// Name of the step, for users.
-    pub name: String,
-    /// Result of the step.
-    pub outcome: StepOutcome,
-}
-
-/// Result of a step.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum StepOutcome {
-    /// The step succeeded.
-    Passed,
-    /// The step failed. The text has the class of the failure and a sentence.
-    Failed(String),
-    /// The step did not run because an earlier step failed.
-    Skipped,
-}
-
 /// Sends a JSON body to capture through the same code as a client's request, with this
 /// client address. Returns the status of the answer.
 #[derive(Clone)]
@@ -107,14 +79,16 @@ pub struct SendEvent(pub SendEventFn);
 pub type SendEventFn = Arc<dyn Fn(String, Option<IpAddr>) -> BoxFuture<'static, u16> + Send + Sync>;
 
 /// Addresses of the files that every page loads. `None`: the file was not built.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Assets {
     /// The script that starts the app.
     pub start_script: Option<String>,
-    /// The JavaScript bindings that the start script imports.
-    pub wasm_bindings: Option<String>,
+    /// The scripts that the start script imports.
+    pub scripts: Vec<String>,
     /// The style sheet.
     pub css: Option<String>,
+    /// The addresses of the files of each area.
+    pub area_code: Arc<HashMap<String, Vec<String>>>,
 }
 
 /// Names and attributes of cookies.
@@ -167,8 +141,13 @@ impl Cookies {
 
     /// A cookie that scripts cannot read, valid for this many seconds.
     pub fn hidden(self, name: &str, value: &str, seconds: u32) -> String {
+        format!("{}; HttpOnly", self.readable(name, value, seconds))
+    }
+
+    /// A cookie that scripts can read, valid for this many seconds.
+    pub fn readable(self, name: &str, value: &str, seconds: u32) -> String {
         let secure = if self.secure { "; Secure" } else { "" };
-        format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax; Max-Age={seconds}{secure}")
+        format!("{name}={value}; Path=/; SameSite=Lax; Max-Age={seconds}{secure}")
     }
 }
 
@@ -203,6 +182,8 @@ pub struct Visit {
     pub wants_page: bool,
     /// Whether the request calls a server function.
     pub is_call: bool,
+    /// Path and query of the page that calls a server function.
+    pub back: String,
     /// Values of a form that was not saved, without secrets. [`FUNCTION`] names the
     /// server function that it was sent to.
     pub typed: Vec<(String, String)>,
@@ -212,8 +193,6 @@ pub struct Visit {
 
 /// Provides the values of one request to pages and server functions.
 pub fn provide(web: &WebContext, visit: &Visit) {
-    provide_context(Typed::new(visit.typed.clone()));
-    provide_context(visit.preferences.numbers);
     provide_context(web.clone());
     provide_context(visit.clone());
 }
@@ -358,7 +337,7 @@ pub(crate) fn done(path: &str, text: &str) {
 fn keep_notice(notice: &Notice) {
     if let Ok((_, visit)) = context() {
         let name = visit.cookies.notice_name();
-        set_cookie(&visit.cookies.hidden(name, &notice.text_in_cookie(), NOTICE_SECONDS));
+        set_cookie(&visit.cookies.readable(name, &notice.text_in_cookie(), NOTICE_SECONDS));
     }
 }
 
@@ -436,9 +415,7 @@ pub fn ui_error(error: Error) -> UiError {
                 // page from itself.
                 return shown;
             }
-            if context().is_ok_and(|(_, visit)| visit.wants_page) {
-                go(SECURITY);
-            }
+            go(SECURITY);
             (StatusCode::FORBIDDEN, shown)
         }
         Error::Throttled { wait_seconds } => {
@@ -493,32 +470,24 @@ fn set_status(status: StatusCode) {
 /// Redirects a page or a form to the sign-in and back. Scripts read the error instead.
 fn lead_to(sign_in: &str) {
     let Ok((_, visit)) = context() else { return };
-    if visit.wants_page
-        && let Some(parts) = use_context::<http::request::Parts>()
-    {
+    if visit.wants_page {
         let back = if visit.is_call {
-            let referer = parts.headers.get(header::REFERER).and_then(|value| value.to_str().ok());
-            local_path::without_outcome(referer.map(path_of).unwrap_or_default())
+            visit.back
         } else {
-            let asked = parts.uri.path_and_query().map(http::uri::PathAndQuery::as_str);
-            local_path::to_open_later(asked.unwrap_or_default())
+            let parts = use_context::<http::request::Parts>();
+            let asked = parts.as_ref().and_then(|parts| parts.uri.path_and_query());
+            local_path::to_open_later(asked.map_or("/", http::uri::PathAndQuery::as_str))
         };
         go(&format!("{sign_in}?next={}", local_path::encode(&back)));
     }
 }
 
-/// Whether the request is for a page below `/account`.
+/// Whether the request is for a page below `/account`, or comes from one.
 fn is_account_page() -> bool {
-    let parts = use_context::<http::request::Parts>();
-    parts.is_some_and(|parts| parts.uri.path().starts_with("/account"))
-}
-
-/// An address without scheme and host.
-pub fn path_of(address: &str) -> &str {
-    match address.split_once("://") {
-        Some((_, rest)) => rest.find('/').map_or("/", |at| &rest[at..]),
-        None => address,
-    }
+    let Ok((_, visit)) = context() else { return false };
+    let asked = use_context::<http::request::Parts>().map(|parts| parts.uri.path().to_owned());
+    let page = if visit.is_call { visit.back } else { asked.unwrap_or_default() };
+    page.starts_with("/account")
 }
 
 /// Adds a header to the response.
@@ -530,14 +499,7 @@ pub(crate) fn add_header(name: HeaderName, value: &'static str) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Cookies, path_of};
-
-    #[test]
-    fn addresses_lose_their_host() {
-        assert_eq!(path_of("http://h:1/a?b"), "/a?b");
-        assert_eq!(path_of("http://h:1"), "/");
-        assert_eq!(path_of("/a"), "/a");
-    }
+    use super::Cookies;
 
     #[test]
     fn cookies_are_bound_to_the_host_when_secure() {
@@ -547,8 +509,8 @@ mod tests {
         };
         assert_eq!(
             cookie(true),
-            "__Host-session=t; Path=/; HttpOnly; SameSite=Lax; Max-Age=5; Secure"
+            "__Host-session=t; Path=/; SameSite=Lax; Max-Age=5; Secure; HttpOnly"
         );
-        assert_eq!(cookie(false), "session=t; Path=/; HttpOnly; SameSite=Lax; Max-Age=5");
+        assert_eq!(cookie(false), "session=t; Path=/; SameSite=Lax; Max-Age=5; HttpOnly");
     }
 }

@@ -10,6 +10,7 @@
 
 use std::collections::BTreeMap;
 
+#[cfg(any(feature = "ssr", test))]
 use weir_model::Patch;
 
 use crate::error::UiError;
@@ -89,6 +90,7 @@ impl Edits {
     }
 
     /// The change of a text field.
+    #[cfg(any(feature = "ssr", test))]
     pub(crate) fn text(
         &mut self,
         name: &str,
@@ -103,6 +105,7 @@ impl Edits {
     }
 
     /// The change of a box.
+    #[cfg(any(feature = "ssr", test))]
     pub(crate) fn tick(
         &mut self,
         name: &str,

@@ -8,6 +8,8 @@ use server_fn::codec::JsonEncoding;
 use server_fn::error::{FromServerFnError, ServerFnErrorErr};
 use weir_model::errors::FieldError;
 
+use crate::edits::CHANGED_ELSEWHERE;
+
 /// Why a server function did not do its work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum UiError {
@@ -49,6 +51,27 @@ impl UiError {
     /// An error of one field.
     pub fn field(attr: &str, code: &str, detail: &str) -> Self {
         Self::Field(FieldError::new(attr, code, detail))
+    }
+
+    /// Reads the error from JSON, as answers and addresses have it.
+    pub fn from_query(text: &str) -> Self {
+        serde_json::from_str(text).unwrap_or(Self::NoAnswer)
+    }
+
+    /// The error as JSON, for an address.
+    pub fn for_query(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// Whether the same call can succeed later without a change.
+    #[cfg(not(feature = "ssr"))]
+    pub(crate) fn is_temporary(&self) -> bool {
+        matches!(self, Self::NoAnswer | Self::Unavailable { .. } | Self::Throttled { .. })
+    }
+
+    /// Whether another user or tab saved the same form in the meantime.
+    pub(crate) fn is_changed_elsewhere(&self) -> bool {
+        matches!(self, Self::Field(fault) if fault.code == CHANGED_ELSEWHERE)
     }
 
     /// The message for users.

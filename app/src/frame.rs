@@ -1,23 +1,32 @@
 //! The frame around every page of a signed-in user: navigation at the side, behind a
-//! button at the top on small screens; notices; search and the list of shortcuts in
-//! dialogs over the page.
+//! button at the top on small screens; a line with breadcrumb and search above the page;
+//! notices; search and the list of shortcuts in dialogs over the page.
 
 mod account_menu;
+mod crumbs;
 mod dialogs;
 mod here;
 pub(crate) mod links;
 mod rail;
 mod switcher;
+mod top_line;
 
 use leptos::prelude::*;
 use leptos_router::components::Outlet;
 use leptos_router::hooks::{use_location, use_query_map};
 
+use self::crumbs::crumbs;
 use self::dialogs::Dialogs;
 use self::here::Here;
 use self::rail::Rail;
-use crate::server_fns::account::{FailingNav, find_failing_exports, get_viewer};
+use self::top_line::TopLine;
+use crate::error::UiError;
+use crate::server_fns::account::{FailingNav, Viewer, find_failing, get_viewer};
+use crate::ui::form_action::{FormActions, FrameChanges};
 use crate::ui::notice::Notice;
+
+/// Id of the rail, which the menu button opens on small screens.
+const RAIL_ID: &str = "rail";
 
 /// The logo, next to the product name.
 #[component]
@@ -27,6 +36,12 @@ pub(crate) fn Mark() -> impl IntoView {
             <use href="/icons.svg#mark"></use>
         </svg>
     }
+}
+
+/// The link to the start.
+#[component]
+fn Brand() -> impl IntoView {
+    view! { <a class="brand" href="/" aria-label="Weir, start"><Mark /> <span>"Weir"</span></a> }
 }
 
 /// Navigation and the page.
@@ -40,23 +55,37 @@ pub(crate) fn Frame() -> impl IntoView {
         }
         .into_any();
     }
-    let path = use_location().pathname.get_untracked();
-    // If the viewer cannot be loaded, the page itself shows the error.
-    let rail = Suspend::new(async move {
-        let viewer = get_viewer().await.ok()?;
-        let here = Here::of(&viewer.organizations, viewer.project, &path);
-        let failing = match &here.organization {
-            Some((id, _)) => find_failing_exports(id.clone()).await.unwrap_or_default(),
-            None => FailingNav::default(),
-        };
-        Some(view! { <Rail viewer=viewer here=here path=path failing=failing /> })
-    });
+    FormActions::provide_for_frame();
+    let path = use_location().pathname;
+    let changes = FrameChanges::provide();
+    #[cfg(not(feature = "ssr"))]
+    crate::client::navigation::follow_frame(changes);
+    // Pages of one organization share the data.
+    let of = Memo::new(move |_| path.with(|path| Here::asked(path)));
+    // The frame can be gone when the page has changed.
+    let asked = move || (of.try_get().unwrap_or_default(), changes.get());
+    let loaded = Resource::new(asked, move |(of, _)| load(of));
+    let head = move || {
+        Suspend::new(async move {
+            let Ok((viewer, failing)) = loaded.await else {
+                // The page itself shows the error.
+                return view! { <div class="rail"><Brand /></div> }.into_any();
+            };
+            #[cfg(not(feature = "ssr"))]
+            crate::page_facts::apply_preferences(&viewer);
+            let path = path.get();
+            let here = Here::of(&viewer.organizations, viewer.project, &path);
+            let crumbs = crumbs(&here, &path);
+            view! {
+                <Rail viewer=viewer here=here path=path failing=failing />
+                <TopLine crumbs=crumbs />
+            }
+            .into_any()
+        })
+    };
     view! {
         <div class="frame">
-            <header class="rail">
-                <a class="brand" href="/" aria-label="Weir, start"><Mark /> <span>"Weir"</span></a>
-                {rail}
-            </header>
+            <header class="frame-head"><Transition>{head}</Transition></header>
             <main id="main" tabindex="-1">
                 <Notice />
                 <Outlet />
@@ -65,6 +94,20 @@ pub(crate) fn Frame() -> impl IntoView {
         <Dialogs />
     }
     .into_any()
+}
+
+/// The viewer, and what fails in the organization and project of the page.
+async fn load(asked: here::Asked) -> Result<(Viewer, FailingNav), UiError> {
+    let viewer = get_viewer().await?;
+    let here = Here::of_asked(&viewer.organizations, viewer.project, &asked);
+    let failing = match here.organization {
+        Some((id, _)) => {
+            let project = here.project.map(|(id, _)| id);
+            find_failing(id, project).await.unwrap_or_default()
+        }
+        None => FailingNav::default(),
+    };
+    Ok((viewer, failing))
 }
 
 /// Whether a script requests a part of a page, to insert it into another page.

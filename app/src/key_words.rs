@@ -102,7 +102,7 @@ pub(crate) fn sentence(preset: &str, chosen: &[Choice], until: Option<&str>) -> 
     };
     match until {
         Some(until) => format!("{what} until {until}."),
-        None => format!("{what}, for ever."),
+        None => format!("{what}. It never expires."),
     }
 }
 
@@ -142,7 +142,10 @@ mod tests {
             sentence("custom", &some, Some("18 Feb 2027")),
             "Can read organizations and events and write projects until 18 Feb 2027."
         );
-        assert_eq!(sentence("read", &none, None), "Can read everything you can see, for ever.");
+        assert_eq!(
+            sentence("read", &none, None),
+            "Can read everything you can see. It never expires."
+        );
         assert!(sentence("custom", &none, None).starts_with("Choose"));
         assert_eq!(
             sentence("exports", &none, Some("18 Feb 2027")),

@@ -4,57 +4,85 @@
 //! services. What does not: business rules (`weir-service`), and sockets and routes
 //! (`weir-server`, which mounts this crate).
 //!
-//! The crate is compiled twice, see the features in `Cargo.toml`. The server build has
-//! everything and renders complete pages; a link loads the next page, and every change is
-//! a form. The browser build has only interactive parts: the *islands* in `live`, which
-//! the server draws and the browser keeps up to date, and the small `behaviours`, which
-//! make forms and menus more comfortable. Every page and every form also works without
-//! scripts.
+//! The crate is compiled twice, see the features in `Cargo.toml`. The server renders
+//! complete pages, so every page and form works without scripts. The browser hydrates the
+//! same pages: links change the page without loading a document, and forms call server
+//! functions.
 
 #![expect(
     unreachable_pub,
     reason = "the component macro writes `pub` for components of any visibility"
 )]
 
-#[cfg(feature = "ssr")]
 mod app;
-#[cfg(any(feature = "hydrate", feature = "csr"))]
+mod areas;
+#[cfg(not(feature = "ssr"))]
 mod behaviours;
+#[cfg(not(feature = "ssr"))]
+mod client;
 #[cfg(feature = "ssr")]
 pub mod context;
+pub mod destination_test;
 #[cfg(feature = "ssr")]
 mod device;
-#[cfg(feature = "ssr")]
 mod edits;
 pub mod error;
-#[cfg(feature = "ssr")]
 pub mod facts;
 #[cfg(feature = "ssr")]
+pub mod filters;
+pub mod form_names;
 mod frame;
-#[cfg(feature = "csr")]
-mod gallery;
 #[cfg(feature = "ssr")]
 pub mod help;
-#[cfg(any(feature = "ssr", feature = "hydrate", feature = "csr"))]
 mod key_words;
 mod live;
 pub mod local_path;
-#[cfg(feature = "ssr")]
 pub mod notice;
-#[cfg(feature = "ssr")]
+mod page_facts;
 mod pages;
-#[cfg(feature = "ssr")]
 mod plugin_settings;
 #[cfg(feature = "ssr")]
 mod qr;
 mod server_fns;
 #[cfg(feature = "ssr")]
 pub mod shell;
-#[cfg(feature = "ssr")]
 pub mod theme;
 mod ui;
 
-#[cfg(any(feature = "hydrate", feature = "csr"))]
-pub use behaviours::start as start_behaviours;
+pub use app::App;
+
+/// Starts the app in the document of the server, when the code of its page is loaded. If that
+/// fails, the links and forms of the document still work without scripts.
+#[cfg(feature = "hydrate")]
+pub fn hydrate() {
+    wasm_bindgen_futures::spawn_local(async {
+        let path = leptos::prelude::location().pathname().unwrap_or_default();
+        if !areas::preload(&path).await {
+            return;
+        }
+        if !client::navigation::shows_document_of_address() {
+            // The user went back or forward meanwhile.
+            let _ = leptos::prelude::location().reload();
+            return;
+        }
+        start();
+        leptos::mount::hydrate_body(App);
+    });
+}
+
+/// Starts the app in an empty document.
 #[cfg(feature = "csr")]
-pub use gallery::Gallery;
+pub fn mount() {
+    start();
+    leptos::mount::mount_to_body(App);
+}
+
+/// Starts what the app does in the browser beside its components.
+#[cfg(not(feature = "ssr"))]
+fn start() {
+    behaviours::start();
+    client::navigation::prepare();
+    client::paint::start();
+    client::post::start();
+    client::redraw::start();
+}

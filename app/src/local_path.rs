@@ -16,6 +16,14 @@ fn is_dots(part: &str) -> bool {
     dots == "." || dots == ".."
 }
 
+/// An address without scheme and host.
+pub fn path_of(address: &str) -> &str {
+    match address.split_once("://") {
+        Some((_, rest)) => rest.find('/').map_or("/", |at| &rest[at..]),
+        None => address,
+    }
+}
+
 /// Encodes a text as the value of a query parameter.
 pub fn encode(text: &str) -> String {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
@@ -31,6 +39,22 @@ pub fn encode(text: &str) -> String {
         }
     }
     encoded
+}
+
+/// Decodes pairs of names and values, as forms and queries have them.
+pub fn pairs(text: &str) -> Vec<(String, String)> {
+    let pairs = text.split('&').filter(|pair| !pair.is_empty());
+    let split = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+    split.map(|(name, value)| (decode(name), decode(value))).collect()
+}
+
+/// Decodes a text of a form or query. What is not encoded validly stays as it is.
+fn decode(text: &str) -> String {
+    let spaced = text.replace('+', " ");
+    match percent_encoding::percent_decode_str(&spaced).decode_utf8() {
+        Ok(text) => text.into_owned(),
+        Err(_) => spaced,
+    }
 }
 
 /// A path and query without the outcome that a form added to it.
@@ -52,11 +76,11 @@ fn without(path: &str, names: &[&str]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{encode, safe, to_open_later, without_outcome};
+    use super::{encode, path_of, safe, to_open_later, without_outcome};
 
     #[test]
     fn only_paths_of_this_site_are_safe() {
-        for good in ["/", "/projects/1/live?q=a%20b", "/a#b", "/a..b/.c", "/a?q=/..//b"] {
+        for good in ["/", "/projects/1/events?q=a%20b", "/a#b", "/a..b/.c", "/a?q=/..//b"] {
             assert_eq!(safe(good), Some(good));
         }
         for bad in ["", "x", "//x", "/\\x", "/a\\b", "/a\r\nb", "http://x", "/a b", "/ä"] {
@@ -66,6 +90,13 @@ mod tests {
         {
             assert_eq!(safe(dots), None, "{dots}");
         }
+    }
+
+    #[test]
+    fn addresses_lose_their_host() {
+        assert_eq!(path_of("http://h:1/a?b"), "/a?b");
+        assert_eq!(path_of("http://h:1"), "/");
+        assert_eq!(path_of("/a"), "/a");
     }
 
     #[test]

@@ -71,6 +71,11 @@ impl Notice {
         message
     }
 
+    /// Decodes a notice from its encoded form.
+    pub fn from_text(text: &str, is_function: impl Fn(&str) -> bool) -> Option<Self> {
+        Self::from_pairs(crate::local_path::pairs(text), is_function)
+    }
+
     /// Decodes a notice from its pairs. An undo counts only if `is_function` knows its
     /// path.
     pub fn from_pairs(

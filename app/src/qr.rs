@@ -1,6 +1,5 @@
 //! QR code for an authenticator app, and its content.
 
-use leptos::prelude::*;
 use qrcodegen::{QrCode as Code, QrCodeEcc};
 
 use crate::local_path;
@@ -8,23 +7,11 @@ use crate::local_path;
 /// Width of the light margin in modules. Cameras need it to find the code.
 const QUIET: i32 = 4;
 
-/// A text as a QR code. Nothing if the text is too long.
-#[component]
-pub(crate) fn QrCode(
-    /// The content of the code.
-    text: String,
-    /// The purpose of the code, for screen readers.
-    label: &'static str,
-) -> impl IntoView {
-    Code::encode_text(&text, QrCodeEcc::Medium).ok().map(|code| {
-        let side = code.size() + 2 * QUIET;
-        let frame = format!("0 0 {side} {side}");
-        view! {
-            <svg class="qr" viewBox=frame role="img" aria-label=label>
-                <path d=modules(&code)></path>
-            </svg>
-        }
-    })
+/// A text as a QR code: its width in modules, with the margin, and the SVG path of its
+/// dark modules. `None` if the text is too long.
+pub(crate) fn qr_code(text: &str) -> Option<(i32, String)> {
+    let code = Code::encode_text(text, QrCodeEcc::Medium).ok()?;
+    Some((code.size() + 2 * QUIET, modules(&code)))
 }
 
 /// SVG path of the dark modules, each a square of size 1.
@@ -48,9 +35,7 @@ pub(crate) fn otpauth(secret: &str, email: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use qrcodegen::{QrCode as Code, QrCodeEcc};
-
-    use super::{modules, otpauth};
+    use super::{otpauth, qr_code};
 
     #[test]
     fn addresses_are_escaped() {
@@ -62,7 +47,8 @@ mod tests {
 
     #[test]
     fn the_corner_of_a_code_is_dark() {
-        let code = Code::encode_text("x", QrCodeEcc::Medium).unwrap();
-        assert!(modules(&code).starts_with("M4 4h1v1h-1zM5 4h1v1h-1z"));
+        let (side, modules) = qr_code("x").unwrap();
+        assert_eq!(side, 21 + 8);
+        assert!(modules.starts_with("M4 4h1v1h-1zM5 4h1v1h-1z"));
     }
 }

@@ -9,6 +9,8 @@ export const EFFORT = {
   requests: quick ? 4 : 20,
   /** Visits of each page with interactions. */
   visits: quick ? 1 : 3,
+  /** Times that each link is followed to another page. */
+  changes: quick ? 2 : 7,
   /** Events whose rows are waited for. */
   events: quick ? 5 : 30,
   /** Persons of the long list. */

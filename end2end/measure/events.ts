@@ -1,4 +1,4 @@
-// From an event that is sent to its row on the live page, and the page at its fullest.
+// From an event that is sent to its row on the events page, and the page at its fullest.
 
 import type { Browser, BrowserContext, Page } from "@playwright/test";
 import { p75, percentile } from "./budgets";
@@ -36,7 +36,7 @@ const RATE = 200;
 const BATCHES = 20;
 
 async function openLive(page: Page, { project }: Instance): Promise<void> {
-  await page.goto(`/projects/${project}/live`);
+  await page.goto(`/projects/${project}/events`);
   await page.locator(".status-live").waitFor();
 }
 
@@ -70,7 +70,7 @@ export async function measureArrival(browser: Browser, instance: Instance): Prom
 function watchRow(name: string): { shown: Promise<number> } {
   const shown = new Promise<number>((resolve, reject) => {
     const isThere = () =>
-      [...document.querySelectorAll(".rows-list .row-event")].slice(0, 50).some((row) => row.textContent === name);
+      [...document.querySelectorAll(".rows-list .row-link")].slice(0, 50).some((row) => row.textContent === name);
     const watching = new MutationObserver(() => {
       if (!isThere()) return;
       watching.disconnect();
@@ -82,7 +82,7 @@ function watchRow(name: string): { shown: Promise<number> } {
   return { shown };
 }
 
-/** The filter while events stream in and the list is as long as it gets. */
+/** The field of the filter while events stream in and the list is as long as it gets. */
 export async function measureTyping(browser: Browser, instance: Instance): Promise<Typing[]> {
   const desk = await browser.newContext({ baseURL: instance.server.url, storageState: instance.state });
   await observe(desk);
@@ -104,7 +104,7 @@ async function typing(context: BrowserContext, page: Page, instance: Instance, w
     await pause(300);
   }
   const filled = await held();
-  const field = page.getByLabel("Filter rows");
+  const field = page.getByLabel("Event name");
   await field.focus();
   const earlier = (await interactions(page)).length;
   const from = await page.evaluate(() => performance.now());
@@ -122,7 +122,7 @@ async function typing(context: BrowserContext, page: Page, instance: Instance, w
   const sent = await sending;
   const to = await page.evaluate(() => performance.now());
   await field.fill("");
-  const last = page.locator(".row-event", { hasText: sent.last });
+  const last = page.locator(".row-link", { hasText: sent.last });
   await last.first().waitFor({ timeout: 60_000 });
   const behind = Math.max(0, Date.now() - sent.at);
   const times = (await interactions(page)).slice(earlier).map(({ duration }) => duration);

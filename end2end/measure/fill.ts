@@ -42,8 +42,8 @@ export async function fill(browser: Browser, server: Server): Promise<Instance> 
   const root = `/api/organizations/${organization}`;
   const people = async (name: string) =>
     call(server, api, "POST", `${root}/invites/bulk/`, some((at) => ({ target_email: `${name}-${at}@mail.example`, first_name: "Grace" })));
-  for (const { id } of await people("member")) {
-    const answer = await fetch(`${server.url}/api/signup/${id}/`, {
+  for (const { token } of await people("member")) {
+    const answer = await fetch(`${server.url}/api/signup/${token}/`, {
       method: "POST",
       headers: { "Content-Type": "application/json" },
       body: JSON.stringify({ first_name: "Grace", password: PASSWORD }),

@@ -52,12 +52,11 @@ async function disclose(page: Page, selector: string): Promise<void> {
   await tap(page, `${selector}[open] > summary`);
 }
 
-/** Sends a form whose answer is the same page again. */
-async function submit(page: Page, name: RegExp): Promise<void> {
-  const reloaded = page.waitForEvent("domcontentloaded");
+/** Sends a form, until the page has been drawn again and its button does the opposite. */
+async function submit(page: Page, name: RegExp, then: RegExp): Promise<void> {
   await page.getByRole("main").getByRole("button", { name }).first().tap();
-  await reloaded;
-  await alive(page);
+  await page.locator("main button", { hasText: then }).first().waitFor({ state: "attached" });
+  await pause(BETWEEN_MS);
 }
 
 async function alive(page: Page): Promise<void> {
@@ -66,15 +65,15 @@ async function alive(page: Page): Promise<void> {
 
 /** What every page of a signed-in user has: menus, and the search dialog. */
 async function frame(page: Page): Promise<void> {
+  await tap(page, ".rail-opener", "#rail:popover-open");
   await tap(page, ".switch > summary", ".switch[open]");
   await key(page, "Escape", ".switch:not([open])");
-  await tap(page, ".rail-opener", "#rail-pages:popover-open");
   await tap(page, ".account > summary", ".account[open]");
   await key(page, "Escape", ".account:not([open])");
   // Beside it.
-  await page.touchscreen.tap(4, PHONE.height / 2);
-  await comes(page, "#rail-pages:not(:popover-open)");
-  await tap(page, ".rail-search", "#palette[open] [data-palette-found] a");
+  await page.touchscreen.tap(PHONE.width - 4, PHONE.height / 2);
+  await comes(page, "#rail:not(:popover-open)");
+  await tap(page, ".top-search", "#palette[open] [data-palette-found] a");
   await page.keyboard.type("set", { delay: KEYS_MS });
   // Results come a while after the last key.
   await pause(300);
@@ -93,28 +92,30 @@ const OWN: Record<string, (page: Page) => Promise<void>> = {
     await tap(page, ".tab:nth-of-type(3)");
     await disclose(page, "main details.help");
   },
-  Live: async (page) => {
-    await type(page, "#q", "viewed 1");
-    for (let at = 0; at < 8; at++) await page.keyboard.press("Backspace", { delay: KEYS_MS });
+  Events: async (page) => {
+    await type(page, "#event", "viewed 1");
+    await key(page, "Enter", "main a:has-text('Clear filters')");
     await tap(page, "main button:has-text('Pause')", "main button:has-text('Resume')");
     await tap(page, "main button:has-text('Resume')", "main button:has-text('Pause')");
-    await tap(page, ".rows-list a", ".live-open");
-    await key(page, "Escape", ".live:not(.live-open)");
+    await tap(page, ".row-link", ".live > .detail");
+    await key(page, "Escape", ".live:not(:has(> .detail))");
   },
   Health: async (page) => disclose(page, "main details"),
   Persons: async (page) => type(page, "#q", "reader-1"),
   Transformations: async (page) => {
-    await submit(page, /^Switch off/);
-    await submit(page, /^Switch on/);
+    await submit(page, /^Switch off/, /^Switch on/);
+    await submit(page, /^Switch on/, /^Switch off/);
   },
   Exports: async (page) => {
-    await submit(page, /^Unpause/);
-    await submit(page, /^Pause/);
+    await tap(page, ".row-menu > summary", ".row-menu[open]");
+    await submit(page, /^Unpause/, /^Pause/);
+    await tap(page, ".row-menu > summary", ".row-menu[open]");
+    await submit(page, /^Pause/, /^Unpause/);
   },
-  "API keys": async (page) => disclose(page, "main details.confirm"),
+  "API keys": async (page) => disclose(page, "main details.row-menu"),
   Members: async (page) => {
     await type(page, "#search", "grace");
-    await disclose(page, "main details.confirm");
+    await disclose(page, "main details.row-menu");
   },
 };
 

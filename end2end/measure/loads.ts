@@ -40,7 +40,8 @@ export function places({ project, organization }: Instance): Place[] {
   return [
     { name: "Sign in", path: "/login", outside: true },
     { name: "Start", path: `/projects/${project}/start` },
-    { name: "Live", path: `/projects/${project}/live` },
+    { name: "Overview", path: `/projects/${project}` },
+    { name: "Events", path: `/projects/${project}/events` },
     { name: "Health", path: `/projects/${project}/health` },
     { name: "Persons", path: `/projects/${project}/persons` },
     { name: "Transformations", path: `/projects/${project}/transformations` },

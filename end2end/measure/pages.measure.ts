@@ -3,6 +3,7 @@
 
 import { writeFileSync } from "node:fs";
 import { expect, test } from "@playwright/test";
+import { measureChanges } from "./changes";
 import { EFFORT, say } from "./effort";
 import { measureArrival, measureTyping } from "./events";
 import { begin, fill, lastPersons, manyPersons } from "./fill";
@@ -22,6 +23,7 @@ test("pages", async ({ browser }) => {
 
     const loads = await measureLoads(browser, instance, main);
     const answering = await measureInteractions(browser, instance, main);
+    const changes = await measureChanges(browser, instance);
     const arrival = await measureArrival(browser, instance);
 
     await manyPersons(instance);
@@ -38,7 +40,7 @@ test("pages", async ({ browser }) => {
     // Now that there is much to show.
     const [largest, pages] = await largestPages(server.url, instance.cookie, main.map(({ path }) => path));
     const sizes = [...files, ...largest];
-    const figures = { browser: browser.version(), sizes, pages, loads, answering, arrival, long, typing };
+    const figures = { browser: browser.version(), sizes, pages, loads, answering, changes, arrival, long, typing };
     writeFileSync(target, report(figures));
     expect(faults(figures), "sizes keep to their limits, and the console stays empty").toEqual([]);
   } finally {

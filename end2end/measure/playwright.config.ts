@@ -8,7 +8,7 @@ export default defineConfig({
   testMatch: "*.measure.ts",
   outputDir: "../test-results/measure",
   workers: 1,
-  timeout: 900_000,
+  timeout: 1_200_000,
   reporter: "line",
   use: { ...tests.use, trace: "off" },
 });

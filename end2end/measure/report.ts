@@ -1,7 +1,8 @@
 // The figures as a part of docs/benchmarks.md.
 
 import { cpus, release, totalmem, type } from "node:os";
-import { BUDGETS, type Budget, exceeds } from "./budgets";
+import { BUDGETS, type Budget, exceeds, p75 } from "./budgets";
+import { type Change, type Changes, DESKTOP } from "./changes";
 import { EFFORT } from "./effort";
 import type { Arrival, Typing } from "./events";
 import type { Answering } from "./interactions";
@@ -16,41 +17,43 @@ export interface Figures {
   pages: number;
   loads: Load[];
   answering: Answering[];
+  changes: Changes;
   arrival: Arrival;
   long: Load[];
   typing: Typing[];
 }
 
 /** What ends the run with a failure: sizes over their limits, and a console that is not empty. */
-export function faults({ sizes, loads, long }: Figures): string[] {
+export function faults({ sizes, loads, long, changes }: Figures): string[] {
   const large = sizes.filter(({ gzip, budget }) => exceeds(gzip / 1000, budget) === "fail");
   return [
     ...large.map(({ what, gzip }) => `${what} has ${kB(gzip)} kB`),
     ...[...loads, ...long].flatMap(({ name, said }) => said.map((line) => `${name}: ${line}`)),
+    ...changes.said,
   ];
 }
 
 export function report(figures: Figures): string {
-  const { loads, long, answering } = figures;
+  const { loads, long, answering, changes } = figures;
   const quick = EFFORT.loads < 7 ? " Measured with little effort: the figures mean nothing." : "";
   return `## Pages
 
 Printed by \`make bench ARGS=--pages\` on ${new Date().toISOString().slice(0, 10)}; ${machine(figures.browser)}.${quick}
-Beside each figure is its budget: above the first number it is worth a look (*warn*), above the second it is a fault (**fail**).
-Only sizes, and anything in the console of the browser, make the command fail; times are reported.
+Each figure has its budget: above the first number you should check it (*warn*), above the second it is a fault (**fail**).
+Only sizes, and any message in the console of the browser, make the command fail; times are reported.
 The instance has a few of everything (3 transformations, 12 exports, 13 members, 300 events of 60 persons).
 
 ### Sizes
 
-In kB of 1,000 bytes; pages are those that links lead to, ${figures.pages} of them, one for each form of address, and the three largest of them are here.
+In kB of 1,000 bytes. The pages are the ${figures.pages} that links lead to, one for each form of address; the table has the three largest.
 
 ${sizes(figures.sizes)}
 
 ### Loading
 
 The *phone*: ${PHONE.width} × ${PHONE.height} px, a processor ${PHONE.slowdown} times slower than the machine's, ${PHONE.down} Mbit/s down, ${PHONE.up} Mbit/s up, ${PHONE.latency} ms for each request; an empty cache for each load.
-p75 of ${EFFORT.loads} loads of each page, alternately. The local time to the first byte is that of ${EFFORT.requests} requests without browser and network.
-Shifts count until the page has come to life and nothing moved for 2 s. A page has come to life when it answers to scripts, for which the largest paint does not wait.
+p75 of ${EFFORT.loads} loads of each page, alternating. The local time to the first byte is that of ${EFFORT.requests} requests without browser and network.
+Shifts count until the page is interactive and nothing has moved for 2 s. A page is interactive when it responds to scripts. The largest paint does not wait for that.
 
 ${loading(loads)}
 
@@ -59,14 +62,24 @@ ${said([...loads, ...long])}
 
 ### Answering
 
-On the phone, after the page has come to life: menus, the search over the page with three keys, and what the page has of its own (filters, switches, disclosures).
-The longest interaction of each of ${EFFORT.visits} visits, from the input until the next frame; the browser reports them in steps of 8 ms from 16 ms on.
+On the phone, after the page is interactive: menus, the search over the page with three keys, and the page's own controls (filters, switches, disclosures).
+The longest interaction of each of ${EFFORT.visits} visits, from the input until the next frame. The browser reports them in steps of 8 ms from 16 ms on.
 
 ${interacting(answering)}
 
+### Page changes
+
+Links that are followed from page to page in one document, ${EFFORT.changes} times each, in rounds; a round before has loaded the code.
+From the click until the content of the next page is painted, p75, on the desktop (${DESKTOP.width} × ${DESKTOP.height} px, without throttling) and on the phone.
+*Data* is the part until the last answer of the server before that. Without one, the browser had the data of the page already.
+
+${changing(changes.list)}
+
+${said([{ name: "Page changes", said: changes.said }])}
+
 ### An event until its row
 
-\`POST /capture/\` until the row is painted on the live page, without throttling, ${figures.arrival.count} events one after the other.
+\`POST /capture/\` until the row is painted on the events page, without throttling, ${figures.arrival.count} events one after the other.
 
 ${arriving(figures.arrival)}
 
@@ -76,8 +89,8 @@ ${EFFORT.persons.toLocaleString("en")} persons; loads as above.
 
 ${loading(long)}
 
-The live page with its full list while 200 events/s arrive, and a filter that is typed and deleted for ${EFFORT.typing} s, a key about every 100 ms.
-A task is long from 50 ms on. *Behind* is the time from the last event that was sent until its row, after the filter was emptied.
+The events page with its full list while 200 events/s arrive, and text that is typed into the field of the filter and deleted for ${EFFORT.typing} s, a key about every 100 ms.
+A task is long from 50 ms on. *Behind* is the time from the last sent event until its row, after the field was cleared.
 
 ${typing(figures.typing)}
 `;
@@ -111,7 +124,7 @@ function loading(loads: Load[]): string {
       `first byte, local, ms (${range(ttfb)})`,
       "first byte, phone, ms",
       `largest paint (LCP), ms (${range(lcp)})`,
-      "alive, ms",
+      "interactive, ms",
       `shifts (CLS) (${range(cls)})`,
     ],
     loads.map((load) => [
@@ -125,7 +138,7 @@ function loading(loads: Load[]): string {
   );
 }
 
-function said(loads: Load[]): string {
+function said(loads: Pick<Load, "name" | "said">[]): string {
   const lines = loads.flatMap(({ name, said }) => said.map((line) => `- ${name}: \`${line.replaceAll("`", "'")}\``));
   return lines.length === 0 ? "The console stayed empty." : `In the console:\n\n${lines.join("\n")}`;
 }
@@ -151,6 +164,24 @@ function interacting(answering: Answering[]): string {
 /** No entry means that every interaction was short. */
 function longest(ms: number): string {
   return ms === 0 ? "< 16" : marked(ms.toFixed(0), ms, BUDGETS.inp);
+}
+
+function changing(list: Change[]): string {
+  const wheres = [
+    { of: (one: Change) => one.desktop, budget: BUDGETS.change },
+    { of: (one: Change) => one.phone, budget: BUDGETS.changePhone },
+  ];
+  const waited = (times: number[]) => (Math.max(0, ...times) === 0 ? "-" : p75(times).toFixed(0));
+  const rows = list.map((one) => [one.name, ...wheres.flatMap(({ of }) => [p75(of(one).taken).toFixed(0), waited(of(one).waited)])]);
+  // A single change has no budget: the aim is for all of them.
+  const total = wheres.flatMap(({ of, budget }) => {
+    const all = p75(list.flatMap((one) => of(one).taken));
+    return [marked(all.toFixed(0), all, budget), p75(list.flatMap((one) => of(one).waited)).toFixed(0)];
+  });
+  return table(
+    ["to", `desktop, ms (${range(BUDGETS.change)})`, "data, ms", `phone, ms (${range(BUDGETS.changePhone)})`, "data, ms"],
+    [...rows, ["all", ...total]],
+  );
 }
 
 function arriving({ count, p50, p95 }: Arrival): string {

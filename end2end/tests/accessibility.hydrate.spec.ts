@@ -19,12 +19,12 @@ test("before the sign-in", async ({ page, server }) => {
 
 test("pages without data", async ({ page, server }) => {
   await enter(page, server, true);
-  for (const path of ["/projects/1/start", "/projects/1/live", "/projects/1/health", "/account/keys"]) {
+  for (const path of ["/projects/1/start", "/projects/1/events", "/projects/1/health", "/account/keys"]) {
     await page.goto(path);
     await alive(page, true);
     await check(page, `${path}, empty`);
   }
-  await page.goto("/projects/999/live");
+  await page.goto("/projects/999/events");
   await alive(page, true);
   await check(page, "no such project");
 });
@@ -47,10 +47,10 @@ test("keys, rows and reasons", async ({ page, server }) => {
   await page.waitForURL("**/account/keys/reveal");
   await check(page, "reveal");
 
-  await page.goto("/projects/1/live");
+  await page.goto("/projects/1/events");
   await alive(page, true);
-  await page.locator(".rows-list a", { hasText: "no one" }).click();
-  await check(page, "live with detail");
+  await page.locator(".row-link", { hasText: "no one" }).click();
+  await check(page, "event with panel");
   await page.locator(".switch > summary").click();
   await check(page, "open menu");
 
@@ -70,11 +70,14 @@ test("a refused form", async ({ page, server }) => {
   await check(page, "refused form");
 });
 
-test("a link opens a page with its own title, and the focus starts at its top", async ({ page, server }) => {
+test("a link opens a page with its own title, and the focus moves to its content", async ({ page, server }) => {
   await enter(page, server, true);
-  await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Live" }).click();
-  await expect(page.getByRole("heading", { level: 1, name: "Live" })).toBeVisible();
-  await expect(page).toHaveTitle(`Live - ${person.project} - Weir`);
+  await alive(page, true);
+  await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Events" }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "Events" })).toBeVisible();
+  await expect(page).toHaveTitle(`Events - ${person.project} - Weir`);
+  await expect(page.getByRole("main")).toBeFocused();
+  await page.reload();
   await alive(page, true);
   const skip = page.getByRole("link", { name: "Skip to content" });
   await page.keyboard.press("Tab");

@@ -1,20 +1,7 @@
 // One's own account: name, second factor, sessions, password.
 
-import { createHmac } from "node:crypto";
 import type { Page } from "@playwright/test";
-import { alive, apiKey, checkPage, enter, expect, forgetSession, join, person, save, shot, signIn, test } from "./helpers";
-
-/** What an authenticator app shows, so many steps of 30 seconds from now. */
-function code(secret: string, steps = 0): string {
-  const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
-  const bits = [...secret].map((digit) => alphabet.indexOf(digit).toString(2).padStart(5, "0")).join("");
-  const key = Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => parseInt(byte, 2)));
-  const counter = Buffer.alloc(8);
-  counter.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000) + steps));
-  const tag = createHmac("sha1", key).update(counter).digest();
-  const at = (tag.at(-1) ?? 0) & 15;
-  return String((tag.readUInt32BE(at) & 0x7fffffff) % 1_000_000).padStart(6, "0");
-}
+import { alive, apiKey, authenticatorCode as code, checkPage, enter, expect, forgetSession, join, person, save, shot, signIn, test } from "./helpers";
 
 /** A code that no step around now has. */
 function wrongCode(secret: string): string {

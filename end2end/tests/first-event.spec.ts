@@ -80,7 +80,7 @@ test("from the set-up link to the first event and a dropped event", async ({ pag
 
   await shell(await snippet(page, "Language of the snippet for a dropped event", "curl"));
   await look(page, scripts);
-  await expect(page.getByText("The event does not say whom it is about.")).toBeVisible();
+  await expect(page.getByText("No distinct_id.")).toBeVisible();
   await expect(page.getByText("Dropped").first()).toBeVisible();
   await expect(page.getByRole("heading", { name: "See a dropped event (done)" })).toBeVisible();
   await shot(page, "first-event-4-dropped", seen);
@@ -93,9 +93,9 @@ test("the detail of a dropped event shows reason, fix and payload", async ({ pag
   await page.reload();
   await alive(page, scripts);
   await page.getByRole("link", { name: "broken event" }).first().click();
-  await expect(page).toHaveURL(/\/live\?row=/);
+  await expect(page).toHaveURL(/\/events\?selected=/);
   const detail = page.getByRole("region", { name: "broken event" });
-  await expect(detail.getByText("The event does not say whom it is about.")).toBeVisible();
+  await expect(detail.getByText("No distinct_id.")).toBeVisible();
   await expect(detail.getByText("that is not blank")).toBeVisible();
   await expect(detail.getByRole("figure", { name: "Payload as received" })).toContainText('"event": "broken event"');
   await detail.getByRole("link", { name: "Close" }).click();
@@ -106,7 +106,7 @@ for (const label of Object.keys(runners)) {
   test(`the ${label} snippets work as printed`, async ({ page, server, scripts }) => {
     await enter(page, server, scripts);
     await alive(page, scripts);
-    const dropped = page.getByText("The event does not say whom it is about.");
+    const dropped = page.getByText("No distinct_id.");
     const before = { stored: await page.getByRole("link", { name: "first event" }).count(), dropped: await dropped.count() };
     await runners[label]!(await snippet(page, "Language of the snippet", label));
     await runners[label]!(await snippet(page, "Language of the snippet for a dropped event", label));

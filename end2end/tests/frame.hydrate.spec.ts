@@ -22,7 +22,7 @@ test("the palette searches, and returns the focus", async ({ page, server }) => 
   await expect(palette.getByRole("status")).toContainText("no such thing");
   await field.fill("set");
   const pages = palette.getByRole("list", { name: "Pages" }).getByRole("link");
-  await expect(pages).toHaveText([/^Settings/, /^Organization settings/]);
+  await expect(pages).toHaveText([/^Project settings/, /^Organization settings/]);
   await checkPage(page, "palette");
   await field.focus();
   await page.keyboard.press("ArrowDown");
@@ -40,7 +40,7 @@ test("the palette searches, and returns the focus", async ({ page, server }) => 
   await field.fill(person.project);
   await expect(palette.getByRole("list", { name: "Projects" }).getByRole("link")).toBeVisible();
   await page.keyboard.press("Enter");
-  await page.waitForURL("**/projects/1/live");
+  await page.waitForURL("**/projects/1");
 });
 
 test("keyboard shortcuts open pages, unless they are switched off", async ({ page, server }) => {
@@ -66,7 +66,7 @@ test("keyboard shortcuts open pages, unless they are switched off", async ({ pag
 
   await page.goto("/account/preferences");
   await alive(page, true);
-  await page.getByLabel("Single keys are shortcuts").uncheck();
+  await page.getByLabel("Single-key shortcuts").uncheck();
   await save(page, "Save preferences");
   await alive(page, true);
   await page.getByRole("heading", { level: 1 }).click();

@@ -1,4 +1,4 @@
-// What is around every page: the rail, search, preferences, messages, help, the instance.
+// What is around every page: the rail, the breadcrumb, search, preferences, messages, help, the instance.
 
 import { alive, apiKey, call, checkPage, enter, expect, newKey, person, save, signIn, test, visit } from "./helpers";
 
@@ -6,19 +6,21 @@ test("the navigation stays in the organization and project of the page", async (
   await enter(page, server, scripts);
   const main = page.getByRole("navigation", { name: "Main" });
   await expect(main.getByRole("link")).toHaveText([
-    "Live",
+    "Overview",
+    "Events",
     "Persons",
     "Groups",
     "Health",
-    "Migrations",
-    "Exports",
-    "Destinations",
-    "Frontend apps",
-    "Import apps",
+    "Project settings",
     "Transformations",
+    "Exports",
+    "Plugins",
+    "Migrations",
+    "Members",
     "Activity",
     "Settings",
   ]);
+  await expect(main.getByRole("group", { name: "Data" }).getByRole("link")).toHaveCount(4);
   await expect(page.locator(".switch-organization")).toHaveText(person.organization);
   await expect(page.locator(".switch-project")).toHaveText(person.project);
 
@@ -27,10 +29,34 @@ test("the navigation stays in the organization and project of the page", async (
   await page.goto(`/organizations/${other.id}`);
   await expect(page.locator(".switch-organization")).toHaveText("Second Shop");
   await expect(main.getByRole("link", { name: "Exports" })).toHaveAttribute("href", `/organizations/${other.id}/exports`);
-  await expect(main.getByRole("link", { name: "Live" })).toHaveAttribute("href", `/projects/${other.teams[0].id}/live`);
+  await expect(main.getByRole("link", { name: "Events" })).toHaveAttribute("href", `/projects/${other.teams[0].id}/events`);
+  await page.locator("details.switch > summary").click();
+  const create = page.locator("details.switch").getByRole("link", { name: "New project" });
+  await expect(create).toHaveAttribute("href", `/organizations/${other.id}/projects/new`);
   await page.goto("/projects/1/health");
   await expect(page.locator(".switch-organization")).toHaveText(person.organization);
   await expect(main.locator("[aria-current=page]")).toHaveText("Health");
+});
+
+test("the breadcrumb leads back to what the page belongs to", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  await page.goto("/projects/1/settings/keys");
+  await alive(page, scripts);
+  const crumbs = page.getByRole("navigation", { name: "Breadcrumb" });
+  await expect(crumbs.getByRole("listitem")).toHaveText([person.organization, person.project, "Project settings", "Project keys"]);
+  await expect(crumbs.locator("[aria-current=page]")).toHaveText("Project keys");
+  await crumbs.getByRole("link", { name: "Project settings" }).click();
+  await page.waitForURL("**/projects/1/settings");
+  await expect(crumbs.locator("[aria-current=page]")).toHaveText("Project settings");
+  await crumbs.getByRole("link", { name: person.organization }).click();
+  await page.waitForURL("**/organizations/*");
+  await expect(crumbs.getByRole("listitem")).toHaveText([person.organization, "Settings"]);
+
+  // On a phone there is room for the page and for what it belongs to.
+  await page.setViewportSize({ width: 320, height: 780 });
+  await page.goto("/projects/1/settings/keys");
+  await expect(crumbs.getByRole("listitem").filter({ visible: true })).toHaveText(["Project settings", "Project keys"]);
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(320);
 });
 
 test("on a phone the navigation is behind a button", async ({ page, server, scripts }) => {
@@ -58,7 +84,7 @@ test("search finds pages and objects by name", async ({ page, server, scripts })
   await expect(page).toHaveURL(/\/search\?q=/);
   await expect(page.getByRole("list", { name: "Projects" }).getByRole("link")).toHaveText(new RegExp(person.project));
   await page.getByRole("list", { name: "Projects" }).getByRole("link").click();
-  await page.waitForURL("**/projects/1/live");
+  await page.waitForURL("**/projects/1");
 
   await page.goto("/search?q=%3Cnothing%3E");
   await expect(page.getByRole("main").getByText("<nothing>")).toBeVisible();
@@ -69,18 +95,18 @@ test("preferences apply immediately and are kept", async ({ page, server, script
   await apiKey(page, server, scripts);
   await page.goto("/account/preferences");
   await alive(page, scripts);
-  await page.getByRole("radio", { name: "Another one" }).check();
-  await page.getByLabel("Name of another zone").fill("Nowhere/Land");
+  await page.getByRole("radio", { name: "Another time zone" }).check();
+  await page.getByLabel("Name of the time zone").fill("Nowhere/Land");
   await page.getByRole("button", { name: "Save preferences" }).click();
-  await expect(page.getByLabel("Name of another zone")).toHaveAccessibleDescription(/such as UTC or Europe\/Berlin/);
-  await page.getByLabel("Name of another zone").fill("Asia/Tokyo");
+  await expect(page.getByLabel("Name of the time zone")).toHaveAccessibleDescription(/such as UTC or Europe\/Berlin/);
+  await page.getByLabel("Name of the time zone").fill("Asia/Tokyo");
   await page.getByRole("radio", { name: "1.234,5" }).check();
   await save(page, "Save preferences");
   await expect(page.locator("html")).toHaveAttribute("data-zone", "Asia/Tokyo");
   await page.reload();
   await alive(page, scripts);
   await expect(page.getByRole("radio", { name: "1.234,5" })).toBeChecked();
-  await expect(page.getByLabel("Name of another zone")).toHaveValue("Asia/Tokyo");
+  await expect(page.getByLabel("Name of the time zone")).toHaveValue("Asia/Tokyo");
   await checkPage(page, "preferences with a zone");
 
   await page.goto("/account/keys");
@@ -92,7 +118,7 @@ test("preferences apply immediately and are kept", async ({ page, server, script
 
   await page.goto("/account/preferences");
   await alive(page, scripts);
-  await page.getByRole("radio", { name: "The one of the browser" }).check();
+  await page.getByRole("radio", { name: "Time zone of the browser" }).check();
   await page.getByRole("radio", { name: "1,234.5" }).check();
   await save(page, "Save preferences");
   await expect(page.locator("html")).not.toHaveAttribute("data-zone");
@@ -111,7 +137,7 @@ test("messages of the session", async ({ page, server, scripts }) => {
 test("help is in the same place on every page", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   const places = [];
-  for (const path of ["/projects/1/live", "/account", "/search", "/help"]) {
+  for (const path of ["/projects/1/events", "/account", "/search", "/help"]) {
     await page.goto(path);
     await alive(page, scripts);
     await page.locator("details.account > summary").click();
@@ -135,5 +161,5 @@ test("staff can see the instance page", async ({ page, server, scripts }) => {
   await expect(page.getByRole("heading", { level: 1, name: "Instance" })).toBeVisible();
   await alive(page, scripts);
   await expect(page.getByRole("region", { name: "Contents" })).toContainText("Accounts");
-  await expect(page.getByRole("region", { name: "Work" })).toContainText("Accepted");
+  await expect(page.getByRole("region", { name: "Work" })).toContainText("Accepting events");
 });

@@ -33,8 +33,8 @@ test("all events of a reason are listed, by page and in a time range", async ({ 
   await enter(page, server, scripts);
   const key = await projectKey(page);
   for (let n = 0; n < 60; n++) await send(server, key, { event: `without an id ${n}` });
-  await page.goto("/projects/1/live");
-  await page.getByRole("link", { name: "All dropped and altered events" }).click();
+  await page.goto("/projects/1/health");
+  await page.getByRole("link", { name: "Dropped and altered events" }).click();
   await expect(page).toHaveURL(/\/projects\/1\/health\/events$/);
   await alive(page, scripts);
   const entries = page.getByRole("main").getByRole("listitem");
@@ -82,13 +82,13 @@ test("two times show a part of the range, and a table has the numbers", async ({
   await enter(page, server, scripts);
   await page.goto("/projects/1/health?range=6h&compare=1");
   await alive(page, scripts);
-  await expect(page.getByRole("heading", { name: "Events by 5 minutes" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "Events per 5 minutes" })).toBeVisible();
   const form = page.getByRole("search", { name: "Time range" });
   await form.getByLabel("From (UTC)").fill(ago(10));
   await form.getByLabel("To (UTC)").fill(ago(-2));
   await form.getByRole("button", { name: "Zoom" }).click();
   await expect(page).toHaveURL(/range=6h&compare=1&from=.+&to=/);
-  await expect(page.getByRole("heading", { name: "Events by minute" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "Events per minute" })).toBeVisible();
   await expect(page.getByRole("table", { name: "This range and the one before" })).toBeVisible();
   // Up to now and no further.
   const lines = await page.locator("#events tbody tr").count();
@@ -101,7 +101,7 @@ test("two times show a part of the range, and a table has the numbers", async ({
   await checkPage(page, "health, a part of the range");
   await ranges.getByRole("link", { name: "Zoom out" }).click();
   await expect(page).toHaveURL(/health\?range=6h&compare=1$/);
-  await expect(page.getByRole("heading", { name: "Events by 5 minutes" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "Events per 5 minutes" })).toBeVisible();
 
   await page.goto("/projects/1/health?from=soon&to=later");
   await expect(page.getByText("The time range of the address cannot be read")).toBeVisible();
@@ -112,7 +112,7 @@ test("dragging over a chart zooms into it", async ({ page, server, scripts }) =>
   await enter(page, server, scripts);
   await page.goto("/projects/1/health?range=1h");
   await alive(page, scripts);
-  const plot = page.locator("#events .chart-plot > svg");
+  const plot = page.locator("#events .chart-drawing");
   await plot.scrollIntoViewIfNeeded();
   const box = (await plot.boundingBox())!;
   const drag = async (from: number, to: number): Promise<void> => {
@@ -132,4 +132,49 @@ test("dragging over a chart zooms into it", async ({ page, server, scripts }) =>
   await expect(page.locator("#events tbody tr")).toHaveCount(15);
   await page.goBack();
   await expect(page.locator("#events tbody tr")).toHaveCount(60);
+});
+
+test("the values of a chart are read with the arrow keys and the pointer", async ({ page, server, scripts }) => {
+  test.skip(!scripts, "without scripts the table has the values");
+  await enter(page, server, scripts);
+  const key = await projectKey(page);
+  await send(server, key, { event: "read", distinct_id: "ada" });
+  await page.goto("/projects/1/health?range=1h");
+  await alive(page, scripts);
+  const chart = page.getByRole("slider", { name: "Values of Events per minute" });
+  await chart.focus();
+  await expect(chart).toHaveAttribute("aria-valuetext", /UTC|:\d\d, Accepted: /);
+  await expect(page.locator("#events .chart-tip")).toContainText("Accepted");
+  await expect(chart).toHaveAttribute("aria-valuenow", "59");
+  await page.keyboard.press("ArrowLeft");
+  await expect(chart).toHaveAttribute("aria-valuenow", "58");
+  await page.keyboard.press("Home");
+  await expect(chart).toHaveAttribute("aria-valuenow", "0");
+  await page.keyboard.press("Escape");
+  await expect(page.locator("#events .chart-tip")).toBeHidden();
+  await page.locator("#speed .chart-drawing").hover();
+  await expect(page.locator("#speed .chart-tip")).toContainText("p50");
+  await page.getByRole("heading", { level: 1 }).hover();
+  await expect(page.locator("#speed .chart-tip")).toBeHidden();
+});
+
+test("imported events are counted by their own time", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  const key = await projectKey(page);
+  const timestamp = new Date(Date.now() - 5 * 86_400_000).toISOString();
+  await send(server, key, { event: "old", distinct_id: "ada", timestamp });
+  await send(server, key, { event: "new", distinct_id: "ada" });
+  await expect(async () => {
+    await page.goto("/projects/1/health?range=30d");
+    await page.getByRole("link", { name: "Count by event time" }).click();
+    await expect(page).toHaveURL(/range=30d&by=event-time/, { timeout: 1_000 });
+    await expect(page.getByRole("heading", { name: "Events by event time, per 6 hours" })).toBeVisible({ timeout: 1_000 });
+    // Steps with events: the one of receipt, and one five days before.
+    const counts = await page.locator("#events tbody tr td:last-child").allTextContents();
+    expect(counts.filter((count) => count.trim() !== "0").length).toBeGreaterThanOrEqual(2);
+  }).toPass();
+  await alive(page, scripts);
+  await checkPage(page, "health, by event time");
+  await page.getByRole("link", { name: "Count by time of receipt" }).click();
+  await expect(page.getByRole("heading", { name: "Events per 6 hours" })).toBeVisible();
 });

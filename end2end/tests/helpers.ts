@@ -1,7 +1,8 @@
 // What the specs share: a server for each file, people, and an eye on the console.
 
 import { execFile } from "node:child_process";
-import { appendFileSync } from "node:fs";
+import { createHmac } from "node:crypto";
+import { appendFileSync, readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -37,6 +38,7 @@ interface Each {
   server: Server;
   /** Whether the browser runs scripts. */
   scripts: boolean;
+  expectedOnConsole: RegExp;
   quietConsole: void;
 }
 
@@ -74,16 +76,18 @@ export const test = base.extend<Each, Worker>({
   server: async ({ instance }, use, { file }) => use(await instance.serverFor(file)),
   scripts: async ({ javaScriptEnabled }, use) => use(javaScriptEnabled !== false),
   baseURL: async ({ server }, use) => use(server.url),
-  // Nothing may be written to the console, apart from the browser's own note
-  // that a request was refused: a refused form is part of many tests.
+  // What a test expects on the console, apart from the browser's own note that a request
+  // was refused: a refused form is part of many tests.
+  expectedOnConsole: [/^Failed to load resource/, { option: true }],
   quietConsole: [
-    async ({ page }, use) => {
+    async ({ page, expectedOnConsole }, use) => {
       const said: string[] = [];
       page.on("console", (message) => {
-        const refused = message.text().startsWith("Failed to load resource");
-        if (["error", "warning"].includes(message.type()) && !refused) said.push(message.text());
+        if (["error", "warning"].includes(message.type()) && !expectedOnConsole.test(message.text())) said.push(message.text());
       });
-      page.on("pageerror", (error) => said.push(String(error)));
+      page.on("pageerror", (error) => {
+        if (!expectedOnConsole.test(String(error))) said.push(String(error));
+      });
       await use();
       expect(said, "the console stays empty").toEqual([]);
     },
@@ -109,13 +113,16 @@ export async function setUp(page: Page, server: Server, scripts: boolean): Promi
   await keepSession(page, server);
 }
 
+/** Where `/` leads: to the overview of a project, or to its start page before the first event. */
+export const HOME = /\/projects\/\d+(\/start)?$/;
+
 export async function signIn(page: Page, scripts: boolean, who = person as Credentials): Promise<void> {
   await page.goto("/login");
   await alive(page, scripts);
   await page.getByLabel("E-mail address").fill(who.email);
   await page.getByLabel("Password", { exact: true }).fill(who.password);
   await page.getByRole("button", { name: "Sign in" }).click();
-  await page.waitForURL("**/projects/*/start");
+  await page.waitForURL(HOME);
 }
 
 /** Signs in on the page that a form of an ended session leads to. */
@@ -143,20 +150,28 @@ const sessions = new WeakMap<Server, Cookie[]>();
 
 /**
  * Sets the instance up at the first call. Later calls reuse that session, because
- * passwords are slow to check. If it has ended, they sign in.
+ * passwords are slow to check. If it has ended, they sign in. Shows the start page of the
+ * project.
  */
 export async function enter(page: Page, server: Server, scripts: boolean): Promise<void> {
   const kept = sessions.get(server);
   if (kept) {
     await page.context().addCookies(kept);
     await page.goto("/");
-    if (new URL(page.url()).pathname.endsWith("/start")) return;
+    if (HOME.test(page.url())) return openStart(page);
   } else if ((await page.request.get(server.setupLink)).ok()) {
     await setUp(page, server, scripts);
     return;
   }
   await signIn(page, scripts);
   await keepSession(page, server);
+  await openStart(page);
+}
+
+/** Opens the start page of the project of the page. */
+async function openStart(page: Page): Promise<void> {
+  const { pathname } = new URL(page.url());
+  if (!pathname.endsWith("/start")) await page.goto(`${pathname}/start`);
 }
 
 async function keepSession(page: Page, server: Server): Promise<void> {
@@ -176,6 +191,18 @@ export async function forgetSession(page: Page): Promise<void> {
   // A page with a live list would notice it.
   await page.goto("about:blank");
   await page.context().clearCookies();
+}
+
+/** What an authenticator app shows, so many steps of 30 seconds from now. */
+export function authenticatorCode(secret: string, steps = 0): string {
+  const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+  const bits = [...secret].map((digit) => alphabet.indexOf(digit).toString(2).padStart(5, "0")).join("");
+  const key = Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => parseInt(byte, 2)));
+  const counter = Buffer.alloc(8);
+  counter.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000) + steps));
+  const tag = createHmac("sha1", key).update(counter).digest();
+  const at = (tag.at(-1) ?? 0) & 15;
+  return String((tag.readUInt32BE(at) & 0x7fffffff) % 1_000_000).padStart(6, "0");
 }
 
 export async function projectKey(page: Page): Promise<string> {
@@ -259,6 +286,62 @@ export async function addTransformations(server: Server, key: string, { id, proj
   return made;
 }
 
+/** Of nothing that there is. */
+export const UNKNOWN_ID = "00000000-0000-0000-0000-000000000000";
+
+/** The addresses as the app has them. */
+export function routes(): string[] {
+  const app = fileURLToPath(new URL("../../app/src/app.rs", import.meta.url));
+  return [...readFileSync(app, "utf8").matchAll(/path!\("([^"]+)"\)/g)].map(([, path]) => path!);
+}
+
+/** The transformations of the project that `furnish` makes. */
+export const STEPS = ["bot-filter", "location"].map((entry) => ({ entry, enabled: false }));
+
+/** Makes one of each in the only project, and says where it is. `token` is the project's key. */
+export async function furnish(server: Server, key: string, token: string): Promise<Record<string, string>> {
+  const groups = { company: "acme" };
+  await send(server, token, { event: "page viewed", distinct_id: "ada", properties: { $groups: groups } });
+  await send(server, token, { event: "of no one" });
+  await send(server, token, {
+    event: "$groupidentify",
+    distinct_id: "ada",
+    properties: { $group_type: "company", $group_key: "acme", $group_set: { name: "Acme" } },
+  });
+  const organization: string = (await call(server, key, "GET", "/api/organizations/")).results[0].id;
+  const root = `/api/organizations/${organization}`;
+  const plugin = await install(server, key, organization, "webhook");
+  const configs = await addTransformations(server, key, { id: organization, project: 1 }, STEPS);
+  const written = (await call(server, key, "POST", `${root}/pipeline_destinations/`, { plugin_type: "source", name: "Written" })).id;
+  const code = "export function composeWebhook(event) {\n  return null\n}\n";
+  await call(server, key, "PATCH", `${root}/pipeline_destinations/${written}/update_source/`, { "index.js": code });
+  const exported = await call(server, key, "POST", `${root}/batch_exports/`, {
+    name: "Nowhere",
+    interval: "day",
+    model: "events",
+    paused: true,
+    destination: { type: "NoOp", config: {} },
+  });
+  const domain = await call(server, key, "POST", `${root}/domains/`, { domain: "otter-tea.example" });
+  const invite = await call(server, key, "POST", `${root}/invites/`, { target_email: "grace@weir.example" });
+  // Events are readable a moment after they were taken.
+  let person = "";
+  await expect(async () => {
+    person = (await call(server, key, "GET", "/api/projects/1/persons/?distinct_id=ada")).results[0].uuid;
+    expect((await call(server, key, "GET", "/api/projects/1/groups/?group_type=company")).results).toHaveLength(1);
+  }).toPass();
+  return {
+    organization,
+    plugin: String(plugin),
+    written: String(written),
+    config: String(configs[0]),
+    exported: exported.id,
+    domain: domain.id,
+    invite: invite.token,
+    person,
+  };
+}
+
 /** Invites a person to an organization, and signs them up. Returns their id. */
 export async function join(server: Server, key: string, organization: string, who: { name: string; email: string; password: string }): Promise<string> {
   const invite = { target_email: who.email, first_name: who.name };
@@ -304,16 +387,32 @@ sys.exit(os.waitstatus_to_exitcode(pty.spawn(["bash", "-c", sys.argv[1]])))`;
   await run(python, ["-c", spawn, command]);
 }
 
+/** Opens the menu of an entry of a list. */
+export async function openMenu(page: Page, of: string): Promise<void> {
+  await page.locator("summary", { hasText: `Actions for ${of}` }).click();
+}
+
+/** Opens the rarely used fields of a form. */
+export async function openAdvanced(page: Page): Promise<void> {
+  await page.locator("details.advanced:not([open]) > summary").first().click();
+}
+
 /** Reloads, as the page does automatically every few seconds without scripts. */
 export async function look(page: Page, scripts: boolean): Promise<void> {
   if (!scripts) await page.reload();
 }
 
-/** Saves a form: its page loads again and confirms it, even if it confirmed it before. */
+/** Sends a form, and waits for its outcome: the answer of its function with scripts, else a new document. */
+export async function sent(page: Page, act: () => Promise<void>): Promise<void> {
+  const loaded = page.waitForEvent("domcontentloaded").catch(() => undefined);
+  const answered = page.waitForResponse((answer) => answer.request().method() === "POST" && answer.url().includes("/_fn/"));
+  await act();
+  if ((await answered).request().isNavigationRequest()) await loaded;
+}
+
+/** Saves a form: its page confirms it, even if it confirmed it before. */
 export async function save(page: Page, button: string): Promise<void> {
-  const reloaded = page.waitForEvent("domcontentloaded");
-  await page.getByRole("button", { name: button }).click();
-  await reloaded;
+  await sent(page, () => page.getByRole("button", { name: button }).click());
   await expect(page.getByText("Saved", { exact: true })).toBeVisible();
 }
 
@@ -407,6 +506,8 @@ async function checkRules(page: Page, what: string): Promise<void> {
 
 /** Runs in the page. */
 async function violations(rules: string[]): Promise<string[]> {
+  // The line above the page covers what is scrolled below it.
+  window.scrollTo(0, 0);
   // End animations, so that colours are final.
   for (const animation of document.getAnimations()) {
     if (Number.isFinite(animation.effect?.getComputedTiming().endTime)) animation.finish();

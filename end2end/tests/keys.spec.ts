@@ -1,6 +1,6 @@
 // Personal API keys: create, shown once, used, refused, changed, rotated, revoked.
 
-import { alive, checkPage, enter, expect, newKey, person, save, shell, shot, test } from "./helpers";
+import { alive, checkPage, enter, expect, newKey, openMenu, person, save, shell, shot, test } from "./helpers";
 
 test("a new key is shown once and works", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
@@ -19,7 +19,7 @@ test("a new key is shown once and works", async ({ page, server, scripts }) => {
 
   await page.reload();
   await expect(page.getByText("There is no value to show")).toBeVisible();
-  await expect(page.getByRole("link", { name: "Rotate Nightly report" })).toBeVisible();
+  await expect(page.getByRole("link", { name: "Rotate" })).toBeVisible();
   expect(await page.content()).not.toContain(value);
 });
 
@@ -43,7 +43,7 @@ test("custom scopes", async ({ page, server, scripts }) => {
   await page.getByRole("group", { name: "Organizations" }).getByLabel("Read").check();
   await page.getByRole("group", { name: "Projects" }).getByLabel("Write").check();
   await page.getByLabel("Expires").selectOption("0");
-  if (scripts) await expect(page.getByText("Can read organizations and write projects, for ever.")).toBeVisible();
+  if (scripts) await expect(page.getByText("Can read organizations and write projects. It never expires.")).toBeVisible();
   await page.getByRole("button", { name: "Create key" }).click();
   await page.waitForURL("**/account/keys/reveal");
   await page.getByRole("link", { name: "I have stored it" }).click();
@@ -117,7 +117,8 @@ test("a key is renamed and gets another scope", async ({ page, server, scripts }
   await page.waitForURL("**/account/keys/reveal");
   await page.goto("/account/keys");
   await alive(page, scripts);
-  await page.getByRole("link", { name: "Edit Draft" }).click();
+  await openMenu(page, "Draft");
+  await page.getByRole("link", { name: "Edit" }).click();
   await alive(page, scripts);
   const projects = page.getByRole("group", { name: "Projects" });
   await expect(projects.getByLabel("Write")).toBeChecked();
@@ -135,7 +136,8 @@ test("rotate with overlap, end the old value, revoke", async ({ page, server, sc
   const value = await newKey(page, scripts, "Weekly report");
   await page.goto("/account/keys");
   await alive(page, scripts);
-  await page.getByRole("link", { name: "Rotate Weekly report" }).click();
+  await openMenu(page, "Weekly report");
+  await page.getByRole("link", { name: "Rotate" }).click();
   await alive(page, scripts);
   await page.getByLabel("The old value works").selectOption("hour");
   await page.getByRole("button", { name: "Rotate key" }).click();
@@ -158,8 +160,10 @@ test("rotate with overlap, end the old value, revoke", async ({ page, server, sc
   expect((await use(rotated)).status).toBe(200);
 
   await alive(page, scripts);
-  await key.locator("summary", { hasText: "Revoke" }).click();
-  await key.getByRole("button", { name: "Revoke key" }).click();
+  await openMenu(page, "Weekly report");
+  await page.getByRole("button", { name: "Revoke..." }).click();
+  const dialog = page.getByRole("dialog", { name: "Revoke the key Weekly report?" });
+  await dialog.getByRole("button", { name: "Revoke key" }).click();
   await expect(page.getByRole("heading", { name: "Weekly report" })).toHaveCount(0);
   expect((await use(rotated)).status).toBe(401);
 });

@@ -1,4 +1,4 @@
-// What scripts add to the live page: rows as they arrive, pause, filter.
+// What scripts add to the events page: rows as they arrive, pause, the panel without a load.
 
 import { type Page } from "@playwright/test";
 import { alive, enter, expect, projectKey, refused, send, type Server, shell, shot, test } from "./helpers";
@@ -6,13 +6,14 @@ import { alive, enter, expect, projectKey, refused, send, type Server, shell, sh
 async function openLive(page: Page, server: Server): Promise<string> {
   await enter(page, server, true);
   const key = await projectKey(page);
-  await page.goto("/projects/1/live");
+  await page.goto("/projects/1/events");
   await alive(page, true);
   await expect(page.locator(".status-live")).toBeVisible();
   return key;
 }
 
-const row = (page: Page, name: string) => page.locator(".rows-list a", { hasText: name });
+const row = (page: Page, name: string) => page.locator(".rows-list > tr", { hasText: name });
+const link = (page: Page, name: string) => row(page, name).locator(".row-link");
 
 test("an event becomes visible without a reload", async ({ page, server }) => {
   const key = await openLive(page, server);
@@ -21,20 +22,20 @@ test("an event becomes visible without a reload", async ({ page, server }) => {
   await expect(row(page, "quick one")).toBeVisible();
   test.info().annotations.push({ type: "ms until visible", description: String(Date.now() - before) });
   await send(server, key, { event: "no one" });
-  await expect(row(page, "no one")).toContainText("The event does not say whom it is about.");
+  await expect(row(page, "no one")).toContainText("No distinct_id.");
   await shot(page, "live");
 });
 
 test("a rejected request is a row of the list", async ({ page, server }) => {
   const key = await openLive(page, server);
-  const rejected = page.locator(".rows-list a", { hasText: "Rejected" });
+  const rejected = row(page, "Rejected");
   await send(server, key, { event: "taken", distinct_id: "ada" });
   await expect(row(page, "taken")).toBeVisible();
   const before = await rejected.count();
   await refused(server, key);
   await expect(rejected).toHaveCount(before + 1, { timeout: 1_000 });
   await expect(rejected.first()).toContainText("The body could not be read.");
-  await rejected.first().click();
+  await rejected.first().locator(".row-link").click();
   const detail = page.getByRole("region", { name: "Refused request" });
   await expect(detail).toContainText("Send JSON, and name its compression in Content-Encoding.");
   await expect(detail).toContainText("/batch/");
@@ -43,7 +44,7 @@ test("a rejected request is a row of the list", async ({ page, server }) => {
   await expect(detail.locator("pre")).toHaveCount(0);
   await page.keyboard.press("Escape");
 
-  await page.getByLabel("Outcome").selectOption("rejected");
+  await page.getByRole("combobox", { name: "Outcome" }).selectOption("rejected");
   await expect(page).toHaveURL(/outcome=rejected/);
   await expect(row(page, "taken")).toHaveCount(0);
   await expect(rejected).toHaveCount(before + 1);
@@ -75,7 +76,7 @@ test("space pauses, and no row is lost during the pause", async ({ page, server 
   await expect(row(page, "while paused")).toHaveCount(1);
 });
 
-test("the filter covers existing rows and is in the address", async ({ page, server }) => {
+test("the filter covers stored rows and new ones, and is in the address", async ({ page, server }) => {
   const key = await openLive(page, server);
   await send(server, key, { event: "plan chosen", distinct_id: "ada", properties: { plan: "gold" } });
   await send(server, key, { event: "plan chosen again", distinct_id: "bob", properties: { plan: "free" } });
@@ -84,23 +85,31 @@ test("the filter covers existing rows and is in the address", async ({ page, ser
   await expect(row(page, "plan of no one")).toBeVisible();
 
   await page.keyboard.press("/");
-  await expect(page.getByLabel("Filter rows")).toBeFocused();
-  await page.keyboard.type("plan=gold");
+  await expect(page.getByLabel("Event name")).toBeFocused();
+  await page.getByText("More filters").click();
+  await page.getByLabel("Property", { exact: true }).fill("plan");
+  await page.getByLabel("Value of the property").fill("gold");
+  await page.keyboard.press("Enter");
+  await expect(page).toHaveURL(/property=plan&value=gold/);
   await expect(row(page, "plan chosen")).toHaveCount(1);
-  await expect(page).toHaveURL(/q=plan%3Dgold/);
-  await expect(page.getByText(/1 of the latest \d+ rows match/)).toBeVisible();
+  await expect(page.locator(".status-live")).toBeVisible();
+  await send(server, key, { event: "not this plan", distinct_id: "bob", properties: { plan: "free" } });
+  await send(server, key, { event: "plan chosen later", distinct_id: "bob", properties: { plan: "gold" } });
+  await expect(row(page, "plan chosen later")).toBeVisible();
+  await expect(row(page, "not this plan")).toHaveCount(0);
 
   await page.reload();
-  await expect(row(page, "plan chosen")).toHaveCount(1);
-  await expect(page.getByLabel("Filter rows")).toHaveValue("plan=gold");
+  await expect(row(page, "plan chosen")).toHaveCount(2);
+  await expect(page.getByLabel("Value of the property")).toHaveValue("gold");
 
   await alive(page, true);
-  await page.getByLabel("Filter rows").fill("no such thing");
-  await expect(page.getByText("No row here matches")).toBeVisible();
-  await page.getByRole("link", { name: "Clear filters" }).click();
+  await page.getByLabel("Event name").fill("no such thing");
+  await page.keyboard.press("Enter");
+  await expect(page.getByText("No event matches the filter.")).toBeVisible();
+  await page.getByRole("main").locator(".empty").getByRole("link", { name: "Clear filters" }).click();
   await expect(row(page, "plan chosen again")).toBeVisible();
 
-  await page.getByLabel("Outcome").selectOption("dropped");
+  await page.getByRole("combobox", { name: "Outcome" }).selectOption("dropped");
   await expect(row(page, "plan chosen")).toHaveCount(0);
   await expect(row(page, "plan of no one")).toBeVisible();
 });
@@ -108,19 +117,19 @@ test("the filter covers existing rows and is in the address", async ({ page, ser
 test("a row opens its detail, which takes the focus", async ({ page, server }) => {
   const key = await openLive(page, server);
   await send(server, key, { event: "opened", distinct_id: "ada" });
-  await row(page, "opened").click();
+  await link(page, "opened").click();
   const detail = page.getByRole("region", { name: "opened" });
   await expect(detail).toBeVisible();
-  await expect(page).toHaveURL(/row=/);
+  await expect(page).toHaveURL(/selected=/);
   await expect(detail.getByRole("heading", { name: "opened" })).toBeFocused();
   await detail.getByRole("link", { name: "Close" }).click();
   await expect(detail).toBeHidden();
-  await expect(row(page, "opened")).toBeFocused();
+  await expect(link(page, "opened")).toBeFocused();
 
   await page.keyboard.press("Enter");
   await expect(detail.getByRole("heading", { name: "opened" })).toBeFocused();
   await page.keyboard.press("Escape");
-  await expect(row(page, "opened")).toBeFocused();
+  await expect(link(page, "opened")).toBeFocused();
 
   await page.goBack();
   await expect(detail).toBeVisible();
@@ -131,16 +140,16 @@ test("a row opens its detail, which takes the focus", async ({ page, server }) =
 test("the detail links to the person and to similar events, and prints a command", async ({ page, server }) => {
   const key = await openLive(page, server);
   await send(server, key, { event: "it's detailed", distinct_id: "ada", properties: { $set: { plan: "pro" } } });
-  await row(page, "it's detailed").click();
+  await link(page, "it's detailed").click();
   const detail = page.getByRole("region", { name: "it's detailed" });
   await expect(detail.getByText("Sets on the person: plan.")).toBeVisible();
   const command = detail.locator("pre", { hasText: "curl -sS" });
   await shell((await command.textContent()) ?? "");
   await expect(row(page, "it's detailed")).toHaveCount(2);
   await detail.getByRole("link", { name: "Find similar" }).click();
-  await expect(page.getByLabel("Filter rows")).toHaveValue("it's detailed");
+  await expect(page.getByLabel("Event name")).toHaveValue("it's detailed");
   await expect(row(page, "it's detailed")).toHaveCount(2);
-  await row(page, "it's detailed").first().click();
+  await link(page, "it's detailed").first().click();
   await detail.getByRole("definition").getByRole("link").click();
   await expect(page).toHaveURL(/\/persons\//);
 });
@@ -168,10 +177,10 @@ test("the page does not claim that a stopped server accepts events", async ({ pa
   await page.reload();
   const lost = page.getByRole("alert").filter({ hasText: "The connection is lost." });
   await expect(lost).toContainText("The server answers");
-  await page.route("**/_fn/list_live_rows", (route) => route.abort());
+  await page.route("**/_fn/list_events", (route) => route.abort());
   await page.getByRole("button", { name: "Try now" }).click();
   await expect(lost).toContainText("The server does not answer, so it is unknown whether events arrive.");
-  await page.unroute("**/_fn/list_live_rows");
+  await page.unroute("**/_fn/list_events");
   await page.unroute("**/_live/**");
   await page.getByRole("button", { name: "Try now" }).click();
   await expect(lost).toBeHidden();
@@ -183,7 +192,7 @@ test.describe("in another zone", () => {
   test("u switches between UTC and the own zone", async ({ page, server }) => {
     const key = await openLive(page, server);
     await send(server, key, { event: "timed", distinct_id: "ada", timestamp: "2026-08-21T14:05:09Z" });
-    await row(page, "timed").click();
+    await link(page, "timed").click();
     const time = page.getByRole("region", { name: "timed" }).locator("time[datetime^='2026-08-21']");
     await expect(page.getByText("Times in local time.")).toBeVisible();
     await expect(time).toHaveText("2026-08-21 19:35");
@@ -199,7 +208,7 @@ test("only the near rows of a long list are drawn", async ({ page, server }) => 
     await send(server, key, { event: `many ${at}.`, distinct_id: "ada" });
   }
   await expect(row(page, "many 299.")).toBeVisible();
-  const rows = page.locator(".rows-list > li");
+  const rows = page.locator(".rows-list > tr");
   await expect(rows).toHaveCount(50);
   const more = page.getByRole("button", { name: "Show more rows" });
   await expect(more).toBeVisible();
@@ -207,7 +216,7 @@ test("only the near rows of a long list are drawn", async ({ page, server }) => 
   // By keyboard, without the scrolling that would do it too.
   await more.evaluate((button) => button.focus({ preventScroll: true }));
   await page.keyboard.press("Enter");
-  await expect(row(page, "many 249.")).toBeFocused();
+  await expect(link(page, "many 249.")).toBeFocused();
   await expect.poll(() => rows.count()).toBeGreaterThanOrEqual(100);
 
   // Scrolling down draws more rows automatically.
@@ -224,18 +233,23 @@ test("only the near rows of a long list are drawn", async ({ page, server }) => 
   await expect(rows).toHaveCount(drawn + 1);
   expect(Math.abs((await read.boundingBox())!.y - place)).toBeLessThan(2);
 
-  await page.getByLabel("Filter rows").fill("many 1");
+  await page.getByLabel("Event name").fill("many 1");
+  await page.keyboard.press("Enter");
+  await expect(row(page, "many 199.")).toBeVisible();
   await expect(rows).toHaveCount(50);
-  await page.getByLabel("Filter rows").fill("many 15.");
-  await expect(rows).toHaveCount(1);
-  await expect(more).toBeHidden();
+  await expect(more).toBeVisible();
+  await page.getByRole("link", { name: "Older events" }).click();
+  await expect(row(page, "many 1.")).toBeVisible();
+  await expect(rows).toHaveCount(11);
+  await page.getByRole("link", { name: "Latest events" }).click();
+  await expect(row(page, "many 199.")).toBeVisible();
 });
 
 /** How many rows of this name the store has among the latest that the list can hold. */
 const stored = (page: Page, name: string): Promise<number> =>
   page.evaluate(async (name) => {
     const body = new URLSearchParams({ project: "1", limit: "1000" });
-    const rows = await (await fetch("/_fn/list_live_rows", { method: "POST", body })).json();
+    const { rows } = await (await fetch("/_fn/list_events", { method: "POST", body })).json();
     return rows.filter((row: { event: string }) => row.event?.startsWith(name)).length;
   }, name);
 
@@ -264,8 +278,11 @@ test("a long gap is filled up to the length of the list, and the rest is reporte
       if (await again.isVisible()) await again.click({ timeout: 1_000 });
       await expect(page.locator(".status-live")).toBeVisible({ timeout: 1_000 });
     }).toPass();
-    await page.getByLabel("Filter rows").fill(`${name} 50.`);
-    await expect(row(page, `${name} 50.`)).toHaveCount(1);
     await expect(more).toHaveCount(count > 1_000 ? 1 : 0);
+    const next = page.getByRole("button", { name: "Show more rows" });
+    await expect(async () => {
+      if (await next.isVisible()) await next.click({ timeout: 1_000 });
+      await expect(row(page, `${name} 50.`)).toHaveCount(1, { timeout: 200 });
+    }).toPass();
   }
 });

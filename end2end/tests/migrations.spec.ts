@@ -63,7 +63,7 @@ test("the printed script imports, resumes where it stopped, and is followed", as
   await shot(page, "migrations");
   await checkPage(page, "migrations");
 
-  const answer = await page.request.get("/_files/1/imports.csv");
+  const answer = await page.request.get("/_csv/projects/1/migrations");
   expect(answer.status()).toBe(200);
   expect(await answer.text()).toContain("historical_migration");
 });

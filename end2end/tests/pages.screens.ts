@@ -5,7 +5,7 @@
 // Not part of the checks: nothing is compared.
 
 import { type Page } from "@playwright/test";
-import { alive, enter, expect, projectKey, send, test } from "./helpers";
+import { alive, enter, expect, furnish, join, newKey, projectKey, send, test } from "./helpers";
 
 test.describe.configure({ mode: "serial" });
 
@@ -49,7 +49,7 @@ test("pages", async ({ page, server }) => {
   await alive(page, true);
   await shot(page, "start-empty");
   const key = await projectKey(page);
-  await visit(page, "/projects/1/live", "live-empty");
+  await visit(page, "/projects/1/events", "events-empty");
   await visit(page, "/projects/1/health", "health-empty");
   await visit(page, "/account/keys", "keys-empty");
 
@@ -69,26 +69,27 @@ test("pages", async ({ page, server }) => {
   await send(server, key, { event: "newsletter opened", distinct_id: "ada", properties: { $lib: "node" } });
 
   await visit(page, "/projects/1/start", "start");
-  await page.goto("/projects/1/live");
+  await visit(page, "/projects/1", "overview");
+  await page.goto("/projects/1/events");
   await alive(page, true);
   await expect(page.locator(".status-live")).toBeVisible();
-  await shot(page, "live");
-  await page.locator(".rows-list a", { hasText: "order placed" }).first().click();
-  await shot(page, "live-dropped");
+  await shot(page, "events");
+  await page.locator(".row-link", { hasText: "order placed" }).first().click();
+  await shot(page, "events-dropped");
   await page.keyboard.press("Escape");
-  await page.locator(".rows-list a", { hasText: "plan chosen" }).click();
-  await shot(page, "live-open");
+  await page.locator(".row-link", { hasText: "plan chosen" }).click();
+  await shot(page, "events-open");
   await page.keyboard.press("Escape");
   await page.keyboard.press("Space");
   await send(server, key, { event: "while paused", distinct_id: "ada" });
   await expect(page.getByRole("button", { name: "Resume (1 new)" })).toBeVisible();
-  await shot(page, "live-paused");
-  await visit(page, "/projects/1/live?q=nothing", "live-no-match");
-  await visit(page, "/projects/1/live?row=gone", "live-too-old");
+  await shot(page, "events-paused");
+  await visit(page, "/projects/1/events?event=nothing", "events-no-match");
+  await visit(page, "/projects/1/events?selected=gone", "events-not-kept");
   await page.route("**/_live/**", (route) => route.abort());
-  await page.goto("/projects/1/live");
+  await page.goto("/projects/1/events");
   await expect(page.getByText("The connection is lost.")).toBeVisible();
-  await shot(page, "live-lost");
+  await shot(page, "events-lost");
   await page.unroute("**/_live/**");
 
   await visit(page, "/projects/1/health", "health");
@@ -137,11 +138,12 @@ test("pages", async ({ page, server }) => {
   await shot(page, "key-reveal");
   await visit(page, "/account/keys/reveal", "key-reveal-gone");
   await visit(page, "/account/keys", "keys");
-  await page.getByText("Revoke").first().click();
+  await page.locator(".row-menu > summary").first().click();
+  await page.getByRole("button", { name: "Revoke..." }).click();
   await shot(page, "keys-revoke");
 
   await visit(page, "/login/again?next=/account", "login-again");
-  await visit(page, "/projects/999/live", "project-nothing");
+  await visit(page, "/projects/999/events", "project-nothing");
   await page.context().clearCookies();
   await visit(page, "/login", "login");
   await page.getByLabel("E-mail address").fill("ada@weir.example");
@@ -149,4 +151,53 @@ test("pages", async ({ page, server }) => {
   await page.getByRole("button", { name: "Sign in" }).click();
   await alive(page, true);
   await shot(page, "login-refused");
+});
+
+test("the other pages", async ({ page, server }) => {
+  test.setTimeout(400_000);
+  await enter(page, server, true);
+  await page.goto("/projects/1/start");
+  const token = await projectKey(page);
+  const api = await newKey(page, true, "Pictures");
+  const made = await furnish(server, api, token);
+  for (const name of ["Grace", "Linus", "Barbara"]) {
+    await join(server, api, made.organization!, { name, email: `${name.toLowerCase()}@weir.example`, password: "nine slow otters in a barn" });
+  }
+  const root = `/organizations/${made.organization}`;
+  for (const [name, path] of [
+    ["members", `${root}/members`],
+    ["invites", `${root}/invites`],
+    ["domains", `${root}/domains`],
+    ["domain", `${root}/domains/${made.domain}`],
+    ["activity", `${root}/activity`],
+    ["exports", `${root}/exports`],
+    ["export-new", `${root}/exports/new`],
+    ["export-new-s3", `${root}/exports/new?destination=S3`],
+    ["export-runs", `${root}/exports/${made.exported}`],
+    ["export-backfill", `${root}/exports/${made.exported}/backfill`],
+    ["export-settings", `${root}/exports/${made.exported}/settings`],
+    ["export-logs", `${root}/exports/${made.exported}/logs`],
+    ["plugins", `${root}/plugins/destinations`],
+    ["plugin", `${root}/plugins/destinations/${made.plugin}`],
+    ["plugin-add", `${root}/plugins/destinations/add`],
+    ["plugin-source", `${root}/plugins/destinations/${made.written}/source`],
+    ["transformations", "/projects/1/transformations"],
+    ["transformation", `/projects/1/transformations/${made.config}`],
+    ["transformations-try", "/projects/1/transformations/try"],
+    ["persons", "/projects/1/persons"],
+    ["person", `/projects/1/persons/${made.person}`],
+    ["groups", "/projects/1/groups/company"],
+    ["group", "/projects/1/groups/company/acme"],
+    ["migrations", "/projects/1/migrations"],
+    ["affected-events", "/projects/1/health/events"],
+    ["project-keys", "/projects/1/settings/keys"],
+    ["preferences", "/account/preferences"],
+    ["messages", "/account/messages"],
+    ["help", "/help"],
+    ["search", "/search?q=a"],
+    ["instance", "/instance"],
+    ["gallery", "/gallery"],
+  ] as const) {
+    await visit(page, path, name);
+  }
 });

@@ -1,4 +1,4 @@
-// Persons and groups: whom events are about, how ids came together, what is known.
+// Persons and groups: who sent events, how ids came together, what is known.
 
 import type { Page } from "@playwright/test";
 import { alive, checkPage, enter, expect, projectKey, send, type Server, test } from "./helpers";

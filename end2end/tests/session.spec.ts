@@ -1,6 +1,6 @@
 // Signing in and out, and what is refused.
 
-import { alive, enter, expect, person, save, signIn, test, visit } from "./helpers";
+import { HOME, alive, enter, expect, person, save, signIn, test, visit } from "./helpers";
 
 test("signing out ends the session", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
@@ -61,7 +61,7 @@ test("redirects stay on this site", async ({ page, server, scripts }) => {
     await page.getByLabel("E-mail address").fill(person.email);
     await page.getByLabel("Password", { exact: true }).fill(person.password);
     await page.getByRole("button", { name: "Sign in" }).click();
-    await page.waitForURL("**/projects/*/start");
+    await page.waitForURL(HOME);
   }
 });
 
@@ -91,7 +91,7 @@ test("names and theme are kept", async ({ page, server, scripts }) => {
 
 test("an unknown page is 404, with a link to the start", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
-  for (const path of ["/nothing", "/projects/999/live", "/organizations/00000000-0000-0000-0000-000000000000"]) {
+  for (const path of ["/nothing", "/projects/999/events", "/organizations/00000000-0000-0000-0000-000000000000"]) {
     const answer = await page.goto(path);
     expect(answer?.status(), path).toBe(404);
     await expect(page.getByRole("link", { name: "Go to the start" })).toBeVisible();

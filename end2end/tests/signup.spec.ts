@@ -1,7 +1,7 @@
 // Taking up an invite: with a new account, with one that is there, and not at all.
 
 import type { Page } from "@playwright/test";
-import { alive, apiKey, call, checkPage, expect, join, person, type Server, signOut, test } from "./helpers";
+import { HOME, alive, apiKey, call, checkPage, expect, join, person, type Server, signOut, test } from "./helpers";
 
 const invited = { name: "Grace", email: "grace@weir.example", password: "nine slow otters in a barn" };
 
@@ -39,7 +39,7 @@ test("a new person signs up", async ({ page, server, scripts }) => {
   await expect(page.getByText("This password is too short.")).toBeVisible();
   await page.getByLabel("Password", { exact: true }).fill(invited.password);
   await page.getByRole("button", { name: "Create account and join" }).click();
-  await page.waitForURL("**/projects/*/start");
+  await page.waitForURL(HOME);
 
   // The link worked once.
   await page.goto(`/signup/${made.token}`);
@@ -65,7 +65,7 @@ test("a user with an account signs in and joins", async ({ page, server, scripts
   await page.waitForURL(`**/signup/${made.token}`);
   await alive(page, scripts);
   await page.getByRole("button", { name: "Join" }).click();
-  await page.waitForURL("**/projects/*/start");
+  await page.waitForURL(HOME);
   await page.goto("/organizations");
   await expect(page.getByText("Second home").first()).toBeVisible();
 });

@@ -1,11 +1,11 @@
 // Events that are answered with 200 although they are not stored, or not as they
-// came: the live page shows each one with its reason, Health counts the reasons.
+// came: the events page shows each one with its reason, Health counts the reasons.
 
 import { type Locator, type Page } from "@playwright/test";
 import { alive, enter, expect, look, post, projectKey, refused, test } from "./helpers";
 
 const noName = "The event has no name.";
-const noOne = "The event does not say whom it is about.";
+const noOne = "No distinct_id.";
 const cut = "The event name was longer than 200 characters and was cut.";
 
 const cases = [
@@ -34,9 +34,9 @@ for (const { what, event, row, code, word, reason, fix, sample } of cases) {
 
     expect((await post(server, key, event)).status).toBe(200);
 
-    await page.goto("/projects/1/live");
+    await page.goto("/projects/1/events");
     await alive(page, scripts);
-    const arrived = page.locator(".rows-list a", { hasText: row });
+    const arrived = page.locator(".rows-list > tr", { hasText: row });
     await expect(async () => {
       await look(page, scripts);
       await expect(arrived).toHaveCount(1, { timeout: 2_000 });
@@ -44,8 +44,8 @@ for (const { what, event, row, code, word, reason, fix, sample } of cases) {
     await expect(arrived).toContainText(word);
     await expect(arrived).toContainText(reason);
 
-    await page.getByRole("main").getByRole("link", { name: "All reasons, counted" }).click();
-    await expect(page).toHaveURL(/\/projects\/1\/health$/);
+    await page.getByRole("main").getByRole("link", { name: "Drop reasons" }).click();
+    await expect(page).toHaveURL(/\/projects\/1\/health#reasons$/);
     await expect(page).toHaveTitle(/^Health - .+ - Weir$/);
     await alive(page, scripts);
     expect(await count(page, code)).toBe(before + 1);
@@ -64,13 +64,13 @@ for (const { what, event, row, code, word, reason, fix, sample } of cases) {
 test("a rejected request is seen on both pages", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   await refused(server, await projectKey(page));
-  await page.goto("/projects/1/live?outcome=rejected");
+  await page.goto("/projects/1/events?outcome=rejected");
   await alive(page, scripts);
-  const rows = page.locator(".rows-list a");
+  const rows = page.locator(".rows-list > tr");
   await expect(rows.first()).toContainText("Rejected");
   await expect(rows.first()).toContainText("The body could not be read.");
   await expect(rows.filter({ hasNotText: "Rejected" })).toHaveCount(0);
-  await rows.first().click();
+  await rows.first().locator(".row-link").click();
   const detail = page.getByRole("region", { name: "Refused request" });
   await expect(detail).toContainText("Send JSON, and name its compression in Content-Encoding.");
   await expect(detail).toContainText("/batch/");

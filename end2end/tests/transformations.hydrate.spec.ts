@@ -18,10 +18,16 @@ test("steps are reordered by dragging", async ({ page, server, scripts }) => {
   const steps = page.locator("ol.steps > li");
   const names = steps.locator("h2");
   await expect(names).toHaveText(["Bot filter", "Location", "User agent"]);
-  await steps.nth(2).locator("[data-reorder-handle]").dragTo(steps.nth(0));
+  // The list shows the new order before it is stored.
+  const drag = async (from: number, to: number): Promise<void> => {
+    const stored = page.waitForResponse("**/_fn/reorder_transformations");
+    await steps.nth(from).locator("[data-reorder-handle]").dragTo(steps.nth(to));
+    expect((await stored).ok()).toBe(true);
+  };
+  await drag(2, 0);
   await expect(names).toHaveText(["User agent", "Bot filter", "Location"]);
-  await alive(page, scripts);
-  await steps.nth(0).locator("[data-reorder-handle]").dragTo(steps.nth(1));
+  await expect(page.locator("form[aria-busy]")).toHaveCount(0);
+  await drag(0, 1);
   await expect(names).toHaveText(["Bot filter", "User agent", "Location"]);
   // It is stored.
   await page.reload();

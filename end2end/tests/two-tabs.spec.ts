@@ -2,7 +2,7 @@
 // Every form that writes several fields is here.
 
 import type { Page } from "@playwright/test";
-import { addTransformations, alive, apiKey, call, enter, expect, newOrganization, save, type Server, signInAfterEnd, test } from "./helpers";
+import { HOME, addTransformations, alive, apiKey, call, enter, expect, newOrganization, save, sent, signInAfterEnd, test, type Server } from "./helpers";
 
 /** A form: where it is, its button, and two fields with what two tabs enter. */
 interface Form {
@@ -72,7 +72,7 @@ async function makeForms(server: Server, key: string): Promise<Form[]> {
       path: "/account/preferences",
       button: "Save preferences",
       first: { label: "UTC", value: true },
-      second: { label: "Single keys are shortcuts", value: false },
+      second: { label: "Single-key shortcuts", value: false },
     },
     {
       path: `/organizations/${id}/exports/${exported.id}/settings`,
@@ -120,9 +120,7 @@ test("each tab saves its own changes", async ({ page, server, scripts }) => {
 /** Exports confirm beside the title, all other forms beside the button. */
 async function saved(page: Page, button: string): Promise<void> {
   if (!page.url().includes("/exports/")) return save(page, button);
-  const reloaded = page.waitForEvent("domcontentloaded");
-  await page.getByRole("button", { name: button }).click();
-  await reloaded;
+  await sent(page, () => page.getByRole("button", { name: button }).click());
   await expect(page.getByText("Saved the settings of the export.").first()).toBeVisible();
 }
 
@@ -204,14 +202,14 @@ test("a form of an ended session keeps its input", async ({ page, server, script
 test("a project that a script creates does not change the current project of the browser", async ({ page, server, scripts }) => {
   const key = await apiKey(page, server, scripts);
   await page.goto("/");
-  await expect(page).toHaveURL(/\/projects\/\d+\/start$/);
+  await expect(page).toHaveURL(HOME);
   const before = page.url();
   const organization = (await call(server, key, "GET", "/api/organizations/@current/")).id;
   const made = await call(server, key, "POST", `/api/organizations/${organization}/projects/`, { name: "Of a script" });
   await page.goto("/");
   await expect(page).toHaveURL(before);
   await page.goto("/account");
-  await expect(page.locator(`.rail a[href="/projects/${made.id}/live"]`)).toHaveCount(0);
-  await expect(page.locator('.rail a[href$="/live"]')).toHaveAttribute("href", new URL(before).pathname.replace(/start$/, "live"));
+  await expect(page.locator(`.rail a[href="/projects/${made.id}/events"]`)).toHaveCount(0);
+  await expect(page.locator('.rail a[href$="/events"]')).toHaveAttribute("href", new URL(before).pathname.replace(/(\/start)?$/, "/events"));
   expect((await call(server, key, "GET", "/api/users/@me/")).team.id).toBe(made.id);
 });

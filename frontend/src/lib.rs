@@ -1,21 +1,19 @@
-//! The entry point of the browser build: starts the islands of a page that the server
-//! drew (`hydrate`), or draws them without a server for design work (`csr`, see
-//! Trunk.toml).
+//! The entry point of the browser build: hydrates the page that the server rendered
+//! (`hydrate`), or renders the app in the browser alone (`csr`, see Trunk.toml).
 //!
-//! Nothing else belongs here. Islands are in `weir-app`.
+//! Nothing else belongs here. The app is in `weir-app`.
 
 #[cfg(any(feature = "hydrate", feature = "csr"))]
 use wasm_bindgen::prelude::wasm_bindgen;
 
-/// Called by the page after this module is loaded and before its islands are hydrated one
-/// by one (`xtask/src/site.rs`).
+/// Called by the start script after this module is loaded: that of xtask
+/// (`xtask/src/site.rs`), or the one for cargo-leptos (`server/src/web/assets.rs`).
 #[cfg(feature = "hydrate")]
 #[wasm_bindgen]
 pub fn hydrate() {
     #[cfg(debug_assertions)]
     report_panics();
-    leptos::mount::hydrate_islands();
-    weir_app::start_behaviours();
+    weir_app::hydrate();
 }
 
 /// Called by the loader after this module is loaded.
@@ -24,8 +22,7 @@ pub fn hydrate() {
 pub fn start() {
     #[cfg(debug_assertions)]
     report_panics();
-    weir_app::start_behaviours();
-    leptos::mount::mount_to_body(weir_app::Gallery);
+    weir_app::mount();
 }
 
 /// Without this, a panic is reported as "unreachable executed".

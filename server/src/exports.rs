@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 use tokio::time::timeout;
-use weir_app::context::{StepOutcome, TriedStep};
+use weir_app::destination_test::{StepOutcome, TriedStep};
 use weir_egress::Egress;
 use weir_export::destination::{Destination, Failure};
 use weir_export::destinations::{self, Dependencies};

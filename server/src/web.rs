@@ -4,18 +4,18 @@
 //! What belongs here: mounting, identifying the user, and refusals before a page or a
 //! function is reached. What does not: pages (`weir-app`) and rules (`weir-service`).
 
-mod activity_csv;
 pub(crate) mod admission;
 mod assets;
 pub(crate) mod cookies;
 pub(crate) mod cross_site;
-mod files;
+mod csv;
 pub(crate) mod forms;
 mod functions;
 mod held_forms;
 mod help;
 mod instance;
 mod kept_input;
+mod lists;
 mod live;
 mod memory;
 mod pages;
@@ -91,8 +91,8 @@ pub fn router(app: &App) -> Router {
         .route(forms::PLUGIN, post(forms::plugin))
         .route(forms::ATTACHMENT, post(forms::attachment))
         .route("/_live/{project}", get(live::stream))
-        .route("/_export/activity.csv", get(activity_csv::download))
-        .route("/_files/{project}/imports.csv", get(files::imports))
+        .route("/projects/{project}/live", get(live::moved))
+        .route("/_csv/{*page}", get(lists::download))
         .route("/_help/img/{name}", get(help::image))
         .fallback(pages::page_or_asset)
         .with_state(web)

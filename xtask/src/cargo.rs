@@ -10,16 +10,23 @@ use serde_json::Value;
 
 use crate::layout::{Layout, Mode};
 
+/// Feature of the code that is loaded by area.
+const SPLIT: &str = "split";
+
 /// Builds the browser side and returns the wasm file before wasm-bindgen.
 pub(crate) fn build_frontend(layout: &Layout, mode: Mode) -> Result<PathBuf> {
+    let conventions = &layout.conventions;
     let profile = match mode {
-        Mode::Dev => "wasm-dev",
-        Mode::Release => "wasm-release",
+        Mode::Dev => conventions.text("lib-profile-dev")?,
+        Mode::Release => conventions.text("lib-profile-release")?,
     };
+    let features = [conventions.list("lib-features")?, vec![SPLIT]].concat().join(",");
     let arguments = [
-        "--package=weir-frontend",
+        "--package",
+        conventions.text("lib-package")?,
         "--lib",
-        "--features=hydrate",
+        "--features",
+        &features,
         "--target=wasm32-unknown-unknown",
         "--profile",
         profile,
@@ -35,8 +42,9 @@ pub(crate) fn build_server(layout: &Layout, mode: Mode) -> Result<PathBuf> {
     };
     // Build the whole workspace, so that shared dependencies get the same features as in
     // all other commands. `--bin` selects the target.
-    let arguments = ["--workspace", "--bin=weir", "--profile", profile];
-    build(layout, &arguments, |file| file.file_stem().is_some_and(|stem| stem == "weir"))
+    let name = layout.conventions.text("bin-target")?;
+    let arguments = ["--workspace", "--bin", name, "--profile", profile];
+    build(layout, &arguments, |file| file.file_stem().is_some_and(|stem| stem == name))
 }
 
 /// Runs `cargo build` and returns the file that `wanted` accepts.

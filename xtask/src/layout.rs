@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 
+use crate::conventions::Conventions;
+
 /// The build mode of the browser side.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
@@ -34,6 +36,7 @@ pub(crate) struct Layout {
     pub(crate) target: PathBuf,
     /// The built site, which the server embeds or reads.
     pub(crate) site: PathBuf,
+    pub(crate) conventions: Conventions,
 }
 
 impl Layout {
@@ -54,11 +57,17 @@ impl Layout {
             Some(path) => std::path::absolute(path)?,
             None => target.join("site"),
         };
-        Ok(Layout { root, target, site })
+        let conventions = Conventions::read(&root)?;
+        Ok(Layout { root, target, site, conventions })
     }
 
-    pub(crate) fn style_sheet(&self) -> PathBuf {
-        self.root.join("style/main.css")
+    pub(crate) fn style_sheet(&self) -> Result<PathBuf> {
+        Ok(self.root.join(self.conventions.text("style-file")?))
+    }
+
+    /// Static files, which keep their names.
+    pub(crate) fn assets(&self) -> Result<PathBuf> {
+        Ok(self.root.join(self.conventions.text("assets-dir")?))
     }
 
     /// The directory for intermediate results that are kept between runs.

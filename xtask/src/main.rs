@@ -2,7 +2,7 @@
 //!
 //! `site` builds the browser side, `build` builds the product, `dev` rebuilds and
 //! restarts after every change, `size` checks the byte budgets, `css` bundles the style
-//! sheets. `docs/adr/0004-build-tool.md` explains why the project has its own build tool.
+//! sheets. `docs/adr/0004-build-tool.md` says what `xtask` does beside cargo-leptos.
 
 #![expect(
     clippy::print_stdout,
@@ -11,14 +11,18 @@
 )]
 
 mod assets;
+mod binary;
 mod cargo;
 mod compress;
+mod conventions;
 mod css;
 mod dev;
 mod layout;
 mod sha;
+mod shared;
 mod site;
 mod size;
+mod unused;
 mod wasm;
 
 use std::process::ExitCode;
@@ -95,7 +99,7 @@ fn run(task: Task) -> Result<()> {
         Task::Dev { serve } => dev::serve(&layout, &serve),
         Task::Size => size::check(&layout),
         Task::Css => {
-            println!("{}", css::bundle(&layout.style_sheet())?);
+            println!("{}", css::bundle(&layout.style_sheet()?)?);
             Ok(())
         }
     }

@@ -6,6 +6,7 @@ use anyhow::Result;
 
 use crate::assets::{HASHED, Site, files_below, name_below};
 use crate::layout::{Layout, Mode};
+use crate::wasm::{BINDINGS, ENTRY};
 use crate::{cargo, css, sha, wasm};
 
 /// The file that development pages poll for a new build.
@@ -16,10 +17,8 @@ pub(crate) fn build(layout: &Layout, mode: Mode) -> Result<()> {
     let browser = wasm::bind(layout, mode, &input)?;
 
     let mut site = Site::open(&layout.site, mode == Mode::Release)?;
-    let wasm = site.add_hashed("weir", "wasm", &browser.wasm)?;
-    let js = add_glue(&mut site, browser)?;
-    site.add_hashed("boot", "js", boot(&js, &wasm, mode).as_bytes())?;
-    site.add_hashed("weir", "css", css::bundle(&layout.style_sheet())?.as_bytes())?;
+    add_code(&mut site, browser, mode)?;
+    site.add_hashed("weir", "css", css::bundle(&layout.style_sheet()?)?.as_bytes())?;
     add_public(layout, &mut site)?;
     if mode == Mode::Dev {
         let last = fs::read(layout.site.join(BUILD_MARK)).unwrap_or_default();
@@ -35,50 +34,47 @@ pub(crate) fn mark_changed(layout: &Layout, generation: u64) -> Result<()> {
     Ok(fs::write(layout.site.join(BUILD_MARK), mark)?)
 }
 
-/// Adds the JavaScript bindings. They import snippets by relative path, so the hash is in
-/// the name of the snippets' directory.
-fn add_glue(site: &mut Site, browser: wasm::Browser) -> Result<String> {
-    let mut js = browser.js;
-    if !browser.snippets.is_empty() {
-        let contents: Vec<&[u8]> = browser.snippets.values().map(Vec::as_slice).collect();
-        let folder = format!("snippets.{}", sha::short(sha::of(&contents).as_bytes()));
-        js = js.replace("'./snippets/", &format!("'./{folder}/"));
-        for (name, bytes) in &browser.snippets {
-            site.add(&format!("snippets/{name}"), &format!("{HASHED}/{folder}/{name}"), bytes)?;
-        }
+/// Adds the code in one folder, named by a hash of all its files: they name each other, so
+/// none can be named by its own hash.
+fn add_code(site: &mut Site, browser: wasm::Browser, mode: Mode) -> Result<()> {
+    let mut files = browser.files;
+    files.insert("boot.js".to_owned(), boot(mode).into_bytes());
+    let areas = serde_json::to_vec(&browser.areas)?;
+    let contents: Vec<&[u8]> =
+        files.values().map(Vec::as_slice).chain([areas.as_slice()]).collect();
+    let folder = format!("{HASHED}/{}", sha::short(sha::of(&contents).as_bytes()));
+    for (name, bytes) in &files {
+        site.add(name, &format!("{folder}/{name}"), bytes)?;
     }
-    site.add_hashed("weir", "js", js.as_bytes())
+    site.add("areas.json", &format!("{folder}/areas.json"), &areas)
 }
 
-/// The script that loads the module and hydrates the islands of the page. A page needs
-/// only one `<script type="module" src>`, so the content security policy need not allow
-/// inline scripts.
-fn boot(js: &str, wasm: &str, mode: Mode) -> String {
+/// The script that loads the entry and hydrates the page. A page needs only one
+/// `<script type="module" src>`, so the content security policy need not allow inline
+/// scripts.
+fn boot(mode: Mode) -> String {
     let import = match mode {
-        Mode::Release => format!("import * as app from \"./{js}\";\n"),
+        Mode::Release => format!("import * as app from \"./{BINDINGS}\";\n"),
         // A dynamic import, so that the reload also works on a page that cannot start.
-        Mode::Dev => format!("{RELOAD}const app = await import(\"./{js}\");\n"),
+        Mode::Dev => format!("{RELOAD}const app = await import(\"./{BINDINGS}\");\n"),
     };
     let load = format!(
-        "await app.default({{ module_or_path: new URL(\"./{wasm}\", import.meta.url) }});\n"
+        "await app.default({{ module_or_path: new URL(\"./{ENTRY}\", import.meta.url) }});\n"
     );
-    format!("{import}{load}{WAKE}")
+    format!("{import}{PRELOAD}{load}app.hydrate();\n")
 }
 
-/// Leptos exports one function for each island, under the name in the page's markup. The
-/// `alive` attribute is for style sheets and tests: from then on the page is interactive.
-const WAKE: &str = r#"app.hydrate();
-for (const island of document.querySelectorAll("leptos-island")) {
-  app[island.dataset.component](island);
+/// Loads the code of the page beside the entry.
+const PRELOAD: &str = r#"for (const href of document.querySelector("script[data-code]")?.dataset.code.split(" ") ?? []) {
+  document.head.append(Object.assign(document.createElement("link"), { rel: "preload", as: "fetch", crossOrigin: "", href }));
 }
-document.documentElement.dataset.alive = "";
 "#;
 
 /// Polls the file that `xtask dev` changes after every build. No answer means that the
 /// server is restarting.
 const RELOAD: &str = r#"let mark = null;
 setInterval(async () => {
-  const answer = await fetch(new URL("./build.txt", import.meta.url), { cache: "no-store" })
+  const answer = await fetch(new URL("../build.txt", import.meta.url), { cache: "no-store" })
     .catch(() => null);
   if (!answer?.ok) return;
   const now = await answer.text();
@@ -89,7 +85,7 @@ setInterval(async () => {
 
 /// Static files keep their names, because pages and other sites refer to them.
 fn add_public(layout: &Layout, site: &mut Site) -> Result<()> {
-    let folder = layout.root.join("public");
+    let folder = layout.assets()?;
     if !folder.exists() {
         return Ok(());
     }

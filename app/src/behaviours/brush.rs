@@ -5,10 +5,13 @@ use leptos::prelude::document;
 use leptos::wasm_bindgen::JsCast as _;
 use web_sys::{Element, Event, HtmlElement, HtmlInputElement, MouseEvent};
 
+use super::chart::slot_at;
 use super::{closest, on, within};
 
 /// Attribute with the position where the current drag began.
 const BEGAN: &str = "data-brushed";
+/// The part of a chart over which users drag.
+const DRAWING: &str = ".chart-drawing";
 /// Shorter movements, in pixels, are a click and not a drag.
 const LEAST: u32 = 4;
 
@@ -18,7 +21,7 @@ const LEAST: u32 = 4;
 pub(super) fn start() {
     on("pointerdown", |event, target| {
         if let Some(pointer) = event.dyn_ref::<MouseEvent>().filter(|it| it.button() == 0)
-            && closest(target, "svg").is_some()
+            && closest(target, DRAWING).is_some()
             && let Some(plot) = closest(target, "[data-brush]")
         {
             let _ = plot.set_attribute(BEGAN, &pointer.client_x().to_string());
@@ -76,12 +79,8 @@ impl Drag {
         let began: i32 = plot.get_attribute(BEGAN)?.parse().ok()?;
         let now = event.dyn_ref::<MouseEvent>()?.client_x();
         let begins = closest(&plot, "figure")?.query_selector_all("table time").ok()?;
-        let frame = within::<Element>(&plot, "svg")?.get_bounding_client_rect();
-        let count = begins.length();
-        let step = |x: i32| {
-            let end = |at: u32| frame.x() + frame.width() * f64::from(at + 1) / f64::from(count);
-            (0..count).find(|at| end(*at) > f64::from(x)).unwrap_or(count.saturating_sub(1))
-        };
+        let drawing = within::<Element>(&plot, DRAWING)?;
+        let step = |x: i32| slot_at(&drawing, begins.length(), x);
         let time = |at: u32| begins.get(at)?.dyn_into::<Element>().ok()?.get_attribute("datetime");
         let (first, last) = (step(began.min(now)), step(began.max(now)));
         let end = time(last + 1).or_else(|| plot.get_attribute("data-brush"))?;
@@ -94,7 +93,7 @@ impl Drag {
     }
 
     fn show(&self) {
-        let Some(brush) = within::<Element>(&self.plot, "[data-slot]") else { return };
+        let Some(brush) = within::<Element>(&self.plot, ".chart-brush") else { return };
         let slot = brush.get_attribute("data-slot").and_then(|slot| slot.parse::<u32>().ok());
         for (name, steps) in ["x", "width"].into_iter().zip(self.steps) {
             let _ = brush.set_attribute(name, &(steps * slot.unwrap_or_default()).to_string());

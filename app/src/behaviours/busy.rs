@@ -7,7 +7,7 @@ use leptos::prelude::{document, set_timeout, window_event_listener_untyped};
 use leptos::wasm_bindgen::JsCast as _;
 use web_sys::{Element, HtmlButtonElement, HtmlFormElement, SubmitEvent};
 
-use super::{all_within, each, guard, on};
+use super::{all_within, each, guard, on, write, written};
 
 const BUSY: &str = "aria-busy";
 const BUTTONS: &str = "button[type=submit]";
@@ -30,9 +30,8 @@ pub(super) fn start() {
         let _ = form.set_attribute(BUSY, "true");
         if let Some(button) = button {
             if let Some(busy) = busy {
-                let label = button.text_content().unwrap_or_default();
-                let _ = button.set_attribute("data-label", &label);
-                button.set_text_content(Some(&busy));
+                let _ = button.set_attribute("data-label", &written(&button));
+                write(&button, &busy);
             }
             show(&button);
         }
@@ -58,20 +57,21 @@ fn show(button: &Element) {
     let named = |name: &str| button.get_attribute(name);
     let state = named("data-state").and_then(|id| document().get_element_by_id(&id));
     if let (Some(state), Some(word)) = (state, named("data-becomes")) {
-        let _ = state.set_attribute("data-was", &state.text_content().unwrap_or_default());
+        let _ = state.set_attribute("data-was", &written(&state));
         let _ = state.set_attribute(BUSY, "true");
-        state.set_text_content(Some(&word));
+        write(&state, &word);
     }
 }
 
-fn again() {
+/// Takes back what shows that forms are being sent.
+pub(crate) fn again() {
     each::<Element>("[data-was]", |state| {
-        state.set_text_content(state.get_attribute("data-was").as_deref());
+        write(state, &state.get_attribute("data-was").unwrap_or_default());
         let _ = state.remove_attribute("data-was");
         let _ = state.remove_attribute(BUSY);
     });
     each::<Element>("button[data-label]", |button| {
-        button.set_text_content(button.get_attribute("data-label").as_deref());
+        write(button, &button.get_attribute("data-label").unwrap_or_default());
         let _ = button.remove_attribute("data-label");
     });
     each::<Element>("form[aria-busy]", |form| {

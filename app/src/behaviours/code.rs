@@ -20,7 +20,7 @@ pub(super) fn start() {
             return;
         }
         if let Some(status) = within::<HtmlElement>(&around, "[data-code-status]") {
-            status.set_text_content(Some("The code is complete. Signing in..."));
+            super::write(&status, "The code is complete. Signing in...");
         }
         let form = closest(target, "form");
         let button = form.and_then(|form| within::<HtmlElement>(&form, "button[type=submit]"));

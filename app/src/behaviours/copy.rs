@@ -5,7 +5,7 @@ use std::time::Duration;
 use leptos::prelude::{set_timeout, window};
 use web_sys::Element;
 
-use super::{closest, on, within};
+use super::{closest, on, within, write};
 
 /// `data-copy` on a button: copies the first code in the nearest `data-copyable`
 /// ancestor.
@@ -24,7 +24,7 @@ pub(super) fn start() {
 
 fn say(button: &Element, word: &str) {
     if let Some(label) = within::<Element>(button, "[data-copy-label]") {
-        label.set_text_content(Some(word));
+        write(&label, word);
     }
     let _ = button.class_list().toggle_with_force("copied", word == "Copied");
 }

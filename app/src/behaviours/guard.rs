@@ -17,7 +17,7 @@ pub(super) fn start() {
 }
 
 /// Checks all guarded forms, for example after elements were added.
-pub(super) fn again() {
+pub(crate) fn again() {
     each::<HtmlInputElement>("[data-must-equal]", check);
 }
 

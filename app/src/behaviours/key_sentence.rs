@@ -4,7 +4,7 @@ use leptos::wasm_bindgen::JsCast as _;
 use web_sys::{Element, HtmlInputElement, HtmlOptionElement};
 use weir_model::scopes::ScopeObject;
 
-use super::{closest, on, within};
+use super::{closest, on, within, write};
 use crate::key_words::{Choice, choice, day, sentence};
 
 /// `data-sentence` in a form: updated at every change of the form.
@@ -13,7 +13,7 @@ pub(super) fn start() {
         if let Some(form) = closest(target, "form")
             && let Some(place) = within::<Element>(&form, "[data-sentence]")
         {
-            place.set_text_content(Some(&of(&form)));
+            write(&place, &of(&form));
         }
     });
 }

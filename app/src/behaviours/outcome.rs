@@ -7,7 +7,7 @@ use leptos::wasm_bindgen::JsValue;
 use crate::local_path::without_outcome;
 
 /// Replaces the address of the page by one without the outcome.
-pub(super) fn start() {
+pub(crate) fn clean() {
     let location = window().location();
     let (Ok(path), Ok(query)) = (location.pathname(), location.search()) else { return };
     let here = format!("{path}{query}");

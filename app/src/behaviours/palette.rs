@@ -1,4 +1,4 @@
-//! Search in a dialog over the page: `Ctrl K`, `⌘ K`, or the search link of the rail.
+//! Search in a dialog over the page: `Ctrl K`, `⌘ K`, or the search link.
 //! Results come from the search page.
 
 use std::cell::{Cell, RefCell};

@@ -1,11 +1,18 @@
 //! Changes the order of a list by dragging. Buttons next to the lines do the same without
 //! a pointer and without scripts.
 
+use std::cell::RefCell;
+
 use leptos::prelude::document;
 use leptos::wasm_bindgen::JsCast as _;
-use web_sys::{Element, HtmlElement, HtmlInputElement};
+use web_sys::{Element, HtmlElement, HtmlInputElement, Node};
 
 use super::{closest, on, within};
+
+thread_local! {
+    /// The line that was moved last, and the node that followed it before.
+    static MOVED: RefCell<Option<(Element, Option<Node>)>> = const { RefCell::new(None) };
+}
 
 const LINE: &str = "[data-reorder-item]";
 /// Class of the line that is dragged.
@@ -44,6 +51,14 @@ pub(super) fn start() {
             let _ = line.class_list().remove_1(DRAGGED);
         }
     });
+}
+
+/// Puts the moved line back, because the list is drawn again in the order of the answer.
+pub(crate) fn take_back() {
+    let Some((line, next)) = MOVED.take() else { return };
+    if let Some(list) = line.parent_node() {
+        let _ = list.insert_before(&line, next.as_ref());
+    }
 }
 
 fn dragged() -> Option<Element> {
@@ -85,6 +100,7 @@ fn is_before(line: &Element, other: &Element) -> bool {
 fn drop_at(line: &Element, over: &Element) {
     let Some(list) = line.parent_element() else { return };
     let next = if is_before(line, over) { over.next_sibling() } else { Some(over.clone().into()) };
+    MOVED.set(Some((line.clone(), line.next_sibling())));
     let _ = list.insert_before(line, next.as_ref());
     let Some(around) = closest(line, "[data-reorder]") else { return };
     let ids: Vec<String> =

@@ -1,6 +1,6 @@
 //! Single-key shortcuts for all pages: `?` lists them, `g` and a letter opens a page.
-//! Other shortcuts are in the modules that handle them: `u` in `times`, those of the live
-//! page in its island.
+//! Other shortcuts are in the modules that handle them: `u` in `times`, those of the
+//! events page in its list.
 
 use std::cell::Cell;
 

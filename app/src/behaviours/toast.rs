@@ -7,7 +7,7 @@ use leptos::prelude::{document, set_timeout};
 use leptos::wasm_bindgen::JsCast as _;
 use web_sys::{Element, HtmlElement};
 
-use super::{closest, each, on, within};
+use super::{closest, each, on, within, write, written};
 
 /// Screen readers do not announce text that is in the page from the beginning. The
 /// message is therefore set again after this delay.
@@ -16,24 +16,11 @@ const SECOND: Duration = Duration::from_secs(1);
 
 /// `data-toast`: the time that the message is shown, in seconds.
 pub(super) fn start() {
-    each::<Element>("[data-toast]", |toast| {
-        let toast = toast.clone();
-        let seconds = toast.get_attribute("data-toast").and_then(|text| text.parse().ok());
-        set_timeout(
-            move || {
-                if let Some(text) = within::<Element>(&toast, "[data-toast-text]") {
-                    text.set_text_content(text.text_content().as_deref());
-                }
-                count_down(toast, seconds.unwrap_or(6));
-            },
-            MOMENT,
-        );
-    });
     on("click", |_, target| {
         if let Some(toast) = closest(target, "[data-toast-close]")
             .and_then(|button| closest(&button, "[data-toast]"))
         {
-            toast.remove();
+            close(&toast);
             let main = document().get_element_by_id("main");
             if let Some(main) = main.and_then(|main| main.dyn_into::<HtmlElement>().ok()) {
                 let _ = main.focus();
@@ -42,9 +29,33 @@ pub(super) fn start() {
     });
 }
 
+/// Announces the message of the page, and removes it in time.
+pub(crate) fn shown() {
+    set_timeout(
+        || {
+            each::<Element>("[data-toast]:not([data-toast-counted])", |toast| {
+                let _ = toast.set_attribute("data-toast-counted", "");
+                if let Some(text) = within::<Element>(toast, "[data-toast-text]") {
+                    let said = written(&text);
+                    write(&text, "");
+                    write(&text, &said);
+                }
+                let seconds = toast.get_attribute("data-toast").and_then(|text| text.parse().ok());
+                count_down(toast.clone(), seconds.unwrap_or(6));
+            });
+        },
+        MOMENT,
+    );
+}
+
+/// Hides a message. Its component removes it with the next one.
+fn close(toast: &Element) {
+    let _ = toast.set_attribute("hidden", "");
+}
+
 fn count_down(toast: Element, seconds: u32) {
     if seconds == 0 {
-        toast.remove();
+        close(&toast);
         return;
     }
     set_timeout(

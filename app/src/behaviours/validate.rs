@@ -7,7 +7,7 @@ use leptos::prelude::document;
 use leptos::wasm_bindgen::JsValue;
 use web_sys::Element;
 
-use super::{closest, on, within};
+use super::{closest, each, on, within};
 
 /// Attribute of a form that the user tried to submit. There is no `submit` event when the
 /// browser blocks the submission.
@@ -36,6 +36,18 @@ pub(super) fn start() {
         if line(target).is_some_and(|line| line.has_attribute(OWN)) {
             check(target);
         }
+    });
+}
+
+/// Removes the messages that this module added.
+pub(crate) fn take_back() {
+    each::<Element>(&format!("[{OWN}]"), |line| {
+        let field = line.id();
+        let field = field.strip_suffix("-fault").unwrap_or_default();
+        if let Some(field) = document().get_element_by_id(field) {
+            tie(&field, false);
+        }
+        line.remove();
     });
 }
 

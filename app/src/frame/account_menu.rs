@@ -3,8 +3,8 @@
 use leptos::prelude::*;
 
 use super::links::ACCOUNT;
-use super::rail::current;
 use crate::server_fns::identity::SignOut;
+use crate::ui::form_action::{ActionForm, form_action};
 use crate::ui::icon::Icon;
 use crate::ui::menu::Menu;
 
@@ -18,7 +18,7 @@ pub(super) fn AccountMenu(
     /// The address of the current page.
     at: String,
 ) -> impl IntoView {
-    let sign_out = ServerAction::<SignOut>::new();
+    let sign_out = form_action::<SignOut>();
     let label = view! {
         <Icon name="account" />
         <span class="account-name">{name}</span>
@@ -28,9 +28,7 @@ pub(super) fn AccountMenu(
         .into_iter()
         .filter_map(|goal| Some((goal.at(None, None)?, goal)))
         .map(|(href, goal)| {
-            // By its address, `/account` is a parent of the other pages, but it does not
-            // contain them.
-            let here = current(&at, &href).filter(|here| *here == "page" || href != "/account");
+            let here = current(&at, &href);
             view! {
                 <li><a href=href aria-current=here data-go=goal.letter>{goal.label}</a></li>
             }
@@ -47,10 +45,32 @@ pub(super) fn AccountMenu(
                 {links}
                 {instance}
             </ul>
-            <ActionForm action=sign_out>
-                <button type="submit" data-busy="Signing out...">"Sign out"</button>
-            </ActionForm>
+            <div class="menu-foot">
+                <ActionForm action=sign_out>
+                    <button type="submit" data-busy="Signing out...">"Sign out"</button>
+                </ActionForm>
+            </div>
         </Menu>
     }
     .into_any()
+}
+
+/// The value of `aria-current`: `page` for the page itself, `true` for a page below it. By
+/// its address, `/account` is a parent of the other pages, but it does not contain them.
+fn current(at: &str, href: &str) -> Option<&'static str> {
+    let below = at.strip_prefix(href).is_some_and(|rest| rest.starts_with('/'));
+    if at == href { Some("page") } else { (below && href != "/account").then_some("true") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::current;
+
+    #[test]
+    fn pages_below_count() {
+        assert_eq!(current("/account", "/account"), Some("page"));
+        assert_eq!(current("/account/keys/new", "/account/keys"), Some("true"));
+        assert_eq!(current("/account/keys", "/account"), None);
+        assert_eq!(current("/helpful", "/help"), None);
+    }
 }

@@ -1,5 +1,5 @@
 //! Dialogs that scripts open over a page: search and the list of shortcuts. Without
-//! scripts the search link of the rail leads to the search page.
+//! scripts the search link leads to the search page.
 
 use leptos::prelude::*;
 
@@ -11,9 +11,9 @@ const KEYS: [(&str, &str); 6] = [
     ("Ctrl K", "Search. On a Mac: \u{2318} K"),
     ("?", "This list"),
     ("u", "Switch between UTC and your time zone"),
-    ("Esc", "Close a menu, the search, or an event on the live page"),
-    ("/", "Filter, on the live page"),
-    ("Space", "Pause and resume, on the live page"),
+    ("Esc", "Close a menu, the search, or an event on the page Events"),
+    ("/", "Filter, on the page Events"),
+    ("Space", "Pause and resume, on the page Events"),
 ];
 
 /// Both dialogs, closed.
@@ -40,7 +40,7 @@ fn Palette() -> impl IntoView {
                     autocomplete="off"
                     spellcheck="false"
                     maxlength="200"
-                    placeholder="Pages, projects, members, exports, plugins"
+                    placeholder="Pages, persons, events, projects, members, exports"
                 />
                 <button type="button" class="button button-quiet" data-closes="" aria-label="Close search">
                     <Icon name="close" />
@@ -66,7 +66,7 @@ fn Keys() -> impl IntoView {
         .filter(|goal| !goal.letter.is_empty())
         .map(|goal| {
             let keys = view! { <kbd>"g"</kbd> " " <kbd>{goal.letter}</kbd> }.into_any();
-            row(keys, format!("Go to {}", goal.label))
+            row(keys, format!("Go to {}", goal.name))
         })
         .collect_view();
     view! {

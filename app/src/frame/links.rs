@@ -1,19 +1,23 @@
-//! The pages in the navigation, each with its letter for the shortcut after `g`. Search
-//! and the list of shortcuts use the same table.
+//! The pages in the navigation, each with its letter for the shortcut after `g`. Search,
+//! the breadcrumb and the list of shortcuts use the same table.
 
 use super::here::Here;
 
 /// A page of the navigation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Goal {
-    /// The label of the link.
+    /// The label of the link, below the heading of its group.
     pub(crate) label: &'static str,
+    /// The name of the page where no heading says what it is about.
+    pub(crate) name: &'static str,
     /// Name of its icon.
     pub(crate) icon: &'static str,
     /// The letter of its shortcut.
     pub(crate) letter: &'static str,
     of: Of,
     path: &'static str,
+    /// Paths of other pages that belong to the entry.
+    others: &'static [&'static str],
 }
 
 /// What the address of a page contains.
@@ -31,33 +35,54 @@ const fn goal(
     of: Of,
     path: &'static str,
 ) -> Goal {
-    Goal { label, icon, letter, of, path }
+    Goal { label, name: label, icon, letter, of, path, others: &[] }
 }
 
-/// The pages in the rail, in groups.
-pub(super) const RAIL: [&[Goal]; 3] = [
-    &[
-        goal("Live", "live", "l", Of::Project, "/live"),
-        goal("Persons", "person", "p", Of::Project, "/persons"),
-        goal("Groups", "group", "g", Of::Project, "/groups"),
-        goal("Health", "health", "h", Of::Project, "/health"),
-        goal("Migrations", "migration", "m", Of::Project, "/migrations"),
-    ],
-    &[
-        EXPORTS,
-        goal("Destinations", "plugin", "d", Of::Organization, "/plugins/destinations"),
-        goal("Frontend apps", "plugin", "f", Of::Organization, "/plugins/frontend-apps"),
-        goal("Import apps", "plugin", "i", Of::Organization, "/plugins/import-apps"),
-        goal("Transformations", "transformation", "t", Of::Project, "/transformations"),
-    ],
-    &[
-        goal("Activity", "activity", "a", Of::Organization, "/activity"),
-        goal("Settings", "settings", "s", Of::Project, "/settings"),
-    ],
+/// A group of links in the rail.
+pub(super) struct Group {
+    pub(super) title: &'static str,
+    pub(super) goals: &'static [Goal],
+}
+
+/// The pages in the rail.
+pub(super) const RAIL: [Group; 3] = [
+    Group {
+        title: "Project",
+        goals: &[
+            goal("Overview", "overview", "o", Of::Project, "").with(&["/start"]),
+            goal("Events", "live", "e", Of::Project, "/events"),
+            goal("Persons", "person", "p", Of::Project, "/persons"),
+            goal("Groups", "group", "g", Of::Project, "/groups"),
+            goal("Health", "health", "h", Of::Project, "/health"),
+            goal("Project settings", "gear", "s", Of::Project, "/settings"),
+        ],
+    },
+    Group {
+        title: "Data",
+        goals: &[
+            TRANSFORMATIONS,
+            EXPORTS,
+            goal("Plugins", "plugin", "u", Of::Organization, "/plugins/destinations")
+                .with(&["/plugins"]),
+            goal("Migrations", "migration", "m", Of::Project, "/migrations"),
+        ],
+    },
+    Group {
+        title: "Organization",
+        goals: &[
+            goal("Members", "member", "b", Of::Organization, "/members"),
+            goal("Activity", "activity", "a", Of::Organization, "/activity"),
+            goal("Settings", "organization", "r", Of::Organization, "")
+                .named("Organization settings")
+                .with(&["/invites", "/domains", "/projects"]),
+        ],
+    },
 ];
 
-/// The page with a badge.
-pub(super) const EXPORTS: Goal = goal("Exports", "export", "e", Of::Organization, "/exports");
+/// The pages with badges.
+pub(super) const TRANSFORMATIONS: Goal =
+    goal("Transformations", "transformation", "t", Of::Project, "/transformations");
+pub(super) const EXPORTS: Goal = goal("Exports", "export", "x", Of::Organization, "/exports");
 
 /// The pages in the account menu.
 pub(super) const ACCOUNT: [Goal; 4] = [
@@ -67,13 +92,17 @@ pub(super) const ACCOUNT: [Goal; 4] = [
     goal("Help", "help", "?", Of::Account, "/help"),
 ];
 
-/// Pages that only search lists. They have no shortcut.
-const OTHERS: [Goal; 9] = [
+/// Pages that only search and the breadcrumb name. They have no shortcut.
+const OTHERS: [Goal; 13] = [
     goal("Start", "start", "", Of::Project, "/start"),
-    goal("Organization settings", "organization", "", Of::Organization, ""),
-    goal("Members", "member", "", Of::Organization, "/members"),
+    goal("Project keys", "key", "", Of::Project, "/settings/keys"),
+    goal("Destinations", "plugin", "", Of::Organization, "/plugins/destinations"),
+    goal("Frontend apps", "plugin", "", Of::Organization, "/plugins/frontend-apps"),
+    goal("Import apps", "plugin", "", Of::Organization, "/plugins/import-apps"),
+    goal("Transformation plugins", "plugin", "", Of::Organization, "/plugins/transformations"),
     goal("Invites", "invite", "", Of::Organization, "/invites"),
     goal("Domains", "domain", "", Of::Organization, "/domains"),
+    goal("New project", "plus", "", Of::Organization, "/projects/new"),
     goal("Organizations", "organization", "", Of::Account, "/organizations"),
     goal("New organization", "plus", "", Of::Account, "/organizations/new"),
     goal("Security", "shield", "", Of::Account, "/account/security"),
@@ -82,10 +111,28 @@ const OTHERS: [Goal; 9] = [
 
 /// All pages.
 pub(crate) fn all() -> impl Iterator<Item = Goal> {
-    RAIL.into_iter().flatten().chain(&ACCOUNT).chain(&OTHERS).copied()
+    in_rail().chain(beside_rail())
+}
+
+/// The pages in the rail.
+pub(super) fn in_rail() -> impl Iterator<Item = Goal> {
+    RAIL.into_iter().flat_map(|group| group.goals).copied()
+}
+
+/// The pages that are not in the rail.
+pub(super) fn beside_rail() -> impl Iterator<Item = Goal> {
+    ACCOUNT.into_iter().chain(OTHERS)
 }
 
 impl Goal {
+    const fn named(self, name: &'static str) -> Self {
+        Self { name, ..self }
+    }
+
+    const fn with(self, others: &'static [&'static str]) -> Self {
+        Self { others, ..self }
+    }
+
     /// The address of the page. `None` where it needs a project or organization and there
     /// is none.
     pub(super) fn href(self, here: &Here) -> Option<String> {
@@ -95,8 +142,33 @@ impl Goal {
     }
 
     /// Whether the address contains an organization.
+    #[cfg(feature = "ssr")]
     pub(crate) fn is_of_organization(self) -> bool {
         self.of == Of::Organization
+    }
+
+    /// Whether this is the end of the address, see [`Here::rest`]. Of pages of the account
+    /// it is the whole address.
+    pub(super) fn is_at(self, rest: &str) -> bool {
+        self.path == rest
+    }
+
+    /// The value of `aria-current` of the entry: `page` for the page itself, `true` for
+    /// another page of the entry.
+    pub(super) fn current(self, here: &Here, path: &str) -> Option<&'static str> {
+        if self.href(here).as_deref() == Some(path) {
+            return Some("page");
+        }
+        here.rest(path).filter(|rest| self.contains(rest)).map(|_| "true")
+    }
+
+    /// Whether an address with this end, see [`Here::rest`], is a page of the entry.
+    fn contains(self, rest: &str) -> bool {
+        let is_within = |path: &str| {
+            let end = rest.strip_prefix(path).filter(|_| !path.is_empty());
+            end.is_some_and(|end| end.is_empty() || end.starts_with('/'))
+        };
+        is_within(self.path) || self.others.iter().any(|path| is_within(path))
     }
 
     /// The address of the page in this organization and project.
@@ -114,7 +186,7 @@ impl Goal {
 mod tests {
     use std::collections::HashSet;
 
-    use super::{EXPORTS, all};
+    use super::{EXPORTS, all, in_rail};
 
     #[test]
     fn a_letter_goes_to_one_page() {
@@ -125,15 +197,43 @@ mod tests {
     }
 
     #[test]
+    fn entries_of_the_rail_differ_in_their_icons() {
+        let mut seen = HashSet::new();
+        let sprite = include_str!("../../../public/icons.svg");
+        for goal in in_rail() {
+            assert!(seen.insert(goal.icon), "{}", goal.label);
+            assert!(sprite.contains(&format!("id=\"{}\"", goal.icon)), "{}", goal.icon);
+        }
+    }
+
+    #[test]
     fn addresses() {
-        let at = |label: &str| {
-            let goal = all().find(|goal| goal.label == label).unwrap();
+        let at = |name: &str| {
+            let goal = all().find(|goal| goal.name == name).unwrap();
             goal.at(Some("o"), Some(7)).unwrap()
         };
-        assert_eq!(at("Live"), "/projects/7/live");
+        assert_eq!(at("Overview"), "/projects/7");
+        assert_eq!(at("Events"), "/projects/7/events");
         assert_eq!(at("Import apps"), "/organizations/o/plugins/import-apps");
         assert_eq!(at("Organization settings"), "/organizations/o");
         assert_eq!(at("Help"), "/help");
         assert_eq!(EXPORTS.at(None, Some(7)), None);
+    }
+
+    #[test]
+    fn an_entry_contains_the_pages_below_it() {
+        let entry = |label: &str| in_rail().find(|goal| goal.label == label).unwrap();
+        for (label, rest, expected) in [
+            ("Overview", "/start", true),
+            ("Overview", "/persons", false),
+            ("Persons", "/persons/7", true),
+            ("Persons", "/personsx", false),
+            ("Plugins", "/plugins/import-apps/3", true),
+            ("Settings", "/projects/new", true),
+            ("Settings", "/members", false),
+            ("Project settings", "/settings/keys", true),
+        ] {
+            assert_eq!(entry(label).contains(rest), expected, "{label} {rest}");
+        }
     }
 }

@@ -1,66 +1,54 @@
-//! The rail: the current project, search, links to pages, the account menu.
+//! The rail: the current project, links to pages, the account menu.
 
-use leptos::html;
 use leptos::prelude::*;
 
 use super::account_menu::AccountMenu;
 use super::here::Here;
-use super::links::{EXPORTS, Goal, RAIL};
+use super::links::{EXPORTS, Goal, RAIL, TRANSFORMATIONS};
 use super::switcher::Switcher;
+use super::{Brand, RAIL_ID};
 use crate::server_fns::account::{FailingLine, FailingNav, Viewer};
 use crate::ui::icon::Icon;
 use crate::ui::menu::Menu;
 use crate::ui::number::grouped;
 use crate::ui::time::to_the_minute;
 
-/// Id of the element that the menu button opens on small screens.
-const PAGES: &str = "rail-pages";
-
-/// The content of the rail below the brand. The links are a popover, which the style
-/// sheet shows as a part of the rail on wide screens.
+/// The rail. It is a popover, which the style sheet always shows on wide screens.
 #[component]
 pub(super) fn Rail(
     viewer: Viewer,
     /// The organization and project of the page.
     here: Here,
     path: String,
-    /// The failing exports of the organization.
+    /// What fails in the organization and project.
     failing: FailingNav,
 ) -> impl IntoView {
     let Viewer { name, email, organizations, staff, .. } = viewer;
-    let project = here.project.as_ref().map(|(id, _)| *id);
-    let label = label(&here);
     let groups = RAIL
         .into_iter()
-        .map(|goals| {
-            let links = goals
+        .enumerate()
+        .map(|(at, group)| {
+            let links = group
+                .goals
                 .iter()
-                .filter_map(|goal| {
-                    let href = goal.href(&here)?;
-                    let failing =
-                        if *goal == EXPORTS { failing.clone() } else { FailingNav::default() };
-                    Some(view! { <NavLink at=path.clone() href=href goal=*goal failing=failing /> })
-                })
+                .filter_map(|goal| link(*goal, &here, &path, badge(*goal, &failing)))
                 .collect_view();
-            view! { <div class="nav-group">{links}</div> }
+            let id = format!("nav-{at}");
+            let title = id.clone();
+            view! {
+                <div class="nav-group" role="group" aria-labelledby=title>
+                    <p class="nav-title" id=id>{group.title}</p>
+                    {links}
+                </div>
+            }
         })
         .collect_view();
-    let opener = html::button()
-        .r#type("button")
-        .class("button rail-opener")
-        .attr("popovertarget", PAGES)
-        .child("Menu");
     view! {
-        <Menu class="switch" label=label>
-            <Switcher organizations=organizations project=project />
-        </Menu>
-        <a class="rail-search" href="/search" data-palette="" aria-keyshortcuts="Control+K Meta+K">
-            <Icon name="search" />
-            <span>"Search"</span>
-            <kbd class="needs-scripts" aria-hidden="true">"Ctrl K"</kbd>
-        </a>
-        {opener}
-        <div class="rail-pages" id=PAGES popover="auto">
+        <div class="rail" id=RAIL_ID popover="auto">
+            <Brand />
+            <Menu class="switch" label=label(&here)>
+                <Switcher organizations=organizations here=here />
+            </Menu>
             <nav class="nav" aria-label="Main">{groups}</nav>
             <AccountMenu name=name email=email staff=staff at=path />
         </div>
@@ -81,29 +69,47 @@ fn label(here: &Here) -> AnyView {
     .into_any()
 }
 
-#[component]
-fn NavLink(
-    at: String,
-    href: String,
-    goal: Goal,
-    /// Failing exports behind the link.
-    failing: FailingNav,
-) -> impl IntoView {
-    let current = current(&at, &href);
-    let badge = failing.count;
-    let title = (badge > 0).then(|| reasons(&failing));
-    let badge = (badge > 0).then(|| {
-        let what = if badge == 1 { " failing export" } else { " failing exports" };
-        view! { <span class="nav-badge">{grouped(badge)}<span class="hidden">{what}</span></span> }
+/// A red count beside a link.
+struct Badge {
+    count: u64,
+    /// What is counted: one of them, and several.
+    what: (&'static str, &'static str),
+    /// The title of the link.
+    title: String,
+}
+
+/// The badge of a page behind which something fails.
+fn badge(goal: Goal, failing: &FailingNav) -> Option<Badge> {
+    let (count, what, title) = if goal == EXPORTS {
+        (failing.exports, ("failing export", "failing exports"), reasons(failing))
+    } else if goal == TRANSFORMATIONS {
+        let what = ("failing transformation", "failing transformations");
+        (failing.transformations, what, "Failed in the last 24 hours".to_owned())
+    } else {
+        return None;
+    };
+    (count > 0).then_some(Badge { count, what, title })
+}
+
+/// A link to a page.
+fn link(goal: Goal, here: &Here, path: &str, badge: Option<Badge>) -> Option<AnyView> {
+    let href = goal.href(here)?;
+    let current = goal.current(here, path);
+    let title = badge.as_ref().map(|badge| badge.title.clone());
+    let badge = badge.map(|Badge { count, what: (one, several), .. }| {
+        let what = format!(" {}", if count == 1 { one } else { several });
+        view! { <span class="nav-badge">{grouped(count)}<span class="hidden">{what}</span></span> }
     });
-    view! {
-        <a class="nav-link" href=href aria-current=current data-go=goal.letter title=title>
-            <Icon name=goal.icon />
-            <span>{goal.label}</span>
-            {badge}
-        </a>
-    }
-    .into_any()
+    Some(
+        view! {
+            <a class="nav-link" href=href aria-current=current data-go=goal.letter title=title>
+                <Icon name=goal.icon />
+                <span>{goal.label}</span>
+                {badge}
+            </a>
+        }
+        .into_any(),
+    )
 }
 
 /// Since when exports fail and why, one export per line.
@@ -121,22 +127,16 @@ fn reasons(failing: &FailingNav) -> String {
         )
     };
     let mut lines: Vec<String> = failing.first.iter().map(line).collect();
-    let more = failing.count.saturating_sub(lines.len() as u64);
+    let more = failing.exports.saturating_sub(lines.len() as u64);
     if more > 0 {
         lines.push(format!("{} more", grouped(more)));
     }
     lines.join("\n")
 }
 
-/// The value of `aria-current`: `page` for the page itself, `true` for a page below it.
-pub(super) fn current(at: &str, href: &str) -> Option<&'static str> {
-    let below = at.strip_prefix(href).is_some_and(|rest| rest.starts_with('/'));
-    if at == href { Some("page") } else { below.then_some("true") }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{FailingLine, FailingNav, current, reasons};
+    use super::{FailingLine, FailingNav, reasons};
 
     #[test]
     fn a_failing_export_has_its_time_its_next_try_and_its_reason() {
@@ -148,7 +148,7 @@ mod tests {
         };
         let failed =
             FailingLine { name: "Lake".to_owned(), next_try: None, error: None, ..retried.clone() };
-        let failing = FailingNav { count: 4, first: vec![retried, failed] };
+        let failing = FailingNav { exports: 4, first: vec![retried, failed], transformations: 0 };
         let expected = [
             "Warehouse: Failing since 2026-08-21 14:05 UTC, next try 2026-08-21 15:00 UTC. \
              TimedOut: No answer.",
@@ -156,12 +156,5 @@ mod tests {
             "2 more",
         ];
         assert_eq!(reasons(&failing), expected.join("\n"));
-    }
-
-    #[test]
-    fn pages_below_count() {
-        assert_eq!(current("/projects/1/live", "/projects/1/live"), Some("page"));
-        assert_eq!(current("/account/keys/new", "/account/keys"), Some("true"));
-        assert_eq!(current("/projects/10/live", "/projects/1/live"), None);
     }
 }

@@ -2,17 +2,23 @@
 
 use leptos::prelude::*;
 
+use super::here::Here;
 use crate::server_fns::account::{OrganizationNav, SwitchProject};
+use crate::ui::form_action::{ActionForm, form_action};
 
 /// Each project is a button that leads to the project.
 #[component]
 pub(super) fn Switcher(
     /// The organizations with their projects.
     organizations: Vec<OrganizationNav>,
-    /// The project of the page.
-    project: Option<i64>,
+    /// The organization and project of the page.
+    here: Here,
 ) -> impl IntoView {
-    let switch = ServerAction::<SwitchProject>::new();
+    let project = here.project.map(|(id, _)| id);
+    let new_project = here.organization.map(|(id, _)| {
+        view! { <a href=format!("/organizations/{id}/projects/new")>"New project"</a> }
+    });
+    let switch = form_action::<SwitchProject>();
     let groups = organizations
         .into_iter()
         .map(|organization| {
@@ -42,8 +48,10 @@ pub(super) fn Switcher(
     view! {
         <ActionForm action=switch>{groups}</ActionForm>
         <p class="menu-foot">
-            <a href="/organizations">"All organizations"</a>
+            {new_project}
             <a href="/organizations/new">"New organization"</a>
+            <a href="/organizations">"All organizations"</a>
         </p>
     }
+    .into_any()
 }

@@ -1,23 +1,30 @@
-//! The address of the live page. It has the filter and the open row, so that a reload or
-//! a pasted link shows the same view.
+//! Addresses of the events page. They have the filter and the selected row, so that a
+//! reload or a pasted link shows the same view.
 
-use leptos::prelude::window;
-use leptos::wasm_bindgen::JsValue;
-use web_sys::{MouseEvent, UrlSearchParams};
+use web_sys::MouseEvent;
 
-use super::filter::Filter;
 use crate::local_path;
+use crate::ui::query::in_query;
 
-/// The address with this filter and row. Unset values are omitted.
-pub(crate) fn of(project: i64, filter: &Filter, row: Option<&str>) -> String {
-    let pairs =
-        [("q", filter.text.as_deref()), ("outcome", filter.outcome.as_deref()), ("row", row)];
+/// Query parameter of the selected row.
+const SELECTED: &str = "selected";
+
+/// The address of the events page with these values. Unset values are omitted.
+pub(crate) fn of(project: i64, pairs: &[(&str, &str)]) -> String {
     let query: Vec<String> = pairs
-        .into_iter()
-        .filter_map(|(name, value)| Some(format!("{name}={}", local_path::encode(value?))))
+        .iter()
+        .filter(|(_, value)| !value.is_empty())
+        .map(|(name, value)| format!("{name}={}", local_path::encode(value)))
         .collect();
-    let path = format!("/projects/{project}/live");
-    if query.is_empty() { path } else { format!("{path}?{}", query.join("&")) }
+    let sign = if query.is_empty() { "" } else { "?" };
+    format!("/projects/{project}/events{sign}{}", query.join("&"))
+}
+
+/// An address of the events page with a row selected.
+pub(super) fn with_row(page: &str, key: Option<&str>) -> String {
+    let Some(key) = key else { return page.to_owned() };
+    let sign = if page.contains('?') { '&' } else { '?' };
+    format!("{page}{sign}{SELECTED}={}", local_path::encode(key))
 }
 
 /// The address of the page of a person.
@@ -25,30 +32,17 @@ pub(super) fn person(project: i64, id: &str) -> String {
     format!("/projects/{project}/persons/{id}")
 }
 
-/// Parses the address of the browser. This function and the ones below run in the browser
-/// only.
-pub(super) fn read() -> (Filter, Option<String>) {
-    let search = window().location().search().unwrap_or_default();
-    let Ok(query) = UrlSearchParams::new_with_str(&search) else {
-        return (Filter::default(), None);
-    };
-    let value = |name: &str| query.get(name).filter(|value| !value.is_empty());
-    (Filter { outcome: value("outcome"), text: value("q") }, value("row"))
+/// The key of the row in the address. Tracked.
+pub(crate) fn selected() -> Option<String> {
+    Some(in_query(SELECTED)).filter(|key| !key.is_empty())
 }
 
 /// Adds a view to the history, so that the back button returns to the current one.
 pub(super) fn push(address: &str) {
-    if let Ok(history) = window().history() {
-        let _ = history.push_state_with_url(&JsValue::NULL, "", Some(address));
-    }
-}
-
-/// Replaces the current view in the history, so that typing in the filter adds no
-/// entries.
-pub(super) fn replace(address: &str) {
-    if let Ok(history) = window().history() {
-        let _ = history.replace_state_with_url(&JsValue::NULL, "", Some(address));
-    }
+    #[cfg(not(feature = "ssr"))]
+    crate::client::navigation::go_to(address);
+    #[cfg(feature = "ssr")]
+    let _ = address;
 }
 
 /// Whether a click opens the link in this tab.
@@ -59,12 +53,15 @@ pub(super) fn is_plain(event: &MouseEvent) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Filter, of};
+    use super::{of, with_row};
 
     #[test]
-    fn defaults_are_omitted() {
-        assert_eq!(of(1, &Filter::default(), None), "/projects/1/live");
-        let filter = Filter { outcome: Some("dropped".to_owned()), text: Some("a=b&c".to_owned()) };
-        assert_eq!(of(1, &filter, Some("k")), "/projects/1/live?q=a%3Db%26c&outcome=dropped&row=k");
+    fn unset_values_are_omitted() {
+        assert_eq!(of(1, &[]), "/projects/1/events");
+        let page = of(1, &[("event", "a=b&c"), ("person", ""), ("outcome", "dropped")]);
+        assert_eq!(page, "/projects/1/events?event=a%3Db%26c&outcome=dropped");
+        assert_eq!(with_row(&page, Some("k")), format!("{page}&selected=k"));
+        assert_eq!(with_row("/projects/1/events", Some("k")), "/projects/1/events?selected=k");
+        assert_eq!(with_row("/projects/1/events", None), "/projects/1/events");
     }
 }

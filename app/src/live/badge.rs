@@ -1,8 +1,8 @@
 //! The outcome of an event or a request: word, shape and colour.
 
 use leptos::prelude::*;
+use weir_model::live::OutcomeLabel;
 
-use super::row::OutcomeLabel;
 use crate::ui::icon::Icon;
 
 /// The badge of an outcome.

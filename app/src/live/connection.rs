@@ -1,6 +1,7 @@
-//! The connection of the live list in the browser. It connects, detects a lost
+//! The connection of a live list in the browser. It connects, detects a lost
 //! connection, counts down to the next attempt, and fills gaps from the store up to the
-//! length of the list. On the server, effects never run, so this does nothing.
+//! length of the list. The server applies the filter. On the server, effects never run, so
+//! this does nothing.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,10 +14,14 @@ use gloo_net::eventsource::futures::EventSource;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use send_wrapper::SendWrapper;
+use weir_model::live::EventsFilter;
 
 use super::row::Row;
+use super::rows::{insert, meets};
+use super::state::{ConnectionState, LiveState};
 use crate::error::UiError;
-use crate::server_fns::events::list_live_rows;
+use crate::local_path;
+use crate::server_fns::events::{EventsPage, list_events};
 
 /// Maximum number of rows in the page.
 pub(crate) const MAX_ROWS: u16 = 1000;
@@ -32,18 +37,6 @@ const REDRAW_PAUSE_FACTOR: u64 = 3;
 const MAX_REDRAW_PAUSE_MS: u64 = 2_000;
 const SUMMARY_INTERVAL_S: u32 = 5;
 
-/// State of the connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ConnectionState {
-    /// Waits for the first answer.
-    Connecting,
-    /// Rows arrive as the server receives them.
-    Live,
-    /// The connection is lost. The next attempt is in this many seconds; 0: it is in
-    /// progress.
-    Lost(u32),
-}
-
 /// The rows of a project and the state of their connection. All fields are copyable
 /// handles.
 #[derive(Clone, Copy)]
@@ -51,17 +44,8 @@ pub(super) struct LiveConnection {
     project: i64,
     /// The rows, newest first.
     pub(super) rows: RwSignal<Vec<Arc<Row>>>,
-    /// State of the connection.
-    pub(super) state: RwSignal<ConnectionState>,
-    /// Whether the server answered a test request after the connection was lost. `None`:
-    /// there was no test request yet.
-    pub(super) server_answers: RwSignal<Option<bool>>,
-    /// Whether new rows are held back.
-    pub(super) paused: RwSignal<bool>,
-    /// Number of rows held back.
-    pub(super) waiting: RwSignal<usize>,
-    /// Whether the last gap was larger than the list, or was not filled.
-    pub(super) has_gap: RwSignal<bool>,
+    /// State of the list.
+    pub(super) state: RwSignal<LiveState>,
     /// Summary of recent rows in words, for screen readers.
     pub(super) summary: RwSignal<String>,
     inner: StoredValue<Inner>,
@@ -70,6 +54,7 @@ pub(super) struct LiveConnection {
 /// State that no view depends on.
 #[derive(Default)]
 struct Inner {
+    filter: EventsFilter,
     source: Option<SendWrapper<EventSource>>,
     /// Number of the current connection. Answers of earlier connections are ignored.
     number: u32,
@@ -87,13 +72,15 @@ struct Inner {
 }
 
 impl LiveConnection {
-    /// A connection with these first rows. It connects when the page runs in the browser.
-    pub(super) fn new(project: i64, first: Vec<Row>) -> Self {
+    /// The rows that match a filter, beginning with these. It connects when the page runs
+    /// in the browser, if the list is live.
+    pub(super) fn new(project: i64, filter: EventsFilter, first: Vec<Row>, is_live: bool) -> Self {
         let mut rows = Vec::new();
         for row in first {
             insert(&mut rows, Arc::new(row));
         }
         let inner = Inner {
+            filter,
             seen: rows.iter().map(|row| row.key.clone()).collect(),
             wait: 1,
             ..Inner::default()
@@ -101,15 +88,20 @@ impl LiveConnection {
         let connection = Self {
             project,
             rows: RwSignal::new(rows),
-            state: RwSignal::new(ConnectionState::Connecting),
-            server_answers: RwSignal::new(None),
-            paused: RwSignal::new(false),
-            waiting: RwSignal::new(0),
-            has_gap: RwSignal::new(false),
+            state: RwSignal::new(LiveState {
+                connection: ConnectionState::Connecting,
+                server_answers: None,
+                is_paused: false,
+                waiting: 0,
+                has_gap: false,
+            }),
             summary: RwSignal::new(String::new()),
             inner: StoredValue::new(inner),
         };
         Effect::new(move |_| {
+            if !is_live {
+                return;
+            }
             connection.connect();
             if let Ok(ticking) =
                 set_interval_with_handle(move || connection.tick(), Duration::from_secs(1))
@@ -122,10 +114,27 @@ impl LiveConnection {
 
     /// Pauses, or resumes and shows the rows held back.
     pub(super) fn toggle_pause(self) {
-        let paused = !self.paused.get_untracked();
-        self.paused.set(paused);
-        if !paused {
+        let is_paused = !self.is_paused();
+        self.change(|state| LiveState { is_paused, ..state });
+        if !is_paused {
             self.flush();
+        }
+    }
+
+    /// Whether new rows are held back. The list of a page that is gone counts as paused.
+    fn is_paused(self) -> bool {
+        self.state.try_get_untracked().is_none_or(|state| state.is_paused)
+    }
+
+    fn change(self, change: impl FnOnce(LiveState) -> LiveState) {
+        if let Some(before) = self.state.try_get_untracked() {
+            self.put(before, change(before));
+        }
+    }
+
+    fn put(self, before: LiveState, now: LiveState) {
+        if before != now {
+            let _ = self.state.try_set(now);
         }
     }
 
@@ -138,14 +147,14 @@ impl LiveConnection {
     fn connect(self) {
         // The state stays `Lost` until there is an answer, so that the banner does not
         // flicker.
-        let _ = self.state.try_update(|state| {
-            *state = if let ConnectionState::Lost(_) = state {
-                ConnectionState::Lost(0)
-            } else {
-                ConnectionState::Connecting
+        self.change(|state| {
+            let connection = match state.connection {
+                ConnectionState::Lost(_) => ConnectionState::Lost(0),
+                ConnectionState::Connecting | ConnectionState::Live => ConnectionState::Connecting,
             };
+            LiveState { connection, ..state }
         });
-        let Ok(mut source) = EventSource::new(&format!("/_live/{}", self.project)) else {
+        let Ok(mut source) = EventSource::new(&self.stream()) else {
             return self.lost();
         };
         let subscribed: Result<Vec<_>, _> = ["hello", "row", "behind", "again"]
@@ -171,8 +180,11 @@ impl LiveConnection {
                     "row" => self.take(message.data().as_string().unwrap_or_default()),
                     "hello" => {
                         self.inner.try_update_value(|inner| inner.wait = 1);
-                        let _ = self.state.try_set(ConnectionState::Live);
-                        let _ = self.server_answers.try_set(None);
+                        self.change(|state| LiveState {
+                            connection: ConnectionState::Live,
+                            server_answers: None,
+                            ..state
+                        });
                         self.refill().await;
                     }
                     "again" => return self.connect(),
@@ -183,6 +195,22 @@ impl LiveConnection {
                 self.lost();
             }
         });
+    }
+
+    /// The address of the stream with the filter.
+    fn stream(self) -> String {
+        let query = self.inner.try_with_value(|inner| {
+            let pairs = inner.filter.pairs();
+            let pair = |(name, value)| format!("{name}={}", local_path::encode(value));
+            pairs.into_iter().map(pair).collect::<Vec<_>>().join("&")
+        });
+        format!("/_live/{}?{}", self.project, query.unwrap_or_default())
+    }
+
+    /// The latest rows that match.
+    async fn latest(self, limit: u16) -> Result<EventsPage, UiError> {
+        let filter = self.inner.try_with_value(|inner| inner.filter.clone());
+        list_events(self.project, filter.unwrap_or_default(), String::new(), limit).await
     }
 
     fn number(self) -> Option<u32> {
@@ -198,21 +226,27 @@ impl LiveConnection {
         });
         if let Some((wait, source)) = wait {
             drop(source);
-            let _ = self.state.try_set(ConnectionState::Lost(wait));
+            self.lost_for(wait);
             spawn_local(self.probe());
         }
+    }
+
+    fn lost_for(self, seconds: u32) {
+        let connection = ConnectionState::Lost(seconds);
+        self.change(|state| LiveState { connection, ..state });
     }
 
     /// Tests the server with another request, because an event stream reports neither a
     /// refusal nor an unreachable server. A user who lost access to the project is
     /// redirected to a page that says why.
     async fn probe(self) {
-        match list_live_rows(self.project, 1).await {
+        match self.latest(1).await {
             Err(UiError::SignIn | UiError::NotFound) => {
                 let _ = window().location().reload();
             }
             answer => {
-                let _ = self.server_answers.try_set(Some(answer.is_ok()));
+                let server_answers = Some(answer.is_ok());
+                self.change(|state| LiveState { server_answers, ..state });
             }
         }
     }
@@ -226,7 +260,7 @@ impl LiveConnection {
             (source.is_some_and(|source| source.state() == State::Open), inner.silence)
         });
         let Some((open, silence)) = looked else { return };
-        match self.state.try_get_untracked() {
+        match self.state.try_get_untracked().map(|state| state.connection) {
             Some(ConnectionState::Live) if !open => self.lost(),
             Some(ConnectionState::Connecting | ConnectionState::Lost(0))
                 if silence > CONNECT_TIMEOUT_S =>
@@ -234,9 +268,7 @@ impl LiveConnection {
                 self.lost()
             }
             Some(ConnectionState::Lost(1)) => self.connect(),
-            Some(ConnectionState::Lost(seconds @ 2..)) => {
-                self.state.set(ConnectionState::Lost(seconds - 1))
-            }
+            Some(ConnectionState::Lost(seconds @ 2..)) => self.lost_for(seconds - 1),
             Some(
                 ConnectionState::Connecting | ConnectionState::Live | ConnectionState::Lost(0),
             )
@@ -246,7 +278,7 @@ impl LiveConnection {
     }
 
     fn summarize(self) {
-        let paused = self.paused.try_get_untracked().unwrap_or(true);
+        let paused = self.is_paused();
         let unsummarized = self.inner.try_update_value(|inner| {
             inner.unsummarized.2 += 1;
             let (rows, lost, seconds) = inner.unsummarized;
@@ -266,7 +298,8 @@ impl LiveConnection {
     }
 
     fn take(self, text: String) {
-        if let Ok(row) = serde_json::from_str::<Row>(&text) {
+        // The parser of the answers of server functions, which is compiled anyway.
+        if let Ok(row) = serde_json::from_slice::<Row>(text.as_bytes()) {
             self.add(vec![row]);
         }
     }
@@ -276,14 +309,20 @@ impl LiveConnection {
         let Some(newest) = self.newest() else { return };
         let mut is_filled = false;
         for limit in [REFILL, MAX_ROWS] {
-            let Ok(rows) = list_live_rows(self.project, limit).await else { break };
-            is_filled = meets(newest.as_deref(), &rows, limit);
+            let Ok(page) = self.latest(limit).await else { break };
+            is_filled = meets(newest.as_deref(), &page);
+            let mut rows = page.rows;
+            // What is older than the list belongs to its next page.
+            let oldest =
+                self.rows.try_with_untracked(|rows| rows.last().map(|row| row.key.clone()));
+            let end = oldest.flatten().and_then(|key| rows.iter().position(|row| row.key == key));
+            rows.truncate(end.unwrap_or(rows.len()));
             self.add(rows);
             if is_filled {
                 break;
             }
         }
-        let _ = self.has_gap.try_set(!is_filled);
+        self.change(|state| LiveState { has_gap: !is_filled, ..state });
     }
 
     /// The key of the newest known row, if there is one. The outer `None`: the page is
@@ -314,10 +353,10 @@ impl LiveConnection {
 
     /// Draws the new rows, and after a pause the rows that arrived in the meantime.
     fn draw(self) {
-        if self.paused.try_get_untracked() == Some(false) {
+        if !self.is_paused() {
             self.flush();
-        } else if let Some(queued) = self.inner.try_with_value(|inner| inner.queued.len()) {
-            let _ = self.waiting.try_set(queued);
+        } else if let Some(waiting) = self.inner.try_with_value(|inner| inner.queued.len()) {
+            self.change(|state| LiveState { waiting, ..state });
         }
         let began = now();
         // After the frame that shows the rows.
@@ -332,7 +371,7 @@ impl LiveConnection {
     fn draw_again(self) {
         // Rows that are already counted as waiting, because the list is paused, need no
         // redraw.
-        let reported = self.waiting.try_get_untracked().unwrap_or(0);
+        let reported = self.state.try_get_untracked().map_or(0, |state| state.waiting);
         let is_due = self.inner.try_update_value(|inner| {
             inner.draw_planned = inner.queued.len() > reported;
             inner.draw_planned
@@ -348,7 +387,7 @@ impl LiveConnection {
         else {
             return;
         };
-        let _ = self.waiting.try_set(0);
+        self.change(|state| LiveState { waiting: 0, ..state });
         if queued.is_empty() {
             return;
         }
@@ -368,13 +407,6 @@ impl LiveConnection {
     }
 }
 
-/// Whether the latest rows, requested with this limit, reach back to the newest row known
-/// before, or are all rows.
-fn meets(newest: Option<&str>, rows: &[Row], limit: u16) -> bool {
-    let is_all = rows.len() < usize::from(limit);
-    is_all || newest.is_some_and(|newest| rows.iter().any(|row| row.key == newest))
-}
-
 /// Milliseconds since the page was loaded.
 fn now() -> u64 {
     window().performance().map_or(0, |clock| clock.now() as u64)
@@ -385,38 +417,4 @@ fn redraw_pause(took: u64) -> Duration {
     Duration::from_millis(
         (took * REDRAW_PAUSE_FACTOR).clamp(MIN_REDRAW_PAUSE_MS, MAX_REDRAW_PAUSE_MS),
     )
-}
-
-/// Inserts a row, newest first, below rows of the same time. Times sort as texts because
-/// they have the same format, except for the zone at the end.
-fn insert(rows: &mut Vec<Arc<Row>>, row: Arc<Row>) {
-    fn time(row: &Row) -> &str {
-        row.received_at.trim_end_matches('Z')
-    }
-    let at = rows.partition_point(|other| time(other) >= time(&row));
-    rows.insert(at, row);
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::{Row, meets};
-
-    #[test]
-    fn a_gap_is_filled_where_a_known_row_is_met() {
-        let row = |key: &str| {
-            let row = json!({"key": key, "received_at": "", "outcome": "accepted",
-                             "reasons": [], "size": 0, "payload": ""});
-            serde_json::from_value::<Row>(row).unwrap()
-        };
-        let rows = [row("c"), row("b")];
-        assert!(meets(Some("b"), &rows, 2));
-        assert!(!meets(Some("a"), &rows, 2));
-        // These are all rows, so there is no gap.
-        assert!(meets(Some("a"), &rows, 3));
-        // Without a known row, only a complete list has no gap.
-        assert!(!meets(None, &rows, 2));
-        assert!(meets(None, &rows, 3));
-    }
 }

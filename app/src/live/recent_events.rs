@@ -1,23 +1,25 @@
-//! The island of the start page: shows recent events, or that it waits for the first one,
+//! The live part of the start page: shows recent events, or that it waits for the first one,
 //! and marks completed steps of the page.
 
 use std::sync::Arc;
 
 use leptos::prelude::*;
+use weir_model::live::EventsFilter;
 
 use super::address;
 use super::badge::badge;
-use super::connection::{ConnectionState, LiveConnection};
-use super::filter::Filter;
+use super::connection::LiveConnection;
+use super::dynamic::dynamic;
 use super::row::Row;
+use super::state::ConnectionState;
 use crate::ui::prose::prose;
-use crate::ui::time::{Clock, provide_zone};
+use crate::ui::time::Clock;
 
 /// Maximum number of rows.
 const ROWS: usize = 8;
 
 /// Recent events.
-#[island]
+#[component]
 pub(crate) fn RecentEvents(
     /// Number of the project.
     project: i64,
@@ -26,14 +28,13 @@ pub(crate) fn RecentEvents(
     /// Scheme and host that events are sent to.
     host: String,
 ) -> impl IntoView {
-    provide_zone();
-    let connection = LiveConnection::new(project, rows);
+    let connection = LiveConnection::new(project, EventsFilter::default(), rows, true);
     let latest = Memo::new(move |_| {
         connection.rows.with(|rows| rows.iter().take(ROWS).cloned().collect::<Vec<Arc<Row>>>())
     });
     let is_empty = Memo::new(move |_| latest.with(Vec::is_empty));
     mark_steps(connection);
-    let list = move || {
+    let list = dynamic(move || {
         if is_empty.get() {
             return waiting_box(&host, connection);
         }
@@ -45,9 +46,9 @@ pub(crate) fn RecentEvents(
             </ol>
         }
         .into_any()
-    };
+    });
     view! {
-        <p class="hidden" role="status">{move || connection.summary.get()}</p>
+        <p class="hidden" role="status">{dynamic(move || connection.summary.get().into_any())}</p>
         {list}
     }
     .into_any()
@@ -84,10 +85,13 @@ fn mark(step: &str) {
 }
 
 fn waiting_box(host: &str, connection: LiveConnection) -> AnyView {
-    let state = move || match connection.state.get() {
-        ConnectionState::Lost(_) => "The connection is lost; trying again",
-        ConnectionState::Connecting | ConnectionState::Live => "Waiting for the first event",
-    };
+    let state = dynamic(move || {
+        let text = match connection.state.get().connection {
+            ConnectionState::Lost(_) => "The connection is lost; trying again",
+            ConnectionState::Connecting | ConnectionState::Live => "Waiting for the first event",
+        };
+        text.into_any()
+    });
     view! {
         <div class="waiting">
             <span class="pulse" aria-hidden="true"></span>
@@ -103,7 +107,7 @@ fn waiting_box(host: &str, connection: LiveConnection) -> AnyView {
 }
 
 fn recent_event(project: i64, row: &Row) -> AnyView {
-    let href = address::of(project, &Filter::default(), Some(&row.key));
+    let href = address::with_row(&address::of(project, &[]), Some(&row.key));
     let reasons = row
         .meanings()
         .into_iter()

@@ -1,13 +1,14 @@
-//! One row of the live list, in the form that pages use.
+//! One row of the list of events, in the form that pages use.
 
 use serde::{Deserialize, Serialize};
-use weir_model::live::{Outcome, may_be_cut};
+use weir_model::live::{Outcome, OutcomeLabel, SAMPLE_LIMIT, may_be_cut};
 use weir_model::outcomes::Meaning;
 
 use crate::ui::bytes;
 
-/// A row of the live list. It has the same JSON as `weir_model::live::LiveRow`, but times
-/// are texts: code for calendars would make the browser build much larger.
+/// A row of the list. It is read from the JSON of a `weir_model::live::LiveRow`, but times
+/// are texts: code for calendars would make the browser build much larger. The payload is
+/// read when the row is opened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Row {
     /// Unique within the project.
@@ -34,16 +35,19 @@ pub(crate) struct Row {
     pub(crate) library: Option<String>,
     /// Size of the payload or of its kept part, in bytes.
     pub(crate) size: u64,
-    /// JSON text. Empty for a refused request.
-    pub(crate) payload: String,
-    /// The beginning of the key of a refused request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) project_key: Option<String>,
     /// Person id.
     pub(crate) person: Option<String>,
-    /// Effects on its person and groups, in words.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) effects: Vec<String>,
+}
+
+const _: () = assert!(SAMPLE_LIMIT == 4 << 10, "a caption says 4 KiB");
+
+/// Caption for the sample of an event that was not stored.
+pub(crate) fn sample_caption(sample_bytes: usize) -> &'static str {
+    if may_be_cut(sample_bytes) {
+        "The first 4 KiB of the payload as received"
+    } else {
+        "Payload as received"
+    }
 }
 
 #[cfg(feature = "ssr")]
@@ -61,35 +65,7 @@ impl From<weir_model::live::LiveRow> for Row {
             url_or_screen: row.place,
             library: row.library,
             size: row.size,
-            payload: row.payload,
-            project_key: row.project_key,
             person: row.person,
-            effects: row.effects,
-        }
-    }
-}
-
-/// Outcome of an event in the words of the app.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum OutcomeLabel {
-    /// Stored without changes.
-    Accepted,
-    /// Stored with changes.
-    Altered,
-    /// Not stored.
-    Dropped,
-    /// Not stored because its request was refused.
-    Rejected,
-}
-
-impl OutcomeLabel {
-    /// The label, which does not rely on colour.
-    pub(crate) fn text(self) -> &'static str {
-        match self {
-            Self::Accepted => "Accepted",
-            Self::Altered => "Altered",
-            Self::Dropped => "Dropped",
-            Self::Rejected => "Rejected",
         }
     }
 }
@@ -112,7 +88,8 @@ impl Row {
 
     /// Whether the payload can be truncated, so that its size is unknown.
     pub(crate) fn may_be_cut(&self) -> bool {
-        self.is_dropped() && may_be_cut(&self.payload)
+        // The size of a dropped event is that of its sample.
+        self.is_dropped() && may_be_cut(usize::try_from(self.size).unwrap_or(usize::MAX))
     }
 
     /// The size in words. `at_least` comes before a size that can be larger.
@@ -123,12 +100,7 @@ impl Row {
 
     /// The outcome in the words of the app.
     pub(crate) fn outcome_label(&self) -> OutcomeLabel {
-        match (self.outcome, self.reasons.is_empty()) {
-            (Outcome::Dropped, _) => OutcomeLabel::Dropped,
-            (Outcome::Rejected, _) => OutcomeLabel::Rejected,
-            (Outcome::Accepted, true) => OutcomeLabel::Accepted,
-            (Outcome::Accepted, false) => OutcomeLabel::Altered,
-        }
+        OutcomeLabel::of(self.outcome, !self.reasons.is_empty())
     }
 
     /// The reasons in words. Unknown codes of a newer version are omitted.
@@ -138,7 +110,7 @@ impl Row {
 
     /// The event name, or a text that says that there is none.
     pub(crate) fn name(&self) -> String {
-        let none = if self.is_rejected() { "Refused request" } else { "no name" };
+        let none = if self.is_rejected() { "Refused request" } else { "No name" };
         self.event.clone().filter(|name| !name.is_empty()).unwrap_or_else(|| none.to_owned())
     }
 }
@@ -182,8 +154,7 @@ mod tests {
     fn a_sample_that_may_be_cut_has_no_exact_size() {
         let row = Row::from(sent());
         assert_eq!(row.size_text("at least "), "7 B");
-        let payload = "a".repeat(SAMPLE_LIMIT);
-        let dropped = Row { size: payload.len() as u64, payload, ..row };
+        let dropped = Row { size: SAMPLE_LIMIT as u64, ..row };
         assert_eq!(dropped.size_text("at least "), "at least 4.0 KiB");
         let stored = Row { outcome: Outcome::Accepted, ..dropped };
         assert_eq!(stored.size_text("at least "), "4.0 KiB");

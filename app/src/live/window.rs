@@ -1,17 +1,21 @@
 //! Limits the rows that are drawn: those on screen and some below. The page keeps a
-//! thousand rows, but drawing all of them at every key in the filter would block typing.
+//! thousand rows, but drawing all of them would block the page.
 
 use std::sync::Arc;
 
 use leptos::prelude::*;
 
 use super::row::Row;
-use super::row_list;
+use super::row_table;
 
-/// Number of rows drawn first, and added at a time: some screens of most devices.
+/// Number of rows that are drawn with a page from its beginning: they fill the screen of most
+/// devices.
+#[cfg(not(feature = "ssr"))]
+const FIRST: usize = 15;
+/// Number of rows drawn after that, and added at a time: some screens of most devices.
 const STEP: usize = 50;
 /// Smallest height of a row, in CSS pixels.
-const ROW: f64 = 38.0;
+const ROW: f64 = 32.0;
 /// Distance below the screen at which more rows are drawn, in CSS pixels.
 const MARGIN: f64 = 600.0;
 /// Id of the button that draws more rows.
@@ -26,16 +30,24 @@ pub(super) struct DrawWindow {
 }
 
 impl DrawWindow {
-    /// Starts with all rows that the server has drawn. Without scripts there is no way to
-    /// show more.
-    pub(super) fn new(drawn: usize) -> Self {
-        Self { size: RwSignal::new(drawn.max(STEP)), newest: StoredValue::new(None) }
-    }
-
-    /// Starts again, for other rows.
-    pub(super) fn reset(self) {
-        self.newest.set_value(None);
-        self.size.set(STEP);
+    /// Starts with all rows of a page that the server draws, because without scripts there
+    /// is no way to show more, and of a page that the user goes back to, because it is
+    /// scrolled to where it was.
+    pub(super) fn new(rows: usize) -> Self {
+        let window = |size| Self { size: RwSignal::new(size), newest: StoredValue::new(None) };
+        if draws_all() {
+            return window(rows.max(STEP));
+        }
+        #[cfg(not(feature = "ssr"))]
+        if crate::client::navigation::is_arriving() || is_at_top() {
+            let begun = window(FIRST);
+            crate::client::paint::later(move || {
+                // The page can be gone.
+                let _ = begun.size.try_update(|size| *size = STEP.max(*size));
+            });
+            return begun;
+        }
+        window(STEP)
     }
 
     /// The rows to draw. While the user reads a row or has scrolled down, new rows push
@@ -53,7 +65,7 @@ impl DrawWindow {
     }
 
     /// A button that draws more rows, when it is pressed or comes near the screen.
-    pub(super) fn more(self, shown: Memo<Vec<Arc<Row>>>) -> AnyView {
+    pub(super) fn more(self, shown: RwSignal<Vec<Arc<Row>>>) -> AnyView {
         Effect::new(move |_| {
             let scrolling = window_event_listener_untyped("scroll", move |_| {
                 let more = document().get_element_by_id(MORE);
@@ -69,10 +81,10 @@ impl DrawWindow {
             self.size.set(size + STEP);
             // Focus the first new row, because the button disappears after the last rows.
             let first =
-                shown.with_untracked(|rows| rows.get(size).map(|row| row_list::id(&row.key)));
+                shown.with_untracked(|rows| rows.get(size).map(|row| row_table::id(&row.key)));
             if let Some(id) = first {
                 request_animation_frame(move || {
-                    row_list::focus(&id);
+                    row_table::focus(&id);
                 });
             }
         };
@@ -89,6 +101,18 @@ impl DrawWindow {
         }
         .into_any()
     }
+}
+
+#[cfg(feature = "ssr")]
+fn draws_all() -> bool {
+    true
+}
+
+#[cfg(not(feature = "ssr"))]
+fn draws_all() -> bool {
+    let shared = Owner::current_shared_context();
+    let is_hydrating = shared.is_some_and(|shared| shared.during_hydration());
+    is_hydrating || crate::client::navigation::is_back()
 }
 
 /// Number of rows that fill the screen and the margin.

@@ -11,50 +11,52 @@ use crate::ui::alert::Alert;
 use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::field::Field;
 use crate::ui::form::{FormFailure, ReturnAddress, ShownValues, Submit, form_result};
+use crate::ui::form_action::{ActionForm, form_action};
 use crate::ui::page::{PageHead, page};
 use crate::ui::sections::Section;
 
+const TITLE: &str = "Account";
+
 #[component]
 pub(crate) fn Account() -> impl IntoView {
-    let sign_out = ServerAction::<SignOut>::new();
-    page("Account", async move {
-        let Address { id, first_name, last_name, email, pending, sends_mail } =
-            get_address().await?;
-        let address = match pending {
-            Some(pending) => {
-                view! { <Pending id=id email=email.clone() pending=pending /> }.into_any()
-            }
-            None => view! { <AddressForm sends_mail=sends_mail /> }.into_any(),
-        };
-        Ok(view! {
-            <PageHead title="Account" />
-            <AccountNav />
-            <Section id="you" title="You">
-                <NameForm first_name=first_name last_name=last_name />
-            </Section>
-            <Section id="address" title="E-mail address">
-                <dl class="facts">
-                    <dt>"Current address"</dt>
-                    <dd class="wrap">{email}</dd>
-                </dl>
-                {address}
-            </Section>
-            <Section id="session" title="Session"
-                hint="Signing out ends the session of this browser. API keys continue to work.">
-                <ActionForm action=sign_out>
-                    <div class="submit">
-                        <button type="submit" class="button" data-busy="Signing out...">"Sign out"</button>
-                    </div>
-                </ActionForm>
-            </Section>
-        }
-        .into_any())
-    })
+    page(TITLE, || (), |()| get_address(), |(), address| draw(address))
+}
+
+fn draw(address: Address) -> AnyView {
+    let sign_out = form_action::<SignOut>();
+    let Address { id, first_name, last_name, email, pending, sends_mail } = address;
+    let address = match pending {
+        Some(pending) => view! { <Pending id=id email=email.clone() pending=pending /> }.into_any(),
+        None => view! { <AddressForm sends_mail=sends_mail /> }.into_any(),
+    };
+    view! {
+        <PageHead title=TITLE />
+        <AccountNav />
+        <Section id="you" title="Your name">
+            <NameForm first_name=first_name last_name=last_name />
+        </Section>
+        <Section id="address" title="E-mail address">
+            <dl class="facts">
+                <dt>"Current address"</dt>
+                <dd class="wrap">{email}</dd>
+            </dl>
+            {address}
+        </Section>
+        <Section id="session" title="Session"
+            hint="Signing out ends the session of this browser. API keys continue to work.">
+            <ActionForm action=sign_out>
+                <div class="submit">
+                    <button type="submit" class="button" data-busy="Signing out...">"Sign out"</button>
+                </div>
+            </ActionForm>
+        </Section>
+    }
+    .into_any()
 }
 
 #[component]
 fn NameForm(first_name: String, last_name: String) -> impl IntoView {
-    let rename = ServerAction::<RenameAccount>::new();
+    let rename = form_action::<RenameAccount>();
     let result = form_result(rename);
     let call = ApiCall {
         method: "PATCH",
@@ -84,8 +86,8 @@ fn NameForm(first_name: String, last_name: String) -> impl IntoView {
 /// A new address that is not confirmed yet.
 #[component]
 fn Pending(id: String, email: String, pending: String) -> impl IntoView {
-    let again = ServerAction::<AskConfirmation>::new();
-    let keep = ServerAction::<ChangeAddress>::new();
+    let again = form_action::<AskConfirmation>();
+    let keep = form_action::<ChangeAddress>();
     let (sent_again, kept) = (form_result(again), form_result(keep));
     let present = email.clone();
     view! {
@@ -117,7 +119,7 @@ fn Pending(id: String, email: String, pending: String) -> impl IntoView {
 
 #[component]
 fn AddressForm(sends_mail: bool) -> impl IntoView {
-    let change = ServerAction::<ChangeAddress>::new();
+    let change = form_action::<ChangeAddress>();
     let result = form_result(change);
     let hint = match sends_mail {
         true => "We mail a link to it. Until you open the link, the current address stays.",

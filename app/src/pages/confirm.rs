@@ -8,6 +8,7 @@ use super::{id_in_path, in_query};
 use crate::server_fns::links::{AskConfirmation, ConfirmAddress, Link, check_confirmation};
 use crate::ui::alert::Alert;
 use crate::ui::form::{FormFailure, ReturnAddress, Submit, form_result};
+use crate::ui::form_action::{ActionForm, form_action};
 use crate::ui::page::{PageHead, page};
 
 const TITLE: &str = "Confirm your address";
@@ -15,43 +16,49 @@ const TITLE: &str = "Confirm your address";
 /// The target of the link in the mail. Without its token, it says that the mail was sent.
 #[component]
 pub(crate) fn ConfirmAddressPage() -> impl IntoView {
-    let (id, token) = (id_in_path(), in_query("token"));
-    let content = page(TITLE, async move {
-        let content = match check_confirmation(id.clone(), token.clone()).await? {
-            Link::Works { email, insecure, must_confirm } => view! {
-                <ConfirmForm id=id token=token email=email insecure=insecure must_confirm=must_confirm />
-            }
-            .into_any(),
-            Link::Void(why) => view! {
-                <Alert kind="warning">
-                    <p>{why}</p>
-                </Alert>
-                <AgainForm id=id />
-            }
-            .into_any(),
-            Link::OnItsWay => view! {
-                <p class="lead">
-                    "We sent you a mail with a link. Open the link to continue. It works for a day."
-                </p>
-                <p>"No mail? Check your spam folder, or send the mail again."</p>
-                <AgainForm id=id />
-            }
-            .into_any(),
-            Link::NoMail => view! {
-                <Alert kind="note">
-                    <p>"This instance sends no mail, so there is nothing to confirm."</p>
-                </Alert>
-            }
-            .into_any(),
-        };
-        Ok(view! {
-            <PageHead title=TITLE />
-            {content}
-            <p><a href="/login">"Go to the sign-in"</a></p>
-        }
-        .into_any())
-    });
+    let content = page(
+        TITLE,
+        || (id_in_path(), in_query("token")),
+        |(id, token)| check_confirmation(id, token),
+        |(id, token), link| draw(id, token, link),
+    );
     view! { <Entrance>{content}</Entrance> }.into_any()
+}
+
+fn draw(id: String, token: String, link: Link) -> AnyView {
+    let content = match link {
+        Link::Works { email, insecure, must_confirm } => view! {
+            <ConfirmForm id=id token=token email=email insecure=insecure must_confirm=must_confirm />
+        }
+        .into_any(),
+        Link::Void(why) => view! {
+            <Alert kind="warning">
+                <p>{why}</p>
+            </Alert>
+            <AgainForm id=id />
+        }
+        .into_any(),
+        Link::OnItsWay => view! {
+            <p class="lead">
+                "We sent you a mail with a link. Open the link to continue. It works for a day."
+            </p>
+            <p>"No mail? Check your spam folder, or send the mail again."</p>
+            <AgainForm id=id />
+        }
+        .into_any(),
+        Link::NoMail => view! {
+            <Alert kind="note">
+                <p>"This instance sends no mail, so there is nothing to confirm."</p>
+            </Alert>
+        }
+        .into_any(),
+    };
+    view! {
+        <PageHead title=TITLE />
+        {content}
+        <p><a href="/login">"Go to the sign-in"</a></p>
+    }
+    .into_any()
 }
 
 #[component]
@@ -62,7 +69,7 @@ fn ConfirmForm(
     insecure: bool,
     must_confirm: bool,
 ) -> impl IntoView {
-    let action = ServerAction::<ConfirmAddress>::new();
+    let action = form_action::<ConfirmAddress>();
     let result = form_result(action);
     view! {
         <p class="lead">"Is " <strong class="wrap">{email}</strong> " your address?"</p>
@@ -98,7 +105,7 @@ fn PasswordNote() -> impl IntoView {
 /// Sends the mail again.
 #[component]
 fn AgainForm(id: String) -> impl IntoView {
-    let action = ServerAction::<AskConfirmation>::new();
+    let action = form_action::<AskConfirmation>();
     let result = form_result(action);
     // Without the token, which is used up.
     let back = format!("/verify_email/{id}");

@@ -9,6 +9,7 @@ mod states;
 mod words;
 
 use leptos::prelude::*;
+use leptos_router::hooks::use_location;
 
 use crate::server_fns::instance::enter_instance;
 use crate::ui::page::{PageHead, page};
@@ -16,23 +17,30 @@ use crate::ui::page::{PageHead, page};
 /// All components, one below the other, for staff.
 #[component]
 pub(crate) fn Gallery() -> impl IntoView {
-    page("Gallery", async {
-        enter_instance().await?;
-        Ok(view! {
-            <PageHead title="Gallery" />
-            <p class="lead">
-                "The components of all pages, with made-up data. Nothing here changes anything. "
-                "Every installation has this page for its staff. Compare with this page when you report a layout bug."
-            </p>
-            <div class="gallery">
-                {states::sections()}
-                {lists::sections()}
-                {fields::sections()}
-                {messages::sections()}
-                {words::sections()}
-                {charts::sections()}
-            </div>
-        }
-        .into_any())
-    })
+    page(
+        "Gallery",
+        // The whole query, because the samples of lists read it.
+        || use_location().search.get(),
+        |_| enter_instance(),
+        |_, ()| draw(),
+    )
+}
+
+fn draw() -> AnyView {
+    view! {
+        <PageHead title="Gallery" />
+        <p class="lead">
+            "The components of all pages, with made-up data. Nothing here changes anything. "
+            "Every installation has this page for its staff. Compare with this page when you report a layout bug."
+        </p>
+        <div class="gallery">
+            {states::sections()}
+            {lists::sections()}
+            {fields::sections()}
+            {messages::sections()}
+            {words::sections()}
+            {charts::sections()}
+        </div>
+    }
+    .into_any()
 }

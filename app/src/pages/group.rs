@@ -1,8 +1,9 @@
 //! One group: properties, members, recent events.
 
+use futures::future::try_join;
 use leptos::prelude::*;
 
-use super::timeline::{segment, timeline};
+use super::timeline::timeline;
 use super::{in_path, project_in_path};
 use crate::server_fns::groups::{GroupView, MemberList, get_group};
 use crate::server_fns::projects::get_project;
@@ -10,7 +11,7 @@ use crate::ui::copy::CopyValue;
 use crate::ui::number::grouped;
 use crate::ui::page::{PageHead, page};
 use crate::ui::sections::Section;
-use crate::ui::table::{Column, Table, TableRow, cell};
+use crate::ui::table::{Column, Table, TableRow, cell, cut, cut_link};
 use crate::ui::time::Time;
 
 /// The sentence in place of members that are not known.
@@ -19,35 +20,35 @@ const UNCOUNTED: &str = "Not shown: the project has more events than this page r
 
 #[component]
 pub(crate) fn Group() -> impl IntoView {
-    let project = project_in_path();
-    let (group_type, key) = (in_path("type"), in_path("key"));
-    page("Group", async move {
-        let within = get_project(project).await?.name;
-        let group = get_group(project, group_type.clone(), key.clone()).await?;
-        let back = format!("/projects/{project}/groups/{}", segment(&group_type));
-        let first_seen = group.first_seen.clone().map(|iso| {
+    page(
+        "Group",
+        || (project_in_path(), in_path("type"), in_path("key")),
+        |(project, group_type, key)| {
+            try_join(get_project(project), get_group(project, group_type, key))
+        },
+        |(project, group_type, key), (of, group)| {
+            let first_seen = group.first_seen.clone().map(|iso| {
+                view! {
+                    <dt>"First seen"</dt>
+                    <dd><Time iso=iso /></dd>
+                }
+            });
             view! {
-                <dt>"First seen"</dt>
-                <dd><Time iso=iso /></dd>
+                <PageHead title=group.name.clone() within=of.name />
+                <dl class="facts">
+                    <dt>"Type"</dt>
+                    <dd>{group_type}</dd>
+                    <dt>"Key"</dt>
+                    <dd><CopyValue text=key what="group key" /></dd>
+                    {first_seen}
+                </dl>
+                {properties(&group)}
+                {members(project, group.members.clone())}
+                {events(project, group)}
             }
-        });
-        Ok(view! {
-            <PageHead title=group.name.clone() within=within>
-                <a class="button" href=back>"All of this type"</a>
-            </PageHead>
-            <dl class="facts">
-                <dt>"Type"</dt>
-                <dd>{group_type}</dd>
-                <dt>"Key"</dt>
-                <dd><CopyValue text=key what="group key" /></dd>
-                {first_seen}
-            </dl>
-            {properties(&group)}
-            {members(project, group.members.clone())}
-            {events(group)}
-        }
-        .into_any())
-    })
+            .into_any()
+        },
+    )
 }
 
 fn properties(group: &GroupView) -> AnyView {
@@ -62,8 +63,8 @@ fn properties(group: &GroupView) -> AnyView {
     let columns = vec![Column::text("Property"), Column::text("Value")];
     let row = |(name, value): (String, String)| {
         TableRow::new(vec![
-            cell(view! { <span class="mono wrap">{name}</span> }),
-            cell(view! { <span class="mono wrap">{value}</span> }),
+            cell(view! { <span class="mono">{cut(name)}</span> }),
+            cell(view! { <span class="mono">{cut(value)}</span> }),
         ])
     };
     let rows = group.properties.iter().cloned().map(row).collect();
@@ -88,15 +89,12 @@ fn members(project: i64, members: Option<MemberList>) -> AnyView {
         }
         .into_any();
     }
-    let hint = cut(first.len(), count);
+    let hint = shown_of(first.len(), count);
     let columns = vec![Column::text("Person"), Column::number("Events")];
     let row = |(id, name, events): (String, String, u64)| {
         let href = format!("/projects/{project}/persons/{id}");
         let shown = if name.is_empty() { id } else { name };
-        TableRow::new(vec![
-            cell(view! { <a class="wrap" href=href>{shown}</a> }),
-            cell(grouped(events)),
-        ])
+        TableRow::new(vec![cut_link(href, shown), cell(grouped(events))])
     };
     let rows = first.into_iter().map(row).collect();
     view! {
@@ -108,7 +106,7 @@ fn members(project: i64, members: Option<MemberList>) -> AnyView {
 }
 
 /// The sentence about a list of members that is cut; empty if it is not.
-fn cut(shown: usize, count: usize) -> String {
+fn shown_of(shown: usize, count: usize) -> String {
     if shown == count {
         return String::new();
     }
@@ -116,7 +114,7 @@ fn cut(shown: usize, count: usize) -> String {
     format!("The {shown} of {count} persons with the most events of the group.")
 }
 
-fn events(group: GroupView) -> AnyView {
+fn events(project: i64, group: GroupView) -> AnyView {
     let hint = match group.more {
         Some(false) => "",
         Some(true) => "The last ones that arrived. The group has older ones, which are not shown.",
@@ -125,14 +123,13 @@ fn events(group: GroupView) -> AnyView {
         }
     };
     let content = match (group.events.is_empty(), group.more) {
-        (false, _) => timeline(group.events),
+        (false, _) => timeline(project, group.events),
         (true, Some(_)) => view! {
             <p>"None. Events name their groups in " <code>"$groups"</code> "."</p>
         }
         .into_any(),
         (true, None) => {
-            view! { <p>"None of the newest events of the project is about the group."</p> }
-                .into_any()
+            view! { <p>"None of the newest events of the project names the group."</p> }.into_any()
         }
     };
     view! { <Section id="events" title="Latest events" hint=hint.to_owned()>{content}</Section> }
@@ -141,11 +138,14 @@ fn events(group: GroupView) -> AnyView {
 
 #[cfg(test)]
 mod tests {
-    use super::cut;
+    use super::shown_of;
 
     #[test]
     fn a_cut_list_of_members_says_so() {
-        assert_eq!(cut(50, 1_234), "The 50 of 1,234 persons with the most events of the group.");
-        assert_eq!(cut(50, 50), "");
+        assert_eq!(
+            shown_of(50, 1_234),
+            "The 50 of 1,234 persons with the most events of the group."
+        );
+        assert_eq!(shown_of(50, 50), "");
     }
 }

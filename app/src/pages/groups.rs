@@ -1,19 +1,22 @@
 //! Groups of a project by type: the list and its search.
 
+use futures::future::try_join;
 use leptos::prelude::*;
 
 use super::timeline::segment;
 use super::{in_path, project_in_path};
-use crate::server_fns::groups::{GroupRow, list_groups};
+use crate::error::UiError;
+use crate::server_fns::groups::{GroupList, GroupRow, list_groups};
 use crate::server_fns::projects::{ProjectView, get_project};
 use crate::ui::code::Code;
+use crate::ui::download::DownloadCsv;
 use crate::ui::empty::{Empty, EmptyPage, NoMatch};
 use crate::ui::number::grouped;
 use crate::ui::page::{PageHead, page};
 use crate::ui::pager::{ContinueSearch, ListPage, PagerWithoutTotal, page_in_query};
 use crate::ui::query::{FilterForm, SearchField, in_query, with_query};
 use crate::ui::sections::{SubNav, Tab};
-use crate::ui::table::{Column, Table, TableRow, cell};
+use crate::ui::table::{Column, Table, TableRow, cell, cut, cut_link};
 use crate::ui::time::Time;
 
 const TITLE: &str = "Groups";
@@ -23,71 +26,100 @@ const PAGE_SIZE: u32 = 50;
 /// The list of groups, of one type or of all.
 #[component]
 pub(crate) fn Groups() -> impl IntoView {
-    let project = project_in_path();
-    let group_type = in_path("type");
-    let (search, after) = (in_query("q"), in_query("after"));
-    let list_page = page_in_query(PAGE_SIZE);
-    page(TITLE, async move {
-        let project_view = get_project(project).await?;
-        let ListPage { limit, offset } = list_page;
-        let is_continued = !after.is_empty();
-        let found =
-            list_groups(project, group_type.clone(), search.clone(), limit, offset, after).await?;
-        let name = project_view.name.clone();
-        if found.types.is_empty() {
-            return Ok(view! {
-                <PageHead title=TITLE within=name />
-                {no_group_type(&project_view)}
-            }
-            .into_any());
-        }
-        let shown = found.groups.len();
-        let continue_search = found
-            .search_cursor
-            .map(|cursor| view! { <ContinueSearch what="groups" cursor=cursor /> });
-        let content = if shown == 0 && search.is_empty() && offset == 0 && !is_continued {
-            no_created_group(&project_view, group_type, &found.types)
-        } else if shown == 0 && search.is_empty() {
-            view! {
-                <EmptyPage what="groups" />
-                {continue_search}
-            }
-            .into_any()
-        } else if shown == 0 {
-            let clear = with_query(&[("q", None), ("after", None), ("offset", None)]);
-            let filter = format!("with \"{search}\" in its key or properties");
-            view! {
-                <NoMatch filter=filter clear=clear />
-                {continue_search}
-            }
-            .into_any()
-        } else {
-            let columns = vec![
-                Column::text("Group"),
-                Column::text("Type"),
-                Column::text("Key"),
-                Column::number("Properties"),
-                Column::text("First seen"),
-            ];
-            let rows = found.groups.into_iter().map(|group| row(project, group)).collect();
-            view! {
-                <Table caption="Groups" columns=columns rows=rows />
-                {continue_search}
-                {(!is_continued)
-                    .then(|| view! { <PagerWithoutTotal page=list_page has_next=found.has_next_page shown=shown what="groups" /> })}
-            }
-            .into_any()
-        };
-        Ok(view! {
+    page(TITLE, read, load, draw)
+}
+
+/// The list in the address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Asked {
+    project: i64,
+    /// Empty for all types.
+    group_type: String,
+    search: String,
+    /// Cursor of a continued search.
+    after: String,
+    list_page: ListPage,
+}
+
+fn read() -> Asked {
+    Asked {
+        project: project_in_path(),
+        group_type: in_path("type"),
+        search: in_query("q"),
+        after: in_query("after"),
+        list_page: page_in_query(PAGE_SIZE),
+    }
+}
+
+async fn load(asked: Asked) -> Result<(ProjectView, GroupList), UiError> {
+    let Asked { project, group_type, search, after, list_page } = asked;
+    let ListPage { limit, offset } = list_page;
+    let groups = list_groups(project, group_type, search, limit, offset, after);
+    try_join(get_project(project), groups).await
+}
+
+fn draw(asked: Asked, (project_view, found): (ProjectView, GroupList)) -> AnyView {
+    let name = project_view.name.clone();
+    if found.types.is_empty() {
+        return view! {
             <PageHead title=TITLE within=name />
-            <SubNav label="Group types" tabs=tabs(project, found.types) />
-            <FilterForm label="Search groups">
-                <SearchField label="Key or property" value=search />
-            </FilterForm>
-            {content}
+            {no_group_type(&project_view)}
         }
-        .into_any())
-    })
+        .into_any();
+    }
+    let (project, search) = (asked.project, asked.search.clone());
+    let types = found.types.clone();
+    let file = (!found.groups.is_empty()).then(|| view! { <DownloadCsv /> });
+    view! {
+        <PageHead title=TITLE within=name>{file}</PageHead>
+        <SubNav label="Group types" tabs=tabs(project, types) />
+        <FilterForm label="Search groups">
+            <SearchField label="Key or property" value=search />
+        </FilterForm>
+        {list(&project_view, asked, found)}
+    }
+    .into_any()
+}
+
+fn list(project_view: &ProjectView, asked: Asked, found: GroupList) -> AnyView {
+    let Asked { project, group_type, search, after, list_page } = asked;
+    let is_continued = !after.is_empty();
+    let shown = found.groups.len();
+    let continue_search =
+        found.search_cursor.map(|cursor| view! { <ContinueSearch what="groups" cursor=cursor /> });
+    if shown == 0 && search.is_empty() && list_page.offset == 0 && !is_continued {
+        no_created_group(project_view, group_type, &found.types)
+    } else if shown == 0 && search.is_empty() {
+        view! {
+            <EmptyPage what="groups" />
+            {continue_search}
+        }
+        .into_any()
+    } else if shown == 0 {
+        let clear = with_query(&[("q", None), ("after", None), ("offset", None)]);
+        let filter = format!("with \"{search}\" in its key or properties");
+        view! {
+            <NoMatch filter=filter clear=clear />
+            {continue_search}
+        }
+        .into_any()
+    } else {
+        let columns = vec![
+            Column::text("Group"),
+            Column::text("Type"),
+            Column::text("Key"),
+            Column::number("Properties"),
+            Column::text("First seen"),
+        ];
+        let rows = found.groups.into_iter().map(|group| row(project, group)).collect();
+        view! {
+            <Table caption="Groups" columns=columns rows=rows />
+            {continue_search}
+            {(!is_continued)
+                .then(|| view! { <PagerWithoutTotal page=list_page has_next=found.has_next_page shown=shown what="groups" /> })}
+        }
+        .into_any()
+    }
 }
 
 fn tabs(project: i64, types: Vec<String>) -> Vec<Tab> {
@@ -106,9 +138,9 @@ fn row(project: i64, group: GroupRow) -> TableRow {
     let href = format!("/projects/{project}/groups/{}/{}", segment(&group_type), segment(&key));
     let shown = name.unwrap_or_else(|| key.clone());
     TableRow::new(vec![
-        cell(view! { <a class="wrap" href=href>{shown}</a> }),
-        cell(group_type),
-        cell(view! { <span class="mono wrap">{key}</span> }),
+        cut_link(href, shown),
+        cut(group_type),
+        cell(view! { <span class="mono">{cut(key)}</span> }),
         cell(grouped(properties as u64)),
         cell(view! { <Time iso=first_seen /> }),
     ])
@@ -158,7 +190,7 @@ fn no_group_type(project: &ProjectView) -> AnyView {
     view! {
         <Empty title="No group yet">
             <p>
-                "Events are about groups as well as persons. A group is a company or a team, for example. An event "
+                "Events can name groups as well as persons. A group is a company or a team, for example. An event "
                 <code>"$groupidentify"</code> " creates a group and sets its properties. Other events name it in "
                 <code>"$groups"</code> "."
             </p>

@@ -5,14 +5,16 @@ pub(crate) mod affected;
 mod reasons;
 mod unknown_senders;
 
+use futures::future::try_join3;
 use leptos::prelude::*;
 
 use self::reasons::reasons;
 use self::unknown_senders::{refusals, unknown_senders};
 use super::project_in_path;
-use crate::server_fns::projects::get_project;
+use crate::error::UiError;
+use crate::server_fns::projects::{ProjectView, get_project};
 use crate::server_fns::traffic::{Totals, TrafficView, between, get_traffic};
-use crate::server_fns::warnings::list_reasons;
+use crate::server_fns::warnings::{ReasonView, list_reasons};
 use crate::ui::alert::Alert;
 use crate::ui::bytes;
 use crate::ui::chart::{Bars, Lines, Series};
@@ -28,50 +30,83 @@ use crate::ui::time::{ProjectZone, Time};
 
 const TITLE: &str = "Health";
 /// The default time range.
-const USUAL: &str = "24h";
+pub(super) const USUAL: &str = "24h";
 /// Time ranges: value in the address, and label.
-const RANGES: [(&str, &str); 5] = [
+pub(super) const RANGES: [(&str, &str); 5] = [
     ("1h", "1 hour"),
     ("6h", "6 hours"),
     ("24h", "24 hours"),
     ("7d", "7 days"),
     ("30d", "30 days"),
 ];
+/// Name in the address of the time that events are counted by. By default it is the time of
+/// receipt.
+const BY: &str = "by";
+const EVENT_TIME: &str = "event-time";
 /// Largest accepted request body, in bytes.
 const LIMIT: u64 = 20 << 20;
 
+/// The selection in the address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Selection {
+    project: i64,
+    range: &'static str,
+    compare: bool,
+    /// Whether events are counted by their own time.
+    by_event_time: bool,
+    from: String,
+    to: String,
+}
+
 #[component]
 pub(crate) fn Health() -> impl IntoView {
-    let id = project_in_path();
+    page(TITLE, selection, load, draw)
+}
+
+fn selection() -> Selection {
     let asked = in_query("range");
-    let range = RANGES.into_iter().find(|(name, _)| *name == asked).map_or(USUAL, |(name, _)| name);
-    let compare = in_query("compare") == "1";
-    let (from, to) = (in_query("from"), in_query("to"));
+    Selection {
+        project: project_in_path(),
+        range: RANGES.into_iter().find(|(name, _)| *name == asked).map_or(USUAL, |(name, _)| name),
+        compare: in_query("compare") == "1",
+        by_event_time: in_query(BY) == EVENT_TIME,
+        from: in_query("from"),
+        to: in_query("to"),
+    }
+}
+
+type Loaded = (ProjectView, TrafficView, Vec<ReasonView>);
+
+async fn load(selection: Selection) -> Result<Loaded, UiError> {
+    let Selection { project, range, compare, by_event_time, from, to } = selection;
+    let traffic = get_traffic(project, range.to_owned(), from, to, compare, by_event_time);
+    try_join3(get_project(project), traffic, list_reasons(project)).await
+}
+
+fn draw(selection: Selection, (project, traffic, found): Loaded) -> AnyView {
+    let Selection { project: id, range, compare, by_event_time, from, to } = selection.clone();
     let zoomed = between(&from, &to).is_some();
     let is_unreadable = !(zoomed || from.is_empty() && to.is_empty());
-    page(TITLE, async move {
-        let project = get_project(id).await?;
-        let traffic = get_traffic(id, range.to_owned(), from, to, compare).await?;
-        let found = list_reasons(id).await?;
-        let (name, zone) = (project.name.clone(), project.timezone.clone());
-        let why = reasons(&project, found, &traffic.trends);
-        let refused = refusals(&traffic.total.refusals);
-        let unknown_senders = unknown_senders(traffic.unknown_senders.clone());
-        Ok(view! {
-            <PageHead title=TITLE within=name>
-                <a class="button" href=format!("/projects/{id}/health/events")>
-                    "Dropped and altered events"
-                </a>
-                <a class="button" href=format!("/projects/{id}/live")>"Watch events arrive"</a>
-            </PageHead>
-            <ProjectZone zone=zone />
-            {ranges(range, compare, zoomed)}
-            {is_unreadable.then(unreadable)}
-            {zoom(id, range, compare, &traffic)}
-            // The headings of the charts are one level below this one.
-            <h2 class="hidden">"Traffic"</h2>
-            {charts(&traffic)}
-            {sums(&traffic, compare)}
+    let (name, zone) = (project.name.clone(), project.timezone.clone());
+    let why = reasons(&project, found, &traffic.trends);
+    let refused = refusals(&traffic.total.refusals);
+    let unknown_senders = unknown_senders(traffic.unknown_senders.clone());
+    view! {
+        <PageHead title=TITLE within=name>
+            <a class="button" href=format!("/projects/{id}/health/events")>
+                "Dropped and altered events"
+            </a>
+            <a class="button" href=format!("/projects/{id}/events")>"Watch events arrive"</a>
+        </PageHead>
+        <ProjectZone zone=zone />
+        {ranges(range, compare, by_event_time, zoomed)}
+        {is_unreadable.then(unreadable)}
+        {zoom(&selection, &traffic)}
+        // The headings of the charts are one level below this one.
+        <h2 class="hidden">"Traffic"</h2>
+        {charts(&traffic, by_event_time)}
+        {sums(&traffic, compare)}
+        <div class="card-columns health-lists">
             <Section
                 id="reasons"
                 title="Dropped and altered events"
@@ -81,12 +116,12 @@ pub(crate) fn Health() -> impl IntoView {
             </Section>
             {refused}
             {unknown_senders}
-        }
-        .into_any())
-    })
+        </div>
+    }
+    .into_any()
 }
 
-fn ranges(range: &'static str, compare: bool, zoomed: bool) -> AnyView {
+fn ranges(range: &'static str, compare: bool, by_event_time: bool, zoomed: bool) -> AnyView {
     let links = RANGES
         .into_iter()
         .map(|(name, words)| {
@@ -99,6 +134,11 @@ fn ranges(range: &'static str, compare: bool, zoomed: bool) -> AnyView {
     let (word, value) =
         if compare { ("Do not compare", None) } else { ("Compare with previous", Some("1")) };
     let other = with_query(&[("compare", value)]);
+    let (by_word, by_value) = match by_event_time {
+        true => ("Count by time of receipt", None),
+        false => ("Count by event time", Some(EVENT_TIME)),
+    };
+    let by = with_query(&[(BY, by_value)]);
     let whole = zoomed.then(|| {
         let href = with_query(&[("from", None), ("to", None)]);
         view! { <a class="button" href=href>"Zoom out"</a> }
@@ -108,19 +148,24 @@ fn ranges(range: &'static str, compare: bool, zoomed: bool) -> AnyView {
             {links}
             {whole}
             <a class="button button-quiet" href=other>{word}</a>
+            <a class="button button-quiet" href=by>{by_word}</a>
         </nav>
-        <p class="hint">"From and To are in UTC. Other times are in the zone chosen under Preferences; without scripts, in UTC. Counts appear immediately and are kept by the minute for a day, by the hour for 30 days."</p>
     }
     .into_any()
 }
 
 /// Form for a custom time range. Dragging over a chart fills and sends it
 /// (`behaviours::brush`).
-fn zoom(id: i64, range: &'static str, compare: bool, traffic: &TrafficView) -> AnyView {
+fn zoom(selection: &Selection, traffic: &TrafficView) -> AnyView {
+    let Selection { project: id, range, compare, by_event_time, .. } = *selection;
     let begin = traffic.times.first().cloned().unwrap_or_default();
     let end = traffic.end.clone();
     let none = FormResult::sample(None);
-    let kept = [("range", range, range != USUAL), ("compare", "1", compare)];
+    let kept = [
+        ("range", range, range != USUAL),
+        ("compare", "1", compare),
+        (BY, EVENT_TIME, by_event_time),
+    ];
     let kept = kept
         .into_iter()
         .filter(|(_, _, is_set)| *is_set)
@@ -128,7 +173,7 @@ fn zoom(id: i64, range: &'static str, compare: bool, traffic: &TrafficView) -> A
         .collect_view();
     view! {
         <form
-            class="filter"
+            class="filter time-range"
             role="search"
             aria-label="Time range"
             method="get"
@@ -140,7 +185,10 @@ fn zoom(id: i64, range: &'static str, compare: bool, traffic: &TrafficView) -> A
             <MomentField result=none name="to" label="To" value=end required=true />
             <button type="submit" class="button">"Zoom"</button>
         </form>
-        <p class="hint needs-scripts">"Or drag over a chart."</p>
+        <p class="hint">
+            <span class="needs-scripts">"Drag over a chart to zoom. "</span>
+            "Counts are kept by the minute for a day and by the hour for 30 days."
+        </p>
     }
     .into_any()
 }
@@ -153,7 +201,7 @@ fn unreadable() -> impl IntoView {
     }
 }
 
-fn charts(traffic: &TrafficView) -> AnyView {
+fn charts(traffic: &TrafficView, by_event_time: bool) -> AnyView {
     let Totals { accepted, dropped, rejected, requests, half, most, largest, .. } = &traffic.total;
     let is_silent = *accepted == 0 && *dropped == 0 && *rejected == 0 && *requests == 0;
     let silence = is_silent.then(|| {
@@ -169,17 +217,10 @@ fn charts(traffic: &TrafficView) -> AnyView {
         }
     });
     let step = step(traffic.step_seconds);
-    let summary = format!(
-        "{} events accepted, {} dropped, and {} requests rejected.",
-        grouped(*accepted),
-        grouped(*dropped),
-        grouped(*rejected)
-    );
-    let events = vec![
-        Series { label: "Accepted", tone: Tone::Good, values: some(&traffic.accepted) },
-        Series { label: "Dropped", tone: Tone::Warn, values: some(&traffic.dropped) },
-        Series { label: "Rejected requests", tone: Tone::Bad, values: some(&traffic.rejected) },
-    ];
+    let events = match by_event_time {
+        true => events_by_their_time(traffic, &step),
+        false => events_by_receipt(traffic, &step),
+    };
     let speed = match (half, most) {
         (Some(half), Some(most)) => format!(
             "Half of the requests were answered within {}, 95 of 100 within {}.",
@@ -213,10 +254,54 @@ fn charts(traffic: &TrafficView) -> AnyView {
     let end = || traffic.end.clone();
     view! {
         {silence}
-        <Bars id="events" title=format!("Events by {step}") summary=summary times=times() until=end() series=events unit="events" />
-        <Lines id="speed" title="Processing time" summary=speed times=times() until=end() series=times_taken unit="ms" />
-        <Lines id="queue" title="Queue depth" summary=depth times=times() until=end() series=queue unit="KiB" />
-        <Lines id="sizes" title="Body sizes" summary=sizes times=times() until=end() series=bodies unit="KiB" />
+        <div class="charts">
+            {events}
+            <Lines id="speed" title="Processing time" summary=speed times=times() until=end() series=times_taken unit="ms" />
+            <Lines id="queue" title="Queue depth" summary=depth times=times() until=end() series=queue unit="KiB" />
+            <Lines id="sizes" title="Body sizes" summary=sizes times=times() until=end() series=bodies unit="KiB" />
+        </div>
+    }
+    .into_any()
+}
+
+fn events_by_receipt(traffic: &TrafficView, step: &str) -> AnyView {
+    let Totals { accepted, dropped, rejected, .. } = &traffic.total;
+    let summary = format!(
+        "{} events accepted, {} dropped, and {} requests rejected.",
+        grouped(*accepted),
+        grouped(*dropped),
+        grouped(*rejected)
+    );
+    let series = vec![
+        Series { label: "Accepted", tone: Tone::Good, values: some(&traffic.accepted) },
+        Series { label: "Dropped", tone: Tone::Warn, values: some(&traffic.dropped) },
+        Series { label: "Rejected requests", tone: Tone::Bad, values: some(&traffic.rejected) },
+    ];
+    let (times, end) = (traffic.times.clone(), traffic.end.clone());
+    view! {
+        <Bars id="events" title=format!("Events per {step}") summary=summary times=times until=end series=series unit="events" />
+    }
+    .into_any()
+}
+
+/// Stored events by their own time, so that imported days are not one bar.
+fn events_by_their_time(traffic: &TrafficView, step: &str) -> AnyView {
+    let Some(counts) = &traffic.by_event_time else {
+        return view! {
+            <Alert kind="note">
+                <p>"There are too many events in this range to count them by event time. Choose a shorter range."</p>
+            </Alert>
+        }
+        .into_any();
+    };
+    let summary = format!(
+        "About {} stored events have a time in this range. Events that were stored together are divided evenly.",
+        grouped(counts.iter().sum())
+    );
+    let series = vec![Series { label: "Stored", tone: Tone::Good, values: some(counts) }];
+    let (times, end) = (traffic.times.clone(), traffic.end.clone());
+    view! {
+        <Bars id="events" title=format!("Events by event time, per {step}") summary=summary times=times until=end series=series unit="events" />
     }
     .into_any()
 }

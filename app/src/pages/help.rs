@@ -3,31 +3,40 @@
 use leptos::prelude::*;
 
 use super::in_path;
-use crate::context::set_not_found;
-use crate::error::UiError;
-use crate::help;
+use crate::server_fns::help::{GuideSection, get_help_page, list_help_pages};
 use crate::ui::page::{PageHead, page};
 
 /// All pages of the guide.
 #[component]
 pub(crate) fn HelpIndex() -> impl IntoView {
-    let sections = help::index().into_iter().map(|help::IndexSection { title, pages }| {
-        let links = pages
-            .into_iter()
-            .map(|(name, title)| view! { <li><a href=format!("/help/{name}")>{title}</a></li> })
-            .collect_view();
-        view! {
-            <section class="guide-group">
-                <h2>{title}</h2>
-                <ul class="links guide-index">{links}</ul>
-            </section>
-        }
-    });
-    let sections = sections.collect_view();
+    page("Help", || (), |()| list_help_pages(), |(), sections| index(sections))
+}
+
+fn index(sections: Vec<GuideSection>) -> AnyView {
+    let sections = sections.into_iter().map(section).collect_view();
     view! {
         <PageHead title="Help" />
-        <p class="lead">"One page for each job. The API is described at " <a href="/api/docs/">"/api/docs/"</a> "."</p>
-        {sections}
+        <p class="lead">
+            "A page for each task. The API is described at "
+            // Not a page of the app.
+            <a href="/api/docs/" rel="external">"/api/docs/"</a> "."
+        </p>
+        <div class="guide-groups">{sections}</div>
+    }
+    .into_any()
+}
+
+fn section(section: GuideSection) -> AnyView {
+    let GuideSection { title, pages } = section;
+    let links = pages
+        .into_iter()
+        .map(|(name, title)| view! { <li><a href=format!("/help/{name}")>{title}</a></li> })
+        .collect_view();
+    view! {
+        <section class="guide-group">
+            <h2>{title}</h2>
+            <ul class="links guide-index">{links}</ul>
+        </section>
     }
     .into_any()
 }
@@ -35,17 +44,17 @@ pub(crate) fn HelpIndex() -> impl IntoView {
 /// One page of the guide.
 #[component]
 pub(crate) fn HelpPage() -> impl IntoView {
-    let name = in_path("page");
-    page("Help", async move {
-        let Some(found) = help::page(&name) else {
-            set_not_found();
-            return Err(UiError::NotFound);
-        };
-        Ok(view! {
-            <PageHead title=found.title within="Help" />
-            <article class="guide" inner_html=found.html></article>
-            <p><a href="/help">"All pages of the guide"</a></p>
-        }
-        .into_any())
-    })
+    page(
+        "Help",
+        || in_path("page"),
+        get_help_page,
+        |_, found| {
+            view! {
+                <PageHead title=found.title within="Help" />
+                <article class="guide" inner_html=found.html></article>
+                <p><a href="/help">"All pages of the guide"</a></p>
+            }
+            .into_any()
+        },
+    )
 }

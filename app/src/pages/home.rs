@@ -8,13 +8,17 @@ use crate::ui::page::{PageHead, page};
 /// Redirects.
 #[component]
 pub(crate) fn Home() -> impl IntoView {
-    let content = page("Welcome back", async {
-        find_home().await?;
-        Ok(view! {
-            <PageHead title="Welcome back" />
-            <p><a href="/organizations">"Continue"</a></p>
-        }
-        .into_any())
-    });
+    let content = page(
+        "Welcome back",
+        || (),
+        |()| find_home(),
+        |(), ()| {
+            view! {
+                <PageHead title="Welcome back" />
+                <p><a href="/organizations">"Continue"</a></p>
+            }
+            .into_any()
+        },
+    );
     view! { <main id="main" class="alone" tabindex="-1">{content}</main> }.into_any()
 }

@@ -12,26 +12,27 @@ use crate::ui::status::{Status, Tone};
 
 #[component]
 pub(crate) fn Instance() -> impl IntoView {
-    page("Instance", async {
-        let found = get_instance().await?;
-        let InstanceView { facts, sends_mail, users, organizations, projects, events } = found;
-        Ok(view! {
-            <PageHead title="Instance" />
-            <p class="lead">"The state when this page was loaded. Only staff can see this page."</p>
-            <Process facts=facts.clone() sends_mail=sends_mail />
-            <Data facts=facts.clone() />
-            <Work facts=facts />
-            <Section id="contents" title="Contents">
-                <dl class="facts">
-                    <dt>"Accounts"</dt><dd><Count value=users /></dd>
-                    <dt>"Organizations"</dt><dd><Count value=organizations /></dd>
-                    <dt>"Projects"</dt><dd><Count value=projects /></dd>
-                    <dt>"Events"</dt><dd><Count value=events /></dd>
-                </dl>
-            </Section>
-        }
-        .into_any())
-    })
+    page("Instance", || (), |()| get_instance(), |(), found| draw(found))
+}
+
+fn draw(found: InstanceView) -> AnyView {
+    let InstanceView { facts, sends_mail, users, organizations, projects, events } = found;
+    view! {
+        <PageHead title="Instance" />
+        <p class="lead">"The state when this page was loaded. Only staff can see this page."</p>
+        <Process facts=facts.clone() sends_mail=sends_mail />
+        <Data facts=facts.clone() />
+        <Work facts=facts />
+        <Section id="contents" title="Contents">
+            <dl class="facts">
+                <dt>"Accounts"</dt><dd><Count value=users /></dd>
+                <dt>"Organizations"</dt><dd><Count value=organizations /></dd>
+                <dt>"Projects"</dt><dd><Count value=projects /></dd>
+                <dt>"Events"</dt><dd><Count value=events /></dd>
+            </dl>
+        </Section>
+    }
+    .into_any()
 }
 
 #[component]
@@ -116,8 +117,8 @@ fn damaged(damage: DamageFacts) -> impl IntoView {
 #[component]
 fn Work(facts: Facts) -> impl IntoView {
     let (tone, word) = match facts.accepts {
-        true => (Tone::Good, "Accepted"),
-        false => (Tone::Bad, "Refused"),
+        true => (Tone::Good, "Accepting events"),
+        false => (Tone::Bad, "Refusing events"),
     };
     view! {
         <Section id="work" title="Work">

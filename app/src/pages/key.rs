@@ -7,10 +7,12 @@ use weir_model::scopes::Scope;
 use super::id_in_path;
 use super::key_form::{Held, Presets, ReachFields, ScopeGrid};
 use super::keys::{Actions, facts, previous, refused, revoke};
+use crate::error::UiError;
 use crate::server_fns::key_forms::{KEY, KeyOffer, UpdateKey, get_key_offer};
 use crate::server_fns::keys::{KeyView, RotateKey, get_key};
-use crate::ui::field::{Choice, Field, Select, Typed};
+use crate::ui::field::{Choice, Field, Select, Typed, provide_typed_values};
 use crate::ui::form::{FormFailure, ReturnAddress, ShownValues, Submit, form_result};
+use crate::ui::form_action::{ActionForm, form_action};
 use crate::ui::page::{PageHead, page};
 use crate::ui::sections::Section;
 
@@ -18,46 +20,51 @@ const TITLE: &str = "API key";
 
 #[component]
 pub(crate) fn Key() -> impl IntoView {
-    let id = id_in_path();
+    page(TITLE, id_in_path, load, |_, (key, offer)| draw(key, offer))
+}
+
+/// One after the other: an unknown key must not ask for a recent sign-in.
+async fn load(id: String) -> Result<(KeyView, KeyOffer), UiError> {
+    let key = get_key(id).await?;
+    Ok((key, get_key_offer().await?))
+}
+
+fn draw(key: KeyView, offer: KeyOffer) -> AnyView {
     let actions = Actions::new();
-    page(TITLE, async move {
-        let key = get_key(id).await?;
-        let offer = get_key_offer().await?;
-        let ending = revoke(key.id.clone(), key.label.clone(), actions);
-        let title = format!("{TITLE} {}", key.label);
-        let edited = key.clone();
-        Ok(view! {
-            <PageHead title=title />
-            {actions.failures()}
-            <section class="card key" aria-label="Usage">
-                <p><code class="faint">{key.mask.clone()}</code></p>
-                {facts(&key)}
-                {previous(&key, actions)}
-                {refused(&key, actions)}
-            </section>
-            <Section id="edit" title="Edit"
-                hint="The value and the expiry stay the same. Changes apply immediately.">
-                <div data-dirty-guard=""><EditForm key=edited offer=offer /></div>
-            </Section>
-            <Section id="rotate" title="Rotate"
-                hint="The key gets a new value, which is shown once. The old value can stay valid until every script has the new one.">
-                <RotateForm key=key />
-            </Section>
-            <Section id="revoke" title="Revoke" danger=true>{ending}</Section>
-            <p><a href="/account/keys">"Back to API keys"</a></p>
-        }
-        .into_any())
-    })
+    let ending = revoke(key.id.clone(), key.label.clone(), actions);
+    let title = format!("{TITLE} {}", key.label);
+    let edited = key.clone();
+    view! {
+        <PageHead title=title />
+        {actions.failures()}
+        <section class="card key" aria-label="Usage">
+            <p><code class="faint">{key.mask.clone()}</code></p>
+            {facts(&key)}
+            {previous(&key, actions)}
+            {refused(&key, actions)}
+        </section>
+        <Section id="edit" title="Edit"
+            hint="The value and the expiry stay the same. Changes apply immediately.">
+            <div data-dirty-guard=""><EditForm key=edited offer=offer /></div>
+        </Section>
+        <Section id="rotate" title="Rotate"
+            hint="The key gets a new value, which is shown once. The old value can stay valid until every script has the new one.">
+            <RotateForm key=key />
+        </Section>
+        <Section id="revoke" title="Revoke" danger=true>{ending}</Section>
+        <p><a href="/account/keys">"Back to API keys"</a></p>
+    }
+    .into_any()
 }
 
 #[component]
 fn EditForm(key: KeyView, offer: KeyOffer) -> impl IntoView {
-    let update = ServerAction::<UpdateKey>::new();
+    let update = form_action::<UpdateKey>();
     let result = form_result(update);
-    if result.is_changed_elsewhere() {
-        // After a conflict the form shows the stored key, not the values of the failed
-        // form.
-        provide_context(Typed::default());
+    // After a conflict the form shows the stored key, not the values of the failed form.
+    let shows_stored = result.is_changed_elsewhere();
+    if shows_stored {
+        provide_typed_values(Typed::default());
     }
     let shows = vec![(KEY.to_owned(), key.edited())];
     let scopes: Vec<Scope> = key.scopes.iter().filter_map(|scope| scope.parse().ok()).collect();
@@ -70,6 +77,7 @@ fn EditForm(key: KeyView, offer: KeyOffer) -> impl IntoView {
         <ActionForm action=update>
             <FormFailure result=result fields=&["label", "scopes", "reach"] />
             <ShownValues result=result values=shows />
+            {shows_stored.then(|| view! { <span hidden data-shows-stored=""></span> })}
             <input type="hidden" name="id" value=key.id />
             <ReturnAddress />
             <Field result=result name="label" label="Label" max=LABEL_MAX value=key.label />
@@ -94,7 +102,7 @@ pub(super) fn overlaps() -> Vec<Choice> {
 
 #[component]
 fn RotateForm(key: KeyView) -> impl IntoView {
-    let rotate = ServerAction::<RotateKey>::new();
+    let rotate = form_action::<RotateKey>();
     let result = form_result(rotate);
     let ends = key.previous.is_some().then(|| {
         view! {

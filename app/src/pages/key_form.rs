@@ -14,9 +14,10 @@ const PRESETS: [(&str, &str, &str); 6] = [
     ("read", "Read-only", "Reads everything you can see, changes nothing."),
     ("exports", "Batch exports", "Sets up, runs and watches exports."),
     ("members", "Members", "Invites people, changes levels, removes members."),
-    ("plugins", "Plugins", "Installs and configures what runs on events."),
-    ("custom", "Custom", "Choose the access for each kind of object."),
+    ("plugins", "Plugins", "Installs and configures plugins."),
     ("all", "Everything", "All that you may do, now and later, including deleting organizations."),
+    // Last, because the choices follow it.
+    ("custom", "Custom", "Choose the access for each kind of object."),
 ];
 
 /// A warning about a scope, if there is one.

@@ -9,9 +9,11 @@ use crate::key_words::{Choice, choice, day, sentence};
 use crate::server_fns::key_forms::{CreateKey, Expiry, KeyOffer, get_key_offer};
 use crate::ui::field::{Field, Ties, initial};
 use crate::ui::form::{FormFailure, FormResult, ReturnAddress, Submit, form_result};
+use crate::ui::form_action::{ActionForm, form_action};
 use crate::ui::icon::Icon;
 use crate::ui::page::{PageHead, page};
 
+const TITLE: &str = "New API key";
 /// Default lifetime of a key, in days.
 const DEFAULT_DAYS: u16 = 90;
 /// The initial preset.
@@ -19,23 +21,24 @@ const DEFAULT_PRESET: &str = "read";
 
 #[component]
 pub(crate) fn KeyNew() -> impl IntoView {
-    page("New API key", async {
-        let offer = get_key_offer().await?;
-        Ok(view! {
-            <PageHead title="New API key" />
-            <section class="card" data-dirty-guard=""><KeyForm offer=offer /></section>
-            <p class="hint">
-                "Keys are created only here: the API refuses to create a key with another key, so that a leaked key cannot create more."
-            </p>
-            <p><a href="/account/keys">"Back to API keys"</a></p>
-        }
-        .into_any())
-    })
+    page(TITLE, || (), |()| get_key_offer(), |(), offer| draw(offer))
+}
+
+fn draw(offer: KeyOffer) -> AnyView {
+    view! {
+        <PageHead title=TITLE />
+        <section class="card section" data-dirty-guard=""><KeyForm offer=offer /></section>
+        <p class="hint">
+            "Keys are created only here: the API refuses to create a key with another key, so that a leaked key cannot create more."
+        </p>
+        <p><a href="/account/keys">"Back to API keys"</a></p>
+    }
+    .into_any()
 }
 
 #[component]
 fn KeyForm(offer: KeyOffer) -> impl IntoView {
-    let create = ServerAction::<CreateKey>::new();
+    let create = form_action::<CreateKey>();
     let result = form_result(create);
     let said = said(&offer.expiries);
     let (expiries, today) = (offer.expiries.clone(), offer.today.clone());

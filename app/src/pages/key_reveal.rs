@@ -2,27 +2,33 @@
 
 use leptos::prelude::*;
 
-use crate::server_fns::keys::reveal_key;
+use crate::server_fns::keys::{Revealed, reveal_key};
 use crate::ui::alert::Alert;
 use crate::ui::code_figure::CodeFigure;
 use crate::ui::copy::CopyValue;
-use crate::ui::page::{PageHead, page};
+use crate::ui::page::{PageHead, page_of_secrets};
+
+const TITLE: &str = "Your new key";
 
 /// The value, or a text that it was already shown.
 #[component]
 pub(crate) fn KeyReveal() -> impl IntoView {
-    page("Your new key", async {
-        let found = reveal_key().await?;
-        let content = match found.value {
-            Some(value) => shown(value, &found.host),
-            None => gone(found.keys),
-        };
-        Ok(view! {
-            <PageHead title="Your new key" />
-            {content}
-        }
-        .into_any())
-    })
+    page_of_secrets(
+        TITLE,
+        || (),
+        |()| reveal_key(),
+        |(), Revealed { value, host, keys }| {
+            let content = match value {
+                Some(value) => shown(value, &host),
+                None => gone(keys),
+            };
+            view! {
+                <PageHead title=TITLE />
+                {content}
+            }
+            .into_any()
+        },
+    )
 }
 
 fn shown(value: String, host: &str) -> AnyView {
@@ -31,7 +37,7 @@ fn shown(value: String, host: &str) -> AnyView {
         "curl -sS {host}/api/personal_api_keys/@current/ \\\n  -H 'Authorization: Bearer {value}'"
     );
     view! {
-        <section class="card reveal">
+        <section class="card section reveal">
             <Alert kind="warning">
                 <p>"Store it now. It is shown only once, because Weir stores only a hash of it."</p>
             </Alert>

@@ -5,29 +5,38 @@ use weir_model::scopes::Scope;
 
 use super::account_nav::AccountNav;
 use super::key_form::caution;
+use crate::server_fns::bulk::RevokeKeys;
 use crate::server_fns::keys::{
     AddKeyScope, CallView, EndOldValue, KeyView, PreviousView, RefusalView, RevokeKey, list_keys,
 };
-use crate::ui::confirm::Confirm;
+use crate::ui::bulk::{self, BulkBar, BulkDialog, check_box};
+use crate::ui::confirm::{Confirm, ConfirmButtons, ConfirmDialog, OpenDialog};
+use crate::ui::download::DownloadCsv;
 use crate::ui::empty::Empty;
 use crate::ui::form::{FormFailure, ReturnAddress, form_result};
+use crate::ui::form_action::{ActionForm, FormAction, form_action};
 use crate::ui::icon::Icon;
+use crate::ui::menu::RowMenu;
 use crate::ui::number::counted;
 use crate::ui::page::{PageHead, page};
 use crate::ui::status::{Status, Tone};
 use crate::ui::time::Time;
 
+const TITLE: &str = "API keys";
+/// What revoking a key does.
+const REVOKED: &str = "Scripts that use this key stop working immediately. This cannot be undone.";
+
 /// The actions for a key.
 #[derive(Clone, Copy)]
 pub(super) struct Actions {
-    revoke: ServerAction<RevokeKey>,
-    end: ServerAction<EndOldValue>,
-    add: ServerAction<AddKeyScope>,
+    revoke: FormAction<RevokeKey>,
+    end: FormAction<EndOldValue>,
+    add: FormAction<AddKeyScope>,
 }
 
 impl Actions {
     pub(super) fn new() -> Self {
-        Self { revoke: ServerAction::new(), end: ServerAction::new(), add: ServerAction::new() }
+        Self { revoke: form_action(), end: form_action(), add: form_action() }
     }
 
     /// The failures of the actions.
@@ -45,31 +54,52 @@ impl Actions {
 
 #[component]
 pub(crate) fn Keys() -> impl IntoView {
+    page(TITLE, || (), |()| list_keys(), |(), found| draw(found))
+}
+
+fn draw(found: Vec<KeyView>) -> AnyView {
     let actions = Actions::new();
-    page("API keys", async move {
-        let found = list_keys().await?;
-        let content = if found.is_empty() {
-            nothing()
-        } else {
-            let rows = found.into_iter().map(|key| entry(key, actions));
-            view! { <ul class="plain">{rows.collect_view()}</ul> }.into_any()
-        };
-        Ok(view! {
-            <PageHead title="API keys">
-                <a class="button button-primary" href="/account/keys/new">
-                    <Icon name="plus" />
-                    "New key"
-                </a>
-            </PageHead>
-            <AccountNav />
-            <p class="lead">
-                "Keys let scripts use the management API as you. To send events, use the project key instead."
-            </p>
-            {actions.failures()}
-            {content}
+    let revoke_all = form_action::<RevokeKeys>();
+    let all_revoked = form_result(revoke_all);
+    let file = (!found.is_empty()).then(|| view! { <DownloadCsv /> });
+    let content = if found.is_empty() {
+        nothing()
+    } else {
+        let are_selected = bulk::is_worth_it(found.len());
+        let bar = are_selected.then(|| {
+            view! {
+                <BulkBar what="keys" fields=Vec::new()>
+                    <BulkDialog action=revoke_all id="revoke-selected" label="Revoke selected..."
+                        title="Revoke the selected keys?"
+                        explanation="Scripts that use these keys stop working immediately. This cannot be undone."
+                        verb="Revoke keys" busy="Revoking keys..." danger=true />
+                </BulkBar>
+            }
+        });
+        let rows = found.into_iter().map(|key| entry(key, actions, are_selected));
+        view! {
+            {bar}
+            <ul class="plain">{rows.collect_view()}</ul>
         }
-        .into_any())
-    })
+        .into_any()
+    };
+    view! {
+        <PageHead title=TITLE>
+            {file}
+            <a class="button button-primary" href="/account/keys/new">
+                <Icon name="plus" />
+                "New key"
+            </a>
+        </PageHead>
+        <AccountNav />
+        <p class="lead">
+            "Keys let scripts use the management API as you. To send events, use the project key instead."
+        </p>
+        {actions.failures()}
+        <FormFailure result=all_revoked />
+        {content}
+    }
+    .into_any()
 }
 
 fn nothing() -> AnyView {
@@ -82,24 +112,29 @@ fn nothing() -> AnyView {
     .into_any()
 }
 
-fn entry(key: KeyView, actions: Actions) -> AnyView {
+fn entry(key: KeyView, actions: Actions, is_selectable: bool) -> AnyView {
     let address = format!("/account/keys/{}", key.id);
     let rotate = format!("{address}#rotate");
-    let (label, rotated, edited) = (key.label.clone(), key.label.clone(), key.label.clone());
+    let label = key.label.clone();
+    let dialog = format!("revoke-{}", key.id);
+    let ending = dialog.clone();
+    let selecting = is_selectable.then(|| check_box(key.id.clone(), &key.label));
     view! {
         <li class="card key">
             <div class="key-head">
+                {selecting}
                 <h2><a href=address.clone()>{label}</a></h2>
                 <code class="faint">{key.mask.clone()}</code>
+                <RowMenu of=key.label.clone()>
+                    <li><a href=address>"Edit"</a></li>
+                    <li><a href=rotate>"Rotate"</a></li>
+                    <OpenDialog id=ending label="Revoke..." danger=true />
+                </RowMenu>
             </div>
             {facts(&key)}
             {previous(&key, actions)}
             {refused(&key, actions)}
-            <div class="key-actions">
-                <a class="button" href=address>"Edit"<span class="hidden">" " {edited}</span></a>
-                <a class="button" href=rotate>"Rotate"<span class="hidden">" " {rotated}</span></a>
-                {revoke(key.id, key.label, actions)}
-            </div>
+            {revocation(dialog, key, actions)}
         </li>
     }
     .into_any()
@@ -125,7 +160,8 @@ pub(super) fn facts(key: &KeyView) -> AnyView {
         .map(|(_, name)| name.clone())
         .chain(key.projects.iter().map(|(_, name)| format!("project {name}")))
         .collect();
-    let works_in = if places.is_empty() { "All of yours".to_owned() } else { places.join(", ") };
+    let works_in =
+        if places.is_empty() { "All your organizations".to_owned() } else { places.join(", ") };
     view! {
         <ul class="chips" aria-label="Scopes">{scopes}</ul>
         <dl class="facts facts-row">
@@ -252,12 +288,28 @@ fn add_scope(key: &KeyView, scope: String, actions: Actions) -> AnyView {
     .into_any()
 }
 
+/// The dialog that revokes a key of the list.
+fn revocation(dialog: String, key: KeyView, actions: Actions) -> AnyView {
+    let buttons = dialog.clone();
+    view! {
+        <ConfirmDialog id=dialog title=format!("Revoke the key {}?", key.label)>
+            <ActionForm action=actions.revoke>
+                <p>{REVOKED}</p>
+                <input type="hidden" name="id" value=key.id />
+                <ReturnAddress />
+                <ConfirmButtons id=buttons verb="Revoke key" busy="Revoking key..." danger=true />
+            </ActionForm>
+        </ConfirmDialog>
+    }
+    .into_any()
+}
+
 /// Revokes the key.
 pub(super) fn revoke(id: String, label: String, actions: Actions) -> AnyView {
     view! {
         <Confirm button="Revoke" of=label danger=true>
             <ActionForm action=actions.revoke>
-                <p>"Scripts that use this key stop working immediately. This cannot be undone."</p>
+                <p>{REVOKED}</p>
                 <input type="hidden" name="id" value=id />
                 <ReturnAddress />
                 <button type="submit" class="button button-danger" data-busy="Revoking key...">

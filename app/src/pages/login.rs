@@ -4,38 +4,59 @@ use leptos::prelude::*;
 
 use super::entrance::{Entrance, InsecureNote};
 use super::in_query;
-use crate::context::KEPT;
+use crate::form_names::KEPT;
 use crate::server_fns::identity::{SignIn, SignInView, get_sign_in_view};
 use crate::ui::alert::Alert;
 use crate::ui::field::Field;
 use crate::ui::form::{FormFailure, ReturnAddress, Submit, form_result};
+use crate::ui::form_action::{ActionForm, form_action};
 use crate::ui::page::{PageHead, page};
 use crate::ui::password::PasswordField;
 
+const TITLE: &str = "Sign in";
 /// Longest code or recovery code, with separators, in characters.
 const CODE_MAX: usize = 40;
 
 /// The sign-in form.
 #[component]
 pub(crate) fn Login() -> impl IntoView {
-    let next = in_query("next");
-    let is_reset = in_query("reset") == "done";
-    let is_late = in_query("late") == "yes";
-    let unsent = !in_query("unsent").is_empty();
-    let content = page("Sign in", async move {
-        let sign_in = get_sign_in_view(next.clone()).await?;
-        let content = if sign_in.is_set_up {
-            view! { <LoginForm next=next sign_in=sign_in is_reset=is_reset is_late=is_late unsent=unsent /> }.into_any()
-        } else {
-            no_user_yet().into_any()
-        };
-        Ok(view! {
-            <PageHead title="Sign in" />
-            {content}
-        }
-        .into_any())
-    });
+    let content = page(TITLE, read, |inputs| get_sign_in_view(inputs.next), draw);
     view! { <Entrance>{content}</Entrance> }.into_any()
+}
+
+/// The inputs of the page.
+#[derive(Clone, PartialEq)]
+struct Inputs {
+    /// The page to continue with.
+    next: String,
+    /// Whether the password was just reset.
+    is_reset: bool,
+    /// Whether the code of the second step came too late.
+    is_late: bool,
+    /// Whether a form was discarded that cannot be kept.
+    unsent: bool,
+}
+
+fn read() -> Inputs {
+    Inputs {
+        next: in_query("next"),
+        is_reset: in_query("reset") == "done",
+        is_late: in_query("late") == "yes",
+        unsent: !in_query("unsent").is_empty(),
+    }
+}
+
+fn draw(inputs: Inputs, sign_in: SignInView) -> AnyView {
+    let content = if sign_in.is_set_up {
+        view! { <LoginForm inputs=inputs sign_in=sign_in /> }.into_any()
+    } else {
+        no_user_yet().into_any()
+    };
+    view! {
+        <PageHead title=TITLE />
+        {content}
+    }
+    .into_any()
 }
 
 fn no_user_yet() -> impl IntoView {
@@ -50,14 +71,9 @@ fn no_user_yet() -> impl IntoView {
 }
 
 #[component]
-fn LoginForm(
-    next: String,
-    sign_in: SignInView,
-    is_reset: bool,
-    is_late: bool,
-    unsent: bool,
-) -> impl IntoView {
-    let action = ServerAction::<SignIn>::new();
+fn LoginForm(inputs: Inputs, sign_in: SignInView) -> impl IntoView {
+    let Inputs { next, is_reset, is_late, unsent } = inputs;
+    let action = form_action::<SignIn>();
     let result = form_result(action);
     let ended = match (next.contains(&format!("{KEPT}=")), unsent) {
         (true, _) => Some(

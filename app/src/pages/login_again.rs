@@ -4,29 +4,33 @@ use leptos::prelude::*;
 
 use super::entrance::Entrance;
 use super::in_query;
-use crate::context::KEPT;
+use crate::form_names::KEPT;
 use crate::local_path;
 use crate::server_fns::account::get_viewer;
 use crate::server_fns::identity::SignInAgain;
 use crate::ui::alert::Alert;
 use crate::ui::form::{FormFailure, ReturnAddress, Submit, form_result};
+use crate::ui::form_action::{ActionForm, form_action};
 use crate::ui::page::{PageHead, page};
 use crate::ui::password::PasswordField;
+
+const TITLE: &str = "Confirm your password";
 
 /// The sign-in form of a user who is already signed in.
 #[component]
 pub(crate) fn LoginAgain() -> impl IntoView {
-    let next = in_query("next");
-    let held = in_query("held");
-    let unsent = !in_query("unsent").is_empty();
-    let content = page("Confirm your password", async move {
-        let viewer = get_viewer().await?;
-        Ok(view! {
-            <PageHead title="Confirm your password" />
-            <AgainForm email=viewer.email next=next held=held unsent=unsent />
-        }
-        .into_any())
-    });
+    let content = page(
+        TITLE,
+        || (in_query("next"), in_query("held"), !in_query("unsent").is_empty()),
+        |_| async { Ok(get_viewer().await?.email) },
+        |(next, held, unsent), email| {
+            view! {
+                <PageHead title=TITLE />
+                <AgainForm email=email next=next held=held unsent=unsent />
+            }
+            .into_any()
+        },
+    );
     view! { <Entrance>{content}</Entrance> }.into_any()
 }
 
@@ -40,7 +44,7 @@ fn AgainForm(
     /// Whether a form was discarded because it carried a file, which cannot be kept.
     unsent: bool,
 ) -> impl IntoView {
-    let action = ServerAction::<SignInAgain>::new();
+    let action = form_action::<SignInAgain>();
     let result = form_result(action);
     let mut back = local_path::safe(&next).unwrap_or("/").to_owned();
     let waits = !held.is_empty();

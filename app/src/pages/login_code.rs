@@ -8,8 +8,10 @@ use crate::server_fns::second_factor::{EndSignIn, EndSignInRecovering, get_secon
 use crate::ui::alert::Alert;
 use crate::ui::field::Field;
 use crate::ui::form::{FormFailure, ReturnAddress, Submit, form_result};
+use crate::ui::form_action::{ActionForm, form_action};
 use crate::ui::page::{PageHead, page};
 
+const TITLE: &str = "Enter your code";
 /// After this many wrong codes, the page suggests that the clock can be wrong.
 const MANY: u64 = 2;
 /// Longest code, with separators, in characters.
@@ -20,23 +22,26 @@ const RECOVERY_MAX: usize = 40;
 /// The form for the code.
 #[component]
 pub(crate) fn LoginCode() -> impl IntoView {
-    let next = in_query("next");
-    let content = page("Enter your code", async move {
-        let step = get_second_step(next.clone()).await?;
-        Ok(view! {
-            <PageHead title="Enter your code" />
-            <CodeForm next=next.clone() failures=step.failures />
-            <RecoveryForm next=next />
-            <p><a href="/login">"Back to the sign-in"</a></p>
-        }
-        .into_any())
-    });
+    let content = page(
+        TITLE,
+        || in_query("next"),
+        get_second_step,
+        |next, step| {
+            view! {
+                <PageHead title=TITLE />
+                <CodeForm next=next.clone() failures=step.failures />
+                <RecoveryForm next=next />
+                <p><a href="/login">"Back to the sign-in"</a></p>
+            }
+            .into_any()
+        },
+    );
     view! { <Entrance>{content}</Entrance> }.into_any()
 }
 
 #[component]
 fn CodeForm(next: String, failures: u64) -> impl IntoView {
-    let action = ServerAction::<EndSignIn>::new();
+    let action = form_action::<EndSignIn>();
     let result = form_result(action);
     view! {
         <p class="lead">"Your password is right. Open your authenticator app: it shows a code for Weir."</p>
@@ -63,7 +68,7 @@ fn CodeForm(next: String, failures: u64) -> impl IntoView {
 
 #[component]
 fn RecoveryForm(next: String) -> impl IntoView {
-    let action = ServerAction::<EndSignInRecovering>::new();
+    let action = form_action::<EndSignInRecovering>();
     let result = form_result(action);
     let failed = result.field_error("recovery_code").is_some();
     view! {

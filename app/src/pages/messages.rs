@@ -10,27 +10,28 @@ use crate::ui::time::Time;
 
 #[component]
 pub(crate) fn Messages() -> impl IntoView {
-    page("Messages", async {
-        let found = list_messages().await?;
-        let content = if found.is_empty() {
-            view! {
-                <Empty title="No message yet">
-                    <p>"The messages about your changes are listed here."</p>
-                </Empty>
-            }
-            .into_any()
-        } else {
-            let lines = found.into_iter().map(line).collect_view();
-            view! { <ul class="plain messages" aria-label="Messages">{lines}</ul> }.into_any()
-        };
-        Ok(view! {
-            <PageHead title="Messages" />
-            <AccountNav />
-            <p class="lead">"The last twenty of this session, newest first. They are deleted when you sign out."</p>
-            {content}
+    page("Messages", || (), |()| list_messages(), |(), found| draw(found))
+}
+
+fn draw(found: Vec<MessageView>) -> AnyView {
+    let content = if found.is_empty() {
+        view! {
+            <Empty title="No message yet">
+                <p>"The messages about your changes are listed here."</p>
+            </Empty>
         }
-        .into_any())
-    })
+        .into_any()
+    } else {
+        let lines = found.into_iter().map(line).collect_view();
+        view! { <ul class="plain messages" aria-label="Messages">{lines}</ul> }.into_any()
+    };
+    view! {
+        <PageHead title="Messages" />
+        <AccountNav />
+        <p class="lead">"The last twenty of this session, newest first. They are deleted when you sign out."</p>
+        {content}
+    }
+    .into_any()
 }
 
 fn line(message: MessageView) -> AnyView {

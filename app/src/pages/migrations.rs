@@ -3,16 +3,19 @@
 mod script;
 mod sources;
 
+use futures::future::try_join;
 use leptos::prelude::*;
 
 use self::sources::{sources, suspects};
 use super::project_in_path;
-use crate::server_fns::imports::{FinishImport, PlanView, StartImport, get_imports};
+use crate::server_fns::imports::{FinishImport, ImportsView, PlanView, StartImport, get_imports};
 use crate::server_fns::projects::{ProjectView, get_project};
 use crate::ui::confirm::Confirm;
+use crate::ui::download::DownloadCsv;
 use crate::ui::empty::Empty;
 use crate::ui::field::{TextArea, TextLine};
-use crate::ui::form::{FormFailure, FormResult, ReturnAddress, Submit, form_result};
+use crate::ui::form::{FormFailure, ReturnAddress, Submit, form_result};
+use crate::ui::form_action::{ActionForm, FormAction, form_action};
 use crate::ui::number::duration;
 use crate::ui::page::{PageHead, page};
 use crate::ui::query::in_query;
@@ -25,46 +28,45 @@ const TITLE: &str = "Migrations";
 
 #[component]
 pub(crate) fn Migrations() -> impl IntoView {
-    let id = project_in_path();
-    let open = in_query("plan");
-    let (start, finish) = (ServerAction::<StartImport>::new(), ServerAction::<FinishImport>::new());
-    let (started, finished) = (form_result(start), form_result(finish));
-    page(TITLE, async move {
-        let project = get_project(id).await?;
-        let found = get_imports(id).await?;
-        let is_empty = found.plans.is_empty() && found.sources.is_empty();
-        let name = project.name.clone();
-        let plans =
-            found.plans.into_iter().map(|one| plan(&project, one, &open, finish)).collect_view();
-        let warned = suspects(&found.sources);
-        let report = (!found.sources.is_empty()).then(|| {
-            let href = format!("/_files/{id}/imports.csv");
-            view! { <a class="button" href=href download="imports.csv">"Download report"</a> }
-        });
-        let how = how(&project);
-        let guidance = if is_empty {
-            view! { <Empty title="Nothing was imported yet">{how}</Empty> }.into_any()
-        } else {
-            view! {
-                <details class="help">
-                    <summary>"How to migrate"</summary>
-                    {how}
-                </details>
-            }
-            .into_any()
-        };
-        let came = sources(found.sources);
-        Ok(view! {
-            <PageHead title=TITLE within=name>{report}</PageHead>
-            <FormFailure result=finished />
-            {warned}
-            {guidance}
-            {plans}
-            {came}
-            <div data-dirty-guard=""><StartForm project=id start=start result=started /></div>
+    page(
+        TITLE,
+        || (project_in_path(), in_query("plan")),
+        |(id, _)| try_join(get_project(id), get_imports(id)),
+        |(_, open), (project, found)| draw(&project, &open, found),
+    )
+}
+
+fn draw(project: &ProjectView, open: &str, found: ImportsView) -> AnyView {
+    let finish = form_action::<FinishImport>();
+    let finished = form_result(finish);
+    let (id, name) = (project.id, project.name.clone());
+    let is_empty = found.plans.is_empty() && found.sources.is_empty();
+    let plans = found.plans.into_iter().map(|one| plan(project, one, open, finish)).collect_view();
+    let warned = suspects(&found.sources);
+    let report = (!found.sources.is_empty()).then(|| view! { <DownloadCsv /> });
+    let how = how(project);
+    let guidance = if is_empty {
+        view! { <Empty title="Nothing was imported yet">{how}</Empty> }.into_any()
+    } else {
+        view! {
+            <details class="help">
+                <summary>"How to migrate"</summary>
+                {how}
+            </details>
         }
-        .into_any())
-    })
+        .into_any()
+    };
+    let came = sources(found.sources);
+    view! {
+        <PageHead title=TITLE within=name>{report}</PageHead>
+        <FormFailure result=finished />
+        {warned}
+        {guidance}
+        {plans}
+        {came}
+        <div data-dirty-guard=""><StartForm project=id /></div>
+    }
+    .into_any()
 }
 
 /// Instructions and warnings.
@@ -73,7 +75,7 @@ fn how(project: &ProjectView) -> AnyView {
     view! {
         <p>
             "Send historical events like all others, marked with "
-            <code>"historical_migration"</code> ". Their order is kept, and they trigger no alarm."
+            <code>"historical_migration"</code> ". Their order is kept, and they trigger no alerts."
         </p>
         <ul>
             <li>"Try it on a new project first: " <a href=organization>"create one in the organization"</a> "."</li>
@@ -82,7 +84,7 @@ fn how(project: &ProjectView) -> AnyView {
             <li>"Send " <code>"historical_migration"</code> " as true with every batch. The scripts of this page do."</li>
             <li>"Keep the exported events in files, so that you can repeat the import."</li>
             <li>"Sending an event a second time with its uuid changes nothing."</li>
-            <li>"You can send live events during the import. They come first."</li>
+            <li>"You can send live events during the import. They are processed first."</li>
         </ul>
     }
     .into_any()
@@ -92,7 +94,7 @@ fn plan(
     project: &ProjectView,
     plan: PlanView,
     open: &str,
-    finish: ServerAction<FinishImport>,
+    finish: FormAction<FinishImport>,
 ) -> AnyView {
     let PlanView { id, source, file, note, total, sent, seconds_left, created_at, finished_at } =
         plan;
@@ -162,7 +164,9 @@ fn plan(
 }
 
 #[component]
-fn StartForm(project: i64, start: ServerAction<StartImport>, result: FormResult) -> impl IntoView {
+fn StartForm(project: i64) -> impl IntoView {
+    let start = form_action::<StartImport>();
+    let result = form_result(start);
     view! {
         <Section id="start" title="Start a migration" hint="Prints a script that you can stop and resume, and shows its progress.">
             <ActionForm action=start>

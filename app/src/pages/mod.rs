@@ -6,6 +6,7 @@ pub(crate) mod account;
 pub(crate) mod account_nav;
 pub(crate) mod confirm;
 mod entrance;
+pub(crate) mod events;
 pub(crate) mod exports;
 pub(crate) mod gallery;
 pub(crate) mod group;
@@ -19,7 +20,6 @@ mod key_form;
 pub(crate) mod key_new;
 pub(crate) mod key_reveal;
 pub(crate) mod keys;
-pub(crate) mod live;
 pub(crate) mod login;
 pub(crate) mod login_again;
 pub(crate) mod login_code;
@@ -29,6 +29,7 @@ pub(crate) mod not_found;
 pub(crate) mod organization;
 pub(crate) mod organization_new;
 pub(crate) mod organizations;
+pub(crate) mod overview;
 pub(crate) mod person;
 pub(crate) mod persons;
 pub(crate) mod pipeline;
@@ -65,5 +66,5 @@ fn id_in_path() -> String {
 
 /// The value of a route parameter.
 fn in_path(name: &str) -> String {
-    use_params_map().with_untracked(|params| params.get(name)).unwrap_or_default()
+    use_params_map().with(|params| params.get(name)).unwrap_or_default()
 }

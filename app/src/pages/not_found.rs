@@ -2,14 +2,14 @@
 
 use leptos::prelude::*;
 
-use crate::context::set_not_found;
 use crate::frame::Mark;
 use crate::ui::page::PageHead;
 
 /// The text for a page that does not exist, or that the user has no access to.
 #[component]
 pub(crate) fn NotFound() -> impl IntoView {
-    set_not_found();
+    #[cfg(feature = "ssr")]
+    crate::context::set_not_found();
     view! {
         <main id="main" class="alone" tabindex="-1">
             <p class="brand"><Mark /> "Weir"</p>

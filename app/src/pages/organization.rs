@@ -2,7 +2,7 @@
 //! and activity.
 
 pub(crate) mod activity;
-mod activity_words;
+pub(crate) mod activity_words;
 pub(crate) mod domain;
 mod domain_rules;
 pub(crate) mod domains;
@@ -11,6 +11,7 @@ mod invite_form;
 pub(crate) mod invites;
 pub(crate) mod members;
 
+use futures::future::try_join4;
 use leptos::prelude::*;
 use serde_json::{Value, json};
 
@@ -24,9 +25,11 @@ use crate::server_fns::organizations::{
 use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::confirm::Confirm;
 use crate::ui::copy::CopyValue;
+use crate::ui::download::DownloadCsv;
 use crate::ui::empty::ReadOnly;
 use crate::ui::field::{Check, Field};
 use crate::ui::form::{FormFailure, ReturnAddress, ShownValues, Submit, form_result};
+use crate::ui::form_action::{ActionForm, form_action};
 use crate::ui::number::{counted, grouped};
 use crate::ui::page::{PageHead, page};
 use crate::ui::sections::{Section, SubNav, Tab};
@@ -36,18 +39,29 @@ use crate::ui::time::Time;
 const TITLE: &str = "Organization settings";
 /// Explains to other members who can change the settings.
 const ADMINISTRATORS: &str = "Administrators and owners can change this.";
+/// What members of each level may do.
+const LEVELS: &str = "Members work on projects. Administrators also change members and settings. Owners may do everything.";
 /// Limit of names in a preview.
 const NAMED: usize = 20;
 
 #[component]
 pub(crate) fn Organization() -> impl IntoView {
-    let id = id_in_path();
-    page(TITLE, async move {
-        let found = get_organization(id.clone()).await?;
-        let without = list_members_without_2fa(id.clone()).await?;
-        let stake = get_organization_stake(id.clone()).await?;
-        let is_only = found.may_delete && has_one_organization().await?;
-        Ok(view! {
+    page(
+        TITLE,
+        id_in_path,
+        |id| async move {
+            let (found, without, stake, is_only) = try_join4(
+                get_organization(id.clone()),
+                list_members_without_2fa(id.clone()),
+                get_organization_stake(id),
+                has_one_organization(),
+            )
+            .await?;
+            let is_only = is_only && found.may_delete;
+            Ok((found, without, stake, is_only))
+        },
+        |id, (found, without, stake, is_only)| {
+            view! {
             <PageHead title=TITLE within=found.name.clone() />
             <Tabs id=id />
             <General organization=found.clone() />
@@ -61,8 +75,9 @@ pub(crate) fn Organization() -> impl IntoView {
                 view! { <ReadOnly why="Owners can delete the organization." /> }.into_any()
             }}
         }
-        .into_any())
-    })
+        .into_any()
+        },
+    )
 }
 
 /// Links between the pages of an organization.
@@ -139,7 +154,7 @@ fn patch(id: &str, body: Value) -> ApiCall {
 
 #[component]
 fn RenameForm(id: String, name: String) -> impl IntoView {
-    let rename = ServerAction::<RenameOrganization>::new();
+    let rename = form_action::<RenameOrganization>();
     let result = form_result(rename);
     let call = patch(&id, json!({"name": "{name}"}));
     view! {
@@ -157,7 +172,7 @@ fn RenameForm(id: String, name: String) -> impl IntoView {
 
 #[component]
 fn JoinMail(organization: OrganizationView) -> impl IntoView {
-    let set = ServerAction::<SetJoinMail>::new();
+    let set = form_action::<SetJoinMail>();
     let result = form_result(set);
     let OrganizationView { id, mails_joins, may_change, .. } = organization;
     let call = patch(&id, json!({"is_member_join_email_enabled": "{enabled}"}));
@@ -170,7 +185,7 @@ fn JoinMail(organization: OrganizationView) -> impl IntoView {
                         <input type="hidden" name="id" value=id />
                         <ReturnAddress />
                         <Check result=result name="enabled" label="Notify members by mail when a member joins"
-                            hint="Works where mail is set up on this instance." checked=mails_joins />
+                            hint="Needs mail to be set up on this instance." checked=mails_joins />
                         <Submit result=result label="Save mail setting" busy="Saving mail setting..." saved="Saved" />
                         <ApiRequest call=call />
                     </ActionForm>
@@ -194,7 +209,7 @@ fn SecondFactor(organization: OrganizationView, without: Vec<String>) -> impl In
         view! { <Status tone=Tone::Quiet label="Not required" /> }.into_any()
     };
     view! {
-        <Section id="second-factor" title="Second factor"
+        <Section id="second-factor" title="Two-step sign-in"
             hint="A code from an app, in addition to the password. API keys continue to work without one.">
             <p>{state}</p>
             {if may_change {
@@ -208,29 +223,31 @@ fn SecondFactor(organization: OrganizationView, without: Vec<String>) -> impl In
 
 #[component]
 fn EnforceForm(id: String, enforces: bool, without: Vec<String>) -> impl IntoView {
-    let enforce = ServerAction::<EnforceSecondFactor>::new();
+    let enforce = form_action::<EnforceSecondFactor>();
     let result = form_result(enforce);
     let touched = match without.len() {
-        0 => view! { <p>"Every member has a second factor."</p> }.into_any(),
-        1 => view! { <p>"One member has no second factor:"</p>{named(&without)} }.into_any(),
+        0 => view! { <p>"Every member uses two-step sign-in."</p> }.into_any(),
+        1 => {
+            view! { <p>"One member does not use two-step sign-in:"</p>{named(&without)} }.into_any()
+        }
         count => {
             let members = counted(count as u64, "member", "members");
-            view! { <p>{members} " have no second factor:"</p>{named(&without)} }.into_any()
+            view! { <p>{members} " do not use two-step sign-in:"</p>{named(&without)} }.into_any()
         }
     };
     let (opener, consequence, verb, busy) = if enforces {
         (
             "Stop requiring it",
-            "Members can sign in with their password alone again, unless they keep their second factor.",
-            "Stop requiring a second factor",
+            "Members can sign in with their password alone again, unless they keep two-step sign-in on.",
+            "Stop requiring two-step sign-in",
             "Removing the requirement...",
         )
     } else {
         (
-            "Require a second factor",
-            "Members without a second factor have to set one up before they can continue. That includes you.",
+            "Require two-step sign-in",
+            "Members without two-step sign-in have to set it up before they can continue. That includes you.",
             "Require it of all members",
-            "Requiring a second factor...",
+            "Requiring two-step sign-in...",
         )
     };
     let call = patch(&id, json!({"enforce_2fa": !enforces}));
@@ -254,11 +271,9 @@ fn EnforceForm(id: String, enforces: bool, without: Vec<String>) -> impl IntoVie
 fn Projects(organization: OrganizationView) -> impl IntoView {
     let is_empty = organization.projects.is_empty();
     let new = format!("/organizations/{}/projects/new", organization.id);
+    let file = (!is_empty).then(|| view! { <DownloadCsv /> });
     let adding = match organization.may_change {
-        true => view! {
-            <p class="organization-foot"><a class="button" href=new>"New project"</a></p>
-        }
-        .into_any(),
+        true => view! { <a class="button" href=new>"New project"</a> }.into_any(),
         false => {
             view! { <ReadOnly why="Administrators and owners can add projects." /> }.into_any()
         }
@@ -274,7 +289,7 @@ fn Projects(organization: OrganizationView) -> impl IntoView {
         <Section id="projects" title="Projects">
             {is_empty.then(|| view! { <p>"No project yet. Events go into a project."</p> })}
             <ul class="links">{projects}</ul>
-            {adding}
+            <div class="organization-foot page-actions">{file} {adding}</div>
         </Section>
     }
 }
@@ -284,7 +299,7 @@ fn Features(features: Vec<String>) -> impl IntoView {
     let features =
         features.into_iter().map(|name| view! { <li class="chip">{name}</li> }).collect_view();
     view! {
-        <Section id="features" title="Features" hint="What this version has. None of it needs a licence, and API clients read this list.">
+        <Section id="features" title="Features" hint="Included in this version, without a licence. API clients read this list.">
             <ul class="chips">{features}</ul>
         </Section>
     }

@@ -7,11 +7,18 @@ use crate::server_fns::organizations::CreateOrganization;
 use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::field::Field;
 use crate::ui::form::{FormFailure, ReturnAddress, Submit, form_result};
-use crate::ui::page::PageHead;
+use crate::ui::form_action::{ActionForm, form_action};
+use crate::ui::page::{PageHead, page};
+
+const TITLE: &str = "New organization";
 
 #[component]
 pub(crate) fn OrganizationNew() -> impl IntoView {
-    let action = ServerAction::<CreateOrganization>::new();
+    page(TITLE, || (), |()| async { Ok(()) }, |(), ()| draw())
+}
+
+fn draw() -> AnyView {
+    let action = form_action::<CreateOrganization>();
     let result = form_result(action);
     let call = ApiCall {
         method: "POST",
@@ -20,8 +27,8 @@ pub(crate) fn OrganizationNew() -> impl IntoView {
         body: Some(json!({"name": "{name}"})),
     };
     view! {
-        <PageHead title="New organization" />
-        <section class="card">
+        <PageHead title=TITLE />
+        <section class="card section">
             <ActionForm action=action>
                 <FormFailure result=result fields=&["name"] />
                 <ReturnAddress />

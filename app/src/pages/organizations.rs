@@ -5,31 +5,36 @@ use serde_json::json;
 
 use crate::server_fns::organizations::{OrganizationView, SwitchOrganization, list_organizations};
 use crate::ui::api_request::{ApiCall, ApiRequest};
+use crate::ui::download::DownloadCsv;
 use crate::ui::empty::Empty;
 use crate::ui::form::{FormFailure, ReturnAddress, form_result};
+use crate::ui::form_action::{ActionForm, FormAction, form_action};
 use crate::ui::icon::Icon;
 use crate::ui::page::{PageHead, page};
 use crate::ui::status::Chip;
 
 #[component]
 pub(crate) fn Organizations() -> impl IntoView {
-    let switch = ServerAction::<SwitchOrganization>::new();
+    page("Organizations", || (), |()| list_organizations(), |(), found| draw(found))
+}
+
+fn draw(found: Vec<OrganizationView>) -> AnyView {
+    let switch = form_action::<SwitchOrganization>();
     let switched = form_result(switch);
-    page("Organizations", async move {
-        let found = list_organizations().await?;
-        let content = if found.is_empty() { nothing() } else { list(found, switch) };
-        Ok(view! {
-            <PageHead title="Organizations">
-                <a class="button button-primary" href="/organizations/new">
-                    <Icon name="plus" />
-                    "New organization"
-                </a>
-            </PageHead>
-            <FormFailure result=switched />
-            {content}
-        }
-        .into_any())
-    })
+    let file = (!found.is_empty()).then(|| view! { <DownloadCsv /> });
+    let content = if found.is_empty() { nothing() } else { list(found, switch) };
+    view! {
+        <PageHead title="Organizations">
+            {file}
+            <a class="button button-primary" href="/organizations/new">
+                <Icon name="plus" />
+                "New organization"
+            </a>
+        </PageHead>
+        <FormFailure result=switched />
+        {content}
+    }
+    .into_any()
 }
 
 fn nothing() -> AnyView {
@@ -42,7 +47,7 @@ fn nothing() -> AnyView {
     .into_any()
 }
 
-fn list(found: Vec<OrganizationView>, switch: ServerAction<SwitchOrganization>) -> AnyView {
+fn list(found: Vec<OrganizationView>, switch: FormAction<SwitchOrganization>) -> AnyView {
     let other = found.iter().find(|organization| !organization.is_current).map(|organization| {
         let call = ApiCall::new("PATCH", "/api/users/@me/".to_owned(), "user:write");
         let call = call.with(json!({"set_current_organization": organization.id}));
@@ -50,30 +55,30 @@ fn list(found: Vec<OrganizationView>, switch: ServerAction<SwitchOrganization>) 
     });
     let rows = found.into_iter().map(|organization| {
         let id = organization.id.clone();
-        let here = if organization.is_current {
-            view! { <Chip label="You are here" /> }.into_any()
-        } else {
+        let here = organization.is_current.then(|| view! { <Chip label="Current" /> });
+        let switching = (!organization.is_current).then(|| {
             let (value, name) = (id.clone(), organization.name.clone());
             view! {
-                <ActionForm action=switch>
-                    <input type="hidden" name="id" value=value />
-                    <ReturnAddress />
-                    <button type="submit" class="button" data-busy="Switching...">
-                        "Switch"<span class="hidden">" to " {name}</span>
-                    </button>
-                </ActionForm>
+                <div class="organization-foot">
+                    <ActionForm action=switch>
+                        <input type="hidden" name="id" value=value />
+                        <ReturnAddress />
+                        <button type="submit" class="button" data-busy="Switching...">
+                            "Switch"<span class="hidden">" to " {name}</span>
+                        </button>
+                    </ActionForm>
+                </div>
             }
-            .into_any()
-        };
+        });
         let projects = organization.projects.into_iter().map(|(id, name, has_events)| {
             // The most useful page of the project.
             let (page, state) = match has_events {
-                true => ("live", "Receives events"),
-                false => ("start", "No event yet"),
+                true => ("", "Receives events"),
+                false => ("/start", "No event yet"),
             };
             view! {
                 <li>
-                    <a href=format!("/projects/{id}/{page}")>{name}</a>
+                    <a href=format!("/projects/{id}{page}")>{name}</a>
                     <span class="faint">{state}</span>
                 </li>
             }
@@ -82,7 +87,7 @@ fn list(found: Vec<OrganizationView>, switch: ServerAction<SwitchOrganization>) 
             <li class="card organization">
                 <div class="organization-head">
                     <h2><a href=format!("/organizations/{}", organization.id)>{organization.name}</a></h2>
-                    <span class="chip">{organization.level}</span>
+                    <span class="chips">{here}<Chip label=organization.level /></span>
                 </div>
                 <p class="faint">
                     <code>{organization.slug}</code>
@@ -90,7 +95,7 @@ fn list(found: Vec<OrganizationView>, switch: ServerAction<SwitchOrganization>) 
                     <a href=format!("/organizations/{id}/members")>{members(&organization.members)}</a>
                 </p>
                 <ul class="organization-projects">{projects.collect_view()}</ul>
-                <div class="organization-foot">{here}</div>
+                {switching}
             </li>
         }
     });

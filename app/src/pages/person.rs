@@ -1,5 +1,6 @@
 //! One person: properties, distinct ids with their merges, groups, events.
 
+use futures::future::try_join;
 use leptos::prelude::*;
 
 use super::timeline::{segment, timeline};
@@ -13,36 +14,39 @@ use crate::ui::number::{Id, counted, grouped};
 use crate::ui::page::{PageHead, page};
 use crate::ui::query::{FilterForm, in_query, with_query};
 use crate::ui::sections::Section;
-use crate::ui::table::{Column, Table, TableRow, cell};
+use crate::ui::table::{Column, Table, TableRow, cell, cut};
 use crate::ui::time::{ProjectZone, Time};
 
 const TITLE: &str = "Person";
+/// The properties that come first.
+const FIRST: [&str; 3] = ["name", "email", "plan"];
 
 #[component]
 pub(crate) fn Person() -> impl IntoView {
-    let project = project_in_path();
-    let id = in_path("person");
-    let event = in_query("event");
-    let (before, before_uuid) = (in_query("before"), in_query("before_uuid"));
-    page(TITLE, async move {
-        let of = get_project(project).await?;
-        let is_newest = before.is_empty();
-        let person = get_person(project, id, event.clone(), before, before_uuid).await?;
-        let name = if person.name.is_empty() { TITLE.to_owned() } else { person.name.clone() };
-        Ok(view! {
-            <PageHead title=name within=of.name>
-                <a class="button" href=format!("/projects/{project}/persons")>"All persons"</a>
-            </PageHead>
-            <ProjectZone zone=of.timezone />
-            {facts(&person)}
-            {refused(&person)}
-            {properties(&person)}
-            {ids(&person)}
-            {groups(project, &person)}
-            {events(person, event, is_newest)}
-        }
-        .into_any())
-    })
+    page(
+        TITLE,
+        || {
+            let asked = ["event", "before", "before_uuid"].map(in_query);
+            (project_in_path(), in_path("person"), asked)
+        },
+        |(project, id, [event, before, before_uuid])| {
+            try_join(get_project(project), get_person(project, id, event, before, before_uuid))
+        },
+        |(project, _, [event, before, _]), (of, person)| {
+            let is_newest = before.is_empty();
+            let name = if person.name.is_empty() { TITLE.to_owned() } else { person.name.clone() };
+            view! {
+                <PageHead title=name within=of.name />
+                <ProjectZone zone=of.timezone />
+                {facts(&person)}
+                {refused(&person)}
+                {properties(&person)}
+                <div class="card-columns">{ids(&person)} {groups(project, &person)}</div>
+                {events(project, person, event, is_newest)}
+            }
+            .into_any()
+        },
+    )
 }
 
 fn facts(person: &PersonView) -> AnyView {
@@ -62,7 +66,7 @@ fn facts(person: &PersonView) -> AnyView {
         <dl class="facts">
             <dt>"Id"</dt>
             <dd><CopyValue text=person.id.clone() what="person id" /></dd>
-            <dt>"Name"</dt>
+            <dt>"Status"</dt>
             <dd>{known}</dd>
             <dt>"First seen"</dt>
             <dd><Time iso=person.first_seen.clone() /></dd>
@@ -93,7 +97,7 @@ fn refused(person: &PersonView) -> Option<AnyView> {
 
 fn properties(person: &PersonView) -> AnyView {
     let hint = format!(
-        "The event that set a property is searched among the newest {} events{}.",
+        "Set by and Set at cover the newest {} events{}.",
         grouped(person.looked_at as u64),
         of_shown_ids(person)
     );
@@ -105,19 +109,35 @@ fn properties(person: &PersonView) -> AnyView {
         }
         .into_any();
     }
-    let columns = vec![
-        Column::text("Property"),
-        Column::text("Value"),
-        Column::text("Set by"),
-        Column::text("Set at"),
-    ];
-    let rows = person.properties.iter().cloned().map(property).collect();
+    let (mut own, of_libraries): (Vec<PropertyView>, Vec<PropertyView>) =
+        person.properties.iter().cloned().partition(|property| !property.name.starts_with('$'));
+    own.sort_by_key(|property| {
+        FIRST.iter().position(|name| *name == property.name).unwrap_or(FIRST.len())
+    });
+    let of_libraries = (!of_libraries.is_empty()).then(|| {
+        let count = grouped(of_libraries.len() as u64);
+        let table = table("Properties set by SDKs", of_libraries);
+        view! {
+            <details class="advanced">
+                <summary>"Properties set by SDKs " <span class="chip">{count}</span></summary>
+                {table}
+            </details>
+        }
+    });
+    let own = (!own.is_empty()).then(|| table("Properties of the person", own));
     view! {
         <Section id="properties" title="Properties" hint=hint>
-            <Table caption="Properties of the person" columns=columns rows=rows />
+            {own}
+            {of_libraries}
         </Section>
     }
     .into_any()
+}
+
+fn table(caption: &'static str, properties: Vec<PropertyView>) -> AnyView {
+    let columns: Vec<Column> = ["Property", "Value", "Set by", "Set at"].map(Column::text).into();
+    let rows = properties.into_iter().map(property).collect();
+    view! { <Table caption=caption columns=columns rows=rows /> }.into_any()
 }
 
 fn property(property: PropertyView) -> TableRow {
@@ -127,9 +147,9 @@ fn property(property: PropertyView) -> TableRow {
         None => ("-".to_owned(), "-".into_any()),
     };
     TableRow::new(vec![
-        cell(view! { <span class="mono wrap">{name}</span> }),
-        cell(view! { <span class="mono wrap">{value}</span> }),
-        cell(view! { <span class="wrap">{event}</span> }),
+        cell(view! { <span class="mono">{cut(name)}</span> }),
+        cell(view! { <span class="mono">{cut(value)}</span> }),
+        cut(event),
         cell(at),
     ])
 }
@@ -159,7 +179,7 @@ fn distinct_id(view: IdView) -> AnyView {
             "Merged into this person at "<Time iso=at />" by the event "<Id text=by what="event id" />
         }
         .into_any(),
-        None => "This person's own".into_any(),
+        None => "The first id of this person".into_any(),
     };
     view! {
         <li>
@@ -172,7 +192,7 @@ fn distinct_id(view: IdView) -> AnyView {
 
 fn groups(project: i64, person: &PersonView) -> AnyView {
     let looked = format!(
-        "Named by the newest {} events{}.",
+        "Groups of the newest {} events{}.",
         grouped(person.looked_at as u64),
         of_shown_ids(person)
     );
@@ -202,7 +222,7 @@ fn of_shown_ids(person: &PersonView) -> &'static str {
     if person.more_ids > 0 { " of the distinct ids on this page" } else { "" }
 }
 
-fn events(person: PersonView, event: String, is_newest: bool) -> AnyView {
+fn events(project: i64, person: PersonView, event: String, is_newest: bool) -> AnyView {
     let hint = match person.more_ids {
         0 => "",
         _ => "Of the distinct ids on this page only. The others can have newer events.",
@@ -212,7 +232,7 @@ fn events(person: PersonView, event: String, is_newest: bool) -> AnyView {
         _ => "these distinct ids",
     };
     let content = match (person.events.is_empty(), event.is_empty()) {
-        (false, _) => timeline(person.events),
+        (false, _) => timeline(project, person.events),
         (true, false) => {
             let clear =
                 with_query(&[("event", None), ("before", None), ("before_uuid", None)]);

@@ -1,17 +1,19 @@
 //! Persons of a project: the list and its search.
 
+use futures::future::try_join;
 use leptos::prelude::*;
 
 use super::project_in_path;
 use crate::server_fns::persons::{PersonList, PersonRow, list_persons};
 use crate::server_fns::projects::get_project;
+use crate::ui::download::DownloadCsv;
 use crate::ui::empty::{Empty, EmptyPage, NoMatch};
 use crate::ui::number::grouped;
 use crate::ui::page::{PageHead, page};
 use crate::ui::pager::{ContinueSearch, ListPage, PagerWithoutTotal, page_in_query};
 use crate::ui::query::{FilterForm, SearchField, in_query, with_query};
 use crate::ui::status::{Status, Tone};
-use crate::ui::table::{Column, Table, TableRow, cell};
+use crate::ui::table::{Column, Table, TableRow, cell, cut, cut_link};
 use crate::ui::time::{ProjectZone, Time};
 
 const TITLE: &str = "Persons";
@@ -21,39 +23,41 @@ const PAGE_SIZE: u32 = 50;
 /// The list of persons.
 #[component]
 pub(crate) fn Persons() -> impl IntoView {
-    let project = project_in_path();
-    let (search, after) = (in_query("q"), in_query("after"));
-    let list_page = page_in_query(PAGE_SIZE);
-    page(TITLE, async move {
-        let project_view = get_project(project).await?;
-        let found =
-            list_persons(project, search.clone(), list_page.limit, list_page.offset, after.clone())
-                .await?;
-        let is_first_page = list_page.offset == 0 && after.is_empty();
-        let content = if found.persons.is_empty() && search.is_empty() && is_first_page {
-            nothing(project)
-        } else {
-            list(project, found, &search, list_page, !after.is_empty())
-        };
-        Ok(view! {
-            <PageHead title=TITLE within=project_view.name />
+    page(
+        TITLE,
+        || (project_in_path(), in_query("q"), in_query("after"), page_in_query(PAGE_SIZE)),
+        |(project, search, after, list_page)| async move {
+            let found = list_persons(project, search, list_page.limit, list_page.offset, after);
+            try_join(get_project(project), found).await
+        },
+        |(project, search, after, list_page), (project_view, found)| {
+            let is_first_page = list_page.offset == 0 && after.is_empty();
+            let file = (!found.persons.is_empty()).then(|| view! { <DownloadCsv /> });
+            let content = if found.persons.is_empty() && search.is_empty() && is_first_page {
+                nothing(project)
+            } else {
+                list(project, found, &search, list_page, !after.is_empty())
+            };
+            view! {
+            <PageHead title=TITLE within=project_view.name>{file}</PageHead>
             <ProjectZone zone=project_view.timezone />
             <p class="lead">
-                "The users that your events are about. The first event of a distinct id creates a person. Identifying events merge several ids into one person."
+                "The people who sent your events. The first event of a distinct id creates a person. Identifying events merge several ids into one person."
             </p>
             <FilterForm label="Search persons">
                 <SearchField label="Distinct id, name, e-mail address, or property = value" value=search />
             </FilterForm>
             {content}
         }
-        .into_any())
-    })
+        .into_any()
+        },
+    )
 }
 
 fn nothing(project: i64) -> AnyView {
     view! {
         <Empty title="No person yet">
-            <p>"Persons appear with the first event. The distinct id of an event says which person it is about."</p>
+            <p>"Persons appear with the first event. The distinct id of an event says whose it is."</p>
             <p>
                 <a class="button button-primary" href=format!("/projects/{project}/start")>
                     "Send the first event"
@@ -95,7 +99,7 @@ fn list(
     let columns = vec![
         Column::text("Person"),
         Column::text("Distinct ids"),
-        Column::text("Name"),
+        Column::text("Status"),
         Column::text("First seen"),
     ];
     let rows = persons.into_iter().map(|person| row(project, person)).collect();
@@ -110,14 +114,12 @@ fn list(
 fn row(project: i64, person: PersonRow) -> TableRow {
     let PersonRow { id, name, distinct_ids, more_ids, first_seen, .. } = person;
     let more = (more_ids > 0).then(|| format!(" and {} more", grouped(more_ids as u64)));
-    let ids = view! { <span class="mono wrap">{distinct_ids.join(", ")}</span> {more} };
+    let ids = view! { <span class="mono">{cut(distinct_ids.join(", "))}</span> {more} };
     let (tone, known) =
         if person.is_identified { (Tone::Good, "Identified") } else { (Tone::Quiet, "Anonymous") };
     let shown = if name.is_empty() { id.clone() } else { name };
     TableRow::new(vec![
-        cell(
-            view! { <a class="wrap" href=format!("/projects/{project}/persons/{id}")>{shown}</a> },
-        ),
+        cut_link(format!("/projects/{project}/persons/{id}"), shown),
         cell(ids),
         cell(view! { <Status tone=tone label=known /> }),
         cell(view! { <Time iso=first_seen /> }),

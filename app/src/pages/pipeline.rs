@@ -14,14 +14,18 @@ pub(crate) mod trial;
 use leptos::prelude::*;
 
 use super::project_in_path;
+use crate::server_fns::bulk::SwitchPluginConfigs;
 use crate::server_fns::plugin_configs::views::{ConfigLine, PipelineView};
 use crate::server_fns::plugin_configs::{
     HidePluginConfig, ReorderTransformations, RestorePluginConfig, SwitchPluginConfig, config_path,
     list_transformations,
 };
 use crate::ui::api_request::ApiRequest;
+use crate::ui::bulk::{self, BulkBar, BulkButton, check_box};
+use crate::ui::download::DownloadCsv;
 use crate::ui::empty::ReadOnly;
 use crate::ui::form::{FormFailure, form_result};
+use crate::ui::form_action::{FormAction, form_action};
 use crate::ui::icon::Icon;
 use crate::ui::page::{PageHead, page};
 use crate::ui::status::{Status, Tone};
@@ -34,62 +38,65 @@ const TITLE: &str = "Transformations";
 /// The actions of a line.
 #[derive(Clone, Copy)]
 struct Actions {
-    switch: ServerAction<SwitchPluginConfig>,
-    hide: ServerAction<HidePluginConfig>,
-    reorder: ServerAction<ReorderTransformations>,
-    restore: ServerAction<RestorePluginConfig>,
+    switch: FormAction<SwitchPluginConfig>,
+    hide: FormAction<HidePluginConfig>,
+    reorder: FormAction<ReorderTransformations>,
+    restore: FormAction<RestorePluginConfig>,
 }
 
 /// The list of transformations.
 #[component]
 pub(crate) fn Transformations() -> impl IntoView {
-    let project = project_in_path();
+    page(TITLE, project_in_path, list_transformations, draw)
+}
+
+fn draw(project: i64, found: PipelineView) -> AnyView {
     let actions = Actions {
-        switch: ServerAction::new(),
-        hide: ServerAction::new(),
-        reorder: ServerAction::new(),
-        restore: ServerAction::new(),
+        switch: form_action(),
+        hide: form_action(),
+        reorder: form_action(),
+        restore: form_action(),
     };
     let (switched, hidden) = (form_result(actions.switch), form_result(actions.hide));
     let restored = form_result(actions.restore);
-    page(TITLE, async move {
-        let found = list_transformations(project).await?;
-        let PipelineView { project_name, organization, listed, hidden: gone, refusal } = found;
-        let may_change = refusal.is_none();
-        let order = Order::of(project, &listed);
-        let asking = conflict(actions.reorder, &order, &listed);
-        let content = if listed.is_empty() {
-            nothing(project, may_change)
-        } else {
-            lines(project, listed, &order, may_change, actions)
-        };
-        let plugins = format!("/organizations/{organization}/plugins/transformations");
-        let buttons = may_change.then(|| {
-            view! {
-                <a class="button" href=format!("/projects/{project}/transformations/try")>"Try all"</a>
-                <a class="button button-primary" href=format!("/projects/{project}/transformations/new")>
-                    <Icon name="plus" />
-                    "Add transformation"
-                </a>
-            }
-        });
-        Ok(view! {
-            <PageHead title=TITLE within=project_name>{buttons}</PageHead>
-            <p class="lead">
-                "Each event goes through these steps, from the top, before it is stored. "
-                "They change only new events. Stored events stay as they are. "
-                <a href=plugins>"Plugins for transformations"</a>
-            </p>
-            {refusal.map(|why| view! { <ReadOnly why=why /> })}
-            <FormFailure result=switched />
-            <FormFailure result=hidden />
-            <FormFailure result=restored />
-            {asking}
-            {content}
-            {bin(project, gone, may_change, actions)}
+    let PipelineView { project_name, organization, listed, hidden: gone, refusal } = found;
+    let may_change = refusal.is_none();
+    let order = Order::of(project, &listed);
+    let all_switched = form_result(form_action::<SwitchPluginConfigs>());
+    let asking = conflict(actions.reorder, &order, &listed);
+    let file = (!listed.is_empty()).then(|| view! { <DownloadCsv /> });
+    let content = if listed.is_empty() {
+        nothing(project, may_change)
+    } else {
+        lines(project, listed, &order, may_change, actions)
+    };
+    let plugins = format!("/organizations/{organization}/plugins/transformations");
+    let buttons = may_change.then(|| {
+        view! {
+            <a class="button" href=format!("/projects/{project}/transformations/try")>"Try all"</a>
+            <a class="button button-primary" href=format!("/projects/{project}/transformations/new")>
+                <Icon name="plus" />
+                "Add transformation"
+            </a>
         }
-        .into_any())
-    })
+    });
+    view! {
+        <PageHead title=TITLE within=project_name>{file} {buttons}</PageHead>
+        <p class="lead">
+            "Each event goes through these steps, from the top, before it is stored. "
+            "They change only new events. Stored events stay as they are. "
+            <a href=plugins>"Plugins for transformations"</a>
+        </p>
+        {refusal.map(|why| view! { <ReadOnly why=why /> })}
+        <FormFailure result=switched />
+        <FormFailure result=hidden />
+        <FormFailure result=all_switched />
+        <FormFailure result=restored />
+        {asking}
+        {content}
+        {bin(project, gone, may_change, actions)}
+    }
+    .into_any()
 }
 
 /// Explains transformations where there is none.
@@ -122,10 +129,23 @@ fn lines(
     actions: Actions,
 ) -> AnyView {
     let count = listed.len();
+    let are_selected = may_change && bulk::is_worth_it(count);
+    let bar = are_selected.then(|| {
+        let switch = form_action::<SwitchPluginConfigs>();
+        view! {
+            <BulkBar what="transformations" fields=vec![("project", project.to_string())]>
+                <BulkButton action=switch label="Switch selected on" busy="Switching on..." field=("enabled", "on") />
+                <BulkButton action=switch label="Switch selected off" busy="Switching off..." field=("enabled", "off") />
+            </BulkBar>
+        }
+    });
     let rows = listed
         .into_iter()
         .enumerate()
-        .map(|(at, line)| row(project, at, count, line, order, may_change, actions))
+        .map(|(at, line)| {
+            let selecting = are_selected.then(|| check_box(line.id.clone(), &line.name));
+            row(project, at, count, line, order, may_change.then_some(actions), selecting)
+        })
         .collect_view();
     let form = may_change.then(|| {
         let request = (count > 1).then(|| {
@@ -134,6 +154,7 @@ fn lines(
         view! { {order.form(actions.reorder)} {request} }
     });
     view! {
+        {bar}
         <div data-reorder="">
             <ol class="plain steps">{rows}</ol>
             {form}
@@ -148,12 +169,13 @@ fn row(
     count: usize,
     line: ConfigLine,
     order: &Order,
-    may_change: bool,
-    actions: Actions,
+    // Without them the user cannot change anything.
+    actions: Option<Actions>,
+    selecting: Option<AnyView>,
 ) -> AnyView {
     let path = config_path(project, true, &line.id);
     let state = if line.enabled { (Tone::Good, "On") } else { (Tone::Quiet, "Off") };
-    let handle = (may_change && count > 1).then(|| {
+    let handle = (actions.is_some() && count > 1).then(|| {
         view! {
             <span class="step-handle needs-scripts" draggable="true" data-reorder-handle=""
                 title="Drag to reorder" aria-hidden="true">
@@ -161,7 +183,7 @@ fn row(
             </span>
         }
     });
-    let buttons = may_change.then(|| {
+    let buttons = actions.map(|actions| {
         view! {
             <div class="step-actions">
                 {switching(project, &line, actions.switch)}
@@ -177,6 +199,7 @@ fn row(
         <li class="card step" data-reorder-item=line.id.clone()>
             <div class="step-head">
                 {handle}
+                {selecting}
                 <span class="step-place" aria-hidden="true">{(at + 1).to_string()}</span>
                 <h2><a href=path>{line.name.clone()}</a></h2>
                 {of}

@@ -12,8 +12,10 @@ use super::{id_in_path, in_path};
 use crate::server_fns::plugins::views::{PluginLine, ShelfView};
 use crate::server_fns::plugins::{CheckPlugin, UpgradePlugin, list_plugins, plugin_path};
 use crate::ui::api_request::ApiCall;
+use crate::ui::download::DownloadCsv;
 use crate::ui::empty::{Empty, ReadOnly};
 use crate::ui::form::{FormFailure, ReturnAddress, form_result};
+use crate::ui::form_action::{ActionForm, FormAction, form_action};
 use crate::ui::icon::Icon;
 use crate::ui::page::{PageHead, page};
 use crate::ui::sections::{SubNav, Tab};
@@ -23,44 +25,49 @@ use words::Words;
 /// The list in the address.
 #[component]
 pub(crate) fn PluginList() -> impl IntoView {
-    let (organization, shelf) = (id_in_path(), in_path("group"));
-    let (check, upgrade) =
-        (ServerAction::<CheckPlugin>::new(), ServerAction::<UpgradePlugin>::new());
+    page(
+        untrack(|| Words::of(&in_path("group")).title),
+        || (id_in_path(), in_path("group")),
+        |(organization, shelf)| list_plugins(organization, shelf),
+        draw,
+    )
+}
+
+fn draw((organization, shelf): (String, String), found: ShelfView) -> AnyView {
+    let (check, upgrade) = (form_action::<CheckPlugin>(), form_action::<UpgradePlugin>());
     let (checked, upgraded) = (form_result(check), form_result(upgrade));
     let words = Words::of(&shelf);
-    page(words.title, async move {
-        let found = list_plugins(organization.clone(), shelf.clone()).await?;
-        let ShelfView { organization_name, plugins, refusal } = found;
-        let root = format!("/organizations/{organization}/plugins/{shelf}");
-        let may_install = refusal.is_none();
-        let content = if plugins.is_empty() {
-            nothing(&words, &root, may_install)
-        } else {
-            let lines = plugins
-                .into_iter()
-                .map(|line| entry(line, &organization, may_install, check, upgrade))
-                .collect_view();
-            view! { <ul class="plain plugins">{lines}</ul> }.into_any()
-        };
-        let adding = may_install.then(|| {
-            view! {
-                <a class="button button-primary" href=format!("{root}/add")>
-                    <Icon name="plus" />
-                    {words.add}
-                </a>
-            }
-        });
-        Ok(view! {
-            <PageHead title=words.title within=organization_name>{adding}</PageHead>
-            <SubNav label="Kinds of plugins" tabs=tabs(&organization) />
-            <p class="lead">{words.lead}</p>
-            {refusal.map(|why| view! { <ReadOnly why=why /> })}
-            <FormFailure result=checked />
-            <FormFailure result=upgraded />
-            {content}
+    let ShelfView { organization_name, plugins, refusal } = found;
+    let root = format!("/organizations/{organization}/plugins/{shelf}");
+    let may_install = refusal.is_none();
+    let file = (!plugins.is_empty()).then(|| view! { <DownloadCsv /> });
+    let content = if plugins.is_empty() {
+        nothing(&words, &root, may_install)
+    } else {
+        let lines = plugins
+            .into_iter()
+            .map(|line| entry(line, &organization, may_install, check, upgrade))
+            .collect_view();
+        view! { <ul class="plain plugins">{lines}</ul> }.into_any()
+    };
+    let adding = may_install.then(|| {
+        view! {
+            <a class="button button-primary" href=format!("{root}/add")>
+                <Icon name="plus" />
+                {words.add}
+            </a>
         }
-        .into_any())
-    })
+    });
+    view! {
+        <PageHead title=words.title within=organization_name>{file} {adding}</PageHead>
+        <SubNav label="Kinds of plugins" tabs=tabs(&organization) />
+        <p class="lead">{words.lead}</p>
+        {refusal.map(|why| view! { <ReadOnly why=why /> })}
+        <FormFailure result=checked />
+        <FormFailure result=upgraded />
+        {content}
+    }
+    .into_any()
 }
 
 /// A request about a plugin. `rest` is the end of its path.
@@ -98,8 +105,8 @@ fn entry(
     line: PluginLine,
     organization: &str,
     may_install: bool,
-    check: ServerAction<CheckPlugin>,
-    upgrade: ServerAction<UpgradePlugin>,
+    check: FormAction<CheckPlugin>,
+    upgrade: FormAction<UpgradePlugin>,
 ) -> AnyView {
     let path = plugin_path(organization, &line.shelf, &line.id);
     let may_change = may_install && line.is_own;
@@ -159,7 +166,7 @@ fn metrics(metrics: &[(String, String)]) -> AnyView {
 }
 
 /// The button that checks for a newer version.
-fn check_form(line: &PluginLine, organization: &str, check: ServerAction<CheckPlugin>) -> AnyView {
+fn check_form(line: &PluginLine, organization: &str, check: FormAction<CheckPlugin>) -> AnyView {
     let (organization, id, name) = (organization.to_owned(), line.id.clone(), line.name.clone());
     view! {
         <ActionForm action=check>
@@ -180,7 +187,7 @@ fn upgrade_form(
     line: &PluginLine,
     newer: &str,
     organization: &str,
-    upgrade: ServerAction<UpgradePlugin>,
+    upgrade: FormAction<UpgradePlugin>,
 ) -> AnyView {
     let tag = line.tag.clone().unwrap_or_else(|| "no version".to_owned());
     let (organization, id, name) = (organization.to_owned(), line.id.clone(), line.name.clone());

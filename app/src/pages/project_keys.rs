@@ -13,9 +13,11 @@ use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::chart::{Bars, Series};
 use crate::ui::confirm::Confirm;
 use crate::ui::copy::CopyValue;
+use crate::ui::download::DownloadCsv;
 use crate::ui::empty::ReadOnly;
 use crate::ui::field::Select;
 use crate::ui::form::{FormFailure, ReturnAddress, Submit, form_result};
+use crate::ui::form_action::{ActionForm, form_action};
 use crate::ui::number::{counted, grouped};
 use crate::ui::page::{PageHead, page};
 use crate::ui::sections::Section;
@@ -28,44 +30,44 @@ const MAY_NOT: &str = "Administrators and owners of the organization can replace
 
 #[component]
 pub(crate) fn ProjectKeys() -> impl IntoView {
-    let id = project_in_path();
-    page(TITLE, async move {
-        let keys = get_project_keys(id).await?;
-        let may_rotate = keys.may_rotate;
-        let has_old = keys.old.is_some();
-        let (secret, backup) = (keys.secret.clone(), keys.secret_backup.is_some());
-        let rotation = match may_rotate {
-            true => view! { <RotateForm project=id has_old=has_old /> }.into_any(),
-            false => view! { <ReadOnly why=MAY_NOT /> }.into_any(),
-        };
-        let hidden = match may_rotate {
-            true => view! { <Secret project=id secret=secret backup=backup /> }.into_any(),
-            false => view! { <ReadOnly why=MAY_NOT /> }.into_any(),
-        };
-        Ok(view! {
-            <PageHead title=TITLE within=keys.name.clone() />
-            {tabs(id)}
-            <Section id="working" title="Active keys"
-                hint="Safe to put into client code: a project key can send events and nothing else.">
-                <Working project=id keys=keys />
-            </Section>
-            <Section id="rotate" title="Rotate the project key"
-                hint="The project gets a new key. The old key can stay valid until every client has the new one.">
-                {rotation}
-            </Section>
-            <Section id="secret" title="Secret project key"
-                hint="For servers that act for the project. Keep it out of client code.">
-                {hidden}
-            </Section>
-        }
-        .into_any())
-    })
+    page(TITLE, project_in_path, get_project_keys, draw)
+}
+
+fn draw(id: i64, keys: ProjectKeysView) -> AnyView {
+    let may_rotate = keys.may_rotate;
+    let has_old = keys.old.is_some();
+    let (secret, backup) = (keys.secret.clone(), keys.has_secret_backup);
+    let rotation = match may_rotate {
+        true => view! { <RotateForm project=id has_old=has_old /> }.into_any(),
+        false => view! { <ReadOnly why=MAY_NOT /> }.into_any(),
+    };
+    let hidden = match may_rotate {
+        true => view! { <Secret project=id secret=secret backup=backup /> }.into_any(),
+        false => view! { <ReadOnly why=MAY_NOT /> }.into_any(),
+    };
+    view! {
+        <PageHead title=TITLE within=keys.name.clone()><DownloadCsv /></PageHead>
+        {tabs(id)}
+        <Section id="working" title="Active keys"
+            hint="Safe to put into client code: a project key can send events and nothing else.">
+            <Working project=id keys=keys />
+        </Section>
+        <Section id="rotate" title="Rotate the project key"
+            hint="The project gets a new key. The old key can stay valid until every client has the new one.">
+            {rotation}
+        </Section>
+        <Section id="secret" title="Secret project key"
+            hint="For servers that act for the project. Keep it out of client code.">
+            {hidden}
+        </Section>
+    }
+    .into_any()
 }
 
 /// Events received with each key.
 #[component]
 fn Working(project: i64, keys: ProjectKeysView) -> impl IntoView {
-    let end = ServerAction::<EndOldProjectKey>::new();
+    let end = form_action::<EndOldProjectKey>();
     let ended = form_result(end);
     let ProjectKeysView { present, old, times, may_rotate, .. } = keys;
     let mut series =
@@ -150,7 +152,7 @@ fn call(project: i64, verb: &str) -> ApiCall {
 
 #[component]
 fn RotateForm(project: i64, has_old: bool) -> impl IntoView {
-    let rotate = ServerAction::<RotateProjectKey>::new();
+    let rotate = form_action::<RotateProjectKey>();
     let result = form_result(rotate);
     let ends = has_old.then(|| {
         view! {
@@ -176,8 +178,8 @@ fn RotateForm(project: i64, has_old: bool) -> impl IntoView {
 /// The secret key. Only users who may replace it can see it.
 #[component]
 fn Secret(project: i64, secret: Option<String>, backup: bool) -> impl IntoView {
-    let rotate = ServerAction::<RotateSecretKey>::new();
-    let forget = ServerAction::<DeleteSecretBackup>::new();
+    let rotate = form_action::<RotateSecretKey>();
+    let forget = form_action::<DeleteSecretBackup>();
     let (rotated, forgotten) = (form_result(rotate), form_result(forget));
     let has_one = secret.is_some();
     let (label, busy) = match has_one {

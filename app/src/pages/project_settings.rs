@@ -1,5 +1,6 @@
 //! Settings of a project: the address for events, the name and time zone, deletion.
 
+use futures::future::try_join;
 use leptos::prelude::*;
 use serde_json::json;
 
@@ -15,6 +16,7 @@ use crate::ui::copy::CopyValue;
 use crate::ui::empty::ReadOnly;
 use crate::ui::field::{Field, ticked};
 use crate::ui::form::{FormFailure, ReturnAddress, ShownValues, Submit, form_result};
+use crate::ui::form_action::{ActionForm, form_action};
 use crate::ui::number::counted;
 use crate::ui::page::{PageHead, page};
 use crate::ui::sections::{Section, SubNav, Tab};
@@ -44,18 +46,22 @@ const TITLE: &str = "Project settings";
 
 #[component]
 pub(crate) fn ProjectSettings() -> impl IntoView {
-    let id = project_in_path();
-    page(TITLE, async move {
-        let found = get_project(id).await?;
-        let facts = get_project_facts(id).await?;
-        Ok(view! {
-            <PageHead title=TITLE within=found.name.clone() />
-            <ProjectZone zone=found.timezone.clone() />
-            {tabs(id)}
-            <Settings project=found facts=facts />
-        }
-        .into_any())
-    })
+    page(
+        TITLE,
+        project_in_path,
+        |id| try_join(get_project(id), get_project_facts(id)),
+        |id, (found, facts)| draw(id, found, facts),
+    )
+}
+
+fn draw(id: i64, found: ProjectView, facts: ProjectFactsView) -> AnyView {
+    view! {
+        <PageHead title=TITLE within=found.name.clone() />
+        <ProjectZone zone=found.timezone.clone() />
+        {tabs(id)}
+        <Settings project=found facts=facts />
+    }
+    .into_any()
 }
 
 /// Links between the pages of a project's settings.
@@ -113,7 +119,7 @@ fn Settings(project: ProjectView, facts: ProjectFactsView) -> impl IntoView {
         </Section>
         {ending}
         <p class="hint">
-            "The project belongs to an organization: see "
+            "Members and security are set for the whole organization, in the "
             <a href=format!("/organizations/{organization}")>"organization settings"</a> "."
         </p>
     }
@@ -121,7 +127,7 @@ fn Settings(project: ProjectView, facts: ProjectFactsView) -> impl IntoView {
 
 #[component]
 fn General(project: ProjectView) -> impl IntoView {
-    let update = ServerAction::<UpdateProject>::new();
+    let update = form_action::<UpdateProject>();
     let result = form_result(update);
     let anonymize = ticked(result, "anonymize_ips", project.anonymize_ips);
     let without_persons =
@@ -153,7 +159,7 @@ fn General(project: ProjectView) -> impl IntoView {
             <ReturnAddress />
             <Field result=result name="name" label="Name" max=200 value=project.name />
             <Field result=result name="timezone" label="Time zone" max=64 value=project.timezone list="zones"
-                hint="IANA name, such as UTC or Europe/Berlin. Days of charts begin by it." />
+                hint="IANA name, such as UTC or Europe/Berlin. Days in charts start in this time zone." />
             <Zones />
             <label class="choice">
                 <input type="checkbox" name="anonymize_ips" value="true" checked=anonymize />
@@ -189,7 +195,7 @@ pub(super) fn Zones() -> impl IntoView {
 /// Deletes the project: the consequences, and a field for the name.
 #[component]
 fn Ending(project: ProjectView, facts: ProjectFactsView) -> impl IntoView {
-    let delete = ServerAction::<DeleteProject>::new();
+    let delete = form_action::<DeleteProject>();
     let result = form_result(delete);
     let ProjectView { id, name, .. } = project;
     let exports = u64::try_from(facts.exports).unwrap_or(u64::MAX);
@@ -206,8 +212,12 @@ fn Ending(project: ProjectView, facts: ProjectFactsView) -> impl IntoView {
                 <p>"This cannot be undone. It deletes:"</p>
                 <ul>
                     <li>{counted(facts.events, "stored event", "stored events")} ", with persons and groups"</li>
-                    <li>{counted(exports, "batch export", "batch exports")} "; what they have delivered stays there"</li>
-                    <li>{counted(configs, "configured plugin", "configured plugins")}</li>
+                    {(exports > 0).then(|| view! {
+                        <li>{counted(exports, "batch export", "batch exports")} ". What was delivered stays there."</li>
+                    })}
+                    {(configs > 0).then(|| view! {
+                        <li>{counted(configs, "configured plugin", "configured plugins")}</li>
+                    })}
                     <li>"Its project keys, which stop working immediately"</li>
                 </ul>
             </Alert>

@@ -5,27 +5,34 @@ use leptos::prelude::*;
 use crate::server_fns::second_factor::reveal_recovery_codes;
 use crate::ui::alert::Alert;
 use crate::ui::code_figure::CodeFigure;
-use crate::ui::page::{PageHead, page};
+use crate::ui::page::{PageHead, page_of_secrets};
+
+const TITLE: &str = "Your recovery codes";
 
 /// The codes, or a text that they were already shown.
 #[component]
 pub(crate) fn RecoveryCodes() -> impl IntoView {
-    page("Your recovery codes", async {
-        let content = match reveal_recovery_codes().await? {
-            Some(codes) => shown(codes),
-            None => gone(),
-        };
-        Ok(view! {
-            <PageHead title="Your recovery codes" />
-            {content}
-        }
-        .into_any())
-    })
+    page_of_secrets(
+        TITLE,
+        || (),
+        |()| reveal_recovery_codes(),
+        |(), codes| {
+            let content = match codes {
+                Some(codes) => shown(codes),
+                None => gone(),
+            };
+            view! {
+                <PageHead title=TITLE />
+                {content}
+            }
+            .into_any()
+        },
+    )
 }
 
 fn shown(codes: String) -> AnyView {
     view! {
-        <section class="card reveal">
+        <section class="card section reveal">
             <Alert kind="warning">
                 <p>
                     "Store them now, but not on the phone with your authenticator app. They are shown only once. If you lose the phone, each code signs you in one time."

@@ -9,6 +9,7 @@ use crate::server_fns::links::{AskReset, Link, ResetPassword, can_reset, check_r
 use crate::ui::alert::Alert;
 use crate::ui::field::Field;
 use crate::ui::form::{FormFailure, ReturnAddress, Submit, form_result};
+use crate::ui::form_action::{ActionForm, form_action};
 use crate::ui::page::{PageHead, page};
 use crate::ui::password::PasswordField;
 
@@ -18,20 +19,24 @@ const SET: &str = "Set a new password";
 /// The form that requests the mail.
 #[component]
 pub(crate) fn ForgotPassword() -> impl IntoView {
-    let is_sent = in_query("sent") == "yes";
-    let content = page(FORGOT, async move {
-        let content = match can_reset().await? {
-            true if is_sent => on_its_way(),
-            true => view! { <AskForm /> }.into_any(),
-            false => no_mail(),
-        };
-        Ok(view! {
-            <PageHead title=FORGOT />
-            {content}
-            <p><a href="/login">"Go to the sign-in"</a></p>
-        }
-        .into_any())
-    });
+    let content = page(
+        FORGOT,
+        || in_query("sent") == "yes",
+        |_| can_reset(),
+        |is_sent, can_reset| {
+            let content = match can_reset {
+                true if is_sent => on_its_way(),
+                true => view! { <AskForm /> }.into_any(),
+                false => no_mail(),
+            };
+            view! {
+                <PageHead title=FORGOT />
+                {content}
+                <p><a href="/login">"Go to the sign-in"</a></p>
+            }
+            .into_any()
+        },
+    );
     view! { <Entrance>{content}</Entrance> }.into_any()
 }
 
@@ -58,7 +63,7 @@ fn no_mail() -> AnyView {
 
 #[component]
 fn AskForm() -> impl IntoView {
-    let action = ServerAction::<AskReset>::new();
+    let action = form_action::<AskReset>();
     let result = form_result(action);
     view! {
         <p class="lead">"We mail you a link for setting a new password."</p>
@@ -75,22 +80,26 @@ fn AskForm() -> impl IntoView {
 /// The target of the link in the mail.
 #[component]
 pub(crate) fn NewPassword() -> impl IntoView {
-    let (id, token) = (id_in_path(), in_query("token"));
-    let content = page(SET, async move {
-        let content = match check_reset(id.clone(), token.clone()).await? {
-            Link::Works { email, .. } => {
-                view! { <SetForm id=id token=token email=email /> }.into_any()
+    let content = page(
+        SET,
+        || (id_in_path(), in_query("token")),
+        |(id, token)| check_reset(id, token),
+        |(id, token), link| {
+            let content = match link {
+                Link::Works { email, .. } => {
+                    view! { <SetForm id=id token=token email=email /> }.into_any()
+                }
+                Link::Void(why) => void(why),
+                Link::OnItsWay => void("This link is not complete. Ask for a new one.".to_owned()),
+                Link::NoMail => no_mail(),
+            };
+            view! {
+                <PageHead title=SET />
+                {content}
             }
-            Link::Void(why) => void(why),
-            Link::OnItsWay => void("This link is not complete. Ask for a new one.".to_owned()),
-            Link::NoMail => no_mail(),
-        };
-        Ok(view! {
-            <PageHead title=SET />
-            {content}
-        }
-        .into_any())
-    });
+            .into_any()
+        },
+    );
     view! { <Entrance>{content}</Entrance> }.into_any()
 }
 
@@ -106,7 +115,7 @@ fn void(why: String) -> AnyView {
 
 #[component]
 fn SetForm(id: String, token: String, email: String) -> impl IntoView {
-    let action = ServerAction::<ResetPassword>::new();
+    let action = form_action::<ResetPassword>();
     let result = form_result(action);
     view! {
         <ActionForm action=action>

@@ -11,37 +11,37 @@ use crate::ui::query::in_query;
 /// A field and the results.
 #[component]
 pub(crate) fn Search() -> impl IntoView {
-    let q = in_query("q");
-    page("Search", async move {
-        let groups = search(q.clone()).await?;
-        Ok(view! {
-            <PageHead title="Search" />
-            <form class="search-form" method="get" action="/search" role="search">
-                <div class="field">
-                    <label for="q">"Name"</label>
-                    <input
-                        id="q"
-                        name="q"
-                        type="search"
-                        value=q.clone()
-                        autocomplete="off"
-                        spellcheck="false"
-                        maxlength="200"
-                        autofocus=q.is_empty()
-                        aria-describedby="q-hint"
-                    />
-                    <p class="hint" id="q-hint">
-                        "Names of pages, projects, organizations, members, exports and plugins: every word must be in the name. Events, persons and groups are not searched here."
-                    </p>
-                </div>
-                <div class="submit">
-                    <button type="submit" class="button button-primary">"Search"</button>
-                </div>
-            </form>
-            {results(groups, &q)}
-        }
-        .into_any())
-    })
+    page("Search", || in_query("q"), search, draw)
+}
+
+fn draw(q: String, groups: Vec<FoundGroup>) -> AnyView {
+    view! {
+        <PageHead title="Search" />
+        <form class="search-form" method="get" action="/search" role="search">
+            <div class="field">
+                <label for="q">"Name"</label>
+                <input
+                    id="q"
+                    name="q"
+                    type="search"
+                    value=q.clone()
+                    autocomplete="off"
+                    spellcheck="false"
+                    maxlength="200"
+                    autofocus=q.is_empty()
+                    aria-describedby="q-hint"
+                />
+                <p class="hint" id="q-hint">
+                    "Names of pages, projects, organizations, members, exports and plugins, and in the current project names of events and persons. Every word must be in the name. Persons are also found by e-mail address and distinct id."
+                </p>
+            </div>
+            <div class="submit">
+                <button type="submit" class="button button-primary">"Search"</button>
+            </div>
+        </form>
+        {results(groups, &q)}
+    }
+    .into_any()
 }
 
 /// The results. Scripts also insert this part into the dialog.
@@ -54,7 +54,7 @@ fn results(groups: Vec<FoundGroup>, q: &str) -> AnyView {
             <div data-found="" data-count=none>
                 <p class="empty">
                     {none.clone()}
-                    " Events, persons and groups are not searched here: persons and groups have a search on their own pages, and events are listed on the page Live and of each person."
+                    " Groups are not searched here: they have a search on their own page."
                 </p>
             </div>
         }

@@ -4,6 +4,7 @@ mod password;
 mod sessions;
 mod two_step;
 
+use futures::future::try_join;
 use leptos::prelude::*;
 
 use super::account_nav::AccountNav;
@@ -12,21 +13,26 @@ use crate::server_fns::security::list_sessions;
 use crate::ui::alert::Alert;
 use crate::ui::page::{PageHead, page};
 
+const TITLE: &str = "Security";
+
 #[component]
 pub(crate) fn Security() -> impl IntoView {
-    page("Security", async {
-        let factor = get_second_factor().await?;
-        let open = list_sessions().await?;
-        Ok(view! {
-            <PageHead title="Security" />
-            <AccountNav />
-            <Demand factor=factor.clone() />
-            <two_step::TwoStepSection factor=factor />
-            <password::PasswordSection />
-            <sessions::SessionsSection sessions=open />
-        }
-        .into_any())
-    })
+    page(
+        TITLE,
+        || (),
+        |()| try_join(get_second_factor(), list_sessions()),
+        |(), (factor, open)| {
+            view! {
+                <PageHead title=TITLE />
+                <AccountNav />
+                <Demand factor=factor.clone() />
+                <two_step::TwoStepSection factor=factor />
+                <password::PasswordSection />
+                <sessions::SessionsSection sessions=open />
+            }
+            .into_any()
+        },
+    )
 }
 
 /// Names the organizations that require a second factor, while it is off.

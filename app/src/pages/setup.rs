@@ -9,6 +9,7 @@ use crate::server_fns::setup::{SetUp, SetupLink, check_setup_link};
 use crate::ui::alert::Alert;
 use crate::ui::field::Field;
 use crate::ui::form::{FormFailure, ReturnAddress, Submit, form_result};
+use crate::ui::form_action::{ActionForm, form_action};
 use crate::ui::page::{PageHead, page};
 use crate::ui::password::PasswordField;
 
@@ -20,23 +21,27 @@ const TITLE: &str = "Set up Weir";
 /// The set-up form.
 #[component]
 pub(crate) fn Setup() -> impl IntoView {
-    let token = in_query("token");
-    let content = page(TITLE, async move {
-        let content = match check_setup_link(token.clone()).await? {
-            SetupLink::Valid { insecure } => {
-                view! { <SetupForm token=token insecure=insecure /> }.into_any()
+    let content = page(
+        TITLE,
+        || in_query("token"),
+        check_setup_link,
+        |token, link| {
+            let content = match link {
+                SetupLink::Valid { insecure } => {
+                    view! { <SetupForm token=token insecure=insecure /> }.into_any()
+                }
+                SetupLink::Expired => void("This link has expired.").into_any(),
+                SetupLink::Unknown => {
+                    void("This link is not the one that was printed last.").into_any()
+                }
+            };
+            view! {
+                <PageHead title=TITLE />
+                {content}
             }
-            SetupLink::Expired => void("This link has expired.").into_any(),
-            SetupLink::Unknown => {
-                void("This link is not the one that was printed last.").into_any()
-            }
-        };
-        Ok(view! {
-            <PageHead title=TITLE />
-            {content}
-        }
-        .into_any())
-    });
+            .into_any()
+        },
+    );
     view! { <Entrance>{content}</Entrance> }.into_any()
 }
 
@@ -52,7 +57,7 @@ fn void(why: &'static str) -> impl IntoView {
 
 #[component]
 fn SetupForm(token: String, insecure: bool) -> impl IntoView {
-    let action = ServerAction::<SetUp>::new();
+    let action = form_action::<SetUp>();
     let result = form_result(action);
     view! {
         <p class="lead">

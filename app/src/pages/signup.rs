@@ -12,6 +12,7 @@ use crate::server_fns::signup::{
 use crate::ui::alert::Alert;
 use crate::ui::field::Field;
 use crate::ui::form::{FormFailure, ReturnAddress, Submit, form_result};
+use crate::ui::form_action::{ActionForm, form_action};
 use crate::ui::page::{PageHead, page};
 use crate::ui::password::PasswordField;
 
@@ -23,52 +24,54 @@ const TITLE: &str = "Join an organization";
 /// The page for an invite.
 #[component]
 pub(crate) fn SignUpPage() -> impl IntoView {
-    let id = id_in_path();
-    let content = page(TITLE, async move {
-        let content = match get_invitation(id.clone()).await? {
-            Invitation::Open { says, email, first_name, signed_in, insecure } => {
-                let organization = says.organization.clone();
-                let form = match signed_in {
-                    true => view! { <JoinForm id=id email=email organization=organization /> }
-                        .into_any(),
-                    false => view! {
-                        <NewAccountForm id=id email=email first_name=first_name insecure=insecure />
-                    }
-                    .into_any(),
-                };
-                view! {
-                    {message(says)}
-                    {form}
-                }
-                .into_any()
-            }
-            Invitation::SignIn(says) => view! {
-                {message(says)}
-                {sign_in(&id)}
-            }
-            .into_any(),
-            Invitation::OtherAddress { invited, present } => {
-                view! { <OtherAddress id=id invited=invited present=present /> }.into_any()
-            }
-            Invitation::AlreadyMember => {
-                void("You belong to this organization already.", "There is nothing left to do.")
-            }
-            Invitation::Expired => void(
-                "This invite has expired: its link worked for three days.",
-                "Ask the person who invited you for a new one.",
-            ),
-            Invitation::Unknown => void(
-                "This link is unknown or no longer valid. An invite ends when it is accepted, revoked, or sent again with another link.",
-                "Check that you have the whole link, and the latest one. If it still fails, ask the person who invited you.",
-            ),
-        };
-        Ok(view! {
-            <PageHead title=TITLE />
-            {content}
-        }
-        .into_any())
-    });
+    let content = page(TITLE, id_in_path, get_invitation, draw);
     view! { <Entrance>{content}</Entrance> }.into_any()
+}
+
+fn draw(id: String, invitation: Invitation) -> AnyView {
+    let content = match invitation {
+        Invitation::Open { says, email, first_name, signed_in, insecure } => {
+            let organization = says.organization.clone();
+            let form = match signed_in {
+                true => {
+                    view! { <JoinForm id=id email=email organization=organization /> }.into_any()
+                }
+                false => view! {
+                    <NewAccountForm id=id email=email first_name=first_name insecure=insecure />
+                }
+                .into_any(),
+            };
+            view! {
+                {message(says)}
+                {form}
+            }
+            .into_any()
+        }
+        Invitation::SignIn(says) => view! {
+            {message(says)}
+            {sign_in(&id)}
+        }
+        .into_any(),
+        Invitation::OtherAddress { invited, present } => {
+            view! { <OtherAddress id=id invited=invited present=present /> }.into_any()
+        }
+        Invitation::AlreadyMember => {
+            void("You belong to this organization already.", "There is nothing left to do.")
+        }
+        Invitation::Expired => void(
+            "This invite has expired: its link worked for three days.",
+            "Ask the person who invited you for a new one.",
+        ),
+        Invitation::Unknown => void(
+            "This link is unknown or no longer valid. An invite ends when it is accepted, revoked, or sent again with another link.",
+            "Check that you have the whole link, and the latest one. If it still fails, ask the person who invited you.",
+        ),
+    };
+    view! {
+        <PageHead title=TITLE />
+        {content}
+    }
+    .into_any()
 }
 
 fn invited(inviter: &str) -> String {
@@ -137,7 +140,7 @@ fn sign_in(id: &str) -> AnyView {
 /// The text for a signed-in user whose address is not the invited one.
 #[component]
 fn OtherAddress(id: String, invited: String, present: String) -> impl IntoView {
-    let action = ServerAction::<SignOutToJoin>::new();
+    let action = form_action::<SignOutToJoin>();
     let result = form_result(action);
     view! {
         <Alert kind="warning">
@@ -161,7 +164,7 @@ fn OtherAddress(id: String, invited: String, present: String) -> impl IntoView {
 
 #[component]
 fn JoinForm(id: String, email: String, organization: String) -> impl IntoView {
-    let action = ServerAction::<JoinOrganization>::new();
+    let action = form_action::<JoinOrganization>();
     let result = form_result(action);
     view! {
         <p>"You are signed in as " <strong>{email}</strong> "."</p>
@@ -177,7 +180,7 @@ fn JoinForm(id: String, email: String, organization: String) -> impl IntoView {
 
 #[component]
 fn NewAccountForm(id: String, email: String, first_name: String, insecure: bool) -> impl IntoView {
-    let action = ServerAction::<SignUp>::new();
+    let action = form_action::<SignUp>();
     let result = form_result(action);
     view! {
         {insecure.then(|| view! { <InsecureNote /> })}

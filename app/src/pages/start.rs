@@ -3,20 +3,23 @@
 mod checklist;
 mod snippets;
 
+use futures::future::try_join4;
 use leptos::prelude::*;
+use weir_model::live::EventsFilter;
 
 use super::project_in_path;
 use crate::live::{RecentEvents, Row};
-use crate::server_fns::events::list_live_rows;
+use crate::server_fns::events::list_events;
 use crate::server_fns::project_start::{
-    HideChecklist, SendTestEvent, StartHelpView, get_checklist, get_start_help,
+    SendTestEvent, StartHelpView, get_checklist, get_start_help,
 };
 use crate::server_fns::projects::{ProjectView, get_project};
 use crate::ui::copy::CopyValue;
 use crate::ui::form::{FormFailure, ReturnAddress, form_result};
+use crate::ui::form_action::{ActionForm, form_action};
 use crate::ui::icon::Icon;
 use crate::ui::page::{PageHead, page};
-use crate::ui::refresh::{Fresh, Refresh};
+use crate::ui::refresh::Refresh;
 use crate::ui::tabs::CodeTabs;
 use crate::ui::time::Time;
 
@@ -33,21 +36,25 @@ const REFUSED: usize = 5;
 
 #[component]
 pub(crate) fn Start() -> impl IntoView {
-    let id = project_in_path();
-    let hide = ServerAction::<HideChecklist>::new();
-    page(TITLE, async move {
-        let project = get_project(id).await?;
-        let rows = chosen(list_live_rows(id, LOOKED_AT).await?);
-        let help = get_start_help(id).await?;
-        let list = get_checklist(id).await?;
-        let organization = project.organization.clone();
-        Ok(view! {
-            <PageHead title=TITLE within=project.name.clone() />
-            <Steps project=project rows=rows help=help />
-            <Checklist project=id organization=organization list=list hide=hide />
-        }
-        .into_any())
-    })
+    page(
+        TITLE,
+        project_in_path,
+        |id| async move {
+            let rows = list_events(id, EventsFilter::default(), String::new(), LOOKED_AT);
+            let (project, page, help, list) =
+                try_join4(get_project(id), rows, get_start_help(id), get_checklist(id)).await?;
+            Ok((project, chosen(page.rows), help, list))
+        },
+        |id, (project, rows, help, list)| {
+            let organization = project.organization.clone();
+            view! {
+                <PageHead title=TITLE within=project.name.clone() />
+                <Steps project=project rows=rows help=help />
+                <Checklist project=id organization=organization list=list />
+            }
+            .into_any()
+        },
+    )
 }
 
 /// The newest rows, with a limited number of refused requests.
@@ -65,7 +72,7 @@ fn chosen(mut rows: Vec<Row>) -> Vec<Row> {
 #[component]
 fn Steps(project: ProjectView, rows: Vec<Row>, help: StartHelpView) -> impl IntoView {
     let ProjectView { id, key, host, has_events, .. } = project;
-    // The island updates the ticks as rows arrive.
+    // The live part updates the ticks as rows arrive.
     let stored = has_events || rows.iter().any(Row::is_stored);
     let dropped = rows.iter().any(Row::is_dropped);
     let any = stored || dropped;
@@ -73,7 +80,7 @@ fn Steps(project: ProjectView, rows: Vec<Row>, help: StartHelpView) -> impl Into
     let dropped_snippets = snippets::of(&host, &key, false);
     view! {
         <ol class="steps">
-            <Step name="key" title="Copy the project key" done=any>
+            <Step name="key" title="Copy your project key" done=any>
                 <div class="key-box">
                     <CopyValue text=key what="project key" />
                     <p class="hint">"Safe to put into client code: it can send events and nothing else."</p>
@@ -92,7 +99,7 @@ fn Steps(project: ProjectView, rows: Vec<Row>, help: StartHelpView) -> impl Into
                 <p>
                     "This one lacks its "
                     <code>"distinct_id"</code>
-                    ". The answer is 200 all the same, as libraries expect, and the event is not stored. It appears above with the reason and the fix."
+                    ". The answer is still 200, as libraries expect, but the event is not stored. It appears above with the reason and the fix."
                 </p>
                 <CodeTabs name="dropped" legend="Language of the snippet for a dropped event" tabs=dropped_snippets />
             </Step>
@@ -103,7 +110,7 @@ fn Steps(project: ProjectView, rows: Vec<Row>, help: StartHelpView) -> impl Into
 /// Sends a test event to Weir, for users without a terminal.
 #[component]
 fn TestEvent(project: i64) -> impl IntoView {
-    let send = ServerAction::<SendTestEvent>::new();
+    let send = form_action::<SendTestEvent>();
     let result = form_result(send);
     view! {
         <div class="send-test">
@@ -176,7 +183,7 @@ fn Help(project: i64, host: String, help: StartHelpView, waiting: bool) -> impl 
     .into_any();
     if waiting {
         view! {
-            <Fresh id="start-help">{list}</Fresh>
+            <div id="start-help">{list}</div>
             <Refresh seconds=30 />
         }
         .into_any()

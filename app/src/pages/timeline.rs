@@ -3,17 +3,21 @@
 use leptos::prelude::*;
 
 use crate::server_fns::persons::TimelineEvent;
+use crate::ui::icon::Icon;
 use crate::ui::json;
 use crate::ui::time::Time;
 
-/// Events, newest first. Each one opens to its properties.
-pub(super) fn timeline(events: Vec<TimelineEvent>) -> AnyView {
-    let entries = events.into_iter().map(entry).collect_view();
+/// Events of a project, newest first. Each one opens to its properties, and has a link to its
+/// page.
+pub(super) fn timeline(project: i64, events: Vec<TimelineEvent>) -> AnyView {
+    let entries = events.into_iter().map(|event| entry(project, event)).collect_view();
     view! { <ol class="timeline">{entries}</ol> }.into_any()
 }
 
-fn entry(event: TimelineEvent) -> AnyView {
-    let TimelineEvent { event, distinct_id, at, properties, .. } = event;
+fn entry(project: i64, event: TimelineEvent) -> AnyView {
+    let TimelineEvent { uuid, event, distinct_id, at, properties } = event;
+    let href = format!("/projects/{project}/events?selected={uuid}");
+    let name = event.clone();
     view! {
         <li>
             <details>
@@ -24,6 +28,10 @@ fn entry(event: TimelineEvent) -> AnyView {
                 </summary>
                 <pre tabindex="0"><code>{json::pretty(&properties)}</code></pre>
             </details>
+            <a class="timeline-open" href=href title="Open event">
+                <Icon name="external" />
+                <span class="hidden">"Open event " {name}</span>
+            </a>
         </li>
     }
     .into_any()

@@ -2,33 +2,39 @@
 
 use leptos::prelude::*;
 
-use crate::qr::{QrCode, otpauth};
 use crate::server_fns::second_factor::{
-    CancelSecondFactor, ConfirmSecondFactor, EnrolmentView, get_enrolment,
+    CancelSecondFactor, ConfirmSecondFactor, EnrolmentView, QrView, get_enrolment,
 };
 use crate::ui::copy::CopyValue;
 use crate::ui::field::Field;
 use crate::ui::form::{FormFailure, ReturnAddress, Submit, form_result};
-use crate::ui::page::{PageHead, page};
+use crate::ui::form_action::{ActionForm, form_action};
+use crate::ui::page::{PageHead, page_of_secrets};
 use crate::ui::time::Time;
 
+const TITLE: &str = "Set up two-step sign-in";
 /// Longest code, with separators, in characters.
 const CODE_MAX: usize = 11;
 
 /// The set-up form, or a text that none was started.
 #[component]
 pub(crate) fn TwoStep() -> impl IntoView {
-    page("Set up two-step sign-in", async {
-        let content = match get_enrolment().await? {
-            Some(enrolment) => view! { <SetUp enrolment=enrolment /> }.into_any(),
-            None => nothing(),
-        };
-        Ok(view! {
-            <PageHead title="Set up two-step sign-in" />
-            {content}
-        }
-        .into_any())
-    })
+    page_of_secrets(
+        TITLE,
+        || (),
+        |()| get_enrolment(),
+        |(), enrolment| {
+            let content = match enrolment {
+                Some(enrolment) => view! { <SetUp enrolment=enrolment /> }.into_any(),
+                None => nothing(),
+            };
+            view! {
+                <PageHead title=TITLE />
+                {content}
+            }
+            .into_any()
+        },
+    )
 }
 
 fn nothing() -> AnyView {
@@ -43,16 +49,15 @@ fn nothing() -> AnyView {
 
 #[component]
 fn SetUp(enrolment: EnrolmentView) -> impl IntoView {
-    let confirm = ServerAction::<ConfirmSecondFactor>::new();
-    let cancel = ServerAction::<CancelSecondFactor>::new();
+    let confirm = form_action::<ConfirmSecondFactor>();
+    let cancel = form_action::<CancelSecondFactor>();
     let (result, cancelled) = (form_result(confirm), form_result(cancel));
-    let EnrolmentView { secret, email, expires_at } = enrolment;
-    let uri = otpauth(&secret, &email);
+    let EnrolmentView { secret, qr, expires_at } = enrolment;
     view! {
         <section class="card two-step" aria-labelledby="scan">
             <h2 id="scan">"1. Scan the picture"</h2>
             <p>"Open an authenticator app on your phone, add an account, and point the camera here."</p>
-            <QrCode text=uri label="QR code for an authenticator app" />
+            {qr.map(qr_code)}
             <p>"Without a camera, type this secret into the app instead. It counts time, in steps of 30 seconds."</p>
             <p class="reveal-value"><CopyValue text=secret what="secret" /></p>
         </section>
@@ -78,4 +83,15 @@ fn SetUp(enrolment: EnrolmentView) -> impl IntoView {
             </ActionForm>
         </section>
     }
+}
+
+fn qr_code(qr: QrView) -> AnyView {
+    let QrView { side, modules } = qr;
+    let frame = format!("0 0 {side} {side}");
+    view! {
+        <svg class="qr" viewBox=frame role="img" aria-label="QR code for an authenticator app">
+            <path d=modules></path>
+        </svg>
+    }
+    .into_any()
 }

@@ -2,7 +2,9 @@
 
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
+use weir_model::preferences::Preferences;
 
+#[cfg(feature = "ssr")]
 use crate::context::{enter, go, keep_theme, ui_error};
 use crate::error::UiError;
 use crate::theme::Theme;
@@ -16,6 +18,8 @@ pub(crate) struct Viewer {
     pub(crate) email: String,
     /// The chosen theme.
     pub(crate) theme: Theme,
+    /// The other preferences.
+    pub(crate) preferences: Preferences,
     /// Whether the user may see the instance page.
     pub(crate) staff: bool,
     /// Number of the project that the user visited last.
@@ -44,6 +48,7 @@ pub(crate) async fn get_viewer() -> Result<Viewer, UiError> {
     let me = services.users.me(&ctx).await.map_err(ui_error)?;
     let page = Page { limit: MAX_LIMIT, offset: 0 };
     let organizations = services.organizations.list(&ctx, page).await.map_err(ui_error)?;
+    let preferences = services.preferences.get(&ctx).await.map_err(ui_error)?;
     let place = |organization: weir_model::organizations::Organization| OrganizationNav {
         id: organization.row.id.to_string(),
         name: organization.row.name,
@@ -53,19 +58,22 @@ pub(crate) async fn get_viewer() -> Result<Viewer, UiError> {
         name: me.first_name,
         email: me.email,
         theme: Theme::from_word(me.theme_mode.as_deref().unwrap_or_default()),
+        preferences,
         staff: me.is_staff,
         project: me.team.map(|team| team.id.0),
         organizations: organizations.results.into_iter().map(place).collect(),
     })
 }
 
-/// The failing exports of an organization in the navigation.
+/// What fails behind the links of the navigation.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct FailingNav {
-    /// Their number.
-    pub(crate) count: u64,
-    /// Those that fail longest.
+    /// The number of failing exports of the organization.
+    pub(crate) exports: u64,
+    /// The exports that fail longest.
     pub(crate) first: Vec<FailingLine>,
+    /// The number of transformations of the project that failed in the last 24 hours.
+    pub(crate) transformations: u64,
 }
 
 /// A failing export in the navigation.
@@ -80,17 +88,27 @@ pub(crate) struct FailingLine {
     pub(crate) error: Option<String>,
 }
 
-/// Finds the failing exports of an organization, for the navigation. A failure here does
-/// not fail the page.
-#[server(prefix = "/_fn", endpoint = "find_failing_exports")]
-pub(crate) async fn find_failing_exports(organization: String) -> Result<FailingNav, UiError> {
+/// Finds what fails in an organization and one of its projects, for the navigation. A
+/// failure here does not fail the page.
+#[server(prefix = "/_fn", endpoint = "find_failing")]
+pub(crate) async fn find_failing(
+    organization: String,
+    project: Option<i64>,
+) -> Result<FailingNav, UiError> {
     /// Limit of exports with their reason.
     const SHOWN: usize = 5;
 
     let (services, ctx) = enter()?;
-    let none = FailingNav::default();
-    let Ok(org) = services.organizations.enter(&ctx, &organization).await else { return Ok(none) };
-    let Ok(found) = services.exports.failing((&org).into()).await else { return Ok(none) };
+    let exports = async {
+        let org = services.organizations.enter(&ctx, &organization).await.ok()?;
+        services.exports.failing((&org).into()).await.ok()
+    };
+    let transformations = async {
+        let project = services.projects.enter(&ctx, &project?.to_string()).await.ok()?;
+        services.plugin_configs.failing(&project).await.ok()
+    };
+    let (exports, transformations) = futures::join!(exports, transformations);
+    let exports = exports.unwrap_or_default();
     let line = |export: &weir_service::exports::FailingExport| FailingLine {
         name: export.name.clone(),
         since: export.failing.since.to_string(),
@@ -103,17 +121,20 @@ pub(crate) async fn find_failing_exports(organization: String) -> Result<Failing
             .map(str::to_owned),
     };
     Ok(FailingNav {
-        count: found.len() as u64,
-        first: found.iter().take(SHOWN).map(line).collect(),
+        exports: exports.len() as u64,
+        first: exports.iter().take(SHOWN).map(line).collect(),
+        transformations: transformations.unwrap_or(0) as u64,
     })
 }
 
-/// Redirects to the start: the project that the user visited last.
+/// Redirects to the project that the user visited last: to its overview, or to its start
+/// page as long as it has no events.
 #[server(prefix = "/_fn", endpoint = "find_home")]
 pub(crate) async fn find_home() -> Result<(), UiError> {
     let (services, ctx) = enter()?;
     let me = services.users.me(&ctx).await.map_err(ui_error)?;
     match me.team {
+        Some(team) if team.ingested_event => go(&format!("/projects/{}", team.id)),
         Some(team) => go(&format!("/projects/{}/start", team.id)),
         None => go("/organizations"),
     }
@@ -126,7 +147,7 @@ pub(crate) async fn switch_project(project: i64) -> Result<(), UiError> {
     let (services, ctx) = enter()?;
     let project = weir_model::ProjectId(project);
     services.users.set_current(&ctx, None, Some(project)).await.map_err(ui_error)?;
-    go(&format!("/projects/{project}/live"));
+    go(&format!("/projects/{project}"));
     Ok(())
 }
 

@@ -2,8 +2,13 @@
 
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
+#[cfg(feature = "ssr")]
+use weir_model::activity::{Activity, FieldChange};
 use weir_model::activity::{ActivityFilter, AuditAction, Subject};
 
+#[cfg(feature = "ssr")]
+use super::members::full_name;
+#[cfg(feature = "ssr")]
 use crate::context::{enter_organization, ui_error};
 use crate::error::UiError;
 
@@ -40,10 +45,33 @@ pub(crate) struct EntryView {
     pub(crate) item: String,
     /// Name of the object at that time.
     pub(crate) name: Option<String>,
-    /// Changed fields: name, value before, value after. Empty means no value.
+    /// Changed fields and parts of fields: name, value before, value after. Empty means no
+    /// value.
     pub(crate) changes: Vec<(String, String, String)>,
     /// Time of the change.
     pub(crate) at: String,
+}
+
+#[cfg(feature = "ssr")]
+impl From<Activity> for EntryView {
+    fn from(entry: Activity) -> Self {
+        let who = entry.user.map(|user| {
+            let name = full_name(&user.first_name, &user.last_name, &user.email);
+            (user.uuid.to_string(), name, user.email)
+        });
+        Self {
+            id: entry.id.to_string(),
+            who,
+            by_service: entry.is_system,
+            key: entry.personal_api_key.map(|key| key.label),
+            action: entry.activity,
+            subject: entry.scope,
+            item: entry.item_id,
+            name: entry.detail.name,
+            changes: entry.detail.changes.into_iter().flat_map(lines).collect(),
+            at: entry.created_at.to_string(),
+        }
+    }
 }
 
 /// Lists audit entries of an organization.
@@ -54,7 +82,6 @@ pub(crate) async fn list_activity(
     limit: u32,
     offset: u32,
 ) -> Result<ActivityView, UiError> {
-    use weir_model::activity::{Activity, FieldChange};
     use weir_model::members::{Member, MemberOrder, MemberQuery};
     use weir_model::pagination::Page;
 
@@ -65,37 +92,86 @@ pub(crate) async fn list_activity(
     let oldest = MemberQuery { order: MemberOrder::OldestFirst, ..MemberQuery::default() };
     let first = Page { limit: ACTORS, offset: 0 };
     let members = services.members.list(&org, &oldest, first).await.map_err(ui_error)?;
-    let actor = |member: Member| {
-        (
-            member.user.uuid.to_string(),
-            format!("{} ({})", member.user.first_name, member.user.email),
-        )
-    };
-    let change = |change: FieldChange| (change.field, value(&change.before), value(&change.after));
-    let show = |entry: Activity| EntryView {
-        id: entry.id.to_string(),
-        who: entry.user.map(|user| (user.uuid.to_string(), user.first_name, user.email)),
-        by_service: entry.is_system,
-        key: entry.personal_api_key.map(|key| key.label),
-        action: entry.activity,
-        subject: entry.scope,
-        item: entry.item_id,
-        name: entry.detail.name,
-        changes: entry.detail.changes.into_iter().map(change).collect(),
-        at: entry.created_at.to_string(),
+    let actor = |Member { user, .. }: Member| {
+        let name = full_name(&user.first_name, &user.last_name, &user.email);
+        (user.uuid.to_string(), format!("{name} ({})", user.email))
     };
     Ok(ActivityView {
         total: found.count,
-        entries: found.results.into_iter().map(show).collect(),
+        entries: found.results.into_iter().map(EntryView::from).collect(),
         actors: members.results.into_iter().map(actor).collect(),
     })
 }
 
-/// A value as a text. Empty for no value.
-fn value(value: &serde_json::Value) -> String {
+/// The change of a field, line by line: a field with parts has a line for each part that
+/// changed.
+#[cfg(feature = "ssr")]
+fn lines(change: FieldChange) -> Vec<(String, String, String)> {
+    use std::collections::BTreeMap;
+
+    let FieldChange { field, before, after, .. } = change;
+    let mut parts: BTreeMap<String, (String, String)> = BTreeMap::new();
+    walk(&field, &before, &mut |path, text| parts.entry(path).or_default().0 = text);
+    walk(&field, &after, &mut |path, text| parts.entry(path).or_default().1 = text);
+    let is_one = parts.len() <= 1;
+    let changed = parts.into_iter().filter(|(_, (before, after))| is_one || before != after);
+    let lines: Vec<_> = changed.map(|(path, (before, after))| (path, before, after)).collect();
+    if lines.is_empty() { vec![(field, String::new(), String::new())] } else { lines }
+}
+
+/// The parts of a value as texts, with their paths. No value is no part.
+#[cfg(feature = "ssr")]
+fn walk(path: &str, value: &serde_json::Value, add: &mut dyn FnMut(String, String)) {
+    use serde_json::Value;
+
     match value {
-        serde_json::Value::Null => String::new(),
-        serde_json::Value::String(text) => text.clone(),
-        other => other.to_string(),
+        Value::Null => {}
+        Value::Object(parts) => {
+            for (name, part) in parts {
+                walk(&format!("{path}.{name}"), part, add);
+            }
+        }
+        Value::Array(parts) if parts.iter().any(|part| part.is_object() || part.is_array()) => {
+            for (at, part) in (1..).zip(parts) {
+                walk(&format!("{path} {at}"), part, add);
+            }
+        }
+        Value::Array(parts) => {
+            let texts: Vec<String> = parts.iter().map(text).collect();
+            add(path.to_owned(), texts.join(", "));
+        }
+        single => add(path.to_owned(), text(single)),
+    }
+}
+
+#[cfg(feature = "ssr")]
+fn text(value: &serde_json::Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[cfg(all(test, feature = "ssr"))]
+mod tests {
+    use serde_json::{Value, json};
+    use weir_model::activity::{FieldChange, Subject};
+
+    use super::lines;
+
+    #[test]
+    fn changes_have_a_line_for_each_part() {
+        let lines = |before: Value, after: Value| {
+            let (subject, action, field) = (Subject::Project, "changed".to_owned(), "f".to_owned());
+            let lines = lines(FieldChange { subject, action, field, before, after });
+            let line = |(path, before, after)| format!("{path}: {before} > {after}");
+            lines.into_iter().map(line).collect::<Vec<_>>()
+        };
+        assert_eq!(lines(json!(1), json!(null)), ["f: 1 > "]);
+        assert_eq!(lines(json!("a"), json!("a")), ["f: a > a"]);
+        assert_eq!(lines(json!(null), json!(null)), ["f:  > "]);
+        assert_eq!(lines(json!(["a", 2]), json!([])), ["f: a, 2 > "]);
+        assert_eq!(
+            lines(json!({"a": 1, "b": true, "c": {"d": "x"}}), json!({"a": 1, "b": false})),
+            ["f.b: true > false", "f.c.d: x > "]
+        );
+        assert_eq!(lines(json!([{"a": 1}]), json!([{"a": 2}])), ["f 1.a: 1 > 2"]);
     }
 }

@@ -4,6 +4,7 @@ use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 use weir_model::domains::DomainDetails;
 
+#[cfg(feature = "ssr")]
 use crate::context::{done, enter_organization, go, ui_error};
 use crate::error::UiError;
 
@@ -182,6 +183,7 @@ pub(crate) async fn save_saml(
     update(&id, &domain, DomainPatch { saml, ..DomainPatch::default() }).await
 }
 
+#[cfg(feature = "ssr")]
 async fn update(
     id: &str,
     domain: &str,

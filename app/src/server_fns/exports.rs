@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use server_fn::ServerFn;
 use weir_model::exports::{BatchExport, Run};
 
+#[cfg(feature = "ssr")]
 use crate::context::{done, enter_organization, notice, notice_with_undo, ui_error};
 use crate::error::UiError;
 
@@ -88,19 +89,15 @@ pub(crate) async fn list_exports(
     name: String,
     state: String,
     destination: String,
+    // Number of the project. Empty: all projects.
+    #[server(default)] project: String,
     limit: u32,
     offset: u32,
 ) -> Result<ExportList, UiError> {
     use weir_model::pagination::Page;
-    use weir_service::exports::{Condition, OverviewQuery};
 
     let (services, org) = enter_organization(&organization).await?;
-    let given = |text: String| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
-    let query = OverviewQuery {
-        name: given(name),
-        kind: given(destination),
-        condition: Condition::of(&state),
-    };
+    let query = crate::filters::exports(&name, &state, &destination, &project);
     let page = Page { limit: limit.min(1000).into(), offset: offset.into() };
     let found = services.exports.overview((&org).into(), &query, page).await.map_err(ui_error)?;
     let organization = services.organizations.get(&org).await.map_err(ui_error)?.into();

@@ -4,6 +4,7 @@ use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::persons::TimelineEvent;
+#[cfg(feature = "ssr")]
 use crate::context::{enter_project, ui_error};
 use crate::error::UiError;
 
@@ -89,7 +90,7 @@ pub(crate) async fn list_groups(
         offset: if after.is_some() { 0 } else { u64::from(offset) },
         after,
         group_type: Some(group_type).filter(|group_type| !group_type.is_empty()),
-        search: Some(search.trim().to_owned()).filter(|text| !text.is_empty()),
+        search: crate::filters::text(&search),
     };
     let step = services.groups.list(&project, &query, SCAN_TIME).await.map_err(ui_error)?;
     if step.next.is_some_and(|(_, offset)| offset > 0) {

@@ -2,9 +2,12 @@
 
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
+#[cfg(feature = "ssr")]
 use weir_service::Services;
+#[cfg(feature = "ssr")]
 use weir_service::identity::NewSession;
 
+#[cfg(feature = "ssr")]
 use crate::context::{
     Visit, anyone, ask_second_factor, enter, forget_session, go, keep_session, keep_theme,
     refuse_without_session, ui_error,
@@ -64,6 +67,7 @@ pub(crate) async fn sign_in(
 }
 
 /// Sets the cookies of a new session and redirects to `next`.
+#[cfg(feature = "ssr")]
 pub(crate) async fn come_in(
     services: &Services,
     session: &NewSession,

@@ -3,6 +3,7 @@
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "ssr")]
 use crate::context::{enter, facts, ui_error};
 use crate::error::UiError;
 use crate::facts::Facts;

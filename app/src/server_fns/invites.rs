@@ -3,7 +3,10 @@
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "ssr")]
+use super::members::full_name;
 use super::members::{Choosable, level_of};
+#[cfg(feature = "ssr")]
 use crate::context::{anyone, done, enter_organization, enter_with_token, notice, ui_error};
 use crate::error::UiError;
 
@@ -89,18 +92,20 @@ pub(crate) async fn list_invites(
     use weir_model::invites::{Invite, expires_at};
     use weir_model::organizations::Level;
     use weir_model::pagination::Page;
+    use weir_model::users::User;
     use weir_service::invites::Invites;
 
     let (services, org) = enter_organization(&id).await?;
     let page = Page { limit: limit.clamp(1, 1000).into(), offset: offset.into() };
     let found = services.invites.list(&org, page).await.map_err(ui_error)?;
+    let inviter = |user: User| full_name(&user.first_name, &user.last_name, &user.email);
     let show = |invite: Invite| InviteView {
         id: Invites::may_hold(&org, &invite).then(|| invite.id.to_string()),
         email: invite.target_email,
         first_name: invite.first_name,
         level: invite.level.into(),
         message: invite.message,
-        invited_by: invite.created_by.map(|user| user.first_name).unwrap_or_default(),
+        invited_by: invite.created_by.map(inviter).unwrap_or_default(),
         sent_at: invite.created_at.to_string(),
         expires_at: expires_at(invite.created_at).to_string(),
         expired: invite.is_expired,
@@ -131,7 +136,14 @@ pub(crate) async fn reveal_invite_links(id: String) -> Result<Vec<NewLink>, UiEr
 }
 
 /// Keeps the links of new invites for the page that shows them once.
-async fn keep_links(id: &str, made: &[weir_model::invites::Invite]) -> Result<(), UiError> {
+#[cfg(feature = "ssr")]
+pub(super) async fn keep_links(
+    id: &str,
+    made: &[weir_model::invites::Invite],
+) -> Result<(), UiError> {
+    if made.is_empty() {
+        return Ok(());
+    }
     let (services, ctx, token) = enter_with_token()?;
     let link = |invite: &weir_model::invites::Invite| {
         Some((invite.target_email.clone(), invite.token.clone()?))
@@ -160,7 +172,7 @@ pub(crate) async fn preview_invites(
             Verdict::Again => "Will be invited again; the earlier link ends".to_owned(),
             Verdict::Duplicate => "Listed twice".to_owned(),
             Verdict::Member => "Is a member already".to_owned(),
-            Verdict::Wrong(_) => "No e-mail address".to_owned(),
+            Verdict::Wrong(_) => "Not a valid address".to_owned(),
             Verdict::TooMany => "Beyond the 20 that can be invited at a time".to_owned(),
         },
         text: one.text,

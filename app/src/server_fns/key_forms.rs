@@ -5,7 +5,9 @@
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "ssr")]
 use super::keys::reveal;
+#[cfg(feature = "ssr")]
 use crate::context::{enter, enter_with_token, ui_error};
 use crate::error::UiError;
 
@@ -70,7 +72,7 @@ pub(crate) async fn get_key_offer() -> Result<KeyOffer, UiError> {
     }
     Ok(KeyOffer {
         expiries: [7, 30, 90, 365, 0].into_iter().map(offer).collect(),
-        today: ctx.now.to_chrono().format("%Y-%m-%d").to_string(),
+        today: ctx.now.day_text(),
         organizations: found
             .into_iter()
             .map(|one| (one.row.id.to_string(), one.row.name))

@@ -5,8 +5,10 @@
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 use weir_model::keys::PersonalKey;
+#[cfg(feature = "ssr")]
 use weir_service::{Ctx, Services};
 
+#[cfg(feature = "ssr")]
 use crate::context::{anyone, enter, enter_with_token, go, notice, ui_error};
 use crate::error::UiError;
 
@@ -102,6 +104,7 @@ struct Names {
     projects: Vec<(i64, String)>,
 }
 
+#[cfg(feature = "ssr")]
 async fn names(services: &Services, ctx: &Ctx) -> Result<Names, UiError> {
     use weir_model::pagination::{MAX_LIMIT, Page};
 
@@ -135,6 +138,7 @@ fn call(call: weir_model::keys::KeyCall) -> CallView {
     }
 }
 
+#[cfg(feature = "ssr")]
 fn shown(
     found: weir_service::keys::KeyOverview,
     names: &Names,
@@ -210,6 +214,7 @@ pub(crate) async fn rotate_key(id: String, overlap: String) -> Result<(), UiErro
 }
 
 /// Redirects to the page that shows a new value once.
+#[cfg(feature = "ssr")]
 pub(super) async fn reveal(
     services: &Services,
     ctx: &Ctx,

@@ -4,6 +4,7 @@
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "ssr")]
 use crate::context::{
     add_header, anyone, ask_second_factor, go, keep_browser, keep_session, refuse_without_session,
     ui_error,
@@ -42,6 +43,7 @@ pub(crate) async fn check_reset(id: String, token: String) -> Result<Link, UiErr
     check(weir_model::user_links::LinkKind::Reset, &id, &token).await
 }
 
+#[cfg(feature = "ssr")]
 async fn check(
     kind: weir_model::user_links::LinkKind,
     id: &str,

@@ -3,6 +3,7 @@
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "ssr")]
 use crate::context::{done, enter_organization, notice, notice_with_undo, ui_error};
 use crate::error::UiError;
 
@@ -72,6 +73,14 @@ pub(crate) fn level_of(number: i64) -> Result<weir_model::organizations::Level, 
     weir_model::organizations::Level::try_from(number).map_err(unknown)
 }
 
+/// First and last name. The e-mail address if there is no name.
+#[cfg(feature = "ssr")]
+pub(crate) fn full_name(first: &str, last: &str, email: &str) -> String {
+    let name = format!("{first} {last}").trim().to_owned();
+    if name.is_empty() { email.to_owned() } else { name }
+}
+
+#[cfg(feature = "ssr")]
 fn shown(
     services: &weir_service::Services,
     org: &weir_service::OrgCtx,
@@ -93,10 +102,9 @@ fn shown(
         (true, false) => "Owners cannot be removed. Lower the level first.".to_owned(),
         (false, _) => why,
     };
-    let name = format!("{} {}", member.user.first_name, member.user.last_name).trim().to_owned();
     MemberView {
         user: member.user.uuid.to_string(),
-        name: if name.is_empty() { member.user.email.clone() } else { name },
+        name: full_name(&member.user.first_name, &member.user.last_name, &member.user.email),
         email: member.user.email,
         level: member.level.into(),
         levels,
@@ -118,16 +126,11 @@ pub(crate) async fn list_members(
     limit: u32,
     offset: u32,
 ) -> Result<MembersView, UiError> {
-    use weir_model::members::MemberQuery;
     use weir_model::organizations::Level;
     use weir_model::pagination::Page;
 
     let (services, org) = enter_organization(&id).await?;
-    let search = search.trim();
-    let query = MemberQuery {
-        search: (!search.is_empty()).then(|| search.to_owned()),
-        ..MemberQuery::default()
-    };
+    let query = crate::filters::members(&search);
     let page = Page { limit: limit.clamp(1, MAX_PAGE_SIZE).into(), offset: offset.into() };
     let found = services.members.list(&org, &query, page).await.map_err(ui_error)?;
     let you = services.members.own(&org).await.map_err(ui_error)?;
@@ -147,10 +150,13 @@ pub(crate) async fn list_members(
 /// Lists the names of members without a second factor.
 #[server(prefix = "/_fn", endpoint = "list_members_without_2fa")]
 pub(crate) async fn list_members_without_2fa(id: String) -> Result<Vec<String>, UiError> {
+    use weir_model::users::User;
+
     let (services, org) = enter_organization(&id).await?;
     let found = services.members.without_second_factor(&org).await.map_err(ui_error)?;
     let name = |member: weir_model::members::Member| {
-        format!("{} ({})", member.user.first_name, member.user.email)
+        let User { first_name, last_name, email, .. } = member.user;
+        format!("{} ({email})", full_name(&first_name, &last_name, &email))
     };
     Ok(found.into_iter().map(name).collect())
 }

@@ -3,6 +3,7 @@
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "ssr")]
 use crate::context::{enter, enter_organization, go, projects_changed, ui_error};
 use crate::error::UiError;
 
@@ -37,6 +38,7 @@ pub(crate) struct OrganizationView {
     pub(crate) projects: Vec<(i64, String, bool)>,
 }
 
+#[cfg(feature = "ssr")]
 impl From<weir_model::organizations::Organization> for OrganizationView {
     fn from(organization: weir_model::organizations::Organization) -> Self {
         use weir_service::policy::Action;

@@ -3,6 +3,7 @@
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "ssr")]
 use crate::context::{enter_project, ui_error};
 use crate::error::UiError;
 
@@ -103,6 +104,7 @@ pub(crate) struct TimelineEvent {
     pub(crate) properties: String,
 }
 
+#[cfg(feature = "ssr")]
 impl From<weir_service::events::Stored> for TimelineEvent {
     fn from(event: weir_service::events::Stored) -> Self {
         let end = event.properties.floor_char_boundary(PROPERTIES);
@@ -140,7 +142,7 @@ pub(crate) async fn list_persons(
         offset: if after.is_some() { 0 } else { u64::from(offset) },
         after,
         distinct_id: None,
-        search: Some(search.trim().to_owned()).filter(|text| !text.is_empty()),
+        search: crate::filters::text(&search),
     };
     let step = services.persons.list(&project, &query, SCAN_TIME).await.map_err(ui_error)?;
     if step.next.is_some_and(|(_, offset)| offset > 0) {

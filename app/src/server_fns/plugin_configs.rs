@@ -10,9 +10,12 @@ use server_fn::ServerFn;
 use weir_model::PluginConfigId;
 use weir_model::json::{Unparsed, VALUES, parse};
 use weir_model::plugin_configs::{PluginConfigPatch, SentConfig};
+#[cfg(feature = "ssr")]
 use weir_service::plugin_configs::Stage;
+#[cfg(feature = "ssr")]
 use weir_service::{ProjectCtx, Services};
 
+#[cfg(feature = "ssr")]
 use crate::context::{done, enter_project, go, notice, notice_with_undo, ui_error};
 use crate::error::UiError;
 use crate::plugin_settings::{SentSetting, field, field_at, parts, shown, values, with_fields};
@@ -32,6 +35,7 @@ pub(crate) fn config_path(project: i64, transforms: bool, config: &str) -> Strin
 }
 
 /// The project, and the config with this id.
+#[cfg(feature = "ssr")]
 async fn enter_config(
     project: i64,
     config: &str,
@@ -206,25 +210,10 @@ pub(crate) async fn switch_plugin_config(
     config: String,
     #[server(default)] enabled: Option<String>,
 ) -> Result<(), UiError> {
-    use weir_model::Patch;
-
-    let (services, ctx, stage) = enter_config(project, &config).await?;
+    let (services, ctx) = enter_project(project).await?;
     let enabled = enabled.is_some_and(|word| word == "on");
-    let form = parts(stage.plugin.fields.config_schema.as_ref());
-    let patch = PluginConfigPatch { enabled: Patch::Set(enabled), ..PluginConfigPatch::default() };
-    let switched = services.plugin_configs.update(&ctx, &config, patch).await;
-    // The settings are on another page, so the error names the missing setting.
-    switched.map_err(|error| match ui_error(error) {
-        UiError::Field(fault) => {
-            let key = fault.attr.as_deref().and_then(|attr| attr.strip_prefix("config__"));
-            let named = crate::plugin_settings::settings(&form)
-                .find(|setting| Some(setting.key.as_str()) == key)
-                .map_or_else(String::new, |setting| format!("{}: ", setting.name));
-            UiError::form(&fault.code, &format!("{named}{}", fault.detail))
-        }
-        other => other,
-    })?;
-    let name = ConfigLine::from(stage).name;
+    let (name, switched) = switch(&services, &ctx, &config, enabled).await;
+    switched?;
     let project = project.to_string();
     let (text, back) = match enabled {
         true => (format!("Switched {name} on."), "off"),
@@ -233,6 +222,38 @@ pub(crate) async fn switch_plugin_config(
     let fields = [("project", project.as_str()), ("config", config.as_str()), ("enabled", back)];
     notice_with_undo(&text, SwitchPluginConfig::PATH, &fields);
     Ok(())
+}
+
+/// Enables or disables a config. Returns its name too; the id if there is no such config.
+#[cfg(feature = "ssr")]
+pub(super) async fn switch(
+    services: &Services,
+    ctx: &ProjectCtx,
+    config: &str,
+    enabled: bool,
+) -> (String, Result<(), UiError>) {
+    use weir_model::Patch;
+
+    let configs = &services.plugin_configs;
+    let stage = match configs.stage(ctx, config).await {
+        Ok(stage) => stage,
+        Err(error) => return (config.to_owned(), Err(ui_error(error))),
+    };
+    let form = parts(stage.plugin.fields.config_schema.as_ref());
+    let patch = PluginConfigPatch { enabled: Patch::Set(enabled), ..PluginConfigPatch::default() };
+    let switched = configs.update(ctx, config, patch).await;
+    // The settings are on another page, so the error names the missing setting.
+    let switched = switched.map(drop).map_err(|error| match ui_error(error) {
+        UiError::Field(fault) => {
+            let key = fault.attr.as_deref().and_then(|attr| attr.strip_prefix("config__"));
+            let named = crate::plugin_settings::settings(&form)
+                .find(|setting| Some(setting.key.as_str()) == key)
+                .map_or_else(String::new, |setting| format!("{}: ", setting.name));
+            UiError::form(&fault.code, &format!("{named}{}", fault.detail))
+        }
+        other => other,
+    });
+    (ConfigLine::from(stage).name, switched)
 }
 
 /// Hides a config. It can be restored.
@@ -301,16 +322,24 @@ pub(crate) async fn delete_plugin_config(
 }
 
 /// Sets the order of the transformations to `wanted`, if the current order is `seen`.
-/// Both are ids separated by commas. The undo sets the previous order.
+/// Both are ids separated by commas. The undo sets the previous order. If another user was
+/// faster, the error contains `wanted`, because the page asks which of both orders to use.
 #[server(prefix = "/_fn", endpoint = "reorder_transformations")]
 pub(crate) async fn reorder_transformations(
     project: i64,
     seen: String,
     wanted: String,
 ) -> Result<(), UiError> {
+    use weir_service::plugin_configs::ORDER_CHANGED;
+
     let (services, ctx) = enter_project(project).await?;
     let reordered = services.plugin_configs.reorder(&ctx, &ids(&seen)?, &ids(&wanted)?).await;
-    reordered.map_err(ui_error)?;
+    reordered.map_err(|error| match ui_error(error) {
+        UiError::Field(fault) if fault.code == ORDER_CHANGED => {
+            UiError::field("wanted", ORDER_CHANGED, &wanted)
+        }
+        other => other,
+    })?;
     let project = project.to_string();
     let fields =
         [("project", project.as_str()), ("seen", wanted.as_str()), ("wanted", seen.as_str())];
@@ -392,6 +421,7 @@ fn named(name: &str, of_plugin: &str) -> weir_model::Patch<String> {
 }
 
 /// Moves an error to the form field of the invalid setting.
+#[cfg(feature = "ssr")]
 fn at_field(error: weir_service::Error, form: &[crate::plugin_settings::Part]) -> UiError {
     match ui_error(error) {
         UiError::Field(fault) => {

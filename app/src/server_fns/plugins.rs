@@ -8,9 +8,12 @@ pub(crate) mod views;
 
 use leptos::prelude::*;
 use weir_model::plugins::PluginList;
+#[cfg(feature = "ssr")]
 use weir_service::OrgCtx;
+#[cfg(feature = "ssr")]
 use weir_service::plugins::ListedPlugin;
 
+#[cfg(feature = "ssr")]
 use crate::context::{done, enter_organization, go, notice, ui_error};
 use crate::error::UiError;
 use views::{AuditEntryView, CatalogueView, PluginDetail, PluginLine, ShelfView, UseView};
@@ -19,6 +22,7 @@ use views::{AuditEntryView, CatalogueView, PluginDetail, PluginLine, ShelfView, 
 const RECENT_ENTRIES: u64 = 20;
 
 /// The list with this name in addresses.
+#[cfg(feature = "ssr")]
 pub(crate) fn shelf_of(word: &str) -> Result<PluginList, UiError> {
     PluginList::of(word)
         .ok_or_else(|| ui_error(weir_service::Error::NotFound(weir_service::error::NOT_FOUND)))
@@ -30,6 +34,7 @@ pub(crate) fn plugin_path(organization: &str, shelf: &str, plugin: &str) -> Stri
 }
 
 /// The organization, and the plugin with this id.
+#[cfg(feature = "ssr")]
 pub(super) async fn enter_plugin(
     organization: &str,
     plugin: &str,

@@ -3,6 +3,7 @@
 use leptos::prelude::*;
 use weir_model::preferences::Preferences;
 
+#[cfg(feature = "ssr")]
 use crate::context::{enter, ui_error};
 use crate::error::UiError;
 
@@ -21,6 +22,8 @@ pub(crate) async fn set_preferences(
     zone: String,
     #[server(default)] named: String,
     numbers: String,
+    // Missing: the height stays.
+    #[server(default)] rows: Option<String>,
     #[server(default)] shortcuts: Option<String>,
 ) -> Result<(), UiError> {
     use weir_service::preferences::check;
@@ -33,7 +36,7 @@ pub(crate) async fn set_preferences(
     let mut edits = Edits::of(&seen);
     // The two fields of the zone are one value.
     let is_own_zone = edits.is_own("zone", "Time zone", &zone, stored_zone);
-    let is_own_name = edits.is_own("named", "Name of another zone", &named, stored_name);
+    let is_own_name = edits.is_own("named", "Name of the time zone", &named, stored_name);
     let (zone, named) = match is_own_zone || is_own_name {
         true => (zone, named),
         false => (stored_zone.to_owned(), stored_name.to_owned()),
@@ -42,8 +45,12 @@ pub(crate) async fn set_preferences(
     let numbers = edits
         .text("numbers", "Numbers", &numbers, stored_numbers)
         .apply(stored_numbers.to_owned(), String::new());
+    let stored_rows = present.rows.word();
+    let rows = edits
+        .text("rows", "Table rows", rows.as_deref().unwrap_or(stored_rows), stored_rows)
+        .apply(stored_rows.to_owned(), String::new());
     let shortcuts = edits
-        .tick("shortcuts", "Single keys are shortcuts", shortcuts.is_some(), present.shortcuts)
+        .tick("shortcuts", "Single-key shortcuts", shortcuts.is_some(), present.shortcuts)
         .apply(present.shortcuts, false);
     edits.check()?;
     let zone = match zone.as_str() {
@@ -54,11 +61,24 @@ pub(crate) async fn set_preferences(
         "utc" => "UTC".to_owned(),
         _ => zone,
     };
-    let chosen = check(&zone, &numbers, shortcuts).map_err(|mut fault| {
+    let chosen = check(&zone, &numbers, &rows, shortcuts).map_err(|mut fault| {
         // The field in which the user entered the zone.
         fault.attr = fault.attr.map(|attr| if attr == "zone" { "named".to_owned() } else { attr });
         UiError::Field(fault)
     })?;
+    services.preferences.set(&ctx, &chosen).await.map_err(ui_error)
+}
+
+/// Sets the height of table rows.
+#[server(prefix = "/_fn", endpoint = "set_table_rows")]
+pub(crate) async fn set_table_rows(rows: String) -> Result<(), UiError> {
+    use weir_model::preferences::TableRows;
+
+    let (services, ctx) = enter()?;
+    let unknown = || UiError::field("rows", "invalid_choice", "Choose a height.");
+    let rows = TableRows::from_word(&rows).ok_or_else(unknown)?;
+    let present = services.preferences.get(&ctx).await.map_err(ui_error)?;
+    let chosen = Preferences { rows, ..present };
     services.preferences.set(&ctx, &chosen).await.map_err(ui_error)
 }
 

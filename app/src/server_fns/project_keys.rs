@@ -3,6 +3,7 @@
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "ssr")]
 use crate::context::{enter_project, notice, projects_changed, ui_error};
 use crate::error::UiError;
 
@@ -19,8 +20,8 @@ pub(crate) struct ProjectKeysView {
     pub(crate) times: Vec<String>,
     /// The secret key, if the user may rotate it.
     pub(crate) secret: Option<String>,
-    /// The previous secret key. It is valid until it is deleted.
-    pub(crate) secret_backup: Option<String>,
+    /// Whether there is a previous secret key. It is valid until it is deleted.
+    pub(crate) has_secret_backup: bool,
     /// Whether the user may rotate the keys.
     pub(crate) may_rotate: bool,
 }
@@ -39,6 +40,7 @@ pub(crate) struct TrafficView {
     pub(crate) steps: Vec<u64>,
 }
 
+#[cfg(feature = "ssr")]
 fn traffic(found: weir_service::projects::KeyTraffic) -> TrafficView {
     TrafficView {
         day: found.day(),
@@ -67,7 +69,7 @@ pub(crate) async fn get_project_keys(id: i64) -> Result<ProjectKeysView, UiError
         old,
         times: keys.times.iter().map(ToString::to_string).collect(),
         secret: shown.secret_api_token,
-        secret_backup: shown.secret_api_token_backup,
+        has_secret_backup: shown.secret_api_token_backup.is_some(),
         may_rotate: project.org.level >= Action::ResetProjectKeys.level(),
     })
 }

@@ -4,6 +4,7 @@
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "ssr")]
 use crate::context::{anyone, enter_project, send_event, ui_error};
 use crate::error::UiError;
 

@@ -3,6 +3,7 @@
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "ssr")]
 use crate::context::{
     anyone, done, enter_organization, enter_project, go, projects_changed, ui_error,
 };

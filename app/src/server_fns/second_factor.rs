@@ -3,9 +3,12 @@
 
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
+#[cfg(feature = "ssr")]
 use weir_model::errors::FieldError;
 
+#[cfg(feature = "ssr")]
 use super::identity::come_in;
+#[cfg(feature = "ssr")]
 use crate::context::{
     anyone, done, enter, enter_with_token, forget_pending, go, keep_session,
     refuse_without_session, ui_error,
@@ -59,6 +62,7 @@ pub(crate) async fn end_sign_in_recovering(
     end_with(&recovery_code, "recovery_code", &next).await
 }
 
+#[cfg(feature = "ssr")]
 async fn end_with(code: &str, field: &str, next: &str) -> Result<(), UiError> {
     let (services, visit) = anyone()?;
     refuse_without_session(&visit)?;
@@ -82,6 +86,7 @@ fn too_late(next: &str) -> String {
 }
 
 /// Converts an error. An error about the code is moved to its field.
+#[cfg(feature = "ssr")]
 fn at_code(error: weir_service::Error, field: &str) -> UiError {
     match error {
         weir_service::Error::Invalid(fault) if fault.code == "2fa_invalid" => {
@@ -139,20 +144,32 @@ pub(crate) async fn cancel_second_factor() -> Result<(), UiError> {
 pub(crate) struct EnrolmentView {
     /// The secret for codes, in base32.
     pub(crate) secret: String,
-    /// The e-mail address of the user.
-    pub(crate) email: String,
+    /// The QR code for an authenticator app. `None` if its content is too long.
+    pub(crate) qr: Option<QrView>,
     /// Time at which the set-up expires.
     pub(crate) expires_at: String,
+}
+
+/// A QR code. It has no `Debug`, because it contains a secret.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct QrView {
+    /// Width and height in modules, with the margin.
+    pub(crate) side: i32,
+    /// SVG path of the dark modules.
+    pub(crate) modules: String,
 }
 
 /// Returns the second factor that is not confirmed yet, if there is one.
 #[server(prefix = "/_fn", endpoint = "get_enrolment")]
 pub(crate) async fn get_enrolment() -> Result<Option<EnrolmentView>, UiError> {
+    use crate::qr::{otpauth, qr_code};
+
     let (services, ctx) = enter()?;
     let found = services.identity.enrolment(&ctx).await.map_err(ui_error)?;
     Ok(found.map(|enrolment| EnrolmentView {
+        qr: qr_code(&otpauth(&enrolment.secret, &enrolment.email))
+            .map(|(side, modules)| QrView { side, modules }),
         secret: enrolment.secret,
-        email: enrolment.email,
         expires_at: enrolment.expires_at.to_string(),
     }))
 }

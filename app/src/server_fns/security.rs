@@ -3,7 +3,9 @@
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "ssr")]
 use crate::context::{anyone, done, enter, keep_session, ui_error};
+#[cfg(feature = "ssr")]
 use crate::device::device;
 use crate::error::UiError;
 

@@ -3,6 +3,7 @@
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "ssr")]
 use crate::context::{
     add_header, anyone, go, keep_session, projects_changed, refuse_without_session, ui_error,
 };

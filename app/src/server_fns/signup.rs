@@ -3,6 +3,7 @@
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "ssr")]
 use crate::context::{
     add_header, anyone, enter, forget_session, go, keep_session, refuse_without_session, ui_error,
 };
@@ -55,6 +56,7 @@ pub(crate) struct Says {
     pub(crate) message: String,
 }
 
+#[cfg(feature = "ssr")]
 impl From<weir_service::identity::Shown> for Says {
     fn from(shown: weir_service::identity::Shown) -> Self {
         Self {

@@ -4,6 +4,7 @@ use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 use weir_model::Timestamp;
 
+#[cfg(feature = "ssr")]
 use crate::context::{enter_project, ui_error};
 use crate::error::UiError;
 use crate::ui::field::moment;
@@ -24,6 +25,9 @@ pub(crate) struct TrafficView {
     pub(crate) accepted: Vec<u64>,
     /// Number of dropped events.
     pub(crate) dropped: Vec<u64>,
+    /// Approximate number of stored events by their own time, if requested. `None` if there
+    /// are too many to count.
+    pub(crate) by_event_time: Option<Vec<u64>>,
     /// Number of refused requests.
     pub(crate) rejected: Vec<u64>,
     /// Median response time, in milliseconds.
@@ -124,6 +128,7 @@ pub(crate) async fn get_traffic(
     #[server(default)] from: String,
     #[server(default)] to: String,
     #[server(default)] compare: bool,
+    #[server(default)] by_event_time: bool,
 ) -> Result<TrafficView, UiError> {
     use weir_service::traffic::{Range, Window};
 
@@ -134,6 +139,10 @@ pub(crate) async fn get_traffic(
         None => Window::Last(range),
     };
     let report = services.traffic.report(&project, window, compare).await.map_err(ui_error)?;
+    let by_event_time = match by_event_time {
+        true => services.traffic.by_event_time(&project, window).await.map_err(ui_error)?,
+        false => None,
+    };
     let last = services.traffic.last_event(&project).await.map_err(ui_error)?;
     let unknown_senders =
         services.traffic.unknown_senders(&project, window).await.map_err(ui_error)?;
@@ -177,6 +186,7 @@ pub(crate) async fn get_traffic(
         step_seconds: report.step_seconds,
         accepted: of(|counts| counts.accepted),
         dropped: of(|counts| counts.dropped),
+        by_event_time,
         rejected: of(|counts| counts.rejected),
         half: within(50),
         most: within(95),

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use weir_model::live::Outcome;
 use weir_model::outcomes::Meaning;
 
+#[cfg(feature = "ssr")]
 use crate::context::{enter_project, ui_error};
 use crate::error::UiError;
 
@@ -78,19 +79,12 @@ pub(crate) async fn list_affected(
 ) -> Result<AffectedPage, UiError> {
     use weir_model::warnings::AffectedQuery;
 
-    use crate::ui::field::moment;
-
     let (services, project) = enter_project(project).await?;
     let counts = services.events.warnings(&project).await.map_err(ui_error)?;
     let query = AffectedQuery {
-        code: Some(code).filter(|code| !code.is_empty()),
-        // The range includes its start.
-        after: moment(&from)
-            .map(|from| weir_model::Timestamp::from_micros(from.micros().saturating_sub(1))),
-        before: moment(&to),
         behind: behind.parse().ok(),
         limit: AFFECTED,
-        ..AffectedQuery::default()
+        ..crate::filters::affected(&code, &from, &to)
     };
     let page = services.events.affected(&project, &query).await.map_err(ui_error)?;
     let older = page.found.last().filter(|_| page.more).map(|(cursor, _)| cursor.to_string());

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::blanks::{self, As};
 use super::copy::CopyButton;
-use crate::context::visit;
+use crate::page_facts::page_facts;
 
 /// Explanations of fields that are not plain text.
 const RULES: [(As, &str); 5] = [
@@ -70,7 +70,7 @@ pub(crate) fn ApiUpload(
 }
 
 fn origin() -> String {
-    visit().map(|visit| visit.origin).unwrap_or_default()
+    page_facts().origin
 }
 
 fn shown(command: String, scope: &'static str, of: String) -> AnyView {

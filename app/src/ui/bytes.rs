@@ -1,13 +1,11 @@
 //! Formats numbers of bytes.
 
 /// `312 B`, `1.2 KiB`, `4.0 MiB`, `1.5 GiB`, in the viewer's number format.
-#[cfg(feature = "ssr")]
 pub(crate) fn text(bytes: u64) -> String {
     written(bytes, super::number::form().decimal())
 }
 
-/// The same in a fixed format, for islands. Server and browser must draw the same text,
-/// and the browser does not know the viewer's number format.
+/// The same with a point, for texts that do not follow the viewer's number format.
 pub(crate) fn plain(bytes: u64) -> String {
     written(bytes, '.')
 }

@@ -1,17 +1,19 @@
-//! Charts, drawn by the server: a heading, a summary sentence, the drawing, and a table
-//! with the numbers.
+//! Charts, drawn by the server: a heading, a summary sentence, the drawing with axes, and
+//! a table with the numbers.
 //!
 //! The drawing is stretched to the available width, so its texts are outside of it.
 
+mod axis;
+mod figure;
 mod scale;
 
 use leptos::prelude::*;
 
-use self::scale::{HEIGHT, SLOT};
-use super::number::{compact, grouped};
+#[cfg_attr(feature = "ssr", expect(unused_imports, reason = "behaviours use it"))]
+pub(crate) use self::figure::READ;
+use self::figure::{Figure, frame};
+use self::scale::SLOT;
 use super::status::Tone;
-use super::table::{Column, Table, TableRow, cell};
-use super::time::Time;
 
 /// A series of a chart.
 pub(crate) struct Series {
@@ -49,15 +51,14 @@ pub(crate) fn Bars(
     let ceiling = scale::ceiling((0..times.len()).map(sum).max().unwrap_or(0));
     let tones: Vec<Tone> = series.iter().map(|series| series.tone).collect();
     let bars = (0..times.len())
-        .zip(0_u64..)
-        .map(|(at, place)| bar(place, &scale::stacked(&at_time(at), ceiling), &tones))
+        .map(|at| bar(at, &scale::stacked(&at_time(at), ceiling), &tones))
         .collect_view()
         .into_any();
-    Chart { id, title, summary, times, series, unit, ceiling, until }.drawn(bars)
+    Figure { id, title, summary, times, series, unit, ceiling, until }.drawn(bars)
 }
 
-fn bar(place: u64, parts: &[(u64, u64)], tones: &[Tone]) -> AnyView {
-    let x = place * SLOT + 1;
+fn bar(slot: usize, parts: &[(u64, u64)], tones: &[Tone]) -> AnyView {
+    let x = scale::width(slot) + 1;
     let seen = parts.iter().zip(tones).filter(|((_, height), _)| *height > 0);
     seen.map(|((y, height), tone)| {
         view! {
@@ -96,12 +97,19 @@ pub(crate) fn Lines(
     let lines = series
         .iter()
         .map(|series| {
-            let path = scale::path(&series.values, ceiling);
-            view! { <path class=format!("line {}", series.tone.class()) d=path /> }
+            let (line, dots) =
+                (scale::path(&series.values, ceiling), scale::dots(&series.values, ceiling));
+            let tone = series.tone.class();
+            let dots =
+                (!dots.is_empty()).then(|| view! { <path class=format!("dots {tone}") d=dots /> });
+            view! {
+                <path class=format!("line {tone}") d=line />
+                {dots}
+            }
         })
         .collect_view()
         .into_any();
-    Chart { id, title, summary, times, series, unit, ceiling, until }.drawn(lines)
+    Figure { id, title, summary, times, series, unit, ceiling, until }.drawn(lines)
 }
 
 /// A line chart of the size of a word.
@@ -127,74 +135,42 @@ pub(crate) fn Spark(
     .into_any()
 }
 
-fn frame(values: usize) -> String {
-    format!("0 0 {} {HEIGHT}", scale::width(values))
-}
-
-/// Shared data of all charts.
-struct Chart {
-    id: &'static str,
-    title: String,
+/// Bars without axes below a number, as wide as its card.
+#[component]
+pub(crate) fn MiniBars(
+    /// The values, the oldest first. `None`: still to come.
+    values: Vec<Option<u64>>,
+    /// A sentence that summarizes the values.
+    #[prop(into)]
     summary: String,
-    times: Vec<String>,
-    series: Vec<Series>,
-    unit: &'static str,
-    ceiling: u64,
-    until: Option<String>,
-}
-
-impl Chart {
-    fn drawn(self, drawing: AnyView) -> AnyView {
-        let Self { id, title, summary, times, series, unit, ceiling, until } = self;
-        let heading = format!("{id}-title");
-        let frame = frame(times.len());
-        let ends = [times.first(), times.last()];
-        let ends = ends.map(|time| time.map(|iso| view! { <Time iso=iso.clone() /> }));
-        let legend = series
-            .iter()
-            .map(|series| view! { <li class=series.tone.class()>{series.label}</li> })
-            .collect_view();
-        let caption = format!("{title}, {unit}");
-        let (columns, rows) = table(&times, &series);
-        // The selected range of a drag. Its initial width is one slot.
-        let brush = until.is_some().then(|| {
-            let (slot, height) = (SLOT.to_string(), HEIGHT.to_string());
-            view! { <rect class="chart-brush" x="0" y="0" width=slot.clone() height=height data-slot=slot /> }
-        });
-        view! {
-            <figure class="chart" id=id aria-labelledby=heading.clone()>
-                <h3 id=heading.clone()>{title}</h3>
-                <p>{summary}</p>
-                <div class="chart-plot" data-brush=until>
-                    <p class="chart-ceiling hint">{compact(ceiling)} " " {unit}</p>
-                    <svg viewBox=frame preserveAspectRatio="none" aria-hidden="true" focusable="false">
-                        {drawing}
-                        {brush}
-                    </svg>
-                    <p class="chart-ends hint">{ends.collect_view()}</p>
-                </div>
-                <ul class="legend">{legend}</ul>
-                <details class="chart-numbers">
-                    <summary>"Show the numbers"</summary>
-                    <Table caption=caption columns=columns rows=rows />
-                </details>
-            </figure>
-        }
-        .into_any()
+) -> impl IntoView {
+    let ceiling = values.iter().flatten().max().copied().unwrap_or(0).max(1);
+    let frame = frame(values.len());
+    let bars = values
+        .into_iter()
+        .enumerate()
+        .map(|(at, value)| bar(at, &scale::stacked(&[value], ceiling), &[Tone::Busy]))
+        .collect_view()
+        .into_any();
+    view! {
+        <div class="mini-bars" title=summary.clone()>
+            <svg viewBox=frame preserveAspectRatio="none" aria-hidden="true" focusable="false">
+                {bars}
+            </svg>
+            <span class="hidden">{summary.clone()}</span>
+        </div>
     }
+    .into_any()
 }
 
-/// The table with the numbers of a chart.
-fn table(times: &[String], series: &[Series]) -> (Vec<Column>, Vec<TableRow>) {
-    let mut columns = vec![Column::text("Time")];
-    columns.extend(series.iter().map(|series| Column::number(series.label)));
-    let row = |(at, iso): (usize, &String)| {
-        let mut cells = vec![cell(view! { <Time iso=iso.clone() /> })];
-        cells.extend(series.iter().map(|series| {
-            let value = series.values.get(at).copied().flatten();
-            cell(value.map_or_else(|| "-".to_owned(), grouped))
-        }));
-        TableRow::new(cells)
-    };
-    (columns, times.iter().enumerate().map(row).collect())
+/// A bar for a part of a whole, beside its number.
+#[component]
+pub(crate) fn ShareBar(part: u64, whole: u64) -> impl IntoView {
+    let width = scale::share(part, whole);
+    view! {
+        <svg class="share-bar" aria-hidden="true" focusable="false">
+            <rect class="tone-busy" width=width height="100%" />
+        </svg>
+    }
+    .into_any()
 }

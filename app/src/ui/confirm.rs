@@ -1,6 +1,7 @@
-//! Confirmation of actions with consequences: details that explain them, and for
-//! irreversible actions a name to type.
+//! Confirmation of actions with consequences: details that explain them, dialogs for the
+//! entries of lists, and for irreversible actions a name to type.
 
+use leptos::html;
 use leptos::prelude::*;
 
 use super::field::Field;
@@ -30,6 +31,78 @@ pub(crate) fn Confirm(
             </summary>
             <div class="confirm-body">{children()}</div>
         </details>
+    }
+    .into_any()
+}
+
+/// The button of a menu that opens a [`ConfirmDialog`].
+#[component]
+pub(crate) fn OpenDialog(
+    /// Id of the dialog.
+    id: String,
+    /// The label of the button. It ends with dots, because the action asks first.
+    label: &'static str,
+    /// Whether data is lost.
+    #[prop(optional)]
+    danger: bool,
+) -> impl IntoView {
+    let class = if danger { "menu-risk" } else { "" };
+    let button = html::button()
+        .r#type("button")
+        .class(class)
+        .attr("popovertarget", id)
+        .attr("aria-haspopup", "dialog")
+        .child(label);
+    view! { <li>{button}</li> }.into_any()
+}
+
+/// A dialog with the explanation and the form of an action. It is a popover, which opens and
+/// closes without scripts.
+#[component]
+pub(crate) fn ConfirmDialog(
+    id: String,
+    /// The question, with the name of the affected object.
+    #[prop(into)]
+    title: String,
+    /// The explanation, and the form with [`ConfirmButtons`].
+    children: Children,
+) -> impl IntoView {
+    let heading = format!("{id}-title");
+    view! {
+        <dialog class="dialog" id=id popover="auto" aria-labelledby=heading>
+            <h2 id=heading.clone()>{title}</h2>
+            {children()}
+        </dialog>
+    }
+    .into_any()
+}
+
+/// The buttons of a [`ConfirmDialog`]. The dialog focuses its first field or button, so
+/// *Cancel* comes before an action that loses data.
+#[component]
+pub(crate) fn ConfirmButtons(
+    /// Id of the dialog.
+    id: String,
+    /// The label of the submit button: verb and object.
+    verb: &'static str,
+    /// The label while the request runs.
+    busy: &'static str,
+    /// Whether data is lost.
+    #[prop(optional)]
+    danger: bool,
+) -> impl IntoView {
+    let class = if danger { "button button-danger" } else { "button button-primary" };
+    let cancel = html::button()
+        .r#type("button")
+        .class("button")
+        .attr("popovertarget", id)
+        .attr("popovertargetaction", "hide")
+        .child("Cancel");
+    view! {
+        <div class="submit">
+            {cancel}
+            <button type="submit" class=class data-busy=busy>{verb}</button>
+        </div>
     }
     .into_any()
 }

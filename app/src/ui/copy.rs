@@ -22,7 +22,6 @@ pub(crate) fn CopyButton(
 }
 
 /// A complete value with a copy button.
-#[cfg(feature = "ssr")]
 #[component]
 pub(crate) fn CopyValue(
     text: String,

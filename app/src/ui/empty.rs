@@ -77,24 +77,18 @@ pub(crate) fn ReadOnly(
     .into_any()
 }
 
-/// A panel that awaits its own data, and shows an error in its place if that fails. The
-/// rest of the page stays usable.
-pub(crate) fn panel<F>(drawn: F) -> AnyView
-where
-    F: Future<Output = Result<AnyView, UiError>> + Send + 'static,
-{
-    Suspend::new(async move {
-        match drawn.await {
-            Ok(view) => view,
-            Err(UiError::Forbidden(why)) => view! { <ReadOnly why=why /> }.into_any(),
-            Err(error) => view! {
-                <div class="failed">
-                    <ErrorAlert error=error />
-                    <p><a class="button" href="">"Try again"</a></p>
-                </div>
-            }
-            .into_any(),
+/// A part of a page whose data can fail alone: shows the error in its place. The rest of
+/// the page stays usable. The page loads the data with its own.
+pub(crate) fn panel<D>(data: Result<D, UiError>, draw: impl FnOnce(D) -> AnyView) -> AnyView {
+    match data {
+        Ok(data) => draw(data),
+        Err(UiError::Forbidden(why)) => view! { <ReadOnly why=why /> }.into_any(),
+        Err(error) => view! {
+            <div class="failed">
+                <ErrorAlert error=error />
+                <p><a class="button" href="">"Try again"</a></p>
+            </div>
         }
-    })
-    .into_any()
+        .into_any(),
+    }
 }

@@ -14,8 +14,8 @@ use leptos::prelude::*;
 
 use super::form::FormResult;
 use super::icon::Icon;
-use crate::context::FUNCTION;
 use crate::edits::{SEEN, Seen, TICKED, fingerprint};
+use crate::form_names::FUNCTION;
 
 pub(crate) use choice::{Check, Choice, RadioCards, Select};
 pub(crate) use instant::{MomentField, moment, shown as moment_shown};
@@ -73,16 +73,40 @@ impl Typed {
     }
 }
 
+/// Typed values of the form that led to this document.
+#[derive(Clone)]
+struct OfDocument(ArcStoredValue<Typed>);
+
+/// Makes the typed values available to the fields of the page.
+pub(crate) fn provide_typed_values(typed: Typed) {
+    provide_context(OfDocument(ArcStoredValue::new(typed)));
+}
+
+/// The typed values. Empty if there are none.
+pub(crate) fn typed_values() -> Typed {
+    use_context::<OfDocument>().map(|typed| typed.0.get_value()).unwrap_or_default()
+}
+
+/// Forgets the typed values in the browser: they belong to the first page of a document.
+pub(crate) fn forget_typed_values() {
+    let begins = Owner::current_shared_context().is_none_or(|shared| shared.during_hydration());
+    if !begins
+        && !cfg!(feature = "ssr")
+        && let Some(typed) = use_context::<OfDocument>()
+    {
+        typed.0.set_value(Typed::default());
+    }
+}
+
 /// The initial value of a field.
 pub(crate) fn initial(name: &str, otherwise: String) -> String {
-    let typed = use_context::<Typed>();
-    typed.and_then(|typed| typed.value(name).map(str::to_owned)).unwrap_or(otherwise)
+    typed_values().value(name).map_or(otherwise, str::to_owned)
 }
 
 /// Whether a box is initially ticked.
 pub(crate) fn ticked(result: FormResult, name: &str, otherwise: bool) -> bool {
-    let typed = use_context::<Typed>().filter(|_| result.shows_typed_values());
-    typed.and_then(|typed| typed.ticked(name)).unwrap_or(otherwise)
+    let typed = typed_values().ticked(name).filter(|_| result.shows_typed_values());
+    typed.unwrap_or(otherwise)
 }
 
 /// Attributes that link a field to its hint and error.

@@ -4,14 +4,14 @@
 //! form, with the result in the address.
 
 use leptos::prelude::*;
-use leptos::server::ServerAction;
-use leptos_router::hooks::{use_location, use_query_map};
+use leptos_router::hooks::use_location;
 use server_fn::ServerFn;
 
 use super::alert::{Alert, ErrorAlert};
-use super::field::Typed;
+use super::field::typed_values;
+use super::form_action::{FormAction, FormActions};
 use super::icon::Icon;
-use crate::edits::{CHANGED_ELSEWHERE, SEEN, Seen, fingerprint};
+use crate::edits::{SEEN, Seen, fingerprint};
 use crate::error::UiError;
 use crate::local_path;
 
@@ -24,18 +24,16 @@ pub(crate) struct FormResult {
 }
 
 /// The result of the form of an action.
-pub(crate) fn form_result<S>(action: ServerAction<S>) -> FormResult
-where
-    S: ServerFn<Error = UiError> + Clone + Send + Sync + 'static,
-    S::Output: Send + Sync + 'static,
-{
-    let failure = action.value().with_untracked(|value| value.as_ref()?.as_ref().err().cloned());
-    let is_done = use_query_map().with_untracked(|query| query.get_str("__done") == Some(S::PATH));
-    let typed = use_context::<Typed>();
-    let is_ours = typed.is_some_and(|typed| typed.function() == Some(S::PATH));
+pub(crate) fn form_result<S: ServerFn>(_: FormAction<S>) -> FormResult {
+    result_of(S::PATH)
+}
+
+fn result_of(path: &str) -> FormResult {
+    let outcome = use_context::<FormActions>().and_then(|actions| actions.outcome(path));
+    let failure = outcome.as_ref().and_then(|outcome| outcome.error.clone());
     FormResult {
-        done: is_done && failure.is_none(),
-        is_kept: is_ours && failure.is_none(),
+        done: outcome.is_some() && failure.is_none(),
+        is_kept: typed_values().function() == Some(path) && outcome.is_none(),
         failure: StoredValue::new(failure),
     }
 }
@@ -49,6 +47,14 @@ impl FormResult {
     /// The result of a form without an action: filters, and examples in the gallery.
     pub(crate) fn sample(failure: Option<UiError>) -> Self {
         Self { done: false, is_kept: false, failure: StoredValue::new(failure) }
+    }
+
+    /// Whether the error is that of one of these fields.
+    fn is_at_one_of(self, names: &[String]) -> bool {
+        self.failure.with_value(|failure| {
+            let at = failure.as_ref().and_then(UiError::attr);
+            at.is_some_and(|at| names.iter().any(|name| name == at))
+        })
     }
 
     /// Whether the form was refused.
@@ -69,10 +75,8 @@ impl FormResult {
 
     /// Whether the form was refused because another user or tab saved it in the meantime.
     pub(crate) fn is_changed_elsewhere(self) -> bool {
-        self.failure.with_value(|failure| match failure {
-            Some(UiError::Field(fault)) => fault.code == CHANGED_ELSEWHERE,
-            _ => false,
-        })
+        self.failure
+            .with_value(|failure| failure.as_ref().is_some_and(UiError::is_changed_elsewhere))
     }
 
     /// Whether the field of this name gets the focus: the invalid field, else the one
@@ -113,7 +117,7 @@ pub(crate) fn ShownValues(
 ) -> impl IntoView {
     // After a conflict the error shows the stored values, so the new fingerprints are
     // those of the stored values.
-    let typed = use_context::<Typed>()
+    let typed = Some(typed_values())
         .filter(|_| result.shows_typed_values() && !result.is_changed_elsewhere());
     let print = |(name, value): &(String, String)| {
         let before = typed.as_ref().and_then(|typed| typed.seen(name)).map(str::to_owned);
@@ -180,6 +184,25 @@ pub(crate) fn Summary(
         {failure}
         <KeptNote result=result />
     }
+}
+
+/// The rarely used fields of a form, none of which is required. It is open for the
+/// error of one of them.
+#[component]
+pub(crate) fn Advanced(
+    result: FormResult,
+    /// The names of its fields.
+    fields: Vec<String>,
+    children: Children,
+) -> impl IntoView {
+    let open = result.is_at_one_of(&fields);
+    view! {
+        <details class="advanced" open=open>
+            <summary>"Advanced"</summary>
+            {children()}
+        </details>
+    }
+    .into_any()
 }
 
 /// The submit button, and the message that the form was saved.

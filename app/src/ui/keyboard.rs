@@ -1,6 +1,8 @@
 //! Single-key shortcuts. They are ignored in fields, with a modifier key, and if the user
 //! has turned them off.
 
+use std::rc::Rc;
+
 use leptos::ev;
 use leptos::prelude::*;
 use leptos::wasm_bindgen::JsCast as _;
@@ -11,11 +13,16 @@ const SWITCHED: &str = "data-shortcuts";
 
 /// Calls `act` when the key is pressed and nothing else handles it. `act` returns whether
 /// it did something. Otherwise the browser handles the key, for example to close a menu.
-/// Call this within an island.
-pub(crate) fn on_key(key: &'static str, act: impl Fn() -> bool + Clone + 'static) {
+/// Call this within a component.
+pub(crate) fn on_key(key: &'static str, act: impl Fn() -> bool + 'static) {
+    listen(key, Rc::new(act));
+}
+
+/// Without the type of the function, so that it is compiled once.
+fn listen(key: &'static str, act: Rc<dyn Fn() -> bool>) {
     // Runs in the browser only.
     Effect::new(move |_| {
-        let act = act.clone();
+        let act = Rc::clone(&act);
         let listening = window_event_listener(ev::keydown, move |event| {
             let target = event.target().and_then(|target| target.dyn_into::<Element>().ok());
             if target.is_some_and(|target| is_free(&event, &target, key)) && act() {

@@ -1,57 +1,39 @@
 //! Reusable components of pages. They do not fetch data. Most of them are native elements
-//! with a class, so that they work without scripts. Modules of the first group are also
-//! used in islands, so the browser build has them too.
+//! with a class, so that they work without scripts.
 //!
-//! What does not belong here: pages (`pages`), and islands (`live`).
+//! What does not belong here: pages (`pages`).
 
-#[cfg(any(feature = "ssr", feature = "hydrate", feature = "csr"))]
+pub(crate) mod alert;
+pub(crate) mod api_request;
 pub(crate) mod blanks;
+pub(crate) mod bulk;
 pub(crate) mod bytes;
+pub(crate) mod chart;
+pub(crate) mod code;
 pub(crate) mod code_figure;
+pub(crate) mod confirm;
 pub(crate) mod copy;
+pub(crate) mod download;
+pub(crate) mod empty;
+pub(crate) mod field;
+pub(crate) mod form;
+pub(crate) mod form_action;
 pub(crate) mod icon;
 pub(crate) mod json;
 pub(crate) mod keyboard;
-pub(crate) mod prose;
-pub(crate) mod time;
-
-#[cfg(feature = "ssr")]
-pub(crate) mod alert;
-#[cfg(feature = "ssr")]
-pub(crate) mod api_request;
-#[cfg(feature = "ssr")]
-pub(crate) mod chart;
-#[cfg(feature = "ssr")]
-pub(crate) mod code;
-#[cfg(feature = "ssr")]
-pub(crate) mod confirm;
-#[cfg(feature = "ssr")]
-pub(crate) mod empty;
-#[cfg(feature = "ssr")]
-pub(crate) mod field;
-#[cfg(feature = "ssr")]
-pub(crate) mod form;
-#[cfg(feature = "ssr")]
 pub(crate) mod menu;
-#[cfg(feature = "ssr")]
 pub(crate) mod notice;
-#[cfg(feature = "ssr")]
 pub(crate) mod number;
-#[cfg(feature = "ssr")]
 pub(crate) mod page;
-#[cfg(feature = "ssr")]
+pub(crate) mod page_data;
 pub(crate) mod pager;
-#[cfg(feature = "ssr")]
 pub(crate) mod password;
-#[cfg(feature = "ssr")]
+pub(crate) mod prose;
 pub(crate) mod query;
-#[cfg(feature = "ssr")]
 pub(crate) mod refresh;
-#[cfg(feature = "ssr")]
+pub(crate) mod rest;
 pub(crate) mod sections;
-#[cfg(feature = "ssr")]
 pub(crate) mod status;
-#[cfg(feature = "ssr")]
 pub(crate) mod table;
-#[cfg(feature = "ssr")]
 pub(crate) mod tabs;
+pub(crate) mod time;

@@ -4,6 +4,7 @@ use leptos::prelude::*;
 use weir_model::preferences::NumberFormat;
 
 use super::copy::CopyButton;
+use crate::page_facts::number_format;
 
 /// Larger counts are abbreviated.
 const COMPACT_ABOVE: u64 = 10_000;
@@ -14,7 +15,7 @@ const ID_END: usize = 6;
 
 /// The viewer's number format.
 pub(super) fn form() -> NumberFormat {
-    use_context::<NumberFormat>().unwrap_or_default()
+    number_format()
 }
 
 /// `0`, `312`, `1,204,000`, in the viewer's number format.

@@ -1,31 +1,325 @@
-//! Shared parts of all pages: title, heading, and the error if the data cannot be loaded.
+//! Shared parts of all pages: data and drawing, title, heading, and the error if the data
+//! cannot be loaded.
+
+use std::any::Any;
+use std::pin::Pin;
+use std::sync::Arc;
 
 use leptos::prelude::*;
-use leptos_meta::Title;
+use leptos_router::hooks::{use_location, use_params_map};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use super::alert::ErrorAlert;
+use super::field::forget_typed_values;
+use super::form_action::FormActions;
+use super::page_data::PageData;
 use crate::error::UiError;
+use crate::page_facts::track_number_format;
 
 /// The product's name in titles.
 const PRODUCT: &str = "Weir";
 
-/// A page that awaits its data, and shows an error in its place if that fails.
-pub(crate) fn page<F>(title: impl Into<String>, drawn: F) -> AnyView
+/// A page in three steps: `read` reads its inputs from the address, `load` fetches the
+/// data for them through server functions, and `draw` draws both.
+///
+/// `draw` runs again when the inputs change, when a form of the page has an outcome, and
+/// after a change of data. What it draws replaces the previous drawing element by
+/// element, so focus, scroll position and entered values stay. It must not await.
+pub(crate) fn page<I, D, F>(
+    title: impl Into<String>,
+    read: impl Fn() -> I + Copy + Send + Sync + 'static,
+    load: impl Fn(I) -> F + Copy + Send + Sync + 'static,
+    draw: impl Fn(I, D) -> AnyView + Copy + Send + Sync + 'static,
+) -> AnyView
 where
-    F: Future<Output = Result<AnyView, UiError>> + Send + 'static,
+    I: Clone + PartialEq + Send + Sync + 'static,
+    D: Clone + Serialize + DeserializeOwned + Send + Sync + 'static,
+    F: Future<Output = Result<D, UiError>> + Send + 'static,
 {
-    let title = title.into();
-    Suspend::new(async move {
-        match drawn.await {
-            Ok(view) => view,
-            Err(error) => view! {
-                <PageHead title=title />
-                {failed(error)}
-            }
-            .into_any(),
+    drawn(Steps::of(title.into(), true, read, load, draw))
+}
+
+/// The same for a page with secrets that are shown once: the browser does not keep its data
+/// for going back.
+pub(crate) fn page_of_secrets<I, D, F>(
+    title: impl Into<String>,
+    read: impl Fn() -> I + Copy + Send + Sync + 'static,
+    load: impl Fn(I) -> F + Copy + Send + Sync + 'static,
+    draw: impl Fn(I, D) -> AnyView + Copy + Send + Sync + 'static,
+) -> AnyView
+where
+    I: Clone + PartialEq + Send + Sync + 'static,
+    D: Clone + Serialize + DeserializeOwned + Send + Sync + 'static,
+    F: Future<Output = Result<D, UiError>> + Send + 'static,
+{
+    drawn(Steps::of(title.into(), false, read, load, draw))
+}
+
+/// The steps of a page without their types, so that what all pages do is compiled once.
+#[derive(Clone)]
+struct Steps {
+    title: String,
+    /// Whether the browser keeps the data for going back.
+    is_kept: bool,
+    read: Arc<dyn Fn() -> Inputs + Send + Sync>,
+    load: Arc<dyn Fn(&Inputs) -> Loading + Send + Sync>,
+    draw: Arc<Draw>,
+}
+
+type Draw = dyn Fn(&Inputs, PageData) -> AnyView + Send + Sync;
+
+type Loading = Pin<Box<dyn Future<Output = Result<PageData, UiError>> + Send>>;
+
+impl Steps {
+    fn of<I, D, F>(
+        title: String,
+        is_kept: bool,
+        read: impl Fn() -> I + Copy + Send + Sync + 'static,
+        load: impl Fn(I) -> F + Copy + Send + Sync + 'static,
+        draw: impl Fn(I, D) -> AnyView + Copy + Send + Sync + 'static,
+    ) -> Self
+    where
+        I: Clone + PartialEq + Send + Sync + 'static,
+        D: Clone + Serialize + DeserializeOwned + Send + Sync + 'static,
+        F: Future<Output = Result<D, UiError>> + Send + 'static,
+    {
+        Self {
+            title,
+            is_kept,
+            read: Arc::new(move || Inputs::of(read())),
+            load: Arc::new(move |inputs| {
+                // Begins now, where the address belongs to these inputs.
+                let loading = inputs.get::<I>().map(load);
+                Box::pin(async move {
+                    match loading {
+                        Some(loading) => Ok(PageData::of(loading.await?)),
+                        None => Err(UiError::NoAnswer),
+                    }
+                })
+            }),
+            draw: Arc::new(move |inputs, data| match (inputs.get::<I>(), data.get::<D>()) {
+                (Some(inputs), Some(data)) => draw(inputs, data),
+                _ => failed(UiError::NoAnswer),
+            }),
         }
-    })
-    .into_any()
+    }
+}
+
+/// The inputs of a page.
+#[derive(Clone)]
+struct Inputs {
+    value: Arc<dyn Any + Send + Sync>,
+    is_same: fn(&(dyn Any + Send + Sync), &(dyn Any + Send + Sync)) -> bool,
+}
+
+impl Inputs {
+    fn of<I: PartialEq + Send + Sync + 'static>(inputs: I) -> Self {
+        Self {
+            value: Arc::new(inputs),
+            is_same: |one, other| match (one.downcast_ref::<I>(), other.downcast_ref::<I>()) {
+                (Some(one), Some(other)) => one == other,
+                _ => false,
+            },
+        }
+    }
+
+    fn get<I: Clone + 'static>(&self) -> Option<I> {
+        self.value.downcast_ref::<I>().cloned()
+    }
+}
+
+impl PartialEq for Inputs {
+    fn eq(&self, other: &Self) -> bool {
+        (self.is_same)(&*self.value, &*other.value)
+    }
+}
+
+/// Starts to load the data of a page, unless the browser has it, as in the document of the
+/// server, or it has secrets: those are loaded once, when they are shown.
+#[cfg(not(feature = "ssr"))]
+fn load_ahead(steps: &Steps) {
+    use leptos_router::hooks::use_url;
+
+    use crate::client::{ahead, cache};
+
+    let address = use_url().with_untracked(|url| format!("{}?{}", url.path(), url.search()));
+    let shared = Owner::current_shared_context();
+    let is_hydrating = shared.is_some_and(|shared| shared.during_hydration());
+    if steps.is_kept && !is_hydrating && cache::get(&address).is_none() {
+        ahead::load(address, || untrack(|| (steps.load)(&(steps.read)())));
+    }
+}
+
+/// Draws a page, and draws it again when that is necessary.
+fn drawn(steps: Steps) -> AnyView {
+    #[cfg(not(feature = "ssr"))]
+    if crate::client::ahead::is_request() {
+        load_ahead(&steps);
+        return ().into_any();
+    }
+    let location = use_location();
+    let (path, search) = (location.pathname, location.search);
+    let object = object_of_page();
+    // Another object on the same route is another page.
+    let one_object = move || {
+        // Read, not only tracked: what was never read counts as changed.
+        object.with(|_| ());
+        let own_path = path.get_untracked();
+        let actions = FormActions::provide();
+        forget_typed_values();
+        let inputs = Memo::new({
+            let (own_path, read) = (own_path.clone(), steps.read.clone());
+            move |before: Option<&Inputs>| {
+                search.track();
+                // The address can belong to the next page already.
+                before.filter(|_| path.get() != own_path).cloned().unwrap_or_else(|| read())
+            }
+        });
+        let kept = Kept::new(&actions, steps.is_kept);
+        let loaded = Resource::new(
+            {
+                let actions = actions.clone();
+                move || (inputs.get(), actions.loads())
+            },
+            {
+                let load = steps.load.clone();
+                move |(inputs, loads)| {
+                    let address = search.with_untracked(|search| format!("{own_path}?{search}"));
+                    let load = load.clone();
+                    kept.clone().or_loaded(address, loads, move || load(&inputs))
+                }
+            },
+        );
+        #[cfg(not(feature = "ssr"))]
+        let (last_drawn, drawn_path) = (ArcStoredValue::new(None::<Inputs>), path.get_untracked());
+        let (title, draw) = (steps.title.clone(), steps.draw.clone());
+        let drawn = move || {
+            track_number_format();
+            let (title, draw) = (title.clone(), draw.clone());
+            #[cfg(not(feature = "ssr"))]
+            let (last_drawn, drawn_path) = (last_drawn.clone(), drawn_path.clone());
+            Suspend::new(async move {
+                let data = loaded.await;
+                let inputs = inputs.get_untracked();
+                #[cfg(not(feature = "ssr"))]
+                let is_other = {
+                    let before = last_drawn.write_value().replace(inputs.clone());
+                    before.is_some_and(|before| before != inputs)
+                };
+                #[cfg(not(feature = "ssr"))]
+                crate::client::redraw::before(is_other);
+                let view = untrack(|| match data {
+                    Ok(data) => draw(&inputs, data),
+                    Err(error) => view! {
+                        <PageHead title=title />
+                        {failed(error)}
+                    }
+                    .into_any(),
+                });
+                #[cfg(not(feature = "ssr"))]
+                crate::client::redraw::after(drawn_path, is_other);
+                view
+            })
+        };
+        view! { <Transition fallback=LoadingNote>{drawn}</Transition> }
+    };
+    one_object.into_any()
+}
+
+/// The values of the parameters of the route. The router also gives a page the parameters of
+/// the next page, when that is another route: they do not count.
+fn object_of_page() -> Memo<Vec<Option<String>>> {
+    let params = use_params_map();
+    let names: Vec<String> = params.with_untracked(|params| {
+        params.latest_values().map(|(name, _)| name.to_string()).collect()
+    });
+    Memo::new(move |_| params.with(|params| names.iter().map(|name| params.get(name)).collect()))
+}
+
+/// The data that a page shows in the browser while newer data is loaded, or cannot be.
+#[derive(Clone)]
+#[cfg_attr(feature = "ssr", expect(dead_code, reason = "the server loads data once"))]
+struct Kept {
+    actions: FormActions,
+    last: ArcStoredValue<Option<(String, PageData)>>,
+    /// Whether the data is also kept for going back.
+    is_cached: bool,
+}
+
+impl Kept {
+    fn new(actions: &FormActions, is_cached: bool) -> Self {
+        Self { actions: actions.clone(), last: ArcStoredValue::new(None), is_cached }
+    }
+
+    #[cfg(feature = "ssr")]
+    async fn or_loaded(
+        self,
+        _: String,
+        _: u64,
+        load: impl FnOnce() -> Loading,
+    ) -> Result<PageData, UiError> {
+        load().await
+    }
+
+    /// The data that was shown at this address before, which is then loaded again; else
+    /// the loaded data. If loading again fails, the page keeps what it shows.
+    #[cfg(not(feature = "ssr"))]
+    async fn or_loaded(
+        self,
+        address: String,
+        loads: u64,
+        load: impl FnOnce() -> Loading,
+    ) -> Result<PageData, UiError> {
+        use crate::client::{ahead, cache, navigation, paint};
+
+        let is_first = loads == 0 && self.last.read_value().is_none();
+        if is_first && let Some(data) = cache::get(&address) {
+            self.last.set_value(Some((address, data.clone())));
+            let actions = self.actions;
+            paint::painted().await;
+            set_timeout(move || actions.load_again(), std::time::Duration::ZERO);
+            return Ok(data);
+        }
+        let is_other = self.last.read_value().as_ref().is_none_or(|(shown, _)| *shown != address);
+        let requested = if is_other { ahead::take(&address) } else { None };
+        let requested = match requested {
+            Some(requested) => requested.await.ok(),
+            None => None,
+        };
+        let result = match requested {
+            Some(Err(error)) if error.is_temporary() => load().await,
+            Some(result) => result,
+            None => load().await,
+        };
+        // The answer can come before the browser shows what the input did to the page.
+        paint::painted().await;
+        let shown = self.last.get_value().filter(|(shown, _)| *shown == address);
+        match (result, shown) {
+            (Ok(data), _) => {
+                self.actions.note_update(true);
+                self.last.set_value(Some((address.clone(), data.clone())));
+                if self.is_cached {
+                    cache::put(address, data.clone());
+                }
+                Ok(data)
+            }
+            (Err(error), Some((_, data))) if error.is_temporary() => {
+                self.actions.note_update(false);
+                Ok(data)
+            }
+            (Err(error), _) => {
+                navigation::sign_in_for(&error);
+                Err(error)
+            }
+        }
+    }
+}
+
+/// Shown while the data of the first page loads.
+#[component]
+fn LoadingNote() -> impl IntoView {
+    view! { <p class="loading" role="status">"Loading..."</p> }
 }
 
 fn failed(error: UiError) -> AnyView {
@@ -64,13 +358,26 @@ pub(crate) fn PageHead(
     } else {
         format!("{title} - {within} - {PRODUCT}")
     };
-    // `leptos_meta` does not escape the text, and names come from users.
-    let escaped = full.replace('&', "&amp;").replace('<', "&lt;");
+    name_document(full);
     view! {
-        <Title text=escaped />
         <header class="page-head">
             <h1>{title}</h1>
             {children.map(|children| view! { <div class="page-actions">{children()}</div> })}
         </header>
     }
+}
+
+/// Sets the title of the document.
+fn name_document(title: String) {
+    #[cfg(feature = "ssr")]
+    {
+        use leptos_meta::{Title, TitleProps};
+
+        // `leptos_meta` does not escape the text, and names come from users.
+        let escaped = title.replace('&', "&amp;").replace('<', "&lt;");
+        let _ = Title(TitleProps::builder().text(escaped).build());
+    }
+    // Of a page that is drawn again, `leptos_meta` would keep the first title.
+    #[cfg(not(feature = "ssr"))]
+    document().set_title(&title);
 }

@@ -8,7 +8,7 @@ use crate::local_path;
 
 /// The value of a query parameter. Empty if it is missing.
 pub(crate) fn in_query(name: &str) -> String {
-    use_query_map().with_untracked(|query| query.get(name)).unwrap_or_default()
+    use_query_map().with(|query| query.get(name)).unwrap_or_default()
 }
 
 /// The current path and query with these values set or removed. If a value other than

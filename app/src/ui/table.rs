@@ -5,9 +5,21 @@
 use leptos::prelude::*;
 
 use super::icon::Icon;
+use super::rest::rest;
 
-/// Up to this number of columns, the table has the roomy layout.
-const MAX_ROOMY_COLUMNS: usize = 7;
+/// Up to this number of columns, a table is only as wide as its content.
+const SMALL: usize = 3;
+/// Up to this number of columns, a table has the roomy layout.
+const ROOMY: usize = 6;
+/// Up to this number of columns, a table fits next to the navigation. A wider one scrolls in
+/// its frame.
+const FITTING: usize = 8;
+/// Rows that are drawn with the page. They fill the screen of most devices.
+const FIRST: usize = 15;
+/// The heading of the column with the menus of rows, for screen readers.
+pub(crate) const ACTIONS: &str = "Actions";
+/// Longer texts can be cut, in characters.
+const CUT_ABOVE: usize = 24;
 
 /// Alignment of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,6 +98,29 @@ pub(crate) fn cell(view: impl IntoView + 'static) -> AnyView {
     view.into_any()
 }
 
+/// A text of any length. Its column can cut it; the title has the whole text, and the focus
+/// shows it.
+pub(crate) fn cut(text: String) -> AnyView {
+    if !can_be_cut(&text) {
+        return text.into_any();
+    }
+    let title = text.clone();
+    view! { <span class="cut" title=title tabindex="0"><span>{text}</span></span> }.into_any()
+}
+
+/// A link with a text of any length, see [`cut`].
+pub(crate) fn cut_link(href: String, text: String) -> AnyView {
+    if !can_be_cut(&text) {
+        return view! { <a href=href>{text}</a> }.into_any();
+    }
+    let title = text.clone();
+    view! { <a href=href title=title><span class="cut"><span>{text}</span></span></a> }.into_any()
+}
+
+fn can_be_cut(text: &str) -> bool {
+    text.chars().count() > CUT_ABOVE
+}
+
 #[component]
 pub(crate) fn Table(
     /// The caption, for screen readers.
@@ -96,31 +131,51 @@ pub(crate) fn Table(
 ) -> impl IntoView {
     let labels: Vec<(&'static str, Align)> =
         columns.iter().map(|column| (column.label, column.align)).collect();
-    let class = if labels.len() > MAX_ROOMY_COLUMNS { "table" } else { "table table-roomy" };
+    let count = labels.len();
+    let class = table_class(count);
+    let scrolls = count > FITTING;
+    let frame = if scrolls { "table-frame table-frame-wide" } else { "table-frame" };
     let headings = columns.into_iter().map(heading).collect_view();
-    let rows = rows.into_iter().map(|row| row_view(row, &labels)).collect_view();
+    let mut first = rows;
+    let later = first.split_off(first.len().min(FIRST));
+    let rows = first.into_iter().map(|row| row_view(row, &labels)).collect_view();
+    let later =
+        rest(move || later.into_iter().map(|row| row_view(row, &labels)).collect_view().into_any());
     view! {
-        <div class="table-frame">
+        // The keyboard scrolls what has the focus.
+        <div class=frame tabindex=scrolls.then_some("0")>
             <table class=class role="table">
                 <caption class="hidden">{caption}</caption>
                 <thead role="rowgroup">
                     <tr role="row">{headings}</tr>
                 </thead>
-                <tbody role="rowgroup">{rows}</tbody>
+                <tbody role="rowgroup">{rows}{later}</tbody>
             </table>
         </div>
     }
     .into_any()
 }
 
-fn class(align: Align) -> &'static str {
+/// The class of a table with so many columns.
+pub(crate) fn table_class(columns: usize) -> &'static str {
+    if columns <= SMALL {
+        "table table-small"
+    } else if columns <= ROOMY {
+        "table"
+    } else {
+        "table table-large"
+    }
+}
+
+/// The class of a cell.
+pub(crate) fn class(align: Align) -> &'static str {
     match align {
         Align::Start => "cell",
         Align::End => "cell number",
     }
 }
 
-fn heading(column: Column) -> AnyView {
+pub(crate) fn heading(column: Column) -> AnyView {
     let Column { label, align, sort } = column;
     let order = sort.as_ref().and_then(|sort| sort.current);
     let aria_sort = order.map(|order| match order {
@@ -128,6 +183,7 @@ fn heading(column: Column) -> AnyView {
         Direction::Descending => "descending",
     });
     let content = match sort {
+        None if label == ACTIONS => view! { <span class="hidden">{label}</span> }.into_any(),
         None => label.into_any(),
         Some(Sort { href, current }) => {
             let icon = current.map(|order| match order {
@@ -151,7 +207,7 @@ fn heading(column: Column) -> AnyView {
     .into_any()
 }
 
-fn row_view(row: TableRow, labels: &[(&'static str, Align)]) -> AnyView {
+pub(crate) fn row_view(row: TableRow, labels: &[(&'static str, Align)]) -> AnyView {
     let cells = row
         .cells
         .into_iter()

@@ -1,6 +1,8 @@
-//! Times. The server prints UTC. Scripts replace it by the viewer's time zone, and the
-//! key `u` switches between the two (`behaviours::times`). The viewer's zone is that of
+//! Times. The server prints UTC. The browser shows the viewer's time zone, and the key `u`
+//! switches between the two (`behaviours::times`). The viewer's zone is that of
 //! the browser, unless the page names another.
+
+use std::cell::RefCell;
 
 use js_sys::{Date, Function, Object, Reflect};
 use leptos::prelude::*;
@@ -9,10 +11,11 @@ use leptos::wasm_bindgen::{JsCast as _, JsValue};
 /// Attribute of the page while times are in the viewer's zone.
 pub(crate) const LOCAL_ZONE_ATTR: &str = "data-zone-local";
 /// Window event when the zone changes.
+#[cfg(not(feature = "ssr"))]
 pub(crate) const ZONE_CHANGED: &str = "zonechanged";
 
 /// Attribute of the page with the zone in the user's preferences.
-const PREFERRED_ZONE_ATTR: &str = "data-zone";
+pub(crate) const PREFERRED_ZONE_ATTR: &str = "data-zone";
 const UTC: &str = "UTC";
 
 /// Whether a page starts with times in the viewer's zone. Runs in the browser.
@@ -32,44 +35,84 @@ fn preferred_zone_except_utc() -> Option<String> {
     preferred_zone().filter(|zone| zone != UTC)
 }
 
-/// Whether an island shows times in the viewer's zone.
+/// How times are shown.
 #[derive(Clone, Copy)]
-struct Zone(RwSignal<bool>);
+struct Zone {
+    /// Whether the browser draws. Only the browser knows the viewer's zone.
+    in_browser: RwSignal<bool>,
+    /// Whether times are in the viewer's zone.
+    local: RwSignal<bool>,
+    /// IANA name of the zone of the page's project.
+    project: RwSignal<Option<String>>,
+}
 
-/// Makes the times of an island follow the zone of the page.
+/// Makes the times below this component follow the zone of the page.
 pub(crate) fn provide_zone() {
-    let zone = Zone(RwSignal::new(false));
+    let zone = Zone {
+        in_browser: RwSignal::new(false),
+        local: RwSignal::new(false),
+        project: RwSignal::new(None),
+    };
     provide_context(zone);
     let follow = move || {
         let page = document().document_element();
-        zone.0.set(page.is_some_and(|page| page.has_attribute(LOCAL_ZONE_ATTR)));
+        zone.local.set(page.is_some_and(|page| page.has_attribute(LOCAL_ZONE_ATTR)));
     };
-    Effect::new(move |_| {
+    // The first drawing in the browser must be the one of the server.
+    #[cfg(not(feature = "ssr"))]
+    crate::client::when_hydrated(move || {
+        zone.in_browser.set(true);
         follow();
-        let listening = window_event_listener_untyped(ZONE_CHANGED, move |_| follow());
-        on_cleanup(move || listening.remove());
+        let _forever = window_event_listener_untyped(ZONE_CHANGED, move |_| follow());
     });
+    #[cfg(feature = "ssr")]
+    let _ = follow;
 }
 
-fn is_local() -> bool {
-    use_context::<Zone>().is_some_and(|zone| zone.0.get())
+/// Whether times are in the viewer's zone. Tracked.
+pub(crate) fn is_local() -> bool {
+    use_context::<Zone>().is_some_and(|zone| zone.local.get())
 }
 
-/// Attribute of the element with the zone of the project.
-#[cfg(any(feature = "hydrate", feature = "csr"))]
-pub(crate) const ZONE_OF_PROJECT: &str = "data-project-zone";
+/// The moment in the zone of the page, in the format of ISO 8601. Drawings with it are
+/// drawn again when the zone changes.
+pub(crate) fn in_page_zone(iso: &str) -> String {
+    let moment = if is_local() { local(iso) } else { None };
+    moment.unwrap_or_else(|| iso.to_owned())
+}
 
-/// Adds the local time of the project to the titles of the times outside of islands.
-#[cfg(feature = "ssr")]
+/// Whether the browser draws. `false` for its first drawing, which is that of the server.
+pub(crate) fn is_in_browser() -> bool {
+    use_context::<Zone>().is_some_and(|zone| zone.in_browser.get())
+}
+
+/// The title of a time, see [`title`].
+pub(crate) fn title_now(iso: &str) -> String {
+    let Some(zone) = use_context::<Zone>() else { return title(iso, false, None) };
+    zone.project.with(|project| title(iso, zone.in_browser.get(), project.as_deref()))
+}
+
+/// Adds the local time of the project to the titles of the times of the page.
 #[component]
 pub(crate) fn ProjectZone(
     /// IANA name of the zone.
     zone: String,
 ) -> impl IntoView {
-    view! { <span hidden data-project-zone=zone></span> }
+    let Some(shown) = use_context::<Zone>() else { return };
+    // Titles have no line for UTC, so they are not written again for it.
+    let zone = Some(zone).filter(|zone| zone != UTC);
+    let set = move |zone: Option<String>| {
+        if shown.project.with_untracked(|now| *now != zone) {
+            shown.project.set(zone);
+        }
+    };
+    Effect::new(move |_| {
+        set(zone.clone());
+        on_cleanup(move || set(None));
+    });
 }
 
-/// The name of the zone in which an island shows times.
+/// The name of the zone in which times are shown.
 #[component]
 pub(crate) fn ZoneName() -> impl IntoView {
     move || match is_local() {
@@ -86,7 +129,7 @@ pub(crate) fn Time(
 ) -> impl IntoView {
     let (shown, for_title) = (iso.clone(), iso.clone());
     let text = move || to_the_minute(&shown, is_local());
-    let title = move || title(&for_title, is_local(), None);
+    let title = move || title_now(&for_title);
     view! { <time class="time" datetime=iso title=title>{text}</time> }
 }
 
@@ -101,7 +144,7 @@ pub(crate) fn Clock(
         let moment = if is_local() { local(&shown) } else { None };
         clock(moment.as_deref().unwrap_or(&shown))
     };
-    let title = move || title(&for_title, is_local(), None);
+    let title = move || title_now(&for_title);
     view! { <time class="clock" datetime=iso title=title>{text}</time> }
 }
 
@@ -152,13 +195,28 @@ fn clock(iso: &str) -> String {
     format!("{time}.{decimals}")
 }
 
+thread_local! {
+    /// The last moment, and the zone and result of its conversion: it is converted for its text
+    /// and for its title.
+    static CONVERTED: RefCell<(String, Option<String>, String)> = RefCell::default();
+}
+
 /// The same moment in the viewer's zone, in the same format. Runs in the browser.
 fn local(iso: &str) -> Option<String> {
-    let moment = Date::new(&JsValue::from_str(iso));
-    match preferred_zone_except_utc() {
-        Some(zone) => in_zone(&moment, &zone),
-        None => in_browser_zone(&moment),
+    let zone = preferred_zone_except_utc();
+    let known = CONVERTED.with_borrow(|(moment, in_zone, found)| {
+        (moment == iso && *in_zone == zone).then(|| found.clone())
+    });
+    if known.is_some() {
+        return known;
     }
+    let moment = Date::new(&JsValue::from_str(iso));
+    let found = match &zone {
+        Some(zone) => in_zone(&moment, zone),
+        None => in_browser_zone(&moment),
+    }?;
+    CONVERTED.set((iso.to_owned(), zone, found.clone()));
+    Some(found)
 }
 
 fn in_browser_zone(moment: &Date) -> Option<String> {

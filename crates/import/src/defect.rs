@@ -97,7 +97,7 @@ defects! {
         "The event name is not a text.",
         "Give the name as a text, and put numbers and lists into `properties`.";
     MissingDistinctId = "missing_distinct_id", Skipped,
-        "The event does not say whom it is about.",
+        "No distinct_id.",
         "Give it a `distinct_id` that is not blank.";
     InvalidUuid = "invalid_uuid", Skipped,
         "The `uuid` is not a UUID.",

@@ -17,6 +17,8 @@ use weir_model::outcomes::DropReason;
 
 use weir_capture::{AcceptedEvent, DroppedEvent};
 
+use crate::logged::{EncodedForm, LoggedBatch};
+
 /// Encoding 1: postcard.
 const PLAIN: u8 = 1;
 /// Encoding 2: postcard, compressed with zstd.
@@ -66,7 +68,7 @@ pub fn network(address: IpAddr) -> u64 {
 #[derive(Debug, Clone)]
 pub struct EncodedBatch {
     /// The decoded batch for its first readers. With `None`, the first reader decodes it.
-    pub(crate) batch: Option<Arc<Batch>>,
+    pub(crate) batch: Option<Arc<LoggedBatch>>,
     pub(crate) payload: Bytes,
     pub(crate) payload_crc: u32,
     /// How many arrival numbers the batch takes.
@@ -106,7 +108,7 @@ const FULL_SAMPLES: usize = 1_000;
 const SHORT_SAMPLE_BYTES: usize = 256;
 
 /// The bytes are not a batch in a known encoding.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 #[error("unreadable record: {0}")]
 pub struct BatchError(String);
 
@@ -160,16 +162,16 @@ impl Batch {
 
     /// Encodes the batch. Encoding a large batch takes noticeable time.
     pub fn into_encoded(self) -> EncodedBatch {
-        let decoded = self.memory();
-        let (payload, count) = self.encode(decoded);
+        let (payload, count) = self.encode(self.memory());
+        let batch = LoggedBatch::of(&self);
         EncodedBatch {
             payload_crc: crc32c::crc32c(&payload),
             payload: payload.into(),
             count,
             historical: self.historical,
             is_empty: self.is_empty(),
-            decoded,
-            batch: Some(Arc::new(self)),
+            decoded: batch.memory(),
+            batch: Some(Arc::new(batch)),
         }
     }
 
@@ -206,33 +208,70 @@ impl Batch {
     /// # Errors
     /// When the bytes are in no known encoding.
     pub fn decode(bytes: &[u8]) -> Result<Self, BatchError> {
-        match bytes.split_first() {
-            Some((&WITH_NETWORK, rest)) => {
-                let (network, rest) = rest
-                    .split_first_chunk()
-                    .ok_or_else(|| BatchError("its network is cut off".to_owned()))?;
-                let network = Some(u64::from_le_bytes(*network));
-                Ok(Self { network, ..Self::decode_events(rest)? })
-            }
-            _ => Self::decode_events(bytes),
-        }
+        let (network, bytes) = split_network(bytes)?;
+        let batch: Self = with_plain(bytes, |plain| postcard::from_bytes(plain))?;
+        Ok(Self { network, ..batch })
+    }
+}
+
+impl LoggedBatch {
+    /// Reads an encoded batch.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, BatchError> {
+        let (network, bytes) = split_network(bytes)?;
+        let mut batch = with_plain(bytes, |plain| {
+            postcard::from_bytes::<EncodedForm<'_>>(plain).map(Self::decoded)
+        })?;
+        batch.network = network;
+        Ok(batch)
     }
 
-    fn decode_events(bytes: &[u8]) -> Result<Self, BatchError> {
-        let wrong = |error: &dyn std::fmt::Display| BatchError(error.to_string());
-        match bytes.split_first() {
-            Some((&PLAIN, body)) => postcard::from_bytes(body).map_err(|e| wrong(&e)),
-            Some((&COMPRESSED, body)) => {
-                let size = zstd::zstd_safe::get_frame_content_size(body).ok().flatten();
-                let size = size.and_then(|size| usize::try_from(size).ok());
-                let size = size.map_or(MAX_DECODED, |size| size.min(MAX_DECODED));
-                let plain = zstd::bulk::decompress(body, size).map_err(|e| wrong(&e))?;
-                postcard::from_bytes(&plain).map_err(|e| wrong(&e))
-            }
-            Some((encoding, _)) => Err(BatchError(format!("encoding {encoding} is not known"))),
-            None => Err(BatchError("it is empty".to_owned())),
-        }
+    /// Bytes of memory that the batch of this encoded form takes, roughly. It is not
+    /// decoded for that.
+    pub(crate) fn memory_of_encoded(bytes: &[u8], events: u32) -> usize {
+        let body = split_network(bytes).map_or(bytes, |(_, body)| body);
+        let texts = match body.split_first() {
+            Some((&COMPRESSED, body)) => plain_size(body).min(MAX_DECODED),
+            _ => body.len(),
+        };
+        Self::memory_of(events as usize, texts)
     }
+}
+
+/// The network, and what follows it.
+fn split_network(bytes: &[u8]) -> Result<(Option<u64>, &[u8]), BatchError> {
+    match bytes.split_first() {
+        Some((&WITH_NETWORK, rest)) => {
+            let (network, rest) = rest
+                .split_first_chunk()
+                .ok_or_else(|| BatchError("its network is cut off".to_owned()))?;
+            Ok((Some(u64::from_le_bytes(*network)), rest))
+        }
+        _ => Ok((None, bytes)),
+    }
+}
+
+/// Reads the plain form with `read`.
+fn with_plain<T>(
+    bytes: &[u8],
+    read: impl FnOnce(&[u8]) -> postcard::Result<T>,
+) -> Result<T, BatchError> {
+    let wrong = |error: &dyn std::fmt::Display| BatchError(error.to_string());
+    match bytes.split_first() {
+        Some((&PLAIN, body)) => read(body).map_err(|e| wrong(&e)),
+        Some((&COMPRESSED, body)) => {
+            let size = plain_size(body).min(MAX_DECODED);
+            let plain = zstd::bulk::decompress(body, size).map_err(|e| wrong(&e))?;
+            read(&plain).map_err(|e| wrong(&e))
+        }
+        Some((encoding, _)) => Err(BatchError(format!("encoding {encoding} is not known"))),
+        None => Err(BatchError("it is empty".to_owned())),
+    }
+}
+
+/// Bytes of a compressed form before compression, as it says itself.
+fn plain_size(body: &[u8]) -> usize {
+    let size = zstd::zstd_safe::get_frame_content_size(body).ok().flatten();
+    size.and_then(|size| usize::try_from(size).ok()).unwrap_or(MAX_DECODED)
 }
 
 /// Bytes of memory that an event takes, roughly.
@@ -244,7 +283,8 @@ pub fn size_of_accepted(event: &AcceptedEvent) -> usize {
         + event.elements_chain.len()
 }
 
-fn size_of_dropped(event: &DroppedEvent) -> usize {
+/// Bytes of memory that a dropped event takes, roughly.
+pub(crate) fn size_of_dropped(event: &DroppedEvent) -> usize {
     let texts = [&event.event, &event.distinct_id];
     size_of::<DroppedEvent>()
         + event.sample.len()
@@ -345,9 +385,14 @@ pub(crate) mod tests {
             assert_eq!(arrivals, count);
             assert_eq!(bytes[0], if count == 1 { PLAIN } else { COMPRESSED });
             assert_eq!(Batch::decode(&bytes).unwrap(), batch);
-            assert!(Batch::decode(&bytes[..bytes.len() - 1]).is_err());
+            let logged = LoggedBatch::decode(&bytes).unwrap();
+            assert_eq!(logged, LoggedBatch::of(&batch));
+            assert!(LoggedBatch::memory_of_encoded(&bytes, count) >= logged.memory() / 2);
+            let cut = &bytes[..bytes.len() - 1];
+            assert!(Batch::decode(cut).is_err() && LoggedBatch::decode(cut).is_err());
         }
-        assert!(Batch::decode(&[]).is_err());
-        assert!(Batch::decode(&[9, 1, 2]).is_err());
+        for unknown in [&[] as &[u8], &[9, 1, 2]] {
+            assert!(Batch::decode(unknown).is_err() && LoggedBatch::decode(unknown).is_err());
+        }
     }
 }

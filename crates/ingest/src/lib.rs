@@ -15,11 +15,12 @@ pub mod batch;
 pub mod live;
 pub mod location;
 pub mod log;
+mod logged;
 mod pipeline;
 pub mod replay;
 pub mod transform;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -39,7 +40,7 @@ use crate::log::{
     AppendError, Applied, Damage, IngestLog, LocalLog, LogError, LogSettings, UncleanStopFile,
 };
 pub use crate::pipeline::Outcome;
-use crate::pipeline::{BatchSizing, Blocks, Consumer, Outcomes, Progress, SharedState, Spikes};
+use crate::pipeline::{Consumer, ConsumerDependencies, Outcomes, Progress, SharedState};
 use crate::transform::Transform;
 
 /// Why ingestion could not start.
@@ -144,23 +145,14 @@ impl OpenLog {
         let stop = watch::channel(false).0;
         let mut consumers = JoinSet::new();
         for (partition, position) in (0..events::PARTITIONS).zip(positions) {
-            let shared: Arc<dyn IngestLog> = Arc::clone(&appender.log) as Arc<dyn IngestLog>;
-            let consumer = Consumer {
-                partition,
-                position,
-                stored: position,
-                log: shared,
+            let dependencies = ConsumerDependencies {
+                log: Arc::clone(&appender.log) as Arc<dyn IngestLog>,
                 store: store.clone(),
                 live: live.clone(),
                 progress: Arc::clone(&appender.progress),
                 shared: Arc::clone(&shared_state),
-                blocks: Blocks::default(),
-                sizing: BatchSizing::default(),
-                spikes: Spikes::default(),
-                spikes_until: position,
-                unreported_spikes: BTreeMap::new(),
-                cautious_until,
             };
+            let consumer = Consumer::new(partition, position, cautious_until, dependencies);
             consumers.spawn_on(consumer.run(stop.subscribe()), &applying);
         }
         let consumers = Arc::new(tokio::sync::Mutex::new(consumers));

@@ -4,7 +4,7 @@
 //! page reads the store first and then follows the stream.
 //!
 //! What belongs here: distributing rows. What does not: building them
-//! (`pipeline::consumer`) and reading the stored list (`weir-store`).
+//! (`pipeline::committer`) and reading the stored list (`weir-store`).
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -24,7 +24,7 @@ use crate::log::{
     AppendError, Applied, IngestLog as _, Intact, LocalLog, LogError, LogSettings, Offset, Record,
     list_quarantine,
 };
-use weir_capture::AcceptedEvent;
+use crate::logged::{EventView, LoggedBatch};
 
 /// Bytes of the records that are read at a time.
 const READ_BYTES: usize = 8 << 20;
@@ -128,11 +128,11 @@ impl Replay<'_> {
             return Ok(None);
         };
         if !self.exists(project).await? {
-            self.found.orphaned += batch.accepted.len() as u64;
+            self.found.orphaned += batch.len() as u64;
             return Ok(None);
         }
         let applied = self.applied(record, &batch);
-        self.found.waiting += (batch.accepted.len() - applied.len()) as u64;
+        self.found.waiting += (batch.len() - applied.len()) as u64;
         let uuids: Vec<Uuid> = applied.iter().map(|event| event.uuid).collect();
         let stored = events::stored_uuids(self.store, project, &uuids).await?;
         let stored: HashSet<Uuid> = stored.into_iter().collect();
@@ -142,7 +142,7 @@ impl Replay<'_> {
             if stored.contains(&event.uuid) || !self.again.insert((project, event.uuid)) {
                 self.found.stored += 1;
             } else {
-                again.accepted.push(event.clone());
+                again.accepted.push(event.to_accepted());
             }
         }
         self.found.appended += again.accepted.len() as u64;
@@ -150,13 +150,13 @@ impl Replay<'_> {
     }
 
     /// The events of a record that their partitions have passed.
-    fn applied<'a>(&self, record: &Record, batch: &'a Arc<Batch>) -> Vec<&'a AcceptedEvent> {
-        let is_applied = |(index, event): &(u32, &AcceptedEvent)| {
-            let own = partition(record.project, &event.distinct_id, batch.historical);
+    fn applied<'a>(&self, record: &Record, batch: &'a LoggedBatch) -> Vec<EventView<'a>> {
+        let is_applied = |(index, event): &(u32, EventView<'_>)| {
+            let own = partition(record.project, event.distinct_id, batch.historical);
             let position = self.positions.get(usize::from(own)).copied().unwrap_or_default();
             Position { offset: record.offset.0, index: *index } < position
         };
-        (0..).zip(&batch.accepted).filter(is_applied).map(|(_, event)| event).collect()
+        (0..).zip(batch.events()).filter(is_applied).map(|(_, event)| event).collect()
     }
 
     async fn exists(&mut self, project: ProjectId) -> Result<bool, weir_store::Error> {

@@ -24,7 +24,7 @@ const PROJECT: ProjectId = ProjectId(1);
 pub(crate) const POISON: &str = "poison";
 
 /// Panics on the event of that name, as a defect would.
-pub(crate) fn stumble(event: &weir_capture::AcceptedEvent) {
+pub(crate) fn stumble(event: crate::logged::EventView<'_>) {
     assert_ne!(event.event, POISON, "a defect");
 }
 
@@ -189,6 +189,49 @@ async fn a_request_of_many_events_is_applied_in_steps() {
     again.applied().await;
     assert_eq!(all(&store).await.len(), 4_200);
     again.close(Duration::from_secs(10)).await;
+}
+
+/// While a batch is committed, the next one is planned on what it writes. If it is
+/// refused, the next one is planned again.
+#[tokio::test(flavor = "multi_thread")]
+async fn batches_that_follow_one_another_closely_have_the_same_effects() {
+    const EVENTS: usize = 600;
+    // Bytes end a batch after some 90 of these events, and they hardly become smaller.
+    let long = || (0..2_000).map(|_| Uuid::new_v4().simple().to_string()).collect::<String>();
+    let of = |n: usize| {
+        let mut batch = batch("ada", 1);
+        batch.accepted[0].properties =
+            format!(r#"{{"text":"{}","$set":{{"last":{n}}},"$set_once":{{"first":{n}}}}}"#, long());
+        batch
+    };
+    let mut sent: Vec<Batch> = (0..EVENTS).map(of).collect();
+    // Repeats of events of the same batch, of the one before, and of an earlier one.
+    for (repeat, first) in [(250, 249), (350, 280), (590, 5)] {
+        sent[repeat].accepted[0].uuid = sent[first].accepted[0].uuid;
+    }
+    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
+    let open = OpenLog::open(place.path(), LogSettings::default(), store.clone()).await.unwrap();
+    for batch in sent {
+        open.appender().append(PROJECT, batch.into_encoded()).await.unwrap();
+    }
+    let ingest = open.start(dependencies());
+    ingest.applied().await;
+    let repeated = [251, 351, 591];
+    let expected: Vec<u64> = (1..=EVENTS as u64).filter(|n| !repeated.contains(n)).collect();
+    let mut arrivals: Vec<u64> = all(&store).await.iter().map(|e| e.arrival).collect();
+    arrivals.sort_unstable();
+    assert_eq!(arrivals, expected);
+    let counts = warnings::counts(&store, PROJECT).await.unwrap();
+    let counts: Vec<_> = counts.iter().map(|c| (c.code.as_str(), c.count)).collect();
+    assert_eq!(counts, [("duplicate_uuid", 3)]);
+    let id = persons::first_id(PROJECT, "ada");
+    let found = persons::resolve(&store, PROJECT, [id]).await.unwrap().remove(&id).unwrap();
+    let properties: serde_json::Value = serde_json::from_str(&found.properties).unwrap();
+    assert_eq!((&properties["first"], &properties["last"]), (&0.into(), &(EVENTS - 1).into()));
+    let heads = events::heads(&store, PROJECT).await.unwrap();
+    let counted: i64 = heads.values().map(|head| head.count).sum();
+    assert_eq!(usize::try_from(counted).unwrap(), expected.len());
+    ingest.close(Duration::from_secs(10)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -20,7 +20,6 @@ use serde_json::value::RawValue;
 use weir_model::outcomes::{DropReason, Warning};
 use weir_model::{PluginConfigId, ProjectId};
 
-use crate::batch::Batch;
 use weir_capture::{AcceptedEvent, Context, Decision, RawEvent, decide};
 
 /// The property that says whether the event has a person.
@@ -51,36 +50,36 @@ pub trait Transform: Send + Sync {
 /// An event that is passed to transformations. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Given {
-    batch: Arc<Batch>,
-    index: usize,
+    event: Arc<AcceptedEvent>,
+    received_at: i64,
+    network: Option<u64>,
 }
 
 impl Given {
-    /// The event with this index in a batch, or `None` if the index is out of range.
-    pub fn of(batch: &Arc<Batch>, index: usize) -> Option<Self> {
-        batch.accepted.get(index).map(|_| Self { batch: Arc::clone(batch), index })
+    /// An event that was received at this time, in microseconds since 1970 UTC, from this
+    /// network ([`crate::batch::network`]).
+    pub(crate) fn new(event: AcceptedEvent, received_at: i64, network: Option<u64>) -> Self {
+        Self { event: Arc::new(event), received_at, network }
     }
 
     /// An event without a batch, such as a sample.
     pub fn single(event: AcceptedEvent, received_at: i64) -> Self {
-        let batch = Batch { accepted: vec![event], ..Batch::new(received_at, false) };
-        Self { batch: Arc::new(batch), index: 0 }
+        Self::new(event, received_at, None)
     }
 
-    /// The present event. `None` only for an index that the batch lacks, which cannot be
-    /// constructed.
-    pub fn event(&self) -> Option<&AcceptedEvent> {
-        self.batch.accepted.get(self.index)
+    /// The present event.
+    pub fn event(&self) -> &AcceptedEvent {
+        &self.event
     }
 
     /// When the event was received, in microseconds since 1970 UTC.
     pub fn received_at(&self) -> i64 {
-        self.batch.received_at
+        self.received_at
     }
 
     /// The network that the event came from, see [`crate::batch::network`].
     pub fn network(&self) -> Option<u64> {
-        self.batch.network
+        self.network
     }
 }
 
@@ -133,7 +132,7 @@ impl Changed {
     /// Without a time, or a chain of elements, those of `now` stay. Texts that are too
     /// long are cut, as capture does. All other members are ignored.
     pub fn read(given: &Given, now: &AcceptedEvent, text: &str) -> Result<Self, Invalid> {
-        let original = given.event().ok_or(Invalid::NotAnObject)?;
+        let original = given.event();
         let mut raw = RawEvent::parse(text).map_err(|_| Invalid::NotAnObject)?;
         let has_time = raw.timestamp.is_some_and(|time| time.get() != "null");
         // A transformation can change neither. Without a uuid, capture would compute one
@@ -175,7 +174,7 @@ impl Changed {
         now: &AcceptedEvent,
         properties: &str,
     ) -> Result<Option<Self>, Invalid> {
-        let original = given.event().ok_or(Invalid::NotAnObject)?;
+        let original = given.event();
         // Other times may be out of bounds.
         if !(0..=given.received_at()).contains(&now.timestamp) {
             return Ok(None);

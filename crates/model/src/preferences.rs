@@ -1,4 +1,4 @@
-//! Preferences of a user for pages: time zone, number format, keyboard shortcuts.
+//! Preferences of a user for pages: time zone, number format, table rows, keyboard shortcuts.
 //!
 //! What belongs here: the choices and their words. What does not: the theme, which is a
 //! field of the user (`users`), and applying preferences in pages (the app).
@@ -12,13 +12,48 @@ pub struct Preferences {
     pub zone: Zone,
     /// The number format.
     pub numbers: NumberFormat,
+    /// The height of table rows.
+    pub rows: TableRows,
     /// Whether single keys are shortcuts.
     pub shortcuts: bool,
 }
 
 impl Default for Preferences {
     fn default() -> Self {
-        Self { zone: Zone::default(), numbers: NumberFormat::default(), shortcuts: true }
+        Self {
+            zone: Zone::default(),
+            numbers: NumberFormat::default(),
+            rows: TableRows::default(),
+            shortcuts: true,
+        }
+    }
+}
+
+/// The height of table rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum TableRows {
+    /// With room to read.
+    #[default]
+    Comfortable,
+    /// More rows in a window.
+    Compact,
+}
+
+impl TableRows {
+    /// All heights, in display order.
+    pub const ALL: [Self; 2] = [Self::Comfortable, Self::Compact];
+
+    /// The word in forms, in the store and in the page.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Comfortable => "comfortable",
+            Self::Compact => "compact",
+        }
+    }
+
+    /// The height of a word.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|rows| rows.word() == word)
     }
 }
 
@@ -121,7 +156,7 @@ impl NumberFormat {
 
 #[cfg(test)]
 mod tests {
-    use super::{NumberFormat, Zone};
+    use super::{NumberFormat, TableRows, Zone};
 
     #[test]
     fn words_lead_back() {
@@ -132,6 +167,10 @@ mod tests {
             );
         }
         assert_eq!(NumberFormat::from_word("x"), None);
+        for rows in TableRows::ALL {
+            assert_eq!(TableRows::from_word(rows.word()), Some(rows));
+        }
+        assert_eq!(TableRows::from_word("x"), None);
         for zone in [Zone::Browser, Zone::from_word("UTC"), Zone::from_word("Europe/Berlin")] {
             assert_eq!(Zone::from_word(zone.word()), zone);
         }

@@ -4,7 +4,7 @@ pub mod text;
 
 use std::fmt;
 
-use chrono::{DateTime, Timelike, Utc};
+use chrono::{DateTime, Datelike as _, Timelike as _, Utc};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -44,7 +44,7 @@ impl Timestamp {
     /// Parses the forms that API clients send ([`Forms::Exact`]). Stored times must have
     /// the form of [`Timestamp::parse`].
     pub fn parse_lenient(text: &str) -> Option<Self> {
-        text::read(text, Forms::Exact).map(Self::from_micros)
+        text::calendar(text, Forms::Exact).map(Self::from_micros)
     }
 
     /// This time moved by a number of seconds.
@@ -55,7 +55,17 @@ impl Timestamp {
 
     /// `2026-08-21 14:05 UTC`: the form in pages until the browser applies its zone.
     pub fn minute_text(self) -> String {
-        self.0.format("%Y-%m-%d %H:%M UTC").to_string()
+        format!("{} {:02}:{:02} UTC", self.day_text(), self.0.hour(), self.0.minute())
+    }
+
+    /// `2026-08-21`: the day in UTC.
+    pub fn day_text(self) -> String {
+        let time = self.0;
+        let year = match time.year() {
+            year @ 0..=9999 => format!("{year:04}"),
+            year => format!("{year:+05}"),
+        };
+        format!("{year}-{:02}-{:02}", time.month(), time.day())
     }
 }
 
@@ -67,12 +77,13 @@ impl From<DateTime<Utc>> for Timestamp {
 
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let form = if self.0.nanosecond() < 1_000 {
-            "%Y-%m-%dT%H:%M:%SZ"
-        } else {
-            "%Y-%m-%dT%H:%M:%S%.6fZ"
-        };
-        self.0.format(form).fmt(f)
+        let time = self.0;
+        let (day, hour, minute) = (self.day_text(), time.hour(), time.minute());
+        write!(f, "{day}T{hour:02}:{minute:02}:{:02}", time.second())?;
+        match time.nanosecond() / 1_000 {
+            0 => f.write_str("Z"),
+            micros => write!(f, ".{micros:06}Z"),
+        }
     }
 }
 

@@ -1,13 +1,16 @@
 //! Reading stored events (API-46, API-49).
 
+mod rows;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+pub use self::rows::RowPage;
 use uuid::Uuid;
 use weir_model::PersonId;
 use weir_model::events::{Event, EventQuery};
-use weir_model::live::{LiveRow, SAMPLE_LIMIT};
+use weir_model::live::SAMPLE_LIMIT;
 use weir_model::persons::PersonRef;
 use weir_model::warnings::AffectedQuery;
 use weir_model::{ProjectId, Timestamp};
@@ -15,7 +18,7 @@ use weir_store::events::Begin;
 use weir_store::events::StoredEvent;
 pub use weir_store::events::{Cursor, StoredEvent as Stored};
 use weir_store::warnings::{AffectedPage, Counted};
-use weir_store::{events, live, persons, traffic, warnings};
+use weir_store::{events, persons, warnings};
 
 use crate::ctx::ProjectCtx;
 use crate::error::Error;
@@ -144,25 +147,6 @@ impl Events {
             event.payload = payload.unwrap_or_default();
         }
         Ok(page)
-    }
-
-    /// The latest entries of a project, newest first: events, stored or not, and
-    /// requests that were refused with its key. The live list begins with them, and
-    /// fills its gaps from them.
-    pub async fn live_rows(&self, project: &ProjectCtx, limit: usize) -> Result<Vec<LiveRow>> {
-        let id = project.project;
-        let stored = events::arrivals(&self.core.store, id, None, limit).await?;
-        // Rows are short, but the events can be large.
-        let stored: Vec<LiveRow> =
-            stored.events.iter().map(|event| live::accepted(id, event)).collect();
-        let skipped = warnings::dropped(&self.core.store, id, limit).await?;
-        let refused = traffic::refused(&self.core.store, id).await?;
-        let mut rows: Vec<LiveRow> = skipped.into_iter().map(live::dropped).collect();
-        rows.extend(refused.into_iter().map(live::rejected));
-        rows.extend(stored);
-        rows.sort_by_key(|row| std::cmp::Reverse(row.received_at));
-        rows.truncate(limit);
-        Ok(rows)
     }
 
     /// Reads the persons of these events; `None`: there is no person.

@@ -28,6 +28,7 @@ pub mod members;
 pub mod messages;
 pub mod offline;
 pub mod organizations;
+pub mod overview;
 pub mod persons;
 pub mod plugin_configs;
 pub mod plugins;
@@ -97,6 +98,8 @@ pub struct Services {
     pub roles: roles::Roles,
     /// Counts of traffic.
     pub traffic: traffic::Traffic,
+    /// How projects are doing.
+    pub overview: overview::Overview,
     /// Historical migrations.
     pub imports: imports::Imports,
     /// Names of events and properties in use.
@@ -149,6 +152,7 @@ impl Services {
             sessions: sessions::Sessions::new(Arc::clone(&core)),
             roles: roles::Roles::new(Arc::clone(&core)),
             traffic: traffic::Traffic::new(Arc::clone(&core)),
+            overview: overview::Overview::new(Arc::clone(&core)),
             imports: imports::Imports::new(Arc::clone(&core)),
             definitions: definitions::Definitions::new(Arc::clone(&core)),
             preferences: preferences::Preferences::new(Arc::clone(&core)),

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use weir_model::errors::FieldError;
-use weir_model::preferences::{NumberFormat, Preferences as Chosen, Zone};
+use weir_model::preferences::{NumberFormat, Preferences as Chosen, TableRows, Zone};
 use weir_model::scopes::{Scope, ScopeObject};
 use weir_model::validate;
 use weir_store::preferences as rows;
@@ -44,12 +44,12 @@ impl Preferences {
     }
 }
 
-/// Preferences from the fields of a form: the zone `browser` or an IANA name, and the
-/// name of a number format.
+/// Preferences from the fields of a form: the zone `browser` or an IANA name, and the words
+/// of a number format and of a height of table rows.
 ///
 /// # Errors
-/// `invalid_choice` at `zone` or `numbers`.
-pub fn check(zone: &str, numbers: &str, shortcuts: bool) -> Result<Chosen, FieldError> {
+/// `invalid_choice` at `zone`, `numbers` or `rows`.
+pub fn check(zone: &str, numbers: &str, rows: &str, shortcuts: bool) -> Result<Chosen, FieldError> {
     let zone = match Zone::from_word(zone.trim()) {
         Zone::Named(name) => Zone::Named(projects::timezone(name).map_err(|fault| {
             let detail = "Choose a zone by its IANA name, such as UTC or Europe/Berlin.";
@@ -59,12 +59,14 @@ pub fn check(zone: &str, numbers: &str, shortcuts: bool) -> Result<Chosen, Field
     };
     let unknown = || validate::invalid_choice("numbers", &numbers);
     let numbers = NumberFormat::from_word(numbers).ok_or_else(unknown)?;
-    Ok(Chosen { zone, numbers, shortcuts })
+    let unknown = || validate::invalid_choice("rows", &rows);
+    let rows = TableRows::from_word(rows).ok_or_else(unknown)?;
+    Ok(Chosen { zone, numbers, rows, shortcuts })
 }
 
 #[cfg(test)]
 mod tests {
-    use weir_model::preferences::{NumberFormat, Preferences as Chosen, Zone};
+    use weir_model::preferences::{NumberFormat, Preferences as Chosen, TableRows, Zone};
 
     use super::check;
     use crate::Error;
@@ -72,12 +74,17 @@ mod tests {
 
     #[test]
     fn what_may_be_chosen() {
-        let chosen = check(" Europe/Berlin ", "point", false).unwrap();
+        let chosen = check(" Europe/Berlin ", "point", "compact", false).unwrap();
         assert_eq!(chosen.zone, Zone::Named("Europe/Berlin".to_owned()));
         assert_eq!((chosen.numbers, chosen.shortcuts), (NumberFormat::Point, false));
-        assert_eq!(check("browser", "comma", true), Ok(Chosen::default()));
-        for (zone, numbers, attr) in [("europe/berlin", "comma", "zone"), ("UTC", "x", "numbers")] {
-            let fault = check(zone, numbers, true).unwrap_err();
+        assert_eq!(chosen.rows, TableRows::Compact);
+        assert_eq!(check("browser", "comma", "comfortable", true), Ok(Chosen::default()));
+        for (zone, numbers, rows, attr) in [
+            ("europe/berlin", "comma", "compact", "zone"),
+            ("UTC", "x", "compact", "numbers"),
+            ("UTC", "comma", "x", "rows"),
+        ] {
+            let fault = check(zone, numbers, rows, true).unwrap_err();
             assert_eq!(
                 (fault.attr.as_deref(), fault.code.as_str()),
                 (Some(attr), "invalid_choice")
@@ -89,7 +96,7 @@ mod tests {
     async fn each_user_has_own_preferences() {
         let services = set_up().await;
         let (ada, eve) = (ada(&services).await, outsider(&services, "eve").await);
-        let chosen = check("UTC", "space", false).unwrap();
+        let chosen = check("UTC", "space", "compact", false).unwrap();
         services.preferences.set(&ada, &chosen).await.unwrap();
         assert_eq!(services.preferences.get(&ada).await.unwrap(), chosen);
         assert_eq!(services.preferences.get(&eve).await.unwrap(), Chosen::default());

@@ -25,6 +25,8 @@ pub const MOST: usize = 8;
 /// The names of organizations and projects are already known; the rest is read for each
 /// organization.
 const READ: usize = 200;
+/// The maximum number of words of a search. Many names are compared with each of them.
+const WORDS: usize = 10;
 /// A page without a limit, because a match can be anywhere in the list.
 const ALL: Page = Page { limit: u64::MAX, offset: 0 };
 
@@ -61,10 +63,19 @@ pub enum Kind {
 pub struct Wanted(Vec<String>);
 
 impl Wanted {
-    /// The words of a text.
+    /// The different words of a text, up to ten.
     #[must_use]
     pub fn new(text: &str) -> Self {
-        Self(text.split_whitespace().map(str::to_lowercase).collect())
+        let mut words: Vec<String> = Vec::new();
+        for word in text.split_whitespace().map(str::to_lowercase) {
+            if words.len() >= WORDS {
+                break;
+            }
+            if !words.contains(&word) {
+                words.push(word);
+            }
+        }
+        Self(words)
     }
 
     /// Whether there are no words.
@@ -215,6 +226,15 @@ mod tests {
         assert!(wanted.fits("Copy to the warehouse, nightly"));
         assert!(!wanted.fits("Nightly"));
         assert!(Wanted::new("  ").is_empty());
+    }
+
+    #[test]
+    fn words_count_once_and_only_the_first_ten() {
+        assert_eq!(Wanted::new("a A b a"), Wanted::new("a b"));
+        assert_eq!(
+            Wanted::new("1 2 3 4 5 6 7 8 9 1 10 11 12"),
+            Wanted::new("1 2 3 4 5 6 7 8 9 10")
+        );
     }
 
     #[tokio::test]

@@ -6,9 +6,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use weir_model::traffic::{Counts, UnknownKey};
 use weir_model::{ProjectId, Timestamp};
+use weir_store::events::TimeSteps;
 use weir_store::traffic::{self as rows, INSTANCE, Unit};
 use weir_store::{events, imports, projects, users, warnings};
 
@@ -19,6 +21,8 @@ use crate::{Core, Result};
 const DAY_SECONDS: i64 = 24 * 60 * 60;
 /// The maximum number of steps of a freely chosen window.
 const STEPS: i64 = 168;
+/// After this time, events are not counted by their own time.
+const WITHIN: Duration = Duration::from_secs(1);
 
 /// How far back a range goes from now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -204,6 +208,28 @@ impl Traffic {
         Ok(Report { steps, step_seconds: unit.seconds() * width, total, before, waiting })
     }
 
+    /// The approximate number of stored events in each step of a window, by the time of the
+    /// events; `None`: there are too many to count in time.
+    ///
+    /// # Errors
+    /// [`crate::Error::MissingScope`], or when the store cannot be read.
+    pub async fn by_event_time(
+        &self,
+        project: &ProjectCtx,
+        window: impl Into<Window>,
+    ) -> Result<Option<Vec<u64>>> {
+        policy::check(&project.org, Action::ReadProject)?;
+        let window: Window = window.into();
+        let Steps { unit, width, count, begin } = window.steps(project.org.ctx.now);
+        let micros = unit.seconds() * 1_000_000;
+        let steps = TimeSteps {
+            start: begin.saturating_mul(micros),
+            length: width * micros,
+            count: usize::try_from(count).unwrap_or(0),
+        };
+        Ok(events::by_step(&self.core.store, project.project, steps, WITHIN).await?)
+    }
+
     /// When the latest event of a project arrived.
     pub async fn last_event(&self, project: &ProjectCtx) -> Result<Option<Timestamp>> {
         let page = events::arrivals(&self.core.store, project.project, None, 1).await?;
@@ -242,6 +268,8 @@ impl Traffic {
         let written = async {
             rows::write(store, &pending.minutes).await?;
             pending.minutes.clear();
+            rows::write_names(store, &pending.names).await?;
+            pending.names.clear();
             imports::write(store, &pending.sources).await?;
             pending.sources.clear();
             rows::write_unknown(store, &pending.unknown).await?;
@@ -272,7 +300,7 @@ impl Traffic {
     }
 
     /// Counts of a project, written or not, from one unit to before another.
-    async fn between(
+    pub(crate) async fn between(
         &self,
         project: ProjectId,
         unit: Unit,
@@ -312,7 +340,8 @@ impl Traffic {
     }
 }
 
-fn sum(counts: &BTreeMap<i64, Counts>, from: i64, to: i64) -> Counts {
+/// The sum of the counts from one unit to before another.
+pub(crate) fn sum(counts: &BTreeMap<i64, Counts>, from: i64, to: i64) -> Counts {
     counts.range(from..to).fold(Counts::default(), |mut sum, (_, more)| {
         sum.add(more);
         sum
@@ -321,7 +350,7 @@ fn sum(counts: &BTreeMap<i64, Counts>, from: i64, to: i64) -> Counts {
 
 #[cfg(test)]
 mod tests {
-    use weir_model::live::Outcome;
+    use weir_model::live::{Outcome, RowCursor, RowFilter};
     use weir_model::traffic::RefusedRequest;
 
     use super::*;
@@ -352,6 +381,8 @@ mod tests {
             assert_eq!(report.steps.len(), report.waiting.len());
             assert_eq!(report.steps.last().unwrap().1.requests, 2, "{range:?}");
             assert_eq!(report.before.is_none(), range == Range::Month);
+            let by_event_time = services.traffic.by_event_time(&project, range).await.unwrap();
+            assert_eq!(by_event_time, Some(vec![0; report.steps.len()]));
         }
         services.traffic.forget().await.unwrap();
     }
@@ -459,12 +490,19 @@ mod tests {
         };
         refusals.note(project.project, request("refused-1"));
         refusals.note(ProjectId(project.project.0 + 1), request("refused-2"));
-        let rows = services.events.live_rows(&project, 10).await.unwrap();
-        let [row] = &rows[..] else { panic!("{rows:?}") };
+        let rows = async || {
+            let (all, newest) = (RowFilter::default(), RowCursor::NEWEST);
+            services.events.rows(&project, &all, newest, 10).await.unwrap().rows
+        };
+        let found = rows().await;
+        let [row] = &found[..] else { panic!("{found:?}") };
         assert_eq!((row.key.as_str(), row.outcome), ("refused-1", Outcome::Rejected));
         assert_eq!((row.place.as_deref(), row.size), (Some("/batch/"), 30));
         services.traffic.write().await.unwrap();
-        assert_eq!(services.events.live_rows(&project, 10).await.unwrap(), rows);
+        assert_eq!(rows().await, found);
+        let one = services.events.row(&project, "refused-1").await.unwrap();
+        assert_eq!(one.as_ref(), Some(row));
+        assert_eq!(services.events.row(&project, "refused-2").await.unwrap(), None);
     }
 
     #[tokio::test]

@@ -1,9 +1,11 @@
-//! The only way to run a statement: constant text, bound values, a time limit, retry on
-//! conflict, typed errors, fail-stop.
+//! The only way to the engine: statements of constant text with bound values, and guards
+//! around every operation: a time limit, retry on conflict, typed errors, fail-stop.
 //!
-//! What belongs here: running a statement and classifying its errors. What does not: the
-//! statements, which are in the module of their resource; opening the engine (`engine`).
+//! What belongs here: guarding an operation, running a statement and classifying errors.
+//! What does not: the statements, which are in the module of their resource; reading and
+//! writing records without a statement (`transaction`); opening the engine (`engine`).
 
+use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -12,11 +14,12 @@ use surrealdb::Surreal;
 use surrealdb::engine::local::Db as Local;
 use surrealdb::types::{QueryError, SurrealValue, Value, Variables};
 use surrealdb_core::kvs::Datastore;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, OnceCell};
 
 use crate::disk::DiskState;
 use crate::engine::QUERY_TIMEOUT;
 use crate::error::Error;
+use crate::transaction::Keyspace;
 
 /// Attempts of a transaction that conflicts with others. Callers that change one
 /// organization concurrently rarely need more than one, because they wait for its keyed
@@ -27,7 +30,7 @@ const FIRST_WAIT: Duration = Duration::from_millis(5);
 /// The longest wait between attempts.
 const LONGEST_WAIT: Duration = Duration::from_millis(500);
 
-/// What a statement does to the disk.
+/// What an operation does to the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
     /// Only reads.
@@ -42,7 +45,39 @@ pub(crate) enum Access {
     SignIn,
 }
 
-/// A named statement. The name appears in errors and metrics.
+/// What the guards need to know about an operation on the engine. The name appears in
+/// errors.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Operation {
+    pub(crate) name: &'static str,
+    pub(crate) access: Access,
+    pub(crate) limit: Duration,
+}
+
+impl Operation {
+    /// An operation that only reads.
+    pub(crate) const fn read(name: &'static str) -> Self {
+        Self { name, access: Access::Read, limit: Duration::from_secs(5) }
+    }
+
+    /// An operation that writes.
+    pub(crate) const fn write(name: &'static str) -> Self {
+        Self { name, access: Access::Write, limit: Duration::from_secs(10) }
+    }
+
+    /// An operation that deletes.
+    pub(crate) const fn delete(name: &'static str) -> Self {
+        Self { name, access: Access::Delete, limit: Duration::from_secs(5) }
+    }
+
+    /// The same operation with another time limit.
+    pub(crate) const fn within(mut self, limit: Duration) -> Self {
+        self.limit = limit;
+        self
+    }
+}
+
+/// A named statement. The name appears in errors.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Statement {
     pub(crate) name: &'static str,
@@ -77,6 +112,10 @@ impl Statement {
     pub(crate) const fn within(mut self, limit: Duration) -> Self {
         self.limit = limit;
         self
+    }
+
+    const fn operation(self) -> Operation {
+        Operation { name: self.name, access: self.access, limit: self.limit }
     }
 }
 
@@ -114,6 +153,7 @@ struct Shared {
     stopped: AtomicBool,
     failed: Notify,
     disk: Arc<DiskState>,
+    keyspace: OnceCell<Keyspace>,
 }
 
 /// The results of the parts of a statement, in order.
@@ -155,9 +195,19 @@ impl Answer {
 }
 
 /// Why an attempt failed.
-enum Failure {
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The transaction had no effect because of a concurrent one, or its outcome is
+    /// unknown. It is repeated.
     Conflict,
+    /// The operation fails with this error.
     Final(Error),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Final(error)
+    }
 }
 
 impl Db {
@@ -166,16 +216,18 @@ impl Db {
         datastore: Arc<Datastore>,
         disk: Arc<DiskState>,
     ) -> Self {
-        let shared =
-            Shared { datastore, stopped: AtomicBool::new(false), failed: Notify::new(), disk };
+        let shared = Shared {
+            datastore,
+            stopped: AtomicBool::new(false),
+            failed: Notify::new(),
+            disk,
+            keyspace: OnceCell::new(),
+        };
         Self { handle, shared: Arc::new(shared) }
     }
 
     /// Runs a statement. Every text is one transaction or one read, and idempotent: an
     /// attempt with an unknown outcome is repeated.
-    ///
-    /// The work runs in its own task. So a caller that is dropped (because its client
-    /// disconnects) cannot leave a transaction half done.
     pub(crate) async fn run(&self, statement: Statement, vars: Variables) -> Result<Answer, Error> {
         self.run_holding(statement, vars, ()).await
     }
@@ -188,11 +240,36 @@ impl Db {
         vars: Variables,
         held: impl Send + 'static,
     ) -> Result<Answer, Error> {
+        let db = self.clone();
+        let operation = statement.operation();
+        let attempt = move || {
+            let (db, vars) = (db.clone(), vars.clone());
+            async move { in_time(operation, db.once(statement, vars)).await }
+        };
+        self.guard(operation, held, attempt).await
+    }
+
+    /// Makes attempts of an operation until one succeeds or fails for good, and keeps
+    /// `held` until then, even if the caller is dropped before. An attempt is a whole
+    /// transaction.
+    ///
+    /// The work runs in its own task. So a caller that is dropped (because its client
+    /// disconnects) cannot leave a transaction half done.
+    pub(crate) async fn guard<T, F>(
+        &self,
+        operation: Operation,
+        held: impl Send + 'static,
+        attempt: impl FnMut() -> F + Send + 'static,
+    ) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, Failure>> + Send,
+    {
         if self.shared.stopped.load(Ordering::Acquire) {
             return Err(Error::Stopped);
         }
         let disk = &self.shared.disk;
-        let refused = match statement.access {
+        let refused = match operation.access {
             Access::Read | Access::Delete => false,
             Access::Write => disk.is_low(),
             Access::SignIn => disk.is_nearly_full(),
@@ -202,7 +279,7 @@ impl Db {
         }
         let db = self.clone();
         let work = async move {
-            let outcome = db.attempts(statement, vars).await;
+            let outcome = db.attempts(operation, attempt).await;
             drop(held);
             outcome
         };
@@ -210,9 +287,9 @@ impl Db {
             Ok(outcome) => outcome,
             Err(join) => {
                 let detail = format!("the task ended early: {join}");
-                let error = Error::Storage { statement: statement.name, detail };
+                let error = Error::Storage { statement: operation.name, detail };
                 // A cancelled task means that the runtime is shutting down. After a panic
-                // below a statement the state of the engine is unknown.
+                // below an operation the state of the engine is unknown.
                 if join.is_panic() {
                     self.stop(&error);
                 }
@@ -221,31 +298,32 @@ impl Db {
         }
     }
 
-    async fn attempts(&self, statement: Statement, vars: Variables) -> Result<Answer, Error> {
+    async fn attempts<T, F>(
+        &self,
+        operation: Operation,
+        mut attempt: impl FnMut() -> F,
+    ) -> Result<T, Error>
+    where
+        F: Future<Output = Result<T, Failure>>,
+    {
         let mut wait = FIRST_WAIT;
-        for attempt in 1..=ATTEMPTS {
-            match tokio::time::timeout(statement.limit, self.once(statement, vars.clone())).await {
-                Err(_elapsed) => {
-                    return Err(Error::Timeout {
-                        statement: statement.name,
-                        seconds: statement.limit.as_secs(),
-                    });
-                }
-                Ok(Ok(answer)) => return Ok(answer),
-                Ok(Err(Failure::Final(error))) => {
+        for number in 1..=ATTEMPTS {
+            match attempt().await {
+                Ok(done) => return Ok(done),
+                Err(Failure::Final(error)) => {
                     if matches!(error, Error::Storage { .. }) {
                         self.stop(&error);
                     }
                     return Err(error);
                 }
-                Ok(Err(Failure::Conflict)) => {
-                    tracing::debug!(statement = statement.name, attempt, "transaction conflict");
-                    tokio::time::sleep(wait.mul_f64(jitter(attempt))).await;
+                Err(Failure::Conflict) => {
+                    tracing::debug!(statement = operation.name, number, "transaction conflict");
+                    tokio::time::sleep(wait.mul_f64(jitter(number))).await;
                     wait = (wait * 2).min(LONGEST_WAIT);
                 }
             }
         }
-        Err(Error::Conflict { statement: statement.name, attempts: ATTEMPTS })
+        Err(Error::Conflict { statement: operation.name, attempts: ATTEMPTS })
     }
 
     async fn once(&self, statement: Statement, vars: Variables) -> Result<Answer, Failure> {
@@ -283,6 +361,18 @@ impl Db {
         &self.shared.disk
     }
 
+    pub(crate) fn datastore(&self) -> &Datastore {
+        &self.shared.datastore
+    }
+
+    /// Where the records are in the storage. It is read once.
+    pub(crate) async fn keyspace(&self) -> Result<Keyspace, Error> {
+        if self.shared.stopped.load(Ordering::Acquire) {
+            return Err(Error::Stopped);
+        }
+        self.shared.keyspace.get_or_try_init(|| Keyspace::read(self.datastore())).await.copied()
+    }
+
     /// Flushes and closes the engine. No statement runs afterwards.
     pub(crate) async fn close(&self) -> Result<(), Error> {
         self.shared.stopped.store(true, Ordering::Release);
@@ -294,7 +384,18 @@ impl Db {
     }
 }
 
-fn classify(statement: &'static str, errors: Vec<surrealdb::types::Error>) -> Failure {
+/// Ends an attempt that takes longer than the operation may.
+pub(crate) async fn in_time<T>(
+    operation: Operation,
+    attempt: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    let Operation { name: statement, limit, .. } = operation;
+    tokio::time::timeout(limit, attempt).await.unwrap_or_else(|_elapsed| {
+        Err(Failure::Final(Error::Timeout { statement, seconds: limit.as_secs() }))
+    })
+}
+
+pub(crate) fn classify(statement: &'static str, errors: Vec<surrealdb::types::Error>) -> Failure {
     // The engine gives no kind to a commit whose outcome is unknown.
     let conflict = errors.iter().any(|error| {
         error.query_details() == Some(&QueryError::TransactionConflict)
@@ -343,9 +444,11 @@ fn is_storage(error: &surrealdb::types::Error) -> bool {
     }
     const COMMIT: &str = "Cannot COMMIT: ";
     const NOT_EXECUTED: &str = "The query was not executed due to a failed transaction. ";
-    let message = error.message();
-    let message = message.strip_prefix(COMMIT).unwrap_or(message);
-    let message = message.strip_prefix(NOT_EXECUTED).unwrap_or(message);
+    const BELOW: &str = "There was a problem with the key-value store: ";
+    let mut message = error.message();
+    for prefix in [COMMIT, NOT_EXECUTED, BELOW] {
+        message = message.strip_prefix(prefix).unwrap_or(message);
+    }
     ["There was a problem with the datastore", "There was a problem with a transaction"]
         .iter()
         .any(|opening| message.starts_with(opening))
@@ -363,10 +466,11 @@ fn jitter(attempt: u32) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use surrealdb::types::{Error as Notifies, QueryError};
+    use surrealdb::types::Error as Notifies;
 
-    use super::{Failure, classify};
-    use crate::Error;
+    use super::*;
+    use crate::disk::DiskMarks;
+    use crate::{Location, Settings, Store};
 
     fn not_executed(message: &str) -> Notifies {
         Notifies::query(message.to_owned(), Some(QueryError::NotExecuted))
@@ -379,6 +483,20 @@ mod tests {
         }
     }
 
+    #[tokio::test]
+    async fn a_low_disk_refuses_writes_only() {
+        let store = Store::open(&Location::Memory, Settings::default()).await.unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let marks = DiskMarks { high: u64::MAX, low: u64::MAX };
+        let disk = Arc::new(DiskState::new(Some(directory.path().to_owned()), marks));
+        let Db { handle, shared } = store.db.clone();
+        let db = Db::new(handle, Arc::clone(&shared.datastore), disk);
+        let nothing = |_| async { Ok(()) };
+        let refused = db.transact(Operation::write("test"), (), nothing).await.unwrap_err();
+        assert!(matches!(refused, Error::DiskLow), "{refused}");
+        db.transact(Operation::read("test"), (), nothing).await.unwrap();
+    }
+
     #[test]
     fn a_failed_commit_is_a_storage_failure() {
         let generic = "The query was not executed due to a failed transaction";
@@ -387,6 +505,7 @@ mod tests {
             vec![not_executed(generic), not_executed(&format!("Cannot COMMIT: {io}"))],
             vec![not_executed(&format!("{generic}. {io}"))],
             vec![not_executed(io)],
+            vec![Notifies::internal(format!("There was a problem with the key-value store: {io}"))],
             vec![Notifies::internal(format!("Something: {io}"))],
             vec![Notifies::internal("Corruption: block checksum mismatch".to_owned())],
         ] {

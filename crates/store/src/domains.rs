@@ -22,9 +22,10 @@ use weir_model::{DomainId, OrganizationId, Timestamp};
 use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
+use crate::lists::{self, Order};
 use crate::organizations::touch_organization;
 use crate::update::{Row, update_text};
-use crate::{Error, Result, Store, ids, lists};
+use crate::{Error, Result, Store, ids};
 
 /// Refuses a claim of a name that another organization has verified, or that this
 /// organization already claims.
@@ -191,17 +192,14 @@ pub async fn verified_of(store: &Store, names: Vec<String>) -> Result<BTreeSet<S
     Ok(names.into_iter().zip(found).filter_map(held).collect())
 }
 
-const ORDERED: Statement = Statement::read(
-    "domains ordered",
-    "SELECT VALUE record::id(id)[2] FROM org_domain:[$organization]..=[$organization, ..];",
-);
+const ORDERED: Order = Order { name: "domains ordered", table: "org_domain", part: 2 };
 
 /// The domains of an organization: ids only, in the order of their names.
 ///
 /// # Errors
 /// Any failure of the store.
 pub async fn ordered(store: &Store, organization: OrganizationId) -> Result<Vec<DomainId>> {
-    lists::ids(store, ORDERED, bind! { organization: organization.0 }, DomainId).await
+    lists::ordered(store, ORDERED, organization.0, DomainId).await
 }
 
 /// Domains of an organization, in the order of `domains`; missing ones are skipped.

@@ -21,6 +21,7 @@ use uuid::Uuid;
 use crate::db::Db;
 use crate::disk::{self, DiskLevel, DiskMarks, DiskState};
 use crate::error::Error;
+use crate::events::SharedBlocks;
 use crate::keyed_lock::KeyedLocks;
 use crate::migrations;
 use crate::plugin_runtime::changes::ChangeNotifier;
@@ -40,6 +41,10 @@ const ARRIVAL_READS: usize = 2;
 /// Bytes of decoded blocks that all pages of events together may keep for their next
 /// steps.
 pub(crate) const KEPT_BLOCKS: usize = 32 << 20;
+
+/// Names of the namespace and the database that hold all tables.
+pub(crate) const NAMESPACE: &str = "weir";
+pub(crate) const DATABASE: &str = "weir";
 
 /// The engine's own limit for the time of a query.
 pub(crate) const QUERY_TIMEOUT: Duration = Duration::from_secs(60);
@@ -90,6 +95,7 @@ pub struct Store {
     pub(crate) large_reads: Arc<Semaphore>,
     pub(crate) arrival_reads: Arc<Semaphore>,
     pub(crate) kept_blocks: Arc<Semaphore>,
+    pub(crate) blocks: Arc<SharedBlocks>,
     traffic: Arc<TrafficCounters>,
     _lock: Arc<Option<File>>,
 }
@@ -132,7 +138,11 @@ impl Store {
         let handle = Surreal::<Local>::unstable_from_datastore(Arc::clone(&datastore), None)
             .await
             .map_err(|e| failed(e.message().to_owned()))?;
-        handle.use_ns("weir").use_db("weir").await.map_err(|e| failed(e.message().to_owned()))?;
+        handle
+            .use_ns(NAMESPACE)
+            .use_db(DATABASE)
+            .await
+            .map_err(|e| failed(e.message().to_owned()))?;
 
         let db = Db::new(handle, datastore, guard);
         migrations::run(&db).await?;
@@ -151,6 +161,7 @@ impl Store {
             large_reads: Arc::new(Semaphore::new(LARGE_READS)),
             arrival_reads: Arc::new(Semaphore::new(ARRIVAL_READS)),
             kept_blocks: Arc::new(Semaphore::new(KEPT_BLOCKS)),
+            blocks: Arc::default(),
             traffic: Arc::default(),
             _lock: Arc::new(lock),
         })

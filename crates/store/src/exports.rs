@@ -41,9 +41,10 @@ use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::{Answer, Statement};
 use crate::events::{Except, TimeRange};
+use crate::lists::{self, Order};
 use crate::organizations::touch_organization;
 use crate::update::{Row, update_text};
-use crate::{Error, Result, Store, ids, lists};
+use crate::{Error, Result, Store, ids};
 
 /// A pause that a backfill makes up for: the intervals that ended in it have no runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -224,23 +225,20 @@ pub enum Of {
     Project(ProjectId),
 }
 
-const OF_ORGANIZATION: Statement = Statement::read(
-    "exports of an organization",
-    "SELECT VALUE record::id(id)[1] FROM org_batch_export:[$organization]..=[$organization, ..];",
-);
+const OF_ORGANIZATION: Order =
+    Order { name: "exports of an organization", table: "org_batch_export", part: 1 };
 
-const OF_PROJECT: Statement = Statement::read(
-    "exports of a project",
-    "SELECT VALUE record::id(id)[1] FROM project_batch_export:[$project]..=[$project, ..];",
-);
+const OF_PROJECT: Order =
+    Order { name: "exports of a project", table: "project_batch_export", part: 1 };
 
 /// Exports: ids only, oldest first.
 pub async fn ordered(store: &Store, of: Of) -> Result<Vec<BatchExportId>> {
-    let (statement, vars) = match of {
-        Of::Organization(organization) => (OF_ORGANIZATION, bind! { organization: organization.0 }),
-        Of::Project(project) => (OF_PROJECT, bind! { project: project.0 }),
-    };
-    lists::ids(store, statement, vars, BatchExportId).await
+    match of {
+        Of::Organization(organization) => {
+            lists::ordered(store, OF_ORGANIZATION, organization.0, BatchExportId).await
+        }
+        Of::Project(project) => lists::ordered(store, OF_PROJECT, project.0, BatchExportId).await,
+    }
 }
 
 /// Exports of an organization, in the order of `ids`; missing ones are skipped.

@@ -14,9 +14,9 @@ use weir_model::groups::Group;
 use weir_model::{ProjectId, Timestamp};
 
 use crate::bind::bind;
-use crate::db::Statement;
+use crate::db::{Operation, Statement};
 use crate::hash_ranges::{ScanLimits, Spread};
-use crate::memory_budget::{ByteBudget, RECORDS_PER_STATEMENT, read_large};
+use crate::memory_budget::{ByteBudget, get_large};
 use crate::{Error, Result, Store};
 
 /// The largest number of group types of a project (ING-52).
@@ -29,7 +29,7 @@ const PAGE_BYTES: usize = 4 << 20;
 const PAGE: &str = "groups in order";
 
 const TYPES_OF: Statement = Statement::read("group types", "SELECT VALUE names FROM $id;");
-const BY_KEY: Statement = Statement::read("groups by key", "SELECT * FROM $ids;");
+const BY_KEY: Operation = Operation::read("groups by key");
 const FORGET_TYPES: Statement = Statement::delete("purge group types", "DELETE $id RETURN NONE;");
 
 /// A group as stored.
@@ -105,20 +105,13 @@ pub async fn by_keys(
     keys: &[(u8, &str)],
     budget: &mut ByteBudget,
 ) -> Result<Vec<Stored>> {
-    let mut found = Vec::new();
-    for chunk in keys.chunks(RECORDS_PER_STATEMENT) {
-        if budget.is_used_up() {
-            break;
-        }
-        let ids: Vec<_> = chunk.iter().map(|(index, name)| key(project, *index, name)).collect();
-        let rows: Vec<Row> = read_large(store, BY_KEY, bind! { ids: ids }).await?;
-        for row in rows {
-            let group = stored(row, BY_KEY.name)?;
-            budget.take(group.group.properties.len() + group.group.key.len());
-            found.push(group);
-        }
-    }
-    Ok(found)
+    let ids = keys.iter().map(|(index, name)| key(project, *index, name));
+    get_large(store, BY_KEY, ids, budget, |row| {
+        let found = stored(row, BY_KEY.name)?;
+        let size = found.group.properties.len() + found.group.key.len();
+        Ok((found, size))
+    })
+    .await
 }
 
 /// Groups of one type from the hash `from` on: at most `limit` of those that `wanted`
@@ -176,10 +169,10 @@ pub(crate) fn key(project: ProjectId, index: u8, key: &str) -> RecordId {
 }
 
 /// The content of a record as a change writes it, without its id.
-pub(crate) fn content(write: &GroupWrite) -> Value {
+pub(crate) fn content(write: GroupWrite) -> Value {
     let mut object = Object::new();
-    object.insert("key", write.key.clone());
-    object.insert("properties", write.properties.clone());
+    object.insert("key", write.key);
+    object.insert("properties", write.properties);
     object.insert("created_at", write.created_at);
     object.insert("version", write.version);
     Value::Object(object)

@@ -22,11 +22,12 @@ use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
 use crate::error::is_done;
+use crate::lists::{self, Order};
 use crate::mail::{self, MailRow, write_mails};
 use crate::members::write_membership;
 use crate::organizations::{StoredMembership, to_level, touch_organization};
 use crate::users::UserRow;
-use crate::{Error, Result, Store, ids, lists};
+use crate::{Error, Result, Store, ids};
 
 /// An invite as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -175,17 +176,14 @@ pub async fn add_link(store: &Store, invite: InviteId, hash: &str) -> Result<boo
     is_done(store.db.run(ADD_LINK, bind! { invite: invite.0, hash: hash }).await)
 }
 
-const ORDERED: Statement = Statement::read(
-    "invites ordered",
-    "SELECT VALUE record::id(id)[1] FROM org_invite:[$organization]..=[$organization, ..];",
-);
+const ORDERED: Order = Order { name: "invites ordered", table: "org_invite", part: 1 };
 
 /// The invites of an organization, ids only, oldest first.
 ///
 /// # Errors
 /// Any failure of the store.
 pub async fn ordered(store: &Store, organization: OrganizationId) -> Result<Vec<InviteId>> {
-    lists::ids(store, ORDERED, bind! { organization: organization.0 }, InviteId).await
+    lists::ordered(store, ORDERED, organization.0, InviteId).await
 }
 
 /// Invites of an organization, in the order of `invites`; missing ones are skipped.

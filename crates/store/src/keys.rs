@@ -7,7 +7,7 @@
 mod overlap;
 mod uses;
 
-use surrealdb::types::{self, Kind, SurrealValue, Value};
+use surrealdb::types::{self, Kind, RecordId, RecordIdKey, SurrealValue, Value};
 use uuid::Uuid;
 use weir_model::activity::Entry;
 use weir_model::keys::PersonalKey;
@@ -16,9 +16,10 @@ use weir_model::{KeyId, OrganizationId, ProjectId, Timestamp, UserId};
 
 use crate::activity::{self, write_activities};
 use crate::bind::bind;
-use crate::db::Statement;
+use crate::db::{Operation, Statement};
+use crate::transaction::Transaction;
 use crate::update::Row;
-use crate::{Error, Result, Store};
+use crate::{Error, Result, Store, users};
 
 pub use overlap::{NewValue, end_previous, roll};
 pub use uses::{uses, write_uses};
@@ -161,19 +162,18 @@ impl From<&KeyRow> for Stored {
     }
 }
 
-// The second part reads whether the owner is active: a key does not outlive its owner.
-const BY_HASH: Statement = Statement::read(
-    "keys by hash",
-    "SELECT * FROM (SELECT * FROM type::record('api_key', $hash))
-     WHERE type::record('user', user).is_active = true;",
-);
+const BY_HASH: Operation = Operation::read("keys by hash");
 
-const BY_PREVIOUS_HASH: Statement = Statement::read(
-    "keys by previous hash",
-    "SELECT * FROM (SELECT * FROM (SELECT VALUE type::record('api_key', hash)
-                                   FROM type::record('api_key_previous', $hash)))
-     WHERE type::record('user', user).is_active = true;",
-);
+/// What leads to a key: `api_key_previous` and `user_key`.
+#[derive(SurrealValue)]
+struct Pointer {
+    hash: String,
+}
+
+/// `api_key:<hash>`
+fn record(hash: &str) -> RecordId {
+    RecordId::new("api_key", hash)
+}
 
 /// The key whose value or previous value has this hash, if its owner is active. The
 /// caller checks whether the key has expired and whether the previous value is still
@@ -182,14 +182,27 @@ const BY_PREVIOUS_HASH: Statement = Statement::read(
 /// # Errors
 /// Any failure of the store.
 pub async fn by_hash(store: &Store, hash: &str) -> Result<Option<KeyRow>> {
-    let mut answer = store.db.run(BY_HASH, bind! { hash: hash }).await?;
-    if let Some(stored) = answer.row::<Stored>(0)? {
-        return KeyRow::try_from(stored).map(Some);
-    }
-    let mut answer = store.db.run(BY_PREVIOUS_HASH, bind! { hash: hash }).await?;
-    let row = answer.row::<Stored>(0)?.map(KeyRow::try_from).transpose()?;
+    let keyspace = store.db.keyspace().await?;
+    let of_value = keyspace.key(record(hash))?;
+    let of_previous = keyspace.key(RecordId::new("api_key_previous", hash))?;
+    let work = move |tx: Transaction| {
+        let (of_value, of_previous) = (of_value.clone(), of_previous.clone());
+        async move {
+            let mut found = tx.get_one::<Stored>(&of_value).await?;
+            if found.is_none()
+                && let Some(pointer) = tx.get_one::<Pointer>(&of_previous).await?
+            {
+                found = tx.get_one(&keyspace.key(record(&pointer.hash))?).await?;
+            }
+            let Some(found) = found else { return Ok(None) };
+            let is_active = users::is_active(&tx, keyspace, UserId(found.user)).await?;
+            Ok(is_active.then_some(found))
+        }
+    };
+    let found = store.db.transact(BY_HASH, (), work).await?;
+    let row = found.map(KeyRow::try_from).transpose()?;
     let had = |row: &KeyRow| row.previous.as_ref().is_some_and(|previous| previous.hash == hash);
-    Ok(row.filter(had))
+    Ok(row.filter(|row| row.hash == hash || had(row)))
 }
 
 const LIST: Statement = Statement::read(
@@ -211,19 +224,24 @@ pub async fn of_user(store: &Store, user: UserId) -> Result<Vec<KeyRow>> {
     Ok(rows)
 }
 
-const GET: Statement = Statement::read(
-    "keys get",
-    "SELECT * FROM (SELECT VALUE type::record('api_key', hash)
-                    FROM type::record('user_key', [$user, $key]));",
-);
+const GET: Operation = Operation::read("keys get");
 
 /// A key of this user.
 ///
 /// # Errors
 /// Any failure of the store.
 pub async fn get(store: &Store, user: UserId, key: &KeyId) -> Result<Option<KeyRow>> {
-    let mut answer = store.db.run(GET, bind! { user: user.0, key: key.0.as_str() }).await?;
-    answer.row::<Stored>(0)?.map(KeyRow::try_from).transpose()
+    let keyspace = store.db.keyspace().await?;
+    let parts = vec![user.0.into_value(), key.0.clone().into_value()];
+    let pointer = keyspace.key(RecordId::new("user_key", RecordIdKey::Array(parts.into())))?;
+    let work = move |tx: Transaction| {
+        let pointer = pointer.clone();
+        async move {
+            let Some(Pointer { hash }) = tx.get_one(&pointer).await? else { return Ok(None) };
+            tx.get_one::<Stored>(&keyspace.key(record(&hash))?).await
+        }
+    };
+    store.db.transact(GET, (), work).await?.map(KeyRow::try_from).transpose()
 }
 
 /// Writes a key and its entry in the owner's list. Used by the transactions that create

@@ -2,12 +2,16 @@
 //!
 //! What belongs here: opening and closing the engine, the schema and its migrations, and
 //! one module per resource with the statements that read and write it. Statement text is
-//! constant, every value is bound, record ids are built from parsed ids (SEC-21). What
+//! constant, every value is bound, record ids are built from parsed ids (SEC-21). Records
+//! that every event needs are read and written without a statement (`transaction`). What
 //! does not: rules about who may do what (`weir-service`), HTTP (`weir-server`).
 //!
 //! Functions that touch data of an organization or a project take its id as a parameter.
 //! They bind the id into the record id or compare it with the record. The few functions
 //! that read across organizations say so.
+
+// For the types of the futures of the query engine.
+#![recursion_limit = "256"]
 
 mod bind;
 mod db;
@@ -18,6 +22,7 @@ mod lists;
 mod migrations;
 #[cfg(test)]
 mod tests;
+mod transaction;
 
 pub mod activity;
 pub mod definitions;

@@ -1,18 +1,18 @@
 //! Lists in two steps: first the ids of the whole list in order, which is a narrow range
 //! of empty records; then the records of one page. So a page costs the same wherever it
-//! begins.
+//! begins. Both steps go past the query engine (`transaction`).
 //!
 //! What belongs here: both steps, and the bound in bytes of the second one. What does not:
 //! the order and the owner of a list, which are in the module of its resource.
 
-use std::collections::VecDeque;
+use std::sync::Arc;
 
 use surrealdb::types::{RecordId, RecordIdKey, SurrealValue, Value, Variables};
 use weir_model::json;
 
-use crate::bind::bind;
-use crate::db::Statement;
-use crate::memory_budget::{ByteBudget, RECORDS_PER_STATEMENT, read_large};
+use crate::db::{Operation, Statement};
+use crate::memory_budget::{ByteBudget, RECORDS_PER_STATEMENT, permit};
+use crate::transaction::Transaction;
 use crate::{Error, Result, Store};
 
 /// Most memory that the records of one read may take, in bytes. The number of records and
@@ -21,7 +21,44 @@ const PAGE: usize = 64 << 20;
 /// Memory of one value beside its text, in bytes.
 const VALUE: usize = 64;
 
-/// The ids that a statement reads, in its order, converted with `of`.
+const RECORDS: Operation = Operation::read("records of a page");
+
+/// A table whose ids are a list of each owner, in order: `[owner, …]`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Order {
+    /// The name in errors.
+    pub(crate) name: &'static str,
+    pub(crate) table: &'static str,
+    /// The index of the listed id in the ids of the table.
+    pub(crate) part: usize,
+}
+
+/// The ids of the list of `owner`, in order, converted with `of`.
+pub(crate) async fn ordered<K: SurrealValue, T>(
+    store: &Store,
+    order: Order,
+    owner: impl SurrealValue,
+    of: fn(K) -> T,
+) -> Result<Vec<T>> {
+    let Order { name, table, part } = order;
+    let owner = RecordIdKey::Array(vec![owner.into_value()].into());
+    let range = store.db.keyspace().await?.beginning_with(RecordId::new(table, owner))?;
+    let range = Arc::new(range);
+    let work = move |tx: Transaction| {
+        let range = Arc::clone(&range);
+        async move { tx.ids(&range).await }
+    };
+    let ids = store.db.transact(Operation::read(name), (), work).await?;
+    let listed = |id: RecordId| {
+        let RecordIdKey::Array(parts) = id.key else { return Err(unexpected(name)) };
+        let id = parts.into_iter().nth(part).ok_or_else(|| unexpected(name))?;
+        K::from_value(id).map(of).map_err(|error| unusable(name, &error))
+    };
+    ids.into_iter().map(listed).collect()
+}
+
+/// The ids that a statement reads, in its order, converted with `of`: for lists that are
+/// not those of one owner.
 pub(crate) async fn ids<K: SurrealValue, T>(
     store: &Store,
     statement: Statement,
@@ -32,72 +69,72 @@ pub(crate) async fn ids<K: SurrealValue, T>(
     Ok(ids.into_iter().map(of).collect())
 }
 
-// The ids are made here and one statement reads all records: a closure that fetches each
-// of them takes four times as long.
-const RECORDS: Statement = Statement::read("records of a page", "SELECT * FROM $ids;");
-
 /// The records of a table with these ids, in the order of `ids`; `None` where a record is
-/// missing. Every id may occur once. Several records that need too much memory together
-/// are [`Error::TooLarge`].
-pub(crate) async fn records<T: SurrealValue>(
+/// missing. Several records that need too much memory together are [`Error::TooLarge`].
+pub(crate) async fn records<T: SurrealValue + Send + 'static>(
     store: &Store,
     table: &'static str,
     ids: Vec<impl SurrealValue>,
 ) -> Result<Vec<Option<T>>> {
-    parts(store, RECORDS, table, ids).await
+    within(store, RECORDS, table, ids, ByteBudget::of(PAGE), None).await
 }
 
-/// Like [`records`], with another statement: one that selects `id` and only those fields
-/// that `T` has, from `$ids`.
-pub(crate) async fn parts<T: SurrealValue>(
+/// Like [`records`], for a `T` that has only some fields of a record. Only these count.
+pub(crate) async fn parts<T: SurrealValue + Clone + Send + 'static>(
     store: &Store,
-    statement: Statement,
+    operation: Operation,
     table: &'static str,
     ids: Vec<impl SurrealValue>,
 ) -> Result<Vec<Option<T>>> {
-    within(store, statement, table, ids, ByteBudget::of(PAGE)).await
+    let size = |part: &T| memory(&part.clone().into_value());
+    within(store, operation, table, ids, ByteBudget::of(PAGE), Some(size)).await
 }
 
-async fn within<T: SurrealValue>(
+/// `size` returns the memory of what is read. `None`: that of the record.
+async fn within<T: SurrealValue + Send + 'static>(
     store: &Store,
-    statement: Statement,
+    operation: Operation,
     table: &'static str,
     ids: Vec<impl SurrealValue>,
-    mut budget: ByteBudget,
+    budget: ByteBudget,
+    size: Option<fn(&T) -> usize>,
 ) -> Result<Vec<Option<T>>> {
-    let unusable = |error| unusable(statement, &error);
+    let name = operation.name;
     let id = |key| RecordIdKey::from_value(key).map(|key| RecordId::new(table, key));
     let ids: Result<Vec<RecordId>, _> = ids.into_iter().map(|key| id(key.into_value())).collect();
-    let ids = ids.map_err(unusable)?;
-    let mut records = Vec::with_capacity(ids.len());
-    for some in ids.chunks(RECORDS_PER_STATEMENT) {
-        let vars = bind! { ids: some.to_vec() };
-        // One record does not wait for the reads of many.
-        let rows: Vec<Value> = match some {
-            [_] => store.db.run(statement, vars).await?.rows(0)?,
-            _ => read_large(store, statement, vars).await?,
-        };
-        let mut found = VecDeque::with_capacity(rows.len());
-        for row in rows {
-            budget.take(memory(&row));
-            let id = match &row {
-                Value::Object(row) => row.get("id").cloned().unwrap_or_default(),
-                _ => Value::None,
-            };
-            let id = RecordId::from_value(id).map_err(unusable)?;
-            found.push_back((id, T::from_value(row).map_err(unusable)?));
-        }
-        // One record alone can always be read.
-        if budget.is_used_up() && ids.len() > 1 {
-            return Err(Error::TooLarge { statement: statement.name });
-        }
-        records.extend(some.iter().map(|id| {
-            // Records come in the order of the ids, so this is the first one, or missing.
-            let at = found.iter().position(|(other, _)| other == id)?;
-            found.remove(at).map(|(_, row)| row)
-        }));
+    let ids = ids.map_err(|error| unusable(name, &error))?;
+    if ids.is_empty() {
+        return Ok(Vec::new());
     }
-    Ok(records)
+    // One record does not wait for the reads of many, and can always be read.
+    let is_alone = ids.len() == 1;
+    let keys = Arc::new(store.db.keyspace().await?.keys(ids)?);
+    let work = move |tx: Transaction| {
+        let (keys, mut budget) = (Arc::clone(&keys), budget);
+        async move {
+            let mut records = Vec::with_capacity(keys.len());
+            for some in keys.chunks(RECORDS_PER_STATEMENT) {
+                for record in tx.get::<Value>(some).await? {
+                    let Some(record) = record else {
+                        records.push(None);
+                        continue;
+                    };
+                    let whole = if size.is_none() { memory(&record) } else { 0 };
+                    let row = T::from_value(record).map_err(|error| unusable(name, &error))?;
+                    budget.take(size.map_or(whole, |size| size(&row)));
+                    records.push(Some(row));
+                }
+                if budget.is_used_up() && !is_alone {
+                    return Err(Error::TooLarge { statement: name }.into());
+                }
+            }
+            Ok(records)
+        }
+    };
+    match is_alone {
+        true => store.db.transact(operation, (), work).await,
+        false => store.db.transact(operation, permit(store).await?, work).await,
+    }
 }
 
 /// The memory of a record, in bytes, also after its JSON texts are parsed.
@@ -123,13 +160,18 @@ fn parsed(text: &str) -> usize {
     json::measure(text.as_bytes(), usize::MAX).unwrap_or(json::size(0, text.len()))
 }
 
-fn unusable(statement: Statement, error: &surrealdb::types::Error) -> Error {
-    Error::Shape { statement: statement.name, detail: error.message().to_owned() }
+fn unusable(statement: &'static str, error: &surrealdb::types::Error) -> Error {
+    Error::Shape { statement, detail: error.message().to_owned() }
+}
+
+fn unexpected(statement: &'static str) -> Error {
+    Error::Shape { statement, detail: "unexpected record id".to_owned() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bind::bind;
     use crate::{Location, Settings};
 
     #[derive(Debug, PartialEq, SurrealValue)]
@@ -149,11 +191,11 @@ mod tests {
     }
 
     async fn read(store: &Store, ids: Vec<i64>, budget: usize) -> Result<Vec<Option<Record>>> {
-        within(store, RECORDS, "test", ids, ByteBudget::of(budget)).await
+        within(store, RECORDS, "test", ids, ByteBudget::of(budget), None).await
     }
 
     #[tokio::test]
-    async fn records_come_in_the_order_of_their_ids_over_several_statements() {
+    async fn records_come_in_the_order_of_their_ids_however_many_there_are() {
         let store = of_size(70, 1).await;
         let ids: Vec<i64> = (0..80).rev().collect();
         let found = read(&store, ids, usize::MAX).await.unwrap();
@@ -170,6 +212,23 @@ mod tests {
         assert!(matches!(refused, Err(Error::TooLarge { .. })), "{refused:?}");
         assert_eq!(read(&store, all(), 1_000_000).await.unwrap().len(), 70);
         assert_eq!(read(&store, vec![1], 500_000).await.unwrap().len(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_list_has_the_ids_of_its_owner_in_order() {
+        const LISTED: Statement = Statement::write(
+            "test",
+            "FOR $id IN $ids { UPSERT type::record('test', $id) CONTENT {} };",
+        );
+        const ORDER: Order = Order { name: "test", table: "test", part: 2 };
+        let store = Store::open(&Location::Memory, Settings::default()).await.unwrap();
+        let ids = [[1, 9, 4], [2, 5, 6], [2, 3, 8], [2, 5, 2], [3, 0, 0]];
+        let ids: Vec<Vec<i64>> = ids.into_iter().map(Vec::from).collect();
+        store.db.run(LISTED, bind! { ids: ids }).await.unwrap();
+        assert_eq!(ordered(&store, ORDER, 2_i64, |id: i64| id).await.unwrap(), [8, 2, 6]);
+        assert!(ordered(&store, ORDER, 4_i64, |id: i64| id).await.unwrap().is_empty());
+        let beyond = Order { part: 3, ..ORDER };
+        assert!(ordered(&store, beyond, 2_i64, |id: i64| id).await.is_err());
     }
 
     #[test]

@@ -18,9 +18,10 @@ use weir_model::{MembershipId, OrganizationId, Timestamp, UserId};
 use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
+use crate::lists::{self, Order};
 use crate::organizations::{StoredMembership, to_level};
 use crate::users::UserRow;
-use crate::{Error, Result, Store, lists};
+use crate::{Error, Result, Store};
 
 /// A member as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -124,14 +125,11 @@ macro_rules! sign_out_of_none {
 }
 pub(crate) use sign_out_of_none;
 
-const ORDERED: Statement = Statement::read(
-    "members ordered",
-    "SELECT VALUE record::id(id)[2] FROM org_member:[$organization]..=[$organization, ..];",
-);
+const ORDERED: Order = Order { name: "members ordered", table: "org_member", part: 2 };
 
 /// The listed members: ids only, in the order in which they joined.
 pub async fn ordered(store: &Store, organization: OrganizationId) -> Result<Vec<UserId>> {
-    lists::ids(store, ORDERED, bind! { organization: organization.0 }, UserId).await
+    lists::ordered(store, ORDERED, organization.0, UserId).await
 }
 
 /// These users as members, in the order of `users`. Users who are not members are

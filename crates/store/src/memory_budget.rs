@@ -7,13 +7,17 @@
 
 use std::sync::Arc;
 
-use surrealdb::types::{SurrealValue, Variables};
+use surrealdb::types::{RecordId, SurrealValue, Variables};
+use tokio::sync::OwnedSemaphorePermit;
 
-use crate::db::Statement;
+use crate::db::{Operation, Statement};
+use crate::transaction::Transaction;
 use crate::{Error, Result, Store};
 
-/// Records of persons, groups and pages of lists that one statement reads.
+/// Records of persons, groups and pages of lists that are read at a time.
 pub(crate) const RECORDS_PER_STATEMENT: usize = 32;
+/// Records that one transaction reads by their ids, some at a time. Others wait for it.
+const RECORDS_PER_TRANSACTION: usize = 512;
 
 /// A budget: bytes that a reader may still take into memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,8 +55,57 @@ pub(crate) async fn read_large<T: SurrealValue>(
     statement: Statement,
     vars: Variables,
 ) -> Result<Vec<T>> {
-    let permit =
-        Arc::clone(&store.large_reads).acquire_owned().await.map_err(|_| Error::Stopped)?;
+    let permit = permit(store).await?;
     // The permit is released when the statement ends, even if the caller was dropped.
     store.db.run_holding(statement, vars, permit).await?.rows(0)
+}
+
+/// Reads records by their ids, which may be large, in the order of the ids. Ids without a
+/// record are skipped. Incomplete when the budget is used up. `read` returns a record and
+/// its bytes in memory. The same semaphore bounds these reads.
+pub(crate) async fn get_large<T, U>(
+    store: &Store,
+    operation: Operation,
+    ids: impl IntoIterator<Item = RecordId>,
+    budget: &mut ByteBudget,
+    read: fn(T) -> Result<(U, usize)>,
+) -> Result<Vec<U>>
+where
+    T: SurrealValue + Send + 'static,
+    U: Send + 'static,
+{
+    let keys = store.db.keyspace().await?.keys(ids)?;
+    let mut all = Vec::new();
+    for keys in keys.chunks(RECORDS_PER_TRANSACTION) {
+        if budget.is_used_up() {
+            break;
+        }
+        let (keys, before) = (Arc::new(keys.to_vec()), *budget);
+        let work = move |tx: Transaction| {
+            let keys = Arc::clone(&keys);
+            async move {
+                let (mut found, mut budget) = (Vec::new(), before);
+                for some in keys.chunks(RECORDS_PER_STATEMENT) {
+                    if budget.is_used_up() {
+                        break;
+                    }
+                    for row in tx.get(some).await?.into_iter().flatten() {
+                        let (record, bytes) = read(row)?;
+                        budget.take(bytes);
+                        found.push(record);
+                    }
+                }
+                Ok((found, budget))
+            }
+        };
+        let permit = permit(store).await?;
+        let (found, left) = store.db.transact(operation, permit, work).await?;
+        *budget = left;
+        all.extend(found);
+    }
+    Ok(all)
+}
+
+pub(crate) async fn permit(store: &Store) -> Result<OwnedSemaphorePermit> {
+    Arc::clone(&store.large_reads).acquire_owned().await.map_err(|_| Error::Stopped)
 }

@@ -121,6 +121,14 @@ const ALL: &[Migration] = &[
         version: 18,
         statement: Statement::write("migration 18", include_str!("migrations/0018_roles.surql")),
     },
+    Migration {
+        version: 19,
+        statement: Statement::write("migration 19", include_str!("migrations/0019_names.surql")),
+    },
+    Migration {
+        version: 20,
+        statement: Statement::write("migration 20", include_str!("migrations/0020_uuids.surql")),
+    },
 ];
 
 const APPLIED: Statement = Statement::read(

@@ -7,20 +7,21 @@
 mod deletion;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
-use surrealdb::types::SurrealValue;
+use surrealdb::types::{RecordId, RecordIdKey, SurrealValue, Value};
 use uuid::Uuid;
 use weir_model::activity::Entry;
 use weir_model::organizations::Level;
 pub use weir_model::organizations::OrganizationRow;
 use weir_model::plugins::PluginsAccess;
 use weir_model::projects::ProjectBrief;
-use weir_model::{MembershipId, OrganizationId, Timestamp, UserId};
+use weir_model::{MembershipId, OrganizationId, ProjectId, Timestamp, UserId};
 
 use crate::activity::{self, write_activities};
 use crate::bind::bind;
-use crate::db::Statement;
+use crate::db::{Failure, Operation, Statement};
 use crate::domains::remove_domains;
 use crate::exports::{self, remove_export};
 use crate::members::{remove_membership, sign_out_of_none, write_membership};
@@ -29,6 +30,7 @@ use crate::plugin_runtime::PluginChange;
 use crate::plugins::{self, remove_plugins};
 use crate::projects::{self, ProjectRow};
 use crate::roles::remove_roles;
+use crate::transaction::{Keyspace, Transaction};
 use crate::update::Row;
 use crate::{Error, Result, Store, lists};
 
@@ -139,50 +141,33 @@ macro_rules! write_organization {
 }
 pub(crate) use write_organization;
 
-/// The contents of the organization `$organization`, as [`StoredContents`].
-macro_rules! contents_of {
-    () => {
-        concat!(
-            "{
-            members: count(SELECT VALUE 1
-                           FROM org_member:[$organization]..=[$organization, ..]),
-            projects: (SELECT ",
-            crate::projects::brief_fields!(),
-            " FROM (SELECT VALUE type::record('project', record::id(id)[1])
-                       FROM org_project:[$organization]..=[$organization, ..])),
-        }"
-        )
-    };
+const GET: Operation = Operation::read("organizations get");
+
+/// `organization:<uuid>`
+fn key(organization: OrganizationId) -> RecordId {
+    RecordId::new("organization", RecordIdKey::Uuid(organization.0.into()))
 }
 
-const GET: Statement = Statement::read(
-    "organizations get",
-    "SELECT * FROM type::record('organization', $organization);",
-);
+/// An id that begins with the organization or the user.
+fn below(table: &'static str, parts: impl IntoIterator<Item = Uuid>) -> RecordId {
+    let parts: Vec<Value> = parts.into_iter().map(|part| Value::Uuid(part.into())).collect();
+    RecordId::new(table, RecordIdKey::Array(parts.into()))
+}
+
+/// `membership:[organization, user]`
+fn membership(organization: OrganizationId, user: UserId) -> RecordId {
+    below("membership", [organization.0, user.0])
+}
 
 /// The organization with this id.
 ///
 /// # Errors
 /// Any failure of the store.
 pub async fn get(store: &Store, id: OrganizationId) -> Result<Option<OrganizationRow>> {
-    let mut answer = store.db.run(GET, bind! { organization: id.0 }).await?;
-    answer.row(0)
+    store.db.get_one(GET, key(id)).await
 }
 
-#[derive(Debug, SurrealValue)]
-struct StoredWhole {
-    row: OrganizationRow,
-    contents: StoredContents,
-}
-
-const GET_WHOLE: Statement = Statement::read(
-    "organizations get whole",
-    concat!(
-        "SELECT VALUE { row: $this, contents: ",
-        contents_of!(),
-        " } FROM type::record('organization', $organization);"
-    ),
-);
+const GET_WHOLE: Operation = Operation::read("organizations get whole");
 
 /// The organization with this id, and its contents.
 ///
@@ -192,15 +177,22 @@ pub async fn get_whole(
     store: &Store,
     id: OrganizationId,
 ) -> Result<Option<(OrganizationRow, Contents)>> {
-    let mut answer = store.db.run(GET_WHOLE, bind! { organization: id.0 }).await?;
-    let found = answer.row::<StoredWhole>(0)?;
-    Ok(found.map(|found| (found.row, found.contents.into())))
+    let keyspace = store.db.keyspace().await?;
+    let work = move |tx: Transaction| async move {
+        let Some(row) = tx.get_one::<OrganizationRow>(&keyspace.key(key(id))?).await? else {
+            return Ok(None);
+        };
+        Ok(Some((row, contents_of(&tx, keyspace, id).await?)))
+    };
+    store.db.transact(GET_WHOLE, (), work).await
 }
 
-const LEVEL: Statement = Statement::read(
-    "organizations level",
-    "SELECT VALUE level FROM type::record('membership', [$organization, $user]);",
-);
+const LEVEL: Operation = Operation::read("organizations level");
+
+#[derive(SurrealValue)]
+struct StoredLevel {
+    level: i64,
+}
 
 /// The level of a user in an organization; `None`: the user is not a member, or there is
 /// no such organization.
@@ -208,76 +200,88 @@ const LEVEL: Statement = Statement::read(
 /// # Errors
 /// Any failure of the store.
 pub async fn level(store: &Store, id: OrganizationId, user: UserId) -> Result<Option<Level>> {
-    let mut answer = store.db.run(LEVEL, bind! { organization: id.0, user: user.0 }).await?;
-    answer.row::<i64>(0)?.map(|level| to_level(LEVEL.name, level)).transpose()
+    let stored = store.db.get_one::<StoredLevel>(LEVEL, membership(id, user)).await?;
+    stored.map(|stored| to_level(LEVEL.name, stored.level)).transpose()
 }
 
 pub(crate) fn to_level(statement: &'static str, level: i64) -> Result<Level> {
     Level::try_from(level).map_err(|detail| Error::Shape { statement, detail })
 }
 
-#[derive(Debug, SurrealValue)]
-struct StoredBelonging {
-    level: Option<i64>,
-    organization: Option<OrganizationRow>,
-}
-
-// A membership whose organization is missing is skipped: a deletion removes both in one
-// transaction, but this read has more than one step.
-const OF_USER: Statement = Statement::read(
-    "organizations of a user",
-    "SELECT VALUE {
-         level: type::record('membership', [record::id(id)[1], $user]).level,
-         organization: type::record('organization', record::id(id)[1]).*,
-     } FROM user_membership:[$user]..=[$user, ..];",
-);
+const OF_USER: Operation = Operation::read("organizations of a user");
 
 /// The organizations of a user, oldest first.
 ///
 /// # Errors
 /// Any failure of the store.
 pub async fn of_user(store: &Store, user: UserId) -> Result<Vec<Belonging>> {
-    let mut answer = store.db.run(OF_USER, bind! { user: user.0 }).await?;
+    let keyspace = store.db.keyspace().await?;
+    let range = Arc::new(keyspace.beginning_with(below("user_membership", [user.0]))?);
+    let work = move |tx: Transaction| {
+        let range = Arc::clone(&range);
+        async move {
+            let mut organizations = Vec::new();
+            for id in tx.ids(&range).await? {
+                let RecordIdKey::Array(parts) = &id.key else { continue };
+                if let Some(Value::Uuid(id)) = parts.get(1) {
+                    organizations.push(OrganizationId(Uuid::from_bytes(*id.as_bytes())));
+                }
+            }
+            let rows = keyspace.keys(organizations.iter().map(|id| key(*id)))?;
+            let levels = keyspace.keys(organizations.iter().map(|id| membership(*id, user)))?;
+            let rows = tx.get::<OrganizationRow>(&rows).await?;
+            let levels = tx.get::<StoredLevel>(&levels).await?;
+            Ok(rows.into_iter().zip(levels).collect::<Vec<_>>())
+        }
+    };
     let mut found = Vec::new();
-    for stored in answer.rows::<StoredBelonging>(0)? {
-        if let (Some(level), Some(organization)) = (stored.level, stored.organization) {
-            let level = to_level(OF_USER.name, level)?;
-            found.push(Belonging { row: organization, level });
+    for belonging in store.db.transact(OF_USER, (), work).await? {
+        if let (Some(row), Some(stored)) = belonging {
+            found.push(Belonging { row, level: to_level(OF_USER.name, stored.level)? });
         }
     }
     found.sort_by_key(|belonging| (belonging.row.created_at, belonging.row.id));
     Ok(found)
 }
 
-#[derive(Debug, SurrealValue)]
-struct StoredContents {
-    members: i64,
-    projects: Vec<projects::StoredBrief>,
-}
+const CONTENTS: Operation = Operation::read("organizations contents");
 
-impl From<StoredContents> for Contents {
-    fn from(stored: StoredContents) -> Self {
-        Self {
-            member_count: u64::try_from(stored.members).unwrap_or(0),
-            projects: stored.projects.into_iter().map(ProjectBrief::from).collect(),
-        }
+async fn contents_of(
+    tx: &Transaction,
+    keyspace: Keyspace,
+    id: OrganizationId,
+) -> Result<Contents, Failure> {
+    let members = keyspace.beginning_with(below("org_member", [id.0]))?;
+    let members = tx.count(&members, u32::MAX).await?;
+    let mut projects = Vec::new();
+    for id in tx.ids(&keyspace.beginning_with(below("org_project", [id.0]))?).await? {
+        let number = crate::events::part(&id, 1, CONTENTS.name)?;
+        projects.push(keyspace.key(projects::key(ProjectId(number)))?);
     }
+    let projects = tx.get::<projects::StoredBrief>(&projects).await?.into_iter().flatten();
+    Ok(Contents {
+        member_count: members as u64,
+        projects: projects.map(ProjectBrief::from).collect(),
+    })
 }
-
-const CONTENTS: Statement = Statement::read(
-    "organizations contents",
-    concat!("RETURN $organizations.map(|$organization| ", contents_of!(), ");"),
-);
 
 /// The contents of these organizations, in the order of `ids`.
 ///
 /// # Errors
 /// Any failure of the store.
 pub async fn contents(store: &Store, ids: &[OrganizationId]) -> Result<Vec<Contents>> {
-    let ids: Vec<Uuid> = ids.iter().map(|id| id.0).collect();
-    let mut answer = store.db.run(CONTENTS, bind! { organizations: ids }).await?;
-    let found = answer.rows::<StoredContents>(0)?;
-    Ok(found.into_iter().map(Contents::from).collect())
+    let (keyspace, ids) = (store.db.keyspace().await?, Arc::new(ids.to_vec()));
+    let work = move |tx: Transaction| {
+        let ids = Arc::clone(&ids);
+        async move {
+            let mut contents = Vec::with_capacity(ids.len());
+            for id in ids.iter() {
+                contents.push(contents_of(&tx, keyspace, *id).await?);
+            }
+            Ok(contents)
+        }
+    };
+    store.db.transact(CONTENTS, (), work).await
 }
 
 const CREATE: Statement = Statement::write(

@@ -19,9 +19,9 @@ use weir_model::persons::PersonRef;
 use weir_model::{PersonId, ProjectId, Timestamp};
 
 use crate::bind::bind;
-use crate::db::Statement;
+use crate::db::{Operation, Statement};
 use crate::hash_ranges::{ScanLimits, Spread};
-use crate::memory_budget::{ByteBudget, RECORDS_PER_STATEMENT, read_large};
+use crate::memory_budget::{ByteBudget, RECORDS_PER_STATEMENT, get_large, read_large};
 use crate::{Error, Result, Store};
 
 /// Namespace of person ids (ING-43). It must never change, because stored ids depend on
@@ -33,7 +33,7 @@ const PAGE_BYTES: usize = 4 << 20;
 /// Every merge adds at most one.
 const HOPS: usize = 10_000;
 
-const BY_ID: Statement = Statement::read("persons by id", "SELECT * FROM $ids;");
+const BY_ID: Operation = Operation::read("persons by id");
 const WHITHER: Statement =
     Statement::read("persons after merges", "SELECT id, merged_into FROM $ids;");
 const PAGE: &str = "persons in order";
@@ -164,23 +164,13 @@ pub async fn by_ids(
     ids: &[PersonId],
     budget: &mut ByteBudget,
 ) -> Result<Vec<Stored>> {
-    let mut found = Vec::new();
-    for chunk in ids.chunks(RECORDS_PER_STATEMENT) {
-        if budget.is_used_up() {
-            break;
-        }
-        for record in some_by_ids(store, project, chunk).await? {
-            budget.take(record.size());
-            found.push(record);
-        }
-    }
-    Ok(found)
-}
-
-async fn some_by_ids(store: &Store, project: ProjectId, ids: &[PersonId]) -> Result<Vec<Stored>> {
-    let ids: Vec<_> = ids.iter().map(|id| key(project, *id)).collect();
-    let rows: Vec<Row> = read_large(store, BY_ID, bind! { ids: ids }).await?;
-    rows.into_iter().map(|row| stored(row, BY_ID.name)).collect()
+    let ids = ids.iter().map(|id| key(project, *id));
+    get_large(store, BY_ID, ids, budget, |row| {
+        let record = stored(row, BY_ID.name)?;
+        let size = record.size();
+        Ok((record, size))
+    })
+    .await
 }
 
 /// The persons that these ids lead to, by the requested id. Ids without a person are
@@ -257,6 +247,7 @@ async fn follow<T>(
     made: impl Fn(PersonId, i64, Facts) -> Option<T>,
 ) -> Result<HashMap<PersonId, Arc<T>>> {
     let mut people = HashMap::new();
+    let mut budget = ByteBudget::ALL;
     for _ in 0..HOPS {
         if open.is_empty() {
             break;
@@ -264,7 +255,7 @@ async fn follow<T>(
         let wanted: Vec<PersonId> = open.keys().copied().collect();
         let mut further: HashMap<PersonId, Vec<PersonId>> = HashMap::new();
         for some in wanted.chunks(RECORDS_PER_STATEMENT) {
-            for record in some_by_ids(store, project, some).await? {
+            for record in by_ids(store, project, some, &mut budget).await? {
                 let asked = open.remove(&record.id).unwrap_or_default();
                 match record.state {
                     PersonState::Person(facts) => {
@@ -330,14 +321,14 @@ pub(crate) async fn purge(store: &Store, project: ProjectId) -> Result<()> {
 }
 
 /// The content of a record as a change writes it, without its id.
-pub(crate) fn content(write: &PersonWrite) -> Value {
+pub(crate) fn content(write: PersonWrite) -> Value {
     let version = Value::Number(write.version.into());
     let mut object = Object::new();
     object.insert("version", version);
-    match &write.state {
+    match write.state {
         PersonState::Person(facts) => {
-            object.insert("distinct_ids", facts.distinct_ids.clone());
-            object.insert("properties", facts.properties.clone());
+            object.insert("distinct_ids", facts.distinct_ids);
+            object.insert("properties", facts.properties);
             object.insert("created_at", facts.created_at);
             object.insert("is_identified", facts.is_identified);
         }

@@ -28,7 +28,7 @@ use weir_model::{OrganizationId, PluginConfigId, PluginId, ProjectId, Timestamp}
 pub use self::rows::{AttachmentRow, ConfigBrief, ConfigRow, Contents, Move, Position, Use};
 use crate::activity::{self, write_activities};
 use crate::bind::bind;
-use crate::db::Statement;
+use crate::db::{Operation, Statement};
 use crate::error::is_done;
 use crate::memory_budget::RECORDS_PER_STATEMENT;
 use crate::plugin_runtime::PluginChange;
@@ -126,10 +126,7 @@ pub async fn of_plugin(store: &Store, plugin: PluginId) -> Result<Vec<Use>> {
     answer.rows(0)
 }
 
-const BRIEFS: Statement = Statement::read(
-    "plugin configs briefs",
-    "SELECT id, number, organization, project, name, enabled, deleted, revision FROM $ids;",
-);
+const BRIEFS: Operation = Operation::read("plugin configs briefs");
 
 /// The configs of a plugin in all organizations, without their values.
 ///

@@ -9,22 +9,24 @@ mod rows;
 mod tokens;
 mod traffic;
 
+use surrealdb::types::RecordId;
 use weir_model::activity::Entry;
 use weir_model::projects::ProjectBrief;
 use weir_model::{OrganizationId, ProjectId, Timestamp, UserId};
 
 use crate::activity::{self, write_activities};
 use crate::bind::bind;
-use crate::db::Statement;
+use crate::db::{Operation, Statement};
 use crate::error::is_done;
 use crate::exports::{self, remove_export};
+use crate::lists::{self, Order};
 use crate::organizations::touch_organization;
 use crate::plugin_configs::remove_configs_of_project;
-use crate::{Error, Result, Store, lists};
+use crate::{Error, Result, Store};
 
 pub use checklist::{is_checklist_hidden, set_checklist_hidden};
 pub use rows::{PreviousToken, ProjectRow};
-pub(crate) use rows::{Stored, StoredBrief, brief_fields};
+pub(crate) use rows::{Stored, StoredBrief};
 pub use tokens::{
     NewToken, ProjectRulesRow, all_tokens, by_token, end_previous_token, reset_token, set_secrets,
 };
@@ -64,8 +66,12 @@ pub async fn next_number(store: &Store) -> Result<ProjectId> {
         .ok_or_else(|| Error::Shape { statement: NEXT_NUMBER.name, detail: "no number".to_owned() })
 }
 
-const GET: Statement =
-    Statement::read("projects get", "SELECT * FROM type::record('project', $project);");
+const GET: Operation = Operation::read("projects get");
+
+/// `project:<number>`
+pub(crate) fn key(project: ProjectId) -> RecordId {
+    RecordId::new("project", project.0)
+}
 
 /// The project with this number, in any organization. For callers that check membership
 /// next, and for background work.
@@ -73,21 +79,17 @@ const GET: Statement =
 /// # Errors
 /// Any failure of the store.
 pub async fn find(store: &Store, project: ProjectId) -> Result<Option<ProjectRow>> {
-    let mut answer = store.db.run(GET, bind! { project: project.0 }).await?;
-    Ok(answer.row::<Stored>(0)?.map(ProjectRow::from))
+    Ok(store.db.get_one::<Stored>(GET, key(project)).await?.map(ProjectRow::from))
 }
 
-const ORDERED: Statement = Statement::read(
-    "projects ordered",
-    "SELECT VALUE record::id(id)[1] FROM org_project:[$organization]..=[$organization, ..];",
-);
+const ORDERED: Order = Order { name: "projects ordered", table: "org_project", part: 1 };
 
 /// The projects of an organization: numbers only, in order.
 ///
 /// # Errors
 /// Any failure of the store.
 pub async fn ordered(store: &Store, organization: OrganizationId) -> Result<Vec<ProjectId>> {
-    lists::ids(store, ORDERED, bind! { organization: organization.0 }, ProjectId).await
+    lists::ordered(store, ORDERED, organization.0, ProjectId).await
 }
 
 /// Projects of an organization, in the order of `projects`; missing ones are skipped.
@@ -105,8 +107,7 @@ pub async fn rows(
     Ok(rows.filter(|row| row.brief.organization == organization).collect())
 }
 
-const BRIEFS: Statement =
-    Statement::read("projects briefs", concat!("SELECT id, ", brief_fields!(), " FROM $ids;"));
+const BRIEFS: Operation = Operation::read("projects briefs");
 
 /// The short forms of projects of an organization, in the order of `projects`; missing
 /// ones are skipped. The other fields may be large.

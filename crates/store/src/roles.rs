@@ -18,9 +18,10 @@ use weir_model::{OrganizationId, RoleId, RoleMembershipId, Timestamp, UserId};
 use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
+use crate::lists::{self, Order};
 use crate::organizations::touch_organization;
 use crate::update::{Row, update_text};
-use crate::{Error, Result, Store, ids, lists};
+use crate::{Error, Result, Store, ids};
 
 /// Refuses a name that another role of the organization has. Writing the organization's
 /// record makes concurrent uses of one name conflict.
@@ -84,17 +85,14 @@ impl Row for RoleRow {
     }
 }
 
-const ORDERED: Statement = Statement::read(
-    "roles ordered",
-    "SELECT VALUE record::id(id)[1] FROM org_role:[$organization]..=[$organization, ..];",
-);
+const ORDERED: Order = Order { name: "roles ordered", table: "org_role", part: 1 };
 
 /// The roles of an organization, ids only, oldest first.
 ///
 /// # Errors
 /// Any failure of the store.
 pub async fn ordered(store: &Store, organization: OrganizationId) -> Result<Vec<RoleId>> {
-    lists::ids(store, ORDERED, bind! { organization: organization.0 }, RoleId).await
+    lists::ordered(store, ORDERED, organization.0, RoleId).await
 }
 
 /// Roles of an organization, in the order of `roles`; missing ones are skipped.

@@ -5,15 +5,16 @@
 //! the parts of other transactions that open and end sessions. What does not: when a
 //! session ends (`weir-service`); the tokens themselves, which are never stored.
 
-use surrealdb::types::SurrealValue;
+use surrealdb::types::{RecordId, SurrealValue};
 use uuid::Uuid;
 use weir_model::{OrganizationId, ProjectId, Timestamp, UserId};
 
 use crate::bind::bind;
-use crate::db::Statement;
+use crate::db::{Operation, Statement};
 use crate::error::is_done;
+use crate::transaction::Transaction;
 use crate::users::{PasswordHash, UserRow};
-use crate::{Result, Store};
+use crate::{Result, Store, users};
 
 /// A message that a page showed to the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -201,11 +202,12 @@ pub async fn create(
     is_done(store.db.run(CREATE, vars).await)
 }
 
-const GET: Statement = Statement::read(
-    "sessions get",
-    "SELECT * FROM (SELECT * FROM type::record('session', $hash))
-     WHERE type::record('user', user).is_active = true;",
-);
+const GET: Operation = Operation::read("sessions get");
+
+/// `session:<hash>`
+fn key(hash: &str) -> RecordId {
+    RecordId::new("session", hash)
+}
 
 /// The session with this hash, if its user is active. The caller checks whether it has
 /// expired.
@@ -213,8 +215,17 @@ const GET: Statement = Statement::read(
 /// # Errors
 /// Any failure of the store.
 pub async fn of_active_user(store: &Store, hash: &str) -> Result<Option<SessionRow>> {
-    let mut answer = store.db.run(GET, bind! { hash: hash }).await?;
-    Ok(answer.row::<Stored>(0)?.map(SessionRow::from))
+    let keyspace = store.db.keyspace().await?;
+    let session = keyspace.key(key(hash))?;
+    let work = move |tx: Transaction| {
+        let session = session.clone();
+        async move {
+            let Some(found) = tx.get_one::<Stored>(&session).await? else { return Ok(None) };
+            let is_active = users::is_active(&tx, keyspace, UserId(found.user)).await?;
+            Ok(is_active.then_some(found))
+        }
+    };
+    Ok(store.db.transact(GET, (), work).await?.map(SessionRow::from))
 }
 
 const IS_KNOWN: Statement = Statement::read(
@@ -333,11 +344,7 @@ struct StoredCurrent {
     current_project: Option<i64>,
 }
 
-const CURRENT: Statement = Statement::read(
-    "sessions current",
-    "SELECT current_organization, current_project FROM type::record('session', $hash)
-     WHERE current_organization != NONE;",
-);
+const CURRENT: Operation = Operation::read("sessions current");
 
 /// The current organization and project of the session; `None`: none was chosen in it
 /// yet.
@@ -345,8 +352,9 @@ const CURRENT: Statement = Statement::read(
 /// # Errors
 /// Any failure of the store.
 pub async fn current(store: &Store, hash: &str) -> Result<Option<Current>> {
-    let mut answer = store.db.run(CURRENT, bind! { hash: hash }).await?;
-    Ok(answer.row::<StoredCurrent>(0)?.map(|stored| Current {
+    let stored = store.db.get_one::<StoredCurrent>(CURRENT, key(hash)).await?;
+    let chosen = stored.filter(|stored| stored.current_organization.is_some());
+    Ok(chosen.map(|stored| Current {
         organization: stored.current_organization.map(OrganizationId),
         project: stored.current_project.map(ProjectId),
     }))
@@ -419,18 +427,20 @@ pub async fn put_message(store: &Store, hash: &str, message: &Message, most: i64
     store.db.run(PUT_MESSAGE, vars).await.map(drop)
 }
 
-const MESSAGES: Statement = Statement::read(
-    "sessions messages",
-    "SELECT VALUE messages ?? [] FROM ONLY type::record('session', $hash);",
-);
+const MESSAGES: Operation = Operation::read("sessions messages");
+
+#[derive(Debug, Clone, SurrealValue)]
+struct StoredMessages {
+    messages: Option<Vec<StoredMessage>>,
+}
 
 /// The messages of the session, newest first.
 ///
 /// # Errors
 /// Any failure of the store.
 pub async fn messages(store: &Store, hash: &str) -> Result<Vec<Message>> {
-    let mut answer = store.db.run(MESSAGES, bind! { hash: hash }).await?;
-    let stored = answer.rows::<StoredMessage>(0)?.into_iter();
+    let stored = store.db.get_one::<StoredMessages>(MESSAGES, key(hash)).await?;
+    let stored = stored.and_then(|stored| stored.messages).unwrap_or_default().into_iter();
     let shown = |one: StoredMessage| Message { at: Timestamp::from_micros(one.at), text: one.text };
     Ok(stored.map(shown).collect())
 }

@@ -27,13 +27,13 @@ use crate::{
 
 const NOW: Timestamp = Timestamp::EPOCH;
 
-async fn store() -> Store {
+pub(crate) async fn store() -> Store {
     Store::open(&Location::Memory, Settings::default()).await.unwrap()
 }
 
 /// A store of each engine, because they detect conflicts in different ways. The directory
 /// is removed when the second value is dropped.
-async fn stores() -> (Vec<Store>, tempfile::TempDir) {
+pub(crate) async fn stores() -> (Vec<Store>, tempfile::TempDir) {
     let directory = tempfile::tempdir().unwrap();
     let location = Location::Directory(directory.path().to_owned());
     let on_disk = Store::open(&location, Settings::default()).await.unwrap();

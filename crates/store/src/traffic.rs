@@ -5,6 +5,7 @@
 //! |---|---|---|
 //! | `traffic_minute` | `[project, minute]` | counts of a minute; kept for a day |
 //! | `traffic_hour` | `[project, hour]` | counts of an hour; kept for 30 days |
+//! | `traffic_names` | `[project, day]` | events by name of a day (UTC); kept for 31 days |
 //! | `unknown_keys` | 0 | the last keys that no project has, by sender |
 //! | `refused_requests` | project | the last refused requests |
 //!
@@ -14,6 +15,7 @@
 //! order.
 
 mod counters;
+mod names;
 mod refused;
 
 use std::collections::BTreeMap;
@@ -23,6 +25,7 @@ use weir_model::traffic::{Counts, UnknownKey};
 use weir_model::{ProjectId, Timestamp};
 
 pub use self::counters::{Applied, Pending, TrafficCounters};
+pub use self::names::{NameCounts, names_since, write_names};
 pub use self::refused::{Refusals, refused, write_refused};
 use crate::bind::bind;
 use crate::db::Statement;
@@ -48,7 +51,8 @@ const WRITE: Statement = Statement::write(
 );
 const DELETE: Statement = Statement::delete(
     "traffic of long ago",
-    "BEGIN; DELETE $minutes RETURN NONE; DELETE $hours RETURN NONE; COMMIT;",
+    "BEGIN; DELETE $minutes RETURN NONE; DELETE $hours RETURN NONE; DELETE $names RETURN NONE;
+    COMMIT;",
 )
 .within(std::time::Duration::from_secs(60));
 
@@ -173,7 +177,7 @@ pub async fn write(store: &Store, counted: &BTreeMap<(ProjectId, i64), Counts>) 
 pub async fn forget(store: &Store, project: ProjectId, now: Timestamp) -> Result<()> {
     let minute = Unit::Minute.at(now) - MINUTES;
     let hour = Unit::Hour.at(now) - HOURS;
-    remove(store, project, minute, hour).await
+    remove(store, project, minute, hour, names::day(now.micros()) - names::DAYS).await
 }
 
 /// Removes all counts of a project.
@@ -182,13 +186,17 @@ pub async fn forget(store: &Store, project: ProjectId, now: Timestamp) -> Result
 /// When the store cannot be written; a further call continues.
 pub(crate) async fn purge(store: &Store, project: ProjectId) -> Result<()> {
     store.traffic().forget(project);
-    remove(store, project, i64::MAX, i64::MAX).await?;
+    remove(store, project, i64::MAX, i64::MAX, i64::MAX).await?;
     refused::purge(store, project).await
 }
 
-async fn remove(store: &Store, project: ProjectId, minute: i64, hour: i64) -> Result<()> {
-    let before = |unit: Unit, end: i64| range(unit.table(), &[project.0, 0], &[project.0, end]);
-    let vars = bind! { minutes: before(Unit::Minute, minute), hours: before(Unit::Hour, hour) };
+async fn remove(store: &Store, project: ProjectId, minute: i64, hour: i64, day: i64) -> Result<()> {
+    let before = |table, end: i64| range(table, &[project.0, 0], &[project.0, end]);
+    let vars = bind! {
+        minutes: before(Unit::Minute.table(), minute),
+        hours: before(Unit::Hour.table(), hour),
+        names: before(names::TABLE, day),
+    };
     store.db.run(DELETE, vars).await.map(drop)
 }
 

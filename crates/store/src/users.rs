@@ -7,12 +7,13 @@
 
 use std::fmt;
 
-use surrealdb::types::{self, Kind, SurrealValue, Value};
+use surrealdb::types::{self, Kind, RecordId, RecordIdKey, SurrealValue, Value};
 use uuid::Uuid;
 use weir_model::{OrganizationId, ProjectId, Timestamp, UserId};
 
 use crate::bind::bind;
-use crate::db::Statement;
+use crate::db::{Failure, Operation, Statement};
+use crate::transaction::{Keyspace, Transaction};
 use crate::update::Row;
 use crate::{Error, Result, Store};
 
@@ -97,15 +98,34 @@ impl Row for UserRow {
     }
 }
 
-const GET: Statement = Statement::read("users get", "SELECT * FROM type::record('user', $user);");
+const GET: Operation = Operation::read("users get");
+
+/// `user:<uuid>`
+pub(crate) fn key(user: UserId) -> RecordId {
+    RecordId::new("user", RecordIdKey::Uuid(user.0.into()))
+}
+
+/// Whether the user who owns a credential is active. Used by the reads of credentials: no
+/// credential outlives its user.
+pub(crate) async fn is_active(
+    tx: &Transaction,
+    keyspace: Keyspace,
+    user: UserId,
+) -> Result<bool, Failure> {
+    #[derive(SurrealValue)]
+    struct Active {
+        is_active: bool,
+    }
+    let found: Option<Active> = tx.get_one(&keyspace.key(key(user))?).await?;
+    Ok(found.is_some_and(|user| user.is_active))
+}
 
 /// The user with this id.
 ///
 /// # Errors
 /// Any failure of the store.
 pub async fn get(store: &Store, user: UserId) -> Result<Option<UserRow>> {
-    let mut answer = store.db.run(GET, bind! { user: user.0 }).await?;
-    answer.row(0)
+    store.db.get_one(GET, key(user)).await
 }
 
 const BY_EMAIL: Statement = Statement::read(

@@ -17,7 +17,7 @@ use crate::events::{Sample, WarningCount};
 use crate::{Result, Store};
 
 pub use self::affected::{
-    Affected, AffectedBlock, AffectedBuilder, AffectedPage, DAYS, KEPT, forget, open, page,
+    Affected, AffectedBlock, AffectedBuilder, AffectedPage, DAYS, KEPT, forget, one, open, page,
 };
 pub(crate) use self::affected::{purge, rows as affected_rows};
 
@@ -152,6 +152,12 @@ impl Skipped {
 /// The key of a sample in the live list.
 pub fn sample_key(partition: i64, number: i64) -> String {
     format!("drop-{partition}-{number}")
+}
+
+/// Partition and number of the sample with this key.
+pub fn read_sample_key(key: &str) -> Option<(u16, i64)> {
+    let (partition, number) = key.strip_prefix("drop-")?.split_once('-')?;
+    Some((partition.parse().ok()?, number.parse().ok()?))
 }
 
 pub(crate) fn count_row(project: ProjectId, partition: u16, warning: WarningCount) -> Value {

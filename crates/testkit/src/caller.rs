@@ -161,6 +161,13 @@ impl Answer {
             .unwrap_or_else(|error| panic_with(&format!("no JSON ({error}): {self:?}")))
     }
 
+    /// The body as text. Without the comments that a page of the app has between its parts.
+    pub fn text(&self) -> String {
+        let text = std::str::from_utf8(&self.body);
+        let text = text.unwrap_or_else(|error| panic_with(&format!("no text ({error}): {self:?}")));
+        text.replace("<!>", "").replace("<!---->", "")
+    }
+
     /// The value of a header, if the answer has it.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()

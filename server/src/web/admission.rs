@@ -9,9 +9,9 @@ use axum::response::{IntoResponse, Redirect, Response};
 use http::request::Parts;
 use http::{Method, StatusCode, header};
 use leptos::server_fn::error::SERVER_FN_ERROR_HEADER;
-use weir_app::context::path_of;
 use weir_app::error::UiError;
 use weir_app::local_path;
+use weir_app::local_path::path_of;
 use weir_model::UserId;
 use weir_service::Ctx;
 

@@ -4,6 +4,7 @@
 //! checked on each use. Assets are compressed at build time and sent compressed.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
@@ -21,20 +22,51 @@ struct FrontEnd;
 
 /// Compressed forms, best first: the name in headers, the extension of the file.
 const COMPRESSED: [(&str, &str); 2] = [("br", ".br"), ("gzip", ".gz")];
-/// Least length of a hash between two dots of a name.
+/// The script that loads the code of areas.
+const LOADER: &str = "__wasm_split.js";
+/// Least length of a hash, between two dots of a name or as the name of a folder.
 const MIN_HASH_LENGTH: usize = 16;
 
-/// Addresses of the files that every page loads, as the build recorded them. Empty
-/// without a built site: pages work without it.
+/// The script that starts the app in a site that cargo-leptos built: that has no such
+/// script, and names without hashes.
+const PLAIN_BOOT: (&str, &str) = (
+    "pkg/boot.js",
+    "import * as app from \"./weir.js\";\n\
+     await app.default({ module_or_path: new URL(\"./weir.wasm\", import.meta.url) });\n\
+     app.hydrate();\n",
+);
+
+/// Addresses of the files that pages load, as xtask recorded them, or where cargo-leptos puts
+/// them. Empty without a built site: pages work without it.
 pub(super) fn page_assets() -> Assets {
-    let Some(manifest) = FrontEnd::get("manifest.json") else { return Assets::default() };
+    let Some(manifest) = FrontEnd::get("manifest.json") else { return plain_assets() };
     let manifest: HashMap<String, String> =
         serde_json::from_slice(&manifest.data).unwrap_or_default();
     let address = |name: &str| manifest.get(name).map(|path| format!("/{path}"));
+    let areas = manifest.get("areas.json").and_then(|path| FrontEnd::get(path));
+    let areas: HashMap<String, Vec<String>> =
+        areas.and_then(|areas| serde_json::from_slice(&areas.data).ok()).unwrap_or_default();
+    let addresses = |files: Vec<String>| {
+        files.iter().filter_map(|file| address(&format!("{file}.wasm"))).collect()
+    };
     Assets {
         start_script: address("boot.js"),
-        wasm_bindings: address("weir.js"),
+        scripts: ["weir.js", LOADER].into_iter().filter_map(address).collect(),
         css: address("weir.css"),
+        area_code: Arc::new(
+            areas.into_iter().map(|(area, files)| (area, addresses(files))).collect(),
+        ),
+    }
+}
+
+fn plain_assets() -> Assets {
+    let address = |name: &str| FrontEnd::get(name).map(|_| format!("/{name}"));
+    let Some(script) = address("pkg/weir.js") else { return Assets::default() };
+    Assets {
+        start_script: Some(format!("/{}", PLAIN_BOOT.0)),
+        scripts: vec![script],
+        css: address("pkg/weir.css"),
+        area_code: Arc::default(),
     }
 }
 
@@ -44,7 +76,12 @@ pub(super) fn response(name: &str, request: &HeaderMap) -> Option<Response> {
     if name.is_empty() || COMPRESSED.iter().any(|(_, ending)| name.ends_with(ending)) {
         return None;
     }
-    let plain = FrontEnd::get(name)?;
+    let Some(plain) = FrontEnd::get(name) else {
+        let (boot, script) = PLAIN_BOOT;
+        let headers =
+            [(header::CONTENT_TYPE, media_type(boot)), (header::CACHE_CONTROL, "no-cache")];
+        return (name == boot).then(|| (headers, script).into_response());
+    };
     let compressed =
         COMPRESSED.iter().filter(|(encoding, _)| accepts_encoding(request, encoding)).find_map(
             |(encoding, ending)| Some((*encoding, FrontEnd::get(&format!("{name}{ending}"))?)),
@@ -82,14 +119,22 @@ fn entity_tag(file: &EmbeddedFile) -> HeaderValue {
     HeaderValue::from_str(&tag).unwrap_or(HeaderValue::from_static("\"\""))
 }
 
-/// Whether the name is `something.<hash>.ending`.
+/// Whether the name is `something.<hash>.ending`, or in a folder `pkg/<hash>`.
 fn is_hashed(name: &str) -> bool {
+    let is_hash = |part: &str| {
+        part.len() >= MIN_HASH_LENGTH
+            && part.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
+    };
+    if name
+        .strip_prefix("pkg/")
+        .and_then(|rest| rest.split_once('/'))
+        .is_some_and(|(folder, _)| is_hash(folder))
+    {
+        return true;
+    }
     let file = name.rsplit('/').next().unwrap_or_default();
     let mut parts = file.rsplit('.').skip(1);
-    let hash = parts.next().unwrap_or_default();
-    let is_hash = hash.len() >= MIN_HASH_LENGTH
-        && hash.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'));
-    is_hash && parts.next().is_some()
+    parts.next().is_some_and(is_hash) && parts.next().is_some()
 }
 
 /// The media type of a file of this name.
@@ -120,6 +165,7 @@ mod tests {
     fn hashed_names() {
         for (name, expected) in [
             ("pkg/weir.5k3bKtO1HnOi6tXh_y8ZVw.js", true),
+            ("pkg/5k3bKtO1HnOi6tXh_y8ZVw/weir.js", true),
             ("pkg/weir.js", false),
             ("pkg/weir.min.js", false),
             ("5k3bKtO1HnOi6tXh_y8ZVw.js", false),

@@ -10,7 +10,6 @@ use axum::response::{IntoResponse, Redirect, Response};
 use bytes::Bytes;
 use http::header;
 use http::request::Parts;
-use leptos::server_fn::error::ServerFnUrlError;
 use weir_app::context::{Visit, ui_error};
 use weir_app::error::UiError;
 use weir_app::local_path;
@@ -22,7 +21,7 @@ use weir_service::unchecked::Unchecked;
 use weir_service::{Ctx, Error};
 
 use super::held_forms::UNSENT;
-use super::{Web, visit};
+use super::{Web, functions, visit};
 use crate::dispatcher::RoutePattern;
 use crate::http::input::{Fields, Room, Upload};
 use crate::limits::{BodyLimits, Limits};
@@ -33,8 +32,6 @@ pub(super) const PLUGIN: &str = "/_upload/plugin";
 pub(super) const ATTACHMENT: &str = "/_upload/attachment";
 /// Bytes of a form in addition to its file.
 const ROOM: usize = 64 << 10;
-/// Scheme and host for a library that requires a complete address.
-const HERE: &str = "http://here.invalid";
 /// The function that installs plugins. Its page shows the outcome of an archive.
 const INSTALL: &str = "/_fn/install_plugin";
 /// The function that saves configs. Its page shows the outcome of a file.
@@ -186,11 +183,7 @@ fn to(path: &str) -> Response {
 }
 
 fn lead_back(back: &str, function: &str, error: UiError) -> Response {
-    let address = ServerFnUrlError::new(function, error).to_url(&format!("{HERE}{back}"));
-    match address {
-        Ok(address) => to(address.as_str().strip_prefix(HERE).unwrap_or("/")),
-        Err(_) => to(back),
-    }
+    to(&functions::failed(back, function, &error))
 }
 
 /// The fields of a form.
@@ -245,7 +238,7 @@ mod tests {
     fn a_failure_leads_back_to_the_page() {
         let error = UiError::field("archive", "invalid_input", "It is damaged.");
         for (back, begins) in
-            [("/a?b=1", "/a?b=1&__path=%2F_fn%2Finstall_plugin&__err="), ("/a", "/a?__path=")]
+            [("/a?b=1", "/a?b=1&__path=/_fn/install_plugin&__err="), ("/a", "/a?__path=")]
         {
             let response = lead_back(back, INSTALL, error.clone());
             let location = response.headers()[header::LOCATION].to_str().unwrap();

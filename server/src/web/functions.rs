@@ -1,9 +1,8 @@
-//! Server functions: called by forms, and by the scripts of islands.
+//! Server functions: called by forms, and by scripts.
 //!
-//! A form is answered with a redirect back to its page. The form itself contains that
-//! page, because the set-up page does not send its address. The outcome is in the address
-//! of the redirect, and the entered values of a failed form are kept as `kept_input`
-//! describes.
+//! A script gets the result of the function. A form is answered with a redirect back to its
+//! page, which the form itself contains. The outcome is in the address of the redirect, and
+//! the entered values of a failed form are kept as `kept_input` describes.
 
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
@@ -13,8 +12,9 @@ use futures::future::BoxFuture;
 use http::request::Parts;
 use http::{HeaderValue, StatusCode, Uri, header};
 use leptos::server_fn::error::SERVER_FN_ERROR_HEADER;
-use weir_app::context::{self, Cookies, FUNCTION};
+use weir_app::context::{self, Cookies};
 use weir_app::error::UiError;
+use weir_app::form_names::{DONE, ERROR, FAILED, FUNCTION};
 use weir_app::local_path;
 use weir_app::notice::Notice;
 use weir_service::Ctx;
@@ -27,8 +27,6 @@ use crate::http::error::ApiError;
 
 /// Prefix of the addresses of server functions.
 pub(super) const ROOT: &str = "/_fn/";
-/// Scheme and host for libraries that require a complete address.
-const HERE: &str = "http://here.invalid";
 /// Longest answer of a failed function, in bytes.
 const ERROR_BYTES: usize = 1 << 20;
 
@@ -41,7 +39,7 @@ pub(super) async fn call(State(web): State<Web>, request: Request) -> Response {
 
 async fn answer(web: &Web, request: Request) -> Response {
     let (mut parts, body) = request.into_parts();
-    let visit = match visit::of(web, &parts).await {
+    let mut visit = match visit::of(web, &parts).await {
         Ok(visit) => visit,
         Err(error) => return error.into_response(),
     };
@@ -52,31 +50,34 @@ async fn answer(web: &Web, request: Request) -> Response {
     if let Err(fault) = check(&bytes, limits.form_fields) {
         return ApiError::Malformed(fault).into_response();
     }
-    let form = visit.wants_page.then(|| Form::read(&bytes));
-    if let Some(form) = &form
-        && let Ok(referer) = HeaderValue::from_str(&format!("{HERE}{}", form.back))
-    {
-        parts.headers.insert(header::REFERER, referer);
-    }
     let path = parts.uri.path().to_owned();
     if !exists(&path) {
         return missing();
     }
+    let form = visit.wants_page.then(|| Form::read(&bytes));
+    visit.back = form.as_ref().map_or_else(|| page_of_script(&parts), |form| form.back.clone());
+    let head = parts.clone();
+    // The function returns its result, also to a form. This module leads the form back.
+    parts.headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
     let context = web.context();
-    let cookies = visit.cookies;
-    let user = visit.ctx.as_ref().map(Ctx::user);
+    let (cookies, ctx) = (visit.cookies, visit.ctx.clone());
     let returning = match parts.extensions.get::<Sender>() {
         Some(Sender::Returning(user)) => Some(*user),
         Some(Sender::Member(_) | Sender::Unknown) | None => None,
     };
     let provide = move || context::provide(&context, &visit);
-    let head = parts.clone();
     let request = Request::from_parts(parts, Body::from(bytes.clone()));
-    let mut response =
-        leptos_axum::handle_server_fns_with_context(provide, request).await.into_response();
-    let Some(form) = &form else { return with_status(response).await };
-    let failed = form.lead_back(&path, &mut response);
-    let required_sign_in = if failed { None } else { RequiredSignIn::of(&response) };
+    let response = leptos_axum::handle_server_fns_with_context(provide, request).await;
+    let response = response.into_response();
+    let notice = notice_of(cookies, &response);
+    if let (Some(ctx), Some(notice)) = (&ctx, notice) {
+        keep_message(web, ctx, &notice).await;
+    }
+    let (mut response, error) = with_error(response).await;
+    let Some(form) = form else { return response };
+    let user = ctx.as_ref().map(Ctx::user);
+    let required_sign_in = RequiredSignIn::of(&response);
+    let failed = form.lead_back(&path, error.as_ref(), &mut response);
     let mut typed_by = user;
     let seconds = match (failed, required_sign_in, &form.held, user) {
         (true, ..) => kept_input::SECONDS,
@@ -101,6 +102,30 @@ async fn answer(web: &Web, request: Request) -> Response {
     let kept = format!("{FUNCTION}={}&{}", local_path::encode(&path), form.kept);
     set_cookie(&mut response, &web.drafts.keep(typed_by, cookies, &kept, seconds));
     response
+}
+
+/// The page of a script that calls a function.
+fn page_of_script(parts: &Parts) -> String {
+    let referer = parts.headers.get(header::REFERER).and_then(|value| value.to_str().ok());
+    let page = referer.map(local_path::path_of).and_then(local_path::safe);
+    local_path::without_outcome(page.unwrap_or("/"))
+}
+
+/// The notice that an answer has for the next page.
+fn notice_of(cookies: Cookies, response: &Response) -> Option<Notice> {
+    let name = format!("{}=", cookies.notice_name());
+    let set = response.headers().get_all(header::SET_COOKIE).iter();
+    let notice = set.filter_map(|cookie| cookie.to_str().ok()?.strip_prefix(&name)).next_back();
+    let notice = notice.and_then(|cookie| cookie.split(';').next());
+    notice.and_then(|text| Notice::from_text(text, exists))
+}
+
+/// Lists a notice among the messages of the user. The form succeeded also when that cannot
+/// be written.
+async fn keep_message(web: &Web, ctx: &Ctx, notice: &Notice) {
+    if let Err(error) = web.app.services.messages.put(ctx, &notice.text).await {
+        tracing::warn!(%error, "a message was not kept");
+    }
 }
 
 /// Runs a form that waited for a password, in the session that the confirmation opened.
@@ -174,22 +199,19 @@ fn check(body: &[u8], most: usize) -> Result<(), String> {
     }
 }
 
-/// Sets the status of a failed call by a script. Functions report invalid input without a
-/// status.
-async fn with_status(response: Response) -> Response {
-    let is_open = response.headers().contains_key(SERVER_FN_ERROR_HEADER)
-        && response.status() == StatusCode::INTERNAL_SERVER_ERROR;
-    if !is_open {
-        return response;
+/// The answer of a function, and the error if it failed. Functions report invalid input
+/// without a status.
+async fn with_error(response: Response) -> (Response, Option<UiError>) {
+    if !response.headers().contains_key(SERVER_FN_ERROR_HEADER) {
+        return (response, None);
     }
     let (mut parts, body) = response.into_parts();
-    let Ok(bytes) = to_bytes(body, ERROR_BYTES).await else {
-        return StatusCode::INTERNAL_SERVER_ERROR.into_response();
-    };
-    if let Ok(UiError::Field(_)) = serde_json::from_slice(&bytes) {
+    let bytes = to_bytes(body, ERROR_BYTES).await.unwrap_or_default();
+    let error = serde_json::from_slice(&bytes).unwrap_or(UiError::NoAnswer);
+    if parts.status == StatusCode::INTERNAL_SERVER_ERROR && matches!(error, UiError::Field(_)) {
         parts.status = StatusCode::BAD_REQUEST;
     }
-    Response::from_parts(parts, Body::from(bytes))
+    (Response::from_parts(parts, Body::from(bytes)), Some(error))
 }
 
 /// Whether there is a server function at this path.
@@ -226,29 +248,40 @@ impl Form {
         }
     }
 
-    /// Changes the redirect to a path of this site that contains the outcome. Returns
-    /// whether the form failed.
-    fn lead_back(&self, function: &str, response: &mut Response) -> bool {
+    /// Turns the answer of a function into a redirect: where the function leads, else back
+    /// to the page of the form, with the outcome in the address. Returns whether the address
+    /// has an error.
+    fn lead_back(&self, function: &str, error: Option<&UiError>, response: &mut Response) -> bool {
+        *response.status_mut() = StatusCode::SEE_OTHER;
+        *response.body_mut() = Body::empty();
         let headers = response.headers_mut();
+        for name in [header::CONTENT_TYPE, header::CONTENT_LENGTH] {
+            headers.remove(name);
+        }
         let location = headers.get(header::LOCATION).and_then(|value| value.to_str().ok());
-        let Some(location) = location else { return false };
-        let location = match location.strip_prefix(HERE) {
-            Some("") => "/",
-            // Removing an old failure from an address may leave the `?`.
-            Some(path) => path.strip_suffix('?').unwrap_or(path),
-            None => location,
-        };
-        let failed = location.contains("__err=");
-        let location = if !failed && location == self.back {
-            let sign = if self.back.contains('?') { '&' } else { '?' };
-            let part = self.part.as_ref().map(|id| format!("#{id}")).unwrap_or_default();
-            format!("{location}{sign}__done={}{part}", local_path::encode(function))
-        } else {
-            location.to_owned()
+        let location = match (location, error) {
+            (Some(location), _) if location != self.back => return false,
+            (_, Some(error)) => failed(&self.back, function, error),
+            (_, None) => {
+                let part = self.part.as_ref().map(|id| format!("#{id}")).unwrap_or_default();
+                let done = format!("{DONE}={}{part}", local_path::encode(function));
+                format!("{}{}{done}", self.back, sign(&self.back))
+            }
         };
         lead_to(response, &location);
-        failed
+        error.is_some()
     }
+}
+
+/// The address of a page, with the error of its form.
+pub(super) fn failed(back: &str, function: &str, error: &UiError) -> String {
+    let (function, error) = (local_path::encode(function), error.for_query());
+    format!("{back}{}{FAILED}={function}&{ERROR}={}", sign(back), local_path::encode(&error))
+}
+
+/// What separates a further parameter from an address.
+fn sign(address: &str) -> char {
+    if address.contains('?') { '&' } else { '?' }
 }
 
 #[cfg(test)]
@@ -258,14 +291,12 @@ mod tests {
     use bytes::Bytes;
     use http::{StatusCode, header};
 
+    use weir_app::error::UiError;
+
     use super::{Form, check};
 
     fn redirect(to: &'static str) -> Response {
         (StatusCode::FOUND, [(header::LOCATION, to)]).into_response()
-    }
-
-    fn location(response: &Response) -> &str {
-        response.headers()[header::LOCATION].to_str().unwrap()
     }
 
     #[test]
@@ -297,28 +328,38 @@ mod tests {
     }
 
     #[test]
-    fn the_way_back_says_how_it_went() {
-        let form =
-            Form { back: "/a?b=1".to_owned(), part: None, kept: "name=x".to_owned(), held: None };
-        let mut done = redirect("http://here.invalid/a?b=1");
-        assert!(!form.lead_back("/_fn/f", &mut done));
-        assert_eq!(location(&done), "/a?b=1&__done=/_fn/f");
+    fn the_redirect_contains_the_outcome() {
+        let at = |back: &str, part: Option<&str>| Form {
+            back: back.to_owned(),
+            part: part.map(str::to_owned),
+            kept: String::new(),
+            held: None,
+        };
+        let led = |form: &Form, error: Option<&UiError>, mut response: Response| {
+            let has_error = form.lead_back("/_fn/f", error, &mut response);
+            assert_eq!(response.status(), StatusCode::SEE_OTHER);
+            let location = response.headers()[header::LOCATION].to_str().unwrap().to_owned();
+            assert_eq!(has_error, location.contains("__err"));
+            location
+        };
+        let plain = || StatusCode::OK.into_response();
+        assert_eq!(led(&at("/a?b=1", None), None, plain()), "/a?b=1&__done=/_fn/f");
+        assert_eq!(led(&at("/a", None), None, redirect("/a")), "/a?__done=/_fn/f");
+        let part = at("/a", Some("step-check"));
+        assert_eq!(led(&part, None, plain()), "/a?__done=/_fn/f#step-check");
+        assert_eq!(led(&part, None, redirect("/projects/1")), "/projects/1");
+        let failed = led(&part, Some(&UiError::NotFound), plain());
+        assert_eq!(failed, "/a?__path=/_fn/f&__err=%22NotFound%22");
+        let stays = led(&part, Some(&UiError::NotFound), redirect("/a"));
+        assert_eq!(stays, failed, "an error is not an outcome");
+        let sign_in = redirect("/login?next=/a");
+        assert_eq!(led(&part, Some(&UiError::SignIn), sign_in), "/login?next=/a");
+    }
 
-        let sent = Bytes::from_static(b"back=%2Fa&back_part=step-check");
-        let mut done = redirect("http://here.invalid/a?");
-        assert!(!Form::read(&sent).lead_back("/_fn/f", &mut done));
-        assert_eq!(location(&done), "/a?__done=/_fn/f#step-check");
-        let odd = Bytes::from_static(b"back=%2Fa&back_part=%0D%0Ax");
-        let mut done = redirect("http://here.invalid/a");
-        assert!(!Form::read(&odd).lead_back("/_fn/f", &mut done));
-        assert_eq!(location(&done), "/a?__done=/_fn/f");
-
-        let mut failed = redirect("http://here.invalid/a?b=1&__path=p&__err=e");
-        assert!(form.lead_back("/_fn/f", &mut failed));
-        assert_eq!(location(&failed), "/a?b=1&__path=p&__err=e");
-
-        let mut elsewhere = redirect("/projects/1/start");
-        assert!(!form.lead_back("/_fn/f", &mut elsewhere));
-        assert_eq!(location(&elsewhere), "/projects/1/start");
+    #[test]
+    fn a_part_is_an_id() {
+        let part = |body: &'static str| Form::read(&Bytes::from_static(body.as_bytes())).part;
+        assert_eq!(part("back=%2Fa&back_part=step-check").as_deref(), Some("step-check"));
+        assert_eq!(part("back=%2Fa&back_part=%0D%0Ax"), None);
     }
 }

@@ -13,7 +13,7 @@ use std::time::Instant;
 use axum::response::Response;
 use bytes::Bytes;
 use http::header;
-use weir_app::context::KEPT;
+use weir_app::form_names::KEPT;
 use weir_app::local_path::encode;
 use weir_model::UserId;
 

@@ -11,7 +11,8 @@ use std::collections::HashSet;
 use std::time::Instant;
 
 use http::request::Parts;
-use weir_app::context::{Cookies, KEPT, SECRET_MARK};
+use weir_app::context::Cookies;
+use weir_app::form_names::{KEPT, SECRET_MARK};
 use weir_model::UserId;
 
 use super::cookies;

@@ -1,4 +1,5 @@
-//! The live stream: every row of a project as it arrives, as server-sent events.
+//! The live stream: the rows of a project that match a filter, as they arrive, as
+//! server-sent events.
 //!
 //! Delivery is not guaranteed: a page that falls behind or reconnects fills the gap from
 //! the store. The stream notifies the page when to do so.
@@ -9,15 +10,16 @@ use std::time::Duration;
 
 use axum::extract::{Path, Request, State};
 use axum::response::sse::{Event, KeepAlive, Sse};
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use futures::stream;
+use http::Uri;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
-use weir_model::ProjectId;
 use weir_model::errors::ErrorKind;
-use weir_model::live::LiveRow;
+use weir_model::live::{EventsFilter, LiveRow, RowFilter};
+use weir_model::{ProjectId, Timestamp};
 use weir_service::{Ctx, Error as ServiceError, Services};
 
 use super::{Web, visit};
@@ -31,7 +33,29 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// A stream ends after this time, and the page opens a new one.
 const LIFETIME: Duration = Duration::from_secs(10 * 60);
 
-/// Streams the rows of a project from now on.
+/// Redirects from the former address of the events page.
+pub(super) async fn moved(uri: Uri) -> Response {
+    let mut response = Redirect::permanent(&new_address(&uri)).into_response();
+    response.extensions_mut().insert(RoutePattern("/projects/{project}/live"));
+    response
+}
+
+/// The address of the events page with the values of the former one.
+fn new_address(uri: &Uri) -> String {
+    let project = uri.path().strip_suffix("/live").unwrap_or_default();
+    let renamed = |pair: &str| match pair.split_once('=') {
+        Some(("q", text)) => format!("event={text}"),
+        Some(("row", key)) => format!("selected={key}"),
+        _ => pair.to_owned(),
+    };
+    let query = uri.query().map(|query| query.split('&').map(renamed).collect::<Vec<_>>());
+    match query {
+        Some(pairs) => format!("{project}/events?{}", pairs.join("&")),
+        None => format!("{project}/events"),
+    }
+}
+
+/// Streams the rows of a project from now on that match the filter in the query.
 pub(super) async fn stream(
     State(web): State<Web>,
     Path(project): Path<String>,
@@ -52,6 +76,7 @@ async fn open(web: &Web, project: &str, request: Request) -> ApiResult<Response>
     let project = web.app.services.projects.enter(&ctx, project).await?.project;
     let place = web.streams.enter(ctx.user()).map_err(|Exhausted| ApiError::Busy)?;
     let watch = Watch {
+        filter: filter(parts.uri.query().unwrap_or_default(), ctx.now),
         rows: web.app.ingest.live().watch(project),
         stopping: web.app.stopping.clone(),
         end: Instant::now() + LIFETIME,
@@ -67,8 +92,23 @@ async fn open(web: &Web, project: &str, request: Request) -> ApiResult<Response>
     Ok(Sse::new(events).keep_alive(keep_alive).into_response())
 }
 
+/// The filter of a query. Rows that arrive are within every range that ends now.
+fn filter(query: &str, now: Timestamp) -> RowFilter {
+    RowFilter { from: None, to: None, ..asked(query).rows(now) }
+}
+
+/// The filter of the events page in a query.
+pub(super) fn asked(query: &str) -> EventsFilter {
+    let mut filter = EventsFilter::default();
+    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+        filter.set(&name, value.into_owned());
+    }
+    filter
+}
+
 /// One stream.
 struct Watch {
+    filter: RowFilter,
     rows: Receiver<Arc<LiveRow>>,
     stopping: Stopping,
     end: Instant,
@@ -132,17 +172,22 @@ impl Watch {
                 // nothing.
                 Some(Event::default().event("hello").data("{}"))
             }
-            Phase::Watching => tokio::select! {
-                // Ending the stream has priority over waiting rows.
-                biased;
-                () = self.stopping.begun() => None,
-                _ = &mut self.may_watch.0 => self.end(),
-                () = tokio::time::sleep_until(self.end) => self.end(),
-                received = self.rows.recv() => match received {
-                    Ok(row) => row_event(&row),
-                    Err(RecvError::Lagged(_)) => Some(Event::default().event("behind").data("{}")),
-                    Err(RecvError::Closed) => None,
-                },
+            Phase::Watching => loop {
+                tokio::select! {
+                    // Ending the stream has priority over waiting rows.
+                    biased;
+                    () = self.stopping.begun() => break None,
+                    _ = &mut self.may_watch.0 => break self.end(),
+                    () = tokio::time::sleep_until(self.end) => break self.end(),
+                    received = self.rows.recv() => match received {
+                        Ok(row) if !self.filter.takes_row(&row) => {}
+                        Ok(row) => break row_event(&row),
+                        Err(RecvError::Lagged(_)) => {
+                            break Some(Event::default().event("behind").data("{}"));
+                        }
+                        Err(RecvError::Closed) => break None,
+                    },
+                }
             },
             Phase::Ended => None,
         }
@@ -158,4 +203,26 @@ impl Watch {
 fn row_event(row: &LiveRow) -> Option<Event> {
     let text = serde_json::to_string(row).ok()?;
     Some(Event::default().event("row").id(&row.key).data(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{asked, new_address};
+
+    #[test]
+    fn former_addresses_lead_to_the_events_page() {
+        for (former, expected) in [
+            ("/projects/1/live", "/projects/1/events"),
+            ("/projects/1/live?outcome=dropped", "/projects/1/events?outcome=dropped"),
+            ("/projects/1/live?q=a%20b&row=k", "/projects/1/events?event=a%20b&selected=k"),
+        ] {
+            assert_eq!(new_address(&former.parse().unwrap()), expected);
+        }
+    }
+
+    #[test]
+    fn the_filter_is_that_of_the_page() {
+        let filter = asked("event=a%20b&range=24h&x=1");
+        assert_eq!(filter.pairs(), [("event", "a b"), ("range", "24h")]);
+    }
 }

@@ -59,18 +59,7 @@ async fn page(web: Web, request: Request) -> Response {
         let next = local_path::encode(&local_path::to_open_later(asked));
         return Redirect::to(&format!("/login?next={next}")).into_response();
     }
-    keep_message(&web, &visit).await;
     render(&web, visit, Request::from_parts(parts, body)).await
-}
-
-/// Lists the notice of a page among the messages. The page also loads when that cannot be
-/// written.
-async fn keep_message(web: &Web, visit: &Visit) {
-    if let (Some(ctx), Some(notice)) = (&visit.ctx, &visit.notice)
-        && let Err(error) = web.app.services.messages.put(ctx, &notice.text).await
-    {
-        tracing::warn!(%error, "a message was not kept");
-    }
 }
 
 fn is_private(path: &str) -> bool {
@@ -113,7 +102,7 @@ mod tests {
     fn private_pages() {
         for path in [
             "/",
-            "/projects/1/live",
+            "/projects/1/events",
             "/organizations",
             "/account/keys",
             "/login/again",

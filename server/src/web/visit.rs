@@ -62,6 +62,7 @@ pub(super) async fn of(web: &Web, parts: &Parts) -> ApiResult<Visit> {
         origin: web.app.config.public_url.origin().unwrap_or(asked),
         wants_page: !is_call || wants_page(headers),
         is_call,
+        back: String::new(),
         typed: typed.unwrap_or_default(),
         notice: if is_call { None } else { notice(cookies, parts).or(lost) },
     })

@@ -30,7 +30,7 @@ async fn what_was_sent_is_read_back() {
     )
     .await;
     let answer = caller.get(&format!("/api/projects/{}/events/", app.project())).await;
-    let text = String::from_utf8(answer.body.to_vec()).unwrap();
+    let text = answer.text();
     assert!(text.contains("12345678901234567890"), "{text}");
     let event = &answer.json()["results"][0];
     assert_eq!(event["id"], uuid);

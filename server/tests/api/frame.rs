@@ -2,8 +2,9 @@
 
 use http::Method;
 use serde_json::{Value, json};
-use weir_testkit::{Answer, Call, TestApp};
+use weir_testkit::{Call, TestApp};
 
+use crate::stored::send;
 use crate::web::{page, session};
 
 fn function(app: &TestApp, name: &str, body: &str, cookie: &str) -> Call {
@@ -12,10 +13,6 @@ fn function(app: &TestApp, name: &str, body: &str, cookie: &str) -> Call {
         .header("sec-fetch-site", "same-origin")
         .header("cookie", cookie)
         .body(body.to_owned())
-}
-
-fn text(answer: &Answer) -> String {
-    String::from_utf8_lossy(&answer.body).into_owned()
 }
 
 /// The session cookie of Grace, a member without administrator rights.
@@ -35,29 +32,40 @@ async fn member(app: &TestApp) -> String {
 async fn preferences_are_kept_and_applied() {
     let app = TestApp::with_owner().await;
     let (ada, grace) = (session(&app).await, member(&app).await);
-    let before = text(&page(&app, "/account/preferences", &ada).await);
+    let before = page(&app, "/account/preferences", &ada).await.text();
     assert!(!before.contains("data-zone=") && !before.contains("data-shortcuts="), "{before}");
+    assert!(before.contains("data-rows=\"comfortable\""), "{before}");
 
-    let body = "zone=named&named=Europe%2FBerlin&numbers=point";
+    let body = "zone=named&named=Europe%2FBerlin&numbers=point&rows=compact";
     assert_eq!(function(&app, "set_preferences", body, &ada).send().await.status, 200);
-    let after = text(&page(&app, "/help", &ada).await);
+    let after = page(&app, "/help", &ada).await.text();
     assert!(after.contains("data-zone=\"Europe/Berlin\""), "{after}");
     assert!(after.contains("data-shortcuts=\"off\""), "{after}");
-    let theirs = text(&page(&app, "/help", &grace).await);
+    assert!(after.contains("data-rows=\"compact\""), "{after}");
+    let theirs = page(&app, "/help", &grace).await.text();
     assert!(!theirs.contains("data-zone="), "{theirs}");
 
     for body in [
         "zone=named&named=Nowhere&numbers=point",
         "zone=named&named=&numbers=point",
         "zone=utc&numbers=roman",
+        "zone=utc&numbers=comma&rows=tall",
     ] {
         let refused = function(&app, "set_preferences", body, &ada).send().await;
         assert_eq!(refused.status, 400, "{body}");
     }
     let utc = "zone=utc&numbers=comma&shortcuts=on";
     assert_eq!(function(&app, "set_preferences", utc, &ada).send().await.status, 200);
-    let after = text(&page(&app, "/account/preferences", &ada).await);
+    let after = page(&app, "/account/preferences", &ada).await.text();
     assert!(after.contains("data-zone=\"UTC\"") && !after.contains("data-shortcuts="), "{after}");
+    // What a form does not have stays.
+    assert!(after.contains("data-rows=\"compact\""), "{after}");
+    let set = function(&app, "set_table_rows", "rows=comfortable", &ada).send().await;
+    assert_eq!(set.status, 200);
+    let after = page(&app, "/help", &ada).await.text();
+    assert!(after.contains("data-rows=\"comfortable\"") && after.contains("\"UTC\""), "{after}");
+    let wrong = function(&app, "set_table_rows", "rows=tall", &ada).send().await;
+    assert!(wrong.status >= 400);
     let nobody = function(&app, "set_preferences", utc, "session=x").send().await;
     assert_eq!(nobody.status, 401);
 }
@@ -93,16 +101,47 @@ async fn people_find_what_they_may_see() {
     assert_eq!(search("%22nothing%3C").await, Value::Array(Vec::new()));
 
     // As a page, and as the part that scripts insert.
-    let whole = text(&page(&app, "/search?q=shop", &ada).await);
+    let whole = page(&app, "/search?q=shop", &ada).await.text();
     let searched = "Names of pages, projects, organizations, members, exports and plugins";
     assert!(whole.contains(searched), "{whole}");
-    assert!(whole.contains("Events, persons and groups are not searched here."), "{whole}");
+    assert!(whole.contains("in the current project names of events and persons"), "{whole}");
     assert!(whole.contains("data-found") && whole.contains("aria-label=\"Main\""), "{whole}");
-    let part = text(&page(&app, "/search?q=shop&part=1", &ada).await);
+    let part = page(&app, "/search?q=shop&part=1", &ada).await.text();
     assert!(part.contains("data-found") && !part.contains("aria-label=\"Main\""), "{part}");
-    let none = text(&page(&app, "/search?q=%3Cb%3E", &ada).await);
+    let none = page(&app, "/search?q=%3Cb%3E", &ada).await.text();
     assert!(none.contains("&lt;b&gt;") && !none.contains("\u{201c}<b>"), "{none}");
     assert_eq!(page(&app, "/search?q=shop", "session=x").await.status, 303);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn search_finds_persons_and_events_of_the_current_project() {
+    let app = TestApp::with_owner().await;
+    let ada = session(&app).await;
+    let events: Vec<Value> = (0..10)
+        .map(|n| {
+            json!({"event": "tea brewed", "distinct_id": format!("reader-{n}"),
+                   "properties": {"$set": {"name": format!("Reader {n}")}}})
+        })
+        .collect();
+    send(&app, json!(events)).await;
+    let root = format!("/projects/{}", app.project());
+    let search = async |q: &str| {
+        let answer = function(&app, "search", &format!("q={q}"), &ada).send().await;
+        assert_eq!(answer.status, 200);
+        answer.json()
+    };
+    let found = search("brewed+TEA").await;
+    assert_eq!(found[0]["title"], "Events");
+    assert_eq!(found[0]["found"][0]["name"], "tea brewed");
+    assert_eq!(found[0]["found"][0]["href"], format!("{root}/events?event=tea%20brewed"));
+    let found = search("reader-7").await;
+    assert_eq!(found[0]["title"], "Persons");
+    assert_eq!(found[0]["found"][0]["name"], "Reader 7");
+    // The list is short, and leads to the whole one.
+    let found = search("reader").await;
+    let persons = found[0]["found"].as_array().unwrap();
+    assert_eq!(persons.len(), 9);
+    assert_eq!(persons[8]["href"], format!("{root}/persons?q=reader"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -111,7 +150,7 @@ async fn the_instance_is_for_staff() {
     let (ada, grace) = (session(&app).await, member(&app).await);
     let shown = page(&app, "/instance", &ada).await;
     assert_eq!(shown.status, 200);
-    let shown = text(&shown);
+    let shown = shown.text();
     assert!(shown.contains(env!("CARGO_PKG_VERSION")), "{shown}");
     assert!(shown.contains("The data is in memory"), "{shown}");
     assert!(shown.contains("href=\"/instance\""), "the menu leads there: {shown}");
@@ -124,7 +163,7 @@ async fn the_instance_is_for_staff() {
     // The gallery of components is hidden from other users.
     assert_eq!(page(&app, "/gallery", &ada).await.status, 200);
     assert_eq!(page(&app, "/gallery", &grace).await.status, 404);
-    let theirs = text(&page(&app, "/help", &grace).await);
+    let theirs = page(&app, "/help", &grace).await.text();
     assert!(!theirs.contains("href=\"/instance\""), "{theirs}");
     assert_eq!(page(&app, "/instance", "session=x").await.status, 303);
 }
@@ -133,9 +172,9 @@ async fn the_instance_is_for_staff() {
 async fn the_guide_is_in_the_app() {
     let app = TestApp::with_owner().await;
     let ada = session(&app).await;
-    let index = text(&page(&app, "/help", &ada).await);
+    let index = page(&app, "/help", &ada).await.text();
     assert!(index.contains("href=\"/help/first-event\""), "{index}");
-    let shown = text(&page(&app, "/help/running", &ada).await);
+    let shown = page(&app, "/help/running", &ada).await.text();
     assert!(shown.contains("<h2 id=\"disk\">Disk</h2>"), "{shown}");
     for name in ["nothing", "..%2Fplugins", "README.md"] {
         assert_eq!(page(&app, &format!("/help/{name}"), &ada).await.status, 404, "{name}");
@@ -151,10 +190,13 @@ async fn messages_are_those_of_the_session() {
     let app = TestApp::with_owner().await;
     let (ada, elsewhere) = (session(&app).await, session(&app).await);
     let reported = format!("{ada}; notice=text=Saved%20the%20%3Cmap%3E.");
-    let shown = text(&page(&app, "/help", &reported).await);
+    let shown = page(&app, "/help", &reported).await.text();
     assert!(shown.contains("Saved the &lt;map&gt;."), "{shown}");
-    let listed = text(&page(&app, "/account/messages", &ada).await);
-    assert!(listed.contains("Saved the &lt;map&gt;."), "{listed}");
-    let other = text(&page(&app, "/account/messages", &elsewhere).await);
+
+    let body = format!("id={}", app.project());
+    assert_eq!(function(&app, "rotate_secret_key", &body, &ada).send().await.status, 200);
+    let listed = page(&app, "/account/messages", &ada).await.text();
+    assert!(listed.contains("The project has a new secret key."), "{listed}");
+    let other = page(&app, "/account/messages", &elsewhere).await.text();
     assert!(other.contains("No message yet"), "{other}");
 }

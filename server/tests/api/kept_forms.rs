@@ -68,7 +68,7 @@ impl<'a> Browser<'a> {
         let call = self.app.anonymous().call(Method::GET, path).header("cookie", &self.cookie());
         let answer = call.send().await;
         assert_eq!(answer.status, 200, "{path}");
-        String::from_utf8(answer.body.to_vec()).unwrap()
+        answer.text()
     }
 
     /// The value of a hidden field of the page.

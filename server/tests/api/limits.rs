@@ -356,7 +356,7 @@ async fn what_no_function_takes_is_refused_before_it_is_read() {
         for accept in ["application/json", "text/html"] {
             let call = function(&app, "sign_in", "").header("accept", accept).body(body.clone());
             let answer = call.send().await;
-            let text = String::from_utf8(answer.body.to_vec()).unwrap();
+            let text = answer.text();
             assert_eq!((answer.status, text.contains(fault)), (400, true), "{text}");
         }
     }

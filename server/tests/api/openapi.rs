@@ -275,7 +275,7 @@ async fn pages_show_every_operation_and_run_nothing() {
         assert_eq!(answer.header("content-type"), Some("text/html; charset=utf-8"));
         let policy = answer.header("content-security-policy").unwrap();
         assert!(policy.starts_with("default-src 'none'; style-src 'self'"), "{policy}");
-        let text = String::from_utf8(answer.body.to_vec()).unwrap();
+        let text = answer.text();
         for foreign in ["<script", "http://", "src=\"//", " style=", " onclick="] {
             // Addresses in examples are only text.
             let outside = text.replace("https://weir.example/", "");

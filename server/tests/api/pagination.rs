@@ -46,7 +46,7 @@ async fn pages_and_links() {
         };
         assert_eq!(list["next"], link(next), "{query}");
         assert_eq!(list["previous"], link(previous), "{query}");
-        let text = String::from_utf8(answer.body.to_vec()).unwrap();
+        let text = answer.text();
         let order = ["\"count\"", "\"next\"", "\"previous\"", "\"results\""]
             .map(|key| text.find(key).unwrap());
         assert!(order.is_sorted(), "{text}");

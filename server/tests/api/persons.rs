@@ -333,8 +333,7 @@ async fn what_was_skipped_or_altered_is_shown_with_a_sample() {
 async fn shown(app: &TestApp, cookie: &str, path: &str) -> String {
     let answer = page(app, &format!("/projects/{}/{path}", app.project()), cookie).await;
     assert_eq!(answer.status, 200, "{path}");
-    // Marks between texts.
-    String::from_utf8(answer.body.to_vec()).unwrap().replace("<!>", "").replace("<!---->", "")
+    answer.text()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -404,7 +403,7 @@ async fn a_group_shows_exact_members_or_none() {
     for words in [
         "Not shown: the project has more events than this page reads",
         "The last ones that arrived. The group may have older ones, which are not searched.",
-        "None of the newest events of the project is about the group.",
+        "None of the newest events of the project names the group.",
     ] {
         assert!(html.contains(words), "{words}: {html}");
     }

@@ -12,7 +12,7 @@ use crate::stored::send;
 use crate::web::{page, session};
 
 /// A call of a server function by a script of the app's own page.
-async fn function(app: &TestApp, cookie: &str, name: &str, body: &str) -> Answer {
+pub(crate) async fn function(app: &TestApp, cookie: &str, name: &str, body: &str) -> Answer {
     let call = app.anonymous().call(Method::POST, &format!("/_fn/{name}"));
     call.header("content-type", "application/x-www-form-urlencoded")
         .header("sec-fetch-site", "same-origin")
@@ -79,8 +79,8 @@ async fn refused_requests_are_rows_of_the_live_list() {
     let broken = |key: &str| format!(r#"{{"api_key": "{key}", "batch": [{{"#);
     let read = format!("project={}&limit=50", app.project());
     let rows = || async {
-        let found = function(&app, &cookie, "list_live_rows", &read).await.json();
-        let all = found.as_array().unwrap().clone();
+        let found = function(&app, &cookie, "list_events", &read).await.json();
+        let all = found["rows"].as_array().unwrap().clone();
         all.into_iter().filter(|row| row["outcome"] == "rejected").collect::<Vec<Value>>()
     };
 
@@ -99,17 +99,19 @@ async fn refused_requests_are_rows_of_the_live_list() {
     let [row] = &found[..] else { panic!("{found:?}") };
     assert_eq!((&row["reasons"], &row["place"]), (&json!(["invalid_payload"]), &json!("/e/")));
     assert_eq!((&row["library"], &row["size"]), (&json!("sender/1.2"), &json!(size)));
-    let masked = row["project_key"].as_str().unwrap();
-    assert_eq!(masked, format!("{}...", &app.project_key()[..8]));
     assert!(row["detail"].is_string(), "{row}");
-    assert!(!row.to_string().contains(app.project_key()), "{row}");
+    let read_one = format!("project={}&key={}", app.project(), row["key"].as_str().unwrap());
+    let one = function(&app, &cookie, "get_event", &read_one).await.json();
+    let masked = one["project_key"].as_str().unwrap();
+    assert_eq!(masked, format!("{}...", &app.project_key()[..8]));
+    assert!(!one.to_string().contains(app.project_key()), "{one}");
     let streamed = watch.try_recv().unwrap();
     assert_eq!(serde_json::to_value(&*streamed).unwrap()["key"], row["key"]);
     assert!(watch.try_recv().is_err());
 
     app.app().services.traffic.write().await.unwrap();
     assert_eq!(rows().await, found);
-    let path = format!("/projects/{}/live?outcome=rejected", app.project());
+    let path = format!("/projects/{}/events?outcome=rejected", app.project());
     let shown = page(&app, &path, &cookie).await;
     let text = String::from_utf8(shown.body.to_vec()).unwrap();
     assert!(text.contains("Rejected") && text.contains("The body could not be read."), "{path}");
@@ -122,18 +124,76 @@ async fn a_sample_that_was_cut_says_so() {
     let long = "a".repeat(2 * SAMPLE_LIMIT);
     send(&app, json!([{"event": "of no one", "properties": {"long": long}}])).await;
     let read = format!("project={}&limit=5", app.project());
-    let rows = function(&app, &cookie, "list_live_rows", &read).await.json();
+    let found = function(&app, &cookie, "list_events", &read).await.json();
+    let row = &found["rows"][0];
     // Capture truncates to the length that pages check for.
-    assert_eq!(rows[0]["payload"].as_str().unwrap().len(), SAMPLE_LIMIT);
+    assert_eq!(row["size"], json!(SAMPLE_LIMIT));
     let shown = async |path: String| {
         let shown = page(&app, &format!("/projects/{}/{path}", app.project()), &cookie).await;
         String::from_utf8(shown.body.to_vec()).unwrap()
     };
     let caption = "The first 4 KiB of the payload as received";
-    let live = shown(format!("live?row={}", rows[0]["key"].as_str().unwrap())).await;
+    let live = shown(format!("events?selected={}", row["key"].as_str().unwrap())).await;
     assert!(live.contains(caption) && live.contains("at least 4.0 KiB"), "{live}");
     assert!(!live.contains("Send it again with curl"), "{live}");
     assert!(shown("health".to_owned()).await.contains(caption));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_are_filtered_paged_and_downloaded() {
+    let app = TestApp::with_owner().await;
+    let cookie = session(&app).await;
+    send(
+        &app,
+        json!([
+            {"event": "Sign up", "distinct_id": "ada", "properties": {"plan": "pro"}},
+            {"event": "sign out", "distinct_id": "bob", "properties": {"plan": "free"}},
+            {"event": "of no one"},
+        ]),
+    )
+    .await;
+    let names = async |query: &str| {
+        let read = format!("project={}&{query}", app.project());
+        let found = function(&app, &cookie, "list_events", &read).await.json();
+        let rows = found["rows"].as_array().unwrap().clone();
+        let mut names: Vec<String> =
+            rows.iter().map(|row| row["event"].as_str().unwrap().to_owned()).collect();
+        names.sort();
+        (names, found["older"].as_str().map(str::to_owned))
+    };
+    let cases: [(&str, &[&str]); 7] = [
+        ("limit=9", &["Sign up", "of no one", "sign out"]),
+        ("limit=9&filter[event]=SIGN", &["Sign up", "sign out"]),
+        ("limit=9&filter[outcome]=dropped", &["of no one"]),
+        ("limit=9&filter[person]=bob", &["sign out"]),
+        ("limit=9&filter[property]=plan&filter[value]=pro", &["Sign up"]),
+        ("limit=9&filter[to]=2020-01-01T00:00", &[]),
+        ("limit=9&filter[range]=1h", &["Sign up", "of no one", "sign out"]),
+    ];
+    for (filter, expected) in cases {
+        let (found, older) = names(filter).await;
+        assert_eq!((found, older), (expected.iter().map(ToString::to_string).collect(), None));
+    }
+    let (mut all, mut before) = (Vec::new(), String::new());
+    loop {
+        let (found, older) = names(&format!("limit=1&before={before}")).await;
+        assert!(found.len() <= 1);
+        all.extend(found);
+        let Some(older) = older else { break };
+        before = older.replace(',', "%2C");
+    }
+    all.sort();
+    assert_eq!(all, ["Sign up", "of no one", "sign out"]);
+
+    let file = format!("/_csv/projects/{}/events?event=sign&range=24h", app.project());
+    let answer = page(&app, &file, &cookie).await;
+    let text = String::from_utf8(answer.body.to_vec()).unwrap();
+    assert_eq!(answer.header("content-type"), Some("text/csv; charset=utf-8"));
+    assert!(text.starts_with("\"received\",\"event_time\",\"outcome\""), "{text}");
+    assert_eq!(text.lines().count(), 3, "{text}");
+    let former = page(&app, &format!("/projects/{}/live?q=a", app.project()), &cookie).await;
+    let to = format!("/projects/{}/events?event=a", app.project());
+    assert_eq!((former.status, former.header("location")), (308, Some(to.as_str())));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -167,6 +227,29 @@ async fn a_part_of_the_time_is_counted_alone() {
         let path = format!("/projects/{}/health?{query}", app.project());
         assert_eq!(page(&app, &path, &cookie).await.status, 200, "{path}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_are_also_counted_by_their_own_time() {
+    let app = TestApp::with_owner().await;
+    let cookie = session(&app).await;
+    let old = app.app().services.clock.now().plus_seconds(-5 * 86_400).to_string();
+    send(
+        &app,
+        json!([{"event": "a", "distinct_id": "ada"},
+               {"event": "b", "distinct_id": "ada", "timestamp": old}]),
+    )
+    .await;
+    let body = format!("project={}&range=30d", app.project());
+    let found = function(&app, &cookie, "get_traffic", &body).await.json();
+    assert_eq!(found["by_event_time"], Value::Null);
+    let body = format!("{body}&by_event_time=true");
+    let found = function(&app, &cookie, "get_traffic", &body).await.json();
+    let steps = |name: &str| -> Vec<u64> {
+        let counts = found[name].as_array().unwrap().iter();
+        counts.filter_map(Value::as_u64).filter(|count| *count > 0).collect()
+    };
+    assert_eq!((steps("accepted"), steps("by_event_time")), (vec![2], vec![1, 1]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -218,7 +301,7 @@ async fn a_migration_is_started_followed_and_finished() {
     assert_eq!(marked["times"], json!(["2024-01-01T00:00:01Z", "2024-01-01T00:00:03Z"]));
     assert_eq!(unmarked["accepted"], 1);
 
-    let report = format!("/_files/{project}/imports.csv");
+    let report = format!("/_csv/projects/{project}/migrations");
     let csv = page(&app, &report, &cookie).await;
     assert_eq!((csv.status, csv.header("content-type")), (200, Some("text/csv; charset=utf-8")));
     let text = String::from_utf8(csv.body.to_vec()).unwrap();
@@ -256,11 +339,12 @@ async fn projects_of_others_show_nothing() {
     let other = theirs.post("/api/organizations/", &json!({"name": "Beta"})).await.json();
     let foreign = other["teams"][0]["id"].to_string();
     for id in [foreign.as_str(), "4711"] {
-        let report = format!("/_files/{id}/imports.csv");
+        let report = format!("/_csv/projects/{id}/migrations");
         assert_eq!(page(&app, &report, &cookie).await.status, 404, "{id}");
-        assert_eq!(app.anonymous().get(&report).await.status, 401, "{id}");
+        assert_eq!(app.anonymous().get(&report).await.status, 303, "{id}");
         for (name, more) in [
             ("get_traffic", "&range=1h"),
+            ("get_overview", ""),
             ("get_imports", ""),
             ("start_import", "&source=a"),
             ("finish_import", "&plan=00000000-0000-0000-0000-000000000000"),

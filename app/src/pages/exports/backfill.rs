@@ -1,10 +1,12 @@
 //! Backfills of an export: preview, start, progress.
 
+use futures::future::try_join;
 use leptos::prelude::*;
 use weir_model::exports::{Backfill, ExportModel};
 
 use super::calls::call;
 use super::{export_in_path, export_path, head, range, words};
+use crate::error::UiError;
 use crate::pages::id_in_path;
 use crate::server_fns::exports::backfills::{
     BackfillList, CancelBackfill, Preview, StartBackfill, list_backfills, preview_backfill,
@@ -16,10 +18,11 @@ use crate::ui::confirm::Confirm;
 use crate::ui::empty::panel;
 use crate::ui::field::MomentField;
 use crate::ui::form::{FormFailure, FormResult, ReturnAddress, form_result};
+use crate::ui::form_action::{ActionForm, form_action};
 use crate::ui::number::{compact, counted, grouped};
 use crate::ui::page::page;
 use crate::ui::query::{in_query, with_query};
-use crate::ui::refresh::{Fresh, Refresh};
+use crate::ui::refresh::Refresh;
 use crate::ui::sections::Section;
 use crate::ui::status::{Progress, Status};
 use crate::ui::table::{Column, Table, TableRow, cell};
@@ -31,29 +34,73 @@ const SECONDS: u32 = 5;
 
 #[component]
 pub(crate) fn ExportBackfill() -> impl IntoView {
-    let (organization, export) = (id_in_path(), export_in_path());
-    let (start, end) = (in_query("start"), in_query("end"));
-    let is_asked = in_query("look") == "1";
-    let cursor = in_query("cursor");
-    let started = form_result(ServerAction::<StartBackfill>::new());
-    let cancelled = form_result(ServerAction::<CancelBackfill>::new());
-    page(TITLE, async move {
-        let found = get_export(organization.clone(), export.clone()).await?;
-        let list = list_backfills(organization, export, cursor).await?;
-        let is_active = list.backfills.iter().any(|backfill| backfill.status.is_active());
-        let refresh = (is_active && !is_asked).then(|| view! { <Refresh seconds=SECONDS /> });
-        Ok(view! {
-            {head(&found, TITLE)}
-            <FormFailure result=started />
-            <FormFailure result=cancelled />
-            {planning(&found, start, end, is_asked, started)}
-            <Section id="backfills" title="Backfills">
-                {refresh}
-                <Fresh id="backfill-list">{listed(list, &found)}</Fresh>
-            </Section>
-        }
-        .into_any())
-    })
+    page(
+        TITLE,
+        || Asked {
+            organization: id_in_path(),
+            export: export_in_path(),
+            start: in_query("start"),
+            end: in_query("end"),
+            previews: in_query("look") == "1",
+            cursor: in_query("cursor"),
+        },
+        load,
+        |Asked { start, end, .. }, (found, list, preview)| draw(start, end, &found, list, preview),
+    )
+}
+
+/// The inputs of the page.
+#[derive(Clone, PartialEq)]
+struct Asked {
+    organization: String,
+    export: String,
+    start: String,
+    end: String,
+    /// Whether to preview a backfill with these bounds.
+    previews: bool,
+    cursor: String,
+}
+
+/// A preview, if one was asked for.
+type AskedPreview = Option<Result<Preview, UiError>>;
+
+async fn load(asked: Asked) -> Result<(ExportHead, BackfillList, AskedPreview), UiError> {
+    let Asked { organization, export, start, end, previews, cursor } = asked;
+    let (found, list) = try_join(
+        get_export(organization.clone(), export.clone()),
+        list_backfills(organization.clone(), export.clone(), cursor),
+    )
+    .await?;
+    let preview = match previews {
+        true => Some(preview_backfill(organization, export, start, end).await),
+        false => None,
+    };
+    Ok((found, list, preview))
+}
+
+fn draw(
+    start: String,
+    end: String,
+    found: &ExportHead,
+    list: BackfillList,
+    preview: AskedPreview,
+) -> AnyView {
+    let started = form_result(form_action::<StartBackfill>());
+    let cancelled = form_result(form_action::<CancelBackfill>());
+    let is_active = list.backfills.iter().any(|backfill| backfill.status.is_active());
+    let refresh = (is_active && preview.is_none()).then(|| view! { <Refresh seconds=SECONDS /> });
+    let list = listed(list, found);
+    view! {
+        {head(found, TITLE)}
+        <FormFailure result=started />
+        <FormFailure result=cancelled />
+        {planning(found, start, end, preview, started)}
+        <Section id="backfills" title="Backfills">
+            {refresh}
+            <div id="backfill-list">{list}</div>
+        </Section>
+    }
+    .into_any()
 }
 
 /// The fields for the bounds, and the preview.
@@ -61,26 +108,19 @@ fn planning(
     found: &ExportHead,
     start: String,
     end: String,
-    is_asked: bool,
+    preview: AskedPreview,
     result: FormResult,
 ) -> AnyView {
     let path = export_path(&found.organization.id, &found.export.id.to_string());
-    let preview = is_asked.then(|| {
-        let (found, start, end) = (found.clone(), start.clone(), end.clone());
-        panel(async move {
-            let (organization, export) =
-                (found.organization.id.clone(), found.export.id.to_string());
-            let preview =
-                preview_backfill(organization, export, start.clone(), end.clone()).await?;
-            Ok(previewed(&found, &preview, start, end))
-        })
+    let preview = preview.map(|preview| {
+        panel(preview, |preview| previewed(found, &preview, start.clone(), end.clone()))
     });
     let what = match found.export.model {
         ExportModel::Events => {
-            "Exports the events of a past range of time once more, independently of the schedule. The time of an event decides, not its arrival."
+            "Exports the events of a past time range again, independently of the schedule. The range applies to the event time, not to the time of receipt."
         }
         ExportModel::Persons => {
-            "Exports the persons of the events of a past range of time, as they are now, independently of the schedule."
+            "Exports the persons of the events of a past time range, as they are now, independently of the schedule."
         }
     };
     view! {
@@ -140,7 +180,7 @@ fn previewed(found: &ExportHead, preview: &Preview, start: String, end: String) 
     let fewer = preview.has_condition.then(|| {
         view! { <li>"The query of the export skips some of these events."</li> }
     });
-    let start_backfill = ServerAction::<StartBackfill>::new();
+    let start_backfill = form_action::<StartBackfill>();
     let (organization, id) = (found.organization.id.clone(), export.id.to_string());
     let verb = format!("Schedule {runs}");
     view! {
@@ -214,7 +254,7 @@ fn entry(backfill: &Backfill, found: &ExportHead) -> TableRow {
 }
 
 fn cancel(backfill: &Backfill, found: &ExportHead) -> AnyView {
-    let cancel = ServerAction::<CancelBackfill>::new();
+    let cancel = form_action::<CancelBackfill>();
     let (organization, export) = (found.organization.id.clone(), found.export.id.to_string());
     let backfill = backfill.id.to_string();
     let call = call("POST", found, &format!("backfills/{backfill}/cancel/"));

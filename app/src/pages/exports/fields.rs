@@ -5,7 +5,7 @@ use leptos::prelude::*;
 use weir_model::exports::destinations::{DestinationType, Kind, Need};
 
 use super::words;
-use crate::context::SECRET_MARK;
+use crate::form_names::SECRET_MARK;
 use crate::server_fns::exports::config::{Asked, Values, asked};
 use crate::ui::field::{Check, Choice, SecretField, Select, TextArea, TextLine};
 use crate::ui::form::FormResult;
@@ -31,9 +31,32 @@ pub(super) fn labels(kind: &'static DestinationType) -> Vec<(String, String)> {
     asked(kind).into_iter().map(label).collect()
 }
 
-pub(super) fn fields(kind: &'static DestinationType, begin: &Begin, result: FormResult) -> AnyView {
-    let draw = |asked: Asked| field(kind, &asked, begin, result);
-    asked(kind).into_iter().map(draw).collect_view().into_any()
+/// The settings of a destination for its connection, and the rarely used ones.
+pub(super) struct Fields {
+    pub(super) connection: AnyView,
+    pub(super) advanced: AnyView,
+    /// Names of the fields in `advanced`.
+    pub(super) advanced_names: Vec<String>,
+}
+
+pub(super) fn fields(kind: &'static DestinationType, begin: &Begin, result: FormResult) -> Fields {
+    let (connection, advanced): (Vec<Asked>, Vec<Asked>) =
+        asked(kind).into_iter().partition(is_of_connection);
+    let draw = |asked: &Asked| field(kind, asked, begin, result);
+    Fields {
+        connection: connection.iter().map(draw).collect_view().into_any(),
+        advanced: advanced.iter().map(draw).collect_view().into_any(),
+        advanced_names: advanced.iter().map(Asked::name).collect(),
+    }
+}
+
+/// Whether the connection needs the setting, or can need it.
+fn is_of_connection(asked: &Asked) -> bool {
+    // The parts of a setting stay with it.
+    let is_nested = asked.path.contains("__");
+    let says_how = asked.path == "authentication_type";
+    let field = asked.field;
+    !is_nested && (asked.required || field.is_secret || field.is_address || says_how)
 }
 
 fn field(

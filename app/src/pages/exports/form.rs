@@ -5,9 +5,9 @@ use weir_model::exports::destinations::DestinationType;
 use weir_model::exports::{BatchExport, ExportModel, Interval, LAST_HOUR, NAME_MAX, QUERY_MAX};
 
 use super::calls::{saving, testing};
-use super::fields::{Begin, fields, labels};
+use super::fields::{Begin, Fields, fields, labels};
 use super::{causes, words};
-use crate::context::{StepOutcome, TriedStep};
+use crate::destination_test::{StepOutcome, TriedStep};
 use crate::pages::project_settings::Zones;
 use crate::server_fns::exports::OrganizationView;
 use crate::server_fns::exports::config::asked;
@@ -15,13 +15,16 @@ use crate::server_fns::exports::form::{CONNECTION, form_values, tried};
 use crate::ui::alert::Alert;
 use crate::ui::api_request::ApiRequest;
 use crate::ui::field::{Check, Choice, Field, MomentField, Select, TextArea, TextLine};
-use crate::ui::form::{FormResult, ReturnAddress, ShownValues, Summary};
+use crate::ui::form::{Advanced, FormResult, ReturnAddress, ShownValues, Summary};
 use crate::ui::sections::Section;
 use crate::ui::status::{Status, Tone};
 
 const WEEKS: &str = "Weeks begin on";
 const DAYS: &str = "Days begin at";
 const ZONE: &str = "Time zone";
+/// The advanced fields that do not depend on the destination.
+const ADVANCED: [&str; 6] =
+    ["hogql_query", "offset_day", "offset_hour", "timezone", "start_at", "end_at"];
 
 /// What the form edits, and its initial values.
 pub(super) struct Shape {
@@ -53,7 +56,9 @@ pub(super) fn form(shape: Shape, saved: FormResult, tested: FormResult) -> AnyVi
         view! { <Summary result=result fields=all_labels(shape.kind) /> }
     });
     let (save, test) = (saving(&shape), testing(&shape));
-    let destination = fields(shape.kind, &shape.begin, result);
+    let Fields { connection: destination, advanced, advanced_names } =
+        fields(shape.kind, &shape.begin, result);
+    let names = advanced_names.into_iter().chain(ADVANCED.map(str::to_owned)).collect();
     let hidden = hidden(&shape, result);
     let label = shape.kind.label;
     let keeps = shape.export.is_some() && asked(shape.kind).iter().any(|one| one.field.is_secret);
@@ -62,8 +67,9 @@ pub(super) fn form(shape: Shape, saved: FormResult, tested: FormResult) -> AnyVi
         Some(_) => ("Save settings", "Saving settings..."),
     };
     let (saves, tries) = (shape.saves, shape.tries);
-    let schedule = schedule(&shape, result);
-    let choice = what(&shape, result);
+    let general = general(&shape, result);
+    let (query, offsets) = (query(&shape, result), offsets(shape.export.as_ref(), result));
+    let period = period(shape.export.as_ref(), result);
     let pausing = shape.export.is_none().then(|| {
         view! {
             <Check result=result name="paused" label="Create it paused"
@@ -75,12 +81,17 @@ pub(super) fn form(shape: Shape, saved: FormResult, tested: FormResult) -> AnyVi
             {summary}
             {hidden}
             <ReturnAddress />
-            {schedule}
+            {general}
             <Section id="destination" title=label hint=words::destination(shape.kind.name)>
                 {destination}
             </Section>
-            {choice}
-            {pausing}
+            <Advanced result=result fields=names>
+                {advanced}
+                {query}
+                {offsets}
+                {period}
+                {pausing}
+            </Advanced>
             {outcome.map(|outcome| connection(&tried(&outcome)))}
             <div class="submit">
                 <button type="submit" class="button button-primary" data-busy=busy>{verb}</button>
@@ -144,14 +155,11 @@ pub(crate) fn all_labels(kind: &'static DestinationType) -> Vec<(String, String)
     own.chain(labels(kind)).collect()
 }
 
-/// Name, project, interval and time range.
-fn schedule(shape: &Shape, result: FormResult) -> AnyView {
+/// Name, project, interval and model.
+fn general(shape: &Shape, result: FormResult) -> AnyView {
     let export = shape.export.as_ref();
     let name = export.map(|export| export.name.clone()).unwrap_or_default();
     let interval = export.map_or(Interval::Hour, |export| export.interval);
-    let time = |time: Option<weir_model::Timestamp>| time.map(|time| time.to_string());
-    let start = export.and_then(|export| time(export.start_at)).unwrap_or_default();
-    let end = export.and_then(|export| time(export.end_at)).unwrap_or_default();
     let intervals: Vec<Choice> = Interval::ALL
         .into_iter()
         .map(|interval| Choice::new(interval.text(), words::interval(interval)))
@@ -168,25 +176,35 @@ fn schedule(shape: &Shape, result: FormResult) -> AnyView {
                 hint="Whose events or persons are exported. This cannot be changed later." />
         }
     });
-    let offsets = offsets(export, result);
+    let model = model(shape, result);
     view! {
-        <Section id="schedule" title="Schedule">
+        <Section id="general" title="Export">
             <TextLine result=result name="name" label="Name" value=name max=NAME_MAX required=true />
             {project}
+            {model}
             <Select result=result name="interval" label="Interval" choices=intervals
                 value=interval.text()
-                hint="At the end of each interval a run exports what arrived in it." />
-            {offsets}
-            <MomentField result=result name="start_at" label="Not before" value=start
-                hint="No run is started before this time. Empty: from now on." />
-            <MomentField result=result name="end_at" label="Not after" value=end
-                hint="No run is started after this time. Empty: without an end." />
+                hint="At the end of each interval, a run exports what was received in it. Under Advanced you set when days and weeks start." />
         </Section>
     }
     .into_any()
 }
 
-/// The start of daily and weekly intervals.
+/// The time in which the schedule starts runs.
+fn period(export: Option<&BatchExport>, result: FormResult) -> AnyView {
+    let time = |time: Option<weir_model::Timestamp>| time.map(|time| time.to_string());
+    let start = export.and_then(|export| time(export.start_at)).unwrap_or_default();
+    let end = export.and_then(|export| time(export.end_at)).unwrap_or_default();
+    view! {
+        <MomentField result=result name="start_at" label="Not before" value=start
+            hint="No run is started before this time. Empty: from now on." />
+        <MomentField result=result name="end_at" label="Not after" value=end
+            hint="No run is started after this time. Empty: without an end." />
+    }
+    .into_any()
+}
+
+/// The start of daily and weekly intervals. The style sheet shows them for these intervals.
 fn offsets(export: Option<&BatchExport>, result: FormResult) -> AnyView {
     let text = |number: Option<i64>| number.map(|number| number.to_string()).unwrap_or_default();
     let day = text(export.and_then(|export| export.offset_day));
@@ -202,53 +220,55 @@ fn offsets(export: Option<&BatchExport>, result: FormResult) -> AnyView {
     let hours: Vec<Choice> = hours.map(|at| choice(&hour, at, format!("{at:02}:00"))).collect();
     let zone = export.map_or_else(|| "UTC".to_owned(), |export| export.timezone.clone());
     view! {
-        <Select result=result name="offset_day" label=WEEKS choices=days value=day
-            hint="For exports that run every week." />
-        <Select result=result name="offset_hour" label=DAYS choices=hours value=hour
-            hint="For exports that run every day or every week." />
-        <Field result=result name="timezone" label=ZONE max=64 value=zone list="zones" required=false
-            hint="That of the hour: an IANA name, such as UTC or Europe/Berlin." />
+        <div class="export-weekly">
+            <Select result=result name="offset_day" label=WEEKS choices=days value=day />
+        </div>
+        <div class="export-daily">
+            <Select result=result name="offset_hour" label=DAYS choices=hours value=hour />
+        </div>
+        <div class="export-daily">
+            <Field result=result name="timezone" label=ZONE max=64 value=zone list="zones" required=false
+                hint="That of the hour: an IANA name, such as UTC or Europe/Berlin." />
+        </div>
         <Zones />
     }
     .into_any()
 }
 
-/// The model and the query.
-fn what(shape: &Shape, result: FormResult) -> AnyView {
-    let takes_query = shape.takes_query();
-    let query = shape.export.as_ref().and_then(|export| export.hogql_query.clone());
-    let model = match &shape.export {
-        Some(export) => view! {
-            <p>{words::model(export.model)} ". This cannot be changed; create another export instead."</p>
+/// Events or persons.
+fn model(shape: &Shape, result: FormResult) -> AnyView {
+    if let Some(export) = &shape.export {
+        return view! {
+            <p>"Exported data: " {words::model(export.model)} ". This cannot be changed; create another export instead."</p>
             <input type="hidden" name="model" value=export.model.text() />
         }
-        .into_any(),
-        None => {
-            let persons = Choice::new(ExportModel::Persons.text(), "Persons");
-            let persons = match takes_query {
-                true => persons,
-                false => persons.disabled("this destination takes events only"),
-            };
-            let models = vec![Choice::new(ExportModel::Events.text(), "Events"), persons];
-            view! {
-                <Select result=result name="model" label="Exported data" choices=models
-                    hint="Persons: a row for each distinct id, sent again whenever the person has new events. This cannot be changed later." />
-            }
-            .into_any()
-        }
+        .into_any();
+    }
+    let persons = Choice::new(ExportModel::Persons.text(), "Persons");
+    let persons = match shape.takes_query() {
+        true => persons,
+        false => persons.disabled("this destination takes events only"),
     };
-    let query = if !takes_query {
-        view! { <p class="hint">"This destination takes whole events, so there is no query."</p> }
-            .into_any()
-    } else {
-        view! {
-            <TextArea result=result name="hogql_query" label="Query" value=query.unwrap_or_default()
-                max=QUERY_MAX code=true rows=4
-                hint="Chooses columns and events, as in SELECT event, timestamp, properties.amount AS amount FROM events WHERE event = 'paid'. Empty: the usual columns of all events. Not for persons." />
-        }
-        .into_any()
-    };
-    view! { <Section id="contents" title="Contents">{model} {query}</Section> }.into_any()
+    let models = vec![Choice::new(ExportModel::Events.text(), "Events"), persons];
+    view! {
+        <Select result=result name="model" label="Exported data" choices=models
+            hint="Persons: a row for each distinct id, sent again whenever the person has new events. This cannot be changed later." />
+    }
+    .into_any()
+}
+
+fn query(shape: &Shape, result: FormResult) -> AnyView {
+    if !shape.takes_query() {
+        return view! { <p class="hint">"This destination takes whole events, so there is no query."</p> }
+            .into_any();
+    }
+    let query = shape.export.as_ref().and_then(|export| export.hogql_query.clone());
+    view! {
+        <TextArea result=result name="hogql_query" label="Query" value=query.unwrap_or_default()
+            max=QUERY_MAX code=true rows=4
+            hint="Chooses columns and events, as in SELECT event, timestamp, properties.amount AS amount FROM events WHERE event = 'paid'. Empty: the usual columns of all events. Not for persons." />
+    }
+    .into_any()
 }
 
 /// The result of the connection test.

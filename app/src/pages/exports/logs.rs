@@ -1,5 +1,6 @@
 //! Log of the runs of an export.
 
+use futures::future::try_join;
 use leptos::prelude::*;
 use weir_model::exports::{LogLevel, LogLine};
 
@@ -7,12 +8,14 @@ use super::{export_in_path, export_path, head, ways, words};
 use crate::pages::id_in_path;
 use crate::server_fns::exports::runs::{LogList, list_export_logs};
 use crate::server_fns::exports::{ExportHead, PauseExport, get_export};
+use crate::ui::download::DownloadCsv;
 use crate::ui::empty::{Empty, NoMatch};
 use crate::ui::field::{Choice, Select, TextLine};
 use crate::ui::form::{FormResult, form_result};
+use crate::ui::form_action::form_action;
 use crate::ui::page::page;
 use crate::ui::query::{FilterForm, in_query};
-use crate::ui::refresh::{Fresh, Refresh};
+use crate::ui::refresh::Refresh;
 use crate::ui::status::Status;
 use crate::ui::table::{Column, Table, TableRow, cell};
 use crate::ui::time::Time;
@@ -24,7 +27,7 @@ const SECONDS: u32 = 15;
 const SHOWN: usize = 8;
 
 /// The query parameters.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 struct Asked {
     run: String,
     level: String,
@@ -48,48 +51,59 @@ impl Asked {
 
 #[component]
 pub(crate) fn ExportLogs() -> impl IntoView {
-    let (organization, export) = (id_in_path(), export_in_path());
-    let asked = Asked {
-        run: in_query("run"),
-        level: in_query("level"),
-        text: in_query("text"),
-        before: in_query("before"),
-    };
+    page(
+        TITLE,
+        || {
+            let asked = Asked {
+                run: in_query("run"),
+                level: in_query("level"),
+                text: in_query("text"),
+                before: in_query("before"),
+            };
+            (id_in_path(), export_in_path(), asked)
+        },
+        |(organization, export, asked)| {
+            let Asked { run, level, text, before } = asked;
+            try_join(
+                get_export(organization.clone(), export.clone()),
+                list_export_logs(organization, export, run, level, text, before),
+            )
+        },
+        |(_, _, asked), (found, list)| draw(&asked, &found, list),
+    )
+}
+
+fn draw(asked: &Asked, found: &ExportHead, list: LogList) -> AnyView {
     // This page changes nothing: its fields belong to a form that cannot fail.
-    let form = form_result(ServerAction::<PauseExport>::new());
-    page(TITLE, async move {
-        let found = get_export(organization.clone(), export.clone()).await?;
-        let Asked { run, level, text, before } = asked.clone();
-        let list = list_export_logs(organization, export, run, level, text, before).await?;
-        let path = export_path(&found.organization.id, &found.export.id.to_string());
-        let content = match (list.lines.is_empty(), asked.is_filter()) {
-            (true, true) => {
-                view! { <NoMatch filter=asked.words() clear=format!("{path}/logs") /> }.into_any()
-            }
-            (true, false) => view! {
-                <Empty title="No log lines">
-                    <p>"Runs write their log here. Lines are kept for 30 days."</p>
-                    <p><a class="button" href=path>"See the runs"</a></p>
-                </Empty>
-            }
-            .into_any(),
-            (false, _) if asked.before.is_empty() => {
-                let lines = listed(list, &found, &asked);
-                view! {
-                    <Refresh seconds=SECONDS />
-                    <Fresh id="lines">{lines}</Fresh>
-                }
-                .into_any()
-            }
-            (false, _) => listed(list, &found, &asked),
-        };
-        Ok(view! {
-            {head(&found, TITLE)}
-            {filters(&asked, form)}
-            {content}
+    let form = form_result(form_action::<PauseExport>());
+    let path = export_path(&found.organization.id, &found.export.id.to_string());
+    let content = match (list.lines.is_empty(), asked.is_filter()) {
+        (true, true) => {
+            view! { <NoMatch filter=asked.words() clear=format!("{path}/logs") /> }.into_any()
         }
-        .into_any())
-    })
+        (true, false) => view! {
+            <Empty title="No log lines">
+                <p>"Runs write their log here. Lines are kept for 30 days."</p>
+                <p><a class="button" href=path>"See the runs"</a></p>
+            </Empty>
+        }
+        .into_any(),
+        (false, _) if asked.before.is_empty() => {
+            let lines = listed(list, found, asked);
+            view! {
+                <Refresh seconds=SECONDS />
+                <div id="lines">{lines}</div>
+            }
+            .into_any()
+        }
+        (false, _) => listed(list, found, asked),
+    };
+    view! {
+        {head(found, TITLE)}
+        {filters(asked, form)}
+        {content}
+    }
+    .into_any()
 }
 
 fn filters(asked: &Asked, result: FormResult) -> AnyView {
@@ -105,8 +119,7 @@ fn filters(asked: &Asked, result: FormResult) -> AnyView {
         <FilterForm label="Filter lines">
             <Select result=result name="level" label="Level" choices=levels value=level />
             <TextLine result=result name="text" label="Text" value=text kind="search" max=200 />
-            <TextLine result=result name="run" label="Run" value=run max=36
-                hint="Id of a run, from its details." />
+            <TextLine result=result name="run" label="Run id" value=run max=36 />
         </FilterForm>
     }
     .into_any()
@@ -125,6 +138,7 @@ fn listed(list: LogList, found: &ExportHead, asked: &Asked) -> AnyView {
     view! {
         <Table caption="Log lines, newest first" columns=columns rows=rows />
         {ways("lines", "before", &asked.before, older.as_deref())}
+        <p><DownloadCsv /></p>
     }
     .into_any()
 }

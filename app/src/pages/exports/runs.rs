@@ -1,5 +1,6 @@
 //! Runs of an export: delivered rows, failures, and retries.
 
+use futures::future::try_join;
 use leptos::prelude::*;
 
 use super::calls::call;
@@ -13,16 +14,18 @@ use crate::ui::api_request::ApiRequest;
 use crate::ui::bytes;
 use crate::ui::code::Code;
 use crate::ui::confirm::Confirm;
+use crate::ui::download::DownloadCsv;
 use crate::ui::empty::{Empty, NoMatch};
 use crate::ui::field::{Choice, MomentField, Select};
 use crate::ui::form::{FormFailure, FormResult, ReturnAddress, form_result};
+use crate::ui::form_action::{ActionForm, form_action};
 use crate::ui::icon::Icon;
 use crate::ui::number::{Id, duration, grouped};
 use crate::ui::page::page;
 use crate::ui::query::{FilterForm, in_query, with_query};
-use crate::ui::refresh::{Fresh, Refresh};
+use crate::ui::refresh::Refresh;
 use crate::ui::status::{Chip, Progress, Status};
-use crate::ui::table::{Column, Table, TableRow, cell};
+use crate::ui::table::{Column, Table, TableRow, cell, cut};
 use crate::ui::time::Time;
 
 const TITLE: &str = "Runs";
@@ -40,7 +43,7 @@ const STATES: [(&str, &str); 5] = [
 ];
 
 /// The query parameters.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 struct Asked {
     state: String,
     after: String,
@@ -67,57 +70,64 @@ impl Asked {
 /// The list of runs.
 #[component]
 pub(crate) fn ExportRuns() -> impl IntoView {
-    let (organization, export) = (id_in_path(), export_in_path());
-    let asked = Asked {
-        state: in_query("state"),
-        after: in_query("after"),
-        before: in_query("before"),
-        cursor: in_query("cursor"),
+    page(
+        TITLE,
+        || {
+            let asked = Asked {
+                state: in_query("state"),
+                after: in_query("after"),
+                before: in_query("before"),
+                cursor: in_query("cursor"),
+            };
+            (id_in_path(), export_in_path(), asked)
+        },
+        |(organization, export, asked)| {
+            let Asked { state, after, before, cursor } = asked;
+            try_join(
+                get_export(organization.clone(), export.clone()),
+                list_export_runs(organization, export, state, after, before, cursor),
+            )
+        },
+        |(_, _, asked), (found, list)| draw(&asked, &found, list),
+    )
+}
+
+fn draw(asked: &Asked, found: &ExportHead, list: RunList) -> AnyView {
+    let retried = form_result(form_action::<RetryExportRun>());
+    let cancelled = form_result(form_action::<CancelExportRun>());
+    let is_active = list.rows.iter().any(|row| row.run.status.is_active());
+    let seconds = if is_active { SECONDS } else { IDLE_SECONDS };
+    let content = match (list.rows.is_empty(), found.export.latest_runs.is_empty()) {
+        (true, true) => {
+            let nothing = nothing(found);
+            view! {
+                <Refresh seconds=seconds />
+                <div id="runs">{nothing}</div>
+            }
+            .into_any()
+        }
+        (true, false) => view! {
+            {filters(asked, retried)}
+            {none_of_these(asked, found)}
+        }
+        .into_any(),
+        (false, _) => {
+            let runs = listed(list, found, asked);
+            view! {
+                {filters(asked, retried)}
+                <Refresh seconds=seconds />
+                <div id="runs">{runs}</div>
+            }
+            .into_any()
+        }
     };
-    let retried = form_result(ServerAction::<RetryExportRun>::new());
-    let cancelled = form_result(ServerAction::<CancelExportRun>::new());
-    page(TITLE, async move {
-        let found = get_export(organization.clone(), export.clone()).await?;
-        let Asked { state, mut after, before, cursor } = asked.clone();
-        // The default of the last days can exclude all runs before a given time.
-        if after.is_empty() && !before.is_empty() {
-            after = first_day(&found);
-        }
-        let list = list_export_runs(organization, export, state, after, before, cursor).await?;
-        let is_active = list.rows.iter().any(|row| row.run.status.is_active());
-        let seconds = if is_active { SECONDS } else { IDLE_SECONDS };
-        let content = match (list.rows.is_empty(), found.export.latest_runs.is_empty()) {
-            (true, true) => {
-                let nothing = nothing(&found);
-                view! {
-                    <Refresh seconds=seconds />
-                    <Fresh id="runs">{nothing}</Fresh>
-                }
-                .into_any()
-            }
-            (true, false) => view! {
-                {filters(&asked, retried)}
-                {none_of_these(&asked, &found)}
-            }
-            .into_any(),
-            (false, _) => {
-                let runs = listed(list, &found, &asked);
-                view! {
-                    {filters(&asked, retried)}
-                    <Refresh seconds=seconds />
-                    <Fresh id="runs">{runs}</Fresh>
-                }
-                .into_any()
-            }
-        };
-        Ok(view! {
-            {head(&found, TITLE)}
-            <FormFailure result=retried />
-            <FormFailure result=cancelled />
-            {content}
-        }
-        .into_any())
-    })
+    view! {
+        {head(found, TITLE)}
+        <FormFailure result=retried />
+        <FormFailure result=cancelled />
+        {content}
+    }
+    .into_any()
 }
 
 fn filters(asked: &Asked, result: FormResult) -> AnyView {
@@ -209,6 +219,7 @@ fn listed(list: RunList, found: &ExportHead, asked: &Asked) -> AnyView {
         {range}
         <Table caption="Runs, newest first" columns=columns rows=rows />
         {ways("runs", "cursor", &asked.cursor, older.as_deref())}
+        <p><DownloadCsv /></p>
     }
     .into_any()
 }
@@ -228,7 +239,7 @@ fn entry(row: RunRow, found: &ExportHead) -> TableRow {
     });
     let first_line = run.latest_error.as_deref().and_then(|error| error.lines().next());
     let error = first_line.map(|text| {
-        view! { <p class="export-error">{text.to_owned()}</p> }
+        view! { <span class="hint">{cut(text.to_owned())}</span> }
     });
     let next_try = run.next_try_at.map(|time| {
         view! { <span class="hint">"Next try " <Time iso=time.to_string() /></span> }
@@ -301,7 +312,7 @@ fn ids(row: &RunRow, found: &ExportHead) -> AnyView {
 }
 
 fn again(row: &RunRow, found: &ExportHead) -> AnyView {
-    let retry = ServerAction::<RetryExportRun>::new();
+    let retry = form_action::<RetryExportRun>();
     let (ids, of) = (ids(row, found), range::of_run(&row.run));
     view! {
         <ActionForm action=retry>
@@ -317,7 +328,7 @@ fn again(row: &RunRow, found: &ExportHead) -> AnyView {
 }
 
 fn cancel(row: &RunRow, found: &ExportHead) -> AnyView {
-    let cancel = ServerAction::<CancelExportRun>::new();
+    let cancel = form_action::<CancelExportRun>();
     let ids = ids(row, found);
     let call = call("POST", found, &format!("runs/{}/cancel/", row.run.id));
     view! {

@@ -1,5 +1,6 @@
 //! Settings of an export: editing, resuming, deletion.
 
+use futures::future::try_join;
 use leptos::prelude::*;
 use serde_json::json;
 use server_fn::ServerFn;
@@ -22,9 +23,9 @@ use crate::ui::api_request::ApiRequest;
 use crate::ui::confirm::TypedConfirm;
 use crate::ui::field::Check;
 use crate::ui::form::{FormFailure, ReturnAddress, form_result};
+use crate::ui::form_action::{ActionForm, form_action, has_failed_form};
 use crate::ui::number::Id;
 use crate::ui::page::page;
-use crate::ui::query::in_query;
 use crate::ui::sections::Section;
 use crate::ui::time::Time;
 
@@ -32,18 +33,41 @@ const TITLE: &str = "Settings";
 
 #[component]
 pub(crate) fn ExportSettings() -> impl IntoView {
-    let (organization, export) = (id_in_path(), export_in_path());
-    let failed = !in_query("__err").is_empty();
-    let saved = form_result(ServerAction::<UpdateExport>::new());
-    let tested = form_result(ServerAction::<TestExport>::new());
-    page(TITLE, async move {
-        let found = get_export(organization.clone(), export.clone()).await?;
-        let set = get_export_secrets(organization, export, failed).await?;
-        // An export of a newer version can have a destination that this version does not
-        // know.
-        let kind = DestinationType::of(&found.export.destination.kind).ok_or_else(|| {
-            UiError::form("unknown", "This version of Weir does not know the destination.")
-        })?;
+    page(
+        TITLE,
+        || (id_in_path(), export_in_path()),
+        |(organization, export)| load(organization, export, has_failed_form()),
+        |_, (found, set)| draw(&found, set),
+    )
+}
+
+/// The export, and the paths of the secrets that are set.
+async fn load(
+    organization: String,
+    export: String,
+    failed: bool,
+) -> Result<(ExportHead, Vec<String>), UiError> {
+    let (found, set) = try_join(
+        get_export(organization.clone(), export.clone()),
+        get_export_secrets(organization, export, failed),
+    )
+    .await?;
+    // An export of a newer version can have a destination that this version does not know.
+    if kind(&found).is_none() {
+        let detail = "This version of Weir does not know the destination.";
+        return Err(UiError::form("unknown", detail));
+    }
+    Ok((found, set))
+}
+
+fn kind(found: &ExportHead) -> Option<&'static DestinationType> {
+    DestinationType::of(&found.export.destination.kind)
+}
+
+fn draw(found: &ExportHead, set: Vec<String>) -> AnyView {
+    let saved = form_result(form_action::<UpdateExport>());
+    let tested = form_result(form_action::<TestExport>());
+    let form = kind(found).map(|kind| {
         let values = Some(shown(kind, &found.export.destination.config));
         let shape = Shape {
             organization: found.organization.clone(),
@@ -53,16 +77,17 @@ pub(crate) fn ExportSettings() -> impl IntoView {
             saves: UpdateExport::PATH,
             tries: TestExport::PATH,
         };
-        Ok(view! {
-            {head(&found, TITLE)}
-            {(!found.recent_sign_in).then(|| confirm_first(&found))}
-            {form(shape, saved, tested)}
-            {pausing(&found)}
-            {history(&found)}
-            {ending(&found)}
-        }
-        .into_any())
-    })
+        form(shape, saved, tested)
+    });
+    view! {
+        {head(found, TITLE)}
+        {(!found.recent_sign_in).then(|| confirm_first(found))}
+        {form}
+        {pausing(found)}
+        {history(found)}
+        {ending(found)}
+    }
+    .into_any()
 }
 
 /// Asks for the password before the form. Otherwise a user with an old sign-in would lose
@@ -91,8 +116,8 @@ fn ids(found: &ExportHead) -> AnyView {
 }
 
 fn pausing(found: &ExportHead) -> AnyView {
-    let pause = ServerAction::<PauseExport>::new();
-    let unpause = ServerAction::<UnpauseExport>::new();
+    let pause = form_action::<PauseExport>();
+    let unpause = form_action::<UnpauseExport>();
     let unpaused = form_result(unpause);
     let ids = ids(found);
     let content = if found.export.paused {
@@ -157,7 +182,7 @@ fn history(found: &ExportHead) -> AnyView {
 }
 
 fn ending(found: &ExportHead) -> AnyView {
-    let delete = ServerAction::<DeleteExport>::new();
+    let delete = form_action::<DeleteExport>();
     let result = form_result(delete);
     let (ids, name) = (ids(found), found.export.name.clone());
     let call = call("DELETE", found, "");

@@ -143,11 +143,11 @@ pub(super) fn setting(kind: &str, path: &str) -> (&'static str, &'static str) {
     let own = match (kind, path) {
         ("S3", "region") => (
             "Region",
-            "Of the bucket, such as eu-central-1. For a storage without regions any word, such as auto.",
+            "Such as eu-central-1. For a storage without regions, enter any word, such as auto.",
         ),
         ("S3", "prefix") => ("Prefix", PREFIX),
         ("S3", "endpoint_url") => {
-            ("Endpoint", "Address of a compatible storage. Leave empty for Amazon's own.")
+            ("Endpoint", "Address of a compatible storage. Leave it empty for Amazon S3.")
         }
         ("AzureBlob" | "GoogleCloudStorage", "prefix") => ("Prefix", PREFIX_OR_ROOT),
         ("GoogleCloudStorage", "endpoint_url") => {
@@ -180,9 +180,7 @@ fn shared(path: &str) -> (&'static str, &'static str) {
     match path {
         "bucket_name" => ("Bucket", "It must exist."),
         "container_name" => ("Container", "It must exist."),
-        "aws_access_key_id" => {
-            ("Access key id", "Leave both keys empty for requests that are not signed.")
-        }
+        "aws_access_key_id" => ("Access key id", "Leave both keys empty for unsigned requests."),
         "aws_secret_access_key" => ("Secret access key", ""),
         "compression" => ("Compression", "zstd, lz4 and snappy are for Parquet only."),
         "file_format" => ("File format", ""),

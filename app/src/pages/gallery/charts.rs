@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use crate::ui::chart::{Bars, Lines, Series, Spark};
+use crate::ui::chart::{Bars, Lines, MiniBars, Series, ShareBar, Spark};
 use crate::ui::sections::Section;
 use crate::ui::status::Tone;
 
@@ -60,6 +60,9 @@ pub(super) fn sections() -> AnyView {
                 "Events of the day: "
                 <Spark values=ACCEPTED.to_vec() summary="Up to 610 an hour, most around 07:00." />
             </p>
+            <MiniBars values=ACCEPTED.map(Some).to_vec() summary="Up to 610 an hour." />
+            <p>"A part of a whole: 3 of 8"</p>
+            <ShareBar part=3 whole=8 />
         </Section>
     }
     .into_any()

@@ -6,7 +6,7 @@ use crate::error::UiError;
 use crate::ui::field::{
     Check, Choice, Field, MomentField, RadioCards, SecretField, Select, TextArea, TextLine, moment,
 };
-use crate::ui::form::{FormResult, Submit, Summary};
+use crate::ui::form::{Advanced, FormResult, Submit, Summary};
 use crate::ui::password::PasswordField;
 use crate::ui::sections::Section;
 use crate::ui::time::Time;
@@ -52,6 +52,9 @@ fn plain() -> AnyView {
             <SecretField result=result name="config[key]" label="Access key" hint="Of the account." required=true />
             <MomentField result=result name="start" label="Start" value="2026-08-21T14:05:00Z" />
             <p class="hint">"Read back: " {read}</p>
+            <Advanced result=result fields=Vec::new()>
+                <TextLine result=result name="zone" label="Time zone" value="UTC" />
+            </Advanced>
             <Submit result=result label="Save settings" busy="Saving settings..." />
         </form>
     }

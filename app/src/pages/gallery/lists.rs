@@ -2,18 +2,21 @@
 
 use leptos::prelude::*;
 
-use crate::ui::confirm::{Confirm, TypedConfirm};
+use crate::ui::confirm::{Confirm, ConfirmButtons, ConfirmDialog, OpenDialog, TypedConfirm};
 use crate::ui::field::{Choice, Select, TextLine};
 use crate::ui::form::FormResult;
+use crate::ui::menu::RowMenu;
 use crate::ui::number::{Count, Id};
 use crate::ui::pager::{ListPage, Pager, PagerWithoutTotal, page_in_query};
 use crate::ui::query::{FilterForm, in_query, with_query};
 use crate::ui::refresh::Refresh;
 use crate::ui::sections::{Section, SubNav, Tab};
 use crate::ui::status::{Status, Tone};
-use crate::ui::table::{Column, Direction, Sort, Table, TableRow, cell};
+use crate::ui::table::{Column, Direction, Sort, Table, TableRow, cell, cut_link};
 use crate::ui::time::Time;
 
+/// Id of the sample of a dialog.
+const DIALOG: &str = "remove-finance";
 /// Entries on one page of a list.
 const PAGE_SIZE: u32 = 50;
 
@@ -66,6 +69,16 @@ pub(super) fn sections() -> AnyView {
                     <p>"Scripts that use this key stop working immediately. This cannot be undone."</p>
                     <button type="button" class="button button-danger">"Revoke key"</button>
                 </Confirm>
+                <RowMenu of="Finance">
+                    <li><a href="#table">"Settings"</a></li>
+                    <OpenDialog id=DIALOG.to_owned() label="Remove..." danger=true />
+                </RowMenu>
+                <ConfirmDialog id=DIALOG.to_owned() title="Remove Finance?">
+                    <form action="/gallery">
+                        <p>"The export ends. Delivered rows stay."</p>
+                        <ConfirmButtons id=DIALOG.to_owned() verb="Remove export" busy="Removing export..." danger=true />
+                    </form>
+                </ConfirmDialog>
             </div>
         </Section>
         <Section id="typed-confirm" title="Confirmation by name" danger=true
@@ -131,7 +144,7 @@ fn table() -> AnyView {
     let row =
         |(name, id, tone, state, rows): (&'static str, &'static str, Tone, &'static str, u64)| {
             let cells = vec![
-                cell(view! { <a href="#table">{name}</a> }),
+                cut_link("#table".to_owned(), name.to_owned()),
                 cell(view! { <Id text=id what="export id" /> }),
                 cell(view! { <Status tone=tone label=state /> }),
                 cell(view! { <Time iso=run.to_owned() /> }),

@@ -14,7 +14,7 @@ use crate::ui::sections::Section;
 use crate::ui::status::{Chip, Mark, Progress, Status, Strip, Tone};
 
 /// Names of the icons.
-const ICONS: [&str; 48] = [
+const ICONS: [&str; 51] = [
     "start",
     "live",
     "health",
@@ -62,6 +62,9 @@ const ICONS: [&str; 48] = [
     "lock",
     "history",
     "undo",
+    "overview",
+    "gear",
+    "menu",
     "mark",
 ];
 

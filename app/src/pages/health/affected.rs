@@ -1,15 +1,17 @@
 //! Stored samples of dropped and altered events of a project, filtered by reason and
 //! time, with pagination.
 
+use futures::future::try_join;
 use leptos::prelude::*;
 use weir_model::outcomes::Meaning;
 
 use super::reasons::{details, outcome_label};
 use crate::live::badge;
 use crate::pages::project_in_path;
-use crate::server_fns::projects::get_project;
+use crate::server_fns::projects::{ProjectView, get_project};
 use crate::server_fns::warnings::{AffectedPage, AffectedView, list_affected};
 use crate::ui::alert::Alert;
+use crate::ui::download::DownloadCsv;
 use crate::ui::empty::{Empty, NoMatch};
 use crate::ui::field::MomentField;
 use crate::ui::form::FormResult;
@@ -23,28 +25,36 @@ const TITLE: &str = "Dropped and altered events";
 
 #[component]
 pub(crate) fn AffectedEvents() -> impl IntoView {
-    let id = project_in_path();
-    let [code, from, to, behind] = ["code", "from", "to", "behind"].map(in_query);
-    page(TITLE, async move {
-        let project = get_project(id).await?;
-        let found =
-            list_affected(id, code.clone(), from.clone(), to.clone(), behind.clone()).await?;
-        let is_filtered = [&code, &from, &to, &behind].into_iter().any(|value| !value.is_empty());
-        let form = filter(&found.codes, code, from, to);
-        Ok(view! {
-            <PageHead title=TITLE within=project.name>
-                <a class="button" href=format!("/projects/{id}/health")>"All reasons, counted"</a>
-            </PageHead>
-            <ProjectZone zone=project.timezone />
-            <p class="lead">
-                "Dropped and altered events, newest first. At least the latest 100,000 of the project are kept for 30 days."
-            </p>
-            {form}
-            {(found.unreadable > 0).then(|| view! { <Alert kind="warning">{unreadable(found.unreadable)}</Alert> })}
-            {list(found, is_filtered)}
-        }
-        .into_any())
-    })
+    page(
+        TITLE,
+        || (project_in_path(), ["code", "from", "to", "behind"].map(in_query)),
+        |(id, [code, from, to, behind])| {
+            try_join(get_project(id), list_affected(id, code, from, to, behind))
+        },
+        |(_, asked), (project, found)| draw(asked, project, found),
+    )
+}
+
+fn draw(asked: [String; 4], project: ProjectView, found: AffectedPage) -> AnyView {
+    let is_filtered = asked.iter().any(|value| !value.is_empty());
+    let [code, from, to, _] = asked;
+    let file = (!found.events.is_empty()).then(|| view! { <DownloadCsv /> });
+    let form = filter(&found.codes, code, from, to);
+    let counted = format!("/projects/{}/health#reasons", project.id);
+    view! {
+        <PageHead title=TITLE within=project.name>
+            <a class="button" href=counted>"Drop reasons"</a>
+            {file}
+        </PageHead>
+        <ProjectZone zone=project.timezone />
+        <p class="lead">
+            "Dropped and altered events, newest first. At least the latest 100,000 of the project are kept for 30 days."
+        </p>
+        {form}
+        {(found.unreadable > 0).then(|| view! { <Alert kind="warning">{unreadable(found.unreadable)}</Alert> })}
+        {list(found, is_filtered)}
+    }
+    .into_any()
 }
 
 fn filter(codes: &[String], code: String, from: String, to: String) -> AnyView {

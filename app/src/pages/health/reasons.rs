@@ -2,10 +2,10 @@
 //! count, and a sample.
 
 use leptos::prelude::*;
-use weir_model::live::Outcome;
+use weir_model::live::{Outcome, OutcomeLabel};
 use weir_model::outcomes::Meaning;
 
-use crate::live::{OutcomeLabel, badge, sample_caption};
+use crate::live::{badge, sample_caption};
 use crate::server_fns::projects::ProjectView;
 use crate::server_fns::warnings::{ReasonView, SampleView};
 use crate::ui::chart::Spark;
@@ -33,7 +33,7 @@ pub(super) fn reasons(
             entry(project.id, reason, values)
         })
         .collect_view();
-    view! { <ul class="plain">{entries}</ul> }.into_any()
+    view! { <ul class="plain reasons">{entries}</ul> }.into_any()
 }
 
 /// The text when there are no problems, or no events.
@@ -126,7 +126,7 @@ fn latest(sample: SampleView, label: Option<OutcomeLabel>, sentence: &'static st
 pub(super) fn details(sample: SampleView, label: Option<OutcomeLabel>) -> AnyView {
     let SampleView { received_at, detail, event, distinct_id, payload } = sample;
     let caption = match label {
-        Some(OutcomeLabel::Dropped | OutcomeLabel::Rejected) => sample_caption(&payload),
+        Some(OutcomeLabel::Dropped | OutcomeLabel::Rejected) => sample_caption(payload.len()),
         Some(OutcomeLabel::Accepted | OutcomeLabel::Altered) | None => "Properties as stored",
     };
     // In a flood, events are counted without a stored sample.

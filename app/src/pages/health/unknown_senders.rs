@@ -59,8 +59,8 @@ pub(super) fn unknown_senders(found: Option<UnknownSendersView>) -> AnyView {
     view! {
         <Section
             id="unknown"
-            title="Requests without a project"
-            hint="Requests to this instance with an unknown project key. Copy the project key from the start page of the project into the sender."
+            title="Unknown project keys"
+            hint="Refused requests to this instance. Copy the project key from the start page of the project into the sender."
         >
             {refused}
             {unknown}

@@ -1,22 +1,25 @@
 //! The activity log of an organization: actor, change, time, and API key. The filter is
 //! in the address; the same filter applies to the CSV file.
 
+use futures::future::try_join;
 use leptos::prelude::*;
 use weir_model::activity::{ActivityFilter, AuditAction, BY_SERVICE, Subject};
+use weir_model::organizations::Level;
 
 use super::Tabs;
 use super::activity_words::{action, kind};
 use crate::local_path::encode;
 use crate::pages::id_in_path;
-use crate::server_fns::activity::{EntryView, list_activity};
-use crate::server_fns::organizations::get_organization;
+use crate::server_fns::activity::{ActivityView, EntryView, list_activity};
+use crate::server_fns::organizations::{OrganizationView, get_organization};
 use crate::ui::api_request::{ApiCall, ApiRequest};
+use crate::ui::download::DownloadCsv;
 use crate::ui::empty::{Empty, NoMatch};
-use crate::ui::icon::Icon;
+use crate::ui::number::grouped;
 use crate::ui::page::{PageHead, page};
-use crate::ui::pager::{Pager, page_in_query};
+use crate::ui::pager::{ListPage, Pager, page_in_query};
 use crate::ui::query::{FilterForm, in_query, with_query};
-use crate::ui::table::{Column, Table, TableRow, cell};
+use crate::ui::table::{Column, Table, TableRow, cell, cut, cut_link};
 use crate::ui::time::Time;
 
 const TITLE: &str = "Activity";
@@ -24,55 +27,61 @@ const TITLE: &str = "Activity";
 const PAGE_SIZE: u32 = 50;
 /// Longer values are collapsed, in characters.
 const VALUE_MAX: usize = 120;
+/// Further changed fields of an entry are collapsed.
+const FIELDS_MAX: usize = 5;
 
 #[component]
 pub(crate) fn Activity() -> impl IntoView {
-    let (id, filter, list_page) = (id_in_path(), filter_in_query(), page_in_query(PAGE_SIZE));
-    page(TITLE, async move {
-        let organization = get_organization(id.clone()).await?;
-        let found =
-            list_activity(id.clone(), filter.clone(), list_page.limit, list_page.offset).await?;
-        let here = format!("/organizations/{id}/activity");
-        let is_filtered = !filter.query().is_all();
-        let list = match (found.entries.is_empty(), is_filtered) {
-            (true, true) => {
-                let words = words(&filter, &found.actors);
-                view! { <NoMatch filter=words clear=here.clone() /> }.into_any()
-            }
-            (true, false) => view! {
-                <Empty title="Changes appear here">
-                    <p>"Every change that users and API keys make in this organization is listed, with the values before and after."</p>
-                </Empty>
-            }
-            .into_any(),
-            (false, _) => {
-                let rows = found.entries.into_iter().map(|entry| row(&here, entry));
-                let rows: Vec<TableRow> = rows.collect();
-                view! { <Table caption="Activity" columns=columns() rows=rows /> }.into_any()
-            }
-        };
-        let file = file(&id, &filter);
-        let call = call(&id, &filter);
-        Ok(view! {
-            <PageHead title=TITLE within=organization.name>
-                <a class="button" href=file download="activity.csv">
-                    <Icon name="download" />
-                    "Export CSV"
-                </a>
-            </PageHead>
-            <Tabs id=id />
-            <Filter filter=filter actors=found.actors />
-            {is_filtered.then(|| view! {
-                <p class="hint activity-filtered">
-                    "A filter searches the newest 10,000 changes. " <a href=here>"Clear filters"</a>
-                </p>
-            })}
-            {list}
-            <Pager page=list_page total=found.total what="changes" />
-            <ApiRequest call=call />
+    page(
+        TITLE,
+        || (id_in_path(), filter_in_query(), page_in_query(PAGE_SIZE)),
+        |(id, filter, ListPage { limit, offset })| {
+            try_join(get_organization(id.clone()), list_activity(id, filter, limit, offset))
+        },
+        draw,
+    )
+}
+
+fn draw(
+    (id, filter, list_page): (String, ActivityFilter, ListPage),
+    (organization, found): (OrganizationView, ActivityView),
+) -> AnyView {
+    let here = format!("/organizations/{id}/activity");
+    let is_filtered = !filter.query().is_all();
+    let list = match (found.entries.is_empty(), is_filtered) {
+        (true, true) => {
+            let words = words(&filter, &found.actors);
+            view! { <NoMatch filter=words clear=here.clone() /> }.into_any()
         }
-        .into_any())
-    })
+        (true, false) => view! {
+            <Empty title="Changes appear here">
+                <p>"Every change that users and API keys make in this organization is listed, with the values before and after."</p>
+            </Empty>
+        }
+        .into_any(),
+        (false, _) => {
+            let rows = found.entries.into_iter().map(|entry| row(&here, entry));
+            let rows: Vec<TableRow> = rows.collect();
+            view! { <Table caption="Activity" columns=columns() rows=rows /> }.into_any()
+        }
+    };
+    let call = call(&id, &filter);
+    view! {
+        <PageHead title=TITLE within=organization.name>
+            <DownloadCsv />
+        </PageHead>
+        <Tabs id=id />
+        <Filter filter=filter actors=found.actors />
+        {is_filtered.then(|| view! {
+            <p class="hint activity-filtered">
+                "A filter searches the newest 10,000 changes. " <a href=here>"Clear filters"</a>
+            </p>
+        })}
+        {list}
+        <Pager page=list_page total=found.total what="changes" />
+        <ApiRequest call=call />
+    }
+    .into_any()
 }
 
 fn filter_in_query() -> ActivityFilter {
@@ -99,12 +108,6 @@ fn set(filter: &ActivityFilter) -> Vec<(&'static str, &str)> {
         ("entry", filter.entry.as_str()),
     ];
     all.into_iter().filter(|(_, value)| !value.is_empty()).collect()
-}
-
-/// The address of the file with this filter.
-fn file(id: &str, filter: &ActivityFilter) -> String {
-    let pairs = set(filter).into_iter().map(|(name, value)| format!("&{name}={}", encode(value)));
-    format!("/_export/activity.csv?organization={id}{}", pairs.collect::<String>())
 }
 
 /// The API request for the same list, as far as the API has the filters.
@@ -208,7 +211,7 @@ fn day(name: &'static str, label: &'static str, value: String) -> AnyView {
 }
 
 fn columns() -> Vec<Column> {
-    ["When", "Who", "What", "Thing", "Before and after", "Via"].map(Column::text).into()
+    ["When", "Who", "What", "Object", "Before and after", "Via"].map(Column::text).into()
 }
 
 fn row(here: &str, entry: EntryView) -> TableRow {
@@ -218,12 +221,12 @@ fn row(here: &str, entry: EntryView) -> TableRow {
     let when = view! { <a href=link title="Link to this change"><Time iso=at /></a> };
     let of_item = with_query(&[("item", Some(item.as_str())), ("kind", Some(subject.text()))]);
     let name = name.unwrap_or(item);
-    let thing = view! {
+    let object = view! {
         <span class="faint">{kind(subject)} " "</span>
-        <a class="wrap" href=of_item>{name}</a>
+        {cut_link(of_item, name)}
     };
     let through = match (key, by_service) {
-        (Some(label), _) => view! { "Key " <span class="wrap">{label}</span> }.into_any(),
+        (Some(label), _) => view! { "Key " {cut(label)} }.into_any(),
         (None, true) => "-".into_any(),
         (None, false) => "Web app".into_any(),
     };
@@ -231,7 +234,7 @@ fn row(here: &str, entry: EntryView) -> TableRow {
         cell(when),
         actor(who, by_service),
         cell(action(done)),
-        cell(thing),
+        cell(object),
         difference(changes),
         through,
     ])
@@ -251,26 +254,47 @@ fn actor(who: Option<(String, String, String)>, by_service: bool) -> AnyView {
 }
 
 /// Each field before and after the change.
-fn difference(changes: Vec<(String, String, String)>) -> AnyView {
+fn difference(mut changes: Vec<(String, String, String)>) -> AnyView {
     if changes.is_empty() {
         return "-".into_any();
     }
+    let more = changes.split_off(shown_of(changes.len()));
+    let more = (!more.is_empty()).then(|| {
+        let label = format!("{} more", grouped(more.len() as u64));
+        view! { <details><summary>{label}</summary>{fields(more)}</details> }
+    });
+    view! { {fields(changes)} {more} }.into_any()
+}
+
+/// How many of the changed fields are always shown.
+fn shown_of(count: usize) -> usize {
+    // A single further field takes no more room than the button that shows it.
+    if count > FIELDS_MAX + 1 { FIELDS_MAX } else { count }
+}
+
+fn fields(changes: Vec<(String, String, String)>) -> AnyView {
     let lines = changes.into_iter().map(|(field, before, after)| {
-        // Empty values are not struck out.
-        let before = match before.is_empty() {
-            true => view! { <span>{value(before)}</span> }.into_any(),
-            false => view! { <del>{value(before)}</del> }.into_any(),
-        };
-        view! {
-            <li>
-                <code>{field}</code> ": "
-                {before}
-                <span aria-hidden="true">" → "</span>
+        let (before, after) = (in_words(&field, before), in_words(&field, after));
+        let values = match (before.is_empty(), after.is_empty()) {
+            // Secrets have no values here.
+            (true, true) => ().into_any(),
+            (true, false) => view! { ": " <ins>{value(after)}</ins> }.into_any(),
+            (false, _) => view! {
+                ": " <del>{value(before)}</del> <span aria-hidden="true">" → "</span>
                 <ins>{value(after)}</ins>
-            </li>
-        }
+            }
+            .into_any(),
+        };
+        view! { <li><code>{field}</code>{values}</li> }
     });
     view! { <ul class="activity-changes">{lines.collect_view()}</ul> }.into_any()
+}
+
+/// The value of a field. The log has levels as numbers.
+fn in_words(field: &str, value: String) -> String {
+    let number = value.parse::<i64>().ok().filter(|_| field == "level");
+    let level = number.and_then(|number| Level::try_from(number).ok());
+    level.map_or(value, |level| level.text().to_owned())
 }
 
 /// A value. Long values are collapsed to their beginning.
@@ -294,7 +318,7 @@ fn beginning(text: &str) -> Option<String> {
 mod tests {
     use weir_model::activity::{ActivityFilter, BY_SERVICE};
 
-    use super::{beginning, file, words};
+    use super::{beginning, in_words, shown_of, words};
 
     fn filter() -> ActivityFilter {
         ActivityFilter {
@@ -306,19 +330,22 @@ mod tests {
     }
 
     #[test]
-    fn the_file_has_the_filter_of_the_page() {
-        assert_eq!(
-            file("o", &filter()),
-            "/_export/activity.csv?organization=o&actor=service&kind=Team&from=2026-08-21"
-        );
-        assert_eq!(file("o", &ActivityFilter::default()), "/_export/activity.csv?organization=o");
-    }
-
-    #[test]
     fn filters_in_words() {
         assert_eq!(words(&filter(), &[]), "by Weir, Project, from 2026-08-21");
         let one = ActivityFilter { actor: "7".to_owned(), ..ActivityFilter::default() };
         assert_eq!(words(&one, &[("7".to_owned(), "Ada".to_owned())]), "by Ada");
+    }
+
+    #[test]
+    fn a_level_is_a_word() {
+        let word = |field: &str, value: &str| in_words(field, value.to_owned());
+        assert_eq!([word("level", "8"), word("level", "")], ["Administrator", ""]);
+        assert_eq!([word("level", "2"), word("order", "8")], ["2", "8"]);
+    }
+
+    #[test]
+    fn many_changed_fields_are_collapsed_after_five() {
+        assert_eq!([1, 6, 7, 40].map(shown_of), [1, 6, 5, 5]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use weir_model::activity::{AuditAction, Subject};
 
 /// Label of a kind of object.
-pub(super) fn kind(subject: Subject) -> &'static str {
+pub(crate) fn kind(subject: Subject) -> &'static str {
     match subject {
         Subject::Organization => "Organization",
         Subject::Member => "Member",
@@ -20,7 +20,7 @@ pub(super) fn kind(subject: Subject) -> &'static str {
 }
 
 /// Label of an audit action.
-pub(super) fn action(action: AuditAction) -> &'static str {
+pub(crate) fn action(action: AuditAction) -> &'static str {
     match action {
         AuditAction::Created => "Created",
         AuditAction::Updated => "Changed",

@@ -1,19 +1,21 @@
 //! One domain: verification, sign-in rules, removal.
 
+use futures::future::try_join;
 use leptos::prelude::*;
 
 use super::domain_rules::{Provisioning, Saml, SignInWay};
 use super::domains::ownership;
-use super::{ADMINISTRATORS, Tabs, named};
+use super::{ADMINISTRATORS, Tabs};
 use crate::pages::{id_in_path, in_path};
 use crate::server_fns::domains::{CheckDomain, DomainView, RemoveDomain, get_domain};
-use crate::server_fns::organizations::get_organization;
+use crate::server_fns::organizations::{OrganizationView, get_organization};
 use crate::ui::alert::Alert;
 use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::confirm::TypedConfirm;
 use crate::ui::copy::CopyValue;
 use crate::ui::empty::ReadOnly;
 use crate::ui::form::{FormFailure, ReturnAddress, Submit, form_result};
+use crate::ui::form_action::{ActionForm, form_action};
 use crate::ui::number::counted;
 use crate::ui::page::{PageHead, page};
 use crate::ui::sections::Section;
@@ -24,25 +26,27 @@ const TITLE: &str = "Domain";
 
 #[component]
 pub(crate) fn Domain() -> impl IntoView {
-    let (id, domain) = (id_in_path(), in_path("domain"));
-    page(TITLE, async move {
-        let organization = get_organization(id.clone()).await?;
-        let found = get_domain(id.clone(), domain.clone()).await?;
-        let name = found.details.domain.domain.clone();
-        let back = format!("/organizations/{id}/domains");
-        Ok(view! {
-            <PageHead title=name within=organization.name />
-            <Tabs id=id.clone() />
-            <p><a href=back>"All domains"</a></p>
-            {(!found.may_change).then(|| view! { <ReadOnly why=ADMINISTRATORS /> })}
-            <Ownership id=id.clone() domain=found.clone() />
-            <Provisioning id=id.clone() domain=found.clone() />
-            <SignInWay id=id.clone() domain=found.clone() />
-            <Saml id=id.clone() domain=found.clone() />
-            {found.may_change.then(|| view! { <Removal id=id domain=found /> })}
-        }
-        .into_any())
-    })
+    page(
+        TITLE,
+        || (id_in_path(), in_path("domain")),
+        |(id, domain)| try_join(get_organization(id.clone()), get_domain(id, domain)),
+        |(id, _), (organization, found)| draw(id, organization, found),
+    )
+}
+
+fn draw(id: String, organization: OrganizationView, found: DomainView) -> AnyView {
+    let name = found.details.domain.domain.clone();
+    view! {
+        <PageHead title=name within=organization.name />
+        <Tabs id=id.clone() />
+        {(!found.may_change).then(|| view! { <ReadOnly why=ADMINISTRATORS /> })}
+        <Ownership id=id.clone() domain=found.clone() />
+        <Provisioning id=id.clone() domain=found.clone() />
+        <SignInWay id=id.clone() domain=found.clone() />
+        <Saml id=id.clone() domain=found.clone() />
+        {found.may_change.then(|| view! { <Removal id=id domain=found /> })}
+    }
+    .into_any()
 }
 
 /// The DNS record that proves ownership, and the result of the last check.
@@ -127,7 +131,7 @@ fn call(method: &'static str, id: &str, rest: &str) -> ApiCall {
 
 #[component]
 fn CheckForm(id: String, domain: String) -> impl IntoView {
-    let check = ServerAction::<CheckDomain>::new();
+    let check = form_action::<CheckDomain>();
     let result = form_result(check);
     let call = call("POST", &id, &format!("{domain}/verify"));
     view! {
@@ -145,20 +149,16 @@ fn CheckForm(id: String, domain: String) -> impl IntoView {
 /// Removes the domain: the consequences, and a field for the name.
 #[component]
 fn Removal(id: String, domain: DomainView) -> impl IntoView {
-    let remove = ServerAction::<RemoveDomain>::new();
+    let remove = form_action::<RemoveDomain>();
     let result = form_result(remove);
     let DomainView { details, touched, .. } = domain;
     let of_domain = details.domain;
     let bound = !of_domain.sso_enforcement.text().is_empty();
     let members = match touched.len() {
-        0 => view! { <p>"No member has an address of it."</p> }.into_any(),
-        1 => {
-            view! { <p>"One member has an address of it and stays a member:"</p>{named(&touched)} }
-                .into_any()
-        }
+        0 => view! { <p>"No member has an address of this domain."</p> }.into_any(),
+        1 => view! { <p>"One member has an address of this domain and stays a member."</p> }.into_any(),
         count => view! {
-            <p>{counted(count as u64, "member", "members")} " have an address of it and stay members:"</p>
-            {named(&touched)}
+            <p>{counted(count as u64, "member", "members")} " have an address of this domain and stay members."</p>
         }
         .into_any(),
     };
@@ -166,14 +166,14 @@ fn Removal(id: String, domain: DomainView) -> impl IntoView {
     view! {
         <Section id="removal" title="Remove domain" danger=true>
             <Alert kind="warning">
-                <p>"Removing it ends:"</p>
+                <p>"Removing the domain ends:"</p>
                 <ul>
-                    <li>"The claim: others on this instance can verify it then, and adding it again means another record."</li>
+                    <li>"Your ownership. Another organization can then verify it, and adding it again needs a new record."</li>
                     {of_domain.jit_provisioning_enabled.then(|| view! {
-                        <li>"Just-in-time provisioning. Users with an address of it no longer join by signing in."</li>
+                        <li>"Just-in-time provisioning. Users with an address of this domain no longer join by signing in."</li>
                     })}
                     {bound.then(|| view! {
-                        <li>"The required way of signing in. Members with an address of it can sign in any way again."</li>
+                        <li>"The required way of signing in. Members with an address of this domain can sign in any way again."</li>
                     })}
                     {of_domain.has_saml.then(|| view! { <li>"The SAML settings."</li> })}
                 </ul>

@@ -10,6 +10,7 @@ use crate::ui::alert::Alert;
 use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::field::{Check, Choice, Select, TextArea, TextLine};
 use crate::ui::form::{FormFailure, ReturnAddress, ShownValues, Submit, form_result};
+use crate::ui::form_action::{ActionForm, form_action};
 use crate::ui::number::counted;
 use crate::ui::sections::Section;
 use crate::ui::time::Time;
@@ -20,7 +21,7 @@ const NO_JOINING: &str = "This version of Weir has no sign-in through a provider
 const NO_BINDING: &str = "This version of Weir has no sign-in through a provider yet, so there is \
                           none to choose: people sign in with their password.";
 /// The same note for SAML.
-const NO_SAML: &str = "This version of Weir has no sign-in through a provider yet. It stores these settings and returns them to API clients, but no user signs in with them. All three belong together. An empty field is removed.";
+const NO_SAML: &str = "This version of Weir has no sign-in through a provider yet. It stores these settings and returns them to API clients, but no user signs in with them. Enter all three. An empty field removes its value.";
 /// Why an unverified domain has no rules.
 const UNVERIFIED: &str = "Only for a verified domain.";
 
@@ -41,7 +42,7 @@ pub(super) fn Provisioning(
     id: String,
     domain: DomainView,
 ) -> impl IntoView {
-    let set = ServerAction::<SetProvisioning>::new();
+    let set = form_action::<SetProvisioning>();
     let result = form_result(set);
     let DomainView { details, may_change, .. } = domain;
     let domain = details.domain;
@@ -56,7 +57,7 @@ pub(super) fn Provisioning(
                 <input type="hidden" name="domain" value=domain.id.to_string() />
                 <ReturnAddress />
                 <Check result=result name="enabled" label="People with an address of the domain join when they sign in through a provider"
-                    hint="They become members. An invite that waits for them counts first, with its level."
+                    hint="They become members. A pending invite applies first, with its level."
                     checked=enabled disabled=why_not />
                 {domain.is_verified.then(|| view! {
                     <Submit result=result label="Save provisioning" busy="Saving provisioning..." saved="Saved" />
@@ -78,7 +79,7 @@ pub(super) fn SignInWay(
     id: String,
     domain: DomainView,
 ) -> impl IntoView {
-    let enforce = ServerAction::<EnforceSso>::new();
+    let enforce = form_action::<EnforceSso>();
     let result = form_result(enforce);
     let DomainView { details, may_change, touched, touches_you, ways, .. } = domain;
     let domain = details.domain;
@@ -148,7 +149,7 @@ pub(super) fn Saml(
     id: String,
     domain: DomainView,
 ) -> impl IntoView {
-    let save = ServerAction::<SaveSaml>::new();
+    let save = form_action::<SaveSaml>();
     let result = form_result(save);
     let DomainView { details, certificate_expired, may_change, .. } = domain;
     let domain = details.domain;
@@ -194,11 +195,11 @@ pub(super) fn Saml(
                     <input type="hidden" name="domain" value=domain.id.to_string() />
                     <ReturnAddress />
                     <TextLine result=result name="saml_entity_id" label="Entity id" value=entity max=512
-                        hint="The provider's name of itself." />
+                        hint="The provider's identifier." />
                     <TextLine result=result name="saml_acs_url" label="ACS URL" value=acs max=512
-                        hint="The provider's address for sign-ins." />
+                        hint="The provider's sign-in address." />
                     <TextArea result=result name="saml_x509_cert" label="X.509 certificate" value=certificate rows=6 max=65_536 code=true
-                        hint="In PEM, or the base64 text alone." />
+                        hint="In PEM format, or only its base64 text." />
                     {warning.map(|why| view! {
                         <Alert kind="warning"><p>{why} " The text is stored as it is. No member can sign in with it."</p></Alert>
                     })}

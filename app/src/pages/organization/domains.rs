@@ -1,53 +1,61 @@
 //! The domains of an organization: the list, and adding one.
 
+use futures::future::try_join;
 use leptos::prelude::*;
 use serde_json::json;
 use weir_model::domains::DomainDetails;
 
 use super::{ADMINISTRATORS, Tabs};
 use crate::pages::id_in_path;
-use crate::server_fns::domains::{AddDomain, list_domains};
-use crate::server_fns::organizations::get_organization;
+use crate::server_fns::domains::{AddDomain, DomainsView, list_domains};
+use crate::server_fns::organizations::{OrganizationView, get_organization};
 use crate::ui::api_request::{ApiCall, ApiRequest};
+use crate::ui::download::DownloadCsv;
 use crate::ui::empty::{Empty, ReadOnly};
 use crate::ui::field::Field;
 use crate::ui::form::{FormFailure, ReturnAddress, Submit, form_result};
+use crate::ui::form_action::{ActionForm, form_action};
 use crate::ui::page::{PageHead, page};
 use crate::ui::sections::Section;
 use crate::ui::status::{Status, Tone};
-use crate::ui::table::{Column, Table, TableRow, cell};
+use crate::ui::table::{Column, Table, TableRow, cell, cut_link};
 
 const TITLE: &str = "Domains";
 
 #[component]
 pub(crate) fn Domains() -> impl IntoView {
-    let id = id_in_path();
-    page(TITLE, async move {
-        let organization = get_organization(id.clone()).await?;
-        let found = list_domains(id.clone()).await?;
-        let list = if found.domains.is_empty() {
-            view! { <Explanation /> }.into_any()
-        } else {
-            let rows: Vec<TableRow> = found.domains.iter().map(|one| row(&id, one)).collect();
-            view! { <Table caption="Domains" columns=columns() rows=rows /> }.into_any()
-        };
-        Ok(view! {
-            <PageHead title=TITLE within=organization.name />
-            <Tabs id=id.clone() />
-            <p class="lead">
-                "Prove that a domain is yours, and choose how users with an address of it sign in. This version of Weir has no sign-in through a provider yet. It stores these settings and returns them to API clients, but just-in-time provisioning and single sign-on have no effect."
-            </p>
-            {list}
-            <Section id="adding" title="Add a domain">
-                {if found.may_change {
-                    view! { <AddForm id=id /> }.into_any()
-                } else {
-                    view! { <ReadOnly why=ADMINISTRATORS /> }.into_any()
-                }}
-            </Section>
-        }
-        .into_any())
-    })
+    page(
+        TITLE,
+        id_in_path,
+        |id| try_join(get_organization(id.clone()), list_domains(id)),
+        |id, (organization, found)| draw(id, organization, found),
+    )
+}
+
+fn draw(id: String, organization: OrganizationView, found: DomainsView) -> AnyView {
+    let file = (!found.domains.is_empty()).then(|| view! { <DownloadCsv /> });
+    let list = if found.domains.is_empty() {
+        view! { <Explanation /> }.into_any()
+    } else {
+        let rows: Vec<TableRow> = found.domains.iter().map(|one| row(&id, one)).collect();
+        view! { <Table caption="Domains" columns=columns() rows=rows /> }.into_any()
+    };
+    view! {
+        <PageHead title=TITLE within=organization.name>{file}</PageHead>
+        <Tabs id=id.clone() />
+        <p class="lead">
+            "Prove that a domain is yours, and choose how users with an address of it sign in. This version of Weir has no sign-in through a provider yet. It stores these settings and returns them to API clients, but just-in-time provisioning and single sign-on have no effect."
+        </p>
+        {list}
+        <Section id="adding" title="Add a domain">
+            {if found.may_change {
+                view! { <AddForm id=id /> }.into_any()
+            } else {
+                view! { <ReadOnly why=ADMINISTRATORS /> }.into_any()
+            }}
+        </Section>
+    }
+    .into_any()
 }
 
 fn columns() -> Vec<Column> {
@@ -66,7 +74,7 @@ fn row(id: &str, details: &DomainDetails) -> TableRow {
         text => format!("{text} only"),
     };
     TableRow::new(vec![
-        cell(view! { <a class="wrap" href=href>{name}</a> }),
+        cut_link(href, name),
         ownership(details),
         cell(joining),
         cell(way),
@@ -94,7 +102,7 @@ pub(super) fn ownership(details: &DomainDetails) -> AnyView {
 
 #[component]
 fn AddForm(id: String) -> impl IntoView {
-    let add = ServerAction::<AddDomain>::new();
+    let add = form_action::<AddDomain>();
     let result = form_result(add);
     let call = ApiCall {
         method: "POST",

@@ -8,6 +8,7 @@ use crate::ui::alert::Alert;
 use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::confirm::TypedConfirm;
 use crate::ui::form::{FormFailure, ReturnAddress, form_result};
+use crate::ui::form_action::{ActionForm, form_action};
 use crate::ui::number::grouped;
 use crate::ui::sections::Section;
 
@@ -20,7 +21,7 @@ pub(super) fn Ending(
     /// Whether this is the only organization of the user.
     is_only: bool,
 ) -> impl IntoView {
-    let delete = ServerAction::<DeleteOrganization>::new();
+    let delete = form_action::<DeleteOrganization>();
     let result = form_result(delete);
     let projects = organization
         .projects

@@ -6,13 +6,15 @@ use leptos::prelude::*;
 use leptos_router::hooks::use_location;
 use serde_json::{Value, json};
 
+use super::LEVELS;
 use crate::server_fns::invites::{ListedView, SendInvites};
 use crate::server_fns::members::Choosable;
 use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::field::{Choice, Select, TextArea};
 use crate::ui::form::{FormFailure, FormResult, ReturnAddress, Submit, form_result};
+use crate::ui::form_action::{ActionForm, FormAction, form_action};
 use crate::ui::status::{Status, Tone};
-use crate::ui::table::{Column, Table, TableRow, cell};
+use crate::ui::table::{Column, Table, TableRow, cell, cut};
 
 /// Longest list, in characters, because it must fit into an address.
 const PEOPLE_MAX: usize = 4000;
@@ -33,7 +35,7 @@ pub(super) fn InviteForm(
     /// Whether this instance sends mail.
     sends_mail: bool,
 ) -> impl IntoView {
-    let send = ServerAction::<SendInvites>::new();
+    let send = form_action::<SendInvites>();
     let result = form_result(send);
     let is_entered = !listed.is_empty();
     let invited = listed.iter().filter(|one| one.invited).count();
@@ -64,7 +66,7 @@ fn PeopleForm(result: FormResult, people: String) -> impl IntoView {
             <TextArea result=result name="people" label="E-mail addresses" value=people rows=4 max=PEOPLE_MAX required=true
                 hint="One on a line or with commas between them, 20 at most. A name may precede an address: Ada <ada@mail.example>." />
             <div class="submit">
-                <button type="submit" class="button" data-busy="Checking list...">"Check list"</button>
+                <button type="submit" class="button" data-busy="Checking addresses...">"Check addresses"</button>
             </div>
         </form>
     }
@@ -96,8 +98,8 @@ fn preview(listed: Vec<ListedView>) -> AnyView {
         let address = if email.is_empty() { text } else { email };
         let name = if first_name.is_empty() { "-".to_owned() } else { first_name };
         TableRow::new(vec![
-            cell(view! { <span class="wrap">{address}</span> }),
-            cell(name),
+            cut(address),
+            cut(name),
             cell(view! { <Status tone=tone label=verdict /> }),
         ])
     });
@@ -108,7 +110,7 @@ fn preview(listed: Vec<ListedView>) -> AnyView {
 
 #[component]
 fn SendForm(
-    send: ServerAction<SendInvites>,
+    send: FormAction<SendInvites>,
     result: FormResult,
     id: String,
     people: String,
@@ -127,8 +129,7 @@ fn SendForm(
             <input type="hidden" name="id" value=id />
             <input type="hidden" name="people" value=people />
             <ReturnAddress />
-            <Select result=result name="level" label="Level" choices=choices value="1"
-                hint="Members work on projects. Administrators also change members and settings. Owners may do everything." />
+            <Select result=result name="level" label="Level" choices=choices value="1" hint=LEVELS />
             <TextArea result=result name="message" label="Message" rows=3 max=MESSAGE_MAX
                 hint=where_it_stands />
             <Submit result=result label="Send invites" busy="Sending invites..." />

@@ -1,26 +1,35 @@
 //! The members of an organization: the list, levels, removal, leaving.
 
+use futures::future::try_join;
 use leptos::prelude::*;
+use leptos_router::hooks::use_query_map;
 use serde_json::json;
 
-use super::Tabs;
+use super::{LEVELS, Tabs};
 use crate::local_path::encode;
 use crate::pages::id_in_path;
+use crate::server_fns::bulk::RemoveMembers;
 use crate::server_fns::members::{
     ChangeLevel, LeaveOrganization, MAX_PAGE_SIZE, MemberView, RemoveMember, list_members,
 };
 use crate::server_fns::organizations::get_organization;
+use crate::ui::alert::Alert;
 use crate::ui::api_request::{ApiCall, ApiRequest};
-use crate::ui::confirm::Confirm;
+use crate::ui::bulk::{self, BulkBar, selectable};
+use crate::ui::confirm::{Confirm, ConfirmButtons, ConfirmDialog, OpenDialog};
+use crate::ui::download::DownloadCsv;
 use crate::ui::empty::{Empty, NoMatch, ReadOnly};
 use crate::ui::form::{FormFailure, ReturnAddress, form_result};
+use crate::ui::form_action::{ActionForm, FormAction, form_action};
 use crate::ui::icon::Icon;
+use crate::ui::menu::RowMenu;
+use crate::ui::number::counted;
 use crate::ui::page::{PageHead, page};
 use crate::ui::pager::{ListPage, Pager, page_in_query};
 use crate::ui::query::{FilterForm, in_query, with_query};
 use crate::ui::sections::Section;
 use crate::ui::status::{Chip, Status, Tone};
-use crate::ui::table::{Column, Table, TableRow, cell};
+use crate::ui::table::{ACTIONS, Column, Table, TableRow, cell, cut};
 use crate::ui::time::Time;
 
 const TITLE: &str = "Members";
@@ -30,39 +39,62 @@ const PAGE_SIZE: u32 = 50;
 /// The actions of the list.
 #[derive(Clone, Copy)]
 struct Actions {
-    change: ServerAction<ChangeLevel>,
-    remove: ServerAction<RemoveMember>,
+    change: FormAction<ChangeLevel>,
+    remove: FormAction<RemoveMember>,
 }
 
 #[component]
 pub(crate) fn Members() -> impl IntoView {
-    let (id, search, list_page) = (id_in_path(), in_query("search"), page_in_query(PAGE_SIZE));
-    let list_page = ListPage { limit: list_page.limit.min(MAX_PAGE_SIZE), ..list_page };
-    let actions = Actions { change: ServerAction::new(), remove: ServerAction::new() };
-    let (changed, removed) = (form_result(actions.change), form_result(actions.remove));
-    page(TITLE, async move {
-        let organization = get_organization(id.clone()).await?;
-        let found =
-            list_members(id.clone(), search.clone(), list_page.limit, list_page.offset).await?;
-        let invites = format!("/organizations/{id}/invites");
-        let invite = invites.clone();
-        let call = call(&id, &search);
-        let change = found.members.iter().find(|one| !one.levels.is_empty());
-        let change = change.map(|one| {
-            let call = one_member("PATCH", &id, &one.user).with(json!({"level": one.level.number}));
-            view! { <ApiRequest call=call of=format!("change the level of {}", one.name) /> }
-        });
-        let alone = found.total == 1 && search.is_empty();
-        let list = if found.members.is_empty() {
-            let clear = with_query(&[("search", None)]);
-            view! { <NoMatch filter=search.clone() clear=clear /> }.into_any()
-        } else {
-            let rows = found.members.into_iter().map(|member| row(&id, member, actions));
-            let rows: Vec<TableRow> = rows.collect();
-            view! { <Table caption="Members" columns=columns() rows=rows /> }.into_any()
-        };
-        Ok(view! {
+    page(
+        TITLE,
+        || {
+            let list_page = page_in_query(PAGE_SIZE);
+            let list_page = ListPage { limit: list_page.limit.min(MAX_PAGE_SIZE), ..list_page };
+            (id_in_path(), in_query("search"), list_page, selected_in_query())
+        },
+        |(id, search, list_page, _)| async move {
+            let found = list_members(id.clone(), search, list_page.limit, list_page.offset);
+            try_join(get_organization(id), found).await
+        },
+        |(id, search, list_page, selected), (organization, found)| {
+            let actions = Actions { change: form_action(), remove: form_action() };
+            let (changed, removed) = (form_result(actions.change), form_result(actions.remove));
+            let all_removed = form_result(form_action::<RemoveMembers>());
+            let removable = found.members.iter().filter(|one| is_removable(one));
+            let asking = removal_of_selected(&id, removable.clone(), &selected);
+            let are_selected =
+                found.may_change && asking.is_none() && bulk::is_worth_it(removable.count());
+            let bar = are_selected.then(|| bar(&id, &search, list_page));
+            let invites = format!("/organizations/{id}/invites");
+            let invite = invites.clone();
+            let call = call(&id, &search);
+            let change = found.members.iter().find(|one| !one.levels.is_empty());
+            let change = change.map(|one| {
+                let call =
+                    one_member("PATCH", &id, &one.user).with(json!({"level": one.level.number}));
+                view! { <ApiRequest call=call of=format!("change the level of {}", one.name) /> }
+            });
+            let alone = found.total == 1 && search.is_empty();
+            let list = if found.members.is_empty() {
+                let clear = with_query(&[("search", None)]);
+                view! { <NoMatch filter=search.clone() clear=clear /> }.into_any()
+            } else {
+                let acts = |member: &MemberView| found.may_change || member.is_you;
+                let row = |member: MemberView| {
+                    let is_selectable = are_selected && is_removable(&member);
+                    row(&id, acts(&member).then_some(actions), member, is_selectable)
+                };
+                let rows = found.members.into_iter().map(row);
+                let rows: Vec<TableRow> = rows.collect();
+                view! {
+                    {bar}
+                    <Table caption="Members" columns=columns() rows=rows />
+                }
+                .into_any()
+            };
+            view! {
             <PageHead title=TITLE within=organization.name>
+                <DownloadCsv />
                 <a class="button button-primary" href=invite>
                     <Icon name="plus" />
                     "Invite people"
@@ -71,6 +103,8 @@ pub(crate) fn Members() -> impl IntoView {
             <Tabs id=id.clone() />
             <FormFailure result=changed />
             <FormFailure result=removed />
+            <FormFailure result=all_removed />
+            {asking}
             {(!found.may_change).then(|| view! {
                 <ReadOnly why="Administrators and owners change levels and remove members." />
             })}
@@ -91,8 +125,82 @@ pub(crate) fn Members() -> impl IntoView {
             {change}
             <Leaving id=id you=found.you />
         }
-        .into_any())
-    })
+        .into_any()
+        },
+    )
+}
+
+/// The members that were selected before the question.
+fn selected_in_query() -> Vec<String> {
+    use_query_map().with(|query| query.get_all("ids[]")).unwrap_or_default()
+}
+
+/// Whether the user may remove the member.
+fn is_removable(member: &MemberView) -> bool {
+    !member.is_you && member.stays.is_none()
+}
+
+/// The bar, which leads to the question: it names the members and what they lose.
+fn bar(id: &str, search: &str, list_page: ListPage) -> AnyView {
+    let fields = vec![
+        ("search", search.to_owned()),
+        ("limit", list_page.limit.to_string()),
+        ("offset", list_page.offset.to_string()),
+    ];
+    let here = format!("/organizations/{id}/members");
+    view! {
+        <BulkBar what="members" fields=fields asks_at=here>
+            <button type="submit" class="button button-risk">"Remove selected..."</button>
+        </BulkBar>
+    }
+    .into_any()
+}
+
+/// Asks whether to remove the selected members.
+fn removal_of_selected<'a>(
+    id: &str,
+    removable: impl Iterator<Item = &'a MemberView>,
+    selected: &[String],
+) -> Option<AnyView> {
+    let members: Vec<&MemberView> =
+        removable.filter(|member| selected.contains(&member.user)).collect();
+    if members.is_empty() {
+        return None;
+    }
+    let remove = form_action::<RemoveMembers>();
+    let entries = members.iter().map(|member| {
+        let MemberView { user, name, email, keys, .. } = (*member).clone();
+        let keys = (!keys.is_empty()).then(|| format!(" API keys: {}.", keys.join(", ")));
+        view! {
+            <li class="wrap">
+                <input type="hidden" name="ids[]" value=user />
+                <strong>{name}</strong> " (" {email} ")." {keys}
+            </li>
+        }
+    });
+    let entries = entries.collect_view();
+    let count = counted(members.len() as u64, "member", "members");
+    let (id, back) = (id.to_owned(), with_query(&[("ids[]", None), ("ids%5B%5D", None)]));
+    Some(
+        view! {
+            <Alert kind="warning" autofocus=true>
+                <p>{format!("Remove {count}?")}</p>
+                <ActionForm action=remove>
+                    <ul>{entries}</ul>
+                    <p>"They lose access to all projects of this organization immediately, and their API keys do not reach it any more. The accounts stay."</p>
+                    <input type="hidden" name="id" value=id />
+                    <ReturnAddress />
+                    <div class="submit">
+                        <a class="button" href=back>"Cancel"</a>
+                        <button type="submit" class="button button-danger" data-busy="Removing members...">
+                            "Remove members"
+                        </button>
+                    </div>
+                </ActionForm>
+            </Alert>
+        }
+        .into_any(),
+    )
 }
 
 /// The API request for the same list.
@@ -114,7 +222,7 @@ fn one_member(method: &'static str, id: &str, user: &str) -> ApiCall {
 }
 
 fn columns() -> Vec<Column> {
-    ["Member", "E-mail address", "Level", "Second factor", "Sign-in", "Joined", "Actions"]
+    ["Member", "E-mail address", "Level", "Two-step sign-in", "Sign-in", "Joined", ACTIONS]
         .map(Column::text)
         .into()
 }
@@ -131,15 +239,21 @@ fn SearchForm(search: String) -> impl IntoView {
     }
 }
 
-fn row(id: &str, member: MemberView, actions: Actions) -> TableRow {
-    let MemberView { name, email, has_2fa, has_social, joined_at, is_you, .. } = member.clone();
+/// A member. Without `actions` there is nothing that the user can do with them.
+fn row(id: &str, actions: Option<Actions>, member: MemberView, is_selectable: bool) -> TableRow {
+    let MemberView { name, email, level, has_2fa, has_social, joined_at, is_you, .. } =
+        member.clone();
     let initials = initials(&name);
-    let who = view! {
+    let who = cell(view! {
         <span class="member">
             <span class="member-initials" aria-hidden="true">{initials}</span>
-            <span class="wrap">{name}</span>
+            {cut(name)}
             {is_you.then(|| view! { <Chip label="You" /> })}
         </span>
+    });
+    let who = match is_selectable {
+        true => selectable(member.user.clone(), &member.name, who),
+        false => who,
     };
     let second = if has_2fa {
         view! { <Status tone=Tone::Good label="Set up" /> }.into_any()
@@ -148,28 +262,51 @@ fn row(id: &str, member: MemberView, actions: Actions) -> TableRow {
     };
     let sign_in = if has_social { "Provider linked" } else { "Password" };
     TableRow::new(vec![
-        cell(who),
-        cell(view! { <span class="wrap">{email}</span> }),
-        level(id, &member, actions.change),
+        who,
+        cut(email),
+        cell(level.word),
         second,
         cell(sign_in),
         cell(view! { <Time iso=joined_at /> }),
-        removal(id, member, actions.remove),
+        actions.map_or_else(|| ().into_any(), |actions| menu(id, &member, actions)),
     ])
 }
 
-/// The level. A choice if the user may change it.
-fn level(id: &str, member: &MemberView, change: ServerAction<ChangeLevel>) -> AnyView {
-    let MemberView { user, name, level, levels, keeps_level, is_you, .. } = member.clone();
-    if levels.is_empty() {
-        // The reason is shown in the user's own row and not repeated in all others.
-        let why = keeps_level.filter(|_| is_you);
-        return view! {
-            {level.word}
-            {why.map(|why| view! { <p class="hint">{why}</p> })}
-        }
-        .into_any();
+/// What the user can do with a member, or why they cannot.
+fn menu(id: &str, member: &MemberView, actions: Actions) -> AnyView {
+    let MemberView { user, name, levels, keeps_level, stays, is_you, .. } = member.clone();
+    let level = (!levels.is_empty()).then(|| {
+        let dialog = format!("level-{user}");
+        let item = view! { <OpenDialog id=dialog.clone() label="Change level..." /> };
+        (item, level(id, dialog, member, actions.change))
+    });
+    let removal = is_removable(member).then(|| {
+        let dialog = format!("remove-{user}");
+        let item = view! { <OpenDialog id=dialog.clone() label="Remove..." danger=true /> };
+        (item, removal(id, dialog, member, actions.remove))
+    });
+    let leave = is_you.then(|| view! { <li><a href="#leaving">"Leave"</a></li> });
+    // The reason that the own level stays is not repeated for all other members.
+    let why = [keeps_level.filter(|_| is_you), stays.filter(|_| !is_you)];
+    let why = why.into_iter().flatten().map(|why| view! { <li class="menu-title">{why}</li> });
+    let (level_item, level) = level.unzip();
+    let (removal_item, removal) = removal.unzip();
+    view! {
+        <RowMenu of=name>{level_item} {removal_item} {leave} {why.collect_view()}</RowMenu>
+        {level}
+        {removal}
     }
+    .into_any()
+}
+
+/// The dialog that changes the level of a member.
+fn level(
+    id: &str,
+    dialog: String,
+    member: &MemberView,
+    change: FormAction<ChangeLevel>,
+) -> AnyView {
+    let MemberView { user, name, level, levels, .. } = member.clone();
     let choices = levels
         .into_iter()
         .map(|one| {
@@ -177,48 +314,48 @@ fn level(id: &str, member: &MemberView, change: ServerAction<ChangeLevel>) -> An
             view! { <option value=one.number.to_string() selected=selected>{one.word}</option> }
         })
         .collect_view();
-    let (id, of) = (id.to_owned(), name.clone());
+    let (id, title) = (id.to_owned(), format!("Change the level of {name}"));
+    let buttons = dialog.clone();
     view! {
-        <ActionForm action=change>
-            <input type="hidden" name="id" value=id />
-            <input type="hidden" name="user" value=user />
-            <ReturnAddress />
-            <span class="member-level">
-                <select name="level" aria-label=format!("Level of {name}")>{choices}</select>
-                <button type="submit" class="button" data-busy="Changing level...">
-                    "Change"<span class="hidden">" level of " {of}</span>
-                </button>
-            </span>
-        </ActionForm>
+        <ConfirmDialog id=dialog title=title>
+            <ActionForm action=change>
+                <input type="hidden" name="id" value=id />
+                <input type="hidden" name="user" value=user />
+                <ReturnAddress />
+                <div class="field">
+                    <select name="level" aria-label=format!("Level of {name}")>{choices}</select>
+                    <p class="hint">{LEVELS}</p>
+                </div>
+                <ConfirmButtons id=buttons verb="Change level" busy="Changing level..." />
+            </ActionForm>
+        </ConfirmDialog>
     }
     .into_any()
 }
 
-/// Removes a member, with a list of what they lose.
-fn removal(id: &str, member: MemberView, remove: ServerAction<RemoveMember>) -> AnyView {
-    let MemberView { user, name, stays, keys, is_you, .. } = member;
-    if is_you {
-        return view! { <a href="#leaving">"Leave"</a> }.into_any();
-    }
-    if let Some(why) = stays {
-        return view! { <span class="hint">{why}</span> }.into_any();
-    }
+/// The dialog that removes a member, with a list of what they lose.
+fn removal(
+    id: &str,
+    dialog: String,
+    member: &MemberView,
+    remove: FormAction<RemoveMember>,
+) -> AnyView {
+    let MemberView { user, name, keys, .. } = member.clone();
     let call = one_member("DELETE", id, &user);
     let id = id.to_owned();
     let losses = losses(&keys, "They lose", "Their");
+    let buttons = dialog.clone();
     view! {
-        <Confirm button="Remove" of=name danger=true>
+        <ConfirmDialog id=dialog title=format!("Remove {name}?")>
             <ActionForm action=remove>
                 {losses}
                 <input type="hidden" name="id" value=id />
                 <input type="hidden" name="user" value=user />
                 <ReturnAddress />
-                <button type="submit" class="button button-danger" data-busy="Removing member...">
-                    "Remove member"
-                </button>
+                <ConfirmButtons id=buttons verb="Remove member" busy="Removing member..." danger=true />
             </ActionForm>
             <ApiRequest call=call />
-        </Confirm>
+        </ConfirmDialog>
     }
     .into_any()
 }
@@ -241,7 +378,7 @@ fn losses(keys: &[String], lose: &str, whose: &str) -> AnyView {
 
 #[component]
 fn Leaving(id: String, you: MemberView) -> impl IntoView {
-    let leave = ServerAction::<LeaveOrganization>::new();
+    let leave = form_action::<LeaveOrganization>();
     let result = form_result(leave);
     let MemberView { stays, keys, .. } = you;
     let call = one_member("DELETE", &id, "@me");

@@ -8,6 +8,7 @@ use crate::server_fns::plugin_configs::{
     HidePluginConfig, RestorePluginConfig, SwitchPluginConfig,
 };
 use crate::ui::form::ReturnAddress;
+use crate::ui::form_action::{ActionForm, FormAction};
 
 /// Hidden fields: the config of a form, and the page that it returns to.
 fn about(project: i64, line: &ConfigLine) -> AnyView {
@@ -28,7 +29,7 @@ pub(super) fn word_id(line: &ConfigLine) -> String {
 pub(super) fn switching(
     project: i64,
     line: &ConfigLine,
-    switch: ServerAction<SwitchPluginConfig>,
+    switch: FormAction<SwitchPluginConfig>,
 ) -> AnyView {
     let (about, name) = (about(project, line), line.name.clone());
     let (to, becomes, label, busy) = match line.enabled {
@@ -54,7 +55,7 @@ pub(super) fn hiding(
     project: i64,
     line: &ConfigLine,
     follows: Option<&'static str>,
-    hide: ServerAction<HidePluginConfig>,
+    hide: FormAction<HidePluginConfig>,
 ) -> AnyView {
     let (about, name) = (about(project, line), line.name.clone());
     view! {
@@ -73,7 +74,7 @@ pub(super) fn hiding(
 pub(super) fn restoring(
     project: i64,
     line: &ConfigLine,
-    restore: ServerAction<RestorePluginConfig>,
+    restore: FormAction<RestorePluginConfig>,
 ) -> AnyView {
     let (about, name) = (about(project, line), line.name.clone());
     view! {

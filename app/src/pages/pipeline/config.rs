@@ -1,6 +1,8 @@
 //! One config: settings, files, metrics, log, jobs, trial.
 
+use futures::future::join;
 use leptos::prelude::*;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use weir_model::plugin_configs::{ATTACHMENT_MAX, DESCRIPTION_MAX, NAME_MAX};
 
@@ -9,11 +11,11 @@ use super::calls;
 use super::ending::ending;
 use super::fields::{failure, names, setting_fields};
 use super::parts::{fault, numbers};
-use super::trial::trial;
+use super::trial::{Trial, load_trial, sample_in_query, trial};
 use crate::error::UiError;
 use crate::pages::{in_path, project_in_path};
 use crate::plugin_settings::{Kind, Setting, form_values, settings};
-use crate::server_fns::plugin_configs::views::{ConfigDetail, LogLine};
+use crate::server_fns::plugin_configs::views::{ConfigDetail, LogLine, LogView};
 use crate::server_fns::plugin_configs::{
     ON_FAILURE, RemovePluginAttachment, RestorePluginConfig, RunPluginJob, SavePluginConfig,
     SwitchPluginConfig, get_plugin_config, list_plugin_logs,
@@ -24,8 +26,9 @@ use crate::ui::confirm::Confirm;
 use crate::ui::empty::{ReadOnly, panel};
 use crate::ui::field::{Choice, FieldFrame, Select, TextArea, TextLine, Ties};
 use crate::ui::form::{FormFailure, KeptNote, ReturnAddress, ShownValues, Submit, form_result};
+use crate::ui::form_action::{ActionForm, form_action};
 use crate::ui::page::{PageHead, page};
-use crate::ui::pager::{Pager, page_in_query};
+use crate::ui::pager::{ListPage, Pager, page_in_query};
 use crate::ui::sections::Section;
 use crate::ui::status::{Status, Tone};
 use crate::ui::table::{Column, Table, TableRow, cell};
@@ -38,48 +41,87 @@ const PAYLOAD: usize = 65_536;
 
 #[component]
 pub(crate) fn ConfigPage() -> impl IntoView {
-    let project = project_in_path();
-    let config = in_path("config");
-    let switch = ServerAction::<SwitchPluginConfig>::new();
-    let restore = ServerAction::<RestorePluginConfig>::new();
+    page(
+        "Plugin settings",
+        || Inputs {
+            project: project_in_path(),
+            config: in_path("config"),
+            sample: sample_in_query(),
+            log_page: page_in_query(PAGE_SIZE),
+        },
+        load,
+        draw,
+    )
+}
+
+#[derive(Clone, PartialEq)]
+struct Inputs {
+    project: i64,
+    config: String,
+    /// The event to try.
+    sample: String,
+    log_page: ListPage,
+}
+
+/// The data of the page.
+#[derive(Clone, Serialize, Deserialize)]
+struct Loaded {
+    found: ConfigDetail,
+    /// `None`: the config cannot be tried.
+    trial: Option<Result<Trial, UiError>>,
+    log: Result<LogView, UiError>,
+}
+
+async fn load(inputs: Inputs) -> Result<Loaded, UiError> {
+    let Inputs { project, config, sample, log_page } = inputs;
+    let log = list_plugin_logs(project, config.clone(), log_page.limit, log_page.offset);
+    let (found, log) = join(get_plugin_config(project, config.clone()), log).await;
+    let found = found?;
+    let trial = match found.refusal.is_none() && found.line.transforms {
+        true => Some(load_trial(project, Some(config), sample).await),
+        false => None,
+    };
+    Ok(Loaded { found, trial, log })
+}
+
+fn draw(inputs: Inputs, loaded: Loaded) -> AnyView {
+    let Inputs { project, config, sample, log_page } = inputs;
+    let found = loaded.found;
+    let switch = form_action::<SwitchPluginConfig>();
+    let restore = form_action::<RestorePluginConfig>();
     let (switched, restored) = (form_result(switch), form_result(restore));
-    let trial = trial(project, Some(config.clone()));
-    let log = log(project, config.clone());
-    page("Plugin settings", async move {
-        let found = get_plugin_config(project, config).await?;
-        let may_change = found.refusal.is_none();
-        let title = found.line.name.clone();
-        let state = match (found.line.deleted, found.line.enabled) {
-            (true, _) => (Tone::Warn, "Deleted"),
-            (false, true) => (Tone::Good, "On"),
-            (false, false) => (Tone::Quiet, "Off"),
-        };
-        let word = word_id(&found.line);
-        let switching = may_change.then(|| match found.line.deleted {
-            true => restoring(project, &found.line, restore),
-            false => switching(project, &found.line, switch),
-        });
-        let trial = (may_change && found.line.transforms).then_some(trial);
-        let jobs = (may_change && !found.jobs.is_empty()).then(|| jobs(project, &found));
-        let ending = may_change.then(|| ending(project, &found));
-        Ok(view! {
-            <PageHead title=title within=found.project_name.clone()>
-                <Status tone=state.0 label=state.1 id=word />
-                {switching}
-            </PageHead>
-            {found.refusal.clone().map(|why| view! { <ReadOnly why=why /> })}
-            <FormFailure result=switched />
-            <FormFailure result=restored />
-            {about(project, &found)}
-            {changing(project, &found)}
-            {files(project, &found)}
-            {trial}
-            {jobs}
-            {log}
-            {ending}
-        }
-        .into_any())
-    })
+    let may_change = found.refusal.is_none();
+    let title = found.line.name.clone();
+    let state = match (found.line.deleted, found.line.enabled) {
+        (true, _) => (Tone::Warn, "Deleted"),
+        (false, true) => (Tone::Good, "On"),
+        (false, false) => (Tone::Quiet, "Off"),
+    };
+    let word = word_id(&found.line);
+    let switching = may_change.then(|| match found.line.deleted {
+        true => restoring(project, &found.line, restore),
+        false => switching(project, &found.line, switch),
+    });
+    let trial = loaded.trial.map(|loaded| trial(project, Some(config), &sample, loaded));
+    let jobs = (may_change && !found.jobs.is_empty()).then(|| jobs(project, &found));
+    let ending = may_change.then(|| ending(project, &found));
+    view! {
+        <PageHead title=title within=found.project_name.clone()>
+            <Status tone=state.0 label=state.1 id=word />
+            {switching}
+        </PageHead>
+        {found.refusal.clone().map(|why| view! { <ReadOnly why=why /> })}
+        <FormFailure result=switched />
+        <FormFailure result=restored />
+        {about(project, &found)}
+        {changing(project, &found)}
+        {files(project, &found)}
+        {trial}
+        {jobs}
+        {log(log_page, loaded.log)}
+        {ending}
+    }
+    .into_any()
 }
 
 fn about(project: i64, found: &ConfigDetail) -> AnyView {
@@ -121,12 +163,12 @@ fn about(project: i64, found: &ConfigDetail) -> AnyView {
 }
 
 fn changing(project: i64, found: &ConfigDetail) -> AnyView {
-    let save = ServerAction::<SavePluginConfig>::new();
+    let save = form_action::<SavePluginConfig>();
     let result = form_result(save);
     let fields = setting_fields(result, &found.form, Some(&found.values));
     let mut shown = names(&found.form);
     shown.extend(["name", "description", "on_failure"].map(str::to_owned));
-    let failed = failure(save, &shown);
+    let failed = failure(result, &shown);
     let (id, name) = (found.line.id.clone(), found.line.name.clone());
     let description = found.description.clone();
     let mut shows =
@@ -181,10 +223,10 @@ fn changing(project: i64, found: &ConfigDetail) -> AnyView {
 
 /// Settings that are files. Each has a separate form, because it uploads a file.
 fn files(project: i64, found: &ConfigDetail) -> Option<AnyView> {
-    let remove = ServerAction::<RemovePluginAttachment>::new();
+    let remove = form_action::<RemovePluginAttachment>();
     let removed = form_result(remove);
     // The upload reports its failures like the save form.
-    let saved = form_result(ServerAction::<SavePluginConfig>::new());
+    let saved = form_result(form_action::<SavePluginConfig>());
     let may_change = found.refusal.is_none();
     let file = |(at, setting): (usize, &Setting)| {
         let Setting { key, name, hint, .. } = setting.clone();
@@ -270,7 +312,7 @@ fn files(project: i64, found: &ConfigDetail) -> Option<AnyView> {
 }
 
 fn jobs(project: i64, found: &ConfigDetail) -> AnyView {
-    let run = ServerAction::<RunPluginJob>::new();
+    let run = form_action::<RunPluginJob>();
     let result = form_result(run);
     let id = found.line.id.clone();
     let call = calls::call("POST", project, &format!("{id}/job/"));
@@ -296,25 +338,23 @@ fn jobs(project: i64, found: &ConfigDetail) -> AnyView {
 }
 
 /// The log of the config, newest first.
-fn log(project: i64, config: String) -> AnyView {
-    let list_page = page_in_query(PAGE_SIZE);
-    let drawn = async move {
-        let found = list_plugin_logs(project, config, list_page.limit, list_page.offset).await?;
+fn log(list_page: ListPage, loaded: Result<LogView, UiError>) -> AnyView {
+    let drawn = panel(loaded, |found| {
         if found.lines.is_empty() {
-            return Ok::<AnyView, UiError>(view! { <p>"The log is empty."</p> }.into_any());
+            return view! { <p>"The log is empty."</p> }.into_any();
         }
         let columns: Vec<Column> =
             ["When", "Level", "Who", "Text"].map(Column::text).into_iter().collect();
         let rows: Vec<TableRow> = found.lines.into_iter().map(log_row).collect();
-        Ok(view! {
+        view! {
             <Table caption="Log lines" columns=columns rows=rows />
             <Pager page=list_page total=found.total what="lines" />
         }
-        .into_any())
-    };
+        .into_any()
+    });
     view! {
         <Section id="log" title="Log" hint="Console output of the plugin, and messages of Weir about it. The newest 1,000 lines are kept.">
-            {panel(drawn)}
+            {drawn}
         </Section>
     }
     .into_any()

@@ -11,11 +11,12 @@ use crate::ui::alert::Alert;
 use crate::ui::api_request::ApiRequest;
 use crate::ui::confirm::TypedConfirm;
 use crate::ui::form::{FormFailure, ReturnAddress, form_result};
+use crate::ui::form_action::{ActionForm, form_action};
 use crate::ui::sections::Section;
 
 /// The last section of the config page.
 pub(super) fn ending(project: i64, found: &ConfigDetail) -> AnyView {
-    let hide = ServerAction::<HidePluginConfig>::new();
+    let hide = form_action::<HidePluginConfig>();
     let hidden = form_result(hide);
     let id = found.line.id.clone();
     let hiding = (!found.line.deleted).then(|| {
@@ -40,7 +41,7 @@ pub(super) fn ending(project: i64, found: &ConfigDetail) -> AnyView {
 /// Deletes the config permanently: the consequences, and a field for the name.
 #[component]
 fn ForGood(project: i64, config: String, name: String) -> impl IntoView {
-    let delete = ServerAction::<DeletePluginConfig>::new();
+    let delete = form_action::<DeletePluginConfig>();
     let result = form_result(delete);
     let call = calls::call("DELETE", project, &format!("{config}/"));
     view! {

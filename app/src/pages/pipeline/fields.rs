@@ -2,15 +2,11 @@
 //! that are files have separate forms (`config`).
 
 use leptos::prelude::*;
-use leptos::server::ServerAction;
 use serde_json::{Map, Value};
-use server_fn::ServerFn;
 
-use crate::error::UiError;
 use crate::plugin_settings::{Kind, Part, Setting, field, shown, with_fields};
-use crate::ui::alert::ErrorAlert;
 use crate::ui::field::{Check, Choice, SecretField, Select, TextArea, TextLine};
-use crate::ui::form::FormResult;
+use crate::ui::form::{FormFailure, FormResult};
 use crate::ui::prose::prose;
 
 /// Longest value of a setting, in characters.
@@ -47,14 +43,9 @@ pub(super) fn names(form: &[Part]) -> Vec<String> {
 }
 
 /// The error of a form, unless one of its generated fields shows it.
-pub(super) fn failure<S>(action: ServerAction<S>, shown: &[String]) -> Option<AnyView>
-where
-    S: ServerFn<Error = UiError> + Clone + Send + Sync + 'static,
-    S::Output: Send + Sync + 'static,
-{
-    let error = action.value().with_untracked(|value| value.as_ref()?.as_ref().err().cloned())?;
-    let is_shown = error.attr().is_some_and(|attr| shown.iter().any(|name| name == attr));
-    (!is_shown).then(|| view! { <ErrorAlert error=error autofocus=true /> }.into_any())
+pub(super) fn failure(result: FormResult, shown: &[String]) -> Option<AnyView> {
+    let is_shown = shown.iter().any(|name| result.field_error(name).is_some());
+    (result.failed() && !is_shown).then(|| view! { <FormFailure result=result /> }.into_any())
 }
 
 fn file_words(setting: &Setting) -> AnyView {

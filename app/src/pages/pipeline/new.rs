@@ -1,45 +1,63 @@
 //! Enables a plugin for a project: choosing it, and its settings.
 
 use leptos::prelude::*;
+use serde::{Deserialize, Serialize};
 use weir_model::plugin_configs::NAME_MAX;
 
 use super::calls::creation;
 use super::fields::{failure, names, setting_fields};
+use crate::error::UiError;
 use crate::pages::project_in_path;
 use crate::server_fns::plugin_configs::views::OfferedPlugin;
 use crate::server_fns::plugin_configs::{CreatePluginConfig, offer_plugin_config};
 use crate::server_fns::plugins::list_plugins;
-use crate::server_fns::plugins::views::PluginLine;
-use crate::server_fns::projects::get_project;
+use crate::server_fns::plugins::views::{PluginLine, ShelfView};
+use crate::server_fns::projects::{ProjectView, get_project};
 use crate::ui::api_request::ApiRequest;
 use crate::ui::empty::{Empty, ReadOnly};
 use crate::ui::field::{Check, TextLine};
 use crate::ui::form::{ReturnAddress, Submit, form_result};
+use crate::ui::form_action::{ActionForm, form_action};
 use crate::ui::page::{PageHead, page};
 use crate::ui::query::in_query;
 use crate::ui::sections::Section;
 
+const TITLE: &str = "Add transformation";
+
 /// The list of plugins to choose from, or the form of the chosen plugin.
 #[component]
 pub(crate) fn NewConfig() -> impl IntoView {
-    let (project, plugin) = (project_in_path(), in_query("plugin"));
-    let create = ServerAction::<CreatePluginConfig>::new();
-    page("Add transformation", async move {
-        match plugin.is_empty() {
-            true => choosing(project).await,
-            false => {
-                let found = offer_plugin_config(project, plugin).await?;
-                Ok(filling(project, found, create))
-            }
-        }
-    })
+    page(
+        TITLE,
+        || (project_in_path(), in_query("plugin")),
+        load,
+        |(project, _), step| match step {
+            Step::Choosing(found, listed) => choosing(project, found, listed),
+            Step::Filling(found) => filling(project, found),
+        },
+    )
 }
 
-async fn choosing(project: i64) -> Result<AnyView, crate::error::UiError> {
-    const TITLE: &str = "Add transformation";
+/// The data of the two steps.
+#[derive(Clone, Serialize, Deserialize)]
+enum Step {
+    /// The project, and the plugins to choose from.
+    Choosing(ProjectView, ShelfView),
+    /// The chosen plugin.
+    Filling(OfferedPlugin),
+}
+
+async fn load((project, plugin): (i64, String)) -> Result<Step, UiError> {
+    if !plugin.is_empty() {
+        return Ok(Step::Filling(offer_plugin_config(project, plugin).await?));
+    }
     let found = get_project(project).await?;
     let shelf = "transformations".to_owned();
     let listed = list_plugins(found.organization.clone(), shelf).await?;
+    Ok(Step::Choosing(found, listed))
+}
+
+fn choosing(project: i64, found: ProjectView, listed: ShelfView) -> AnyView {
     let list = format!("/organizations/{}/plugins/transformations", found.organization);
     let add = format!("{list}/add");
     let content = if listed.plugins.is_empty() {
@@ -60,12 +78,12 @@ async fn choosing(project: i64) -> Result<AnyView, crate::error::UiError> {
         }
         .into_any()
     };
-    Ok(view! {
+    view! {
         <PageHead title=TITLE within=found.name />
         {content}
         <p><a href=format!("/projects/{project}/transformations")>"Back to transformations"</a></p>
     }
-    .into_any())
+    .into_any()
 }
 
 fn offer(project: i64, line: PluginLine) -> AnyView {
@@ -83,11 +101,8 @@ fn offer(project: i64, line: PluginLine) -> AnyView {
     .into_any()
 }
 
-fn filling(
-    project: i64,
-    found: OfferedPlugin,
-    create: ServerAction<CreatePluginConfig>,
-) -> AnyView {
+fn filling(project: i64, found: OfferedPlugin) -> AnyView {
+    let create = form_action::<CreatePluginConfig>();
     let result = form_result(create);
     let OfferedPlugin {
         project_name,
@@ -103,7 +118,7 @@ fn filling(
     let fields = setting_fields(result, &form, None);
     let mut shown = names(&form);
     shown.extend(["name".to_owned(), "enabled".to_owned()]);
-    let failed = failure(create, &shown);
+    let failed = failure(result, &shown);
     let back = format!("/organizations/{organization}/plugins/{shelf}/{plugin}");
     let call = creation(project, &plugin, &form);
     let content = match refusal {

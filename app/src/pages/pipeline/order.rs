@@ -3,16 +3,14 @@
 
 use leptos::prelude::*;
 use serde_json::{Map, Value, json};
-use weir_service::plugin_configs::ORDER_CHANGED;
 
 use super::calls;
-use crate::error::UiError;
 use crate::server_fns::plugin_configs::ReorderTransformations;
 use crate::server_fns::plugin_configs::views::ConfigLine;
-use crate::ui::alert::{Alert, ErrorAlert};
+use crate::ui::alert::Alert;
 use crate::ui::api_request::ApiCall;
-use crate::ui::field::initial;
-use crate::ui::form::ReturnAddress;
+use crate::ui::form::{FormFailure, ReturnAddress, form_result};
+use crate::ui::form_action::{ActionForm, FormAction};
 
 /// The order that the page shows.
 pub(super) struct Order {
@@ -56,7 +54,7 @@ impl Order {
     }
 
     /// The form that scripts fill in and send after a drag.
-    pub(super) fn form(&self, reorder: ServerAction<ReorderTransformations>) -> AnyView {
+    pub(super) fn form(&self, reorder: FormAction<ReorderTransformations>) -> AnyView {
         let (project, seen) = (self.project, self.seen());
         let wanted = seen.clone();
         view! {
@@ -80,7 +78,7 @@ pub(super) fn mover(
     from: usize,
     to: usize,
     name: &str,
-    reorder: ServerAction<ReorderTransformations>,
+    reorder: FormAction<ReorderTransformations>,
 ) -> AnyView {
     let (project, seen, wanted) = (order.project, order.seen(), order.swapped(from, to));
     let label = if to < from { "Move up" } else { "Move down" };
@@ -102,18 +100,17 @@ pub(super) fn mover(
 /// The failure of a new order. After a conflict with another user: both orders, and the
 /// choice between them.
 pub(super) fn conflict(
-    reorder: ServerAction<ReorderTransformations>,
+    reorder: FormAction<ReorderTransformations>,
     order: &Order,
     listed: &[ConfigLine],
 ) -> Option<AnyView> {
-    let error = reorder
-        .value()
-        .with_untracked(|value| value.as_ref().and_then(|result| result.as_ref().err().cloned()))?;
-    let is_overtaken = matches!(&error, UiError::Field(fault) if fault.code == ORDER_CHANGED);
-    let asked = initial("wanted", String::new());
-    if !is_overtaken || asked.is_empty() {
-        return Some(view! { <ErrorAlert error=error autofocus=true /> }.into_any());
+    let result = form_result(reorder);
+    if !result.failed() {
+        return None;
     }
+    let Some(asked) = result.field_error("wanted") else {
+        return Some(view! { <FormFailure result=result /> }.into_any());
+    };
     let wanted = order.wanted(&asked);
     let name = |id: &String| {
         let line = listed.iter().find(|line| line.id == *id);

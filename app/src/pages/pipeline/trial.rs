@@ -1,6 +1,8 @@
 //! Trial of transformations with an event: of one config, or of all enabled ones.
 
+use futures::future::join;
 use leptos::prelude::*;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use weir_model::plugin_configs::DryOutcome;
 
@@ -17,6 +19,7 @@ use crate::ui::api_request::ApiRequest;
 use crate::ui::empty::panel;
 use crate::ui::field::TextArea;
 use crate::ui::form::{FormFailure, ReturnAddress, Submit, form_result};
+use crate::ui::form_action::{ActionForm, form_action};
 use crate::ui::number::brief;
 use crate::ui::page::{PageHead, page};
 use crate::ui::query::in_query;
@@ -29,45 +32,80 @@ const TITLE: &str = "Try transformations";
 /// Runs all enabled transformations of a project with one event.
 #[component]
 pub(crate) fn TryAll() -> impl IntoView {
-    let project = project_in_path();
-    let trial = trial(project, None);
-    page(TITLE, async move {
-        let found = get_project(project).await?;
-        Ok(view! {
-            <PageHead title=TITLE within=found.name />
-            <p class="lead">"One event goes through all transformations that are switched on. Nothing is stored."</p>
-            {trial}
-            <p><a href=format!("/projects/{project}/transformations")>"Back to transformations"</a></p>
-        }
-        .into_any())
-    })
+    page(
+        TITLE,
+        || (project_in_path(), sample_in_query()),
+        |(project, sample)| async move {
+            let (found, trial) =
+                join(get_project(project), load_trial(project, None, sample)).await;
+            Ok((found?, trial))
+        },
+        |(project, sample), (found, loaded)| {
+            view! {
+                <PageHead title=TITLE within=found.name />
+                <p class="lead">"One event goes through all transformations that are switched on. Nothing is stored."</p>
+                {trial(project, None, &sample, loaded)}
+                <p><a href=format!("/projects/{project}/transformations")>"Back to transformations"</a></p>
+            }
+            .into_any()
+        },
+    )
 }
 
-/// The section that tries one config, or all enabled ones. Call it before the page awaits
-/// anything.
-pub(super) fn trial(project: i64, config: Option<String>) -> AnyView {
-    let asked = in_query("sample");
-    let action = ServerAction::<TryPluginConfig>::new();
+/// The data of the section that tries.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct Trial {
+    /// Stored events to choose from.
+    recent: Vec<RecentEvent>,
+    /// The result. `None`: no event was chosen, or it does not exist any more.
+    tried: Option<TriedView>,
+}
+
+/// The event to try that the address names. Empty: none.
+pub(super) fn sample_in_query() -> String {
+    in_query("sample")
+}
+
+/// Tries one config, or all enabled ones, with the event that the address names.
+pub(super) async fn load_trial(
+    project: i64,
+    config: Option<String>,
+    sample: String,
+) -> Result<Trial, UiError> {
+    let recent = recent_events(project).await?;
+    let tried = match sample.is_empty() {
+        true => None,
+        false => see_trial(project, config, sample).await?,
+    };
+    Ok(Trial { recent, tried })
+}
+
+/// The section that tries one config, or all enabled ones.
+pub(super) fn trial(
+    project: i64,
+    config: Option<String>,
+    sample: &str,
+    loaded: Result<Trial, UiError>,
+) -> AnyView {
+    let action = form_action::<TryPluginConfig>();
     let result = form_result(action);
-    let (for_form, for_trial) = (config.clone(), config);
-    let chosen = asked.clone();
-    let drawn = async move {
-        let recent = recent_events(project).await?;
-        let tried = match asked.is_empty() {
-            true => None,
-            false => Some(see_trial(project, for_trial, asked).await?),
-        };
+    // The page that tries all of them says so itself.
+    let hint = match &config {
+        Some(_) => "Runs it with one event, even while it is switched off. Nothing is stored.",
+        None => "",
+    };
+    let drawn = panel(loaded, |Trial { recent, tried }| {
         let begins = match &tried {
-            Some(Some(tried)) => crate::ui::json::pretty(&tried.before),
-            Some(None) | None => "{\n  \"event\": \"$pageview\",\n  \"distinct_id\": \"ada\",\n  \"properties\": {}\n}".to_owned(),
+            Some(tried) => crate::ui::json::pretty(&tried.before),
+            None => "{\n  \"event\": \"$pageview\",\n  \"distinct_id\": \"ada\",\n  \"properties\": {}\n}".to_owned(),
         };
-        let rest = match &for_form {
+        let rest = match &config {
             Some(config) => format!("{config}/test/"),
             None => "test/".to_owned(),
         };
         let event: Value = serde_json::from_str(&begins).unwrap_or_default();
         let call = calls::call("POST", project, &rest).with(json!({"event": event}));
-        let outcome = tried.map(|tried| match tried {
+        let outcome = (!sample.is_empty()).then(|| match tried {
             Some(tried) => trial_outcome(tried),
             None => view! {
                 <Alert kind="note">
@@ -76,12 +114,12 @@ pub(super) fn trial(project: i64, config: Option<String>) -> AnyView {
             }
             .into_any(),
         });
-        Ok::<AnyView, UiError>(view! {
-            {choice(recent, &chosen)}
+        view! {
+            {choice(recent, sample)}
             <ActionForm action=action>
                 <FormFailure result=result fields=&["sample"] />
                 <input type="hidden" name="project" value=project.to_string() />
-                <input type="hidden" name="config" value=for_form.unwrap_or_default() />
+                <input type="hidden" name="config" value=config.unwrap_or_default() />
                 <ReturnAddress />
                 <TextArea result=result name="sample" label="Event" value=begins rows=8 max=16_384 code=true
                     hint="JSON with event, distinct_id and properties. Omitted fields get sample values." />
@@ -90,13 +128,10 @@ pub(super) fn trial(project: i64, config: Option<String>) -> AnyView {
             <ApiRequest call=call of="try" />
             {outcome}
         }
-        .into_any())
-    };
+        .into_any()
+    });
     view! {
-        <Section id="try" title="Try it"
-            hint="Runs it with one event, even while it is switched off. Nothing is stored.">
-            {panel(drawn)}
-        </Section>
+        <Section id="try" title="Try it" hint=hint>{drawn}</Section>
     }
     .into_any()
 }

@@ -14,6 +14,7 @@ use crate::ui::bytes;
 use crate::ui::empty::{NoMatch, ReadOnly};
 use crate::ui::field::{Field, FieldFrame, Ties};
 use crate::ui::form::{FormFailure, FormResult, ReturnAddress, Submit, form_result};
+use crate::ui::form_action::{ActionForm, FormAction, form_action};
 use crate::ui::page::{PageHead, page};
 use crate::ui::query::{FilterForm, in_query, with_query};
 use crate::ui::sections::Section;
@@ -27,32 +28,37 @@ fn call(organization: &str, shelf: &str) -> ApiCall {
 
 #[component]
 pub(crate) fn PluginAdd() -> impl IntoView {
-    let (organization, shelf, search) = (id_in_path(), in_path("group"), in_query("search"));
-    let install = ServerAction::<InstallPlugin>::new();
+    page(
+        untrack(|| Words::of(&in_path("group")).add),
+        || (id_in_path(), in_path("group"), in_query("search")),
+        |(organization, shelf, search)| list_catalogue(organization, shelf, search),
+        draw,
+    )
+}
+
+fn draw((organization, shelf, search): (String, String, String), found: CatalogueView) -> AnyView {
+    let install = form_action::<InstallPlugin>();
     let installed = form_result(install);
     let words = Words::of(&shelf);
-    page(words.add, async move {
-        let found = list_catalogue(organization.clone(), shelf.clone(), search.clone()).await?;
-        let CatalogueView { organization_name, refusal, offers } = found;
-        let list = format!("/organizations/{organization}/plugins/{shelf}");
-        let content = match refusal {
-            Some(why) => view! { <ReadOnly why=why /> }.into_any(),
-            None => view! {
-                <FormFailure result=installed fields=&["url", "archive"] />
-                {catalogue(offers, &organization, &shelf, &search, install)}
-                <FromAddress organization=organization.clone() shelf=shelf.clone() install=install />
-                <FromArchive organization=organization.clone() shelf=shelf.clone() result=installed />
-                <Written organization=organization shelf=shelf />
-            }
-            .into_any(),
-        };
-        Ok(view! {
-            <PageHead title=words.add within=organization_name />
-            {content}
-            <p><a href=list>"Back to " {words.title}</a></p>
+    let CatalogueView { organization_name, refusal, offers } = found;
+    let list = format!("/organizations/{organization}/plugins/{shelf}");
+    let content = match refusal {
+        Some(why) => view! { <ReadOnly why=why /> }.into_any(),
+        None => view! {
+            <FormFailure result=installed fields=&["url", "archive"] />
+            {catalogue(offers, &organization, &shelf, &search, install)}
+            <FromAddress organization=organization.clone() shelf=shelf.clone() install=install />
+            <FromArchive organization=organization.clone() shelf=shelf.clone() result=installed />
+            <Written organization=organization shelf=shelf />
         }
-        .into_any())
-    })
+        .into_any(),
+    };
+    view! {
+        <PageHead title=words.add within=organization_name />
+        {content}
+        <p><a href=list>"Back to " {words.title}</a></p>
+    }
+    .into_any()
 }
 
 fn catalogue(
@@ -60,7 +66,7 @@ fn catalogue(
     organization: &str,
     shelf: &str,
     search: &str,
-    install: ServerAction<InstallPlugin>,
+    install: FormAction<InstallPlugin>,
 ) -> AnyView {
     if offers.is_empty() && search.is_empty() {
         return view! {
@@ -106,7 +112,7 @@ fn offer(
     offer: OfferView,
     organization: &str,
     shelf: &str,
-    install: ServerAction<InstallPlugin>,
+    install: FormAction<InstallPlugin>,
 ) -> AnyView {
     let OfferView { name, url, description, installed } = offer;
     let same_name = name.clone();
@@ -146,7 +152,7 @@ fn offer(
 fn FromAddress(
     organization: String,
     shelf: String,
-    install: ServerAction<InstallPlugin>,
+    install: FormAction<InstallPlugin>,
 ) -> impl IntoView {
     let result = form_result(install);
     let call = call(&organization, &shelf).with(json!({"url": "{url}"}));
@@ -214,13 +220,13 @@ fn FromArchive(organization: String, shelf: String, result: FormResult) -> impl 
 /// Creates a plugin whose source is written in the app.
 #[component]
 fn Written(organization: String, shelf: String) -> impl IntoView {
-    let write = ServerAction::<WritePlugin>::new();
+    let write = form_action::<WritePlugin>();
     let result = form_result(write);
     let call = call(&organization, &shelf);
     let call = call.with(json!({"plugin_type": "source", "name": "{name}"}));
     view! {
         <Section id="written" title="Written here"
-            hint="Starts with a few lines that work. You edit them in the browser.">
+            hint="Starts with a short working example that you edit in the browser.">
             <ActionForm action=write>
                 <FormFailure result=result fields=&["name"] />
                 <input type="hidden" name="organization" value=organization />

@@ -15,6 +15,7 @@ use crate::ui::alert::Alert;
 use crate::ui::api_request::ApiRequest;
 use crate::ui::empty::ReadOnly;
 use crate::ui::form::{FormFailure, ReturnAddress, form_result};
+use crate::ui::form_action::{ActionForm, FormAction, form_action};
 use crate::ui::number::counted;
 use crate::ui::page::{PageHead, page};
 use crate::ui::sections::Section;
@@ -24,63 +25,70 @@ use crate::ui::time::Time;
 
 #[component]
 pub(crate) fn PluginDetail() -> impl IntoView {
-    let (organization, plugin) = (id_in_path(), in_path("plugin"));
-    let upgrade = ServerAction::<UpgradePlugin>::new();
-    let check = ServerAction::<CheckPlugin>::new();
-    let switch = ServerAction::<SwitchPluginConfig>::new();
-    let remove = ServerAction::<RemovePlugin>::new();
-    let offer = ServerAction::<OfferPlugin>::new();
+    page(
+        "Plugin",
+        || (id_in_path(), in_path("plugin")),
+        |(organization, plugin)| get_plugin(organization, plugin),
+        |(organization, _), found| draw(&organization, &found),
+    )
+}
+
+fn draw(organization: &str, found: &Detail) -> AnyView {
+    let upgrade = form_action::<UpgradePlugin>();
+    let check = form_action::<CheckPlugin>();
+    let switch = form_action::<SwitchPluginConfig>();
+    let remove = form_action::<RemovePlugin>();
+    let offer = form_action::<OfferPlugin>();
     let (upgraded, checked) = (form_result(upgrade), form_result(check));
     let (switched, removed, offered) =
         (form_result(switch), form_result(remove), form_result(offer));
-    page("Plugin", async move {
-        let found = get_plugin(organization.clone(), plugin).await?;
-        let name = found.line.name.clone();
-        let root = plugin_path(&organization, &found.line.shelf, &found.line.id);
-        let may_change = found.refusal.is_none();
-        let marks = badges(&found.line);
-        let updating = (may_change && found.line.is_elsewhere).then(|| {
-            let line = &found.line;
-            let (form, call) = match &line.newer {
-                Some(newer) => (
-                    upgrade_form(line, newer, &organization, upgrade),
-                    call("POST", &organization, line, "upgrade/"),
-                ),
-                None => (
-                    check_form(line, &organization, check),
-                    call("GET", &organization, line, "check_for_updates/"),
-                ),
-            };
-            view! { {form} <ApiRequest call=call of="update" /> }
-        });
-        let faults = (!found.faults.is_empty()).then(|| faults(&found.faults, &root));
-        let danger = may_change.then(|| {
-            let offering = found.offers.then(|| offering(&found, &organization, offer));
-            view! { {offering} {removal(&found, &organization, remove, removed)} }
-        });
-        Ok(view! {
-            <PageHead title=name within=found.organization_name.clone()>
-                {marks}
-            </PageHead>
-            // The message of a failed upgrade begins with the fact that nothing changed.
-            <FormFailure result=upgraded />
-            <FormFailure result=checked />
-            <FormFailure result=switched />
-            <FormFailure result=removed fields=&["typed_name"] />
-            <FormFailure result=offered />
-            {found.refusal.clone().map(|why| view! { <ReadOnly why=why /> })}
-            {faults}
-            {about(&found, &root)}
+    let name = found.line.name.clone();
+    let root = plugin_path(organization, &found.line.shelf, &found.line.id);
+    let may_change = found.refusal.is_none();
+    let marks = badges(&found.line);
+    let updating = (may_change && found.line.is_elsewhere).then(|| {
+        let line = &found.line;
+        let (form, call) = match &line.newer {
+            Some(newer) => (
+                upgrade_form(line, newer, organization, upgrade),
+                call("POST", organization, line, "upgrade/"),
+            ),
+            None => (
+                check_form(line, organization, check),
+                call("GET", organization, line, "check_for_updates/"),
+            ),
+        };
+        view! { {form} <ApiRequest call=call of="update" /> }
+    });
+    let faults = (!found.faults.is_empty()).then(|| faults(&found.faults, &root));
+    let danger = may_change.then(|| {
+        let offering = found.offers.then(|| offering(found, organization, offer));
+        view! { {offering} {removal(found, organization, remove, removed)} }
+    });
+    view! {
+        <PageHead title=name within=found.organization_name.clone()>
+            {marks}
+        </PageHead>
+        // The message of a failed upgrade begins with the fact that nothing changed.
+        <FormFailure result=upgraded />
+        <FormFailure result=checked />
+        <FormFailure result=switched />
+        <FormFailure result=removed fields=&["typed_name"] />
+        <FormFailure result=offered />
+        {found.refusal.clone().map(|why| view! { <ReadOnly why=why /> })}
+        {faults}
+        <div class="card-columns">
+            {about(found, &root)}
+            {uses(found, switch)}
             {updating.map(|form| view! {
                 <Section id="updates" title="Updates">{form}</Section>
             })}
-            {uses(&found, switch)}
-            {configurable(&found.settings)}
-            {history(found.history.clone())}
-            {danger}
-        }
-        .into_any())
-    })
+        </div>
+        {configurable(&found.settings)}
+        {history(found.history.clone())}
+        {danger}
+    }
+    .into_any()
 }
 
 fn faults(faults: &[(String, String)], root: &str) -> AnyView {
@@ -143,13 +151,13 @@ fn about(found: &Detail, root: &str) -> AnyView {
 }
 
 /// The configs that use the plugin, and how to add one in another project.
-fn uses(found: &Detail, switch: ServerAction<SwitchPluginConfig>) -> AnyView {
+fn uses(found: &Detail, switch: FormAction<SwitchPluginConfig>) -> AnyView {
     let transforms = found.line.shelf == "transformations";
     let used: Vec<UseView> = found.uses.iter().filter(|one| !one.deleted).cloned().collect();
     let rows: Vec<TableRow> =
         used.into_iter().map(|one| use_row(one, &found.line.name, transforms, switch)).collect();
     let table = if rows.is_empty() {
-        view! { <p>"No project uses it. It does nothing until one does."</p> }.into_any()
+        view! { <p>"No project uses this plugin yet."</p> }.into_any()
     } else {
         let columns = vec![Column::text("Project"), Column::text("State"), Column::text("Change")];
         view! { <Table caption="Projects that use it" columns=columns rows=rows /> }.into_any()
@@ -171,7 +179,7 @@ fn uses(found: &Detail, switch: ServerAction<SwitchPluginConfig>) -> AnyView {
         .collect_view();
     view! {
         <Section id="uses" title="Use"
-            hint="A project uses a plugin with settings of its own, as often as it likes.">
+            hint="A project can use the plugin more than once, each time with its own settings.">
             {table}
             {elsewhere}
             <ul class="links use-in">{offers}</ul>
@@ -184,7 +192,7 @@ fn use_row(
     one: UseView,
     plugin: &str,
     transforms: bool,
-    switch: ServerAction<SwitchPluginConfig>,
+    switch: FormAction<SwitchPluginConfig>,
 ) -> TableRow {
     let UseView { config, name, project, project_name, enabled, .. } = one;
     let href = config_path(project, transforms, &config);
@@ -222,8 +230,8 @@ fn configurable(form: &[Part]) -> AnyView {
     let row = |setting: &Setting| {
         let Setting { key, name, hint, kind, secret, required, default } = setting.clone();
         let needed = match (required, secret) {
-            (true, true) => "Needed, secret",
-            (true, false) => "Needed",
+            (true, true) => "Required, secret",
+            (true, false) => "Required",
             (false, true) => "Secret",
             (false, false) => "Optional",
         };
@@ -240,7 +248,7 @@ fn configurable(form: &[Part]) -> AnyView {
     let content = if rows.is_empty() {
         view! { <p>"It has no settings."</p> }.into_any()
     } else {
-        let columns = ["Setting", "Kind", "Needed", "Default", "Meaning"].map(Column::text);
+        let columns = ["Setting", "Type", "Required", "Default", "Description"].map(Column::text);
         let columns: Vec<Column> = columns.into_iter().collect();
         view! { <Table caption="Settings" columns=columns rows=rows /> }.into_any()
     };

@@ -11,6 +11,7 @@ use crate::ui::alert::Alert;
 use crate::ui::api_request::ApiRequest;
 use crate::ui::confirm::{Confirm, TypedConfirm};
 use crate::ui::form::{FormResult, ReturnAddress};
+use crate::ui::form_action::{ActionForm, FormAction};
 use crate::ui::number::counted;
 use crate::ui::sections::Section;
 
@@ -18,7 +19,7 @@ use crate::ui::sections::Section;
 pub(super) fn offering(
     found: &PluginDetail,
     organization: &str,
-    offer: ServerAction<OfferPlugin>,
+    offer: FormAction<OfferPlugin>,
 ) -> AnyView {
     let (organization, id) = (organization.to_owned(), found.line.id.clone());
     let (title, text, verb, busy) = match found.line.is_global {
@@ -65,7 +66,7 @@ pub(super) fn offering(
 pub(super) fn removal(
     found: &PluginDetail,
     organization: &str,
-    remove: ServerAction<RemovePlugin>,
+    remove: FormAction<RemovePlugin>,
     result: FormResult,
 ) -> AnyView {
     if found.line.is_global {

@@ -19,6 +19,7 @@ use crate::ui::confirm::Confirm;
 use crate::ui::empty::ReadOnly;
 use crate::ui::field::{Field, TextArea};
 use crate::ui::form::{FormFailure, ReturnAddress, ShownValues, Submit, form_result};
+use crate::ui::form_action::{ActionForm, FormAction, form_action};
 use crate::ui::page::{PageHead, page};
 use crate::ui::query::in_query;
 use crate::ui::sections::Section;
@@ -29,63 +30,67 @@ const NEW: &str = "*";
 
 #[component]
 pub(crate) fn PluginSource() -> impl IntoView {
-    let (organization, plugin, asked) = (id_in_path(), in_path("plugin"), in_query("file"));
-    let save = ServerAction::<SavePluginFile>::new();
-    let remove = ServerAction::<RemovePluginFile>::new();
+    page(
+        TITLE,
+        || (id_in_path(), in_path("plugin"), in_query("file")),
+        |(organization, plugin, _)| get_plugin_source(organization, plugin),
+        draw,
+    )
+}
+
+fn draw((organization, plugin, asked): (String, String, String), found: SourceView) -> AnyView {
+    let save = form_action::<SavePluginFile>();
+    let remove = form_action::<RemovePluginFile>();
     let removed = form_result(remove);
-    page(TITLE, async move {
-        let found = get_plugin_source(organization.clone(), plugin.clone()).await?;
-        let SourceView { line, files, faults, refusal } = found;
-        let root = plugin_path(&organization, &line.shelf, &line.id);
-        let may_change = refusal.is_none();
-        let chosen = chosen(&files, &asked);
-        let message = (!faults.is_empty()).then(|| message(&faults, &root));
-        let links =
-            links(&files, chosen.as_ref().map(|(name, _)| name.as_str()), &root, may_change);
-        let content = match (asked == NEW && may_change, chosen) {
-            (true, _) => {
-                let call = change(&organization, &line, "{file}", Value::from("{source}"));
-                view! {
-                    <Editor organization=organization plugin=plugin name=String::new()
-                        text=String::new() save=save call=call />
-                }
-                .into_any()
+    let SourceView { line, files, faults, refusal } = found;
+    let root = plugin_path(&organization, &line.shelf, &line.id);
+    let may_change = refusal.is_none();
+    let chosen = chosen(&files, &asked);
+    let message = (!faults.is_empty()).then(|| message(&faults, &root));
+    let links = links(&files, chosen.as_ref().map(|(name, _)| name.as_str()), &root, may_change);
+    let content = match (asked == NEW && may_change, chosen) {
+        (true, _) => {
+            let call = change(&organization, &line, "{file}", Value::from("{source}"));
+            view! {
+                <Editor organization=organization plugin=plugin name=String::new()
+                    text=String::new() save=save call=call />
             }
-            (false, None) => view! { <p>"It has no source files."</p> }.into_any(),
-            (false, Some((name, text))) => {
-                let editing = may_change.then(|| {
-                    let removing = (files.len() > 1).then(|| {
-                        let call = change(&organization, &line, &name, Value::Null);
-                        removal(&organization, &plugin, &name, remove, call)
-                    });
-                    let call = change(&organization, &line, &name, Value::from("{source}"));
-                    view! {
-                        <Editor organization=organization.clone() plugin=plugin.clone()
-                            name=name.clone() text=text.clone() save=save call=call />
-                        {removing}
-                    }
-                });
-                view! {
-                    {editing}
-                    <section class="card" aria-label=name.clone()>
-                        <h2 class="mono">{name.clone()}</h2>
-                        <Source text=text />
-                    </section>
-                }
-                .into_any()
-            }
-        };
-        Ok(view! {
-            <PageHead title=TITLE within=line.name.clone() />
-            <p class="lead">"What " <a href=root>{line.name.clone()}</a> " is made of."</p>
-            {refusal.map(|why| view! { <ReadOnly why=why /> })}
-            <FormFailure result=removed />
-            {message}
-            {links}
-            {content}
+            .into_any()
         }
-        .into_any())
-    })
+        (false, None) => view! { <p>"It has no source files."</p> }.into_any(),
+        (false, Some((name, text))) => {
+            let editing = may_change.then(|| {
+                let removing = (files.len() > 1).then(|| {
+                    let call = change(&organization, &line, &name, Value::Null);
+                    removal(&organization, &plugin, &name, remove, call)
+                });
+                let call = change(&organization, &line, &name, Value::from("{source}"));
+                view! {
+                    <Editor organization=organization.clone() plugin=plugin.clone()
+                        name=name.clone() text=text.clone() save=save call=call />
+                    {removing}
+                }
+            });
+            view! {
+                {editing}
+                <section class="card" aria-label=name.clone()>
+                    <h2 class="mono">{name.clone()}</h2>
+                    <Source text=text />
+                </section>
+            }
+            .into_any()
+        }
+    };
+    view! {
+        <PageHead title=TITLE within=line.name.clone() />
+        <p class="lead">"The files of " <a href=root>{line.name.clone()}</a> "."</p>
+        {refusal.map(|why| view! { <ReadOnly why=why /> })}
+        <FormFailure result=removed />
+        {message}
+        {links}
+        {content}
+    }
+    .into_any()
 }
 
 /// The requested file, else the main code file, else the first file.
@@ -159,7 +164,7 @@ fn Editor(
     plugin: String,
     name: String,
     text: String,
-    save: ServerAction<SavePluginFile>,
+    save: FormAction<SavePluginFile>,
     call: ApiCall,
 ) -> impl IntoView {
     let result = form_result(save);
@@ -175,7 +180,7 @@ fn Editor(
     };
     view! {
         <Section id="edit" title=title>
-            <div data-dirty-guard="">
+            <div class="source-edit" data-dirty-guard="">
                 <ActionForm action=save>
                     <FormFailure result=result fields=&["file"] />
                     <input type="hidden" name="organization" value=organization />
@@ -198,7 +203,7 @@ fn removal(
     organization: &str,
     plugin: &str,
     name: &str,
-    remove: ServerAction<RemovePluginFile>,
+    remove: FormAction<RemovePluginFile>,
     call: ApiCall,
 ) -> AnyView {
     let (organization, plugin, file) =

@@ -4,6 +4,7 @@ use leptos::prelude::*;
 
 use crate::server_fns::security::ChangePassword;
 use crate::ui::form::{FormFailure, FormResult, ReturnAddress, Submit, form_result};
+use crate::ui::form_action::{ActionForm, form_action};
 use crate::ui::icon::Icon;
 use crate::ui::password::PasswordField;
 use crate::ui::sections::Section;
@@ -11,7 +12,7 @@ use crate::ui::sections::Section;
 /// The section about the password.
 #[component]
 pub(crate) fn PasswordSection() -> impl IntoView {
-    let change = ServerAction::<ChangePassword>::new();
+    let change = form_action::<ChangePassword>();
     let result = form_result(change);
     view! {
         <Section
@@ -24,7 +25,7 @@ pub(crate) fn PasswordSection() -> impl IntoView {
                 <ReturnAddress />
                 <CurrentPassword result=result />
                 <PasswordField result=result label="New password" autocomplete="new-password"
-                    hint="At least 12 characters. A few unusual words are easy to remember and hard to guess." />
+                    hint="At least 12 characters. A few unrelated words are easy to remember and hard to guess." />
                 <Submit result=result label="Change password" busy="Changing password..." saved="Password changed" />
             </ActionForm>
         </Section>

@@ -5,6 +5,7 @@ use leptos::prelude::*;
 use crate::server_fns::security::{EndOtherSessions, EndSession, SessionView};
 use crate::ui::confirm::Confirm;
 use crate::ui::form::{FormFailure, ReturnAddress, form_result};
+use crate::ui::form_action::{ActionForm, FormAction, form_action};
 use crate::ui::sections::Section;
 use crate::ui::status::{Status, Tone};
 use crate::ui::table::{Column, Table, TableRow, cell};
@@ -16,8 +17,8 @@ pub(crate) fn SessionsSection(
     /// The sessions, the current one first.
     sessions: Vec<SessionView>,
 ) -> impl IntoView {
-    let end = ServerAction::<EndSession>::new();
-    let end_others = ServerAction::<EndOtherSessions>::new();
+    let end = form_action::<EndSession>();
+    let end_others = form_action::<EndOtherSessions>();
     let (ended, others_ended) = (form_result(end), form_result(end_others));
     let are_others = sessions.len() > 1;
     let columns = vec![
@@ -52,7 +53,7 @@ pub(crate) fn SessionsSection(
     }
 }
 
-fn row(session: SessionView, end: ServerAction<EndSession>) -> TableRow {
+fn row(session: SessionView, end: FormAction<EndSession>) -> TableRow {
     let SessionView { id, device, address, signed_in_at, seen_at, is_this } = session;
     let of = device.clone();
     let action = if is_this {

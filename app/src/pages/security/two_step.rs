@@ -8,6 +8,7 @@ use crate::server_fns::second_factor::{
 use crate::ui::alert::Alert;
 use crate::ui::field::Field;
 use crate::ui::form::{FormFailure, ReturnAddress, Submit, form_result};
+use crate::ui::form_action::{ActionForm, form_action};
 use crate::ui::sections::Section;
 use crate::ui::status::{Status, Tone};
 use crate::ui::time::Time;
@@ -42,7 +43,7 @@ pub(crate) fn TwoStepSection(
 
 #[component]
 fn Off() -> impl IntoView {
-    let begin = ServerAction::<BeginSecondFactor>::new();
+    let begin = form_action::<BeginSecondFactor>();
     let result = form_result(begin);
     view! {
         <p><Status tone=Tone::Quiet label="Off" /></p>
@@ -81,7 +82,7 @@ fn left(codes: usize) -> String {
 
 #[component]
 fn RenewForm() -> impl IntoView {
-    let renew = ServerAction::<RenewRecoveryCodes>::new();
+    let renew = form_action::<RenewRecoveryCodes>();
     let result = form_result(renew);
     // An invalid code is reported at its field.
     let failed = result.field_error("code").is_some();
@@ -104,7 +105,7 @@ fn RenewForm() -> impl IntoView {
 
 #[component]
 fn DisableForm() -> impl IntoView {
-    let disable = ServerAction::<DisableSecondFactor>::new();
+    let disable = form_action::<DisableSecondFactor>();
     let result = form_result(disable);
     let failed = result.field_error("last_code").is_some();
     view! {

@@ -5,6 +5,7 @@ use leptos::prelude::*;
 
 use crate::server_fns::project_start::{ChecklistView, HideChecklist};
 use crate::ui::form::{FormFailure, ReturnAddress, form_result};
+use crate::ui::form_action::{ActionForm, form_action};
 use crate::ui::icon::Icon;
 
 /// The checklist, or the button that shows it again.
@@ -16,9 +17,8 @@ pub(super) fn Checklist(
     organization: String,
     /// Which steps are complete.
     list: ChecklistView,
-    /// Hides the list.
-    hide: ServerAction<HideChecklist>,
 ) -> impl IntoView {
+    let hide = form_action::<HideChecklist>();
     let result = form_result(hide);
     let ChecklistView { teammate, read_only_key, export, hidden } = list;
     let (button, busy) = match hidden {
@@ -38,7 +38,7 @@ pub(super) fn Checklist(
                     "Copies events to the place where you analyse them.")}
             </ul>
             <ul class="next-list">
-                <li><a href=format!("/projects/{project}/live")>"Watch events arrive"</a></li>
+                <li><a href=format!("/projects/{project}/events")>"Watch events arrive"</a></li>
                 <li><a href=format!("/projects/{project}/settings")>"Name the project and set its time zone"</a></li>
             </ul>
         }

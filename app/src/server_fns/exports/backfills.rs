@@ -4,6 +4,7 @@ use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 use weir_model::exports::{Backfill, BackfillInput};
 
+#[cfg(feature = "ssr")]
 use crate::context::{done, enter_organization, notice, ui_error};
 use crate::error::UiError;
 use crate::ui::field::moment;

@@ -4,6 +4,8 @@
 //! session, so that users do not have to enter them again. Secrets are never written into
 //! a page or a cookie.
 
+#![allow(clippy::too_many_arguments, reason = "the fields of a form")]
+
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -12,14 +14,18 @@ use weir_model::exports::{
     BatchExport, BatchExportInput, BatchExportPatch, ExportModel, Interval, SentConfig,
 };
 use weir_model::{Patch, ProjectId, Timestamp};
+#[cfg(feature = "ssr")]
 use weir_service::exports::{NewTrial, SentDestination, Trial};
+#[cfg(feature = "ssr")]
 use weir_service::{Ctx, Services};
 
 use super::OrganizationView;
 use super::config::{Asked, Values, asked, at_field, sent, shown};
+#[cfg(feature = "ssr")]
 use crate::context::{
-    TriedStep, done, enter_organization, enter_with_token, notice, try_destination, ui_error,
+    done, enter_organization, enter_with_token, notice, try_destination, ui_error,
 };
+use crate::destination_test::TriedStep;
 use crate::edits::Edits;
 use crate::error::UiError;
 use crate::pages::exports::all_labels;
@@ -64,6 +70,7 @@ pub(crate) async fn get_export_offer(
 
 /// Paths of kept secrets, for a failed form that is shown again. For other forms, the
 /// kept secrets are deleted.
+#[cfg(feature = "ssr")]
 async fn waiting(export: &str, destination: &str, failed: bool) -> Result<Vec<String>, UiError> {
     let session = Session::enter()?;
     let kept = session.take(export, destination).await?;
@@ -91,10 +98,6 @@ pub(crate) async fn get_export_secrets(
 
 /// Creates an export and redirects to it.
 #[server(prefix = "/_fn", endpoint = "create_export")]
-#[allow(
-    clippy::too_many_arguments,
-    reason = "the fields of the form; the macro repeats this on a struct"
-)]
 pub(crate) async fn create_export(
     organization: String,
     #[server(default)] team_id: String,
@@ -208,10 +211,6 @@ fn merged(
 
 /// Updates the changed fields of an export. Empty secrets stay.
 #[server(prefix = "/_fn", endpoint = "update_export")]
-#[allow(
-    clippy::too_many_arguments,
-    reason = "the fields of the form; the macro repeats this on a struct"
-)]
 pub(crate) async fn update_export(
     organization: String,
     export: String,
@@ -390,12 +389,14 @@ fn time(name: &str, text: &str) -> Result<Option<Timestamp>, UiError> {
 }
 
 /// The session that keeps secrets.
+#[cfg(feature = "ssr")]
 struct Session {
     services: Services,
     ctx: Ctx,
     token: String,
 }
 
+#[cfg(feature = "ssr")]
 impl Session {
     fn enter() -> Result<Self, UiError> {
         let (services, ctx, token) = enter_with_token()?;

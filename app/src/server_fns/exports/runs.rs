@@ -4,6 +4,7 @@ use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 use weir_model::exports::{LogLine, Run};
 
+#[cfg(feature = "ssr")]
 use crate::context::{done, enter_organization, notice, ui_error};
 use crate::error::UiError;
 
@@ -39,8 +40,8 @@ pub(crate) struct LogList {
     pub(crate) more: bool,
 }
 
-/// Lists runs of an export, newest first. If `after` is empty, only those of the last
-/// seven days.
+/// Lists runs of an export, newest first. Without times, only those of the last seven
+/// days.
 #[server(prefix = "/_fn", endpoint = "list_export_runs")]
 pub(crate) async fn list_export_runs(
     organization: String,
@@ -53,16 +54,9 @@ pub(crate) async fn list_export_runs(
     use weir_model::RunId;
     use weir_model::exports::lists::RunQuery;
 
-    use crate::ui::field::moment;
-
     let (services, org) = enter_organization(&organization).await?;
-    let query = RunQuery {
-        after: moment(&after),
-        before: moment(&before),
-        statuses: statuses(&state),
-        cursor: cursor.parse().ok(),
-        ..RunQuery::default()
-    };
+    let cursor = cursor.parse().ok();
+    let query = RunQuery { cursor, ..crate::filters::runs(&state, &after, &before) };
     let exports = &services.exports;
     let page = exports.runs((&org).into(), &export, &query).await.map_err(ui_error)?;
     let ids: Vec<RunId> = page.runs.iter().map(|run| run.id).collect();
@@ -80,20 +74,6 @@ pub(crate) async fn list_export_runs(
         }
     };
     Ok(RunList { rows: page.runs.into_iter().map(row).collect(), more: page.more })
-}
-
-/// The statuses for a value of the filter. `None`: all.
-fn statuses(state: &str) -> Vec<weir_model::exports::Status> {
-    use weir_model::exports::Status;
-
-    let wanted = |status: &Status| match state {
-        "active" => status.is_active(),
-        "completed" => *status == Status::Completed,
-        "failed" => status.is_failure(),
-        "cancelled" => *status == Status::Cancelled,
-        _ => false,
-    };
-    Status::ALL.into_iter().filter(wanted).collect()
 }
 
 /// Exports the range of a run again.
@@ -135,23 +115,12 @@ pub(crate) async fn list_export_logs(
     before: String,
 ) -> Result<LogList, UiError> {
     use weir_model::Timestamp;
-    use weir_model::exports::lists::LogQuery;
-    use weir_model::exports::{LOG_PAGE, LogLevel};
+    use weir_model::exports::LOG_PAGE;
 
     let (services, org) = enter_organization(&organization).await?;
-    // Lines of this level and of more severe levels.
-    let least = LogLevel::of(&level);
-    let graver = LogLevel::ALL.into_iter().skip_while(|level| Some(*level) != least);
-    let search = text.trim().chars().take(SEARCH_MAX).collect::<String>();
-    let query = LogQuery {
-        levels: graver.collect(),
-        search: Some(search).filter(|search| !search.is_empty()),
-        // The line at the bound was on the previous page.
-        before: Timestamp::parse(&before)
-            .map(|before| Timestamp::from_micros(before.micros().saturating_sub(1))),
-        limit: LOG_PAGE + 1,
-        ..LogQuery::default()
-    };
+    // The line at this time was on the previous page.
+    let before = Timestamp::parse(&before);
+    let query = crate::filters::logs(&level, &text, before, LOG_PAGE + 1);
     let exports = &services.exports;
     let mut lines = if run.is_empty() {
         exports.logs((&org).into(), &export, None, query).await
@@ -163,6 +132,3 @@ pub(crate) async fn list_export_logs(
     lines.truncate(LOG_PAGE);
     Ok(LogList { lines, more })
 }
-
-/// Longest search text, in characters.
-const SEARCH_MAX: usize = 200;

@@ -5,9 +5,11 @@ use std::time::Duration;
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 use weir_model::plugin_configs::DryOutcome;
+#[cfg(feature = "ssr")]
 use weir_service::plugin_configs::{Sample, Tried};
 
 use super::object;
+#[cfg(feature = "ssr")]
 use crate::context::{enter_project, enter_with_token, go, ui_error};
 use crate::error::UiError;
 
@@ -137,6 +139,7 @@ fn microseconds(milliseconds: f64) -> u64 {
     u64::try_from(took.as_micros()).unwrap_or(u64::MAX)
 }
 
+#[cfg(feature = "ssr")]
 impl From<Tried> for TriedView {
     fn from(tried: Tried) -> Self {
         let step = |step: weir_model::plugin_configs::DryStep| StepView {

@@ -5,7 +5,9 @@ use serde_json::{Map, Value};
 use weir_model::pagination::Paged;
 use weir_model::plugin_configs::{ConfigError, PluginConfig, PluginLogEntry, Texted};
 use weir_model::projects::ProjectBrief;
+#[cfg(feature = "ssr")]
 use weir_service::plugin_configs::Stage;
+#[cfg(feature = "ssr")]
 use weir_service::plugins::ListedPlugin;
 
 use crate::plugin_settings::{Part, parts};
@@ -138,6 +140,7 @@ pub(super) fn values_of(config: &PluginConfig) -> Map<String, Value> {
     }
 }
 
+#[cfg(feature = "ssr")]
 impl From<Stage> for ConfigLine {
     fn from(stage: Stage) -> Self {
         let Stage { config, plugin, transforms, numbers } = stage;
@@ -175,6 +178,7 @@ impl From<ConfigError> for FaultView {
     }
 }
 
+#[cfg(feature = "ssr")]
 impl ConfigDetail {
     /// The line without metrics, from the config alone.
     pub(super) fn of(stage: Stage) -> Self {
@@ -193,6 +197,7 @@ impl ConfigDetail {
     }
 }
 
+#[cfg(feature = "ssr")]
 impl OfferedPlugin {
     /// The offer of this plugin for this project.
     pub(super) fn of(project: ProjectBrief, found: ListedPlugin, refusal: Option<String>) -> Self {

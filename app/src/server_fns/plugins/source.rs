@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 use weir_model::plugins::{MANIFEST, PluginList, SITE, SourceChange};
 
 use super::views::PluginLine;
+#[cfg(feature = "ssr")]
 use super::{enter_plugin, plugin_path};
+#[cfg(feature = "ssr")]
 use crate::context::{go, notice, ui_error};
 use crate::error::UiError;
 use crate::local_path;
@@ -104,6 +106,7 @@ pub(crate) async fn remove_plugin_file(
     Ok(())
 }
 
+#[cfg(feature = "ssr")]
 async fn change_source(
     services: &weir_service::Services,
     org: &weir_service::OrgCtx,

@@ -5,8 +5,10 @@ use serde_json::{Map, Value};
 use weir_model::activity::Activity;
 use weir_model::plugins::overview::CatalogueEntry;
 use weir_model::plugins::{Plugin, PluginFields, PluginList};
+#[cfg(feature = "ssr")]
 use weir_service::plugins::{ListedPlugin, PluginUse};
 
+use crate::pages::organization::activity_words::action;
 use crate::plugin_settings::{Part, parts};
 
 /// Prefix of the addresses of plugins that are part of Weir.
@@ -168,6 +170,7 @@ fn origin(fields: &PluginFields) -> &'static str {
     }
 }
 
+#[cfg(feature = "ssr")]
 impl From<ListedPlugin> for PluginLine {
     fn from(found: ListedPlugin) -> Self {
         use weir_model::plugins::PluginType;
@@ -204,6 +207,7 @@ impl From<ListedPlugin> for PluginLine {
     }
 }
 
+#[cfg(feature = "ssr")]
 impl PluginDetail {
     /// The line from the record alone.
     pub(super) fn of(found: ListedPlugin) -> Self {
@@ -234,6 +238,7 @@ pub(crate) fn jobs(
     jobs
 }
 
+#[cfg(feature = "ssr")]
 impl UseView {
     /// The use with the name of its project.
     pub(super) fn of(one: PluginUse, projects: &[(i64, String)]) -> Self {
@@ -257,12 +262,13 @@ impl From<Activity> for AuditEntryView {
         Self {
             at: entry.created_at.to_string(),
             who: person.unwrap_or_else(|| unknown_author.to_owned()),
-            what: entry.activity.text().replace('_', " "),
+            what: action(entry.activity).to_owned(),
             fields: entry.detail.changes.into_iter().map(|change| change.field).collect(),
         }
     }
 }
 
+#[cfg(feature = "ssr")]
 impl CatalogueView {
     /// The catalogue entries of a list that match a search.
     pub(super) fn of(

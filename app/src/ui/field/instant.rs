@@ -33,10 +33,10 @@ pub(crate) fn moment(text: &str) -> Option<Timestamp> {
 
 /// Formats a time for such a field.
 pub(crate) fn shown(text: &str) -> String {
-    let Some(time) = moment(text).map(Timestamp::to_chrono) else { return String::new() };
-    let whole_minute = time.timestamp() % 60 == 0;
-    let form = if whole_minute { "%Y-%m-%dT%H:%M" } else { "%Y-%m-%dT%H:%M:%S" };
-    time.format(form).to_string()
+    let Some(time) = moment(text) else { return String::new() };
+    let text = time.to_string();
+    let to_the_second = text.split(['.', 'Z']).next().unwrap_or_default();
+    to_the_second.strip_suffix(":00").unwrap_or(to_the_second).to_owned()
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 
 use super::{FieldFrame, Ties};
-use crate::context::SECRET_MARK;
+use crate::form_names::SECRET_MARK;
 use crate::ui::form::FormResult;
 use crate::ui::time::to_the_minute;
 

@@ -96,8 +96,9 @@ pub(crate) fn TextArea(
 ) -> impl IntoView {
     let ties = Ties::new(name.clone(), hint, result);
     let autofocus = result.has_focus(&name, false);
-    // Browsers drop a line break at the beginning of the element.
-    let value = format!("\n{}", initial(&name, value));
+    // Browsers drop a line break at the beginning of the element in a document.
+    let begin = if cfg!(feature = "ssr") { "\n" } else { "" };
+    let value = format!("{begin}{}", escaped(&initial(&name, value)));
     let (class, spellcheck) = if code { ("mono", "false") } else { ("", "true") };
     view! {
         <FieldFrame ties=ties.clone() label=label>
@@ -115,9 +116,13 @@ pub(crate) fn TextArea(
                 spellcheck=spellcheck
                 aria-describedby=ties.described_by()
                 aria-invalid=ties.invalid()
-            >
-                {value}
-            </textarea>
+                inner_html=value
+            ></textarea>
         </FieldFrame>
     }
+}
+
+/// A text as the content of an element.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;")
 }

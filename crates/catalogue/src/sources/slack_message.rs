@@ -7,7 +7,7 @@ use crate::entry::{Code, Direction, Entry, Item, Source, SourceFile};
 pub(crate) const ENTRY: Entry = Entry {
     id: "slack-message",
     name: "Slack message",
-    description: "Sends a message about certain events to Slack, Mattermost or another that takes the same.",
+    description: "Sends a message about certain events to Slack, Mattermost or a compatible service.",
     icon: Some("play"),
     direction: Direction::Out,
     items: &[

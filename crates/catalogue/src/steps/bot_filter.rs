@@ -20,9 +20,13 @@ pub(crate) const ENTRY: Entry = Entry {
     icon: Some("drop"),
     direction: Direction::Filtering,
     items: &[
-        Item::text("userAgent", "Property of the user agent", "Where libraries put it.")
-            .or("$raw_user_agent")
-            .required(),
+        Item::text(
+            "userAgent",
+            "Property of the user agent",
+            "The event property that has the user agent.",
+        )
+        .or("$raw_user_agent")
+        .required(),
         Item::text(
             PATTERNS,
             "Further words",

@@ -66,6 +66,7 @@ mod tests {
             count: encoded.count,
             length: u32::try_from(encoded.payload.len()).unwrap(),
             payload_crc: encoded.payload_crc,
+            historical: Some(false),
         };
         Arc::new(Record::with_batch(&header, &encoded))
     }

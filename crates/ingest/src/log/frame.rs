@@ -11,7 +11,7 @@
 //! | 40..44 | number of events |
 //! | 44..48 | payload length |
 //! | 48..52 | crc32c of the payload |
-//! | 52..56 | zero |
+//! | 52..56 | 1 for live events, 2 for historical ones, 0 in older records |
 //!
 //! The offset in the header makes a record recognizable after damage. The synced offset
 //! shows, after a crash, whether a broken record before this one was ever acknowledged.
@@ -35,7 +35,12 @@ pub(super) struct Header {
     pub(super) count: u32,
     pub(super) length: u32,
     pub(super) payload_crc: u32,
+    /// Whether the events are historical. `None` in older records.
+    pub(super) historical: Option<bool>,
 }
+
+const LIVE: u32 = 1;
+const HISTORICAL: u32 = 2;
 
 impl Header {
     /// Bytes from the beginning of this record to the next one.
@@ -46,7 +51,12 @@ impl Header {
     /// Appends header, payload and padding to `buffer`.
     pub(super) fn write(&self, payload: &[u8], buffer: &mut Vec<u8>) {
         let mut body = [0_u8; HEADER - 8];
-        let fields: [&[u8]; 7] = [
+        let kind = match self.historical {
+            None => 0_u32,
+            Some(false) => LIVE,
+            Some(true) => HISTORICAL,
+        };
+        let fields: [&[u8]; 8] = [
             &self.offset.to_le_bytes(),
             &self.synced.to_le_bytes(),
             &self.project.to_le_bytes(),
@@ -54,6 +64,7 @@ impl Header {
             &self.count.to_le_bytes(),
             &self.length.to_le_bytes(),
             &self.payload_crc.to_le_bytes(),
+            &kind.to_le_bytes(),
         ];
         let mut rest = body.as_mut_slice();
         for field in fields {
@@ -85,10 +96,24 @@ impl Header {
         let (first_arrival, rest) = take_u64(rest)?;
         let (count, rest) = take_u32(rest)?;
         let (length, rest) = take_u32(rest)?;
-        let (payload_crc, _) = take_u32(rest)?;
+        let (payload_crc, rest) = take_u32(rest)?;
+        let (kind, _) = take_u32(rest)?;
+        let historical = match kind {
+            LIVE => Some(false),
+            HISTORICAL => Some(true),
+            _ => None,
+        };
         let project = i64::from_le_bytes(project.to_le_bytes());
-        let header =
-            Self { offset: found, synced, project, first_arrival, count, length, payload_crc };
+        let header = Self {
+            offset: found,
+            synced,
+            project,
+            first_arrival,
+            count,
+            length,
+            payload_crc,
+            historical,
+        };
         (found == offset).then_some(header)
     }
 }
@@ -110,7 +135,7 @@ mod tests {
     #[test]
     fn headers_read_back_and_damage_shows() {
         let payload = b"hello";
-        let header = Header {
+        let mut header = Header {
             offset: 128,
             synced: 64,
             project: -3,
@@ -118,7 +143,14 @@ mod tests {
             count: 2,
             length: 5,
             payload_crc: crc32c::crc32c(payload),
+            historical: None,
         };
+        for historical in [Some(false), Some(true), None] {
+            header.historical = historical;
+            let mut buffer = Vec::new();
+            header.write(payload, &mut buffer);
+            assert_eq!(Header::read(&buffer, 128), Some(header));
+        }
         let mut buffer = Vec::new();
         header.write(payload, &mut buffer);
         assert_eq!(buffer.len() as u64, header.span());

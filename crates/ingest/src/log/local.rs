@@ -25,7 +25,8 @@ use super::recovery::{ArrivalGaps, Recovery, cut_tail, scan};
 use super::segment::Segment;
 use super::writer::{Pending, Writer};
 use super::{AppendError, Appended, IngestLog, LogError, Offset, Record, quarantine};
-use crate::batch::{Batch, EncodedBatch};
+use crate::batch::EncodedBatch;
+use crate::logged::LoggedBatch;
 
 /// Unit in bytes of the semaphore that bounds the batches that wait for the writer.
 const PENDING_UNIT: usize = 1024;
@@ -60,7 +61,7 @@ impl Default for LogSettings {
             pending: 64 << 20,
             backlog: 8 << 30,
             newest_cache: 32 << 20,
-            disk_cache: 16 << 20,
+            disk_cache: 32 << 20,
             keep_bytes: 2 << 30,
             keep_for: Duration::from_secs(24 * 3600),
             sync: File::sync_data,
@@ -101,25 +102,28 @@ impl Shared {
 
 impl Record {
     pub(super) fn with_batch(header: &Header, encoded: &EncodedBatch) -> Self {
-        let record = Self::new(header, encoded.payload.clone(), encoded.batch.clone());
+        let memory = encoded.payload.len() + encoded.decoded;
+        let record = Self::new(header, encoded.payload.clone(), memory);
+        let batch = encoded.batch.clone().map(Ok);
         // The decoded form counts too when the record is decoded later, by its first
         // reader.
-        Self { memory: encoded.payload.len() + encoded.decoded, ..record }
+        Self { batch: batch.map_or_else(OnceLock::new, OnceLock::from), ..record }
     }
 
     /// The payload is unknown.
     fn damaged(header: &Header, payload: Bytes) -> Self {
-        Self { is_damaged: true, ..Self::new(header, payload, None) }
+        let memory = payload.len();
+        Self { is_damaged: true, ..Self::new(header, payload, memory) }
     }
 
-    /// Decodes the record immediately, because every consumer will ask for it. A reader
-    /// of a record that cannot be decoded gets the error.
+    /// A record whose first reader decodes it.
     pub(super) fn from_disk(header: &Header, payload: Bytes) -> Self {
-        let batch = Batch::decode(&payload).ok().map(Arc::new);
-        Self::new(header, payload, batch)
+        let decoded = LoggedBatch::memory_of_encoded(&payload, header.count);
+        let memory = payload.len() + decoded;
+        Self::new(header, payload, memory)
     }
 
-    fn new(header: &Header, payload: Bytes, batch: Option<Arc<Batch>>) -> Self {
+    fn new(header: &Header, payload: Bytes, memory: usize) -> Self {
         Self {
             offset: Offset(header.offset),
             next: Offset(header.offset + header.span()),
@@ -128,10 +132,11 @@ impl Record {
             count: header.count,
             lost_before: 0,
             header: *header,
-            memory: payload.len() + batch.as_ref().map_or(0, |batch| batch.memory()),
+            memory,
             payload,
             is_damaged: false,
-            batch: batch.map_or_else(OnceLock::new, OnceLock::from),
+            batch: OnceLock::new(),
+            partitions: OnceLock::new(),
         }
     }
 }
@@ -455,21 +460,11 @@ impl LocalLog {
         let mut records = Collected::new(max_bytes);
         let mut broken_from = None;
         while at < segment.end && !records.is_full() {
-            let cached = self.shared.disk_cache.lock().get(Offset(at));
-            let record = match cached {
-                Some(record) => record,
-                None => {
-                    let Some(mut record) = read_record(segment, at)? else {
-                        // Continue at the next header.
-                        broken_from.get_or_insert(at);
-                        at += ALIGN;
-                        continue;
-                    };
-                    record.lost_before = self.recovery.lost.get(&at).copied().unwrap_or(0);
-                    let record = Arc::new(record);
-                    self.shared.disk_cache.lock().insert(Arc::clone(&record));
-                    record
-                }
+            let Some(record) = self.cached_record(segment, at)? else {
+                // Continue at the next header.
+                broken_from.get_or_insert(at);
+                at += ALIGN;
+                continue;
             };
             self.report(segment, broken_from.take(), at)?;
             at = record.next.0;
@@ -477,6 +472,22 @@ impl LocalLog {
         }
         self.report(segment, broken_from, at.min(segment.end))?;
         Ok(records.records)
+    }
+
+    /// The record at `at`, from memory or from disk. `None` if there is no sound header.
+    /// Consumers that are behind read the same records at the same time, so the cache is
+    /// locked while one of them reads: the others find the record, and share what its
+    /// first reader decodes.
+    fn cached_record(&self, segment: &Segment, at: u64) -> Result<Option<Arc<Record>>, LogError> {
+        let mut cache = self.shared.disk_cache.lock();
+        if let Some(record) = cache.get(Offset(at)) {
+            return Ok(Some(record));
+        }
+        let Some(mut record) = read_record(segment, at)? else { return Ok(None) };
+        record.lost_before = self.recovery.lost.get(&at).copied().unwrap_or(0);
+        let record = Arc::new(record);
+        cache.insert(Arc::clone(&record));
+        Ok(Some(record))
     }
 
     /// Reports a range without a sound header, and copies it to `quarantine`, unless that

@@ -24,8 +24,10 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use tokio::sync::watch;
 use weir_model::ProjectId;
+use weir_store::events::partition;
 
-use crate::batch::{Batch, BatchError, EncodedBatch};
+use crate::batch::{BatchError, EncodedBatch};
+use crate::logged::LoggedBatch;
 
 pub use inspect::{
     Broken, Content, Fault, Inspection, Quarantined, RecordSeen, SegmentSeen, Waiting, inspect,
@@ -96,23 +98,34 @@ pub struct Record {
     memory: usize,
     /// Whether the payload differs from what was written.
     is_damaged: bool,
-    batch: OnceLock<Arc<Batch>>,
+    batch: OnceLock<Result<Arc<LoggedBatch>, BatchError>>,
+    /// The partition of each event.
+    partitions: OnceLock<Box<[u8]>>,
 }
 
 impl Record {
-    /// The events. The first call decodes them.
-    ///
-    /// # Errors
-    /// When the payload is damaged, or in an encoding that this program does not know.
-    pub fn batch(&self) -> Result<Arc<Batch>, BatchError> {
-        if let Some(batch) = self.batch.get() {
-            return Ok(Arc::clone(batch));
-        }
-        if self.is_damaged {
-            return Err(BatchError::damaged());
-        }
-        let batch = Arc::new(Batch::decode(&self.payload)?);
-        Ok(Arc::clone(self.batch.get_or_init(|| batch)))
+    /// The events. The first call decodes them, and others that ask meanwhile wait for it:
+    /// the consumers of all partitions read the same records.
+    pub(crate) fn batch(&self) -> Result<Arc<LoggedBatch>, BatchError> {
+        let decode = || match self.is_damaged {
+            true => Err(BatchError::damaged()),
+            false => LoggedBatch::decode(&self.payload).map(Arc::new),
+        };
+        self.batch.get_or_init(decode).clone()
+    }
+
+    /// The partition of each event of the batch, computed once for all consumers.
+    pub(crate) fn partitions(&self, batch: &LoggedBatch) -> &[u8] {
+        self.partitions.get_or_init(|| {
+            let own = |distinct_id| partition(self.project, distinct_id, batch.historical);
+            let all = batch.events().map(|event| u8::try_from(own(event.distinct_id)));
+            all.map(|own| own.unwrap_or(u8::MAX)).collect()
+        })
+    }
+
+    /// Whether its events are historical. `None` if only decoding shows it.
+    pub(crate) fn is_historical(&self) -> Option<bool> {
+        self.header.historical
     }
 
     /// Bytes of the encoded payload.

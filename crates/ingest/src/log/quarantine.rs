@@ -149,6 +149,7 @@ mod tests {
             count: 2,
             length: u32::try_from(payload.len()).unwrap(),
             payload_crc: crc32c::crc32c(payload),
+            historical: None,
         };
         let mut bytes = Vec::new();
         header.write(payload, &mut bytes);

@@ -251,6 +251,8 @@ fn replace(end: u64, tail: &[Header], mut each: impl FnMut(&Header)) -> Vec<u8> 
             count: 0,
             length: u32::try_from(empty.payload.len()).unwrap_or(u32::MAX),
             payload_crc: empty.payload_crc,
+            // It takes the place of a record of either kind.
+            historical: None,
         };
         each(&header);
         header.write(&empty.payload, &mut bytes);

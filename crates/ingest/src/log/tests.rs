@@ -63,7 +63,7 @@ async fn records_come_back_in_order_across_segments_and_restarts() {
     for (n, record) in records.iter().enumerate() {
         assert_eq!(record.first_arrival, 1 + 2 * n as u64);
         let batch = record.batch().unwrap();
-        assert_eq!(batch.accepted[0].distinct_id, format!("user-{}", n % 300));
+        assert_eq!(batch.event(0).unwrap().distinct_id, format!("user-{}", n % 300));
     }
 }
 
@@ -117,7 +117,8 @@ async fn a_tail_torn_at_any_byte_loses_only_what_is_torn() {
     log.append(PROJECT, batch("after", 1).into_encoded()).await.unwrap();
     drop(log);
     let records = all(&open(place.path()));
-    assert_eq!(records.last().unwrap().batch().unwrap().accepted[0].distinct_id, "after");
+    let last = records.last().unwrap().batch().unwrap();
+    assert_eq!(last.event(0).unwrap().distinct_id, "after");
 }
 
 #[tokio::test]
@@ -165,7 +166,7 @@ async fn the_parts_of_a_request_are_records_side_by_side() {
     assert_eq!(records[1].offset, first);
     for (record, id) in records[1..4].iter().zip(["a", "b", "c"]) {
         let batch = record.batch().unwrap();
-        assert!(batch.accepted.iter().all(|event| event.distinct_id == id));
+        assert!(batch.events().all(|event| event.distinct_id == id));
         // A record that waits in the cache counts with its decoded size.
         assert!(record.memory() >= batch.memory() + record.size());
     }

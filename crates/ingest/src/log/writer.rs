@@ -109,6 +109,7 @@ impl Writer {
                     count: part.count,
                     length: u32::try_from(part.payload.len()).unwrap_or(u32::MAX),
                     payload_crc: part.payload_crc,
+                    historical: Some(part.historical),
                 };
                 *next_arrival += u64::from(part.count);
                 header.write(&part.payload, buffer);

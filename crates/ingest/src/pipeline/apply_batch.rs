@@ -13,12 +13,13 @@ use uuid::Uuid;
 use weir_model::live::SAMPLE_LIMIT;
 use weir_model::outcomes::{DropReason, Warning};
 use weir_model::{ProjectId, panics};
-use weir_store::events::{self, LIVE_PARTITIONS, Position, StoredEvent};
+use weir_store::events::{self, LIVE_PARTITIONS, Position};
 use weir_store::{Error, Store};
 
 use super::tally::cut;
-use crate::batch::{Batch, BatchError};
+use crate::batch::BatchError;
 use crate::log::Record;
+use crate::logged::{EventView, LoggedBatch};
 use crate::transform::{Changed, Given, Transform, Transformed};
 use weir_capture::{AcceptedEvent, DroppedEvent};
 
@@ -30,7 +31,7 @@ const BYTES: usize = 6 << 20;
 /// One event of the batch.
 #[derive(Debug, Clone)]
 pub(crate) struct Item {
-    batch: Arc<Batch>,
+    batch: Arc<LoggedBatch>,
     index: usize,
     pub(crate) arrival: u64,
     /// The event after its transformations, if they changed it.
@@ -38,31 +39,29 @@ pub(crate) struct Item {
 }
 
 impl Item {
-    pub(crate) fn new(batch: Arc<Batch>, index: usize, arrival: u64) -> Self {
+    pub(crate) fn new(batch: Arc<LoggedBatch>, index: usize, arrival: u64) -> Self {
         Self { batch, index, arrival, changed: None }
     }
 
-    pub(crate) fn event(&self) -> Option<&AcceptedEvent> {
-        self.changed.as_deref().or_else(|| self.batch.accepted.get(self.index))
+    pub(crate) fn event(&self) -> Option<EventView<'_>> {
+        match &self.changed {
+            Some(changed) => Some(EventView::from(&**changed)),
+            None => self.batch.event(self.index),
+        }
     }
 
     pub(crate) fn received_at(&self) -> i64 {
         self.batch.received_at
     }
 
-    pub(crate) fn stored(&self, event: &AcceptedEvent) -> StoredEvent {
-        StoredEvent {
-            arrival: self.arrival,
-            uuid: event.uuid,
-            event: event.event.clone(),
-            distinct_id: event.distinct_id.clone(),
-            timestamp: event.timestamp,
-            received_at: self.batch.received_at,
-            properties: event.properties.clone(),
-            elements_chain: event.elements_chain.clone(),
-            historical: self.batch.historical,
-            warnings: event.warnings.iter().map(|w| w.code().to_owned()).collect(),
-        }
+    pub(crate) fn is_historical(&self) -> bool {
+        self.batch.historical
+    }
+
+    /// The event as transformations receive it.
+    fn given(&self) -> Option<Given> {
+        let event = self.batch.event(self.index)?.to_accepted();
+        Some(Given::new(event, self.batch.received_at, self.batch.network))
     }
 }
 
@@ -76,13 +75,13 @@ pub(crate) struct Skip {
 }
 
 impl Skip {
-    fn of(event: &AcceptedEvent, received_at: i64, reason: DropReason) -> Self {
+    fn of(event: EventView<'_>, received_at: i64, reason: DropReason) -> Self {
         let dropped = DroppedEvent {
             reason,
-            event: Some(event.event.clone()),
-            distinct_id: Some(event.distinct_id.clone()),
+            event: Some(event.event.to_owned()),
+            distinct_id: Some(event.distinct_id.to_owned()),
             uuid: Some(event.uuid),
-            sample: cut(&event.properties, SAMPLE_LIMIT).to_owned(),
+            sample: cut(event.properties, SAMPLE_LIMIT).to_owned(),
         };
         Self { received_at, dropped, detail: None }
     }
@@ -90,7 +89,7 @@ impl Skip {
 
 impl Skip {
     /// An event that must not be stored without its transformation.
-    fn unavailable(event: &AcceptedEvent, received_at: i64, detail: String) -> Self {
+    fn unavailable(event: EventView<'_>, received_at: i64, detail: String) -> Self {
         let skip = Self::of(event, received_at, DropReason::TransformationUnavailable);
         Self { detail: Some(detail), ..skip }.withheld()
     }
@@ -128,8 +127,7 @@ pub(crate) struct Spike {
 
 impl Part {
     async fn transform(&mut self, project: ProjectId, partition: u16, transform: &dyn Transform) {
-        let given: Vec<Given> =
-            self.items.iter().filter_map(|item| Given::of(&item.batch, item.index)).collect();
+        let given: Vec<Given> = self.items.iter().filter_map(Item::given).collect();
         // Every item refers to a batch that has its event.
         if given.is_empty() || given.len() != self.items.len() {
             return;
@@ -183,7 +181,7 @@ impl Part {
             for item in &mut self.items {
                 item.changed = item
                     .event()
-                    .map(|event| Changed::without_a_step(event.clone()).into_event().into());
+                    .map(|event| Changed::without_a_step(event.to_accepted()).into_event().into());
             }
             return;
         }
@@ -220,16 +218,6 @@ impl ApplyBatch {
         let (mut events, mut bytes) = (0, 0);
         for record in records {
             let project = record.project;
-            let batch = match record.batch() {
-                Ok(batch) => batch,
-                Err(error) => {
-                    let events = u64::from(record.count.max(1)) + record.lost_before;
-                    apply_batch.collect_unreadable(partition, project, events);
-                    quarantine(record, error);
-                    to = Position::at(record.next.0);
-                    continue;
-                }
-            };
             let done = if record.offset.0 == from.offset { from.index } else { 0 };
             // Before its skipped events are added: they belong to the step with its first
             // event.
@@ -237,21 +225,41 @@ impl ApplyBatch {
                 return (apply_batch, Position::at(record.offset.0));
             }
             if done == 0 {
-                apply_batch.collect_unreadable(partition, project, record.lost_before);
-                apply_batch.collect_dropped(partition, project, &batch);
+                apply_batch.collect_unreadable(partition, project, false, record.lost_before);
             }
-            // All of its events belong to other partitions, so they are not checked one
-            // by one.
-            if batch.historical != (partition >= LIVE_PARTITIONS) {
+            // All of its events belong to partitions of the other kind. It is not even
+            // decoded.
+            let is_historical = record.is_historical();
+            let is_own_kind = |historical: bool| historical == (partition >= LIVE_PARTITIONS);
+            if !is_historical.is_none_or(is_own_kind) {
                 to = Position::at(record.next.0);
                 continue;
             }
-            for index in done..u32::try_from(batch.accepted.len()).unwrap_or(u32::MAX) {
-                let Some(event) = batch.accepted.get(index as usize) else { break };
-                let own = events::partition(project, &event.distinct_id, batch.historical);
-                if own != partition {
+            let batch = match record.batch() {
+                Ok(batch) => batch,
+                Err(error) => {
+                    let historical = is_historical.unwrap_or(false);
+                    let events = u64::from(record.count.max(1));
+                    apply_batch.collect_unreadable(partition, project, historical, events);
+                    quarantine(record, error);
+                    to = Position::at(record.next.0);
                     continue;
                 }
+            };
+            if done == 0 {
+                apply_batch.collect_dropped(partition, project, &batch);
+            }
+            if !is_own_kind(batch.historical) {
+                to = Position::at(record.next.0);
+                continue;
+            }
+            // Not skipped one by one: a record can be read in many small batches.
+            let left = record.partitions(&batch).get(done as usize..).unwrap_or_default();
+            for (index, own) in (done..).zip(left) {
+                if u16::from(*own) != partition {
+                    continue;
+                }
+                let Some(event) = batch.event(index as usize) else { break };
                 if events >= most || bytes >= BYTES {
                     return (apply_batch, Position { offset: record.offset.0, index });
                 }
@@ -273,8 +281,14 @@ impl ApplyBatch {
 
     /// Events that cannot be read cannot be assigned to partitions. One partition of the
     /// project counts them.
-    fn collect_unreadable(&mut self, partition: u16, project: ProjectId, events: u64) {
-        if events > 0 && events::partition(project, "", false) == partition {
+    fn collect_unreadable(
+        &mut self,
+        partition: u16,
+        project: ProjectId,
+        historical: bool,
+        events: u64,
+    ) {
+        if events > 0 && events::partition(project, "", historical) == partition {
             let part = self.parts.entry(project).or_default();
             #[expect(clippy::disallowed_methods, reason = "their own time cannot be read either")]
             let now = chrono::Utc::now().timestamp_micros();
@@ -294,7 +308,7 @@ impl ApplyBatch {
 
     /// Skipped events have no person. One partition of the project counts them: for an
     /// import, one of the partitions for historical events.
-    fn collect_dropped(&mut self, partition: u16, project: ProjectId, batch: &Batch) {
+    fn collect_dropped(&mut self, partition: u16, project: ProjectId, batch: &LoggedBatch) {
         let own = events::partition(project, "", batch.historical);
         if batch.dropped.is_empty() || own != partition {
             return;

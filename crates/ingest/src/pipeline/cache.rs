@@ -17,6 +17,8 @@ use weir_model::{PersonId, ProjectId};
 use weir_store::persons::{self, Stored};
 use weir_store::{ByteBudget, Error, Store};
 
+use super::planner::Uncommitted;
+
 /// Number of persons to expect. The cache sizes its tables by it.
 const PERSONS: usize = 50_000;
 /// Upper bound of their bytes.
@@ -50,12 +52,14 @@ impl Default for PersonCache {
 
 impl PersonCache {
     /// The stored persons of these ids. Ids without a person are missing from the result.
-    /// Of persons that do not fit into `budget`, some are missing.
+    /// Of persons that do not fit into `budget`, some are missing. Persons that are being
+    /// written take precedence.
     pub(super) async fn get(
         &self,
         store: &Store,
         project: ProjectId,
         ids: &[PersonId],
+        uncommitted: Option<&Uncommitted>,
         budget: &mut ByteBudget,
     ) -> Result<Vec<Arc<Stored>>, Error> {
         let mut found = Vec::with_capacity(ids.len());
@@ -63,7 +67,8 @@ impl PersonCache {
         {
             let records = self.records.lock();
             for id in ids {
-                match records.get(&(project, *id)) {
+                let written = uncommitted.and_then(|written| written.person(project, *id));
+                match written.or_else(|| records.get(&(project, *id))) {
                     Some(record) => {
                         budget.take(record.size());
                         found.push(Arc::clone(record));

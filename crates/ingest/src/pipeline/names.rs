@@ -20,7 +20,7 @@ use weir_store::{Error, Store, definitions};
 use super::properties::members;
 use super::special_properties::SpecialProperties;
 use super::updates::Updates;
-use weir_capture::AcceptedEvent;
+use crate::logged::EventView;
 
 /// Number of projects to expect. The cache sizes its tables by it.
 const PROJECTS: usize = 1_000;
@@ -93,7 +93,7 @@ impl Default for NamesCache {
 
 /// An event and the properties whose names it uses.
 pub(super) struct Named<'a> {
-    pub(super) event: &'a AcceptedEvent,
+    pub(super) event: EventView<'a>,
     pub(super) special: &'a SpecialProperties<'a>,
     pub(super) updates: &'a Updates<'a>,
     /// Properties that processing adds to the event.
@@ -151,7 +151,7 @@ impl NamesCache {
         // Other projects have displaced this one in the meantime. The next batch reads it
         // again.
         let Some(names) = projects.get(&project) else { return true };
-        let mut room = new.note_event(names, &event.event, received_at);
+        let mut room = new.note_event(names, event.event, received_at);
         if names.shapes.contains(&shape) || new.shapes.contains(&shape) {
             return room;
         }
@@ -161,7 +161,7 @@ impl NamesCache {
                 room &= new.note_property(names, owner, name, value, received_at);
             }
         };
-        let of_event = members(Some(&event.properties));
+        let of_event = members(Some(event.properties));
         let hidden = ["$set", "$set_once", "$unset", "$group_set"];
         let mut shown = of_event
             .iter()

@@ -14,13 +14,16 @@ use weir_store::{ByteBudget, Error, Store};
 
 use super::cache::PersonCache;
 use super::merge::{Merge, Refusal};
-use super::properties::{Properties, overhead};
+use super::planner::Uncommitted;
+use super::properties::{Properties, Scanned};
 use super::updates::{self, Applied, Updates};
 
 /// Upper bound of the distinct ids that a person lists, and of their bytes. Further ids
 /// lead to the person too, but are not listed.
 const LISTED: usize = 10_000;
 const LISTED_BYTES: usize = 512 << 10;
+/// Bytes of a person's properties up to which an event looks for its own in the text.
+const SCANNED: usize = 4 << 10;
 /// A version below the first one, 0.
 const NEVER: i64 = -1;
 
@@ -58,6 +61,11 @@ impl Held {
         &mut self.read
     }
 
+    /// Bytes in memory, roughly.
+    fn memory(&self) -> usize {
+        self.text.as_ref().map_or_else(|| self.read.memory(), String::len)
+    }
+
     fn into_read(mut self) -> Properties {
         std::mem::take(self.read())
     }
@@ -70,6 +78,9 @@ impl Held {
 #[derive(Debug, Clone)]
 enum State {
     Absent,
+    /// A person as it is stored. Most events change nothing of their person, so it is
+    /// neither copied nor read as a whole for them.
+    Stored(Arc<Stored>),
     Person(Person),
     Merged(Merged),
 }
@@ -102,6 +113,7 @@ impl People {
         store: &Store,
         project: ProjectId,
         ids: impl IntoIterator<Item = PersonId>,
+        uncommitted: Option<&Uncommitted>,
         budget: &mut ByteBudget,
     ) -> Result<Option<Self>, Error> {
         let mut people = Self::default();
@@ -113,20 +125,16 @@ impl People {
             for id in &wanted {
                 people.slots.insert(*id, PersonSlot::empty());
             }
-            let found = cache.get(store, project, &wanted, budget).await?;
+            let found = cache.get(store, project, &wanted, uncommitted, budget).await?;
             if budget.is_used_up() {
                 return Ok(None);
             }
             wanted.clear();
             for record in found {
-                match &record.state {
-                    PersonState::Person(facts) => budget.take(overhead(&facts.properties)),
-                    PersonState::Merged(merged) => wanted.push(merged.into),
+                if let PersonState::Merged(merged) = &record.state {
+                    wanted.push(merged.into);
                 }
-                people.slots.insert(record.id, PersonSlot::of(&record));
-            }
-            if budget.is_used_up() {
-                return Ok(None);
+                people.slots.insert(record.id, PersonSlot::of(record));
             }
         }
         people.shorten();
@@ -201,18 +209,18 @@ impl People {
     }
 
     /// Applies the changes of an event to its person, and creates the person if there is
-    /// none. The person must be loaded.
+    /// none. `first` is the person of its distinct id before merges, which must be loaded.
     pub(super) fn change(
         &mut self,
-        project: ProjectId,
+        first: PersonId,
         cause: &Cause<'_>,
         updates: &Updates<'_>,
     ) -> Option<Warning> {
-        let id = self.root(persons::first_id(project, cause.distinct_id));
+        let id = self.root(first);
         if !self.is_person(id) {
             self.create(id, cause.distinct_id, cause);
         }
-        if updates.is_silent() {
+        if updates.is_silent() || self.is_up_to_date(id, cause, updates) {
             return None;
         }
         let (person, is_changed) = self.person_mut(id)?;
@@ -221,17 +229,26 @@ impl People {
             person.created_at = cause.timestamp;
             *is_changed = true;
         }
-        let properties = person.properties.read();
-        let before = properties.memory();
-        match updates.apply(properties) {
-            Applied::Nothing => None,
-            Applied::Changed => {
-                *is_changed = true;
-                self.grown += properties.memory().saturating_sub(before);
-                None
-            }
-            Applied::TooLarge => Some(Warning::PersonTooLarge),
-        }
+        let before = person.properties.memory();
+        let applied = updates.apply(person.properties.read());
+        *is_changed |= applied == Applied::Changed;
+        let grown = person.properties.memory().saturating_sub(before);
+        self.grown += grown;
+        (applied == Applied::TooLarge).then_some(Warning::PersonTooLarge)
+    }
+
+    /// Whether a stored person stays as it is, as far as that shows without reading all of
+    /// its properties into a map.
+    fn is_up_to_date(&self, id: PersonId, cause: &Cause<'_>, updates: &Updates<'_>) -> bool {
+        let Some(PersonSlot { state: State::Stored(stored), .. }) = self.slots.get(&id) else {
+            return false;
+        };
+        let PersonState::Person(facts) = &stored.state else { return false };
+        // The map of a larger text is made once for all events of the batch.
+        cause.timestamp >= facts.created_at
+            && (updates.is_empty()
+                || facts.properties.len() <= SCANNED
+                    && !updates.is_worth_a_write(&Scanned::of(&facts.properties)))
     }
 
     /// Bytes of memory that properties of events have added since the last call.
@@ -263,21 +280,26 @@ impl People {
     }
 
     fn is_person(&self, id: PersonId) -> bool {
-        matches!(self.slots.get(&id), Some(PersonSlot { state: State::Person(_), .. }))
+        self.slots.get(&id).is_some_and(|slot| slot.state.is_person())
     }
 
     fn is_identified(&self, id: PersonId) -> bool {
-        matches!(
-            self.slots.get(&id),
-            Some(PersonSlot { state: State::Person(Person { is_identified: true, .. }), .. })
-        )
+        match self.slots.get(&id).map(|slot| &slot.state) {
+            Some(State::Person(person)) => person.is_identified,
+            Some(State::Stored(stored)) => match &stored.state {
+                PersonState::Person(facts) => facts.is_identified,
+                PersonState::Merged(_) => false,
+            },
+            Some(State::Absent | State::Merged(_)) | None => false,
+        }
     }
 
     fn person_mut(&mut self, id: PersonId) -> Option<(&mut Person, &mut bool)> {
         let slot = self.slots.get_mut(&id)?;
+        slot.state.copy_stored();
         match &mut slot.state {
             State::Person(person) => Some((person, &mut slot.is_changed)),
-            State::Absent | State::Merged(_) => None,
+            State::Absent | State::Stored(_) | State::Merged(_) => None,
         }
     }
 
@@ -348,15 +370,22 @@ impl People {
             return warnings;
         };
         let gone_version = stored.unwrap_or(NEVER).max(*above);
+        state.copy_stored();
         let gone = std::mem::replace(state, State::Absent);
+        if let Some(slot) = self.slots.get_mut(&main) {
+            slot.state.copy_stored();
+        }
         if let State::Person(gone) = gone
             && let Some(slot) = self.slots.get_mut(&main)
             && let State::Person(person) = &mut slot.state
         {
+            let before = person.properties.memory() + gone.properties.memory();
             let gone_properties = gone.properties.into_read();
             if !person.properties.read().complete(gone_properties, updates::LIMIT) {
                 warnings.push(Warning::PersonTooLarge);
             }
+            let grown = person.properties.memory().saturating_sub(before);
+            self.grown += grown;
             if !list(&mut person.distinct_ids, gone.distinct_ids) {
                 warnings.push(Warning::TooManyDistinctIds);
             }
@@ -390,27 +419,45 @@ fn list(listed: &mut Vec<String>, more: Vec<String>) -> bool {
     true
 }
 
+impl State {
+    fn is_person(&self) -> bool {
+        matches!(self, Self::Stored(_) | Self::Person(_))
+    }
+
+    /// Makes a copy of a stored person, to be changed.
+    fn copy_stored(&mut self) {
+        if let Self::Stored(stored) = self
+            && let PersonState::Person(facts) = &stored.state
+        {
+            *self = Self::Person(Person {
+                distinct_ids: facts.distinct_ids.clone(),
+                properties: Held { text: Some(facts.properties.clone()), ..Held::default() },
+                created_at: facts.created_at,
+                is_identified: facts.is_identified,
+            });
+        }
+    }
+}
+
 impl PersonSlot {
     fn empty() -> Self {
         Self { state: State::Absent, stored: None, above: NEVER, is_changed: false }
     }
 
-    fn of(record: &Arc<Stored>) -> Self {
+    fn of(record: Arc<Stored>) -> Self {
+        let version = record.version;
         let state = match &record.state {
-            PersonState::Person(facts) => State::Person(Person {
-                distinct_ids: facts.distinct_ids.clone(),
-                properties: Held { text: Some(facts.properties.clone()), ..Held::default() },
-                created_at: facts.created_at,
-                is_identified: facts.is_identified,
-            }),
+            PersonState::Person(_) => State::Stored(record),
             PersonState::Merged(merged) => State::Merged(*merged),
         };
-        Self { state, stored: Some(record.version), above: NEVER, is_changed: false }
+        Self { state, stored: Some(version), above: NEVER, is_changed: false }
     }
 
     fn into_write(self, id: PersonId) -> Option<PersonWrite> {
         let state = match self.state {
             State::Absent => return None,
+            // It has not changed.
+            State::Stored(_) => return None,
             State::Merged(merged) => PersonState::Merged(merged),
             State::Person(person) => PersonState::Person(persons::Facts {
                 distinct_ids: person.distinct_ids,
@@ -446,7 +493,8 @@ mod tests {
             let set = format!(r#"{{"$set":{properties}}}"#);
             let special = SpecialProperties::read(&set, &RandomState::new());
             let updates = Updates::of("$set", &special, &[]);
-            assert_eq!(people.change(PROJECT, &cause(distinct_id), &updates), None);
+            let first = persons::first_id(PROJECT, distinct_id);
+            assert_eq!(people.change(first, &cause(distinct_id), &updates), None);
         }
         people
     }
@@ -468,6 +516,44 @@ mod tests {
             PersonState::Merged(_) => None,
         };
         people.into_writes().into_iter().filter_map(of).collect()
+    }
+
+    #[test]
+    fn a_stored_person_is_written_only_if_it_changes() {
+        let first = persons::first_id(PROJECT, "ada");
+        let stored = |properties: &str| Stored {
+            id: first,
+            version: 4,
+            state: PersonState::Person(persons::Facts {
+                distinct_ids: vec!["ada".to_owned()],
+                properties: properties.to_owned(),
+                created_at: 0,
+                is_identified: false,
+            }),
+        };
+        let long = format!(r#"{{"$browser":"a","long":"{}","plan":1}}"#, "x".repeat(SCANNED));
+        for before in [r#"{"$browser":"a","plan":1}"#, long.as_str()] {
+            for (event, timestamp, is_written) in [
+                ("{}", 0, false),
+                (r#"{"$set":{"plan":1}}"#, 7, false),
+                (r#"{"$set_once":{"plan":2},"$unset":["other"]}"#, 7, false),
+                (r#"{"$set":{"$browser":"b"}}"#, 7, false),
+                (r#"{"$set":{"plan":2}}"#, 7, true),
+                (r#"{"$unset":["plan"]}"#, 7, true),
+                ("{}", -1, true),
+            ] {
+                let mut people = People::default();
+                people.slots.insert(first, PersonSlot::of(Arc::new(stored(before))));
+                let special = SpecialProperties::read(event, &RandomState::new());
+                let updates = Updates::of("click", &special, &[]);
+                let cause = Cause { timestamp, ..cause("ada") };
+                assert_eq!(people.change(first, &cause, &updates), None);
+                let writes = people.into_writes();
+                let versions: Vec<_> = writes.iter().map(|w| (w.expected, w.version)).collect();
+                let expected = if is_written { vec![(Some(4), 5)] } else { vec![] };
+                assert_eq!(versions, expected, "{event}");
+            }
+        }
     }
 
     #[test]

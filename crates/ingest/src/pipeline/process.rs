@@ -18,12 +18,13 @@
 //! What belongs here: the order of the steps, and the resulting writes. What does not:
 //! the steps.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use weir_json as json;
 use weir_model::outcomes::Warning;
 use weir_model::{PersonId, ProjectId};
-use weir_store::events::{ProjectWrite, StoredEvent};
+use weir_store::events::{NewEvent, ProjectWrite};
 use weir_store::groups::TypesWrite;
 use weir_store::persons::{self, PersonWrite, Stored};
 use weir_store::{ByteBudget, Error, Store};
@@ -34,10 +35,11 @@ use super::groups::{Groups, Identified, TypesCache};
 use super::merge::{self, Asked};
 use super::names::{Named, NamesCache, NewNames};
 use super::people::{Cause, People};
+use super::planner::Uncommitted;
 use super::special_properties::SpecialProperties;
 use super::updates::Updates;
 use crate::location::{Located, Locations};
-use weir_capture::AcceptedEvent;
+use crate::logged::EventView;
 
 /// The caches of stored state that all consumers use.
 #[derive(Default)]
@@ -48,11 +50,44 @@ pub(crate) struct StoreCache {
     locations: Option<Arc<Locations>>,
 }
 
+/// What processing changes in the stored form of an event.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(super) struct Finished {
+    /// The properties, if they differ from those of the event.
+    pub(super) properties: Option<String>,
+    /// Codes of all warnings about the event.
+    pub(super) warnings: Vec<&'static str>,
+}
+
+impl Finished {
+    /// The stored form of an event.
+    pub(super) fn of<'a>(&'a self, item: &'a Item) -> Option<NewEvent<'a>> {
+        let event = item.event()?;
+        Some(NewEvent {
+            arrival: item.arrival,
+            uuid: event.uuid,
+            event: event.event,
+            distinct_id: event.distinct_id,
+            timestamp: event.timestamp,
+            received_at: item.received_at(),
+            properties: self.properties.as_deref().unwrap_or(event.properties),
+            elements_chain: event.elements_chain,
+            historical: item.is_historical(),
+            warnings: Cow::Borrowed(&self.warnings),
+        })
+    }
+
+    /// The stored forms of the events of a part, with what processing changes in each.
+    pub(super) fn all<'a>(part: &'a Part, finished: &'a [Self]) -> Vec<NewEvent<'a>> {
+        part.items.iter().zip(finished).filter_map(|(item, finished)| finished.of(item)).collect()
+    }
+}
+
 /// The result for the events of one project in a batch.
 #[derive(Debug)]
 pub(super) struct Processed {
-    /// The events in their stored form.
-    pub(super) events: Vec<StoredEvent>,
+    /// For each event of the part, what is changed in its stored form.
+    pub(super) finished: Vec<Finished>,
     /// What to put into the caches after the commit, or to remove from them after a
     /// failure.
     pub(super) cache_update: CacheUpdate,
@@ -68,10 +103,19 @@ pub(super) struct CacheUpdate {
     names: NewNames,
 }
 
+impl CacheUpdate {
+    /// The persons that are written.
+    pub(super) fn persons(&self) -> impl Iterator<Item = ((ProjectId, PersonId), Arc<Stored>)> {
+        self.persons.iter().map(|person| ((self.project, person.id), Arc::clone(person)))
+    }
+}
+
 /// An event and its special properties.
 struct Read<'a> {
-    item: &'a Item,
-    event: &'a AcceptedEvent,
+    received_at: i64,
+    event: EventView<'a>,
+    /// The person of its distinct id, before merges. `None` if the event has no person.
+    person: Option<PersonId>,
     special: SpecialProperties<'a>,
     /// The location of its address.
     located: Vec<Located>,
@@ -85,18 +129,21 @@ impl StoreCache {
     }
 
     /// Computes the effects of the events of one project and puts the records into
-    /// `write`. `None` if their persons and groups are larger than `budget`.
+    /// `write`. `None` if their persons and groups are larger than `budget`. `uncommitted`
+    /// is what the batch before is writing.
     pub(super) async fn process(
         &self,
         store: &Store,
         project: ProjectId,
         part: &Part,
+        uncommitted: Option<&Uncommitted>,
         write: &mut ProjectWrite,
         budget: &mut ByteBudget,
     ) -> Result<Option<Processed>, Error> {
-        let read: Vec<Read<'_>> = part.items.iter().filter_map(|item| self.read(item)).collect();
+        let read = part.items.iter().filter_map(|item| self.read(project, item));
+        let read: Vec<Read<'_>> = read.collect();
         let ids = read.iter().flat_map(|read| read.person_ids(project));
-        let people = People::load(&self.persons, store, project, ids, budget).await?;
+        let people = People::load(&self.persons, store, project, ids, uncommitted, budget).await?;
         let Some(mut people) = people else { return Ok(None) };
         let identified: Vec<Identified> =
             read.iter().filter_map(|read| read.identified.clone()).collect();
@@ -105,11 +152,11 @@ impl StoreCache {
         self.names.load(store, project).await?;
         let mut names = NewNames::default();
 
-        let mut events = Vec::with_capacity(read.len());
+        let mut finished = Vec::with_capacity(read.len());
         for read in &read {
             #[cfg(test)]
             crate::tests::stumble(read.event);
-            events.push(self.work(project, read, &mut people, &mut groups, &mut names));
+            finished.push(self.work(project, read, &mut people, &mut groups, &mut names));
             budget.take(people.take_grown() + groups.take_grown());
             if budget.is_used_up() {
                 return Ok(None);
@@ -127,7 +174,7 @@ impl StoreCache {
             types: write.group_types.clone(),
             names,
         };
-        Ok(Some(Processed { events, cache_update }))
+        Ok(Some(Processed { finished, cache_update }))
     }
 
     /// Puts committed state into the caches.
@@ -146,19 +193,23 @@ impl StoreCache {
         self.types.forget(cache_update.project);
     }
 
-    fn read<'a>(&self, item: &'a Item) -> Option<Read<'a>> {
+    fn read<'a>(&self, project: ProjectId, item: &'a Item) -> Option<Read<'a>> {
         let event = item.event()?;
-        let special = SpecialProperties::read(&event.properties, self.names.hashing());
+        let special = SpecialProperties::read(event.properties, self.names.hashing());
         let asked = match special.has_profile() {
-            true => merge::asked(&event.event, &event.distinct_id, &special),
+            true => merge::asked(event.event, event.distinct_id, &special),
             false => Asked::Nothing,
         };
         let located = match (&self.locations, special.address()) {
             (Some(locations), Some(address)) => locations.find(&address),
             _ => Vec::new(),
         };
-        let identified = Identified::of(&event.event, &special);
-        Some(Read { item, event, special, located, asked, identified })
+        let identified = Identified::of(event.event, &special);
+        // Computed once, because it is a hash.
+        let first = || persons::first_id(project, event.distinct_id);
+        let person = special.has_profile().then(first);
+        let received_at = item.received_at();
+        Some(Read { received_at, event, person, special, located, asked, identified })
     }
 
     fn work(
@@ -168,14 +219,14 @@ impl StoreCache {
         people: &mut People,
         groups: &mut Groups,
         names: &mut NewNames,
-    ) -> StoredEvent {
-        let Read { item, event, special, located, asked, identified } = read;
+    ) -> Finished {
+        let Read { received_at, event, person, special, located, asked, identified } = read;
         let cause =
-            Cause { uuid: event.uuid, distinct_id: &event.distinct_id, timestamp: event.timestamp };
+            Cause { uuid: event.uuid, distinct_id: event.distinct_id, timestamp: event.timestamp };
         let mut warnings: Vec<Warning> = Vec::new();
         let mut updates = Updates::default();
-        if special.has_profile() {
-            updates = Updates::of(&event.event, special, located);
+        if let Some(person) = *person {
+            updates = Updates::of(event.event, special, located);
             match asked {
                 Asked::Nothing => {}
                 Asked::Join(merge) => {
@@ -185,7 +236,7 @@ impl StoreCache {
                 Asked::Illegal => warnings.push(Warning::MergeIdIllegal),
                 Asked::Incomplete => warnings.push(Warning::MergeWithoutId),
             }
-            warnings.extend(people.change(project, &cause, &updates));
+            warnings.extend(people.change(person, &cause, &updates));
         }
         match identified {
             Some(group) => warnings.extend(groups.identify(group, special.group_set, &cause)),
@@ -199,20 +250,17 @@ impl StoreCache {
             added.extend(members);
             warnings.extend(warning);
         }
-        let at = item.received_at();
-        if !self.names.note(project, names, read.named(&updates, &added), at) {
+        if !self.names.note(project, names, read.named(&updates, &added), *received_at) {
             warnings.push(Warning::TooManyNames);
         }
-        let mut stored = item.stored(event);
-        if let Some(properties) = rewritten(&event.properties, special, &added) {
-            stored.properties = properties;
-        }
+        let properties = rewritten(event.properties, special, &added);
+        let mut codes: Vec<&'static str> = event.warnings.iter().map(|w| w.code()).collect();
         for code in warnings.iter().map(|warning| warning.code()) {
-            if !stored.warnings.iter().any(|present| present == code) {
-                stored.warnings.push(code.to_owned());
+            if !codes.contains(&code) {
+                codes.push(code);
             }
         }
-        stored
+        Finished { properties, warnings: codes }
     }
 }
 
@@ -225,12 +273,11 @@ impl Read<'_> {
     /// The ids of the persons that the event concerns.
     fn person_ids(&self, project: ProjectId) -> impl Iterator<Item = PersonId> + use<> {
         let first = |id: &str| persons::first_id(project, id);
-        let own = self.special.has_profile().then(|| first(&self.event.distinct_id));
         let joined = match &self.asked {
             Asked::Join(merge) => [Some(first(&merge.main)), Some(first(&merge.other))],
             Asked::Nothing | Asked::Illegal | Asked::Incomplete => [None, None],
         };
-        own.into_iter().chain(joined.into_iter().flatten())
+        self.person.into_iter().chain(joined.into_iter().flatten())
     }
 }
 

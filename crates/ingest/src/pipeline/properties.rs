@@ -106,6 +106,51 @@ impl Properties {
     }
 }
 
+/// Properties in which values are looked up.
+pub(super) trait Lookup {
+    /// The text of the value with this name.
+    fn get(&self, name: &str) -> Option<&str>;
+}
+
+impl Lookup for Properties {
+    fn get(&self, name: &str) -> Option<&str> {
+        Self::get(self, name)
+    }
+}
+
+/// The properties of a short text, without a copy of each. They are only looked up.
+pub(super) struct Scanned<'a> {
+    members: Vec<(Cow<'a, str>, &'a str)>,
+    /// Whether each name is greater than the one before, as [`Properties::write`] writes
+    /// them.
+    is_sorted: bool,
+}
+
+impl<'a> Scanned<'a> {
+    /// Reads the text of a JSON object. Other text has no members.
+    pub(super) fn of(object: &'a str) -> Self {
+        let mut members: Vec<(Cow<'a, str>, &'a str)> = Vec::new();
+        let mut is_sorted = true;
+        walk(object, |key, value| {
+            let name = key.text();
+            is_sorted &= members.last().is_none_or(|(last, _)| *last < name);
+            members.push((name, value));
+        });
+        Self { members, is_sorted }
+    }
+}
+
+impl Lookup for Scanned<'_> {
+    fn get(&self, name: &str) -> Option<&str> {
+        let found = match self.is_sorted {
+            true => self.members.binary_search_by(|(present, _)| present.as_ref().cmp(name)).ok(),
+            // Of several members with the same name, the last one counts.
+            false => self.members.iter().rposition(|(present, _)| present == name),
+        };
+        self.members.get(found?).map(|(_, value)| *value)
+    }
+}
+
 /// Bytes of a member in the JSON text, roughly.
 pub(super) fn member_size(name: &str, value: &str) -> usize {
     name.len() + value.len() + 4
@@ -163,6 +208,20 @@ mod tests {
         assert_eq!((properties.size_of("c"), properties.size_of("b")), (5 + 13, 0));
         let text = properties.write();
         assert_eq!(Properties::read(&text), properties);
+    }
+
+    #[test]
+    fn values_in_a_text_are_those_that_are_read() {
+        let sent = r#"{"a":1,"b\u0063":"two","a":[1,2],"":null}"#;
+        let read = Properties::read(sent);
+        for text in [sent, &read.write()] {
+            let scanned = Scanned::of(text);
+            assert_eq!(scanned.is_sorted, text != sent);
+            for name in ["a", "bc", "b", ""] {
+                assert_eq!(scanned.get(name), read.get(name), "{name}");
+            }
+        }
+        assert_eq!(Scanned::of("null").get("a"), None);
     }
 
     #[test]

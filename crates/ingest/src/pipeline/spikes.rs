@@ -94,7 +94,7 @@ impl Spikes {
         let number = at / WINDOW;
         let mut counts: HashMap<&str, u64> = HashMap::new();
         for event in part.items.iter().filter_map(|item| item.event()) {
-            *counts.entry(event.distinct_id.as_str()).or_default() += 1;
+            *counts.entry(event.distinct_id).or_default() += 1;
         }
         if self.ids.len() >= WATCHED {
             self.ids.retain(|_, window| window.number == number);
@@ -122,6 +122,7 @@ mod tests {
     use super::*;
     use crate::batch::Batch;
     use crate::batch::tests::batch;
+    use crate::logged::LoggedBatch;
     use crate::pipeline::apply_batch::Item;
 
     const SECOND: i64 = 1_000_000;
@@ -129,7 +130,8 @@ mod tests {
     /// This many events of one distinct id, received in this second.
     fn part(distinct_id: &str, events: u32, second: i64) -> Part {
         let received_at = 1_780_000_000 * SECOND + second * SECOND;
-        let batch = Arc::new(Batch { received_at, ..batch(distinct_id, events) });
+        let batch = Batch { received_at, ..batch(distinct_id, events) };
+        let batch = Arc::new(LoggedBatch::of(&batch));
         let items = (0..events as usize)
             .map(|index| Item::new(Arc::clone(&batch), index, index as u64))
             .collect();

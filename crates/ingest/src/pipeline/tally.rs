@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use weir_model::outcomes::DropReason;
-use weir_store::events::{Sample, Span, StoredEvent, WarningCount};
+use weir_store::events::{NewEvent, Sample, Span, WarningCount};
 use weir_store::traffic::Applied;
 use weir_store::warnings::Affected;
 
@@ -16,7 +16,7 @@ use super::apply_batch::{Part, Skip, Spike};
 const SAMPLE: usize = 1_024;
 
 /// The dropped events in the order of the skips, followed by the altered events.
-pub(super) fn affected(part: &Part, events: &[StoredEvent]) -> Vec<Affected> {
+pub(super) fn affected(part: &Part, events: &[NewEvent<'_>]) -> Vec<Affected> {
     let dropped = part.skips.iter().map(|skip| Affected {
         codes: vec![skip.dropped.reason.code().to_owned()],
         is_stored: false,
@@ -29,12 +29,12 @@ pub(super) fn affected(part: &Part, events: &[StoredEvent]) -> Vec<Affected> {
     });
     let altered = events.iter().filter(|event| !event.warnings.is_empty());
     let altered = altered.map(|event| Affected {
-        codes: event.warnings.clone(),
+        codes: event.warnings.iter().map(|code| (*code).to_owned()).collect(),
         is_stored: true,
         received_at: event.received_at,
         detail: None,
-        event: Some(event.event.clone()),
-        distinct_id: Some(event.distinct_id.clone()),
+        event: Some(event.event.to_owned()),
+        distinct_id: Some(event.distinct_id.to_owned()),
         uuid: Some(event.uuid),
         payload: String::new(),
     });
@@ -42,7 +42,7 @@ pub(super) fn affected(part: &Part, events: &[StoredEvent]) -> Vec<Affected> {
 }
 
 /// Counts by code, with a sample of each.
-pub(super) fn warnings(part: &Part, events: &[StoredEvent]) -> Vec<WarningCount> {
+pub(super) fn warnings(part: &Part, events: &[NewEvent<'_>]) -> Vec<WarningCount> {
     let mut tally = Tally::default();
     for skip in &part.skips {
         let code = skip.dropped.reason.code();
@@ -52,7 +52,7 @@ pub(super) fn warnings(part: &Part, events: &[StoredEvent]) -> Vec<WarningCount>
         tally.count(reason.code(), *times, *at, || None);
     }
     for event in events {
-        for code in &event.warnings {
+        for code in event.warnings.iter() {
             tally.count(code, 1, event.received_at, || Some(altered(code, event)));
         }
     }
@@ -64,8 +64,8 @@ pub(super) fn warnings(part: &Part, events: &[StoredEvent]) -> Vec<WarningCount>
 }
 
 /// The traffic of a project in a batch.
-pub(super) fn traffic(events: &[StoredEvent], warnings: &[WarningCount]) -> Applied {
-    let received = events.iter().map(|event| event.received_at);
+pub(super) fn traffic(events: &[NewEvent<'_>], warnings: &[WarningCount]) -> Applied {
+    let received = events.iter().map(|event| (event.received_at, event.event));
     Applied::of(received, warnings, |code| DropReason::from_code(code).is_some())
 }
 
@@ -107,14 +107,14 @@ fn sample(skip: &Skip) -> Sample {
     }
 }
 
-fn altered(code: &str, event: &StoredEvent) -> Sample {
+fn altered(code: &str, event: &NewEvent<'_>) -> Sample {
     Sample {
         code: code.to_owned(),
         received_at: event.received_at,
         detail: None,
-        event: Some(event.event.clone()),
-        distinct_id: Some(event.distinct_id.clone()),
-        payload: cut(&event.properties, SAMPLE).to_owned(),
+        event: Some(event.event.to_owned()),
+        distinct_id: Some(event.distinct_id.to_owned()),
+        payload: cut(event.properties, SAMPLE).to_owned(),
     }
 }
 

@@ -9,60 +9,61 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use weir_json::{self as json, Cursor, Limits};
 
-use super::properties::{Properties, member_size, members};
+use super::properties::{Lookup, Properties, member_size, members};
 use super::special_properties::SpecialProperties;
 use crate::location::Located;
 
 /// Upper bound of bytes in a person's properties. A change beyond it is refused (ING-47).
 pub(super) const LIMIT: usize = 524_288;
 
-/// Properties that are copied from events to their persons. The second name is the one under which
-/// the first value is kept. Sorted by name.
+/// Properties that are copied from events to their persons. The second name is the one
+/// under which the first value is kept. Sorted by length, then by name, so that most of
+/// the comparisons are of lengths.
 const COPIED_TO_PERSON: [(&str, &str); 44] = [
-    ("$app_build", "$initial_app_build"),
-    ("$app_name", "$initial_app_name"),
-    ("$app_namespace", "$initial_app_namespace"),
-    ("$app_version", "$initial_app_version"),
-    ("$browser", "$initial_browser"),
-    ("$browser_version", "$initial_browser_version"),
-    ("$current_url", "$initial_current_url"),
-    ("$device_type", "$initial_device_type"),
     ("$os", "$initial_os"),
-    ("$os_name", "$initial_os"),
-    ("$os_version", "$initial_os_version"),
-    ("$pathname", "$initial_pathname"),
-    ("$raw_user_agent", "$initial_raw_user_agent"),
-    ("$referrer", "$initial_referrer"),
-    ("$referring_domain", "$initial_referring_domain"),
-    ("$screen_height", "$initial_screen_height"),
-    ("$screen_width", "$initial_screen_width"),
-    ("$viewport_height", "$initial_viewport_height"),
-    ("$viewport_width", "$initial_viewport_width"),
     ("_kx", "$initial__kx"),
-    ("dclid", "$initial_dclid"),
     ("epik", "$initial_epik"),
-    ("fbclid", "$initial_fbclid"),
-    ("gad_source", "$initial_gad_source"),
-    ("gbraid", "$initial_gbraid"),
+    ("dclid", "$initial_dclid"),
     ("gclid", "$initial_gclid"),
+    ("qclid", "$initial_qclid"),
+    ("sccid", "$initial_sccid"),
+    ("fbclid", "$initial_fbclid"),
+    ("gbraid", "$initial_gbraid"),
     ("gclsrc", "$initial_gclsrc"),
     ("igshid", "$initial_igshid"),
     ("irclid", "$initial_irclid"),
-    ("li_fat_id", "$initial_li_fat_id"),
     ("mc_cid", "$initial_mc_cid"),
-    ("msclkid", "$initial_msclkid"),
-    ("qclid", "$initial_qclid"),
-    ("rdt_cid", "$initial_rdt_cid"),
-    ("sccid", "$initial_sccid"),
     ("ttclid", "$initial_ttclid"),
     ("twclid", "$initial_twclid"),
-    ("utm_campaign", "$initial_utm_campaign"),
-    ("utm_content", "$initial_utm_content"),
-    ("utm_medium", "$initial_utm_medium"),
-    ("utm_name", "$initial_utm_name"),
-    ("utm_source", "$initial_utm_source"),
-    ("utm_term", "$initial_utm_term"),
     ("wbraid", "$initial_wbraid"),
+    ("msclkid", "$initial_msclkid"),
+    ("rdt_cid", "$initial_rdt_cid"),
+    ("$browser", "$initial_browser"),
+    ("$os_name", "$initial_os"),
+    ("utm_name", "$initial_utm_name"),
+    ("utm_term", "$initial_utm_term"),
+    ("$app_name", "$initial_app_name"),
+    ("$pathname", "$initial_pathname"),
+    ("$referrer", "$initial_referrer"),
+    ("li_fat_id", "$initial_li_fat_id"),
+    ("$app_build", "$initial_app_build"),
+    ("gad_source", "$initial_gad_source"),
+    ("utm_medium", "$initial_utm_medium"),
+    ("utm_source", "$initial_utm_source"),
+    ("$os_version", "$initial_os_version"),
+    ("utm_content", "$initial_utm_content"),
+    ("$app_version", "$initial_app_version"),
+    ("$current_url", "$initial_current_url"),
+    ("$device_type", "$initial_device_type"),
+    ("utm_campaign", "$initial_utm_campaign"),
+    ("$screen_width", "$initial_screen_width"),
+    ("$app_namespace", "$initial_app_namespace"),
+    ("$screen_height", "$initial_screen_height"),
+    ("$raw_user_agent", "$initial_raw_user_agent"),
+    ("$viewport_width", "$initial_viewport_width"),
+    ("$browser_version", "$initial_browser_version"),
+    ("$viewport_height", "$initial_viewport_height"),
+    ("$referring_domain", "$initial_referring_domain"),
 ];
 
 /// Properties that change with nearly every event of a person. On an ordinary event,
@@ -102,7 +103,11 @@ const WRITTEN_WHOLE: [&str; 4] = ["$identify", "$create_alias", "$merge_dangerou
 
 /// The index of a property in `COPIED_TO_PERSON`.
 pub(super) fn copied_index(name: &str) -> Option<usize> {
-    COPIED_TO_PERSON.binary_search_by(|(listed, _)| (*listed).cmp(name)).ok()
+    COPIED_TO_PERSON.binary_search_by(|(listed, _)| by_length(listed).cmp(&by_length(name))).ok()
+}
+
+fn by_length(name: &str) -> (usize, &str) {
+    (name.len(), name)
 }
 
 /// The changes that an event asks for.
@@ -175,6 +180,11 @@ impl<'a> Updates<'a> {
         self.is_silent
     }
 
+    /// Whether the event asks for no changes.
+    pub(super) fn is_empty(&self) -> bool {
+        self.set.is_empty() && self.set_once.is_empty() && self.unset.is_empty()
+    }
+
     /// The names that get values.
     pub(super) fn named(&self) -> impl Iterator<Item = (&str, &'a str)> {
         let both = self.set.iter().chain(&self.set_once);
@@ -193,7 +203,8 @@ impl<'a> Updates<'a> {
         Applied::Changed
     }
 
-    fn is_worth_a_write(&self, properties: &Properties) -> bool {
+    /// Whether the changes are worth a write of the person.
+    pub(super) fn is_worth_a_write(&self, properties: &impl Lookup) -> bool {
         let counts =
             |name: &str| !self.is_ordinary || VOLATILE_PROPERTIES.binary_search(&name).is_err();
         self.set_once.iter().any(|(name, value)| is_missing(properties, name, value))
@@ -238,7 +249,7 @@ impl<'a> Updates<'a> {
 
 /// Whether `$set_once` sets the property. A stored `null` counts as missing if the new
 /// value is not `null`.
-fn is_missing(properties: &Properties, name: &str, value: &str) -> bool {
+fn is_missing(properties: &impl Lookup, name: &str, value: &str) -> bool {
     properties.get(name).is_none_or(|present| present == "null" && value != "null")
 }
 
@@ -276,7 +287,7 @@ mod tests {
 
     #[test]
     fn the_lists_are_sorted() {
-        assert!(COPIED_TO_PERSON.is_sorted());
+        assert!(COPIED_TO_PERSON.is_sorted_by_key(|(name, _)| by_length(name)));
         assert!(VOLATILE_PROPERTIES.is_sorted());
     }
 

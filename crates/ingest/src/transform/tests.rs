@@ -22,7 +22,7 @@ fn given(properties: &Value) -> Given {
 
 fn read(text: &Value) -> Result<AcceptedEvent, Invalid> {
     let given = given(&json!({"a": 1}));
-    Changed::read(&given, given.event().unwrap(), &text.to_string()).map(Changed::into_event)
+    Changed::read(&given, given.event(), &text.to_string()).map(Changed::into_event)
 }
 
 #[test]
@@ -58,9 +58,9 @@ fn what_an_earlier_step_made_stays() {
         "event": "seen", "distinct_id": "ada", "timestamp": "2026-05-28T11:00:00Z",
         "properties": {"$elements_chain": "b.button"},
     });
-    let first = Changed::read(&given, given.event().unwrap(), &text.to_string()).unwrap();
+    let first = Changed::read(&given, given.event(), &text.to_string()).unwrap();
     let first = first.into_event();
-    assert_ne!(first.timestamp, given.event().unwrap().timestamp);
+    assert_ne!(first.timestamp, given.event().timestamp);
     assert_eq!(first.elements_chain, "b.button");
     let text = json!({"event": "seen", "distinct_id": "ada", "properties": {"c": 3}}).to_string();
     let read = Changed::read(&given, &first, &text).unwrap().into_event();
@@ -114,10 +114,10 @@ fn what_capture_refuses_is_no_event() {
 fn persons_that_were_switched_off_stay_off() {
     let given = given(&json!({"$process_person_profile": false}));
     let text = json!({"event": "a", "distinct_id": "a", "properties": {"b": 1}}).to_string();
-    let changed = Changed::read(&given, given.event().unwrap(), &text).unwrap().into_event();
+    let changed = Changed::read(&given, given.event(), &text).unwrap().into_event();
     assert!(changed.properties.contains(r#""$process_person_profile":false"#));
     let identify = json!({"event": "$identify", "distinct_id": "a", "properties": {}}).to_string();
-    let refused = Changed::read(&given, given.event().unwrap(), &identify);
+    let refused = Changed::read(&given, given.event(), &identify);
     assert_eq!(refused, Err(Invalid::Refused(DropReason::ProfileSwitchedOff)));
 }
 
@@ -138,7 +138,7 @@ fn whether_there_is_a_person_is_found_in_any_spelling() {
 
 /// The event with other properties: once without writing it as text, and once parsed.
 fn both_ways(given: &Given, properties: &str) -> [Option<Result<Changed, Invalid>>; 2] {
-    let now = given.event().unwrap();
+    let now = given.event();
     let time = DateTime::<Utc>::from_timestamp_micros(now.timestamp).unwrap();
     let text = format!(
         r#"{{"event":"{}","distinct_id":"{}","timestamp":"{}","properties":{properties}}}"#,
@@ -174,7 +174,7 @@ fn other_properties_come_to_the_same_either_way() {
             let event = AcceptedEvent {
                 event: event.to_owned(),
                 properties: before.to_owned(),
-                ..given(&json!({})).event().unwrap().clone()
+                ..given(&json!({})).event().clone()
             };
             let given = Given::single(event, NOON);
             for properties in &all {
@@ -192,7 +192,7 @@ fn other_properties_are_read_where_they_need_a_closer_look() {
     for properties in [r#"{"a":"\u0000"}"#, r#"{"a":NaN}"#, "[]", "{}}", &large] {
         assert_eq!(both_ways(&given, properties)[0], None, "{properties:.200}");
     }
-    let mut later = given.event().unwrap().clone();
+    let mut later = given.event().clone();
     later.timestamp = NOON + 1;
     assert_eq!(Changed::with_properties(&given, &later, "{}"), Ok(None));
 }

@@ -25,7 +25,7 @@ impl EventInProgress {
     /// The current event. `None`: it was dropped.
     pub(crate) fn event(&self) -> Option<&AcceptedEvent> {
         match &self.now {
-            Transformed::Unchanged => self.given.event(),
+            Transformed::Unchanged => Some(self.given.event()),
             Transformed::Changed(changed) => Some(changed.event()),
             Transformed::Dropped { .. } | Transformed::Unavailable { .. } => None,
         }
@@ -33,8 +33,7 @@ impl EventInProgress {
 
     /// Who sent it.
     pub(crate) fn sender(&self) -> Sender {
-        let id = self.given.event().map_or("", |event| event.distinct_id.as_str());
-        Sender::of(self.given.network(), id)
+        Sender::of(self.given.network(), &self.given.event().distinct_id)
     }
 
     /// The time of receipt, in microseconds.
@@ -84,7 +83,7 @@ impl EventInProgress {
             return self.now;
         }
         let event = match self.now {
-            Transformed::Unchanged => self.given.event().cloned(),
+            Transformed::Unchanged => Some(self.given.event().clone()),
             Transformed::Changed(changed) => Some(changed.into_event()),
             gone => return gone,
         };

@@ -5,7 +5,7 @@
 
 use weir_model::exports::{BatchExport, Failing, LATEST_RUNS, RECENT_RUNS, Run};
 use weir_model::pagination::{Page, Paged};
-use weir_model::{BatchExportId, Timestamp};
+use weir_model::{BatchExportId, ProjectId, Timestamp};
 use weir_store::exports::{self as rows, ExportBrief};
 
 use super::{AT_A_TIME, ExportScope, Exports, shown};
@@ -64,6 +64,8 @@ pub struct OverviewQuery {
     pub kind: Option<String>,
     /// Exports in this condition. A paused export also matches `Paused` if it fails.
     pub condition: Option<Condition>,
+    /// Exports of this project.
+    pub project: Option<ProjectId>,
 }
 
 /// An export and its condition.
@@ -144,4 +146,5 @@ fn wants(query: &OverviewQuery, row: &ExportBrief, condition: Condition) -> bool
     in_condition
         && name.is_none_or(|name| row.name.to_lowercase().contains(&name))
         && query.kind.as_ref().is_none_or(|kind| *kind == row.kind)
+        && query.project.is_none_or(|project| project == row.project)
 }

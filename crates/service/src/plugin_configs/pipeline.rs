@@ -48,6 +48,23 @@ impl PluginConfigs {
         self.with_plugins(rows::rows(store, project.project, &ids).await?).await
     }
 
+    /// How many configs of the project failed for an event in the last 24 hours. None where
+    /// the organization may not configure plugins, as in [`Self::stages`].
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`]; any failure of the store.
+    pub async fn failing(&self, project: &ProjectCtx) -> Result<usize> {
+        policy::check(&project.org, Action::ReadPlugins)?;
+        if !self.may_configure(&project.org).await? {
+            return Ok(0);
+        }
+        let listed = rows::positions(&self.core.store, project.project).await?;
+        let shown = listed.into_iter().filter(|one| !one.deleted);
+        let ids: Vec<PluginConfigId> = shown.map(|one| one.id).collect();
+        let numbers = health::numbers(&self.core, &ids).await?;
+        Ok(numbers.values().filter(|numbers| numbers.failed > 0).count())
+    }
+
     /// One config, also a hidden one.
     ///
     /// # Errors

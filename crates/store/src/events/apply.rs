@@ -1,20 +1,25 @@
 //! Applying a batch of the log: events, persons, groups, definitions, warnings and the
-//! new position in one transaction (DUR-10).
+//! new position in one transaction (DUR-10). Records that every event or batch writes are
+//! written past the query engine (`transaction`).
 //!
 //! What belongs here: the transaction. What does not: computing the effects of a batch
 //! (`weir-ingest`).
 
-use surrealdb::types::{Bytes, RecordId, RecordIdKey, SurrealValue, Value};
+use std::sync::Arc;
+
+use surrealdb::types::{Bytes, Object, RecordId, RecordIdKey, SurrealValue, Value, Variables};
 use uuid::Uuid;
 use weir_model::ProjectId;
 use weir_model::definitions::{EventDefinition, PropertyDefinition};
 
 use super::block::{Span, Summary};
+use super::uuids::{self, Place, Placed};
 use super::{PARTITIONS, keys};
 use crate::bind::bind;
-use crate::db::Statement;
+use crate::db::{Failure, Operation, Statement};
 use crate::groups::{self, GroupWrite, TypesWrite};
 use crate::persons::{self, PersonWrite};
+use crate::transaction::{Entry, Keyspace, Row, Transaction};
 use crate::warnings::{self, AffectedBlock};
 use crate::{Result, Store, definitions};
 
@@ -56,7 +61,7 @@ pub struct ProjectWrite {
     /// New blocks, and blocks that events were added to.
     pub blocks: Vec<NewBlock>,
     /// For each new event: uuid, first arrival number of its block, index in the block.
-    pub uuids: Vec<(Uuid, u64, u64)>,
+    pub uuids: Vec<(Uuid, u64, u32)>,
     /// The newest block and the totals after the batch.
     pub head: Head,
     /// Whether these are the first events of the project in this partition.
@@ -186,51 +191,43 @@ pub struct Sample {
     pub payload: String,
 }
 
-/// Statements that replace records come first, statements that only add records last. The
-/// engine tries to create a record before it replaces it. Rolling that attempt back takes
-/// time for every record that the transaction has written so far.
-const APPLY: Statement = Statement::write(
-    "apply events",
-    "BEGIN;
-    LET $found = (SELECT * FROM ONLY $position);
-    IF ($found.offset ?? 0) != $from.offset OR ($found.index ?? 0) != $from.index {
-        THROW 'position'
-    };
-    UPSERT $position SET offset = $to.offset, index = $to.index RETURN NONE;
-    FOR $id IN $first { UPDATE $id SET ingested_event = true RETURN NONE };
-    FOR $row IN $heads { UPSERT $row.id CONTENT $row RETURN NONE };
-    FOR $row IN $blocks { UPSERT $row.id CONTENT $row RETURN NONE };
-    FOR $row IN $summaries { UPSERT $row.id CONTENT $row RETURN NONE };
-    INSERT IGNORE INTO event_time $times RETURN NONE;
-    FOR $row IN $warnings {
+const APPLY: Operation =
+    Operation::write("apply events").within(std::time::Duration::from_secs(60));
+const POSITION: Operation = Operation::read("applied position");
+
+// Statements for records that few batches have. A batch without such records does not run
+// them: the engine parses and plans each one again.
+const FIRST_EVENT: Statement = Statement::write(
+    "first event of a project",
+    "FOR $id IN $rows { UPDATE $id SET ingested_event = true RETURN NONE };",
+);
+const WARNINGS: Statement = Statement::write(
+    "count warnings",
+    "FOR $row IN $rows {
         UPSERT $row.id SET count = (count ?? 0) + $row.count,
             first_at = first_at ?? $row.first_at, last_at = $row.last_at,
             samples = array::slice(array::concat($row.samples, samples ?? []), 0, 5) RETURN NONE;
-    };
-    FOR $row IN $affected { UPSERT $row.id CONTENT $row RETURN NONE };
-    FOR $row IN $event_names {
+    };",
+);
+const EVENT_NAMES: Statement = Statement::write(
+    "define events",
+    "FOR $row IN $rows {
         UPSERT $row.id SET first_at = first_at ?? $row.first_at, last_at = $row.last_at
             RETURN NONE;
-    };
-    INSERT IGNORE INTO property_definition $property_names RETURN NONE;
-    FOR $row IN $group_types {
+    };",
+);
+const PROPERTY_NAMES: Statement = Statement::write(
+    "define properties",
+    "INSERT IGNORE INTO property_definition $rows RETURN NONE;",
+);
+const GROUP_TYPES: Statement = Statement::write(
+    "add group types",
+    "FOR $row IN $rows {
         LET $present = (SELECT VALUE names FROM ONLY $row.id) ?? [];
         IF array::len($present) != $row.expected { THROW 'stale group types' };
         UPSERT $row.id SET names = $row.names RETURN NONE;
-    };
-    IF (SELECT VALUE version FROM $group_ids) != $group_versions { THROW 'stale group' };
-    IF (SELECT VALUE version FROM $person_ids) != $person_versions { THROW 'stale person' };
-    FOR $row IN $changed_groups { UPDATE $row.id CONTENT $row.content RETURN NONE };
-    FOR $row IN $changed_persons { UPDATE $row.id CONTENT $row.content RETURN NONE };
-    INSERT INTO event_group $new_groups RETURN NONE;
-    INSERT INTO person $new_persons RETURN NONE;
-    INSERT INTO event_uuid $uuids RETURN NONE;
-    COMMIT;",
-)
-.within(std::time::Duration::from_secs(60));
-
-const POSITION: Statement =
-    Statement::read("applied position", "SELECT offset, index FROM $position;");
+    };",
+);
 
 #[derive(SurrealValue)]
 struct PositionRow {
@@ -244,28 +241,18 @@ impl From<Position> for PositionRow {
     }
 }
 
-#[derive(SurrealValue)]
-struct UuidRow {
-    id: RecordId,
-    at: Vec<i64>,
+impl From<Option<PositionRow>> for Position {
+    fn from(row: Option<PositionRow>) -> Self {
+        row.map_or_else(Self::default, |row| Self {
+            offset: u64::try_from(row.offset).unwrap_or(0),
+            index: u32::try_from(row.index).unwrap_or(0),
+        })
+    }
 }
 
 #[derive(SurrealValue)]
 struct BlockRow {
-    id: RecordId,
     data: Bytes,
-}
-
-#[derive(SurrealValue)]
-struct IdRow {
-    id: RecordId,
-}
-
-/// A record that is replaced.
-#[derive(SurrealValue)]
-struct Change {
-    id: RecordId,
-    content: Value,
 }
 
 #[derive(SurrealValue)]
@@ -275,28 +262,171 @@ struct TypesRow {
     expected: i64,
 }
 
-/// Versioned records: new ones, and changes of stored ones. One statement compares all
-/// versions, because one statement each would be half of the cost of a change.
-#[derive(Default)]
-struct Versioned {
-    new: Vec<Value>,
-    changed: Vec<Change>,
-    /// Ids of the changed records.
-    ids: Vec<RecordId>,
-    /// The versions that they must have, in the same order.
-    versions: Vec<i64>,
+#[derive(SurrealValue)]
+struct VersionRow {
+    version: i64,
 }
 
-impl Versioned {
-    fn push(&mut self, id: RecordId, expected: Option<i64>, content: Value) {
-        match expected {
-            None => self.new.push(with_id(id, content)),
-            Some(expected) => {
-                self.ids.push(id.clone());
-                self.versions.push(expected);
-                self.changed.push(Change { id, content });
+/// The records that a batch writes. `T` is a record, `U` an entry of the index of uuids.
+pub(super) struct Records<T, U> {
+    from: Position,
+    /// The position after the batch.
+    pub(super) position: T,
+    /// Records that are replaced, or written for the first time.
+    pub(super) replaced: Vec<T>,
+    /// Records that must not exist.
+    pub(super) new: Vec<T>,
+    /// Entries that must not exist.
+    pub(super) uuids: Vec<U>,
+    pub(super) changed: Vec<Change<T>>,
+    /// Statements for other records.
+    pub(super) statements: Vec<(Statement, Variables)>,
+}
+
+/// A change of a record that must have a certain version.
+pub(super) struct Change<T> {
+    pub(super) record: T,
+    expected: i64,
+    /// The reason to refuse the batch if the record has another version.
+    stale: &'static str,
+}
+
+/// A record that is not encoded yet.
+pub(super) type Content = (RecordId, Value);
+
+impl Records<Content, Placed> {
+    pub(super) fn of(apply: Apply) -> Self {
+        let partition = apply.partition;
+        let mut records = Self {
+            from: apply.from,
+            position: (keys::position(partition), PositionRow::from(apply.to).into_value()),
+            replaced: Vec::new(),
+            new: Vec::new(),
+            uuids: Vec::new(),
+            changed: Vec::new(),
+            statements: Vec::new(),
+        };
+        let mut group_types: Vec<Value> = Vec::new();
+        let mut event_names: Vec<Value> = Vec::new();
+        let mut property_names: Vec<Value> = Vec::new();
+        let mut counts: Vec<Value> = Vec::new();
+        let mut first: Vec<Value> = Vec::new();
+        for write in apply.projects {
+            let project = write.project;
+            records.uuids.extend(write.uuids.into_iter().map(|(uuid, first, index)| Placed {
+                project,
+                uuid,
+                place: Place { partition, first, index },
+            }));
+            for block in write.blocks {
+                let (width, buckets) = keys::time_buckets(&block.added_times);
+                records.replaced.extend(buckets.into_iter().map(|bucket| {
+                    let id = keys::time(project, width, bucket, partition, block.first);
+                    (id, Value::Object(Object::new()))
+                }));
+                let data = BlockRow { data: Bytes::from(block.data) };
+                records.replaced.extend([
+                    (keys::summary(project, partition, block.first), block.summary.into_value()),
+                    (keys::block(project, partition, block.first), data.into_value()),
+                ]);
+            }
+            for block in write.affected {
+                records.replaced.extend(warnings::affected_rows(project, partition, block));
+            }
+            records.replaced.push((keys::head(project, partition), write.head.into_value()));
+            for person in write.persons {
+                let (id, expected) = (persons::key(project, person.id), person.expected);
+                records.push((id, persons::content(person)), expected, "stale person");
+            }
+            for group in write.groups {
+                let id = groups::key(project, group.index, &group.key);
+                let expected = group.expected;
+                records.push((id, groups::content(group)), expected, "stale group");
+            }
+            if write.is_first {
+                first.push(RecordId::new("project", RecordIdKey::Number(project.0)).into_value());
+            }
+            group_types.extend(write.group_types.map(|types| {
+                let expected = int(types.expected as u64);
+                let id = groups::types_key(project);
+                TypesRow { id, names: types.names, expected }.into_value()
+            }));
+            event_names
+                .extend(write.event_names.iter().map(|d| definitions::event_row(project, d)));
+            property_names
+                .extend(write.property_names.iter().map(|d| definitions::property_row(project, d)));
+            counts.extend(
+                write.warnings.into_iter().map(|w| warnings::count_row(project, partition, w)),
+            );
+        }
+        for (statement, rows) in [
+            (GROUP_TYPES, group_types),
+            (FIRST_EVENT, first),
+            (WARNINGS, counts),
+            (EVENT_NAMES, event_names),
+            (PROPERTY_NAMES, property_names),
+        ] {
+            if !rows.is_empty() {
+                records.statements.push((statement, bind! { rows: rows }));
             }
         }
+        records
+    }
+
+    fn push(&mut self, record: Content, expected: Option<i64>, stale: &'static str) {
+        match expected {
+            None => self.new.push(record),
+            Some(expected) => self.changed.push(Change { record, expected, stale }),
+        }
+    }
+
+    fn encode(self, keyspace: Keyspace) -> Result<Records<Row, Entry>> {
+        let row = |(id, content)| keyspace.row(id, content);
+        let rows = |all: Vec<Content>| all.into_iter().map(row).collect::<Result<Vec<Row>>>();
+        let mut new = rows(self.new)?;
+        new.sort_unstable_by(Row::in_order);
+        let changed = self.changed.into_iter().map(|Change { record, expected, stale }| {
+            Ok(Change { record: row(record)?, expected, stale })
+        });
+        Ok(Records {
+            from: self.from,
+            position: row(self.position)?,
+            replaced: rows(self.replaced)?,
+            new,
+            uuids: uuids::entries(keyspace, &self.uuids)?,
+            changed: changed.collect::<Result<_>>()?,
+            statements: self.statements,
+        })
+    }
+}
+
+impl Records<Row, Entry> {
+    async fn write(&self, tx: &Transaction) -> Result<(), Failure> {
+        let position: Option<PositionRow> = tx.get_for_update(self.position.key()).await?;
+        if Position::from(position) != self.from {
+            return Err(tx.refusal("position"));
+        }
+        // Statements come first: their save points cost more with every record that the
+        // transaction has written.
+        for (statement, vars) in &self.statements {
+            tx.run(*statement, vars.clone()).await?;
+        }
+        let keys: Vec<_> = self.changed.iter().map(|change| change.record.key()).collect();
+        let versions: Vec<Option<VersionRow>> = tx.get(&keys).await?;
+        for (change, found) in self.changed.iter().zip(versions) {
+            if found.is_none_or(|found| found.version != change.expected) {
+                return Err(tx.refusal(change.stale));
+            }
+        }
+        tx.insert_entries(&self.uuids).await?;
+        tx.insert(&self.new).await?;
+        for row in &self.replaced {
+            tx.set(row).await?;
+        }
+        for change in &self.changed {
+            tx.set(&change.record).await?;
+        }
+        tx.set(&self.position).await
     }
 }
 
@@ -308,125 +438,27 @@ impl Versioned {
 /// may have been applied already), or with a word that begins with `stale` when a person,
 /// a group or the group types were changed meanwhile. Nothing was written in these cases.
 pub async fn apply(store: &Store, apply: Apply) -> Result<()> {
-    let partition = apply.partition;
-    let mut uuids = Vec::new();
-    let mut blocks = Vec::new();
-    let mut summaries: Vec<Value> = Vec::new();
-    let mut heads: Vec<Value> = Vec::new();
-    let mut times = Vec::new();
-    let mut people = Versioned::default();
-    let mut grouped = Versioned::default();
-    let mut group_types: Vec<TypesRow> = Vec::new();
-    let mut event_names: Vec<Value> = Vec::new();
-    let mut property_names: Vec<Value> = Vec::new();
-    let mut warning_rows: Vec<Value> = Vec::new();
-    let mut affected: Vec<Value> = Vec::new();
-    let mut first: Vec<RecordId> = Vec::new();
-    for mut write in apply.projects {
-        let project = write.project;
-        // In the order of their ids: the engine searches each of them among all records
-        // that it holds in memory, and neighbours are found faster.
-        write.uuids.sort_unstable_by_key(|(uuid, ..)| *uuid);
-        uuids.extend(write.uuids.into_iter().map(|(uuid, block, index)| UuidRow {
-            id: keys::uuid(project, uuid),
-            at: vec![partition.into(), int(block), int(index)],
-        }));
-        for block in write.blocks {
-            let (width, buckets) = keys::time_buckets(&block.added_times);
-            times.extend(buckets.into_iter().map(|bucket| IdRow {
-                id: keys::time(project, width, bucket, partition, block.first),
-            }));
-            let id = keys::summary(project, partition, block.first);
-            summaries.push(with_id(id, block.summary.into_value()));
-            blocks.push(BlockRow {
-                id: keys::block(project, partition, block.first),
-                data: Bytes::from(block.data),
-            });
-        }
-        if write.is_first {
-            first.push(RecordId::new("project", RecordIdKey::Number(project.0)));
-        }
-        for block in write.affected {
-            affected.extend(warnings::affected_rows(project, partition, block));
-        }
-        heads.push(with_id(keys::head(project, partition), write.head.into_value()));
-        for person in &write.persons {
-            let id = persons::key(project, person.id);
-            people.push(id, person.expected, persons::content(person));
-        }
-        for group in &write.groups {
-            let id = groups::key(project, group.index, &group.key);
-            grouped.push(id, group.expected, groups::content(group));
-        }
-        group_types.extend(write.group_types.map(|types| TypesRow {
-            id: groups::types_key(project),
-            names: types.names,
-            expected: int(types.expected as u64),
-        }));
-        event_names.extend(write.event_names.iter().map(|d| definitions::event_row(project, d)));
-        property_names
-            .extend(write.property_names.iter().map(|d| definitions::property_row(project, d)));
-        warning_rows
-            .extend(write.warnings.into_iter().map(|w| warnings::count_row(project, partition, w)));
-    }
-    let vars = bind! {
-        position: keys::position(partition),
-        from: PositionRow::from(apply.from),
-        to: PositionRow::from(apply.to),
-        uuids: uuids,
-        blocks: blocks,
-        summaries: summaries,
-        heads: heads,
-        times: times,
-        new_persons: people.new,
-        changed_persons: people.changed,
-        person_ids: people.ids,
-        person_versions: people.versions,
-        new_groups: grouped.new,
-        changed_groups: grouped.changed,
-        group_ids: grouped.ids,
-        group_versions: grouped.versions,
-        group_types: group_types,
-        event_names: event_names,
-        property_names: property_names,
-        warnings: warning_rows,
-        affected: affected,
-        first: first,
+    let records = Arc::new(Records::of(apply).encode(store.db.keyspace().await?)?);
+    let write = move |tx| {
+        let records = Arc::clone(&records);
+        async move { records.write(&tx).await }
     };
-    store.db.run(APPLY, vars).await?;
-    Ok(())
+    store.db.transact(APPLY, (), write).await
 }
 
 /// The position of a partition.
 pub async fn position(store: &Store, partition: u16) -> Result<Position> {
-    let vars = bind! { position: keys::position(partition) };
-    let row: Option<PositionRow> = store.db.run(POSITION, vars).await?.row(0)?;
-    Ok(row.map_or_else(Position::default, |row| Position {
-        offset: u64::try_from(row.offset).unwrap_or(0),
-        index: u32::try_from(row.index).unwrap_or(0),
-    }))
+    let found = store.db.get::<PositionRow>(POSITION, vec![keys::position(partition)]).await?;
+    Ok(found.into_iter().flatten().next().into())
 }
 
 /// The positions of all partitions, in order.
 pub async fn positions(store: &Store) -> Result<Vec<Position>> {
-    let mut positions = Vec::new();
-    for partition in 0..PARTITIONS {
-        positions.push(position(store, partition).await?);
-    }
-    Ok(positions)
+    let ids = (0..PARTITIONS).map(keys::position).collect();
+    let found = store.db.get::<PositionRow>(POSITION, ids).await?;
+    Ok(found.into_iter().map(Position::from).collect())
 }
 
 fn int(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
-}
-
-/// The row with its record id added.
-pub(crate) fn with_id(id: RecordId, row: Value) -> Value {
-    match row {
-        Value::Object(mut object) => {
-            object.insert("id", id);
-            Value::Object(object)
-        }
-        other => other,
-    }
 }

@@ -1,5 +1,8 @@
 //! The encoding of a block and its summary. No function here uses the database.
 
+use std::borrow::Cow;
+use std::io::Read as _;
+
 use serde::{Deserialize, Serialize};
 use surrealdb::types::{Bytes, SurrealValue};
 use uuid::Uuid;
@@ -8,9 +11,11 @@ use weir_model::ProjectId;
 use super::fingerprint;
 use crate::Error;
 
-/// A block is full at this many events,
-const FULL_EVENTS: u64 = 1_000;
-/// or at this many bytes before compression.
+/// A block is full at this many events. It has at most half as many more
+/// ([`BlockBuilder::ends_within`]).
+const FULL_EVENTS: u32 = 1_000;
+/// A block is full at this many bytes before compression. It has at most as many more,
+/// and one event.
 const FULL_BYTES: usize = 1 << 20;
 /// Distinct event names that a summary lists. A block with more lists none, and readers
 /// always open it.
@@ -49,6 +54,67 @@ pub struct StoredEvent {
     pub historical: bool,
     /// Codes of the warnings about what was altered.
     pub warnings: Vec<String>,
+}
+
+/// An event to be stored: the fields of [`StoredEvent`] in its order, so that it has the
+/// same encoded form. Its texts are elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NewEvent<'a> {
+    /// Arrival number within the project.
+    pub arrival: u64,
+    /// Unique within the project.
+    pub uuid: Uuid,
+    /// Name of the event.
+    pub event: &'a str,
+    /// Distinct id of the event.
+    pub distinct_id: &'a str,
+    /// Event time, microseconds since 1970.
+    pub timestamp: i64,
+    /// When it was accepted, microseconds since 1970.
+    pub received_at: i64,
+    /// Properties as JSON object text.
+    pub properties: &'a str,
+    /// Compact element chain, or empty.
+    pub elements_chain: &'a str,
+    /// Whether it was sent with `historical_migration`.
+    pub historical: bool,
+    /// Codes of the warnings about what was altered.
+    pub warnings: Cow<'a, [&'a str]>,
+}
+
+impl NewEvent<'_> {
+    /// A copy with its own texts.
+    pub fn to_stored(&self) -> StoredEvent {
+        StoredEvent {
+            arrival: self.arrival,
+            uuid: self.uuid,
+            event: self.event.to_owned(),
+            distinct_id: self.distinct_id.to_owned(),
+            timestamp: self.timestamp,
+            received_at: self.received_at,
+            properties: self.properties.to_owned(),
+            elements_chain: self.elements_chain.to_owned(),
+            historical: self.historical,
+            warnings: self.warnings.iter().map(|code| (*code).to_owned()).collect(),
+        }
+    }
+}
+
+impl<'a> From<&'a StoredEvent> for NewEvent<'a> {
+    fn from(event: &'a StoredEvent) -> Self {
+        Self {
+            arrival: event.arrival,
+            uuid: event.uuid,
+            event: &event.event,
+            distinct_id: &event.distinct_id,
+            timestamp: event.timestamp,
+            received_at: event.received_at,
+            properties: &event.properties,
+            elements_chain: &event.elements_chain,
+            historical: event.historical,
+            warnings: event.warnings.iter().map(String::as_str).collect(),
+        }
+    }
 }
 
 /// First and last event time, microseconds.
@@ -148,7 +214,7 @@ pub struct BlockBuilder {
     /// Arrival number of the first event, which is part of the id of the block.
     pub first: u64,
     last: u64,
-    count: u64,
+    count: u32,
     raw: Vec<u8>,
     span: Span,
     names: Vec<String>,
@@ -161,7 +227,8 @@ impl BlockBuilder {
     ///
     /// # Errors
     /// When the event cannot be encoded.
-    pub fn begin(project: ProjectId, event: &StoredEvent) -> Result<Self, Error> {
+    pub fn begin<'a>(project: ProjectId, event: impl Into<NewEvent<'a>>) -> Result<Self, Error> {
+        let event = event.into();
         let mut block = Self {
             project,
             first: event.arrival,
@@ -198,11 +265,12 @@ impl BlockBuilder {
     ///
     /// # Errors
     /// When the event cannot be encoded.
-    pub fn push(&mut self, event: &StoredEvent) -> Result<u64, Error> {
+    pub fn push<'a>(&mut self, event: impl Into<NewEvent<'a>>) -> Result<u32, Error> {
+        let event = event.into();
         // The length comes first, so that events can be added without rewriting others.
         let at = self.raw.len();
         self.raw.extend_from_slice(&[0; 4]);
-        self.raw = postcard::to_extend(event, std::mem::take(&mut self.raw))
+        self.raw = postcard::to_extend(&event, std::mem::take(&mut self.raw))
             .map_err(|e| broken(e.to_string()))?;
         let length = u32::try_from(self.raw.len() - at - 4).unwrap_or(u32::MAX);
         if let Some(block_ref) = self.raw.get_mut(at..at + 4) {
@@ -210,10 +278,10 @@ impl BlockBuilder {
         }
         self.last = event.arrival;
         self.span = self.span.with(event.timestamp);
-        if self.names.len() <= NAMES && !self.names.contains(&event.event) {
-            self.names.push(event.event.clone());
+        if self.names.len() <= NAMES && !self.names.iter().any(|name| name == event.event) {
+            self.names.push(event.event.to_owned());
         }
-        self.ids.push(fingerprint(self.project, &event.distinct_id));
+        self.ids.push(fingerprint(self.project, event.distinct_id));
         self.times.push(event.timestamp);
         self.count += 1;
         Ok(self.count - 1)
@@ -224,9 +292,35 @@ impl BlockBuilder {
         self.count >= FULL_EVENTS || self.raw.len() >= FULL_BYTES
     }
 
+    /// Whether a batch that adds `more` events begins with another block: this one is full,
+    /// or at least half full and smaller than the batch. Adding events to a block writes
+    /// all of it again.
+    pub fn ends_before(&self, more: usize) -> bool {
+        let is_half_full = self.count >= FULL_EVENTS / 2 || self.raw.len() >= FULL_BYTES / 2;
+        self.is_full() || is_half_full && more >= self.count as usize
+    }
+
+    /// Whether a batch that has added to this block begins another one for `more` events.
+    /// A few events at its end are added to a full block. In a block of their own they would
+    /// be written again by the next batch.
+    pub fn ends_within(&self, more: usize) -> bool {
+        let is_few = more < self.count as usize / 2 && self.raw.len() < 2 * FULL_BYTES;
+        self.is_full() && !is_few
+    }
+
     /// Number of events in the block so far.
     pub fn count(&self) -> u64 {
-        self.count
+        self.count.into()
+    }
+
+    /// Bytes of the events so far, before compression.
+    pub fn bytes(&self) -> usize {
+        self.raw.len()
+    }
+
+    /// The events from the byte `begin` on, before compression. An event must begin there.
+    pub(super) fn encoded_from(&self, begin: usize) -> Option<&[u8]> {
+        self.raw.get(begin..)
     }
 
     /// Earliest and latest event time.
@@ -248,7 +342,7 @@ impl BlockBuilder {
         let int = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
         let summary = Summary {
             last: int(self.last),
-            count: int(self.count),
+            count: self.count.into(),
             bytes: int(self.raw.len() as u64),
             from_time: self.span.from,
             to_time: self.span.to,
@@ -276,8 +370,17 @@ impl BlockBuilder {
 
 /// The events of a block, in order of arrival.
 pub(super) fn decode(data: &[u8]) -> Result<Vec<StoredEvent>, Error> {
-    let raw = zstd::bulk::decompress(data, LARGEST).map_err(|e| broken(e.to_string()))?;
-    let mut rest = raw.as_slice();
+    // The data says how large it becomes. Otherwise there would have to be room for the
+    // largest block.
+    let size = zstd::zstd_safe::get_frame_content_size(data).ok().flatten();
+    let size = size.and_then(|size| usize::try_from(size).ok()).unwrap_or(LARGEST).min(LARGEST);
+    let raw = zstd::bulk::decompress(data, size).map_err(|e| broken(e.to_string()))?;
+    decode_plain(&raw)
+}
+
+/// Events as they are in a block before compression.
+pub(super) fn decode_plain(raw: &[u8]) -> Result<Vec<StoredEvent>, Error> {
+    let mut rest = raw;
     let mut events = Vec::new();
     while let Some((length, after)) = rest.split_first_chunk::<4>() {
         let length = u32::from_le_bytes(*length) as usize;
@@ -287,6 +390,28 @@ pub(super) fn decode(data: &[u8]) -> Result<Vec<StoredEvent>, Error> {
         rest = after;
     }
     Ok(events)
+}
+
+/// One event of a block, by its index. The events behind it are not decompressed.
+pub(super) fn decode_one(data: &[u8], index: u32) -> Result<Option<StoredEvent>, Error> {
+    let wrong = |error: std::io::Error| broken(error.to_string());
+    let mut raw = zstd::stream::read::Decoder::with_buffer(data).map_err(wrong)?;
+    let mut read = |bytes: usize, into: &mut Vec<u8>| {
+        into.clear();
+        raw.by_ref().take(bytes as u64).read_to_end(into).map_err(wrong)
+    };
+    let (mut length, mut body) = (Vec::new(), Vec::new());
+    for _ in 0..=index {
+        if read(4, &mut length)? == 0 {
+            return Ok(None);
+        }
+        let length = <[u8; 4]>::try_from(length.as_slice()).map(u32::from_le_bytes);
+        let length = length.map_or(LARGEST, |length| length as usize);
+        if length >= LARGEST || read(length, &mut body)? < length {
+            return Err(broken("a cut event".to_owned()));
+        }
+    }
+    postcard::from_bytes(&body).map(Some).map_err(|e| broken(e.to_string()))
 }
 
 fn broken(detail: String) -> Error {
@@ -323,15 +448,34 @@ pub(super) mod tests {
         let mut again = BlockBuilder::reopen(project, 1, &data).unwrap();
         assert_eq!(again, block);
         for (index, event) in events.iter().enumerate().skip(2) {
-            assert_eq!(again.push(event).unwrap(), index as u64);
+            assert_eq!(again.push(event).unwrap() as usize, index);
         }
         let (data, summary) = again.finish().unwrap();
         assert_eq!(decode(&data).unwrap(), events);
+        for (index, event) in (0..).zip(&events) {
+            assert_eq!(decode_one(&data, index).unwrap().as_ref(), Some(event));
+        }
+        assert_eq!(decode_one(&data, 5).unwrap(), None);
         assert_eq!((summary.last, summary.count), (5, 5));
         assert_eq!((summary.from_time, summary.to_time), (1_000_000, 5_000_000));
         assert!(summary.may_name("event 1") && !summary.may_name("event 9"));
         assert!(summary.may_be_about(project, "user-3"));
         assert!(!summary.may_be_about(project, "user-9"));
+    }
+
+    #[test]
+    fn an_event_with_texts_elsewhere_has_the_same_form() {
+        let warnings = vec!["clamped_future".to_owned(), "distinct_id_cut".to_owned()];
+        let chain = "a:nth-child=\"1\"".to_owned();
+        let stored = StoredEvent { warnings, elements_chain: chain, ..event(3, "ädä") };
+        let new = NewEvent::from(&stored);
+        assert_eq!(new.to_stored(), stored);
+        let form = postcard::to_allocvec(&stored).unwrap();
+        assert_eq!(postcard::to_allocvec(&new).unwrap(), form);
+        let mut block = BlockBuilder::begin(ProjectId(1), &event(1, "a")).unwrap();
+        let begin = block.bytes();
+        block.push(new).unwrap();
+        assert_eq!(decode_plain(block.encoded_from(begin).unwrap()).unwrap(), [stored]);
     }
 
     #[test]
@@ -385,5 +529,7 @@ pub(super) mod tests {
         let (data, _) = block.finish().unwrap();
         assert!(decode(&data[..data.len() - 3]).is_err());
         assert!(decode(b"nonsense").is_err());
+        assert!(decode_one(&data[..data.len() - 3], 0).is_err());
+        assert!(decode_one(b"nonsense", 0).is_err());
     }
 }

@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Instant;
 
-use surrealdb::types::{RecordId, Value};
 use tokio::sync::OwnedSemaphorePermit;
 use uuid::Uuid;
 use weir_model::ProjectId;
@@ -17,13 +16,12 @@ use weir_model::events::EventQuery;
 use super::apply::Head;
 use super::block::{Span, StoredEvent, Summary};
 use super::next::count_pointers;
-use super::read::{
-    BlockRef, FETCH, by_uuid, first_of, heads, partition_of, range, read_block, split_id,
-};
+use super::read::{BlockRef, FETCH, by_uuid, heads, pointed, shared_block};
 use super::scan::size;
+use super::shared::{Index, Reach, SharedEvents};
 use super::{historical_partition, keys, live_partition};
-use crate::bind::bind;
-use crate::db::Statement;
+use crate::db::Operation;
+use crate::transaction::Transaction;
 use crate::{Result, Store};
 
 /// The first range of event time that a page reads, microseconds.
@@ -43,12 +41,8 @@ const PAGE_BYTES: usize = 1 << 20;
 /// that all pages share is not used up.
 const BLOCK_BYTES: usize = 16 << 20;
 
-const SUMMARIES: Statement = Statement::read("event summaries", "SELECT * FROM $ids;");
-const TIMES: Statement = Statement::read(
-    "event blocks by time",
-    "SELECT VALUE id FROM $w0; SELECT VALUE id FROM $w1;
-     SELECT VALUE id FROM $w2; SELECT VALUE id FROM $w3;",
-);
+const SUMMARIES: Operation = Operation::read("event summaries");
+const TIMES: Operation = Operation::read("event blocks by time");
 
 /// The beginning of a page: `before` and `before_uuid` of its query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,17 +138,28 @@ pub(super) fn next_width(width: i64, pointers: usize) -> i64 {
 
 /// The partitions that may have events of a distinct id: its own live partition, the
 /// historical one, and those with events whose distinct id a transformation changed.
-fn ways(project: ProjectId, distinct_id: &str, heads: &BTreeMap<u16, Head>) -> Vec<u16> {
+pub(super) fn ways(project: ProjectId, distinct_id: &str, heads: &BTreeMap<u16, Head>) -> Vec<u16> {
     let own = [live_partition(project, distinct_id), historical_partition(project)];
     let strays = heads.iter().filter(|(_, head)| head.strays).map(|(partition, _)| *partition);
     own.into_iter().chain(strays).collect()
 }
 
+/// An event of a block that was opened for a range.
+struct Found {
+    time: i64,
+    uuid: Uuid,
+    /// Bytes of its properties.
+    bytes: usize,
+    /// The number of the block among those that were opened.
+    block: usize,
+    at: Index,
+}
+
 /// The number of events after which the sum of their properties exceeds `bytes`.
-fn first_beyond(events: &[StoredEvent], bytes: usize) -> Option<usize> {
+fn first_beyond(events: &[Found], bytes: usize) -> Option<usize> {
     let mut sum = 0;
     let beyond = events.iter().position(|event| {
-        sum += event.properties.len();
+        sum += event.bytes;
         sum > bytes
     });
     beyond.map(|at| at + 1)
@@ -182,6 +187,8 @@ pub(super) struct Candidates {
 /// A block that may hold events of the query in a range.
 pub(super) struct Candidate {
     pub(super) block_ref: BlockRef,
+    /// The arrival number of its last event.
+    last: u64,
     /// The latest time in the range at which it may have an event.
     latest: i64,
     /// Its earliest and latest event time.
@@ -195,13 +202,14 @@ impl Candidate {
     /// `None` when the block has no event before `high`.
     fn of(block_ref: BlockRef, summary: &Summary, all: Option<u64>, high: i64) -> Option<Self> {
         let span = Span { from: summary.from_time, to: summary.to_time };
-        summary.latest_before(high).map(|latest| Self { block_ref, latest, span, all })
+        let last = u64::try_from(summary.last).unwrap_or(0);
+        summary.latest_before(high).map(|latest| Self { block_ref, last, latest, span, all })
     }
 }
 
 /// The kept part of the summary of a block with a long span.
 struct Wide {
-    summary: Summary,
+    summary: Arc<Summary>,
     /// See the field of [`Candidate`].
     all: Option<u64>,
 }
@@ -217,9 +225,11 @@ pub(super) struct Reader<'a> {
     pub(super) upper: i64,
     /// The partitions that are read; `None`: all.
     ways: Option<Vec<u16>>,
+    /// The newest block of each partition. Earlier blocks get no further events.
+    newest: BTreeMap<u16, u64>,
     /// Summaries of blocks with long spans; `None`: the block has no event of the query.
     wide: HashMap<BlockRef, Option<Wide>>,
-    blocks: HashMap<BlockRef, Arc<Vec<StoredEvent>>>,
+    blocks: HashMap<BlockRef, SharedEvents>,
     block_bytes: usize,
     /// The part of the shared budget that `blocks` uses.
     room: Option<OwnedSemaphorePermit>,
@@ -252,6 +262,8 @@ impl<'a> Reader<'a> {
             let ids = query.distinct_id.iter().chain(&query.any_of);
             ids.flat_map(|id| ways(project, id, &heads)).collect::<Vec<u16>>()
         });
+        let first = |head: &Head| u64::try_from(head.newest).unwrap_or(0);
+        let newest = heads.iter().map(|(partition, head)| (*partition, first(head))).collect();
         let (wide, blocks) = (HashMap::new(), HashMap::new());
         Ok(Some(Self {
             store,
@@ -260,6 +272,7 @@ impl<'a> Reader<'a> {
             lower,
             upper,
             ways,
+            newest,
             wide,
             blocks,
             block_bytes: 0,
@@ -277,33 +290,45 @@ impl<'a> Reader<'a> {
         let Candidates { narrow, mut blocks } = self.candidates(low, high).await?;
         blocks.sort_by_key(|block| std::cmp::Reverse(block.latest));
         let has_blocks = !blocks.is_empty();
-        let mut found: Vec<StoredEvent> = Vec::new();
-        for Candidate { block_ref, latest, .. } in blocks {
+        let mut opened: Vec<SharedEvents> = Vec::new();
+        // Only the events of the page are copied.
+        let mut found: Vec<Found> = Vec::new();
+        for Candidate { block_ref, last, latest, .. } in blocks {
             // Blocks are sorted by their latest event. Once enough events are newer than
             // the rest of the blocks, the rest cannot matter.
-            if found.len() >= wanted && found.get(wanted - 1).is_some_and(|e| e.timestamp > latest)
-            {
+            if found.len() >= wanted && found.get(wanted - 1).is_some_and(|e| e.time > latest) {
                 break;
             }
             // All events that are newer than this block have been found.
             if latest + 1 < high && self.is_late() {
                 low = latest + 1;
-                found.retain(|event| event.timestamp >= low);
+                found.retain(|event| event.time >= low);
                 break;
             }
-            let events = self.block(block_ref).await?;
-            let inside = |e: &&StoredEvent| {
+            let events = self.block(block_ref, last).await?;
+            let inside = |e: &StoredEvent| {
                 e.timestamp >= low && e.timestamp < high && matches(self.query, e)
             };
-            found.extend(events.iter().filter(inside).cloned());
-            found.sort_by_key(|e| std::cmp::Reverse((e.timestamp, e.uuid)));
+            found.extend(events.iter_at().filter(|(_, event)| inside(event)).map(|(at, event)| {
+                Found {
+                    time: event.timestamp,
+                    uuid: event.uuid,
+                    bytes: event.properties.len(),
+                    block: opened.len(),
+                    at,
+                }
+            }));
+            opened.push(events);
+            found.sort_unstable_by_key(|e| std::cmp::Reverse((e.time, e.uuid)));
             found.truncate(wanted);
             if let Some(enough) = first_beyond(&found, PAGE_BYTES) {
                 wanted = enough;
                 found.truncate(wanted);
             }
         }
-        Ok(Window { narrow, has_blocks, events: found, low })
+        let event = |found: &Found| opened.get(found.block)?.get(found.at).cloned();
+        let events = found.iter().filter_map(event).collect();
+        Ok(Window { narrow, has_blocks, events, low })
     }
 
     pub(super) async fn candidates(&mut self, low: i64, high: i64) -> Result<Candidates> {
@@ -312,6 +337,20 @@ impl<'a> Reader<'a> {
             block_refs.retain(|(partition, _)| ways.contains(partition));
         }
         let mut blocks = Vec::new();
+        // Summaries in memory lack what a filter needs.
+        let takes_every_event = self.query.event.is_none()
+            && self.query.distinct_id.is_none()
+            && self.query.any_of.is_empty();
+        if takes_every_event {
+            let summaries = self.store.blocks.summaries(self.project, &block_refs);
+            let mut summaries = summaries.into_iter();
+            block_refs.retain(|block_ref| {
+                let Some(summary) = summaries.next().flatten() else { return true };
+                let all = u64::try_from(summary.count).ok();
+                blocks.extend(Candidate::of(*block_ref, &summary, all, high));
+                false
+            });
+        }
         let mut unknown = Vec::new();
         for block_ref in block_refs {
             match self.wide.get(&block_ref) {
@@ -322,26 +361,32 @@ impl<'a> Reader<'a> {
             }
         }
         for chunk in unknown.chunks(FETCH) {
-            let ids: Vec<_> =
-                chunk.iter().map(|(p, first)| keys::summary(self.project, *p, *first)).collect();
-            let rows: Vec<Value> =
-                self.store.db.run(SUMMARIES, bind! { ids: ids }).await?.rows(0)?;
-            for row in rows {
-                let (id, summary) = split_id::<Summary>(row, SUMMARIES.name)?;
-                let block_ref =
-                    (partition_of(&id, 1, SUMMARIES.name)?, first_of(&id, 2, SUMMARIES.name)?);
+            let id =
+                |(partition, first): &BlockRef| keys::summary(self.project, *partition, *first);
+            let ids = chunk.iter().map(id).collect();
+            let found = self.store.db.get::<Summary>(SUMMARIES, ids).await?;
+            for (block_ref, summary) in chunk.iter().zip(found) {
+                let Some(summary) = summary else { continue };
                 let known = self.may_match(&summary).then(|| {
                     let all = self.takes_all(&summary).then_some(summary.count);
                     let all = all.and_then(|count| u64::try_from(count).ok());
-                    Wide { all, summary: summary.times_only() }
+                    Wide { all, summary: Arc::new(summary.times_only()) }
                 });
                 let candidate = known.as_ref().and_then(|Wide { summary, all }| {
-                    Candidate::of(block_ref, summary, *all, high)
+                    Candidate::of(*block_ref, summary, *all, high)
                 });
                 blocks.extend(candidate);
+                if let Some(Wide { summary, .. }) = &known
+                    && takes_every_event
+                    && self.is_closed(*block_ref)
+                {
+                    let summary = Arc::clone(summary);
+                    self.store.blocks.put_summary(self.project, *block_ref, summary);
+                    continue;
+                }
                 let recurs = known.as_ref().is_none_or(|known| known.summary.seconds.is_some());
                 if recurs && self.wide.len() < KEPT {
-                    self.wide.insert(block_ref, known);
+                    self.wide.insert(*block_ref, known);
                 }
             }
         }
@@ -352,26 +397,33 @@ impl<'a> Reader<'a> {
     /// The number of pointers whose width is at most the length of the range, and the
     /// blocks that pointers of any width lead to.
     async fn block_refs(&self, low: i64, high: i64) -> Result<(usize, Vec<BlockRef>)> {
-        let mut vars = surrealdb::types::Variables::new();
-        for (name, width) in ["w0", "w1", "w2", "w3"].into_iter().zip(keys::WIDTHS) {
-            let from = keys::bucket(low, width);
-            let to = keys::bucket(high - 1, width) + 1;
-            vars.insert(
-                name,
-                range("event_time", &[self.project.0, width, from], &[self.project.0, width, to]),
-            );
+        let keyspace = self.store.db.keyspace().await?;
+        let mut ranges = Vec::with_capacity(keys::WIDTHS.len());
+        for width in keys::WIDTHS {
+            let from = keys::time_bucket(self.project, width, keys::bucket(low, width));
+            let to = keys::time_bucket(self.project, width, keys::bucket(high - 1, width) + 1);
+            ranges.push(keyspace.range(from, to)?);
         }
-        let mut answer = self.store.db.run(TIMES, vars).await?;
+        let ranges = Arc::new(ranges);
+        let work = move |tx: Transaction| {
+            let ranges = Arc::clone(&ranges);
+            async move {
+                let mut found = Vec::with_capacity(ranges.len());
+                for range in ranges.iter() {
+                    found.push(tx.numbers::<5>(range).await?);
+                }
+                Ok(found)
+            }
+        };
+        let found = self.store.db.transact(TIMES, (), work).await?;
         let mut block_refs: Vec<BlockRef> = Vec::new();
         let mut narrow = 0;
-        for (index, width) in keys::WIDTHS.into_iter().enumerate() {
-            let ids = answer.rows::<RecordId>(index)?;
+        for (pointers, width) in found.into_iter().zip(keys::WIDTHS) {
             if width * 1_000_000 <= high - low {
-                narrow += ids.len();
+                narrow += pointers.len();
             }
-            for id in ids {
-                let partition = partition_of(&id, 3, TIMES.name)?;
-                block_refs.push((partition, first_of(&id, 4, TIMES.name)?));
+            for pointer in pointers {
+                block_refs.push(pointed(pointer, TIMES.name)?);
             }
         }
         block_refs.sort_unstable();
@@ -397,12 +449,12 @@ impl<'a> Reader<'a> {
         Ok(high)
     }
 
-    /// Whether no pointer leads from a range of event time to a block. Pointers are
-    /// counted and not read, because a long range may have many.
+    /// Whether no pointer leads from a range of event time to a block. At most one is read,
+    /// because a long range may have many.
     async fn is_empty(&self, low: i64, high: i64) -> Result<bool> {
         for width in keys::WIDTHS {
             let buckets = keys::bucket(low, width)..keys::bucket(high - 1, width) + 1;
-            if count_pointers(self.store, self.project, width, buckets).await? > 0 {
+            if count_pointers(self.store, self.project, width, buckets, 1).await? > 0 {
                 return Ok(false);
             }
         }
@@ -427,15 +479,23 @@ impl<'a> Reader<'a> {
             && self.query.event.as_ref().is_none_or(|name| summary.names == [name.as_str()])
     }
 
-    async fn block(&mut self, block_ref: BlockRef) -> Result<Arc<Vec<StoredEvent>>> {
+    /// Whether a block gets no further events.
+    fn is_closed(&self, (partition, first): BlockRef) -> bool {
+        self.newest.get(&partition).is_some_and(|newest| first < *newest)
+    }
+
+    /// The events of a block, at least to the one with the arrival number `last`.
+    async fn block(&mut self, block_ref: BlockRef, last: u64) -> Result<SharedEvents> {
         if let Some(events) = self.blocks.get(&block_ref) {
-            return Ok(Arc::clone(events));
+            return Ok(events.clone());
         }
-        let events = Arc::new(read_block(self.store, self.project, block_ref).await?);
+        let is_closed = self.is_closed(block_ref);
+        let events =
+            shared_block(self.store, self.project, block_ref, Reach::To(last), is_closed).await?;
         let bytes = events.iter().map(size).sum::<usize>();
         if self.block_bytes < BLOCK_BYTES && self.take_room(bytes) {
             self.block_bytes += bytes;
-            self.blocks.insert(block_ref, Arc::clone(&events));
+            self.blocks.insert(block_ref, events.clone());
         }
         Ok(events)
     }

@@ -57,6 +57,11 @@ pub(super) fn time(
     id("event_time", parts)
 }
 
+/// `event_time:[project, width, bucket]`, which is no record but the bound of a range.
+pub(super) fn time_bucket(project: ProjectId, width: i64, bucket: i64) -> RecordId {
+    id("event_time", vec![int(project.0), int(width), int(bucket)])
+}
+
 /// `ingest_position:<partition>`
 pub(super) fn position(partition: u16) -> RecordId {
     RecordId::new("ingest_position", RecordIdKey::Number(partition.into()))

@@ -6,7 +6,7 @@
 //! | `event_block` | `[project, partition, first arrival]` | the events of a block, compressed |
 //! | `event_summary` | the same | the data with which a reader can skip a block |
 //! | `event_time` | `[project, width, bucket, partition, first arrival]` | nothing: a pointer from a range of event time to a block |
-//! | `event_uuid` | `[project, uuid]` | the block of the event and its index; prevents a second one |
+//! | `event_uuid` | `[project, uuid]` | the block of the event and its index; prevents a second one. Not a record (`uuids`) |
 //! | `event_head` | `[project, partition]` | the newest block and the totals |
 //! | `ingest_position` | partition | how far the log is applied |
 //!
@@ -21,7 +21,9 @@
 //! stays in its partition ([`is_stray`]). See `docs/adr/0003-event-layout.md`.
 
 mod apply;
+mod arrivals;
 mod block;
+mod by_step;
 mod by_time;
 mod keys;
 mod next;
@@ -29,24 +31,28 @@ mod purge;
 mod read;
 mod received;
 mod scan;
+mod shared;
 mod skip;
+mod uuids;
 
 pub use apply::{
     Apply, Head, NewBlock, Position, ProjectWrite, Sample, WarningCount, apply, position, positions,
 };
-pub use block::{BlockBuilder, Span, StoredEvent, Summary};
+pub use arrivals::{ArrivalPage, Found, Search, arrivals, search};
+pub use block::{BlockBuilder, NewEvent, Span, StoredEvent, Summary};
+pub use by_step::{TimeSteps, by_step};
 pub use by_time::{Cursor, page, page_until};
 pub use next::{Wanted, first_times, next_time};
 pub use purge::purge;
-pub use read::{
-    ArrivalPage, arrivals, head, heads, next_arrivals, open_block, see_each, stored_uuids,
-};
+pub use read::{head, heads, next_arrivals, open_block, see_each, stored_uuids};
 pub use received::last_before;
 pub use scan::{Except, Scan, Selection, TimeRange, count, estimate, size};
+pub use shared::{Added, NEWEST, share};
 pub use skip::{Begin, skip};
 
 pub(crate) use self::keys::part;
 pub(crate) use self::read::range;
+pub(crate) use self::shared::SharedBlocks;
 
 use weir_model::ProjectId;
 

@@ -5,17 +5,18 @@
 //! reading all events of a range (`scan`).
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
-use surrealdb::types::{RecordId, SurrealValue};
+use surrealdb::types::RecordId;
 use weir_model::ProjectId;
 
 use super::apply::Head;
 use super::block::StoredEvent;
 use super::keys;
-use super::read::{BlockRef, FETCH, first_of, heads, partition_of, range, read_block};
-use super::scan::{BRIEFS_OF, BY_TIME, Brief, TimeRange};
-use crate::bind::bind;
-use crate::db::Statement;
+use super::read::{BlockRef, FETCH, first_of, heads, partition_of, pointed, read_block};
+use super::scan::{BRIEFS_OF, Brief, TimeRange};
+use crate::db::Operation;
+use crate::transaction::{IdRange, Transaction};
 use crate::{Result, Store};
 
 /// The number of buckets of the first window.
@@ -23,29 +24,35 @@ const FIRST: i64 = 16;
 /// The pointers of a window with more buckets than this are counted before they are read.
 const UNCOUNTED: i64 = 360;
 /// The largest number of pointers of a window with more than a single bucket.
-const MANY: i64 = 4_000;
+const MANY: u32 = 4_000;
 
-const COUNT: Statement = Statement::read(
-    "event blocks in a time range, counted",
-    "SELECT count() AS pointers FROM $range GROUP ALL;",
-);
+const COUNT: Operation = Operation::read("event blocks in a time range, counted");
+const BY_TIME: Operation = Operation::read("event blocks in a time range");
 
-#[derive(SurrealValue)]
-struct Counted {
-    pointers: i64,
-}
-
-/// The number of pointers of one width in these buckets.
+/// The number of pointers of one width in these buckets, at most `most`.
 pub(super) async fn count_pointers(
     store: &Store,
     project: ProjectId,
     width: i64,
     buckets: std::ops::Range<i64>,
-) -> Result<i64> {
-    let low = [project.0, width, buckets.start];
-    let range = range("event_time", &low, &[project.0, width, buckets.end]);
-    let counted = store.db.run(COUNT, bind! { range: range }).await?.row::<Counted>(0)?;
-    Ok(counted.map_or(0, |counted| counted.pointers))
+    most: u32,
+) -> Result<usize> {
+    let range = Arc::new(pointers_in(store, project, width, buckets).await?);
+    let work = move |tx: Transaction| {
+        let range = Arc::clone(&range);
+        async move { tx.count(&range, most).await }
+    };
+    store.db.transact(COUNT, (), work).await
+}
+
+async fn pointers_in(
+    store: &Store,
+    project: ProjectId,
+    width: i64,
+    buckets: std::ops::Range<i64>,
+) -> Result<IdRange> {
+    let bucket = |bucket| keys::time_bucket(project, width, bucket);
+    store.db.keyspace().await?.range(bucket(buckets.start), bucket(buckets.end))
 }
 
 /// The pointers of one width in a range of event time, in order of their buckets. They
@@ -72,24 +79,26 @@ impl Pointers {
         while self.at < self.end {
             let to = self.at.saturating_add(self.step).min(self.end);
             if self.step > UNCOUNTED {
-                let buckets = self.at..to;
-                if count_pointers(store, self.project, self.width, buckets).await? > MANY {
+                let (project, width, buckets) = (self.project, self.width, self.at..to);
+                if count_pointers(store, project, width, buckets, MANY + 1).await? > MANY as usize {
                     self.step = (self.step / 8).max(FIRST);
                     continue;
                 }
             }
-            let low = [self.project.0, self.width, self.at];
-            let range = range("event_time", &low, &[self.project.0, self.width, to]);
-            let ids = store.db.run(BY_TIME, bind! { range: range }).await?.rows::<RecordId>(0)?;
+            let range = pointers_in(store, self.project, self.width, self.at..to).await?;
+            let range = Arc::new(range);
+            let work = move |tx: Transaction| {
+                let range = Arc::clone(&range);
+                async move { tx.numbers::<5>(&range).await }
+            };
+            let found = store.db.transact(BY_TIME, (), work).await?;
             self.at = to;
-            if ids.is_empty() {
+            if found.is_empty() {
                 self.step = self.step.saturating_mul(4);
                 continue;
             }
-            let block_ref = |id: &RecordId| {
-                Ok((partition_of(id, 3, BY_TIME.name)?, first_of(id, 4, BY_TIME.name)?))
-            };
-            return ids.iter().map(block_ref).collect::<Result<Vec<BlockRef>>>().map(Some);
+            let block_refs = found.into_iter().map(|pointer| pointed(pointer, BY_TIME.name));
+            return block_refs.collect::<Result<Vec<BlockRef>>>().map(Some);
         }
         Ok(None)
     }
@@ -197,9 +206,9 @@ impl Search<'_> {
             let id =
                 |(partition, first): &BlockRef| keys::summary(self.project, *partition, *first);
             let ids: Vec<RecordId> = some.iter().map(id).collect();
-            let mut answer = self.store.db.run(BRIEFS_OF, bind! { ids: ids }).await?;
+            let briefs = self.store.db.get::<Brief>(BRIEFS_OF, ids).await?;
             let mut blocks = Vec::new();
-            for brief in answer.rows::<Brief>(0)? {
+            for brief in briefs.into_iter().flatten() {
                 let partition = partition_of(&brief.id, 1, BRIEFS_OF.name)?;
                 let first = first_of(&brief.id, 2, BRIEFS_OF.name)?;
                 let last = u64::try_from(brief.last).unwrap_or(0);

@@ -1,18 +1,21 @@
 //! Removing all stored data of a deleted project: events and their pointers, persons,
 //! groups, definitions, warnings.
 //!
-//! It uses small transactions, so that other work does not wait for long. Pointers to a
-//! block are removed before the block, and the heads last. So a purge that was
+//! It uses small transactions, so that other work does not wait for long. What leads to a
+//! block is removed before the block, and the heads last. So a purge that was
 //! interrupted starts again and finds the rest.
 
-use surrealdb::types::{RecordId, SurrealValue, Value};
+use std::sync::Arc;
+
 use weir_model::ProjectId;
 
 use super::block::{StoredEvent, decode};
 use super::keys;
-use super::read::{BLOCKS, BlockRow, firsts_between, heads};
+use super::read::{block_data, firsts_between, heads};
+use super::uuids::UuidKeys;
 use crate::bind::bind;
-use crate::db::Statement;
+use crate::db::{Operation, Statement};
+use crate::transaction::{Keyspace, RowKey, Transaction};
 use crate::{Result, Store, definitions, groups, imports, persons, projects, traffic, warnings};
 
 /// The range of arrival numbers that one statement reads.
@@ -20,7 +23,7 @@ const WINDOW: u64 = 50_000;
 /// Records that one transaction deletes.
 const CHUNK: usize = 1_000;
 
-const DELETE: Statement = Statement::delete("purge records", "DELETE $ids RETURN NONE;");
+const DELETE: Operation = Operation::delete("purge events");
 // A few hundred records at most of each, see `warnings` and `projects`.
 const DELETE_COUNTS: Statement = Statement::delete(
     "purge counts",
@@ -59,36 +62,42 @@ pub async fn purge(store: &Store, project: ProjectId) -> Result<()> {
     definitions::purge(store, project).await?;
     traffic::purge(store, project).await?;
     imports::purge(store, project).await?;
-    delete(store, heads.keys().map(|partition| keys::head(project, *partition)).collect()).await
+    store.blocks.forget(project);
+    let keyspace = store.db.keyspace().await?;
+    let heads = keyspace.keys(heads.keys().map(|partition| keys::head(project, *partition)))?;
+    delete(store, heads.into_iter().map(RowKey::into_bytes).collect()).await
 }
 
 async fn purge_block(store: &Store, project: ProjectId, partition: u16, first: u64) -> Result<()> {
-    let block = keys::block(project, partition, first);
-    let row: Option<BlockRow> =
-        store.db.run(BLOCKS, bind! { ids: vec![block.clone()] }).await?.row(0)?;
-    let events = match row.map(|row| decode(&row.data)).transpose() {
+    let data = block_data(store, project, (partition, first)).await?;
+    let events = match data.map(|data| decode(&data)).transpose() {
         Ok(events) => events.unwrap_or_default(),
         Err(error) => {
             tracing::error!(
                 %project, partition, first, %error,
-                "a damaged block is removed; records that lead to its events may stay"
+                "a damaged block is removed; entries that lead to its events may stay"
             );
             Vec::new()
         }
     };
-    delete(store, leading_to(project, partition, first, &events)).await?;
-    delete(store, vec![keys::summary(project, partition, first), block]).await
+    let keyspace = store.db.keyspace().await?;
+    delete(store, leading_to(keyspace, project, partition, first, &events)?).await?;
+    let block = [keys::summary(project, partition, first), keys::block(project, partition, first)];
+    let block = keyspace.keys(block)?.into_iter().map(RowKey::into_bytes);
+    delete(store, block.collect()).await
 }
 
-/// The pointers that were written for the events of a block.
+/// The keys of what leads to the events of a block: entries of the index of uuids, and
+/// pointers.
 fn leading_to(
+    keyspace: Keyspace,
     project: ProjectId,
     partition: u16,
     first: u64,
     events: &[StoredEvent],
-) -> Vec<RecordId> {
-    let mut ids = Vec::with_capacity(2 * events.len());
-    ids.extend(events.iter().map(|event| keys::uuid(project, event.uuid)));
+) -> Result<Vec<Vec<u8>>> {
+    let uuids = UuidKeys::of(keyspace, project)?;
+    let mut leading: Vec<Vec<u8>> = events.iter().map(|event| uuids.key(event.uuid)).collect();
     // The width that a write chose is not known here. Deleting ids that do not exist does
     // no harm.
     for width in keys::WIDTHS {
@@ -96,16 +105,23 @@ fn leading_to(
             events.iter().map(|event| keys::bucket(event.timestamp, width)).collect();
         buckets.sort_unstable();
         buckets.dedup();
-        let pointer = |bucket| keys::time(project, width, bucket, partition, first);
-        ids.extend(buckets.into_iter().map(pointer));
+        for bucket in buckets {
+            let pointer = keyspace.key(keys::time(project, width, bucket, partition, first))?;
+            leading.push(pointer.into_bytes());
+        }
     }
-    ids
+    Ok(leading)
 }
 
-async fn delete(store: &Store, ids: Vec<RecordId>) -> Result<()> {
-    for chunk in ids.chunks(CHUNK) {
-        let ids: Vec<Value> = chunk.iter().map(|id| id.clone().into_value()).collect();
-        store.db.run(DELETE, bind! { ids: ids }).await?;
+/// Deletes what has these keys, some at a time.
+async fn delete(store: &Store, keys: Vec<Vec<u8>>) -> Result<()> {
+    for some in keys.chunks(CHUNK) {
+        let some = Arc::new(some.to_vec());
+        let work = move |tx: Transaction| {
+            let some = Arc::clone(&some);
+            async move { tx.delete(&some).await }
+        };
+        store.db.transact(DELETE, (), work).await?;
     }
     Ok(())
 }

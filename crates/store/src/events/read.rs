@@ -1,8 +1,8 @@
-//! Reading events by uuid and by order of arrival, and functions that all reads share.
-//! Every read is a point get or a narrow range, because a limit does not stop a range
-//! scan (DUR-12).
+//! Reading events by uuid, and functions that all reads share. Every read is a point get
+//! or a narrow range, because a limit does not stop a range scan (DUR-12).
 //!
-//! What does not belong here: pages by event time (`by_time`).
+//! What does not belong here: pages by event time (`by_time`) and by order of arrival
+//! (`arrivals`).
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -14,81 +14,43 @@ use uuid::Uuid;
 use weir_model::ProjectId;
 
 use super::apply::Head;
-use super::block::{BlockBuilder, StoredEvent, decode};
-use super::scan::size;
+use super::block::{BlockBuilder, StoredEvent, decode, decode_one};
+use super::shared::{Reach, SharedEvents};
+use super::uuids::{self, UuidKeys};
 use super::{PARTITIONS, keys};
 use crate::bind::bind;
-use crate::db::Statement;
+use crate::db::{Operation, Statement};
+use crate::transaction::{ENTRIES_PER_READ, Transaction};
 use crate::{Error, Result, Store};
 
 /// Records that one statement reads.
 pub(super) const FETCH: usize = 256;
-/// The first range of arrival numbers that a page reads.
-const FIRST_ARRIVALS: u64 = 2_048;
-/// Bytes of events after which a page by arrival ends early.
-const PAGE_BYTES: usize = 16 << 20;
 
-const HEADS: Statement = Statement::read("event heads", "SELECT * FROM $ids;");
+const HEADS: Operation = Operation::read("event heads");
 // One small row per project and partition, read once at the start.
 const ALL_HEADS: Statement = Statement::read("all event heads", "SELECT * FROM event_head;");
-pub(super) const BLOCKS: Statement = Statement::read("event blocks", "SELECT * FROM $ids;");
-const SUMMARY_RANGE: Statement =
-    Statement::read("event summaries by arrival", "SELECT VALUE id FROM $range;");
-const UUIDS: Statement = Statement::read("event uuids", "SELECT * FROM $ids;");
+const BLOCK: Operation = Operation::read("event block");
+const FIRSTS: Operation = Operation::read("event blocks by arrival");
+const UUIDS: Operation = Operation::read(uuids::NAME);
 
 #[derive(SurrealValue)]
-pub(super) struct BlockRow {
-    id: RecordId,
-    pub(super) data: Bytes,
-}
-
-#[derive(SurrealValue)]
-struct UuidRow {
-    id: RecordId,
-    at: Vec<i64>,
-}
-
-impl UuidRow {
-    /// The block of the event, and its index in it.
-    fn block_ref(&self) -> Result<(BlockRef, usize)> {
-        let [partition, first, index] = self.at.as_slice() else {
-            let detail = "unexpected place".to_owned();
-            return Err(Error::Shape { statement: UUIDS.name, detail });
-        };
-        let block_ref =
-            (u16::try_from(*partition).unwrap_or(0), u64::try_from(*first).unwrap_or(0));
-        Ok((block_ref, usize::try_from(*index).unwrap_or(usize::MAX)))
-    }
+struct BlockRow {
+    data: Bytes,
 }
 
 /// The key of a block: partition and first arrival number.
 pub(super) type BlockRef = (u16, u64);
 
-/// Events in order of arrival, newest first.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ArrivalPage {
-    /// The events, newest first.
-    pub events: Vec<StoredEvent>,
-    /// Whether there are older ones.
-    pub more: bool,
-}
-
 /// The head of a project in a partition.
 pub async fn head(store: &Store, project: ProjectId, partition: u16) -> Result<Option<Head>> {
-    let vars = bind! { ids: vec![keys::head(project, partition)] };
-    store.db.run(HEADS, vars).await?.row(0)
+    one(store, HEADS, keys::head(project, partition)).await
 }
 
 /// All heads of a project, by partition.
 pub async fn heads(store: &Store, project: ProjectId) -> Result<BTreeMap<u16, Head>> {
-    let ids: Vec<_> = (0..PARTITIONS).map(|p| keys::head(project, p)).collect();
-    let rows: Vec<Value> = store.db.run(HEADS, bind! { ids: ids }).await?.rows(0)?;
-    let mut heads = BTreeMap::new();
-    for row in rows {
-        let (id, head) = split_id::<Head>(row, HEADS.name)?;
-        heads.insert(partition_of(&id, 1, HEADS.name)?, head);
-    }
-    Ok(heads)
+    let ids = (0..PARTITIONS).map(|partition| keys::head(project, partition)).collect();
+    let found = store.db.get::<Head>(HEADS, ids).await?;
+    Ok((0..).zip(found).filter_map(|(partition, head)| Some((partition, head?))).collect())
 }
 
 /// For every project with events, the first arrival number that is not stored.
@@ -115,133 +77,14 @@ pub async fn open_block(
     head: &Head,
 ) -> Result<Option<BlockBuilder>> {
     let first = u64::try_from(head.newest).unwrap_or(0);
-    let vars = bind! { ids: vec![keys::block(project, partition, first)] };
-    let row: Option<BlockRow> = store.db.run(BLOCKS, vars).await?.row(0)?;
-    row.map(|row| BlockBuilder::reopen(project, first, &row.data)).transpose()
+    let data = block_data(store, project, (partition, first)).await?;
+    data.map(|data| BlockBuilder::reopen(project, first, &data)).transpose()
 }
 
 /// Which of these uuids are already stored, in no particular order.
 pub async fn stored_uuids(store: &Store, project: ProjectId, uuids: &[Uuid]) -> Result<Vec<Uuid>> {
-    let mut stored = Vec::new();
-    // In the order of their ids, as when they are written: neighbours are found faster.
-    let mut uuids = uuids.to_vec();
-    uuids.sort_unstable();
-    for chunk in uuids.chunks(FETCH) {
-        let ids: Vec<_> = chunk.iter().map(|uuid| keys::uuid(project, *uuid)).collect();
-        let rows: Vec<UuidRow> = store.db.run(UUIDS, bind! { ids: ids }).await?.rows(0)?;
-        for row in rows {
-            if let RecordIdKey::Array(parts) = &row.id.key
-                && let Some(Value::Uuid(uuid)) = parts.get(1)
-            {
-                stored.push(Uuid::from_bytes(*uuid.as_bytes()));
-            }
-        }
-    }
-    Ok(stored)
-}
-
-/// The newest events by order of arrival, before arrival number `before`.
-///
-/// Opens only the blocks that it needs, the newest first. The page is shorter when events
-/// are large. A page can have many megabytes, so a semaphore bounds how many are read at
-/// the same time. Callers should keep only the events that they need.
-///
-/// # Errors
-/// When the store cannot be read or a block is damaged.
-pub async fn arrivals(
-    store: &Store,
-    project: ProjectId,
-    before: Option<u64>,
-    limit: usize,
-) -> Result<ArrivalPage> {
-    let permit = Arc::clone(&store.arrival_reads).acquire_owned().await;
-    let _permit = permit.map_err(|_| Error::Stopped)?;
-    let end = before.unwrap_or(u64::MAX);
-    let mut ends = Vec::new();
-    for (partition, head) in heads(store, project).await? {
-        if head.count > 0 {
-            ends.extend(BlocksBack::begin(store, project, partition, &head, end).await?);
-        }
-    }
-    let mut events: Vec<StoredEvent> = Vec::new();
-    let (mut bytes, mut is_short) = (0, false);
-    // The partition whose next block may hold the newest event.
-    while let Some(at) = (0..ends.len()).max_by_key(|at| ends.get(*at).map(|back| back.last)) {
-        let Some(back) = ends.get_mut(at) else { break };
-        let newer = events.iter().filter(|event| event.arrival > back.last).count();
-        if newer > limit {
-            break;
-        }
-        if newer > 0 && bytes > PAGE_BYTES {
-            // Older events may be preceded by events that were not read.
-            let last = back.last;
-            events.retain(|event| event.arrival > last);
-            is_short = true;
-            break;
-        }
-        let found = read_block(store, project, (back.partition, back.first)).await?;
-        bytes += found.iter().map(size).sum::<usize>();
-        events.extend(found.into_iter().filter(|event| event.arrival < end));
-        if !back.step(store, project).await? {
-            ends.swap_remove(at);
-        }
-    }
-    events.sort_by_key(|event| std::cmp::Reverse(event.arrival));
-    let more = is_short || events.len() > limit;
-    events.truncate(limit);
-    Ok(ArrivalPage { events, more })
-}
-
-/// Iterates over the blocks of a partition from the newest to the oldest.
-struct BlocksBack {
-    partition: u16,
-    /// First arrival number of the next block.
-    first: u64,
-    /// No event of this block, or of an earlier one, has a higher arrival number.
-    last: u64,
-}
-
-impl BlocksBack {
-    /// Begins at the newest block with an event before `end`.
-    async fn begin(
-        store: &Store,
-        project: ProjectId,
-        partition: u16,
-        head: &Head,
-        end: u64,
-    ) -> Result<Option<Self>> {
-        let number = |value: i64| u64::try_from(value).unwrap_or(0);
-        let newest = Self {
-            partition,
-            first: number(head.newest),
-            last: number(head.last).min(end.saturating_sub(1)),
-        };
-        if newest.first < end {
-            return Ok(Some(newest));
-        }
-        let mut older = Self { first: end, ..newest };
-        Ok(older.step(store, project).await?.then_some(older))
-    }
-
-    /// Goes to the previous block; `false`: there is none. Reads the ids of a range of
-    /// arrival numbers, not the blocks. The range grows while it has only events of other
-    /// partitions.
-    async fn step(&mut self, store: &Store, project: ProjectId) -> Result<bool> {
-        let mut width = FIRST_ARRIVALS;
-        loop {
-            let low = self.first.saturating_sub(width);
-            let firsts = firsts_between(store, project, self.partition, low, self.first).await?;
-            if let Some(first) = firsts.last() {
-                self.last = self.last.min(self.first.saturating_sub(1));
-                self.first = *first;
-                return Ok(true);
-            }
-            if low == 0 {
-                return Ok(false);
-            }
-            width = width.saturating_mul(4);
-        }
-    }
+    let found = uuid_values(store, project, uuids.to_vec(), |_| Ok(true)).await?;
+    Ok(found.into_iter().map(|(uuid, _)| uuid).collect())
 }
 
 /// The first arrival numbers of the blocks that begin in the range, in order.
@@ -252,12 +95,14 @@ pub(super) async fn firsts_between(
     low: u64,
     end: u64,
 ) -> Result<Vec<u64>> {
-    let int = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
-    let from = [project.0, partition.into(), int(low)];
-    let to = [project.0, partition.into(), int(end)];
-    let vars = bind! { range: range("event_summary", &from, &to) };
-    let ids: Vec<RecordId> = store.db.run(SUMMARY_RANGE, vars).await?.rows(0)?;
-    ids.iter().map(|id| first_of(id, 2, SUMMARY_RANGE.name)).collect()
+    let id = |first| keys::summary(project, partition, first);
+    let range = Arc::new(store.db.keyspace().await?.range(id(low), id(end))?);
+    let work = move |tx: Transaction| {
+        let range = Arc::clone(&range);
+        async move { tx.numbers::<3>(&range).await }
+    };
+    let found = store.db.transact(FIRSTS, (), work).await?;
+    Ok(found.into_iter().map(|[_, _, first]| u64::try_from(first).unwrap_or(0)).collect())
 }
 
 /// Calls `see` with the stored events that have these uuids, block by block. Unknown
@@ -271,18 +116,18 @@ pub async fn see_each(
     uuids: &[Uuid],
     mut see: impl FnMut(&StoredEvent),
 ) -> Result<()> {
-    let mut block_refs: BTreeMap<BlockRef, Vec<usize>> = BTreeMap::new();
-    for chunk in uuids.chunks(FETCH) {
-        let ids: Vec<_> = chunk.iter().map(|uuid| keys::uuid(project, *uuid)).collect();
-        let rows: Vec<UuidRow> = store.db.run(UUIDS, bind! { ids: ids }).await?.rows(0)?;
-        for row in rows {
-            let (block_ref, index) = row.block_ref()?;
-            block_refs.entry(block_ref).or_default().push(index);
-        }
+    let keys = UuidKeys::of(store.db.keyspace().await?, project)?;
+    let found = uuid_values(store, project, uuids.to_vec(), Ok).await?;
+    let mut blocks: BTreeMap<BlockRef, Vec<(Uuid, u32)>> = BTreeMap::new();
+    for (uuid, value) in found {
+        let place = keys.place(uuid, &value)?;
+        blocks.entry(place.block_ref()).or_default().push((uuid, place.index));
     }
-    for (block_ref, indexes) in block_refs {
-        let events = read_block(store, project, block_ref).await?;
-        indexes.into_iter().filter_map(|index| events.get(index)).for_each(&mut see);
+    for (block_ref, events) in blocks {
+        let block = read_block(store, project, block_ref).await?;
+        for (uuid, index) in events {
+            see(at_place(block.get(index as usize), uuid)?);
+        }
     }
     Ok(())
 }
@@ -292,11 +137,49 @@ pub(super) async fn by_uuid(
     project: ProjectId,
     uuid: Uuid,
 ) -> Result<Option<StoredEvent>> {
-    let vars = bind! { ids: vec![keys::uuid(project, uuid)] };
-    let row: Option<UuidRow> = store.db.run(UUIDS, vars).await?.row(0)?;
-    let Some(row) = row else { return Ok(None) };
-    let (block_ref, index) = row.block_ref()?;
-    Ok(read_block(store, project, block_ref).await?.into_iter().nth(index))
+    let keyspace = store.db.keyspace().await?;
+    let keys = UuidKeys::of(keyspace, project)?;
+    let found = store.db.transact(UUIDS, (), move |tx| {
+        let keys = keys.clone();
+        async move {
+            let value = tx.entries(&[&keys.key(uuid)]).await?.into_iter().flatten().next();
+            let Some(value) = value else { return Ok(None) };
+            let place = keys.place(uuid, &value)?;
+            let block = keyspace.key(keys::block(project, place.partition, place.first))?;
+            let row: Option<BlockRow> = tx.get(&[block]).await?.into_iter().flatten().next();
+            Ok(Some((place, row.map(|row| row.data))))
+        }
+    });
+    let Some((place, data)) = found.await? else { return Ok(None) };
+    let event = data.map(|data| decode_one(&data, place.index)).transpose()?.flatten();
+    at_place(event.as_ref(), uuid)?;
+    Ok(event)
+}
+
+/// The event that the index of uuids leads to: it must be there, and have the uuid.
+fn at_place(event: Option<&StoredEvent>, uuid: Uuid) -> Result<&StoredEvent> {
+    let event = event.ok_or_else(|| uuids::damaged("a place without an event"))?;
+    match event.uuid == uuid {
+        true => Ok(event),
+        false => Err(uuids::damaged("a place with another event")),
+    }
+}
+
+/// The events of a block, from memory if they are there. Otherwise they are read, and kept
+/// in memory; `is_closed` says whether no further events are added to the block.
+pub(super) async fn shared_block(
+    store: &Store,
+    project: ProjectId,
+    block_ref: BlockRef,
+    reach: Reach,
+    is_closed: bool,
+) -> Result<SharedEvents> {
+    if let Some(events) = store.blocks.get(project, block_ref, reach) {
+        return Ok(events);
+    }
+    let events = SharedEvents::from(read_block(store, project, block_ref).await?);
+    store.blocks.put(project, block_ref, events.clone(), is_closed);
+    Ok(events)
 }
 
 pub(super) async fn read_block(
@@ -304,9 +187,56 @@ pub(super) async fn read_block(
     project: ProjectId,
     block_ref: BlockRef,
 ) -> Result<Vec<StoredEvent>> {
-    let vars = bind! { ids: vec![keys::block(project, block_ref.0, block_ref.1)] };
-    let row: Option<BlockRow> = store.db.run(BLOCKS, vars).await?.row(0)?;
-    row.map_or_else(|| Ok(Vec::new()), |row| decode(&row.data))
+    let data = block_data(store, project, block_ref).await?;
+    data.map_or_else(|| Ok(Vec::new()), |data| decode(&data))
+}
+
+/// The compressed events of a block.
+pub(super) async fn block_data(
+    store: &Store,
+    project: ProjectId,
+    (partition, first): BlockRef,
+) -> Result<Option<Bytes>> {
+    let row: Option<BlockRow> = one(store, BLOCK, keys::block(project, partition, first)).await?;
+    Ok(row.map(|row| row.data))
+}
+
+/// The uuids that are stored, and what `of` returns for the values of their entries.
+async fn uuid_values<T: Send + 'static>(
+    store: &Store,
+    project: ProjectId,
+    mut uuids: Vec<Uuid>,
+    of: fn(Vec<u8>) -> Result<T>,
+) -> Result<Vec<(Uuid, T)>> {
+    // In the order of their keys, as when they are written: neighbours are found faster.
+    uuids.sort_unstable();
+    let keys = UuidKeys::of(store.db.keyspace().await?, project)?;
+    let keys: Vec<Vec<u8>> = uuids.iter().map(|uuid| keys.key(*uuid)).collect();
+    let (uuids, keys) = (Arc::new(uuids), Arc::new(keys));
+    let work = move |tx: Transaction| {
+        let (uuids, keys) = (Arc::clone(&uuids), Arc::clone(&keys));
+        async move {
+            let mut found = Vec::new();
+            for (uuids, keys) in uuids.chunks(ENTRIES_PER_READ).zip(keys.chunks(ENTRIES_PER_READ)) {
+                let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+                for (uuid, value) in uuids.iter().zip(tx.entries(&keys).await?) {
+                    if let Some(value) = value {
+                        found.push((*uuid, of(value)?));
+                    }
+                }
+            }
+            Ok(found)
+        }
+    };
+    store.db.transact(UUIDS, (), work).await
+}
+
+async fn one<T: SurrealValue + Send + 'static>(
+    store: &Store,
+    operation: Operation,
+    id: RecordId,
+) -> Result<Option<T>> {
+    Ok(store.db.get(operation, vec![id]).await?.into_iter().flatten().next())
 }
 
 /// The ids from `from` (inclusive) to `to` (exclusive). An id that begins with the
@@ -321,6 +251,17 @@ pub(crate) fn range(table: &'static str, from: &[i64], to: &[i64]) -> RecordId {
         end: std::ops::Bound::Excluded(key(to)),
     };
     RecordId::new(table, RecordIdKey::Range(Box::new(bounds)))
+}
+
+/// The block that a pointer leads to: `event_time:[project, width, bucket, partition, first]`.
+pub(super) fn pointed(
+    [_, _, _, partition, first]: [i64; 5],
+    name: &'static str,
+) -> Result<BlockRef> {
+    match (u16::try_from(partition), u64::try_from(first)) {
+        (Ok(partition), Ok(first)) => Ok((partition, first)),
+        _ => Err(Error::Shape { statement: name, detail: "unexpected record id".to_owned() }),
+    }
 }
 
 /// The id of a row, and the rest of the row.

@@ -23,7 +23,7 @@ use super::read::{
 };
 use super::{PARTITIONS, keys};
 use crate::bind::bind;
-use crate::db::Statement;
+use crate::db::{Operation, Statement};
 use crate::{Error, Result, Store};
 
 /// Arrival numbers of the first range that is searched for blocks.
@@ -195,12 +195,7 @@ const BRIEFS: Statement = Statement::read(
     "event summaries in order",
     "SELECT id, last, count, from_time, to_time, names, seconds FROM $range;",
 );
-pub(super) const BRIEFS_OF: Statement = Statement::read(
-    "event summaries of blocks",
-    "SELECT id, last, count, from_time, to_time, names, seconds FROM $ids;",
-);
-pub(super) const BY_TIME: Statement =
-    Statement::read("event blocks in a time range", "SELECT VALUE id FROM $range;");
+pub(super) const BRIEFS_OF: Operation = Operation::read("event summaries of blocks");
 
 /// A block that may have selected events.
 #[derive(Debug, Clone, Copy)]
@@ -383,22 +378,19 @@ impl EventSource {
             return Ok(lanes);
         }
         let block_refs = self.block_refs(TimeRange { start, end }).await?;
+        // In order, so the blocks of each lane are too.
         let block_refs: Vec<BlockRef> = block_refs.into_iter().collect();
         for some in block_refs.chunks(FETCH) {
             let id =
                 |(partition, first): &BlockRef| keys::summary(self.project, *partition, *first);
             let ids: Vec<RecordId> = some.iter().map(id).collect();
-            let mut answer = self.store.db.run(BRIEFS_OF, bind! { ids: ids }).await?;
-            for brief in answer.rows::<Brief>(0)? {
+            let briefs = self.store.db.get::<Brief>(BRIEFS_OF, ids).await?;
+            for brief in briefs.into_iter().flatten() {
                 let partition = partition_of(&brief.id, 1, BRIEFS_OF.name)?;
                 if let Some(lane) = lanes.get_mut(usize::from(partition)) {
                     lane.add(&self.selection, &brief, BRIEFS_OF.name)?;
                 }
             }
-        }
-        // The engine does not return them in order.
-        for lane in &mut lanes {
-            lane.found.make_contiguous().sort_unstable_by_key(|block| block.first);
         }
         Ok(lanes)
     }

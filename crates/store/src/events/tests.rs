@@ -1,10 +1,15 @@
 //! Applying and reading events, on a real engine in memory.
 
 mod applying;
+mod arrivals;
+mod by_step;
+mod bytes;
 mod next;
 mod pages;
 mod purge;
 mod received;
 mod scan;
+mod shared;
 mod support;
+mod uuids;
 mod versions;

@@ -17,7 +17,8 @@ use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
 use crate::error::is_done;
-use crate::{Error, Result, Store, ids, lists};
+use crate::lists::{self, Order};
+use crate::{Error, Result, Store, ids};
 
 /// A new backfill.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -153,10 +154,8 @@ fn state(
     Ok(BackfillState { shown, retry_of: stored.retry_of.map(RunId), plan, next })
 }
 
-const IDS: Statement = Statement::read(
-    "exports backfills in order",
-    "SELECT VALUE record::id(id)[1] FROM batch_export_backfill:[$export]..=[$export, ..];",
-);
+const IDS: Order =
+    Order { name: "exports backfills in order", table: "batch_export_backfill", part: 1 };
 
 /// Backfills of an export, newest first: at most `limit`, after `cursor` in the list.
 pub async fn page(
@@ -166,7 +165,7 @@ pub async fn page(
     cursor: Option<BackfillId>,
     limit: usize,
 ) -> Result<Vec<Backfill>> {
-    let mut found = lists::ids(store, IDS, bind! { export: export.0 }, BackfillId).await?;
+    let mut found = lists::ordered(store, IDS, export.0, BackfillId).await?;
     found.retain(|id| cursor.is_none_or(|cursor| *id < cursor));
     found.reverse();
     found.truncate(limit);

@@ -10,7 +10,7 @@ use weir_model::{BatchExportId, OrganizationId, ProjectId, RunId, Timestamp};
 
 use super::{Backfilled, ExportRow};
 use crate::bind::bind;
-use crate::db::Statement;
+use crate::db::{Operation, Statement};
 use crate::memory_budget::{RECORDS_PER_STATEMENT, read_large};
 use crate::{Result, Store, lists};
 
@@ -82,13 +82,7 @@ pub struct ExportBrief {
     pub latest: Vec<RunId>,
 }
 
-const BRIEFS: Statement = Statement::read(
-    "exports briefs",
-    "SELECT id, uuid, organization, project, name, kind, interval, timezone, offset_day,
-         offset_hour, paused, created_at, last_paused_at, backfilled_by, backfilled_since,
-         backfilled_earlier, backfilled_until, start_at, end_at, latest
-     FROM $ids;",
-);
+const BRIEFS: Operation = Operation::read("exports briefs");
 
 /// The small fields of these exports of an organization, in the order of `ids`; missing
 /// exports are skipped.

@@ -521,13 +521,14 @@ async fn busy_runs_do_not_delay_cancelling() {
     let own = RunRow { backfill: Some(id), ..own };
     assert!(backfills::add_run_of(&store, &own, at(0), at(3_600)).await.unwrap());
     let _all = begun.acquire_many(8).await.unwrap();
-    let second = Duration::from_secs(1);
+    // Without fairness it would take as long as the runs.
+    let soon = Duration::from_secs(5);
     let begun = std::time::Instant::now();
     assert!(backfills::cancel(&store, PROJECT, export.id, id, at(5), &[]).await.unwrap());
-    assert!(begun.elapsed() < second, "cancelled after {:?}", begun.elapsed());
+    assert!(begun.elapsed() < soon, "cancelled after {:?}", begun.elapsed());
     let begun = std::time::Instant::now();
     delete(&store, export.organization, export.id, &[]).await.unwrap();
-    assert!(begun.elapsed() < second, "deleted after {:?}", begun.elapsed());
+    assert!(begun.elapsed() < soon, "deleted after {:?}", begun.elapsed());
     let steps: u32 = busy.join_all().await.into_iter().sum();
     assert!(steps > 8, "they were busy");
 }

@@ -138,7 +138,7 @@ pub(crate) struct Stored {
     updated_at: i64,
 }
 
-/// The fields of a record that lists show. `brief_fields!` names them.
+/// The fields of a record that lists show.
 #[derive(Debug, Clone, SurrealValue)]
 pub(crate) struct StoredBrief {
     number: i64,
@@ -150,15 +150,6 @@ pub(crate) struct StoredBrief {
     completed_snippet_onboarding: bool,
     ingested_event: bool,
 }
-
-/// The fields of [`StoredBrief`].
-macro_rules! brief_fields {
-    () => {
-        "number, uuid, organization, api_token, name, timezone, completed_snippet_onboarding,
-         ingested_event"
-    };
-}
-pub(crate) use brief_fields;
 
 impl From<StoredBrief> for ProjectBrief {
     fn from(stored: StoredBrief) -> Self {

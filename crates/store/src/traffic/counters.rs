@@ -1,19 +1,22 @@
 //! Counts since the last write. Each request and each applied batch takes one short lock;
 //! events take none. The number of entries is bounded.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use weir_model::imports::ImportSource;
 use weir_model::traffic::{Counts, UnknownKey};
 use weir_model::{ProjectId, Timestamp};
 
-use super::{INSTANCE, Refusals, Unit, unite};
+use super::names::day;
+use super::{INSTANCE, NameCounts, Refusals, Unit, unite};
 use crate::events::WarningCount;
 
 /// The largest number of minutes of projects that wait to be written. It is reached only
 /// while the store refuses writes.
 const MOST: usize = 50_000;
+/// The largest number of days of projects whose names wait to be written.
+const DAYS: usize = 1_000;
 /// The largest number of sources of imports that wait to be written.
 const SOURCES: usize = 2_000;
 /// The largest number of waiting sources of one project. Client libraries name
@@ -32,6 +35,8 @@ pub struct TrafficCounters {
 pub struct Pending {
     /// Counts by project and minute.
     pub minutes: BTreeMap<(ProjectId, i64), Counts>,
+    /// Events by name, by project and day.
+    pub names: BTreeMap<(ProjectId, i64), NameCounts>,
     /// Sources of imports with their projects.
     pub sources: Vec<(ProjectId, ImportSource)>,
     /// Keys that no project has.
@@ -43,23 +48,27 @@ pub struct Pending {
 pub struct Applied {
     /// Number of stored events, by the minute in which they were received.
     pub accepted: Vec<(i64, u64)>,
+    /// Number of stored events by the day in which they were received, and by name.
+    pub names: Vec<(i64, String, u64)>,
     /// For each reason: the minute, the code, the number of events, and whether they were
     /// dropped for it.
     pub reasons: Vec<(i64, String, u64, bool)>,
 }
 
 impl Applied {
-    /// Counts events by the minute in which they were received. Events are in order of
-    /// arrival, so there are few minutes.
-    pub fn of(
-        received: impl Iterator<Item = i64>,
+    /// Counts events, each with its time of receipt and its name, by the minute in which
+    /// they were received. Events are in order of arrival, so there are few minutes.
+    pub fn of<'a>(
+        events: impl Iterator<Item = (i64, &'a str)>,
         warnings: &[WarningCount],
         is_dropped: impl Fn(&str) -> bool,
     ) -> Self {
         let minute = |micros: i64| Unit::Minute.at(Timestamp::from_micros(micros));
         let mut accepted: Vec<(i64, u64)> = Vec::new();
+        let mut names: HashMap<(i64, &str), u64> = HashMap::new();
         let mut last = (i64::MIN, 0);
-        for micros in received {
+        for (micros, name) in events {
+            *names.entry((day(micros), name)).or_default() += 1;
             // Most events are of the same request as the one before.
             let at = if micros == last.0 { last.1 } else { minute(micros) };
             last = (micros, at);
@@ -73,7 +82,11 @@ impl Applied {
             let dropped = is_dropped(&warning.code);
             (minute(warning.seen.to), warning.code.clone(), count, dropped)
         };
-        Self { accepted, reasons: warnings.iter().map(reason).collect() }
+        let mut names: Vec<(i64, String, u64)> =
+            names.into_iter().map(|((day, name), count)| (day, name.to_owned(), count)).collect();
+        // The most frequent names are counted first, because a day has a bound of names.
+        names.sort_by_key(|(day, _, count)| (*day, std::cmp::Reverse(*count)));
+        Self { accepted, names, reasons: warnings.iter().map(reason).collect() }
     }
 }
 
@@ -101,6 +114,9 @@ impl TrafficCounters {
         let mut pending = self.lock();
         for (minute, events) in &applied.accepted {
             pending.count(project, *minute, |counts| counts.accepted += events);
+        }
+        for (day, name, events) in &applied.names {
+            pending.name(project, *day, |counts| counts.count(name, *events));
         }
         for (minute, code, events, is_dropped) in &applied.reasons {
             pending.count(project, *minute, |counts| {
@@ -137,6 +153,14 @@ impl TrafficCounters {
         of_project.map(|((_, minute), counts)| (*minute, counts.clone())).collect()
     }
 
+    /// The events by name since a day that are not written yet.
+    pub fn names_since(&self, project: ProjectId, from: Timestamp) -> NameCounts {
+        let (mut all, pending) = (NameCounts::default(), self.lock());
+        let days = pending.names.range((project, day(from.micros()))..=(project, i64::MAX));
+        days.for_each(|(_, counts)| all.add(counts));
+        all
+    }
+
     /// The sources of a project that are not written yet.
     pub fn sources(&self, project: ProjectId) -> Vec<ImportSource> {
         let pending = self.lock();
@@ -158,6 +182,7 @@ impl TrafficCounters {
     pub(super) fn forget(&self, project: ProjectId) {
         let mut pending = self.lock();
         pending.minutes.retain(|(of, _), _| *of != project);
+        pending.names.retain(|(of, _), _| *of != project);
         pending.sources.retain(|(of, _)| *of != project);
         drop(pending);
         self.refusals.forget(project);
@@ -169,6 +194,9 @@ impl TrafficCounters {
         let newer = std::mem::replace(&mut *pending, unwritten);
         for ((project, minute), more) in newer.minutes {
             pending.count(project, minute, |counts| counts.add(&more));
+        }
+        for ((project, day), more) in newer.names {
+            pending.name(project, day, |counts| counts.add(&more));
         }
         for (project, source) in newer.sources {
             pending.import(project, source);
@@ -185,7 +213,10 @@ impl TrafficCounters {
 impl Pending {
     /// Whether there is nothing to write.
     pub fn is_empty(&self) -> bool {
-        self.minutes.is_empty() && self.sources.is_empty() && self.unknown.is_empty()
+        self.minutes.is_empty()
+            && self.names.is_empty()
+            && self.sources.is_empty()
+            && self.unknown.is_empty()
     }
 
     fn count(&mut self, project: ProjectId, minute: i64, change: impl FnOnce(&mut Counts)) {
@@ -194,6 +225,13 @@ impl Pending {
             return;
         }
         change(self.minutes.entry(key).or_default());
+    }
+
+    fn name(&mut self, project: ProjectId, day: i64, change: impl FnOnce(&mut NameCounts)) {
+        let key = (project, day);
+        if self.names.len() < DAYS || self.names.contains_key(&key) {
+            change(self.names.entry(key).or_default());
+        }
     }
 
     fn import(&mut self, project: ProjectId, source: ImportSource) {
@@ -260,9 +298,11 @@ mod tests {
             seen: Span { from: 1, to: 60_000_000 },
             sample: None,
         };
-        let received = [1, 1, 59_999_999, 60_000_000];
+        let received = [(1, "a"), (1, "b"), (59_999_999, "b"), (60_000_000, "b")];
         let applied = Applied::of(received.into_iter(), &[warning], |_| true);
         assert_eq!(applied.accepted, [(0, 3), (1, 1)]);
+        let named = |name: &str, events: u64| (0, name.to_owned(), events);
+        assert_eq!(applied.names, [named("b", 3), named("a", 1)]);
         let counters = TrafficCounters::default();
         counters.applied(PROJECT, &applied);
         let found: Vec<(i64, u64, u64)> = counters
@@ -271,5 +311,7 @@ mod tests {
             .map(|(minute, counts)| (minute, counts.accepted, counts.dropped))
             .collect();
         assert_eq!(found, [(0, 3, 0), (1, 1, 2)]);
+        let names = counters.names_since(PROJECT, Timestamp::EPOCH).names;
+        assert_eq!(names, [("a".to_owned(), 1), ("b".to_owned(), 3)].into());
     }
 }

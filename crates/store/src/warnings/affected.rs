@@ -24,7 +24,7 @@ use weir_model::warnings::{AffectedCursor, AffectedQuery};
 use weir_model::{ProjectId, Timestamp};
 
 use crate::bind::bind;
-use crate::db::Statement;
+use crate::db::{Operation, Statement};
 use crate::events::{PARTITIONS, Span, part, range};
 use crate::{Error, Result, Store};
 
@@ -48,7 +48,7 @@ const LARGEST: usize = 4 << 20;
 /// Blocks that one removal deletes at a time.
 const REMOVED: usize = 50;
 
-const OPEN: Statement = Statement::read("open affected block", "SELECT * FROM $id;");
+const OPEN: Operation = Operation::read("open affected block");
 const BLOCK: Statement = Statement::read("affected block", "SELECT VALUE data FROM $id;");
 // A few hundred small records of a project and partition.
 const SUMMARIES: Statement = Statement::read("affected summaries", "SELECT * FROM $range;");
@@ -126,7 +126,6 @@ struct SummaryRow {
 
 #[derive(SurrealValue)]
 struct BlockRow {
-    id: RecordId,
     data: Bytes,
 }
 
@@ -188,8 +187,8 @@ pub async fn open(
     first: i64,
 ) -> Result<Option<AffectedBuilder>> {
     let id = key("affected_block", project, partition, first);
-    let row: Option<BlockRow> = store.db.run(OPEN, bind! { id: id }).await?.row(0)?;
-    let Some(row) = row else { return Ok(None) };
+    let found = store.db.get::<BlockRow>(OPEN, vec![id]).await?;
+    let Some(row) = found.into_iter().flatten().next() else { return Ok(None) };
     let mut block = AffectedBuilder::begin(first);
     let filled = decode(&row.data).and_then(|events| events.iter().try_for_each(|e| block.push(e)));
     match filled {
@@ -201,14 +200,16 @@ pub async fn open(
     }
 }
 
-/// The rows of a block and of its summary.
-pub(crate) fn rows(project: ProjectId, partition: u16, block: AffectedBlock) -> [Value; 2] {
+/// The records of a block and of its summary: ids and contents.
+pub(crate) fn rows(
+    project: ProjectId,
+    partition: u16,
+    block: AffectedBlock,
+) -> [(RecordId, Value); 2] {
     let AffectedBlock { first, data, summary } = block;
-    let Summary { count, from_at, to_at, codes } = summary;
     let id = |table| key(table, project, partition, first);
-    let summary = SummaryRow { id: id("affected_summary"), count, from_at, to_at, codes };
-    let block = BlockRow { id: id("affected_block"), data: Bytes::from(data) };
-    [block.into_value(), summary.into_value()]
+    let data = BlockRow { data: Bytes::from(data) };
+    [(id("affected_block"), data.into_value()), (id("affected_summary"), summary.into_value())]
 }
 
 /// Dropped and altered events of a project, newest first. Events of damaged blocks are
@@ -267,6 +268,26 @@ pub async fn page(
         }
     }
     Ok(page)
+}
+
+/// The dropped or altered event with this number. `None`: it is not kept.
+///
+/// # Errors
+/// When the store cannot be read or the block is damaged.
+pub async fn one(
+    store: &Store,
+    project: ProjectId,
+    partition: u16,
+    number: i64,
+) -> Result<Option<Affected>> {
+    for row in summaries(store, project, partition).await? {
+        let first = part(&row.id, 2, SUMMARIES.name)?;
+        if (first..first.saturating_add(row.count)).contains(&number) {
+            let events = read(store, project, partition, first).await?;
+            return Ok((first..).zip(events).find_map(|(at, it)| (at == number).then_some(it)));
+        }
+    }
+    Ok(None)
 }
 
 /// Removes events that are kept no longer. Run in the background.

@@ -190,12 +190,11 @@ async fn without_mail_a_new_address_takes_effect_immediately() {
     let session = cookie(&post("sign_in", &login, "").await);
     let change =
         async |email: &str| post("change_address", &format!("email={email}"), &session).await;
-    let text = |answer: &Answer| String::from_utf8_lossy(&answer.body).into_owned();
     let taken = change("ADA%40new.example").await;
-    let why = text(&taken);
+    let why = taken.text();
     assert!(taken.status == 400 && why.contains("unique") && why.contains("already"), "{why}");
     let bad = change("ada").await;
-    assert!(bad.status == 400 && text(&bad).contains("valid email"), "{}", text(&bad));
+    assert!(bad.status == 400 && bad.text().contains("valid email"), "{}", bad.text());
     // The user as it was stored while mail was configured.
     let row = weir_store::users::get(app.store(), app.owner().id()).await.unwrap();
     let mut row = row.unwrap();

@@ -34,7 +34,8 @@ async fn a_new_user_can_sign_in_after_confirming_the_address() {
         (answer.status, answer.json()),
         (200, json!({"success": true, "token": first.token}))
     );
-    assert!(answer.header("set-cookie").unwrap().contains("; HttpOnly; SameSite=Lax"));
+    let set = answer.header("set-cookie").unwrap();
+    assert!(set.contains("; SameSite=Lax") && set.contains("; HttpOnly"), "{set}");
     assert!(instance.is_open(&cookie(&answer)).await);
     assert_eq!(
         instance.audit_entries().await,

@@ -13,7 +13,7 @@ impl Instance {
     async fn page(&self, path: &str) -> String {
         let answer = self.anonymous().get(path).await;
         assert_eq!(answer.status, 200, "{path}");
-        String::from_utf8(answer.body.to_vec()).unwrap()
+        answer.text()
     }
 
     /// Sends a form from this page.
@@ -48,7 +48,7 @@ async fn a_new_user_is_guided_through_the_pages() {
     let page = format!("{waiting}?token={}", link.token);
     let answer = instance.anonymous().get(&page).await;
     assert_eq!(answer.header("referrer-policy"), Some("no-referrer"));
-    let text = String::from_utf8(answer.body.to_vec()).unwrap();
+    let text = answer.text();
     assert!(text.contains("Confirm address") && text.contains("Grace@mail.example"), "{text}");
     // The user is older than this proof, so another person may have created it.
     assert!(text.contains("The account has a password already."), "{text}");
@@ -88,7 +88,7 @@ async fn a_forgotten_password_is_reset() {
     let page = format!("/reset/{}?token={}", link.user, link.token);
     let answer = instance.anonymous().get(&page).await;
     assert_eq!(answer.header("referrer-policy"), Some("no-referrer"));
-    let text = String::from_utf8(answer.body.to_vec()).unwrap();
+    let text = answer.text();
     assert!(text.contains("New password") && text.contains(ADA), "{text}");
     let set = async |password: &str| {
         let fields =
@@ -140,7 +140,7 @@ async fn without_mail_the_pages_say_so() {
     let app = TestApp::with_owner().await;
     let page = async |path: &str| {
         let answer = app.anonymous().get(path).await;
-        String::from_utf8(answer.body.to_vec()).unwrap()
+        answer.text()
     };
     assert!(page("/login").await.contains("href=\"/reset\""));
     assert!(page("/reset").await.contains("This instance sends no mail"));

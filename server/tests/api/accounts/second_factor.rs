@@ -69,7 +69,7 @@ impl Instance {
     async fn text(&self, path: &str, cookie: &str) -> String {
         let answer = self.visit(path, cookie).await;
         assert_eq!(answer.status, 200, "{path}");
-        String::from_utf8(answer.body.to_vec()).unwrap()
+        answer.text()
     }
 
     /// The code for this many seconds from now.
@@ -308,7 +308,7 @@ async fn an_organization_that_asks_for_it_leads_its_members_there() {
     let path = format!("/api/organizations/{}/", instance.app.organization());
     let answer = writer.patch(&path, &json!({"enforce_2fa": true})).await;
     assert_eq!(answer.status, 200, "{:?}", answer.body);
-    let live = format!("/projects/{}/live", instance.app.project());
+    let live = format!("/projects/{}/events", instance.app.project());
     let organization = format!("/organizations/{}", instance.app.organization());
     for page in [&live, &organization] {
         let answer = instance.visit(page, &session).await;
@@ -325,7 +325,7 @@ async fn an_organization_that_asks_for_it_leads_its_members_there() {
         "2FA setup required",
     );
     // Missing pages stay missing, and keys still work.
-    assert_eq!(instance.visit("/projects/4711/live", &session).await.status, 404);
+    assert_eq!(instance.visit("/projects/4711/events", &session).await.status, 404);
     assert_eq!(writer.get(&format!("/api/projects/{}/", instance.app.project())).await.status, 200);
 
     let factor = instance.turn_on(&session).await;

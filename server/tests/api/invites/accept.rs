@@ -54,7 +54,7 @@ async fn shown(app: &TestApp, invite: &Value, cookie: &str) -> String {
     let path = format!("/signup/{}", token(invite));
     let answer = with_session(app, Method::GET, &path, cookie).send().await;
     assert_eq!((answer.status, answer.header("referrer-policy")), (200, Some("no-referrer")));
-    String::from_utf8(answer.body.to_vec()).unwrap()
+    answer.text()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -82,7 +82,8 @@ async fn a_new_person_signs_up_and_is_in() {
     assert_eq!(user["first_name"], "Grace");
     assert_eq!(user["email"], "Grace@mail.example");
     assert_eq!(user["is_email_verified"], false);
-    assert!(answer.header("set-cookie").unwrap().contains("; HttpOnly; SameSite=Lax"));
+    let set = answer.header("set-cookie").unwrap();
+    assert!(set.contains("; SameSite=Lax") && set.contains("; HttpOnly"), "{set}");
     let page = with_session(&app, Method::GET, "/account", &cookie(&answer)).send().await;
     assert_eq!(page.status, 200);
 

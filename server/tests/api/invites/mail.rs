@@ -90,7 +90,7 @@ async fn the_form_says_where_the_message_is_read() {
         let cookie = session(&app).await;
         let form = format!("/organizations/{}/invites?people=a%40mail.example", app.organization());
         let answer = page(&app, &form, &cookie).await;
-        let text = String::from_utf8(answer.body.to_vec()).unwrap();
+        let text = answer.text();
         assert_eq!((answer.status, text.contains(expected)), (200, true), "{expected}: {text}");
     }
 }

@@ -64,7 +64,7 @@ impl<'a> Browser<'a> {
     async fn opens(&self, path: &str, expected: u16) -> String {
         let answer = page(&self.fixture.app, path, &self.cookie).await;
         assert_eq!(answer.status, expected, "{path}");
-        String::from_utf8(answer.body.to_vec()).unwrap()
+        answer.text()
     }
 
     fn organization(&self) -> String {
@@ -221,7 +221,7 @@ async fn an_archive_is_added_by_a_form() {
         let refused = browser.upload("plugin", &fields, "archive", file).await;
         assert_eq!(refused.status, 303);
         let location = refused.header("location").unwrap();
-        let begins = format!("{back}?__path=%2F_fn%2Finstall_plugin&__err=");
+        let begins = format!("{back}?__path=/_fn/install_plugin&__err=");
         assert!(location.starts_with(&begins), "{location}");
     }
     let large = browser.upload("plugin", &fields, "archive", &vec![0; 6 << 20]).await;

@@ -40,7 +40,7 @@ impl Transform for Steps {
         given: Vec<Given>,
     ) -> Vec<Transformed> {
         let of = |given: &Given| {
-            let event = given.event().unwrap();
+            let event = given.event();
             self.seen.lock().push(event.uuid);
             assert_ne!(event.event, "panic", "a defect");
             let dropped = || Transformed::Dropped {
@@ -51,7 +51,7 @@ impl Transform for Steps {
             match event.event.as_str() {
                 "drop" => Some(dropped()),
                 "change" => Some(Transformed::Changed(Box::new(
-                    Changed::read(given, given.event().unwrap(), &text.to_string()).unwrap(),
+                    Changed::read(given, given.event(), &text.to_string()).unwrap(),
                 ))),
                 "lose" => None,
                 "miss" => Some(Transformed::Unavailable {

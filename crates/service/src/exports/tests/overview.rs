@@ -52,6 +52,12 @@ async fn what_fails_comes_first() {
     assert_eq!(all(called).await.1, ["Newest"]);
     let elsewhere = OverviewQuery { kind: Some("S3".to_owned()), ..OverviewQuery::default() };
     assert_eq!(all(elsewhere).await, (3, Vec::new()));
+    let of_project = |project| OverviewQuery { project: Some(project), ..OverviewQuery::default() };
+    assert_eq!(all(of_project(made[0].team_id)).await.1.len(), 3);
+    assert_eq!(
+        all(of_project(weir_model::ProjectId(made[0].team_id.0 + 1))).await,
+        (3, Vec::new())
+    );
 
     let page = Page { limit: 1, offset: 0 };
     let query = OverviewQuery::default();

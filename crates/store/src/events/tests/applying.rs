@@ -3,12 +3,13 @@
 use uuid::Uuid;
 use weir_model::PersonId;
 
-use super::support::{PROJECT, ada, batch, event, events, query, store};
+use super::support::{PROJECT, ada, batch, event, events, query, records, store};
 use crate::events::{
     NewBlock, Position, Span, WarningCount, apply, head, next_arrivals, open_block, page, position,
     stored_uuids,
 };
 use crate::persons::PersonWrite;
+use crate::tests::stores;
 use crate::warnings::{Affected, AffectedBuilder};
 use crate::{ByteBudget, Error, persons, warnings};
 
@@ -29,6 +30,26 @@ async fn a_batch_is_applied_once() {
     let uuids: Vec<Uuid> = events(1, 5, "a").iter().map(|e| e.uuid).collect();
     assert_eq!(stored_uuids(&store, PROJECT, &uuids).await.unwrap().len(), 3);
     assert_eq!(next_arrivals(&store).await.unwrap().get(&7), Some(&4));
+}
+
+/// Both begin at the same position, so the events of one must not count.
+#[tokio::test]
+async fn of_two_concurrent_batches_from_one_position_one_is_applied() {
+    let (stores, _directory) = stores().await;
+    for store in stores {
+        let one = apply(&store, batch(0, 0, 10, &events(1, 300, "a")));
+        let other = apply(&store, batch(0, 0, 20, &events(301, 600, "b")));
+        let (one, other) = tokio::join!(one, other);
+        assert_ne!(one.is_ok(), other.is_ok());
+        let applied = if one.is_ok() { 10 } else { 20 };
+        let refused = one.and(other).unwrap_err();
+        assert!(
+            matches!(&refused, Error::Refused { reason, .. } if reason == "position"),
+            "{refused}"
+        );
+        assert_eq!(position(&store, 0).await.unwrap(), Position::at(applied));
+        assert_eq!(records(&store, "event_uuid").await, 300);
+    }
 }
 
 #[tokio::test]

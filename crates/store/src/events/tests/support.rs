@@ -1,16 +1,14 @@
 //! Stores and batches for the tests.
 
-use surrealdb::types::RecordId;
 use weir_model::ProjectId;
 use weir_model::events::EventQuery;
 
-use crate::bind::bind;
-use crate::db::Statement;
 pub(super) use crate::events::block::tests::event;
 use crate::events::{
     Apply, BlockBuilder, Head, NewBlock, Position, ProjectWrite, StoredEvent, is_stray,
 };
 use crate::persons::{Facts, PersonState};
+use crate::transaction::tests::stored_of;
 use crate::{Location, Settings, Store};
 
 pub(super) const PROJECT: ProjectId = ProjectId(7);
@@ -61,11 +59,9 @@ pub(super) fn ada(properties: &str) -> PersonState {
     })
 }
 
-/// The number of records of a table.
+/// The number of records or entries of a table.
 pub(super) async fn records(store: &Store, table: &str) -> usize {
-    const ALL: Statement = Statement::read("test", "SELECT VALUE id FROM type::table($table);");
-    let vars = bind! { table: table.to_owned() };
-    store.db.run(ALL, vars).await.unwrap().rows::<RecordId>(0).unwrap().len()
+    stored_of(store, table).await.len()
 }
 
 pub(super) fn query(limit: usize) -> EventQuery {

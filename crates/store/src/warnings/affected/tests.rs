@@ -4,8 +4,8 @@ use weir_model::warnings::{AffectedCursor, AffectedQuery};
 use weir_model::{ProjectId, Timestamp};
 
 use super::{
-    Affected, AffectedBuilder, AffectedPage, DAY, DAYS, FULL_BYTES, KEPT, forget, key, open, page,
-    purge,
+    Affected, AffectedBuilder, AffectedPage, DAY, DAYS, FULL_BYTES, KEPT, forget, key, one, open,
+    page, purge,
 };
 use crate::bind::bind;
 use crate::db::Statement;
@@ -56,6 +56,19 @@ async fn walk(store: &Store, first: AffectedQuery) -> Vec<i64> {
         let Some((last, _)) = found.last().filter(|_| more) else { return seen };
         (query.behind, query.offset) = (Some(*last), 0);
     }
+}
+
+#[tokio::test]
+async fn one_event_is_found_by_its_number() {
+    let store = store().await;
+    let all: Vec<Affected> = (1..=5).map(|at| affected(at, DROPPED)).collect();
+    write(&store, 1, 0, 2, &all).await;
+    let at = async |partition, number| {
+        let found = one(&store, PROJECT, partition, number).await.unwrap();
+        found.map(|event| event.received_at)
+    };
+    assert_eq!((at(1, 0).await, at(1, 3).await, at(1, 4).await), (Some(1), Some(4), Some(5)));
+    assert_eq!((at(1, 5).await, at(0, 0).await, at(1, -1).await), (None, None, None));
 }
 
 #[tokio::test]

@@ -1,6 +1,8 @@
 //! Plugins that fail: events pass, and the config shows the error.
 
 use super::*;
+use crate::traffic::function;
+use crate::web::session;
 
 const WORKS: &str = "export function processEvent(event) {
     event.properties.seen = true
@@ -44,6 +46,12 @@ async fn a_plugin_that_breaks_lets_events_pass_and_shows_why() {
     assert_eq!(sample["properties"].get("seen"), None, "{sample}");
     let rate = |shown: &Value| shown["delivery_rate_24h"].as_f64().is_some_and(|rate| rate < 1.0);
     instance.until_shown(&installed, rate).await;
+    // The navigation of the app counts it.
+    let cookie = session(&instance.app).await;
+    let body = format!("organization={}&project={}", instance.app.organization(), project.id);
+    let failing = function(&instance.app, &cookie, "find_failing", &body).await.json();
+    let counts = (&failing["exports"], &failing["transformations"]);
+    assert_eq!(counts, (&json!(0), &json!(1)), "{failing}");
 
     // After a fix it is enabled again, and earlier failures do not count.
     instance.rewrite(&installed, WORKS).await;

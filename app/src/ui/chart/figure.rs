@@ -1,0 +1,212 @@
+//! The parts that all charts share: heading, summary, axes, legend, and the table with the
+//! numbers, which behaviours read.
+
+use leptos::prelude::*;
+
+use super::Series;
+use super::axis::axis;
+use super::scale::{self, HEIGHT, SLOT};
+use crate::ui::number::{compact, grouped};
+use crate::ui::table::{Align, class, table_class};
+use crate::ui::time::{is_in_browser, is_local, title_now, to_the_minute};
+
+/// The value of the slider before a time is chosen.
+pub(crate) const READ: &str = "Arrow keys read the values";
+
+/// The data of a chart.
+pub(super) struct Figure {
+    pub(super) id: &'static str,
+    pub(super) title: String,
+    pub(super) summary: String,
+    pub(super) times: Vec<String>,
+    pub(super) series: Vec<Series>,
+    pub(super) unit: &'static str,
+    /// The value at the upper end of the scale.
+    pub(super) ceiling: u64,
+    pub(super) until: Option<String>,
+}
+
+impl Figure {
+    /// The chart around the drawing of its values.
+    ///
+    /// With scripts, the drawing is a slider over the times (`behaviours::chart`): arrow
+    /// keys and the pointer choose a time, and its values are shown and announced.
+    pub(super) fn drawn(self, drawing: AnyView) -> AnyView {
+        let Self { id, title, summary, times, series, unit, ceiling, until } = self;
+        let heading = format!("{id}-title");
+        let frame = frame(times.len());
+        let levels = scale::levels(ceiling);
+        let grid: String = levels
+            .iter()
+            .map(|level| {
+                let y = HEIGHT - scale::height(*level, ceiling);
+                format!("M0 {y}H{}", scale::width(times.len()))
+            })
+            .collect();
+        let levels =
+            levels.into_iter().map(|level| view! { <li>{compact(level)}</li> }).collect_view();
+        let legend = series
+            .iter()
+            .map(|series| view! { <li class=series.tone.class()>{series.label}</li> })
+            .collect_view();
+        let titles = titles(&times, &series, unit);
+        let caption = format!("{title}, {unit}");
+        let last = times.len().saturating_sub(1).to_string();
+        let is_empty = times.is_empty();
+        // Without scripts there is nothing to operate.
+        let enhanced =
+            |value: String| move || (is_in_browser() && !is_empty).then(|| value.clone());
+        let name = enhanced(format!("Values of {title}"));
+        // The selected time or range. Behaviours set its place.
+        let mark = |class: &'static str| {
+            let (slot, height) = (SLOT.to_string(), HEIGHT.to_string());
+            view! { <rect class=class x="0" y="0" width=slot.clone() height=height data-slot=slot /> }
+        };
+        let brush = until.is_some().then(|| mark("chart-brush"));
+        let axis = axis(times.clone());
+        let numbers = numbers(caption, times.clone(), &series);
+        view! {
+            <figure class="chart" id=id aria-labelledby=heading.clone()>
+                <h3 id=heading.clone()>{title}</h3>
+                <p>{summary}</p>
+                <p class="chart-unit hint" aria-hidden="true">{unit}</p>
+                <div class="chart-plot" data-brush=until>
+                    <ol class="chart-levels" aria-hidden="true">{levels}</ol>
+                    {axis}
+                    <div
+                        class="chart-drawing"
+                        data-reader=""
+                        tabindex=enhanced("0".to_owned())
+                        role=enhanced("slider".to_owned())
+                        aria-label=name
+                        aria-valuemin=enhanced("0".to_owned())
+                        aria-valuemax=enhanced(last.clone())
+                        aria-valuenow=enhanced(last)
+                        aria-valuetext=enhanced(READ.to_owned())
+                    >
+                        <svg viewBox=frame preserveAspectRatio="none" aria-hidden="true" focusable="false">
+                            <path class="chart-grid" d=grid />
+                            {drawing}
+                            {titles}
+                            {mark("chart-mark")}
+                            {brush}
+                        </svg>
+                        <p class="chart-tip" aria-hidden="true"></p>
+                    </div>
+                </div>
+                <ul class="legend">{legend}</ul>
+                <details class="chart-numbers">
+                    <summary>"Show the numbers"</summary>
+                    {numbers}
+                </details>
+            </figure>
+        }
+        .into_any()
+    }
+}
+
+/// The view box for so many values.
+pub(super) fn frame(values: usize) -> String {
+    format!("0 0 {} {HEIGHT}", scale::width(values).max(SLOT))
+}
+
+/// The values of each time as titles, for users without scripts; with scripts the tip has
+/// them. Times without values have none.
+fn titles(times: &[String], series: &[Series], unit: &str) -> AnyView {
+    if is_in_browser() {
+        return ().into_any();
+    }
+    let title = |(at, iso): (usize, &String)| {
+        let known = series.iter().filter_map(|series| {
+            let value = series.values.get(at).copied().flatten().filter(|value| *value > 0)?;
+            Some(format!("{}: {} {unit}", series.label, grouped(value)))
+        });
+        let known: Vec<String> = known.collect();
+        let text = format!("{}\n{}", to_the_minute(iso, false), known.join("\n"));
+        let (x, slot) = (scale::width(at).to_string(), SLOT.to_string());
+        (!known.is_empty()).then(|| {
+            view! {
+                <rect class="chart-title" x=x width=slot height=HEIGHT.to_string()>
+                    <title>{text}</title>
+                </rect>
+            }
+        })
+    };
+    times.iter().enumerate().filter_map(title).collect_view().into_any()
+}
+
+/// The table with the numbers of a chart, in the markup of `ui::table`. It is the largest part
+/// of a chart, and usually closed. The browser reads it as text, which takes a fraction of the
+/// time of making its elements one by one.
+fn numbers(caption: String, times: Vec<String>, series: &[Series]) -> AnyView {
+    let heading = |label: &str, align: Align| {
+        let class = class(align);
+        format!(r#"<th scope="col" role="columnheader" class="{class}">{}</th>"#, escaped(label))
+    };
+    let names = series.iter().map(|series| heading(series.label, Align::End));
+    let head: String = [heading("Time", Align::Start)].into_iter().chain(names).collect();
+    let cells: Vec<String> = (0..times.len()).map(|at| cells(at, series)).collect();
+    let of_table = table_class(series.len() + 1);
+    let html = move || {
+        let mut html = format!(
+            r#"<table class="{of_table}" role="table"><caption class="hidden">{}</caption><thead role="rowgroup"><tr role="row">{head}</tr></thead><tbody role="rowgroup">"#,
+            escaped(&caption)
+        );
+        for (iso, cells) in times.iter().zip(&cells) {
+            let (text, title) = (to_the_minute(iso, is_local()), title_now(iso));
+            let (iso, text, title) = (escaped(iso), escaped(&text), escaped(&title));
+            html += &format!(
+                r#"<tr role="row"><th scope="row" role="rowheader" class="{}"><div class="cell-content"><time class="time" datetime="{iso}" title="{title}">{text}</time></div></th>{cells}</tr>"#,
+                class(Align::Start)
+            );
+        }
+        html + "</tbody></table>"
+    };
+    view! { <div class="table-frame" inner_html=html></div> }.into_any()
+}
+
+/// The cells of a time in the table with the numbers.
+fn cells(at: usize, series: &[Series]) -> String {
+    let cells = series.iter().map(|series| {
+        let value = series.values.get(at).copied().flatten();
+        let value = value.map_or_else(|| "-".to_owned(), grouped);
+        format!(
+            r#"<td role="cell" class="{}" data-label="{}"><div class="cell-content">{}</div></td>"#,
+            class(Align::End),
+            escaped(series.label),
+            escaped(&value)
+        )
+    });
+    cells.collect()
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Series, cells, escaped};
+    use crate::ui::status::Tone;
+
+    #[test]
+    fn a_time_has_a_cell_for_each_series() {
+        let series = |values: [Option<u64>; 2]| Series {
+            label: "Accepted",
+            tone: Tone::Good,
+            values: values.to_vec(),
+        };
+        let all = [series([Some(1), None]), series([Some(2), Some(3)])];
+        let text = |at| {
+            let cells = cells(at, &all);
+            let parts = cells.split(['<', '>']).filter(|part| !part.contains('='));
+            parts.filter(|part| !part.is_empty() && !part.starts_with('/')).collect::<String>()
+        };
+        assert_eq!([text(0), text(1)], ["12", "-3"]);
+    }
+
+    #[test]
+    fn texts_are_not_markup() {
+        assert_eq!(escaped(r#"<a href="b">&"#), "&lt;a href=&quot;b&quot;>&amp;");
+    }
+}

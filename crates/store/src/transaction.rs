@@ -1,0 +1,489 @@
+//! Transactions on records by their ids, past the query engine.
+//!
+//! A statement costs the query engine several times what the storage needs for the same
+//! record. So records that every event reads or writes are read and written here: in the
+//! same tables, with the same bytes. Statements can run in the same transaction.
+//!
+//! This is only right for schemaless tables without indexes, events and views: a record
+//! is a single key then. A statement in the same transaction must not read or write
+//! records that the transaction reads or writes by id, because the engine caches records
+//! of statements.
+//!
+//! An index that has no record per entry is a table too, whose values are its own
+//! ([`Entry`]). No statement can read such a table.
+//!
+//! What belongs here: the encoding of records, and reading, writing and deleting them by
+//! id. What does not: the guards around a transaction (`db`), and which records are
+//! written (the module of their resource).
+
+use std::borrow::{Borrow, Cow};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use surrealdb::types::{RecordId, SurrealValue, Value, Variables};
+use surrealdb_catalog::providers::DatabaseProvider as _;
+use surrealdb_catalog::{DatabaseId, NamespaceId, Record};
+use surrealdb_core::dbs::Session;
+use surrealdb_core::err::anyhow_to_types_error;
+use surrealdb_core::kvs::{Datastore, QueryRequest};
+use surrealdb_datastore::key::schema::RecordKey;
+use surrealdb_expr::val;
+use surrealdb_kvs::key::{AnyRange, KVKey as _, KVKeyDecode as _};
+use surrealdb_kvs::value::KVValue as _;
+use surrealdb_kvs::{Key, KeyRange, TransactionType};
+
+use crate::db::{Access, Db, Failure, Operation, Statement, classify, in_time};
+use crate::engine::{DATABASE, NAMESPACE};
+use crate::memory_budget::RECORDS_PER_STATEMENT;
+use crate::{Error, Result};
+
+/// Entries of an index that are read at a time. They are small.
+pub(crate) const ENTRIES_PER_READ: usize = 256;
+
+/// The part of the storage that holds the records.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Keyspace {
+    ns: NamespaceId,
+    db: DatabaseId,
+}
+
+/// A record id, and the key of its record in the storage.
+#[derive(Debug, Clone)]
+pub(crate) struct RowKey {
+    id: val::RecordId,
+    bytes: Vec<u8>,
+}
+
+/// A record as it is in the storage.
+#[derive(Debug, Clone)]
+pub(crate) struct Row {
+    key: RowKey,
+    value: Vec<u8>,
+}
+
+/// An entry of an index: a key as a record has it, and a value that is no record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) key: Vec<u8>,
+    pub(crate) value: Vec<u8>,
+}
+
+/// A range of record ids of one table.
+#[derive(Debug, Clone)]
+pub(crate) struct IdRange {
+    start: Vec<u8>,
+    end: Vec<u8>,
+}
+
+impl AnyRange for &IdRange {
+    fn into_key_range(self) -> KeyRange<'static> {
+        KeyRange { start: Key::from(self.start.clone()), end: Key::from(self.end.clone()) }
+    }
+}
+
+impl Keyspace {
+    pub(crate) async fn read(datastore: &Datastore) -> Result<Self> {
+        const NAME: &str = "keyspace";
+        let wrong = |error| match failure(NAME, error) {
+            Failure::Final(error) => error,
+            Failure::Conflict => Error::Conflict { statement: NAME, attempts: 1 },
+        };
+        let tx = datastore.transaction(TransactionType::Read).await;
+        let tx = tx.map_err(|error| wrong(anyhow_to_types_error(error)))?;
+        let found = tx.get_db_by_name(NAMESPACE, DATABASE, None).await;
+        // A transaction that only reads has no effect to lose.
+        let _ = tx.cancel().await;
+        let found = found.map_err(|error| wrong(anyhow_to_types_error(error)))?;
+        let found = found.ok_or_else(|| shape(NAME, "the database does not exist"))?;
+        Ok(Self { ns: found.namespace_id, db: found.database_id })
+    }
+
+    /// The key of a record.
+    pub(crate) fn key(self, id: RecordId) -> Result<RowKey> {
+        let table = id.table.to_string();
+        let val::Value::RecordId(id) = val::convert_public_value_to_internal(Value::RecordId(id))
+        else {
+            return Err(shape("record id", &table));
+        };
+        let key = RecordKey {
+            ns: self.ns,
+            db: self.db,
+            tb: Cow::Borrowed(&id.table),
+            id: Cow::Borrowed(&id.key),
+        };
+        let bytes = key.encode_key().map_err(|error| shape("record id", &format!("{error:#}")))?;
+        Ok(RowKey { bytes: bytes.into_vec(), id })
+    }
+
+    /// The keys of records, in the same order.
+    pub(crate) fn keys(self, ids: impl IntoIterator<Item = RecordId>) -> Result<Vec<RowKey>> {
+        ids.into_iter().map(|id| self.key(id)).collect()
+    }
+
+    /// The ids from `from` (inclusive) to `to` (exclusive), which are of one table. An
+    /// array sorts after the arrays that it begins with.
+    pub(crate) fn range(self, from: RecordId, to: RecordId) -> Result<IdRange> {
+        Ok(IdRange { start: self.key(from)?.bytes, end: self.key(to)?.bytes })
+    }
+
+    /// The ids that are arrays which begin with the array of `id`.
+    pub(crate) fn beginning_with(self, id: RecordId) -> Result<IdRange> {
+        const BEHIND_EVERY_VALUE: u8 = 0xff;
+        let start = self.key(id)?.bytes;
+        // The last byte ends the array. Other arrays have a further value there.
+        let mut end = start.clone();
+        if let Some(last) = end.last_mut() {
+            *last = BEHIND_EVERY_VALUE;
+        }
+        Ok(IdRange { start, end })
+    }
+
+    /// The record with this id and content, as a statement would write it.
+    pub(crate) fn row(self, id: RecordId, content: Value) -> Result<Row> {
+        let key = self.key(id)?;
+        let mut content = val::convert_public_value_to_internal(content);
+        remove_none(&mut content);
+        if let val::Value::Object(object) = &mut content {
+            object.insert("id", val::Value::RecordId(key.id.clone()));
+        }
+        let value = Record::new(content).kv_encode_value();
+        let value = value.map_err(|error| shape("record", &format!("{error:#}")))?;
+        Ok(Row { key, value })
+    }
+}
+
+impl RowKey {
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+}
+
+impl Row {
+    pub(crate) fn key(&self) -> &RowKey {
+        &self.key
+    }
+
+    #[cfg(test)]
+    pub(crate) fn into_value(self) -> Vec<u8> {
+        self.value
+    }
+
+    /// The order of the records in the storage.
+    pub(crate) fn in_order(&self, other: &Self) -> std::cmp::Ordering {
+        self.key.bytes.cmp(&other.key.bytes)
+    }
+}
+
+type Running<'a> = Pin<Box<dyn Future<Output = Result<(), Failure>> + Send + 'a>>;
+
+/// A transaction, as [`Db::transact`] runs it. It sees its own writes, and of others what
+/// was committed before it began.
+#[derive(Clone)]
+pub(crate) struct Transaction {
+    db: Db,
+    inner: Arc<surrealdb_datastore::Transaction>,
+    name: &'static str,
+}
+
+impl Db {
+    /// Runs a transaction and commits it. `work` is repeated after a conflict with another
+    /// transaction, or when it is unknown whether the commit had an effect.
+    pub(crate) async fn transact<T, F>(
+        &self,
+        operation: Operation,
+        held: impl Send + 'static,
+        work: impl Fn(Transaction) -> F + Send + Sync + 'static,
+    ) -> Result<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, Failure>> + Send + 'static,
+    {
+        let (db, work) = (self.clone(), Arc::new(work));
+        let attempt = move || {
+            let (db, work) = (db.clone(), Arc::clone(&work));
+            async move {
+                let tx = Transaction::begin(db, operation).await?;
+                let done = in_time(operation, async {
+                    let done = work(tx.clone()).await?;
+                    if operation.access != Access::Read {
+                        let committed = tx.inner.commit().await;
+                        committed.map_err(|error| tx.failure(anyhow_to_types_error(error)))?;
+                    }
+                    Ok(done)
+                });
+                let done = done.await;
+                if !tx.inner.closed() {
+                    // It was not committed, so nothing is lost if this fails.
+                    let _ = tx.inner.cancel().await;
+                }
+                done
+            }
+        };
+        self.guard(operation, held, attempt).await
+    }
+
+    /// The record with this id.
+    pub(crate) async fn get_one<T: SurrealValue + Send + 'static>(
+        &self,
+        operation: Operation,
+        id: RecordId,
+    ) -> Result<Option<T>> {
+        Ok(self.get(operation, vec![id]).await?.into_iter().flatten().next())
+    }
+
+    /// The records with these ids, in the same order. `None`: there is no such record.
+    pub(crate) async fn get<T: SurrealValue + Send + 'static>(
+        &self,
+        operation: Operation,
+        ids: Vec<RecordId>,
+    ) -> Result<Vec<Option<T>>> {
+        let keys = Arc::new(self.keyspace().await?.keys(ids)?);
+        self.transact(operation, (), move |tx| {
+            let keys = Arc::clone(&keys);
+            async move { tx.get(&keys).await }
+        })
+        .await
+    }
+}
+
+impl Transaction {
+    async fn begin(db: Db, operation: Operation) -> Result<Self, Failure> {
+        let kind = match operation.access {
+            Access::Read => TransactionType::Read,
+            Access::Write | Access::Delete | Access::SignIn => TransactionType::Write,
+        };
+        let inner = db.datastore().transaction(kind).await;
+        let inner = inner.map_err(|error| failure(operation.name, anyhow_to_types_error(error)))?;
+        Ok(Self { db, inner: Arc::new(inner), name: operation.name })
+    }
+
+    /// The records with these keys, in the same order. `None`: there is no such record.
+    pub(crate) async fn get<T: SurrealValue>(
+        &self,
+        keys: &[impl Borrow<RowKey> + Sync],
+    ) -> Result<Vec<Option<T>>, Failure> {
+        let mut found = Vec::with_capacity(keys.len());
+        // Some at a time, because records may be large.
+        for some in keys.chunks(RECORDS_PER_STATEMENT) {
+            for (key, value) in some.iter().zip(self.values(some).await?) {
+                found.push(value.map(|value| self.decode(key.borrow(), &value)).transpose()?);
+            }
+        }
+        Ok(found)
+    }
+
+    /// The record with this key.
+    pub(crate) async fn get_one<T: SurrealValue>(
+        &self,
+        key: &RowKey,
+    ) -> Result<Option<T>, Failure> {
+        Ok(self.get(&[key]).await?.into_iter().flatten().next())
+    }
+
+    /// The record with this key. If another transaction changes it before this one
+    /// commits, this one is in conflict, even if it does not write the record.
+    pub(crate) async fn get_for_update<T: SurrealValue>(
+        &self,
+        key: &RowKey,
+    ) -> Result<Option<T>, Failure> {
+        let value = self.inner.getu(Key::from(key.bytes.as_slice())).await;
+        let value = value.map_err(|error| self.failure(anyhow_to_types_error(error.into())))?;
+        Ok(value.map(|value| self.decode(key, &value)).transpose()?)
+    }
+
+    /// Writes new records. Fails with [`Error::Exists`] if there is one of them, or if
+    /// two have the same id.
+    ///
+    /// `rows` must be in the order of the storage: neighbours are found faster.
+    pub(crate) async fn insert(&self, rows: &[Row]) -> Result<(), Failure> {
+        let exists = |detail: String| Error::Exists { statement: self.name, detail };
+        if !rows.is_sorted_by(|one, next| one.in_order(next).is_lt()) {
+            return Err(exists("two records with one id".to_owned()).into());
+        }
+        let keys: Vec<&RowKey> = rows.iter().map(Row::key).collect();
+        for some in keys.chunks(RECORDS_PER_STATEMENT) {
+            for (key, value) in some.iter().zip(self.values(some).await?) {
+                if value.is_some() {
+                    return Err(exists(format!("a record of {}", key.id.table.as_str())).into());
+                }
+            }
+        }
+        for row in rows {
+            self.set(row).await?;
+        }
+        Ok(())
+    }
+
+    /// Writes a record, which replaces the one with the same id.
+    pub(crate) async fn set(&self, Row { key, value }: &Row) -> Result<(), Failure> {
+        let written = self.inner.set(Key::from(key.bytes.as_slice()), value).await;
+        written.map_err(|error| self.failure(anyhow_to_types_error(error)))
+    }
+
+    /// Writes new entries of an index. Fails with [`Error::Exists`] as [`Self::insert`]
+    /// does. `entries` must be in the order of their keys.
+    pub(crate) async fn insert_entries(&self, entries: &[Entry]) -> Result<(), Failure> {
+        let exists =
+            |detail: &str| Error::Exists { statement: self.name, detail: detail.to_owned() };
+        if !entries.is_sorted_by(|one, next| one.key < next.key) {
+            return Err(exists("two entries with one key").into());
+        }
+        for some in entries.chunks(ENTRIES_PER_READ) {
+            let keys: Vec<&[u8]> = some.iter().map(|entry| entry.key.as_slice()).collect();
+            if self.entries(&keys).await?.iter().any(Option::is_some) {
+                return Err(exists("an entry of an index").into());
+            }
+        }
+        for Entry { key, value } in entries {
+            let written = self.inner.set(Key::from(key.as_slice()), value).await;
+            written.map_err(|error| self.failure(anyhow_to_types_error(error)))?;
+        }
+        Ok(())
+    }
+
+    /// The values of the entries with these keys, in the same order.
+    pub(crate) async fn entries(&self, keys: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>, Failure> {
+        let keys: Vec<Key<'_>> = keys.iter().map(|key| Key::from(*key)).collect();
+        let found = self.inner.getm(&keys, None).await;
+        let found = found.map_err(|error| self.failure(anyhow_to_types_error(error.into())))?;
+        Ok(found.values)
+    }
+
+    /// Deletes the records or entries with these keys, if there are any.
+    pub(crate) async fn delete(&self, keys: &[Vec<u8>]) -> Result<(), Failure> {
+        for key in keys {
+            let deleted = self.inner.del(Key::from(key.as_slice())).await;
+            deleted.map_err(|error| self.failure(anyhow_to_types_error(error)))?;
+        }
+        Ok(())
+    }
+
+    /// The ids in a range, in order. The range must be narrow.
+    pub(crate) async fn ids(&self, range: &IdRange) -> Result<Vec<RecordId>, Failure> {
+        let wrong = |detail: String| Failure::from(shape(self.name, &detail));
+        let id = |key: Vec<u8>| {
+            let key = RecordKey::decode_key(&key).map_err(|error| wrong(format!("{error:#}")))?;
+            let id = val::RecordId { table: key.tb.into_owned(), key: key.id.into_owned() };
+            let id = val::convert_value_to_public_value(val::Value::RecordId(id));
+            match id.map_err(|error| wrong(format!("{error:#}")))? {
+                Value::RecordId(id) => Ok(id),
+                _ => Err(wrong("unexpected record id".to_owned())),
+            }
+        };
+        self.keys(range, u32::MAX).await?.into_iter().map(id).collect()
+    }
+
+    /// The numbers of the array ids in a range, in order: as [`Self::ids`], for ids of
+    /// numbers alone, of which there may be thousands.
+    pub(crate) async fn numbers<const N: usize>(
+        &self,
+        range: &IdRange,
+    ) -> Result<Vec<[i64; N]>, Failure> {
+        let numbers = |key: Vec<u8>| {
+            let key = RecordKey::decode_key(&key).ok()?;
+            let val::RecordIdKey::Array(parts) = key.id.as_ref() else { return None };
+            let mut numbers = [0; N];
+            if parts.len() != N {
+                return None;
+            }
+            for (number, part) in numbers.iter_mut().zip(parts.iter()) {
+                let val::Value::Number(val::Number::Int(part)) = part else { return None };
+                *number = *part;
+            }
+            Some(numbers)
+        };
+        let found: Option<_> = self.keys(range, u32::MAX).await?.into_iter().map(numbers).collect();
+        found.ok_or_else(|| shape(self.name, "unexpected record id").into())
+    }
+
+    /// The number of ids in a range, at most `most`. Reads no more of them.
+    pub(crate) async fn count(&self, range: &IdRange, most: u32) -> Result<usize, Failure> {
+        // The engine's own way to count is made for large ranges.
+        Ok(self.keys(range, most).await?.len())
+    }
+
+    async fn keys(&self, range: &IdRange, most: u32) -> Result<Vec<Vec<u8>>, Failure> {
+        let keys = self.inner.keys_raw(range, most, 0, None).await;
+        keys.map_err(|error| self.failure(anyhow_to_types_error(error)))
+    }
+
+    /// Runs a statement in this transaction. Its text must not begin or end one.
+    ///
+    /// Not inlined: the type of the future of the engine is so deep that the compiler
+    /// refuses it in other crates.
+    #[inline(never)]
+    pub(crate) fn run(&self, statement: Statement, vars: Variables) -> Running<'_> {
+        Box::pin(async move {
+            let session = Session::owner().with_ns(NAMESPACE).with_db(DATABASE);
+            let request = QueryRequest::new(statement.text, &session)
+                .with_variables(Some(vars))
+                .with_transaction(Arc::clone(&self.inner));
+            let answered = self.db.datastore().run(request).await;
+            let results = answered.map_err(|error| failure(statement.name, error))?;
+            let errors: Vec<_> = results.into_iter().filter_map(|part| part.result.err()).collect();
+            if errors.is_empty() { Ok(()) } else { Err(classify(statement.name, errors)) }
+        })
+    }
+
+    /// The failure of a transaction that ends itself without an effect, as `THROW` does
+    /// in a statement.
+    pub(crate) fn refusal(&self, reason: &str) -> Failure {
+        Error::Refused { statement: self.name, reason: reason.to_owned() }.into()
+    }
+
+    async fn values(
+        &self,
+        keys: &[impl Borrow<RowKey> + Sync],
+    ) -> Result<Vec<Option<Vec<u8>>>, Failure> {
+        let bytes = keys.iter().map(|key| Key::from(key.borrow().bytes.as_slice()));
+        let found = self.inner.getm(&bytes.collect::<Vec<_>>(), None).await;
+        let found = found.map_err(|error| self.failure(anyhow_to_types_error(error.into())))?;
+        Ok(found.values)
+    }
+
+    fn decode<T: SurrealValue>(&self, key: &RowKey, value: &[u8]) -> Result<T> {
+        decode_record(self.name, key, value)
+    }
+
+    fn failure(&self, error: surrealdb::types::Error) -> Failure {
+        failure(self.name, error)
+    }
+}
+
+/// The content of a record. `name` appears in errors.
+pub(crate) fn decode_record<T: SurrealValue>(
+    name: &'static str,
+    key: &RowKey,
+    value: &[u8],
+) -> Result<T> {
+    let wrong = |detail: &str| shape(name, detail);
+    let record = Record::kv_decode_value(value, key.id.clone())
+        .map_err(|error| wrong(&format!("{error:#}")))?;
+    let value = val::convert_value_to_public_value(record.data)
+        .map_err(|error| wrong(&format!("{error:#}")))?;
+    T::from_value(value).map_err(|error| wrong(error.message()))
+}
+
+fn failure(name: &'static str, error: surrealdb::types::Error) -> Failure {
+    classify(name, vec![error])
+}
+
+fn shape(statement: &'static str, detail: &str) -> Error {
+    Error::Shape { statement, detail: detail.to_owned() }
+}
+
+/// Removes absent fields, which a statement does not store. Members of arrays stay.
+fn remove_none(value: &mut val::Value) {
+    match value {
+        val::Value::Object(object) => object.retain(|_, value| {
+            remove_none(value);
+            !matches!(value, val::Value::None)
+        }),
+        val::Value::Array(array) => array.iter_mut().for_each(remove_none),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,261 @@
+//! The lists of a project: events, persons, groups, imports, transformations, keys.
+
+use weir_app::filters;
+use weir_model::groups::{Group, GroupCursor, GroupQuery};
+use weir_model::imports::ImportSource;
+use weir_model::live::{LiveRow, OutcomeLabel, RowCursor};
+use weir_model::persons::{PersonQuery, PersonRef};
+use weir_model::warnings::{AffectedCursor, AffectedQuery};
+use weir_model::{PersonId, Timestamp};
+use weir_service::Error as ServiceError;
+use weir_service::error::NOT_FOUND;
+use weir_service::persons::display_name;
+use weir_service::plugin_configs::Stage;
+use weir_service::projects::KeyTraffic;
+use weir_service::scan::SCAN_TIME;
+use weir_store::warnings::Affected;
+
+use super::{Asked, Project};
+use crate::web::csv::{Column, CsvList, at_once, by_cursor, optional};
+use crate::web::live;
+
+/// The maximum number of thousands of events of one file. The page says so.
+const THOUSANDS_OF_EVENTS: usize = 10;
+/// The maximum number of events of one read. An event can have 16 KiB of payload.
+const EVENTS_PER_READ: usize = 50;
+/// The maximum number of persons or groups of one read. They can have a megabyte each, and
+/// the store reads so many together.
+const PERSONS_PER_READ: u64 = 32;
+
+const EVENTS: &[Column<LiveRow>] = &[
+    ("received", |it| it.received_at.to_string()),
+    ("event_time", |it| optional(it.timestamp.as_ref())),
+    ("outcome", |it| OutcomeLabel::of(it.outcome, !it.reasons.is_empty()).word().to_owned()),
+    ("reasons", |it| it.reasons.join(" ")),
+    ("detail", |it| optional(it.detail.as_ref())),
+    ("event", |it| optional(it.event.as_ref())),
+    ("distinct_id", |it| optional(it.distinct_id.as_ref())),
+    ("url_or_screen", |it| optional(it.place.as_ref())),
+    ("library", |it| optional(it.library.as_ref())),
+    ("size", |it| it.size.to_string()),
+    ("id", |it| it.key.clone()),
+    ("payload", |it| it.payload.clone()),
+];
+
+/// A dropped or altered event and its position.
+type AffectedRow = (AffectedCursor, Affected);
+
+const AFFECTED: &[Column<AffectedRow>] = &[
+    ("received", |(at, _)| at.received_at.to_string()),
+    ("outcome", |(_, it)| if it.is_stored { "altered" } else { "dropped" }.to_owned()),
+    ("reasons", |(_, it)| it.codes.join(" ")),
+    ("detail", |(_, it)| optional(it.detail.as_ref())),
+    ("event", |(_, it)| optional(it.event.as_ref())),
+    ("distinct_id", |(_, it)| optional(it.distinct_id.as_ref())),
+    ("uuid", |(_, it)| optional(it.uuid.as_ref())),
+    ("payload", |(_, it)| it.payload.clone()),
+];
+
+const PERSONS: &[Column<PersonRef>] = &[
+    ("id", |it| it.id.to_string()),
+    ("name", display_name),
+    ("distinct_ids", |it| it.distinct_ids.join("; ")),
+    ("identified", |it| it.is_identified.to_string()),
+    ("first_seen", |it| it.created_at.to_string()),
+    ("properties", |it| it.properties.clone()),
+];
+
+/// The type of a group, and the group.
+type GroupRow = (String, Group);
+
+const GROUPS: &[Column<GroupRow>] = &[
+    ("type", |(group_type, _)| group_type.clone()),
+    ("key", |(_, it)| it.key.clone()),
+    ("first_seen", |(_, it)| it.created_at.to_string()),
+    ("properties", |(_, it)| it.properties.clone()),
+];
+
+const IMPORTS: &[Column<ImportSource>] = &[
+    ("day", ImportSource::day_text),
+    ("key", |it| it.key.clone()),
+    ("library", |it| it.library.clone()),
+    ("historical_migration", |it| it.historical.to_string()),
+    ("sent", |it| it.counts.sent().to_string()),
+    ("accepted", |it| it.counts.accepted.to_string()),
+    ("dropped", |it| it.counts.dropped.to_string()),
+    ("events_per_minute", |it| it.counts.rate().to_string()),
+    ("events_of_fullest_minute", |it| it.counts.peak.to_string()),
+    ("oldest", |it| event_time(it, it.counts.oldest)),
+    ("newest", |it| event_time(it, it.counts.newest)),
+    ("out_of_order", |it| it.counts.out_of_order.to_string()),
+    ("future_timestamps", |it| it.counts.future.to_string()),
+    ("missing_distinct_ids", |it| it.counts.missing_ids.to_string()),
+    ("first_request", |it| Timestamp::from_micros(it.counts.first_at).to_string()),
+    ("last_request", |it| Timestamp::from_micros(it.counts.last_at).to_string()),
+    ("reasons", |it| {
+        let reasons = it.counts.reasons.iter();
+        reasons.map(|(code, times)| format!("{code}: {times}")).collect::<Vec<_>>().join("; ")
+    }),
+];
+
+fn event_time(source: &ImportSource, micros: i64) -> String {
+    let time = || Timestamp::from_micros(micros).to_string();
+    if source.counts.has_times() { time() } else { String::new() }
+}
+
+const TRANSFORMATIONS: &[Column<Stage>] = &[
+    ("id", |it| it.config.id.to_string()),
+    ("name", |it| optional(it.config.fields.name.as_ref().or(it.plugin.fields.name.as_ref()))),
+    ("plugin", |it| optional(it.plugin.fields.name.as_ref())),
+    ("enabled", |it| it.config.fields.enabled.to_string()),
+    ("succeeded_24h", |it| it.numbers.succeeded.to_string()),
+    ("failed_24h", |it| it.numbers.failed.to_string()),
+    ("dropped_24h", |it| it.numbers.dropped.to_string()),
+    ("last_error", |it| optional(it.config.fields.error.as_ref().map(|it| it.message()).as_ref())),
+    ("created", |it| it.config.created_at.to_string()),
+    ("changed", |it| it.config.updated_at.to_string()),
+];
+
+/// A key with its use, and when it stops working.
+type KeyRow = (KeyTraffic, Option<Timestamp>);
+
+const KEYS: &[Column<KeyRow>] = &[
+    ("key", |(it, _)| it.token.clone()),
+    ("events_24h", |(it, _)| it.day().to_string()),
+    ("events_7d", |(it, _)| it.week().to_string()),
+    ("last_event", |(it, _)| optional(it.last_at.as_ref())),
+    ("works_until", |(_, until)| optional(until.as_ref())),
+];
+
+pub(super) async fn events(asked: &Asked<'_>, within: Project) -> Result<CsvList, ServiceError> {
+    let name = within.name.clone();
+    let filter = live::asked(asked.query).rows(asked.ctx.now);
+    let after = within.services.events.rows_after(&within.project, &filter).await?;
+    let pages = by_cursor(RowCursor::NEWEST, move |cursor| {
+        let (Project { services, project, .. }, filter) = (within.clone(), filter.clone());
+        async move {
+            let (events, limit) = (&services.events, EVENTS_PER_READ);
+            let page = events.rows_from(&project, &filter, after, cursor, limit).await?;
+            Ok((page.rows, page.next))
+        }
+    });
+    Ok(CsvList::new("events", &name, EVENTS, pages).at_most_thousands(THOUSANDS_OF_EVENTS))
+}
+
+pub(super) fn affected(asked: &Asked<'_>, within: Project) -> CsvList {
+    let name = within.name.clone();
+    let [code, from, to] = ["code", "from", "to"].map(|name| asked.value(name));
+    let query = AffectedQuery { limit: EVENTS_PER_READ, ..filters::affected(&code, &from, &to) };
+    let pages = by_cursor(None, move |behind| {
+        let Project { services, project, .. } = within.clone();
+        let query = AffectedQuery { behind, ..query.clone() };
+        async move {
+            let page = services.events.affected(&project, &query).await?;
+            let next = page.found.last().filter(|_| page.more).map(|(cursor, _)| Some(*cursor));
+            Ok((page.found, next))
+        }
+    });
+    CsvList::new("dropped-and-altered-events", &name, AFFECTED, pages)
+}
+
+pub(super) fn persons(asked: &Asked<'_>, within: Project) -> CsvList {
+    let name = within.name.clone();
+    let search = filters::text(&asked.value("q"));
+    let pages = by_cursor(None, move |after: Option<PersonId>| {
+        let Project { services, project, .. } = within.clone();
+        let search = search.clone();
+        let query =
+            PersonQuery { limit: PERSONS_PER_READ, after, search, ..PersonQuery::default() };
+        async move {
+            let step = services.persons.list(&project, &query, SCAN_TIME).await?;
+            Ok((step.found, step.next.map(|(id, _)| Some(id))))
+        }
+    });
+    CsvList::new("persons", &name, PERSONS, pages)
+}
+
+pub(super) fn groups(asked: &Asked<'_>, within: Project, group_type: Option<&str>) -> CsvList {
+    let name = within.name.clone();
+    let search = filters::text(&asked.value("q"));
+    let group_type = group_type.map(str::to_owned);
+    let pages = by_cursor(None, move |after: Option<GroupCursor>| {
+        let Project { services, project, .. } = within.clone();
+        let (search, group_type) = (search.clone(), group_type.clone());
+        async move {
+            if let Some(wanted) = &group_type
+                && !services.groups.types(&project).await?.contains(wanted)
+            {
+                return Err(ServiceError::NotFound(NOT_FOUND));
+            }
+            let query =
+                GroupQuery { limit: PERSONS_PER_READ, offset: 0, after, group_type, search };
+            let step = services.groups.list(&project, &query, SCAN_TIME).await?;
+            Ok((step.found, step.next.map(|(cursor, _)| Some(cursor))))
+        }
+    });
+    CsvList::new("groups", &name, GROUPS, pages)
+}
+
+pub(super) async fn imports(within: Project) -> Result<CsvList, ServiceError> {
+    let found = within.services.imports.sources(&within.project).await?;
+    Ok(CsvList::new("imports", &within.name, IMPORTS, at_once(found)))
+}
+
+pub(super) async fn transformations(within: Project) -> Result<CsvList, ServiceError> {
+    let mut found = within.services.plugin_configs.stages(&within.project).await?;
+    found.retain(|stage| stage.transforms && !stage.config.fields.deleted);
+    Ok(CsvList::new("transformations", &within.name, TRANSFORMATIONS, at_once(found)))
+}
+
+pub(super) async fn keys(within: Project) -> Result<CsvList, ServiceError> {
+    let found = within.services.projects.keys(&within.project).await?;
+    let until = std::iter::once(None).chain(found.previous.map(|old| Some(old.until)));
+    let rows = found.traffic.into_iter().zip(until).collect();
+    Ok(CsvList::new("project-keys", &within.name, KEYS, at_once(rows)))
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_model::Timestamp;
+    use weir_model::live::{LiveRow, Outcome};
+
+    use super::EVENTS;
+
+    #[test]
+    fn cells_of_an_event() {
+        let row = LiveRow {
+            key: "k".to_owned(),
+            received_at: Timestamp::EPOCH,
+            outcome: Outcome::Accepted,
+            reasons: vec!["invalid_timestamp".to_owned()],
+            detail: None,
+            event: Some("=a".to_owned()),
+            distinct_id: Some("ada".to_owned()),
+            timestamp: Some(Timestamp::EPOCH),
+            place: None,
+            library: Some("web".to_owned()),
+            size: 2,
+            payload: "{}".to_owned(),
+            project_key: None,
+            person: None,
+            effects: Vec::new(),
+        };
+        let cells: Vec<String> = EVENTS.iter().map(|(_, cell)| cell(&row)).collect();
+        let time = "1970-01-01T00:00:00Z";
+        let expected = [
+            time,
+            time,
+            "altered",
+            "invalid_timestamp",
+            "",
+            "=a",
+            "ada",
+            "",
+            "web",
+            "2",
+            "k",
+            "{}",
+        ];
+        assert_eq!(cells, expected);
+    }
+}
