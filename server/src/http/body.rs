@@ -29,6 +29,11 @@ const AHEAD: usize = 4;
 /// The ratio for a body without an announced length.
 const AHEAD_UNANNOUNCED: usize = 2;
 
+/// Bytes of a refused body that are discarded, however small its limit is. They take no
+/// memory. A long form of a session that has ended is larger than two limits of an unknown
+/// sender.
+const DISCARDED: usize = 4 << 20;
+
 /// A body that was read, and its bytes in the budget.
 #[derive(Debug)]
 pub struct Collected {
@@ -81,8 +86,8 @@ impl BodyFault {
 }
 
 /// Reads a body to its end. A refused body is read further and discarded, up to two more
-/// limits. Otherwise a client that is still sending would see a reset connection instead
-/// of the answer (ING-20).
+/// limits and at least [`DISCARDED`] bytes. Otherwise a client that is still sending would
+/// see a reset connection instead of the answer (ING-20).
 ///
 /// # Errors
 /// [`BodyFault`] with the reason.
@@ -191,15 +196,16 @@ impl Reader {
         }
     }
 
-    /// Discards up to two more limits of bytes.
+    /// Discards up to two more limits of bytes, and at least [`DISCARDED`].
     async fn discard_rest(&mut self) {
         // Long enough for a regular upload, and too short to be useful for an attack.
         const AT_MOST: Duration = Duration::from_secs(20);
+        let most = (2 * self.limits.size).max(DISCARDED);
         let all = async {
             let mut seen = 0;
             while let Ok(Some(chunk)) = self.next().await {
                 seen += chunk.len();
-                if seen > 2 * self.limits.size {
+                if seen > most {
                     break;
                 }
             }
@@ -259,6 +265,25 @@ mod tests {
         let fault = collect(&head, chunks(&[]), &LIMITS, &budget).await;
         assert_eq!(fault.unwrap_err(), BodyFault::TooLarge);
         assert_eq!(budget.free(), 1 << 20);
+    }
+
+    /// Closing a connection with unread bytes resets it, and the answer is lost.
+    #[tokio::test]
+    async fn a_refused_body_is_read_to_its_end_within_a_bound() {
+        let budget = budget(1 << 20, 1 << 20);
+        let chunk: &'static str = "x".repeat(DISCARDED / 4).leak();
+        for (chunks, expected) in [(1, 0), (4, 0), (8, 2)] {
+            let left = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(chunks));
+            let counter = left.clone();
+            let counted = futures::stream::iter(0..chunks).map(move |_| {
+                counter.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
+                Ok::<_, std::io::Error>(Bytes::from_static(chunk.as_bytes()))
+            });
+            let body = Body::from_stream(counted);
+            let fault = collect(&head("192.0.2.1"), body, &LIMITS, &budget).await.unwrap_err();
+            assert_eq!(fault, BodyFault::TooLarge);
+            assert_eq!(left.load(std::sync::atomic::Ordering::Relaxed), expected, "{chunks}");
+        }
     }
 
     #[tokio::test]
