@@ -1,0 +1,24 @@
+//! Immutable files of sealed events.
+//!
+//! | module | file | holds |
+//! |---|---|---|
+//! | [`segment`] | Parquet | the events of contiguous blocks of one (project, partition) |
+//! | [`run`] | sorted entries with a filter | which uuids are stored, and where their events are |
+//!
+//! A file is written once, synced, and never changed. Its checksums ([`Written::sums`],
+//! [`RunWritten::sums`]) are not in the file: the caller keeps them, and every read compares
+//! what it reads with them before it decodes it. So a damaged byte is an error
+//! ([`Error::Damaged`]) and never a wrong answer.
+//!
+//! All functions block the thread: they read and write files. What belongs here: the form
+//! of the files. What does not: which files there are, when they are written and removed,
+//! and in what order that happens with a transaction (`weir-store`).
+
+mod checked;
+mod error;
+pub mod run;
+pub mod segment;
+
+pub use error::{Error, Part, Result};
+pub use run::{Entry, FilterSize, Key, Place, Run, RunWriter, RunWritten};
+pub use segment::{BlockRows, Options, OwnedEvent, Segment, SegmentEvent, Writer, Written};
