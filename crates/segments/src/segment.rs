@@ -28,7 +28,7 @@ pub struct SegmentEvent<'a> {
     /// Whether it was sent with `historical_migration`.
     pub historical: bool,
     /// Codes of the warnings about what was altered.
-    pub warnings: &'a [&'a str],
+    pub warnings: &'a [String],
 }
 
 /// An event that was read.
