@@ -1,10 +1,27 @@
 //! Segments: the events of contiguous blocks of one (project, partition), as Parquet.
+//!
+//! DuckDB, Spark and pyarrow read a segment (`columns` lists what they find). Weir reads
+//! events back by their rows: a block is never divided between groups of rows, and pages
+//! begin with blocks, so that a block costs little more than its own events. Where the
+//! blocks are is in the metadata of the file, under `weir.blocks`: the first arrival number
+//! and the number of rows of each, as `first:rows,first:rows`.
+//!
+//! What belongs here: the form of the file. What does not: checksums and names of files
+//! (`checked`), which blocks a segment gets and when (`weir-store`).
+
+mod columns;
+mod read;
+mod typed;
+mod write;
 
 use std::path::Path;
 
 use uuid::Uuid;
 
-use crate::{Error, Result};
+pub use read::Segment;
+pub use write::{Writer, Written};
+
+use crate::Result;
 
 /// An event to be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,6 +73,40 @@ pub struct OwnedEvent {
     pub warnings: Vec<String>,
 }
 
+impl<'a> From<&'a OwnedEvent> for SegmentEvent<'a> {
+    fn from(event: &'a OwnedEvent) -> Self {
+        Self {
+            arrival: event.arrival,
+            uuid: event.uuid,
+            event: &event.event,
+            distinct_id: &event.distinct_id,
+            timestamp: event.timestamp,
+            received_at: event.received_at,
+            properties: &event.properties,
+            elements_chain: &event.elements_chain,
+            historical: event.historical,
+            warnings: &event.warnings,
+        }
+    }
+}
+
+impl From<&SegmentEvent<'_>> for OwnedEvent {
+    fn from(event: &SegmentEvent<'_>) -> Self {
+        Self {
+            arrival: event.arrival,
+            uuid: event.uuid,
+            event: event.event.to_owned(),
+            distinct_id: event.distinct_id.to_owned(),
+            timestamp: event.timestamp,
+            received_at: event.received_at,
+            properties: event.properties.to_owned(),
+            elements_chain: event.elements_chain.to_owned(),
+            historical: event.historical,
+            warnings: event.warnings.to_vec(),
+        }
+    }
+}
+
 /// The rows of one block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockRows {
@@ -67,28 +118,11 @@ pub struct BlockRows {
     pub rows: u32,
 }
 
-/// What was written.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Written {
-    /// The number of events.
-    pub rows: u64,
-    /// The size of the file, bytes.
-    pub bytes: u64,
-    /// The blocks, in order.
-    pub blocks: Vec<BlockRows>,
-    /// Earliest event time, microseconds since 1970.
-    pub from_time: i64,
-    /// Latest event time, microseconds since 1970.
-    pub to_time: i64,
-    /// Checksums of the file, for [`Segment::open`]: four bytes for each 16 KiB.
-    pub sums: Vec<u8>,
-}
-
 /// How a segment is written.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Options {
-    /// The level of zstd.
+    /// The level of zstd, from 1 to 22.
     pub compression: i32,
 }
 
@@ -98,100 +132,40 @@ impl Default for Options {
     }
 }
 
-/// A segment that is being written.
-pub struct Writer {}
+/// Blocks that [`merge`] looks at to choose the typed columns.
+const SAMPLED_BLOCKS: usize = 16;
 
-impl Writer {
-    /// Begins a segment that will have this name. Until [`finish`](Self::finish) it is
-    /// `<name>.tmp`, which is removed when the writer is dropped.
-    ///
-    /// # Errors
-    /// When the file cannot be created.
-    pub fn create(_path: &Path, _options: &Options) -> Result<Self> {
-        Err(unfinished())
-    }
-
-    /// Adds a block. The arrival number of its first event must be greater than that of the
-    /// block before.
-    ///
-    /// # Errors
-    /// When the block is empty or not in order, or cannot be written.
-    pub fn push_block(&mut self, _events: &[SegmentEvent<'_>]) -> Result<()> {
-        Err(unfinished())
-    }
-
-    /// Writes the rest, and gives the file its name. File and directory are synced.
-    ///
-    /// # Errors
-    /// When there is no block, or the file cannot be written.
-    pub fn finish(self) -> Result<Written> {
-        Err(unfinished())
-    }
-}
-
-/// A segment to read from. A copy shares the file and what is known of it.
-#[derive(Clone)]
-pub struct Segment {}
-
-impl Segment {
-    /// Opens a segment. `bytes` and `sums` are those of [`Written`].
-    ///
-    /// # Errors
-    /// When the file cannot be read, is damaged, or has an unknown format.
-    pub fn open(_path: &Path, _bytes: u64, _sums: &[u8]) -> Result<Self> {
-        Err(unfinished())
-    }
-
-    /// The number of events.
-    pub fn rows(&self) -> u64 {
-        0
-    }
-
-    /// The blocks, in order.
-    pub fn blocks(&self) -> &[BlockRows] {
-        &[]
-    }
-
-    /// The memory that this segment takes while it is open, bytes.
-    pub fn memory(&self) -> usize {
-        0
-    }
-
-    /// The events of `rows` rows from `first_row` on, in order.
-    ///
-    /// # Errors
-    /// When the segment has no such rows, or cannot be read, or is damaged.
-    pub fn block(&self, _first_row: u64, _rows: u32) -> Result<Vec<OwnedEvent>> {
-        Err(unfinished())
-    }
-
-    /// The event in a row.
-    ///
-    /// # Errors
-    /// As [`block`](Self::block).
-    pub fn row(&self, _row: u64) -> Result<OwnedEvent> {
-        Err(unfinished())
-    }
-
-    /// Reads the whole file and compares it with its checksums.
-    ///
-    /// # Errors
-    /// When the file cannot be read, or is damaged.
-    pub fn verify(&self) -> Result<()> {
-        Err(unfinished())
-    }
-}
-
-/// Writes the blocks of all inputs, in order, to one new segment. One block is in memory at
-/// a time, beside what [`Writer`] holds.
+/// Writes the blocks of all inputs, in order, to one new segment. One block of the inputs is
+/// in memory at a time, beside what [`Writer`] holds.
+///
+/// The typed columns are chosen from blocks of all parts of the inputs.
 ///
 /// # Errors
 /// When an input is damaged or not after the one before, or a file cannot be read or
 /// written.
-pub fn merge(_inputs: &[&Segment], _path: &Path, _options: &Options) -> Result<Written> {
-    Err(unfinished())
+pub fn merge(inputs: &[&Segment], path: &Path, options: &Options) -> Result<Written> {
+    let mut sample = typed::Sample::default();
+    let blocks: Vec<_> = inputs
+        .iter()
+        .flat_map(|input| input.blocks().iter().map(move |block| (*input, *block)))
+        .collect();
+    for (input, block) in blocks.iter().step_by(blocks.len().div_ceil(SAMPLED_BLOCKS).max(1)) {
+        for event in input.block(block.row, block.rows)? {
+            sample.add(&event.properties);
+        }
+    }
+    drop(blocks);
+    let mut writer = Writer::with_columns(path, options, sample.columns())?;
+    for input in inputs {
+        let reader = input.reader();
+        for block in input.blocks() {
+            let events = reader.rows(block.row, block.rows)?;
+            let events: Vec<SegmentEvent<'_>> = events.iter().map(SegmentEvent::from).collect();
+            writer.push_block(&events)?;
+        }
+    }
+    writer.finish()
 }
 
-fn unfinished() -> Error {
-    Error::Io { file: Path::new("").to_owned(), source: std::io::ErrorKind::Unsupported.into() }
-}
+#[cfg(test)]
+mod tests;
