@@ -1,10 +1,56 @@
 //! Runs: sorted files that say where the event of a uuid is.
+//!
+//! A file is a sequence of chunks of 16 KiB, each with its own checksum (`checked`). All
+//! numbers are big-endian.
+//!
+//! | part | content |
+//! |---|---|
+//! | header, one chunk | `WEIRRUN` and a zero, version (1, four bytes), bits of the filters (8 or 16, four bytes), number of entries, first byte of the index (eight bytes each) |
+//! | section, repeated | blocks of entries, one chunk each, then the filter of these entries, from the beginning of a chunk |
+//! | index | for each section: its first byte, its entries, first byte and length of its filter (eight bytes each); then the first key of each block |
+//!
+//! An entry has 38 bytes: project (eight, with the sign flipped, so that bytes sort like
+//! numbers), uuid (16), partition (two), first arrival number of the block (eight), index in
+//! the block (four). A block has 431 of them, and a section 2,432 blocks, the last ones
+//! fewer.
+//!
+//! A filter says which keys a section does not have. It is a binary fuse filter over XXH64
+//! (seed 0) of the first 24 bytes of the entries (`filter`). Each section has its own, so
+//! that building a filter takes bounded memory however long the run is. A filter alone never
+//! says that a key is there: the entry does.
+//!
+//! What belongs here: the form of the file. What does not: checksums and names of files
+//! (`checked`), which runs there are and which are merged when (`weir-store`).
 
-use std::path::Path;
+mod filter;
+mod merge;
+mod read;
+mod write;
 
 use uuid::Uuid;
 
-use crate::{Error, Result};
+pub use merge::{merge, rebuild};
+pub use read::{Entries, Run};
+pub use write::{RunWriter, RunWritten};
+
+use crate::checked::CHUNK;
+
+/// The name of the format, at the beginning of the file.
+const MAGIC: [u8; 8] = *b"WEIRRUN\0";
+/// The version of the format.
+const VERSION: u32 = 1;
+/// Bytes of the header that have a meaning.
+const HEADER: usize = 32;
+/// Bytes of a key.
+const KEY: usize = 24;
+/// Bytes of an entry.
+const ENTRY: usize = 38;
+/// Entries of a full block.
+const BLOCK: usize = CHUNK / ENTRY;
+/// Blocks of a full section: about a million entries.
+const SECTION: usize = 2_432;
+/// Bytes of a section in the index.
+const SECTION_ENTRY: usize = 32;
 
 /// What a run is searched for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -45,133 +91,75 @@ pub enum FilterSize {
     Sixteen,
 }
 
-/// What was written.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RunWritten {
-    /// The number of entries.
-    pub entries: u64,
-    /// The size of the file, bytes.
-    pub bytes: u64,
-    /// Checksums of the file, for [`Run::open`]: four bytes for each 16 KiB.
-    pub sums: Vec<u8>,
-}
-
-/// A run that is being written.
-pub struct RunWriter {}
-
-impl RunWriter {
-    /// Begins a run that will have this name. Until [`finish`](Self::finish) it is
-    /// `<name>.tmp`, which is removed when the writer is dropped.
-    ///
-    /// # Errors
-    /// When the file cannot be created.
-    pub fn create(_path: &Path, _filter: FilterSize) -> Result<Self> {
-        Err(unfinished())
+impl FilterSize {
+    fn bits(self) -> u32 {
+        match self {
+            Self::Eight => 8,
+            Self::Sixteen => 16,
+        }
     }
 
-    /// Adds an entry. Its key must be greater than the one before.
-    ///
-    /// # Errors
-    /// When the key is not greater, or the entry cannot be written.
-    pub fn push(&mut self, _entry: Entry) -> Result<()> {
-        Err(unfinished())
-    }
-
-    /// Writes the rest, and gives the file its name. File and directory are synced.
-    ///
-    /// # Errors
-    /// When the file cannot be written.
-    pub fn finish(self) -> Result<RunWritten> {
-        Err(unfinished())
+    fn of_bits(bits: u32) -> Option<Self> {
+        [Self::Eight, Self::Sixteen].into_iter().find(|size| size.bits() == bits)
     }
 }
 
-/// A run to search. A copy shares the file, the filters and the index.
-#[derive(Clone)]
-pub struct Run {}
+/// A key as it is in the file. The bytes sort as the keys do.
+type KeyBytes = [u8; KEY];
 
-impl Run {
-    /// Opens a run. `bytes` and `sums` are those of [`RunWritten`].
-    ///
-    /// # Errors
-    /// When the file cannot be read, is damaged, or has an unknown format.
-    pub fn open(_path: &Path, _bytes: u64, _sums: &[u8]) -> Result<Self> {
-        Err(unfinished())
-    }
-
-    /// The number of entries.
-    pub fn len(&self) -> u64 {
-        0
-    }
-
-    /// Whether there are no entries.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The memory that this run takes while it is open, bytes.
-    pub fn memory(&self) -> usize {
-        0
-    }
-
-    /// The places of these keys, in the order of the keys; `None`: the run does not have the
-    /// key. The keys need not be sorted.
-    ///
-    /// # Errors
-    /// When the run cannot be read, or is damaged.
-    pub fn find(&self, _keys: &[Key]) -> Result<Vec<Option<Place>>> {
-        Err(unfinished())
-    }
-
-    /// All entries in order. The iterator ends after an error.
-    pub fn entries(&self) -> Entries {
-        Entries {}
-    }
-
-    /// Reads the whole file and compares it with its checksums.
-    ///
-    /// # Errors
-    /// When the file cannot be read, or is damaged.
-    pub fn verify(&self) -> Result<()> {
-        Err(unfinished())
+impl Key {
+    fn to_bytes(self) -> KeyBytes {
+        let mut bytes = [0; KEY];
+        let (project, uuid) = bytes.split_at_mut(8);
+        let unsigned = self.project.cast_unsigned() ^ (1 << 63);
+        project.copy_from_slice(&unsigned.to_be_bytes());
+        uuid.copy_from_slice(self.uuid.as_bytes());
+        bytes
     }
 }
 
-/// The entries of a run, in order.
-pub struct Entries {}
+impl Entry {
+    fn to_bytes(self) -> [u8; ENTRY] {
+        let mut bytes = [0; ENTRY];
+        let parts: [&[u8]; 4] = [
+            &self.key.to_bytes(),
+            &self.place.partition.to_be_bytes(),
+            &self.place.first.to_be_bytes(),
+            &self.place.index.to_be_bytes(),
+        ];
+        for (to, from) in bytes.iter_mut().zip(parts.into_iter().flatten()) {
+            *to = *from;
+        }
+        bytes
+    }
 
-impl Iterator for Entries {
-    type Item = Result<Entry>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        None
+    fn from_bytes(bytes: &[u8; ENTRY]) -> Option<Self> {
+        let mut numbers = Numbers(bytes);
+        let project = (numbers.u64()? ^ (1 << 63)).cast_signed();
+        let key = Key { project, uuid: Uuid::from_bytes(numbers.take()?) };
+        let partition = u16::from_be_bytes(numbers.take()?);
+        Some(Self { key, place: Place { partition, first: numbers.u64()?, index: numbers.u32()? } })
     }
 }
 
-/// Writes the entries of all inputs to one new run. A key may be in one input only.
-///
-/// # Errors
-/// When an input is damaged, two inputs have the same key, or a file cannot be read or
-/// written.
-pub fn merge(_inputs: &[&Run], _path: &Path, _filter: FilterSize) -> Result<RunWritten> {
-    Err(unfinished())
+/// Reads numbers from bytes.
+struct Numbers<'a>(&'a [u8]);
+
+impl Numbers<'_> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (taken, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(*taken)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.take().map(u32::from_be_bytes)
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        self.take().map(u64::from_be_bytes)
+    }
 }
 
-/// Writes the entries of a run whose filter is damaged to a new run. `bytes` and `sums` are
-/// those of the damaged run.
-///
-/// # Errors
-/// When more than the filter is damaged, or a file cannot be read or written.
-pub fn rebuild(
-    _damaged: &Path,
-    _bytes: u64,
-    _sums: &[u8],
-    _path: &Path,
-    _filter: FilterSize,
-) -> Result<RunWritten> {
-    Err(unfinished())
-}
-
-fn unfinished() -> Error {
-    Error::Io { file: Path::new("").to_owned(), source: std::io::ErrorKind::Unsupported.into() }
-}
+#[cfg(test)]
+mod tests;
