@@ -1,5 +1,6 @@
 //! Reading a segment: the footer once, then the pages of the wanted rows.
 
+use std::io;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -379,11 +380,14 @@ fn content(path: &Path, reason: &str) -> Error {
 /// damage that the checksums do not show.
 fn decode(path: &Path, error: ParquetError) -> Error {
     let reason = error.to_string();
-    match error {
-        ParquetError::External(source) => match source.downcast::<Error>() {
-            Ok(source) => *source,
-            Err(_) => content(path, &reason),
-        },
-        _ => content(path, &reason),
+    let ParquetError::External(source) = error else { return content(path, &reason) };
+    // It may have come through a stream.
+    let source = match source.downcast::<io::Error>() {
+        Ok(source) => source.into_inner(),
+        Err(source) => Some(source),
+    };
+    match source.and_then(|source| source.downcast::<Error>().ok()) {
+        Some(source) => *source,
+        None => content(path, &reason),
     }
 }
