@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_and_foreign_checksums_are_told_apart() {
+    fn checksums_that_are_damaged_or_of_another_version_are_refused() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("file");
         let (size, sums) = write(&path, &content(2 * CHUNK));

@@ -132,7 +132,7 @@ impl Default for Options {
     }
 }
 
-/// Blocks that [`merge`] looks at to choose the typed columns.
+/// Blocks that [`merge`] reads to choose the typed columns.
 const SAMPLED_BLOCKS: usize = 16;
 
 /// Writes the blocks of all inputs, in order, to one new segment. One block of the inputs is

@@ -74,8 +74,8 @@ fn keys_sort_as_their_bytes() {
     }
     keys.sort_unstable();
     assert!(keys.is_sorted_by_key(|key| key.to_bytes()));
-    for n in 0..100 {
-        let entry = Entry { key: keys[n], ..entry(n as u64) };
+    for (n, key) in (0..).zip(keys) {
+        let entry = Entry { key, ..entry(n) };
         assert_eq!(Entry::from_bytes(&entry.to_bytes()), Some(entry));
     }
 }
@@ -230,7 +230,7 @@ fn a_shorter_or_longer_file_is_found() {
 }
 
 #[test]
-fn a_run_with_a_damaged_filter_is_written_anew() {
+fn a_run_with_a_damaged_filter_is_rebuilt() {
     let entries = sorted(0..5_000);
     let file = File::of(&entries, FilterSize::Sixteen);
     let sound = fs::read(&file.path).unwrap();
@@ -244,7 +244,7 @@ fn a_run_with_a_damaged_filter_is_written_anew() {
     let written = rebuild(&file.path, *bytes, sums, &path, FilterSize::Sixteen).unwrap();
     assert_eq!(written, file.written);
     assert_eq!(fs::read(&path).unwrap(), sound);
-    // A damaged entry is not written anew.
+    // A damaged entry is not rebuilt.
     flipped[5 * crate::checked::CHUNK] ^= 1;
     fs::write(&file.path, &flipped).unwrap();
     let error = rebuild(&file.path, *bytes, sums, &path, FilterSize::Sixteen).unwrap_err();

@@ -55,7 +55,7 @@ pub(super) const UUID: i32 = 16;
 const PAGE_ROWS: usize = 1_000;
 /// Bytes before compression after which a page ends. A block has about as many.
 const PAGE_BYTES: usize = 1 << 20;
-/// Bytes of a dictionary. A column with more distinct values goes on without it.
+/// Bytes of a dictionary. A column with more distinct values continues without it.
 const DICTIONARY: usize = 256 << 10;
 /// The same for columns that are read with each block, and their dictionary with them.
 const SMALL_DICTIONARY: usize = 32 << 10;

@@ -22,9 +22,10 @@ use crate::error::{Error, Part, Result};
 
 /// A segment to read from. A copy shares the file and what is known of it.
 ///
-/// It holds where the pages of the columns are, but not those of typed columns: about 250
-/// bytes for each block, and four for each 16 KiB of the file ([`memory`](Self::memory)).
-/// Reading takes a multiple of the size of the block for a moment.
+/// It holds where the pages of the columns are, but not those of typed columns: about 400
+/// bytes for each block of 1,000 events, and four for each 16 KiB of the file
+/// ([`memory`](Self::memory)). Reading takes about three times the size of the block for a
+/// moment.
 #[derive(Clone)]
 pub struct Segment {
     inner: Arc<Inner>,

@@ -487,7 +487,9 @@ fn texts<'a>(
     };
     // One allocation for all of them.
     let mut all = BytesMut::with_capacity(values.clone().map(str::len).sum());
-    all.extend(values.clone().map(str::as_bytes).flat_map(|text| text.iter().copied()));
+    for text in values.clone() {
+        all.extend_from_slice(text.as_bytes());
+    }
     let values: Vec<ByteArray> =
         values.map(|text| ByteArray::from(all.split_to(text.len()).freeze())).collect();
     writer.write_batch(&values, definitions, repetitions).map(|_| ())
