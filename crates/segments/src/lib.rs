@@ -10,6 +10,9 @@
 //! what it reads with them before it decodes it. So a damaged byte is an error
 //! ([`Error::Damaged`]) and never a wrong answer.
 //!
+//! A [`Segment`] or [`Run`] keeps its file open: it can be read to the end also after the
+//! file was removed, and takes a descriptor until its last copy is dropped.
+//!
 //! All functions block the thread: they read and write files. What belongs here: the form
 //! of the files. What does not: which files there are, when they are written and removed,
 //! and in what order that happens with a transaction (`weir-store`).

@@ -129,6 +129,19 @@ impl Segment {
         self.inner.file.verify()
     }
 
+    /// For each column that an event consists of, the rows that its pages begin with.
+    #[cfg(test)]
+    pub(super) fn first_rows_of_pages(&self) -> Vec<Vec<u64>> {
+        let mut columns = vec![Vec::new(); columns::BASE.len()];
+        for group in &self.inner.groups {
+            for (rows, column) in columns.iter_mut().zip(&group.columns) {
+                let first = |page: &PageLocation| group.first_row + page.first_row_index as u64;
+                rows.extend(column.pages.iter().map(first));
+            }
+        }
+        columns
+    }
+
     /// A reader for several neighbouring blocks. It keeps small reads, up to 1.5 MiB.
     pub(super) fn reader(&self) -> Reader<'_> {
         Reader { inner: &self.inner, view: Arc::new(View::new(Arc::clone(&self.inner.file))) }

@@ -183,6 +183,15 @@ fn a_block_is_in_one_group_of_rows() {
 }
 
 #[test]
+fn pages_begin_with_blocks() {
+    let blocks: Vec<_> = (0..70).map(|n| events(n * 1_500 + 1, 1_000 + n * 7 % 500)).collect();
+    let file = File::of(&blocks);
+    let segment = file.open();
+    let starts: Vec<u64> = segment.blocks().iter().map(|block| block.row).collect();
+    assert_eq!(segment.first_rows_of_pages(), vec![starts; columns::BASE.len()]);
+}
+
+#[test]
 fn rows_that_are_not_there_are_an_error() {
     let file = File::of(&[events(1, 10)]);
     let segment = file.open();
@@ -376,6 +385,15 @@ fn a_later_value_of_another_type_is_null_in_its_column() {
     merge(&[&segment], &path, &Options::default()).unwrap();
     let merged = File { path, ..file };
     assert_eq!(merged.columns()[columns::BASE.len()..], [""; 0]);
+}
+
+#[test]
+fn an_open_segment_is_read_after_its_file_was_removed() {
+    let blocks = [events(1, 1_000), events(1_001, 1_000)];
+    let file = File::of(&blocks);
+    let segment = file.open();
+    fs::remove_file(&file.path).unwrap();
+    assert_has(&segment, &file.written, &blocks);
 }
 
 #[test]
