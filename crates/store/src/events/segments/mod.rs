@@ -40,11 +40,15 @@ use quick_cache::unsync::Cache;
 use tokio::sync::OwnedMutexGuard;
 use weir_segments::{Error as FileError, Segment};
 
+#[cfg(test)]
+pub(super) use self::compact::{Bounds as CompactBounds, compact_within};
 pub use self::compact::{Compacted, compact};
 pub(super) use self::read::{block, event};
 pub(super) use self::retention::purge;
 pub use self::retention::{Dropped, drop_older};
 pub(super) use self::runs::{Found, find, holds_any};
+#[cfg(test)]
+pub(super) use self::seal::{Bounds as SealBounds, seal_within};
 pub use self::seal::{SealReport, seal_all};
 pub(crate) use self::start::start;
 

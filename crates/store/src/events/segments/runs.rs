@@ -27,8 +27,9 @@ use crate::{Result, Store};
 
 /// Runs of one level that are merged into one of the next level.
 const FAN_IN: usize = 8;
-/// Runs are not merged into one with more uuids: the merge holds a part of each in memory.
-const MOST_ENTRIES: u64 = 8 << 20;
+/// Runs are not merged into one with more uuids: its file has some gigabytes, and there is
+/// a second copy of it during the merge.
+const MOST_ENTRIES: u64 = 64 << 20;
 /// From this level on, filters are small. They have most of all uuids.
 const LARGE_LEVEL: u8 = 2;
 /// Entries of the index that one transaction removes.

@@ -223,7 +223,7 @@ async fn seal_next(
     let (blocks, is_full) = closed(store, lane, begin, bounds).await?;
     let Some(oldest) = blocks.first() else { return Ok(Step::Nothing) };
     if !is_full {
-        let received = match block_data(store, project, (partition, oldest.first)).await? {
+        let received = match data_of(store, lane, oldest.first).await? {
             Some(data) => decode_one(&data, 0).ok().flatten().map(|event| event.received_at),
             None => None,
         };
@@ -237,7 +237,7 @@ async fn seal_next(
     }
     let mut inputs = Vec::with_capacity(blocks.len());
     for block in blocks {
-        let data = block_data(store, project, (partition, block.first)).await?;
+        let data = data_of(store, lane, block.first).await?;
         inputs.push(Input { block, data });
     }
     write(store, lane, inputs, now).await
@@ -283,10 +283,18 @@ async fn closed(
     Ok((blocks, false))
 }
 
+/// The events of a block as they are stored; `None`: its record is missing or damaged.
+async fn data_of(store: &Store, lane: &Lane, first: u64) -> Result<Option<Bytes>> {
+    match block_data(store, lane.project, (lane.partition, first)).await {
+        Err(Error::Shape { .. }) => Ok(None),
+        data => data,
+    }
+}
+
 /// A block to be sealed.
 struct Input {
     block: Closed,
-    /// Its events as they are stored. `None`: the record is missing.
+    /// See [`data_of`].
     data: Option<Bytes>,
 }
 
