@@ -11,8 +11,8 @@
 //!
 //! An entry has 38 bytes: project (eight, with the sign flipped, so that bytes sort like
 //! numbers), uuid (16), partition (two), first arrival number of the block (eight), index in
-//! the block (four). A block has 431 of them, and a section 2,432 blocks, the last ones
-//! fewer.
+//! the block (four). A full block has 431 entries, and 2,432 full blocks are a section; the
+//! last ones are smaller.
 //!
 //! A filter says which keys a section does not have. It is a binary fuse filter over XXH64
 //! (seed 0) of the first 24 bytes of the entries (`filter`). Each section has its own, so
