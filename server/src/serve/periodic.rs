@@ -6,11 +6,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use weir_export::engine::Engine;
 use weir_ingest::log::Damage;
 use weir_plugins::Plugins;
 use weir_store::Store;
+use weir_store::events::{self, Compacted, SealReport};
 
 use crate::app::App;
 
@@ -31,6 +33,11 @@ const PRUNE_SOON: Duration = Duration::from_secs(60);
 /// Time between two writes of how keys are used.
 const NOTE: Duration = Duration::from_secs(60);
 
+/// Time between two searches for events to seal.
+const SEAL: Duration = Duration::from_secs(10 * 60);
+/// Segments that are sealed before small ones are merged: after an update many may wait.
+const SEALED: usize = 64;
+
 /// Starts the tasks that may be interrupted when the service stops.
 pub(super) fn begin(
     tasks: &mut JoinSet<()>,
@@ -49,12 +56,50 @@ pub(super) fn begin(
     tasks.spawn(prune_counters(app.clone()));
 }
 
+/// Starts sealing on threads of the lowest priority. It may be interrupted: what was not
+/// finished is removed at the next start.
+pub(super) fn begin_sealing(tasks: &mut JoinSet<()>, app: &App, store: &Store, threads: &Handle) {
+    tasks.spawn_on(seal_events(app.clone(), store.clone()), threads);
+}
+
+/// Moves events from the database to files, and merges files.
+async fn seal_events(app: App, store: Store) {
+    let mut tick = tokio::time::interval(SEAL);
+    loop {
+        tick.tick().await;
+        if let Err(error) = seal_now(&app, &store).await {
+            tracing::warn!(%error, "not all events were sealed; trying again later");
+        }
+    }
+}
+
+async fn seal_now(app: &App, store: &Store) -> Result<(), weir_store::Error> {
+    loop {
+        let now = app.services.clock.now();
+        let sealed = events::seal_all(store, now, SEALED).await?;
+        if sealed.segments > 0 {
+            let SealReport { segments, events, bytes, .. } = sealed;
+            tracing::info!(segments, events, bytes, "events were sealed into files");
+        }
+        while let Some(Compacted { segments, events, bytes }) = events::compact(store, now).await? {
+            tracing::info!(segments, events, bytes, "files of events were merged");
+        }
+        if !sealed.is_limited {
+            return Ok(());
+        }
+    }
+}
+
 /// The disk guard, the progress of ingestion, and the gauges that no other code sets.
 async fn watch(app: App, store: Store) {
     let mut tick = tokio::time::interval(CHECK_INTERVAL);
+    let mut damage = 0;
     loop {
         tick.tick().await;
         store.check_disk();
+        let found = store.segment_damage();
+        app.metrics.segment_damage.inc_by(found.saturating_sub(damage));
+        damage = found;
         app.ingest.check(Instant::now());
         app.metrics.count_outcomes(app.ingest.take_outcomes());
         app.metrics.disk_free_bytes.set(app.disk.free_bytes() as f64);

@@ -59,8 +59,8 @@ pub struct Compacted {
 /// segments are to be merged.
 ///
 /// # Errors
-/// [`Error::DiskLow`] when the disk is low, [`Error::Damaged`] when one of the files is
-/// damaged, [`Error::File`] when the new file cannot be written, and errors of the store.
+/// [`Error::DiskLow`] when the disk is low, [`Error::File`] when a file cannot be read or
+/// written, and errors of the store. A damaged segment stays as it is.
 pub async fn compact(store: &Store, now: Timestamp) -> Result<Option<Compacted>> {
     compact_within(store, now, Bounds::default()).await
 }
@@ -74,11 +74,16 @@ pub(in crate::events) async fn compact_within(
         return Ok(None);
     }
     let _changing = store.segments.changing().await;
-    match due(store, bounds).await? {
-        Some(group) if !store.db.disk().is_low() => merge(store, &group, now).await.map(Some),
-        Some(_) => Err(Error::DiskLow),
-        None => Ok(None),
+    while let Some(group) = due(store, bounds).await? {
+        if store.db.disk().is_low() {
+            return Err(Error::DiskLow);
+        }
+        match merge(store, &group, now).await {
+            Ok(done) => return Ok(Some(done)),
+            Err(error) => store.segments.leave_out(error)?,
+        }
     }
+    Ok(None)
 }
 
 /// The first segments that are to be merged.
@@ -97,6 +102,10 @@ async fn due(store: &Store, bounds: Bounds) -> Result<Option<Vec<SealedSegment>>
             }
             if !is_neighbour || !fits {
                 group.clear();
+            }
+            if store.segments.is_unreadable(&next.file) {
+                group.clear();
+                continue;
             }
             group.push(next);
             if group.len() >= bounds.fan_in {

@@ -31,6 +31,7 @@ mod runs;
 mod seal;
 mod start;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -83,6 +84,8 @@ pub(crate) struct Segments {
     runs: Mutex<Arc<Vec<HeldRun>>>,
     /// Held by the task that changes files or rows of the catalog.
     changing: Arc<tokio::sync::Mutex<()>>,
+    /// Files that a merge found damaged. Others are merged without them.
+    unreadable: Mutex<HashSet<PathBuf>>,
     damage: AtomicU64,
 }
 
@@ -94,6 +97,7 @@ impl Segments {
             open: Mutex::new(Cache::with_weighter(OPEN, OPEN_BYTES, SegmentWeight)),
             runs: Mutex::default(),
             changing: Arc::default(),
+            unreadable: Mutex::default(),
             damage: AtomicU64::new(0),
         }
     }
@@ -115,6 +119,21 @@ impl Segments {
     /// Replaces the runs that are held open.
     fn set_runs(&self, runs: Vec<HeldRun>) {
         *lock(&self.runs) = Arc::new(runs);
+    }
+
+    /// Whether a merge has found the file damaged.
+    fn is_unreadable(&self, name: &str) -> bool {
+        let path = self.files.as_ref().map(|files| files.path(name));
+        path.is_some_and(|path| lock(&self.unreadable).contains(&path))
+    }
+
+    /// Remembers the file of an error, so that it is merged no more. Fails with the error if
+    /// it is not damage, or was known.
+    fn leave_out(&self, error: Error) -> Result<()> {
+        match &error {
+            Error::Damaged { file, .. } if lock(&self.unreadable).insert(file.clone()) => Ok(()),
+            _ => Err(error),
+        }
     }
 
     /// Closes segments whose files are removed.

@@ -201,19 +201,22 @@ pub(super) async fn clear(store: &Store, held: &HeldRun, entries: &[Entry]) -> R
 /// The caller keeps other tasks from changing runs.
 pub(super) async fn merge_due(store: &Store) -> Result<usize> {
     let mut merged = 0;
-    while let Some(group) = due(&store.segments.runs()) {
-        merged += group.len();
-        merge(store, &group).await?;
+    while let Some(group) = due(&store.segments) {
+        match merge(store, &group).await {
+            Ok(()) => merged += group.len(),
+            Err(error) => store.segments.leave_out(error)?,
+        }
     }
     Ok(merged)
 }
 
 /// The oldest runs of one level that can be merged, the lowest level first.
-fn due(runs: &[HeldRun]) -> Option<Vec<HeldRun>> {
+fn due(segments: &Segments) -> Option<Vec<HeldRun>> {
+    let mut runs = segments.runs().to_vec();
+    runs.retain(|held| !held.sealed.is_pending && !segments.is_unreadable(&held.sealed.file));
     let highest = runs.iter().map(|held| held.sealed.level).max()?;
     (0..=highest).find_map(|level| {
-        let of_level =
-            runs.iter().filter(|held| held.sealed.level == level && !held.sealed.is_pending);
+        let of_level = runs.iter().filter(|held| held.sealed.level == level);
         let group: Vec<HeldRun> = of_level.take(FAN_IN).cloned().collect();
         let entries: u64 = group.iter().map(|held| held.sealed.entries).sum();
         (group.len() == FAN_IN && entries <= MOST_ENTRIES).then_some(group)

@@ -54,7 +54,7 @@ async fn events_of_every_layer_are_refused() {
     // A new event is stored all the same.
     let from = position(&opened.store, 0).await.unwrap().offset;
     let new = full_event(1_000, 0);
-    apply(&opened.store, batch(0, from, from + 1, &[new.clone()])).await.unwrap();
+    apply(&opened.store, batch(0, from, from + 1, std::slice::from_ref(&new))).await.unwrap();
     assert_refused(&opened.store, &[new]).await;
 }
 
