@@ -73,7 +73,7 @@ async fn compare(store: &Store, files: &Files, known: BTreeSet<String>) -> Resul
     for name in missing {
         let path = files.path(&name);
         let detail = format!("{} does not exist", path.display());
-        // Logged and counted. Whoever reads it gets the error.
+        // It is logged and counted. A reader of the segment gets the error.
         let _ = segments.damaged(path, detail);
     }
     Ok(())

@@ -32,7 +32,7 @@ async fn files_that_the_catalog_does_not_know_are_removed_at_the_start() {
             std::fs::copy(run, directory.join(format!("uuids/{random}.run"))).unwrap();
             std::fs::write(directory.join(format!("uuids/{random}.run.tmp")), b"half").unwrap();
             for name in strange {
-                std::fs::write(directory.join(name), b"of somebody else").unwrap();
+                std::fs::write(directory.join(name), b"not ours").unwrap();
             }
         })
         .await;
