@@ -54,6 +54,14 @@ pub enum Error {
         /// What is not in order.
         what: &'static str,
     },
+    /// The caller wrote an event with an arrival number of 2^63 or more.
+    #[error("{} cannot have the arrival number {arrival}", file.display())]
+    ArrivalTooLarge {
+        /// The file.
+        file: PathBuf,
+        /// The arrival number.
+        arrival: u64,
+    },
     /// The content could not be encoded.
     #[error("{} could not be encoded: {reason}", file.display())]
     Encode {

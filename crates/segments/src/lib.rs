@@ -24,4 +24,6 @@ pub mod segment;
 
 pub use error::{Error, Part, Result};
 pub use run::{Entry, FilterSize, Key, Place, Run, RunWriter, RunWritten};
-pub use segment::{BlockRows, Options, OwnedEvent, Segment, SegmentEvent, Writer, Written};
+pub use segment::{
+    BlockRows, ColumnType, Options, OwnedEvent, Segment, SegmentEvent, TypedColumn, Writer, Written,
+};

@@ -19,6 +19,7 @@ use std::path::Path;
 use uuid::Uuid;
 
 pub use read::Segment;
+pub use typed::{ColumnType, TABLE_COLUMNS, TypedColumn};
 pub use write::{Writer, Written};
 
 use crate::Result;
@@ -124,11 +125,15 @@ pub struct BlockRows {
 pub struct Options {
     /// The level of zstd, from 1 to 22.
     pub compression: i32,
+    /// The typed columns that the table of the project has, at most [`TABLE_COLUMNS`]; more
+    /// are ignored. A property of this list gets its column in each file whose sampled
+    /// events have such a value, and never a column of another type.
+    pub known: Vec<TypedColumn>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { compression: 3 }
+        Self { compression: 3, known: Vec::new() }
     }
 }
 
@@ -155,7 +160,7 @@ pub fn merge(inputs: &[&Segment], path: &Path, options: &Options) -> Result<Writ
         }
     }
     drop(blocks);
-    let mut writer = Writer::with_columns(path, options, sample.columns())?;
+    let mut writer = Writer::with_columns(path, options, sample.columns(&options.known))?;
     for input in inputs {
         let reader = input.reader();
         for block in input.blocks() {

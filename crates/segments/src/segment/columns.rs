@@ -2,19 +2,20 @@
 //!
 //! | column | type | |
 //! |---|---|---|
-//! | `arrival` | 64-bit integer without sign | |
-//! | `uuid` | UUID | |
+//! | `arrival` | 64-bit integer | below 2^63 |
+//! | `uuid` | text | 36 characters |
 //! | `event` | text | with a dictionary |
 //! | `distinct_id` | text | with a Bloom filter |
 //! | `timestamp`, `received_at` | microseconds, UTC | |
 //! | `elements_chain` | text | |
 //! | `historical` | boolean | |
 //! | `warnings` | list of texts | |
-//! | `properties` | JSON | |
+//! | `properties` | text | a JSON object |
 //! | `properties_<name>` | text, double or boolean, or null | a typed column (`typed`) |
 //!
-//! The names of typed columns begin with `properties_`, not `properties.`: readers take a
-//! dot for the way into a structure.
+//! All types are those that every reader has: some know no UUID, no number without sign, or
+//! take a column of JSON apart. The names of typed columns have letters, digits, `_` and `$`
+//! only. Readers take a dot for the way into a structure, and Delta Lake refuses spaces.
 
 use std::sync::Arc;
 
@@ -26,7 +27,7 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesPtr};
 use parquet::schema::types::{ColumnPath, SchemaDescriptor, Type, TypePtr};
 
-use super::typed::{Kind, Property};
+use super::typed::{ColumnType, TypedColumn};
 
 /// The columns that an event consists of, in the order of the file. Typed columns follow.
 pub(super) const BASE: [&str; 10] = [
@@ -41,16 +42,12 @@ pub(super) const BASE: [&str; 10] = [
     "warnings.list.element",
     "properties",
 ];
-/// The beginning of the names of typed columns.
-pub(super) const TYPED: &str = "properties_";
 /// The key of the version of the format in the metadata of the file.
 pub(super) const VERSION_KEY: &str = "weir.segment";
 /// The version of the format.
 pub(super) const VERSION: &str = "1";
 /// The key of the blocks in the metadata of the file.
 pub(super) const BLOCKS_KEY: &str = "weir.blocks";
-/// Bytes of a UUID.
-pub(super) const UUID: i32 = 16;
 /// Rows after which a page ends, with the block that reaches it.
 const PAGE_ROWS: usize = 1_000;
 /// Bytes before compression after which a page ends. A block has about as many.
@@ -66,17 +63,12 @@ const DISTINCT_IDS: u64 = 65_536;
 const BLOOM: f64 = 0.02;
 
 /// The columns of a file with these typed columns.
-pub(super) fn schema(typed: &[Property]) -> Result<TypePtr, ParquetError> {
+pub(super) fn schema(typed: &[TypedColumn]) -> Result<TypePtr, ParquetError> {
     let text = LogicalType::String;
     let time = || LogicalType::timestamp(true, TimeUnit::MICROS);
-    let uuid = Type::primitive_type_builder("uuid", Physical::FIXED_LEN_BYTE_ARRAY)
-        .with_length(UUID)
-        .with_repetition(Repetition::REQUIRED)
-        .with_logical_type(Some(LogicalType::Uuid))
-        .build()?;
     let mut fields = vec![
-        required("arrival", Physical::INT64, Some(LogicalType::integer(64, false)))?,
-        Arc::new(uuid),
+        required("arrival", Physical::INT64, None)?,
+        required("uuid", Physical::BYTE_ARRAY, Some(text.clone()))?,
         required("event", Physical::BYTE_ARRAY, Some(text.clone()))?,
         required("distinct_id", Physical::BYTE_ARRAY, Some(text.clone()))?,
         required("timestamp", Physical::INT64, Some(time()))?,
@@ -84,22 +76,17 @@ pub(super) fn schema(typed: &[Property]) -> Result<TypePtr, ParquetError> {
         required("elements_chain", Physical::BYTE_ARRAY, Some(text.clone()))?,
         required("historical", Physical::BOOLEAN, None)?,
         list("warnings")?,
-        required("properties", Physical::BYTE_ARRAY, Some(LogicalType::Json))?,
+        required("properties", Physical::BYTE_ARRAY, Some(text.clone()))?,
     ];
-    for Property { name, kind } in typed {
-        let (physical, logical) = match kind {
-            Kind::Text => (Physical::BYTE_ARRAY, Some(text.clone())),
-            Kind::Number => (Physical::DOUBLE, None),
-            Kind::Boolean => (Physical::BOOLEAN, None),
+    for column in typed {
+        let (physical, logical) = match column.kind {
+            ColumnType::Text => (Physical::BYTE_ARRAY, Some(text.clone())),
+            ColumnType::Number => (Physical::DOUBLE, None),
+            ColumnType::Boolean => (Physical::BOOLEAN, None),
         };
-        fields.push(field(&typed_name(name), physical, logical, Repetition::OPTIONAL)?);
+        fields.push(field(&column.name(), physical, logical, Repetition::OPTIONAL)?);
     }
     Ok(Arc::new(Type::group_type_builder("events").with_fields(fields).build()?))
-}
-
-/// The name of the column of a property.
-pub(super) fn typed_name(property: &str) -> String {
-    format!("{TYPED}{property}")
 }
 
 fn required(

@@ -297,9 +297,10 @@ impl Wanted<'_> {
     }
 
     fn uuids(&self, column: &Column) -> Result<Vec<Uuid>, ParquetError> {
-        let values = read!(self, column, FixedLenByteArrayColumnReader, None);
-        let of = |value: &parquet::data_type::FixedLenByteArray| {
-            Uuid::from_slice(value.data()).map_err(|e| ParquetError::General(e.to_string()))
+        let values = read!(self, column, ByteArrayColumnReader, None);
+        let of = |value: &ByteArray| {
+            let uuid = Uuid::try_parse_ascii(value.data());
+            uuid.map_err(|e| ParquetError::General(e.to_string()))
         };
         values.iter().map(of).collect()
     }

@@ -15,8 +15,8 @@ fn event(arrival: u64) -> OwnedEvent {
         uuid: Uuid::from_bytes(bytes),
         event: ["$pageview", "$autocapture", "signed up"][arrival as usize % 3].to_owned(),
         distinct_id: format!("person-{}", arrival % 50),
-        timestamp: 1_700_000_000_000_000 + arrival as i64 * 1_000,
-        received_at: 1_700_000_000_500_000 + arrival as i64 * 1_000,
+        timestamp: 1_700_000_000_000_000 + (arrival % 1_000_000_000) as i64 * 1_000,
+        received_at: 1_700_000_000_500_000 + (arrival % 1_000_000_000) as i64 * 1_000,
         properties: format!(
             r#"{{"$browser":"Firefox","count":{},"$lib":"web","paying":{}}}"#,
             arrival % 7,
@@ -65,9 +65,13 @@ struct File {
 
 impl File {
     fn of(blocks: &[Vec<OwnedEvent>]) -> Self {
+        Self::with(blocks, &Options::default())
+    }
+
+    fn with(blocks: &[Vec<OwnedEvent>], options: &Options) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("segment.parquet");
-        let mut writer = Writer::create(&path, &Options::default()).unwrap();
+        let mut writer = Writer::create(&path, options).unwrap();
         for block in blocks {
             let events: Vec<SegmentEvent<'_>> = block.iter().map(SegmentEvent::from).collect();
             writer.push_block(&events).unwrap();
@@ -114,6 +118,8 @@ fn assert_has(segment: &Segment, written: &Written, blocks: &[Vec<OwnedEvent>]) 
     assert_eq!(segment.blocks(), written.blocks);
     assert_eq!(written.from_time, all.iter().map(|event| event.timestamp).min().unwrap());
     assert_eq!(written.to_time, all.iter().map(|event| event.timestamp).max().unwrap());
+    assert_eq!(written.from_arrival, all.iter().map(|event| event.arrival).min().unwrap());
+    assert_eq!(written.to_arrival, all.iter().map(|event| event.arrival).max().unwrap());
     assert_eq!(segment.blocks().len(), blocks.len());
     for (found, block) in segment.blocks().iter().zip(blocks) {
         assert_eq!(found.first, block[0].arrival);
@@ -128,7 +134,7 @@ fn assert_has(segment: &Segment, written: &Written, blocks: &[Vec<OwnedEvent>]) 
 
 #[test]
 fn every_text_and_time_is_read_as_it_was_written() {
-    let blocks = [odd_events(1), events(100, 1), odd_events(u64::MAX - 100)];
+    let blocks = [odd_events(1), events(100, 1), odd_events(i64::MAX as u64 - 100)];
     let file = File::of(&blocks);
     assert_has(&file.open(), &file.written, &blocks);
 }
@@ -220,6 +226,13 @@ fn blocks_must_have_events_and_be_in_order() {
     let large = vec![events[0]; 64_001];
     let mut writer = Writer::create(&path, &Options::default()).unwrap();
     refused(writer.push_block(&large));
+    for arrival in [1 << 63, u64::MAX] {
+        let error = writer.push_block(&[events[0], SegmentEvent { arrival, ..events[0] }]);
+        let Err(Error::ArrivalTooLarge { arrival: named, .. }) = error else {
+            panic!("{error:?}");
+        };
+        assert_eq!(named, arrival);
+    }
 }
 
 #[test]
@@ -344,6 +357,8 @@ fn frequent_properties_of_one_type_have_columns() {
         ["properties_$browser", "properties_$lib", "properties_count", "properties_paying"]
     );
     assert_eq!(file.columns()[..columns::BASE.len()], columns::BASE);
+    let names: Vec<String> = file.written.typed.iter().map(TypedColumn::name).collect();
+    assert_eq!(file.columns()[columns::BASE.len()..], names);
     assert_eq!(
         file.typed("properties_count"),
         ["1.0", "2.0", "3.0", "4.0", "5.0", "6.0", "0E0", "1.0"]
@@ -380,11 +395,36 @@ fn a_later_value_of_another_type_is_null_in_its_column() {
     assert_eq!(file.typed("properties_text")[16_000..], texts);
     let segment = file.open();
     assert_eq!(segment.block(16_000, 7).unwrap(), blocks[1], "the properties have all of them");
-    // A merge samples all parts.
+    // A merge samples all parts. A known column stays.
     let path = file.path.with_file_name("merged");
-    merge(&[&segment], &path, &Options::default()).unwrap();
-    let merged = File { path, ..file };
-    assert_eq!(merged.columns()[columns::BASE.len()..], [""; 0]);
+    let number = TypedColumn { property: "n".to_owned(), kind: ColumnType::Number };
+    for (known, expected) in [(vec![number], vec!["properties_n"]), (Vec::new(), Vec::new())] {
+        let options = Options { known: known.clone(), ..Options::default() };
+        let written = merge(&[&segment], &path, &options).unwrap();
+        let merged = File { _directory: tempfile::tempdir().unwrap(), path: path.clone(), written };
+        assert_eq!(merged.columns()[columns::BASE.len()..], expected);
+        assert_eq!(merged.written.typed, known);
+    }
+}
+
+#[test]
+fn a_column_that_the_table_has_keeps_its_type() {
+    let column = |name: &str, kind| TypedColumn { property: name.to_owned(), kind };
+    let known = vec![
+        column("count", ColumnType::Text),
+        column("absent", ColumnType::Number),
+        column("$lib", ColumnType::Text),
+    ];
+    let options = Options { known, ..Options::default() };
+    let file = File::with(&[events(1, 20)], &options);
+    let expected = [
+        column("$browser", ColumnType::Text),
+        column("$lib", ColumnType::Text),
+        column("paying", ColumnType::Boolean),
+    ];
+    assert_eq!(file.written.typed, expected, "numbers need another column");
+    let names: Vec<String> = expected.iter().map(TypedColumn::name).collect();
+    assert_eq!(file.columns()[columns::BASE.len()..], names);
 }
 
 #[test]

@@ -13,14 +13,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::{Bytes, BytesMut};
 use parquet::column::page::{CompressedPage, PageWriteSpec, PageWriter};
 use parquet::column::writer::{ColumnWriter, get_column_writer};
-use parquet::data_type::{ByteArray, FixedLenByteArray};
+use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterPropertiesPtr;
 use parquet::file::writer::{SerializedFileWriter, SerializedPageWriter, TrackedWrite};
 use parquet::schema::types::{ColumnDescPtr, SchemaDescriptor};
 
-use super::typed::{Kind, Property, Sample, Scalar, each, scalar};
+use uuid::fmt::Hyphenated;
+
+use super::typed::{ColumnType, Sample, Scalar, TypedColumn, each, scalar};
 use super::{BlockRows, Options, OwnedEvent, SegmentEvent, columns};
 use crate::checked::CheckedWriter;
 use crate::error::{Error, Result};
@@ -31,6 +33,8 @@ const GROUP_ROWS: usize = 64_000;
 const GROUP_BYTES: usize = 32 << 20;
 /// Events from which the typed columns are chosen.
 const SAMPLE_ROWS: usize = 16_000;
+/// The largest arrival number: the column is signed, because some readers have no other.
+const LAST_ARRIVAL: u64 = i64::MAX.cast_unsigned();
 /// Bytes of events that wait until the typed columns are chosen.
 const SAMPLE_BYTES: usize = 16 << 20;
 
@@ -47,6 +51,12 @@ pub struct Written {
     pub from_time: i64,
     /// Latest event time, microseconds since 1970.
     pub to_time: i64,
+    /// The smallest arrival number.
+    pub from_arrival: u64,
+    /// The largest arrival number.
+    pub to_arrival: u64,
+    /// The typed columns, in the order of the names of their properties.
+    pub typed: Vec<TypedColumn>,
     /// Checksums of the file, for [`Segment::open`](super::Segment::open): four bytes for
     /// each 16 KiB, and five more.
     pub sums: Vec<u8>,
@@ -58,12 +68,14 @@ pub struct Written {
 /// compressed events, and in each case the encoded form of one block.
 pub struct Writer {
     path: PathBuf,
-    level: i32,
+    options: Options,
     state: State,
     blocks: Vec<BlockRows>,
     rows: u64,
     from_time: i64,
     to_time: i64,
+    from_arrival: u64,
+    to_arrival: u64,
 }
 
 enum State {
@@ -95,7 +107,7 @@ impl Writer {
     pub(super) fn with_columns(
         path: &Path,
         options: &Options,
-        typed: Vec<Property>,
+        typed: Vec<TypedColumn>,
     ) -> Result<Self> {
         let groups = Groups::begin(CheckedWriter::create(path)?, options.compression, typed)?;
         Ok(Self::new(path, options, State::Writing(Box::new(groups))))
@@ -104,12 +116,14 @@ impl Writer {
     fn new(path: &Path, options: &Options, state: State) -> Self {
         Self {
             path: path.to_owned(),
-            level: options.compression,
+            options: options.clone(),
             state,
             blocks: Vec::new(),
             rows: 0,
             from_time: i64::MAX,
             to_time: i64::MIN,
+            from_arrival: u64::MAX,
+            to_arrival: 0,
         }
     }
 
@@ -117,8 +131,8 @@ impl Writer {
     /// block before.
     ///
     /// # Errors
-    /// When the block is empty, not in order, or too large for a group of rows (64,000), or
-    /// cannot be written.
+    /// When the block is empty, not in order, or too large for a group of rows (64,000), has
+    /// an arrival number of 2^63 or more, or cannot be written.
     pub fn push_block(&mut self, events: &[SegmentEvent<'_>]) -> Result<()> {
         let wrong = |what| Error::NotInOrder { file: self.path.clone(), what };
         let first = events.first().ok_or_else(|| wrong("a block has no events"))?.arrival;
@@ -129,11 +143,17 @@ impl Writer {
             Ok(rows) if events.len() <= GROUP_ROWS => rows,
             _ => return Err(wrong("a block has more events than a group of rows")),
         };
+        if let Some(event) = events.iter().find(|event| event.arrival > LAST_ARRIVAL) {
+            let (file, arrival) = (self.path.clone(), event.arrival);
+            return Err(Error::ArrivalTooLarge { file, arrival });
+        }
         self.blocks.push(BlockRows { first, row: self.rows, rows });
         self.rows += u64::from(rows);
         for event in events {
             self.from_time = self.from_time.min(event.timestamp);
             self.to_time = self.to_time.max(event.timestamp);
+            self.from_arrival = self.from_arrival.min(event.arrival);
+            self.to_arrival = self.to_arrival.max(event.arrival);
         }
         match &mut self.state {
             State::Sampling { blocks, rows, bytes, .. } => {
@@ -161,7 +181,8 @@ impl Writer {
         for event in blocks.iter().flatten() {
             sample.add(&event.properties);
         }
-        let mut groups = Groups::begin(file, self.level, sample.columns())?;
+        let mut groups =
+            Groups::begin(file, self.options.compression, sample.columns(&self.options.known))?;
         for events in blocks {
             let events: Vec<SegmentEvent<'_>> = events.iter().map(SegmentEvent::from).collect();
             groups.push(&events)?;
@@ -182,6 +203,7 @@ impl Writer {
             self.end_sampling()?;
         }
         let State::Writing(groups) = self.state else { return Err(failed(&self.path)) };
+        let typed = groups.typed.clone();
         let (bytes, sums) = groups.finish(&self.blocks)?;
         Ok(Written {
             rows: self.rows,
@@ -189,6 +211,9 @@ impl Writer {
             blocks: self.blocks,
             from_time: self.from_time,
             to_time: self.to_time,
+            from_arrival: self.from_arrival,
+            to_arrival: self.to_arrival,
+            typed,
             sums,
         })
     }
@@ -210,7 +235,7 @@ struct Groups {
     path: PathBuf,
     writer: SerializedFileWriter<CheckedWriter>,
     properties: WriterPropertiesPtr,
-    typed: Vec<Property>,
+    typed: Vec<TypedColumn>,
     columns: Vec<Column>,
     rows: usize,
 }
@@ -222,7 +247,7 @@ struct Column {
 }
 
 impl Groups {
-    fn begin(file: CheckedWriter, level: i32, typed: Vec<Property>) -> Result<Self> {
+    fn begin(file: CheckedWriter, level: i32, typed: Vec<TypedColumn>) -> Result<Self> {
         let path = file.path().to_owned();
         let begin = || -> Result<_, ParquetError> {
             let schema = columns::schema(&typed)?;
@@ -360,7 +385,7 @@ fn encode_base(base: &mut [Column], events: &[SegmentEvent<'_>]) -> Result<(), P
     else {
         return Err(general("a column is missing"));
     };
-    // The bits stay: readers take them as a number without sign.
+    // They are below 2^63.
     numbers(arrival, events.iter().map(|event| event.arrival.cast_signed()))?;
     uuids(uuid, events)?;
     texts(event, events.iter().map(|event| event.event), None, None)?;
@@ -376,7 +401,7 @@ fn encode_base(base: &mut [Column], events: &[SegmentEvent<'_>]) -> Result<(), P
 /// Encodes the typed columns.
 fn encode_typed(
     columns: &mut [Column],
-    typed: &[Property],
+    typed: &[TypedColumn],
     events: &[SegmentEvent<'_>],
 ) -> Result<(), ParquetError> {
     if typed.is_empty() {
@@ -385,16 +410,16 @@ fn encode_typed(
     let mut values: Vec<Vec<Option<Scalar<'_>>>> = vec![vec![None; events.len()]; typed.len()];
     for (row, event) in events.iter().enumerate() {
         each(event.properties, |name, json| {
-            // They are in the order of their names.
-            let at = typed.binary_search_by(|property| property.name.as_str().cmp(name));
+            // They are in the order of their properties.
+            let at = typed.binary_search_by(|column| column.property.as_str().cmp(name));
             let value = at.ok().and_then(|at| values.get_mut(at)?.get_mut(row));
             if let Some(value) = value {
                 *value = scalar(json);
             }
         });
     }
-    for ((column, property), values) in columns.iter_mut().zip(typed).zip(values) {
-        encode_values(column, property.kind, &values)?;
+    for ((column, of), values) in columns.iter_mut().zip(typed).zip(values) {
+        encode_values(column, of.kind, &values)?;
     }
     Ok(())
 }
@@ -402,29 +427,29 @@ fn encode_typed(
 /// Encodes the values of one typed column. A value of another type becomes null.
 fn encode_values(
     column: &mut Column,
-    kind: Kind,
+    kind: ColumnType,
     values: &[Option<Scalar<'_>>],
 ) -> Result<(), ParquetError> {
     let is_of_kind = |value: &Option<Scalar<'_>>| {
         matches!(
             (kind, value),
-            (Kind::Text, Some(Scalar::Text(_)))
-                | (Kind::Number, Some(Scalar::Number(_)))
-                | (Kind::Boolean, Some(Scalar::Boolean(_)))
+            (ColumnType::Text, Some(Scalar::Text(_)))
+                | (ColumnType::Number, Some(Scalar::Number(_)))
+                | (ColumnType::Boolean, Some(Scalar::Boolean(_)))
         )
     };
     let levels: Vec<i16> = values.iter().map(|value| i16::from(is_of_kind(value))).collect();
     let levels = Some(&levels[..]);
     let values = values.iter().flatten();
     match kind {
-        Kind::Text => {
+        ColumnType::Text => {
             let values = values.filter_map(|value| match value {
                 Scalar::Text(text) => Some(text.as_ref()),
                 Scalar::Number(_) | Scalar::Boolean(_) => None,
             });
             texts(column, values, levels, None)
         }
-        Kind::Number => {
+        ColumnType::Number => {
             let values: Vec<f64> = values
                 .filter_map(|value| match value {
                     Scalar::Number(number) => Some(*number),
@@ -436,7 +461,7 @@ fn encode_values(
             };
             writer.write_batch(&values, levels, None).map(|_| ())
         }
-        Kind::Boolean => {
+        ColumnType::Boolean => {
             let values = values.filter_map(|value| match value {
                 Scalar::Boolean(boolean) => Some(*boolean),
                 Scalar::Text(_) | Scalar::Number(_) => None,
@@ -465,14 +490,17 @@ fn booleans(
 }
 
 fn uuids(column: &mut Column, events: &[SegmentEvent<'_>]) -> Result<(), ParquetError> {
-    let ColumnWriter::FixedLenByteArrayColumnWriter(writer) = &mut column.writer else {
+    let ColumnWriter::ByteArrayColumnWriter(writer) = &mut column.writer else {
         return Err(other_type());
     };
-    let mut all: BytesMut = events.iter().flat_map(|event| event.uuid.into_bytes()).collect();
-    let of = |event: &SegmentEvent<'_>| {
-        FixedLenByteArray::from(ByteArray::from(all.split_to(event.uuid.as_bytes().len()).freeze()))
-    };
-    let values: Vec<_> = events.iter().map(of).collect();
+    // One allocation for all of them.
+    let mut all = BytesMut::with_capacity(events.len() * Hyphenated::LENGTH);
+    let mut text = [0; Hyphenated::LENGTH];
+    for event in events {
+        all.extend_from_slice(event.uuid.hyphenated().encode_lower(&mut text).as_bytes());
+    }
+    let of = |_: &SegmentEvent<'_>| ByteArray::from(all.split_to(Hyphenated::LENGTH).freeze());
+    let values: Vec<ByteArray> = events.iter().map(of).collect();
     writer.write_batch(&values, None, None).map(|_| ())
 }
 
