@@ -62,6 +62,22 @@ pub enum Error {
         /// The arrival number.
         arrival: u64,
     },
+    /// Another writer has written this version of a table.
+    #[error("{} is there already", file.display())]
+    VersionConflict {
+        /// The file.
+        file: PathBuf,
+        /// The version.
+        version: u64,
+    },
+    /// The caller took a column from a table, or gave it another type.
+    #[error("{}: the column {column} cannot go away or change its type", table.display())]
+    ColumnChanged {
+        /// The directory of the log.
+        table: PathBuf,
+        /// The name of the column.
+        column: String,
+    },
     /// The content could not be encoded.
     #[error("{} could not be encoded: {reason}", file.display())]
     Encode {

@@ -4,8 +4,9 @@
 //! |---|---|---|
 //! | [`segment`] | Parquet | the events of contiguous blocks of one (project, partition) |
 //! | [`run`] | sorted entries with a filter | which uuids are stored, and where their events are |
+//! | [`delta`] | log of Delta Lake | which segments a project has, for other engines |
 //!
-//! A file is written once, synced, and never changed. Its checksums ([`Written::sums`],
+//! A segment or a run is written once, synced, and never changed. Its checksums ([`Written::sums`],
 //! [`RunWritten::sums`]) are not in the file: the caller keeps them, and every read compares
 //! what it reads with them before it decodes it. So a damaged byte is an error
 //! ([`Error::Damaged`]) and never a wrong answer.
@@ -18,6 +19,7 @@
 //! and in what order that happens with a transaction (`weir-store`).
 
 mod checked;
+pub mod delta;
 mod error;
 pub mod run;
 pub mod segment;
