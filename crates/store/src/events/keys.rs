@@ -72,6 +72,11 @@ pub(super) fn all_projects(table: &'static str) -> (RecordId, RecordId) {
     (id(table, vec![int(0)]), id(table, vec![int(i64::MAX)]))
 }
 
+/// `event_removed:<project>`
+pub(super) fn removed(project: ProjectId) -> RecordId {
+    RecordId::new("event_removed", RecordIdKey::Number(project.0))
+}
+
 /// `event_uuid_run:[number]`
 pub(super) fn uuid_run(run: u64) -> RecordId {
     id("event_uuid_run", vec![number(run)])

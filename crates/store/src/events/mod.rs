@@ -8,6 +8,7 @@
 //! | `event_time` | `[project, width, bucket, partition, first arrival]` | nothing: a pointer from a range of event time to a block |
 //! | `event_uuid` | `[project, uuid]` | the block of the event and its index; prevents a second one. Not a record (`uuids`). Sealed uuids are in files (`segments`) |
 //! | `event_head` | `[project, partition]` | the newest block and the totals |
+//! | `event_removed` | project | how many events were removed for their age |
 //! | `event_segment`, `event_uuid_run` | | the catalog of these files (`segments/catalog`) |
 //! | `ingest_position` | partition | how far the log is applied |
 //!
@@ -49,7 +50,7 @@ pub use purge::purge;
 pub use read::{head, heads, next_arrivals, open_block, see_each, stored_uuids};
 pub use received::last_before;
 pub use scan::{Except, Scan, Selection, TimeRange, count, estimate, size};
-pub use segments::{Compacted, Dropped, SealReport, compact, drop_older, seal_all};
+pub use segments::{Compacted, Dropped, SealReport, compact, drop_older, removed, seal_all};
 pub use shared::{Added, NEWEST, share};
 pub use skip::{Begin, skip};
 

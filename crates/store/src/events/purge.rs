@@ -57,7 +57,8 @@ pub async fn purge(store: &Store, project: ProjectId) -> Result<()> {
     imports::purge(store, project).await?;
     store.blocks.forget(project);
     let keyspace = store.db.keyspace().await?;
-    let heads = keyspace.keys(heads.keys().map(|partition| keys::head(project, *partition)))?;
+    let heads = heads.keys().map(|partition| keys::head(project, *partition));
+    let heads = keyspace.keys(heads.chain([keys::removed(project)]))?;
     delete(store, heads.into_iter().map(RowKey::into_bytes).collect()).await
 }
 

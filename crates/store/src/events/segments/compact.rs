@@ -26,6 +26,9 @@ const FAN_IN: usize = 16;
 const EVENTS: u64 = 1 << 20;
 /// or so many bytes in its file.
 const BYTES: u64 = 512 << 20;
+/// Segments are merged whose latest events are so near, microseconds: a segment is removed
+/// for its age when its latest event is old enough.
+const NEAR: i64 = 31 * 86_400_000_000;
 
 const MERGE: Operation = Operation::write("merge event segments");
 
@@ -96,7 +99,12 @@ async fn due(store: &Store, bounds: Bounds) -> Result<Option<Vec<SealedSegment>>
             let is_neighbour = group.last().is_some_and(|last| of(last) == of(&next));
             let events: u64 = group.iter().map(|segment| segment.rows).sum();
             let bytes: u64 = group.iter().map(|segment| segment.bytes).sum();
-            let fits = events + next.rows <= bounds.events && bytes + next.bytes <= BYTES;
+            let latest = || group.iter().map(|segment| segment.times.to);
+            let (oldest, newest) = (latest().min(), latest().max());
+            let is_near = oldest.is_none_or(|at| next.times.to.saturating_sub(at) <= NEAR)
+                && newest.is_none_or(|at| at.saturating_sub(next.times.to) <= NEAR);
+            let fits =
+                is_near && events + next.rows <= bounds.events && bytes + next.bytes <= BYTES;
             if is_neighbour && !fits && group.len() > 1 {
                 return Ok(Some(group));
             }

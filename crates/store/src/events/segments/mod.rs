@@ -46,7 +46,7 @@ pub(super) use self::compact::{Bounds as CompactBounds, compact_within};
 pub use self::compact::{Compacted, compact};
 pub(super) use self::read::{block, event};
 pub(super) use self::retention::purge;
-pub use self::retention::{Dropped, drop_older};
+pub use self::retention::{Dropped, drop_older, removed};
 pub(super) use self::runs::{Found, find, holds_any};
 #[cfg(test)]
 pub(super) use self::seal::{Bounds as SealBounds, seal_within};

@@ -10,6 +10,7 @@
 
 use std::sync::Arc;
 
+use surrealdb::types::SurrealValue;
 use weir_model::{ProjectId, Timestamp};
 
 use super::catalog::{SealedSegment, Segments};
@@ -29,6 +30,14 @@ const CHUNK: usize = 1_000;
 const SUMMARIES: Operation = Operation::read("event summaries to remove");
 const KEPT: Operation = Operation::read("event blocks that are not sealed");
 const DELETE: Operation = Operation::delete("remove event segments");
+const REMOVE: Operation = Operation::delete("remove an event segment");
+const REMOVED: Operation = Operation::read("removed events");
+
+/// `event_removed:<project>`
+#[derive(SurrealValue)]
+struct RemovedRow {
+    events: i64,
+}
 
 /// What a call of [`drop_older`] removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -119,8 +128,29 @@ async fn remove(store: &Store, segment: &SealedSegment) -> Result<()> {
         }
         delete(store, leading).await?;
     }
-    delete(store, vec![segment.key(keyspace)?.into_bytes()]).await?;
+    let row = Arc::new(vec![segment.key(keyspace)?.into_bytes()]);
+    let (id, events) = (keys::removed(project), i64::try_from(segment.rows).unwrap_or(i64::MAX));
+    let work = move |tx: Transaction| {
+        let (row, id) = (Arc::clone(&row), id.clone());
+        async move {
+            let before: Option<RemovedRow> = tx.get_for_update(&keyspace.key(id.clone())?).await?;
+            let before = before.map_or(0, |row| row.events);
+            let after = RemovedRow { events: before.saturating_add(events) };
+            tx.set(&keyspace.row(id, after.into_value())?).await?;
+            tx.delete(&row).await
+        }
+    };
+    store.db.transact(REMOVE, (), work).await?;
     runs::remove(store, vec![segment.file.clone()]).await
+}
+
+/// How many events of a project were removed for their age. Heads still count them.
+///
+/// # Errors
+/// Errors of the store.
+pub async fn removed(store: &Store, project: ProjectId) -> Result<u64> {
+    let row = store.db.get_one::<RemovedRow>(REMOVED, keys::removed(project)).await?;
+    Ok(row.map_or(0, |row| u64::try_from(row.events).unwrap_or(0)))
 }
 
 /// The blocks in a range of arrival numbers that have a record.
