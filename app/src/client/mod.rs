@@ -16,6 +16,12 @@ use std::rc::Rc;
 
 use leptos::prelude::*;
 
+/// Whether the document of the server is being taken over.
+pub(crate) fn is_hydrating() -> bool {
+    let shared = Owner::current_shared_context();
+    shared.is_some_and(|shared| shared.during_hydration())
+}
+
 /// Acts when the document of the server is taken over completely, or at once if the browser
 /// draws alone.
 pub(crate) fn when_hydrated(act: impl FnOnce() + 'static) {

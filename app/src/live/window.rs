@@ -7,12 +7,10 @@ use leptos::prelude::*;
 
 use super::row::Row;
 use super::row_table;
-
-/// Number of rows that are drawn with a page from its beginning: they fill the screen of most
-/// devices.
 #[cfg(not(feature = "ssr"))]
-const FIRST: usize = 15;
-/// Number of rows drawn after that, and added at a time: some screens of most devices.
+use crate::ui::rest::{PART, first_rows, grow};
+
+/// Number of rows that are drawn soon, and added at a time: some screens of most devices.
 const STEP: usize = 50;
 /// Smallest height of a row, in CSS pixels.
 const ROW: f64 = 32.0;
@@ -40,11 +38,8 @@ impl DrawWindow {
         }
         #[cfg(not(feature = "ssr"))]
         if crate::client::navigation::is_arriving() || is_at_top() {
-            let begun = window(FIRST);
-            crate::client::paint::later(move || {
-                // The page can be gone.
-                let _ = begun.size.try_update(|size| *size = STEP.max(*size));
-            });
+            let begun = window(first_rows());
+            grow(begun.size, PART, STEP);
             return begun;
         }
         window(STEP)
@@ -110,9 +105,7 @@ fn draws_all() -> bool {
 
 #[cfg(not(feature = "ssr"))]
 fn draws_all() -> bool {
-    let shared = Owner::current_shared_context();
-    let is_hydrating = shared.is_some_and(|shared| shared.during_hydration());
-    is_hydrating || crate::client::navigation::is_back()
+    crate::client::is_hydrating() || crate::client::navigation::is_back()
 }
 
 /// Number of rows that fill the screen and the margin.

@@ -141,12 +141,10 @@ impl PartialEq for Inputs {
 fn load_ahead(steps: &Steps) {
     use leptos_router::hooks::use_url;
 
-    use crate::client::{ahead, cache};
+    use crate::client::{ahead, cache, is_hydrating};
 
     let address = use_url().with_untracked(|url| format!("{}?{}", url.path(), url.search()));
-    let shared = Owner::current_shared_context();
-    let is_hydrating = shared.is_some_and(|shared| shared.during_hydration());
-    if steps.is_kept && !is_hydrating && cache::get(&address).is_none() {
+    if steps.is_kept && !is_hydrating() && cache::get(&address).is_none() {
         ahead::load(address, || untrack(|| (steps.load)(&(steps.read)())));
     }
 }

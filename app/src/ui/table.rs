@@ -5,7 +5,7 @@
 use leptos::prelude::*;
 
 use super::icon::Icon;
-use super::rest::rest;
+use super::rest::{PART, Part, first_rows, rest};
 
 /// Up to this number of columns, a table is only as wide as its content.
 const SMALL: usize = 3;
@@ -14,8 +14,6 @@ const ROOMY: usize = 6;
 /// Up to this number of columns, a table fits next to the navigation. A wider one scrolls in
 /// its frame.
 const FITTING: usize = 8;
-/// Rows that are drawn with the page. They fill the screen of most devices.
-const FIRST: usize = 15;
 /// The heading of the column with the menus of rows, for screen readers.
 pub(crate) const ACTIONS: &str = "Actions";
 /// Longer texts can be cut, in characters.
@@ -136,11 +134,13 @@ pub(crate) fn Table(
     let scrolls = count > FITTING;
     let frame = if scrolls { "table-frame table-frame-wide" } else { "table-frame" };
     let headings = columns.into_iter().map(heading).collect_view();
-    let mut first = rows;
-    let later = first.split_off(first.len().min(FIRST));
-    let rows = first.into_iter().map(|row| row_view(row, &labels)).collect_view();
-    let later =
-        rest(move || later.into_iter().map(|row| row_view(row, &labels)).collect_view().into_any());
+    let mut rows = rows.into_iter();
+    let first = rows_view(rows.by_ref().take(first_rows()), &labels);
+    let mut parts: Vec<Part> = Vec::new();
+    while rows.len() > 0 {
+        let (part, labels) = (rows.by_ref().take(PART).collect::<Vec<_>>(), labels.clone());
+        parts.push(Box::new(move || rows_view(part.into_iter(), &labels)));
+    }
     view! {
         // The keyboard scrolls what has the focus.
         <div class=frame tabindex=scrolls.then_some("0")>
@@ -149,7 +149,7 @@ pub(crate) fn Table(
                 <thead role="rowgroup">
                     <tr role="row">{headings}</tr>
                 </thead>
-                <tbody role="rowgroup">{rows}{later}</tbody>
+                <tbody role="rowgroup">{first}{rest(parts)}</tbody>
             </table>
         </div>
     }
@@ -205,6 +205,10 @@ pub(crate) fn heading(column: Column) -> AnyView {
         </th>
     }
     .into_any()
+}
+
+fn rows_view(rows: impl Iterator<Item = TableRow>, labels: &[(&'static str, Align)]) -> AnyView {
+    rows.map(|row| row_view(row, labels)).collect_view().into_any()
 }
 
 pub(crate) fn row_view(row: TableRow, labels: &[(&'static str, Align)]) -> AnyView {
