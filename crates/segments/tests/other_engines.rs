@@ -28,11 +28,14 @@ from deltalake import DeltaTable, QueryBuilder
 path = json.load(sys.stdin)
 table = DeltaTable(path)
 
-def rows(found):
+def plain(found):
     for at, field in enumerate(found.schema):
         if pa.types.is_timestamp(field.type):
             found = found.set_column(at, field.name, found.column(at).cast(pa.int64()))
-    return sorted(found.to_pylist(), key=lambda row: row["arrival"])
+    return found.to_pylist()
+
+def rows(found):
+    return sorted(plain(found), key=lambda row: row["arrival"])
 
 files = table.file_uris()
 query = duckdb.connect()
@@ -46,9 +49,11 @@ by_duckdb = query.execute(f"SELECT {', '.join(shown)} FROM {of} ORDER BY arrival
 native = SubTreeFileSystem(path, LocalFileSystem())
 pyarrow = table.to_pyarrow_table(filesystem=native)
 fusion = QueryBuilder().register("events", table)
-counts = fusion.execute('SELECT count(*), count(DISTINCT uuid), min(arrival), max(arrival) FROM events')
+counts = fusion.execute(
+    'SELECT count(*), count(DISTINCT uuid), min(arrival), max(arrival), min(timestamp), '
+    'max(timestamp) FROM events')
 since = fusion.execute("SELECT count(*) FROM events WHERE timestamp >= '2023-11-15T00:00:00Z'")
-value = lambda found: list(pa.table(found.read_all()).to_pylist()[0].values())
+value = lambda found: list(plain(pa.table(found.read_all()))[0].values())
 print(json.dumps({
     "version": table.version(),
     "files": sorted(table.file_uris()),
@@ -174,7 +179,10 @@ impl Project {
         assert_eq!(found["records"], events.len());
         let (first, last) = (events[0].arrival, events[events.len() - 1].arrival);
         let since = events.iter().filter(|event| event.timestamp >= 1_700_006_400_000_000).count();
-        assert_eq!(found["counts"], json!([events.len(), events.len(), first, last, since]));
+        let times = || events.iter().map(|event| event.timestamp);
+        let (from, to) = (times().min().unwrap(), times().max().unwrap());
+        let counts = json!([events.len(), events.len(), first, last, from, to, since]);
+        assert_eq!(found["counts"], counts);
         let filtered = events.iter().filter(|event| event.arrival >= 100).count();
         assert_eq!(found["filtered"], filtered);
         let expected: Vec<Value> = events.iter().map(|event| self.row(event)).collect();
