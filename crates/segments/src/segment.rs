@@ -143,7 +143,8 @@ const SAMPLED_BLOCKS: usize = 16;
 /// Writes the blocks of all inputs, in order, to one new segment. One block of the inputs is
 /// in memory at a time, beside what [`Writer`] holds.
 ///
-/// The typed columns are chosen from blocks of all parts of the inputs.
+/// The typed columns are chosen from blocks of all parts of the inputs. A known column that
+/// an input has is made again, so no value goes away.
 ///
 /// # Errors
 /// When an input is damaged or not after the one before, or a file cannot be read or
@@ -160,6 +161,14 @@ pub fn merge(inputs: &[&Segment], path: &Path, options: &Options) -> Result<Writ
         }
     }
     drop(blocks);
+    for input in inputs {
+        let columns = input.typed()?;
+        for known in &options.known {
+            if columns.contains(&(known.name(), known.kind)) {
+                sample.keep(known);
+            }
+        }
+    }
     let mut writer = Writer::with_columns(path, options, sample.columns(&options.known))?;
     for input in inputs {
         let reader = input.reader();

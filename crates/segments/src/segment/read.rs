@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
+use parquet::basic::Type as Physical;
 use parquet::column::reader::{ColumnReader, get_column_reader};
 use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
@@ -14,9 +15,10 @@ use parquet::file::metadata::{
 };
 use parquet::file::page_index::offset_index::PageLocation;
 use parquet::file::serialized_reader::SerializedPageReader;
+use parquet::schema::types::ColumnDescPtr;
 use uuid::Uuid;
 
-use super::{BlockRows, OwnedEvent, columns};
+use super::{BlockRows, ColumnType, OwnedEvent, columns};
 use crate::checked::{CheckedFile, View};
 use crate::error::{Error, Part, Result};
 
@@ -127,6 +129,25 @@ impl Segment {
     /// When the file cannot be read, or is damaged.
     pub fn verify(&self) -> Result<()> {
         self.inner.file.verify()
+    }
+
+    /// The names and types of the typed columns.
+    pub(super) fn typed(&self) -> Result<Vec<(String, ColumnType)>> {
+        let file = &self.inner.file;
+        let metadata = ParquetMetaDataReader::new()
+            .parse_and_finish(&View::new(Arc::clone(file)))
+            .map_err(|e| decode(file.path(), e))?;
+        let columns = metadata.file_metadata().schema_descr().columns().iter();
+        let column = |column: &ColumnDescPtr| {
+            let kind = match column.physical_type() {
+                Physical::BYTE_ARRAY => ColumnType::Text,
+                Physical::DOUBLE => ColumnType::Number,
+                Physical::BOOLEAN => ColumnType::Boolean,
+                _ => return None,
+            };
+            Some((column.name().to_owned(), kind))
+        };
+        Ok(columns.skip(columns::BASE.len()).filter_map(column).collect())
     }
 
     /// For each column that an event consists of, the rows that its pages begin with.

@@ -428,6 +428,30 @@ fn a_column_that_the_table_has_keeps_its_type() {
 }
 
 #[test]
+fn a_merge_keeps_a_known_column_however_rare_its_values_are() {
+    let rare = TypedColumn { property: "a rare.one".to_owned(), kind: ColumnType::Number };
+    let options = Options { known: vec![rare.clone()], ..Options::default() };
+    let mut blocks: Vec<_> = (0..40).map(|n| events(n * 10 + 1, 10)).collect();
+    // Not in a block that the merge samples.
+    blocks[1][5].properties = r#"{"a rare.one":7}"#.to_owned();
+    let files = blocks.chunks(20).map(|blocks| File::with(blocks, &options));
+    let files: Vec<File> = files.collect();
+    assert!(files[0].written.typed.contains(&rare));
+    assert!(!files[1].written.typed.contains(&rare));
+    let segments: Vec<Segment> = files.iter().map(File::open).collect();
+    let inputs: Vec<&Segment> = segments.iter().collect();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("merged");
+    let written = merge(&inputs, &path, &options).unwrap();
+    assert!(written.typed.contains(&rare));
+    let merged = File { _directory: directory, path, written };
+    assert_eq!(merged.typed("properties_a_rare_one")[15], "7.0");
+    // Without the column in the table it is too rare.
+    let written = merge(&inputs, &merged.path, &Options::default()).unwrap();
+    assert!(!written.typed.contains(&rare));
+}
+
+#[test]
 fn an_open_segment_is_read_after_its_file_was_removed() {
     let blocks = [events(1, 1_000), events(1_001, 1_000)];
     let file = File::of(&blocks);

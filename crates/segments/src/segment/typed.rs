@@ -12,8 +12,8 @@
 //!
 //! The files of a project are one table, so a column keeps its type for ever. The caller
 //! gives the columns that the table has. Such a property has its column whenever a sampled
-//! event has a value of that type, however rare it is, and a file may have more columns for
-//! this reason. Other properties get one only while the table has fewer than
+//! event has a value of that type, or a merged file has the column, however rare its values
+//! are. So a file may have more columns. Other properties get one only while the table has fewer than
 //! [`TABLE_COLUMNS`].
 //!
 //! A later value of another type is null in the column, and so is everything that a column
@@ -115,6 +115,8 @@ struct Seen {
     bytes: u64,
     /// Hashes of its first texts.
     hashes: HashSet<u64>,
+    /// The type of a column that it has in a file with the same events.
+    present: Option<ColumnType>,
 }
 
 impl Seen {
@@ -155,7 +157,7 @@ impl Seen {
             ColumnType::Number => self.numbers,
             ColumnType::Boolean => self.booleans,
         };
-        values > 0
+        values > 0 || self.present == Some(kind)
     }
 }
 
@@ -181,6 +183,12 @@ impl Sample {
             let Some(seen) = self.seen.get_mut(name) else { return };
             seen.add(scalar);
         });
+    }
+
+    /// A column of a file with the same events. If it is known, it is made again, however
+    /// rare its values are.
+    pub(super) fn keep(&mut self, column: &TypedColumn) {
+        self.seen.entry(column.property.clone()).or_default().present = Some(column.kind);
     }
 
     /// The properties that get a column, in the order of their names. `known` are the
