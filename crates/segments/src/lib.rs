@@ -6,10 +6,10 @@
 //! | [`run`] | sorted entries with a filter | which uuids are stored, and where their events are |
 //! | [`delta`] | log of Delta Lake | which segments a project has, for other engines |
 //!
-//! A segment or a run is written once, synced, and never changed. Its checksums ([`Written::sums`],
-//! [`RunWritten::sums`]) are not in the file: the caller keeps them, and every read compares
-//! what it reads with them before it decodes it. So a damaged byte is an error
-//! ([`Error::Damaged`]) and never a wrong answer.
+//! A segment or a run is written once, synced, and never changed. Its checksums
+//! ([`Written::sums`], [`RunWritten::sums`]) are not in the file: the caller keeps them, and
+//! every read compares what it reads with them before it decodes it. So a damaged byte is an
+//! error ([`Error::Damaged`]) and never a wrong answer.
 //!
 //! A [`Segment`] or [`Run`] keeps its file open: it can be read to the end also after the
 //! file was removed, and takes a descriptor until its last copy is dropped.

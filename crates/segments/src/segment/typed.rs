@@ -13,8 +13,8 @@
 //! The files of a project are one table, so a column keeps its type for ever. The caller
 //! gives the columns that the table has. Such a property has its column whenever a sampled
 //! event has a value of that type, or a merged file has the column, however rare its values
-//! are. So a file may have more columns. Other properties get one only while the table has fewer than
-//! [`TABLE_COLUMNS`].
+//! are. So a file may have more columns. Other properties get one only while the table has
+//! fewer than [`TABLE_COLUMNS`].
 //!
 //! A later value of another type is null in the column, and so is everything that a column
 //! cannot hold exactly as JSON means it, except that numbers are doubles: text with half a
