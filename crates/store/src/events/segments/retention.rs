@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use surrealdb::types::SurrealValue;
+use surrealdb::types::{SurrealValue, Value};
 use weir_model::{ProjectId, Timestamp};
 
 use super::catalog::{SealedSegment, Segments};
@@ -19,7 +19,7 @@ use crate::db::Operation;
 use crate::events::block::{SECOND, Summary, WIDE};
 use crate::events::keys;
 use crate::events::read::{BlockRef, firsts_between};
-use crate::transaction::Transaction;
+use crate::transaction::{RowKey, Transaction};
 use crate::{Result, Store};
 
 /// Summaries that are read at a time.
@@ -128,16 +128,20 @@ async fn remove(store: &Store, segment: &SealedSegment) -> Result<()> {
         }
         delete(store, leading).await?;
     }
-    let row = Arc::new(vec![segment.key(keyspace)?.into_bytes()]);
+    let row = Arc::new(segment.key(keyspace)?);
     let (id, events) = (keys::removed(project), i64::try_from(segment.rows).unwrap_or(i64::MAX));
     let work = move |tx: Transaction| {
         let (row, id) = (Arc::clone(&row), id.clone());
         async move {
+            // It may run twice, and counts once.
+            if tx.get_one::<Value>(&row).await?.is_none() {
+                return Ok(());
+            }
             let before: Option<RemovedRow> = tx.get_for_update(&keyspace.key(id.clone())?).await?;
             let before = before.map_or(0, |row| row.events);
             let after = RemovedRow { events: before.saturating_add(events) };
             tx.set(&keyspace.row(id, after.into_value())?).await?;
-            tx.delete(&row).await
+            tx.delete(&[RowKey::clone(&row).into_bytes()]).await
         }
     };
     store.db.transact(REMOVE, (), work).await?;

@@ -75,7 +75,7 @@ async fn merged_runs_have_all_uuids() {
     assert_eq!(opened.run_files().len(), 3);
     assert_refused(&opened.store, &some).await;
     let seen = Seen::of(&opened.store, &known(&sent)).await;
-    assert!(seen.by_uuid().iter().rev().skip(1).rev().flatten().eq(&sent));
+    assert!(seen.by_uuid().iter().flatten().eq(sent.iter().step_by(7)));
 }
 
 /// A consumer plans a batch, then the events that it repeats move into a run.

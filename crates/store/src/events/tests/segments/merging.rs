@@ -2,6 +2,7 @@
 
 use super::super::support::{PROJECT, records};
 use super::reading::known;
+use super::removing::add_at;
 use super::seen::Seen;
 use super::support::{Opened, add_blocks, compact, seal};
 use crate::events::tests::support::query;
@@ -51,6 +52,22 @@ async fn a_group_that_would_become_too_large_is_merged_as_it_is() {
         sizes.push(done.segments);
     }
     assert_eq!(sizes, [3, 3, 3, 3], "the two that are left wait for a third");
+}
+
+/// Retention removes whole segments. So what becomes old in another month stays apart.
+#[tokio::test]
+async fn segments_are_merged_with_those_of_the_same_time() {
+    const DAY: i64 = 86_400_000_000;
+    let opened = Opened::new().await;
+    for (number, day) in (0..).zip([1, 9, 20, 100, 101, 300, 400]) {
+        add_at(&opened, 0, number * 10 + 1, day * DAY).await;
+    }
+    seal(&opened.store, 10).await;
+    let mut merged = Vec::new();
+    while let Some(done) = compact(&opened.store, 16, 1_000).await {
+        merged.push(done.segments);
+    }
+    assert_eq!(merged, [3, 2]);
 }
 
 /// A reader has the row of a segment whose file is gone.

@@ -1,6 +1,7 @@
 //! Stores with events in open blocks, closed blocks and segments.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use uuid::Uuid;
@@ -43,11 +44,16 @@ impl Opened {
         store.close().await.unwrap();
         drop(store);
         change(&directory.path().join("segments"));
+        let began = Instant::now();
         loop {
             match open(directory.path()).await {
                 Ok(store) => return Self { store, directory },
                 // Tasks of the engine still end.
-                Err(Error::InUse { .. } | Error::Open { .. }) => tokio::task::yield_now().await,
+                Err(Error::InUse { .. } | Error::Open { .. })
+                    if began.elapsed() < Duration::from_secs(60) =>
+                {
+                    tokio::task::yield_now().await;
+                }
                 Err(error) => panic!("{error}"),
             }
         }
@@ -120,8 +126,11 @@ pub(super) fn full_event(arrival: u64, partition: u16) -> StoredEvent {
     let number = i64::try_from(arrival).unwrap();
     let live = ids(partition % LIVE_PARTITIONS);
     // Blocks of 37 events, every fourth of which spans days.
-    let step = if (arrival / 37).is_multiple_of(4) { DAY / 3 } else { SECOND };
-    let timestamp = if arrival == 100 { -14_450_000_000 * SECOND } else { NOW + number * step };
+    let after = match (arrival / 37).is_multiple_of(4) {
+        true => number % 60 * DAY / 3,
+        false => number * SECOND,
+    };
+    let timestamp = if arrival == 100 { -14_450_000_000 * SECOND } else { NOW + after };
     StoredEvent {
         uuid: uuid(arrival),
         event: format!("event {}", arrival % 5),
