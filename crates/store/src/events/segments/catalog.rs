@@ -243,6 +243,19 @@ pub(super) async fn runs(store: &Store) -> Result<Vec<SealedRun>> {
     rows.into_iter().map(|row| SealedRun::of(row).ok_or_else(|| wrong(RUNS))).collect()
 }
 
+/// The number of the next run.
+pub(super) async fn next_run(store: &Store) -> Result<u64> {
+    let (from, to) = keys::all_projects("event_uuid_run");
+    let range = Arc::new(store.db.keyspace().await?.range(from, to)?);
+    let work = move |tx: Transaction| {
+        let range = Arc::clone(&range);
+        async move { tx.last::<RunRow>(&range).await }
+    };
+    let Some(last) = store.db.transact(RUNS, (), work).await? else { return Ok(1) };
+    let last = SealedRun::of(last).ok_or_else(|| wrong(RUNS))?;
+    Ok(last.number.saturating_add(1))
+}
+
 fn wrong(operation: Operation) -> Error {
     Error::Shape { statement: operation.name, detail: "an unexpected row".to_owned() }
 }

@@ -14,7 +14,7 @@ use weir_segments::{Options, Segment, Written, segment};
 
 use super::catalog::{SealedSegment, Segments};
 use super::runs::{remove, unusable};
-use super::{lock, read};
+use super::{change, lock, read};
 use crate::db::Operation;
 use crate::events::block::Span;
 use crate::transaction::Transaction;
@@ -76,17 +76,22 @@ pub(in crate::events) async fn compact_within(
     if store.segments.files.is_none() {
         return Ok(None);
     }
-    let _changing = store.segments.changing().await;
-    while let Some(group) = due(store, bounds).await? {
-        if store.db.disk().is_low() {
-            return Err(Error::DiskLow);
+    change(store, move |store| async move {
+        while let Some(group) = due(&store, bounds).await? {
+            if store.db.disk().is_low() {
+                return Err(Error::DiskLow);
+            }
+            match merge(&store, &group, now).await {
+                Ok(done) => return Ok(Some(done)),
+                Err(error) => {
+                    let names = group.iter().map(|segment| &segment.file);
+                    store.segments.leave_out(error, names)?;
+                }
+            }
         }
-        match merge(store, &group, now).await {
-            Ok(done) => return Ok(Some(done)),
-            Err(error) => store.segments.leave_out(error)?,
-        }
-    }
-    Ok(None)
+        Ok(None)
+    })
+    .await
 }
 
 /// The first segments that are to be merged.

@@ -32,6 +32,7 @@ mod seal;
 mod start;
 
 use std::collections::HashSet;
+use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -55,7 +56,7 @@ pub(crate) use self::start::start;
 
 use self::files::Files;
 use self::runs::HeldRun;
-use crate::{Error, Result};
+use crate::{Error, Result, Store};
 
 /// Upper bound of the memory of open segments.
 const OPEN_BYTES: u64 = 16 << 20;
@@ -127,13 +128,24 @@ impl Segments {
         path.is_some_and(|path| lock(&self.unreadable).contains(&path))
     }
 
-    /// Remembers the file of an error, so that it is merged no more. Fails with the error if
-    /// it is not damage, or was known.
-    fn leave_out(&self, error: Error) -> Result<()> {
-        match &error {
-            Error::Damaged { file, .. } if lock(&self.unreadable).insert(file.clone()) => Ok(()),
-            _ => Err(error),
+    /// Remembers which of the files of a merge is damaged, so that it is merged no more. If
+    /// it is none of them, then they do not go together. Fails with the error if it is not
+    /// damage.
+    fn leave_out<'a>(
+        &self,
+        error: Error,
+        names: impl IntoIterator<Item = &'a String>,
+    ) -> Result<()> {
+        let (Error::Damaged { file: damaged, .. }, Some(files)) = (&error, &self.files) else {
+            return Err(error);
+        };
+        let paths: Vec<PathBuf> = names.into_iter().map(|name| files.path(name)).collect();
+        let mut unreadable = lock(&self.unreadable);
+        match paths.contains(damaged) {
+            true => unreadable.extend([damaged.clone()]),
+            false => unreadable.extend(paths),
         }
+        Ok(())
     }
 
     /// Closes segments whose files are removed.
@@ -181,6 +193,23 @@ impl Segments {
             Err(_) => Err(Error::Stopped),
         }
     }
+}
+
+/// Changes files and rows of the catalog while no other task does. The work continues if
+/// the caller is dropped: what is in memory must follow what is committed.
+async fn change<T: Send + 'static, F: Future<Output = Result<T>> + Send + 'static>(
+    store: &Store,
+    work: impl FnOnce(Store) -> F,
+) -> Result<T> {
+    let changing = store.segments.changing().await;
+    let work = work(store.clone());
+    let task = tokio::spawn(async move {
+        let done = work.await;
+        drop(changing);
+        done
+    });
+    // It ends early when the runtime shuts down. A panic has left the catalog as it was.
+    task.await.map_err(|_| Error::Stopped)?
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -18,7 +18,7 @@ use weir_segments::run::{self, Entry, FilterSize, Key, Run};
 use weir_segments::{Error as FileError, RunWritten};
 
 use super::Segments;
-use super::catalog::SealedRun;
+use super::catalog::{self, SealedRun};
 use crate::db::Operation;
 use crate::events::PARTITIONS;
 use crate::events::uuids::{Place, UuidKeys};
@@ -196,18 +196,17 @@ pub(super) async fn clear(store: &Store, held: &HeldRun, entries: &[Entry]) -> R
     Ok(())
 }
 
-/// Merges runs while there are enough of one level. Returns how many runs were merged.
+/// Merges runs while there are enough of one level.
 ///
 /// The caller keeps other tasks from changing runs.
-pub(super) async fn merge_due(store: &Store) -> Result<usize> {
-    let mut merged = 0;
+pub(super) async fn merge_due(store: &Store) -> Result<()> {
     while let Some(group) = due(&store.segments) {
-        match merge(store, &group).await {
-            Ok(()) => merged += group.len(),
-            Err(error) => store.segments.leave_out(error)?,
+        if let Err(error) = merge(store, &group).await {
+            let names = group.iter().map(|held| &held.sealed.file);
+            store.segments.leave_out(error, names)?;
         }
     }
-    Ok(merged)
+    Ok(())
 }
 
 /// The oldest runs of one level that can be merged, the lowest level first.
@@ -241,8 +240,8 @@ async fn merge(store: &Store, group: &[HeldRun]) -> Result<()> {
     };
     let written = segments.blocking(files.path("uuids"), write).await?;
     let (name, written, run) = written.map_err(|error| segments.error(error))?;
-    // Its number is the highest: a run with a pending removal is never older than it.
-    let sealed = Arc::new(sealed(next_number(&segments.runs()), name, written, level, false));
+    let number = catalog::next_run(store).await?;
+    let sealed = Arc::new(sealed(number, name, written, level, false));
     let keyspace = store.db.keyspace().await?;
     let row = Arc::new(sealed.row(keyspace)?);
     let old = group.iter().map(|held| Ok(held.sealed.key(keyspace)?.into_bytes()));
@@ -273,11 +272,6 @@ pub(super) async fn remove(store: &Store, names: Vec<String>) -> Result<()> {
         Ok(())
     });
     removed.await?.map_err(|error| store.segments.error(error))
-}
-
-/// The number of the next run.
-pub(super) fn next_number(runs: &[HeldRun]) -> u64 {
-    runs.iter().map(|held| held.sealed.number).max().unwrap_or(0).saturating_add(1)
 }
 
 /// The row of a new run.

@@ -23,7 +23,7 @@ use weir_segments::{
 use super::catalog::{self, SealedSegment};
 use super::files::Files;
 use super::runs::{self, HeldRun, unusable};
-use super::{Segments, lock};
+use super::{Segments, change, lock};
 use crate::db::Operation;
 use crate::events::block::{Span, StoredEvent, decode, decode_one};
 use crate::events::keys;
@@ -98,10 +98,7 @@ pub(in crate::events) async fn seal_within(
     if store.segments.files.is_none() {
         return Ok(report);
     }
-    {
-        let _changing = store.segments.changing().await;
-        runs::clear_pending(store).await?;
-    }
+    change(store, |store| async move { runs::clear_pending(&store).await }).await?;
     let mut heads = Heads::all(store).await?;
     while let Some(some) = heads.next(store).await? {
         for lane in some {
@@ -111,8 +108,10 @@ pub(in crate::events) async fn seal_within(
                     report.is_limited = true;
                     return Ok(report);
                 }
-                let _changing = store.segments.changing().await;
-                match seal_next(store, &lane, after, now, bounds).await? {
+                let step = change(store, move |store| async move {
+                    seal_next(&store, &lane, after, now, bounds).await
+                });
+                match step.await? {
                     Step::Nothing => break,
                     Step::Skipped { last } => after = Some(last),
                     Step::Sealed { events, bytes } => {
@@ -120,7 +119,7 @@ pub(in crate::events) async fn seal_within(
                         report.events += events;
                         report.bytes += bytes;
                         after = None;
-                        runs::merge_due(store).await?;
+                        change(store, |store| async move { runs::merge_due(&store).await }).await?;
                     }
                 }
             }
@@ -130,6 +129,7 @@ pub(in crate::events) async fn seal_within(
 }
 
 /// The blocks of a project in a partition.
+#[derive(Debug, Clone, Copy)]
 struct Lane {
     project: ProjectId,
     partition: u16,
@@ -471,7 +471,7 @@ async fn add(
         sealed_at: now.micros(),
         level: 0,
     };
-    let number = runs::next_number(&segments.runs());
+    let number = catalog::next_run(store).await?;
     let of_run = Arc::new(runs::sealed(number, run_file, of_run, 0, true));
     let keyspace = store.db.keyspace().await?;
     let mut rows: Vec<Row> = vec![sealed.row(keyspace)?, of_run.row(keyspace)?];

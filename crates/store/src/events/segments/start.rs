@@ -247,8 +247,7 @@ async fn add(store: &Store, files: &Files, mut entries: Vec<Entry>) -> Result<()
         Ok((name, written, run))
     });
     let (name, written, run) = written.await?.map_err(|error| store.segments.error(error))?;
-    // Above those of the catalog, of which some are not open.
-    let number = catalog::runs(store).await?.last().map_or(0, |last| last.number) + 1;
+    let number = catalog::next_run(store).await?;
     let sealed = runs::sealed(number, name, written, LEVEL, false);
     let row = Arc::new(sealed.row(store.db.keyspace().await?)?);
     let work = move |tx: Transaction| {

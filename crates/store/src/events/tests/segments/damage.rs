@@ -1,6 +1,6 @@
 //! A damaged file is an error, and never an event that was not sent.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use uuid::Uuid;
 use weir_model::events::EventQuery;
@@ -8,7 +8,7 @@ use weir_model::events::EventQuery;
 use super::super::support::{PROJECT, batch, events, query, records};
 use super::reading::known;
 use super::seen::Seen;
-use super::support::{Opened, add_blocks, seal, uuid};
+use super::support::{Opened, add_blocks, compact, seal, uuid};
 use crate::events::{Scan, Selection, StoredEvent, apply, page, position, purge, stored_uuids};
 use crate::{Error, Result, Store};
 
@@ -143,4 +143,26 @@ async fn a_damaged_block_is_passed_over() {
     assert_eq!(seal(store, 40).await.events, 40 + 3 * 40);
     assert_eq!(records(store, "event_block").await, 4 + 1);
     assert!(scan(store).await.is_err());
+}
+
+#[tokio::test]
+async fn a_damaged_segment_is_left_out_of_merges() {
+    let mut opened = Opened::new().await;
+    add_blocks(&opened.store, PROJECT, 24, 20).await;
+    seal(&opened.store, 20).await;
+    let is_second = |file: &PathBuf| file.to_str().unwrap().contains("/7/0/81-");
+    let damaged = opened.segment_files().into_iter().find(is_second).unwrap();
+    let content = std::fs::read(&damaged).unwrap();
+    opened = opened.reopen_after(|_| flip(&damaged, content.len() / 2)).await;
+    let mut merged = 0;
+    while let Some(done) = compact(&opened.store, 2, 1_000).await {
+        assert_eq!(done.segments, 2);
+        merged += 1;
+    }
+    // Of five segments of a partition four become one. In the first one, the neighbours of
+    // the damaged segment stay apart.
+    assert_eq!(merged, 3 * 3 + 1);
+    assert!(opened.store.segment_damage() > 0);
+    let left = std::fs::read(&damaged).unwrap();
+    assert_eq!(left.len(), content.len());
 }
