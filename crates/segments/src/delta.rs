@@ -115,6 +115,16 @@ impl State {
     }
 }
 
+/// The newest version of the table in a directory, by the names of its files alone. `None`:
+/// there is no log.
+///
+/// # Errors
+/// When the directory of the log cannot be read.
+pub fn newest(directory: &Path) -> Result<Option<u64>> {
+    let versions = Log::of(directory).versions()?;
+    Ok(versions.commits.last().max(versions.checkpoints.last()).copied())
+}
+
 impl Table {
     /// Reads the newest version of the table in a directory. Creates nothing.
     ///

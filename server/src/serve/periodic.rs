@@ -85,8 +85,9 @@ async fn seal_events(app: App, store: Store) {
 async fn remove_old_events(app: &App, store: &Store) -> Result<(), weir_store::Error> {
     for (project, days) in weir_store::projects::retentions(store).await? {
         let age = days.saturating_mul(DAY_MICROS);
-        let before = app.services.clock.now().micros().saturating_sub(age);
-        let dropped = events::drop_older(store, project, Timestamp::from_micros(before)).await?;
+        let now = app.services.clock.now();
+        let before = Timestamp::from_micros(now.micros().saturating_sub(age));
+        let dropped = events::drop_older(store, project, before, now).await?;
         if dropped.segments > 0 {
             let Dropped { segments, events } = dropped;
             tracing::info!(%project, segments, events, days, "old events were removed");

@@ -242,6 +242,7 @@ fn the_log_has_checkpoints_and_does_not_grow_for_ever() {
             expected.push(new);
         }
         assert_eq!(table.version(), Some(version));
+        assert_eq!(newest(directory.path()).unwrap(), Some(version));
         let mut again = Table::open(directory.path()).unwrap();
         assert_eq!(again.version(), Some(version));
         assert_eq!(again.bring_up_to(&columns(), &expected, NOW).unwrap(), None, "{version}");
@@ -293,6 +294,7 @@ fn a_table_is_brought_up_to_the_catalog() {
     assert_eq!(table.bring_up_to(&columns(), &files, NOW).unwrap(), Some(3));
     // From nothing.
     remove(directory.path()).unwrap();
+    assert_eq!(newest(directory.path()).unwrap(), None);
     remove(directory.path()).unwrap();
     let mut table = Table::open(directory.path()).unwrap();
     assert_eq!(table.bring_up_to(&columns()[..1], &files, NOW).unwrap(), Some(0));

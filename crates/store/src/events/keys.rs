@@ -77,6 +77,11 @@ pub(super) fn removed(project: ProjectId) -> RecordId {
     RecordId::new("event_removed", RecordIdKey::Number(project.0))
 }
 
+/// `event_columns:<project>`
+pub(super) fn columns(project: ProjectId) -> RecordId {
+    RecordId::new("event_columns", RecordIdKey::Number(project.0))
+}
+
 /// `event_uuid_run:[number]`
 pub(super) fn uuid_run(run: u64) -> RecordId {
     id("event_uuid_run", vec![number(run)])

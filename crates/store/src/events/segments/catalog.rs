@@ -1,9 +1,10 @@
-//! The catalog: which segments and runs there are.
+//! The catalog: which segments and runs there are, and the typed columns of a project.
 //!
 //! | table | id | holds |
 //! |---|---|---|
 //! | `event_segment` | `[project, partition, first arrival]` | the file of a segment, and its checksums |
 //! | `event_uuid_run` | `[number]` | the file of a run, and its checksums |
+//! | `event_columns` | project | the typed columns of its segments. Columns are added, and never change |
 //!
 //! A file belongs to the store as soon as a row names it, and no longer. So every change
 //! of files is one transaction here.
@@ -15,6 +16,7 @@ use std::sync::Arc;
 
 use surrealdb::types::{Bytes, RecordId, SurrealValue};
 use weir_model::ProjectId;
+use weir_segments::{ColumnType, TypedColumn};
 
 use crate::db::{Failure, Operation};
 use crate::events::block::Span;
@@ -27,6 +29,7 @@ pub(super) const ROWS: u32 = 256;
 
 const HOLDING: Operation = Operation::read("event segment of a block");
 const SEGMENTS: Operation = Operation::read("event segments");
+const COLUMNS: Operation = Operation::read("typed columns of events");
 const RUNS: Operation = Operation::read("runs of event uuids");
 
 /// A segment, as the catalog has it.
@@ -85,6 +88,17 @@ struct SegmentRow {
     to_time: i64,
     sealed_at: i64,
     level: i64,
+}
+
+#[derive(SurrealValue)]
+struct ColumnsRow {
+    columns: Vec<ColumnRow>,
+}
+
+#[derive(SurrealValue)]
+struct ColumnRow {
+    property: String,
+    kind: String,
 }
 
 #[derive(SurrealValue)]
@@ -228,6 +242,42 @@ impl Segments {
             rows.into_iter().map(|row| SealedSegment::of(row).ok_or_else(|| wrong(SEGMENTS)));
         segments.collect::<Result<_>>().map(Some)
     }
+}
+
+/// The typed columns of a project, in the order in which they were added.
+pub(super) async fn columns(store: &Store, project: ProjectId) -> Result<Vec<TypedColumn>> {
+    let row = store.db.get_one::<ColumnsRow>(COLUMNS, keys::columns(project)).await?;
+    let columns = row.map(|row| row.columns).unwrap_or_default().into_iter();
+    let column = |ColumnRow { property, kind }| {
+        let kind = ColumnType::of_name(&kind).ok_or_else(|| wrong(COLUMNS))?;
+        Ok(TypedColumn { property, kind })
+    };
+    columns.map(column).collect()
+}
+
+/// Adds the columns of a new file to those of its project. Returns their row; `None`: it
+/// has no new ones.
+pub(super) fn add_columns(
+    columns: &mut Vec<TypedColumn>,
+    typed: Vec<TypedColumn>,
+    keyspace: Keyspace,
+    project: ProjectId,
+) -> Result<Option<Row>> {
+    let before = columns.len();
+    for column in typed {
+        if columns.iter().all(|known| known.property != column.property) {
+            columns.push(column);
+        }
+    }
+    if columns.len() == before {
+        return Ok(None);
+    }
+    let row = |column: &TypedColumn| ColumnRow {
+        property: column.property.clone(),
+        kind: column.kind.name().to_owned(),
+    };
+    let row = ColumnsRow { columns: columns.iter().map(row).collect() };
+    keyspace.row(keys::columns(project), row.into_value()).map(Some)
 }
 
 /// All runs, the oldest first.

@@ -1,7 +1,8 @@
 //! Merging neighbouring segments, so that there are few files.
 //!
 //! The new file is written and synced first. One transaction puts its row in the place of
-//! those of the old files, which are removed afterwards. A reader that has found an old row
+//! those of the old files, and one commit of the log tells other engines (`table`). The old
+//! files are removed afterwards. A reader that has found an old row
 //! and no file reads the catalog again.
 //!
 //! What belongs here: which segments are merged. What does not: how (`weir-segments`), and
@@ -10,11 +11,12 @@
 use std::sync::Arc;
 
 use weir_model::Timestamp;
-use weir_segments::{Options, Segment, Written, segment};
+use weir_segments::{Segment, Written, segment};
 
-use super::catalog::{SealedSegment, Segments};
+use super::catalog::{self, SealedSegment, Segments};
 use super::runs::{remove, unusable};
-use super::{change, lock, read};
+use super::seal::options;
+use super::{change, lock, read, table};
 use crate::db::Operation;
 use crate::events::block::Span;
 use crate::transaction::Transaction;
@@ -142,17 +144,19 @@ async fn merge(store: &Store, group: &[SealedSegment], now: Timestamp) -> Result
     }
     let (of, project, partition) = (files.clone(), first.project, first.partition);
     let range = (first.first, last.last);
+    let mut columns = catalog::columns(store, project).await?;
+    let options = options(columns.clone());
     let written = segments.blocking(files.path(""), move || {
         let name = of.new_segment(project, partition, range);
         let name = name.map_err(|source| unusable(&of.path(""), source))?;
         let path = of.path(&name);
         let inputs: Vec<&Segment> = inputs.iter().collect();
-        let written = segment::merge(&inputs, &path, &Options::default())?;
+        let written = segment::merge(&inputs, &path, &options)?;
         let open = Segment::open(&path, written.bytes, &written.sums)?;
         Ok((name, written, open))
     });
     let (name, written, open) = written.await?.map_err(|error| segments.error(error))?;
-    let Written { rows, bytes, from_time, to_time, sums, .. } = written;
+    let Written { rows, bytes, from_time, to_time, typed, sums, .. } = written;
     let merged = SealedSegment {
         project,
         partition,
@@ -172,19 +176,25 @@ async fn merge(store: &Store, group: &[SealedSegment], now: Timestamp) -> Result
         return Err(segments.damaged(path, detail));
     }
     let keyspace = store.db.keyspace().await?;
-    let row = Arc::new(merged.row(keyspace)?);
+    let mut new = vec![merged.row(keyspace)?];
+    new.extend(catalog::add_columns(&mut columns, typed, keyspace, project)?);
+    let (new, log) = (Arc::new(new), table::begin(store, project));
     // The first one has the id of the new row.
     let old = group.iter().skip(1).map(|segment| Ok(segment.key(keyspace)?.into_bytes()));
     let old = Arc::new(old.collect::<Result<Vec<_>>>()?);
     let work = move |tx: Transaction| {
-        let (row, old) = (Arc::clone(&row), Arc::clone(&old));
+        let (new, old) = (Arc::clone(&new), Arc::clone(&old));
         async move {
             tx.delete(&old).await?;
-            tx.set(&row).await
+            for row in new.iter() {
+                tx.set(row).await?;
+            }
+            Ok(())
         }
     };
     store.db.transact(MERGE, (), work).await?;
-    lock(&segments.open).insert(merged.file, open);
+    lock(&segments.open).insert(merged.file.clone(), open);
+    log.commit(store, columns, group, &[merged], now).await;
     remove(store, group.iter().map(|segment| segment.file.clone()).collect()).await?;
     Ok(Compacted { segments: group.len(), events: rows, bytes })
 }

@@ -3,6 +3,7 @@
 //! | file, in `segments` of the data directory | content |
 //! |---|---|
 //! | `<project>/<partition>/<first>-<last>-<random>.parquet` | a segment: its events, from the first to the last arrival number |
+//! | `<project>/_delta_log` | the log of the table of these segments (`table`) |
 //! | `uuids/<random>.run` | a run of uuids |
 //!
 //! A name is never used again, so what was read of a file stays right.
@@ -45,6 +46,11 @@ impl Files {
     /// The path of a file.
     pub(super) fn path(&self, name: &str) -> PathBuf {
         self.root.join(name)
+    }
+
+    /// The directory of the segments of a project, which is a table.
+    pub(super) fn table(&self, project: ProjectId) -> PathBuf {
+        self.root.join(project.to_string())
     }
 
     /// A name for a segment, whose directory exists.
@@ -90,7 +96,7 @@ impl Files {
 
     /// Removes the directories of a project, once they are empty.
     pub(super) fn remove_directories(&self, project: ProjectId) {
-        let directory = self.root.join(project.to_string());
+        let directory = self.table(project);
         let Ok(partitions) = std::fs::read_dir(&directory) else { return };
         for partition in partitions.flatten() {
             // A directory with a file stays.
@@ -183,11 +189,13 @@ mod tests {
             std::fs::write(files.path(name), b"").unwrap();
         }
         std::fs::create_dir_all(files.path("notes/1")).unwrap();
+        std::fs::create_dir_all(files.table(ProjectId(7)).join("_delta_log")).unwrap();
         for other in [
             "README".to_owned(),
             "uuids/notes.run".to_owned(),
             format!("uuids/{random}.parquet"),
             "7/notes.parquet".to_owned(),
+            "7/_delta_log/00000000000000000000.json".to_owned(),
             "7/2/events.parquet".to_owned(),
             format!("7/2/1-{random}.parquet"),
             format!("7/2/1-2-{random}.parquet.bak"),

@@ -20,6 +20,7 @@
 //! | `seal` | moving blocks into a segment |
 //! | `compact` | merging segments |
 //! | `retention` | removing segments |
+//! | `table` | the list of segments for other engines |
 //! | `start` | what a start checks and repairs |
 
 mod catalog;
@@ -30,6 +31,7 @@ mod retention;
 mod runs;
 mod seal;
 mod start;
+mod table;
 
 use std::collections::HashSet;
 use std::future::Future;
@@ -56,6 +58,7 @@ pub(crate) use self::start::start;
 
 use self::files::Files;
 use self::runs::HeldRun;
+use self::table::Tables;
 use crate::{Error, Result, Store};
 
 /// Upper bound of the memory of open segments.
@@ -83,6 +86,8 @@ pub(crate) struct Segments {
     /// All runs, the oldest first. A run is here before an entry of the index of uuids is
     /// removed because of it.
     runs: Mutex<Arc<Vec<HeldRun>>>,
+    /// Which logs of tables are complete.
+    tables: Tables,
     /// Held by the task that changes files or rows of the catalog.
     changing: Arc<tokio::sync::Mutex<()>>,
     /// Files that a merge found damaged. Others are merged without them.
@@ -97,6 +102,7 @@ impl Segments {
             files: directory.map(Files::of),
             open: Mutex::new(Cache::with_weighter(OPEN, OPEN_BYTES, SegmentWeight)),
             runs: Mutex::default(),
+            tables: Tables::default(),
             changing: Arc::default(),
             unreadable: Mutex::default(),
             damage: AtomicU64::new(0),

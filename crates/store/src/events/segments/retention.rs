@@ -1,7 +1,7 @@
 //! Removing segments: those that are too old, and those of a deleted project.
 //!
 //! What leads to a block is removed before its data: pointers and summaries, then the row
-//! of the catalog, then the file. So a removal that was interrupted continues with the next
+//! of the catalog, then the segment in the table of the project, then the file. So a removal that was interrupted continues with the next
 //! call.
 //!
 //! The runs keep the uuids, so that an old event that is sent again is still refused. A
@@ -13,8 +13,8 @@ use std::sync::Arc;
 use surrealdb::types::{SurrealValue, Value};
 use weir_model::{ProjectId, Timestamp};
 
-use super::catalog::{SealedSegment, Segments};
-use super::{read, runs};
+use super::catalog::{self, SealedSegment, Segments};
+use super::{read, runs, table};
 use crate::db::Operation;
 use crate::events::block::{SECOND, Summary, WIDE};
 use crate::events::keys;
@@ -49,12 +49,17 @@ pub struct Dropped {
 }
 
 /// Removes the segments of a project all of whose events have an event time before
-/// `before`. Events that are not sealed stay, and so do newer segments. The uuids of the
+/// `before`. `now` is the time of the change. Events that are not sealed stay, and so do newer segments. The uuids of the
 /// events stay known.
 ///
 /// # Errors
 /// Errors of the store. The next call continues.
-pub async fn drop_older(store: &Store, project: ProjectId, before: Timestamp) -> Result<Dropped> {
+pub async fn drop_older(
+    store: &Store,
+    project: ProjectId,
+    before: Timestamp,
+    now: Timestamp,
+) -> Result<Dropped> {
     let mut dropped = Dropped::default();
     if store.segments.files.is_none() {
         return Ok(dropped);
@@ -64,11 +69,20 @@ pub async fn drop_older(store: &Store, project: ProjectId, before: Timestamp) ->
     runs::clear_pending(store).await?;
     let mut all = Segments::of(store, project).await?;
     while let Some(some) = all.next(store).await? {
-        for segment in some.iter().filter(|segment| segment.times.to < before.micros()) {
+        let old = some.into_iter().filter(|segment| segment.times.to < before.micros());
+        let old: Vec<SealedSegment> = old.collect();
+        if old.is_empty() {
+            continue;
+        }
+        let columns = catalog::columns(store, project).await?;
+        let log = table::begin(store, project);
+        for segment in &old {
             remove(store, segment).await?;
             dropped.segments += 1;
             dropped.events += segment.rows;
         }
+        log.commit(store, columns, &old, &[], now).await;
+        remove_files(store, &old).await?;
     }
     if dropped.segments > 0 {
         // Summaries of removed blocks are there too.
@@ -82,12 +96,16 @@ pub async fn drop_older(store: &Store, project: ProjectId, before: Timestamp) ->
 pub(in crate::events) async fn purge(store: &Store, project: ProjectId) -> Result<()> {
     let Some(files) = store.segments.files.clone() else { return Ok(()) };
     runs::clear_pending(store).await?;
+    table::remove(store, project).await?;
     let mut all = Segments::of(store, project).await?;
     while let Some(some) = all.next(store).await? {
         for segment in &some {
             remove(store, segment).await?;
         }
+        remove_files(store, &some).await?;
     }
+    delete(store, vec![store.db.keyspace().await?.key(keys::columns(project))?.into_bytes()])
+        .await?;
     let removed = store.segments.blocking(files.path(""), {
         let files = files.clone();
         move || {
@@ -98,7 +116,7 @@ pub(in crate::events) async fn purge(store: &Store, project: ProjectId) -> Resul
     removed.await?.map_err(|error| store.segments.error(error))
 }
 
-/// Removes a segment and what leads to its blocks.
+/// Removes a segment from the catalog, and what leads to its blocks before.
 async fn remove(store: &Store, segment: &SealedSegment) -> Result<()> {
     let SealedSegment { project, partition, first, last, .. } = *segment;
     let end = last.saturating_add(1);
@@ -144,8 +162,11 @@ async fn remove(store: &Store, segment: &SealedSegment) -> Result<()> {
             tx.delete(&[RowKey::clone(&row).into_bytes()]).await
         }
     };
-    store.db.transact(REMOVE, (), work).await?;
-    runs::remove(store, vec![segment.file.clone()]).await
+    store.db.transact(REMOVE, (), work).await
+}
+
+async fn remove_files(store: &Store, segments: &[SealedSegment]) -> Result<()> {
+    runs::remove(store, segments.iter().map(|segment| segment.file.clone()).collect()).await
 }
 
 /// How many events of a project were removed for their age. Heads still count them.

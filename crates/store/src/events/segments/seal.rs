@@ -5,7 +5,8 @@
 //! 1. The segment and the run are written and synced. Nothing names them yet.
 //! 2. One transaction adds both to the catalog and removes the records of the blocks.
 //! 3. The run is held open, so that the uuids are found in it.
-//! 4. The entries of the index are removed, some at a time. Until this is recorded, the
+//! 4. The log of the table gets the segment (`table`).
+//! 5. The entries of the index are removed, some at a time. Until this is recorded, the
 //!    next sealing does it again.
 //!
 //! What belongs here: which blocks are sealed together, and this order. What does not: the
@@ -17,13 +18,13 @@ use surrealdb::types::{Bytes, RecordId, SurrealValue};
 use weir_model::{ProjectId, Timestamp};
 use weir_segments::run::{Entry, Key, Place, Run, RunWriter};
 use weir_segments::{
-    Error as FileError, Options, RunWritten, Segment, SegmentEvent, Writer, Written,
+    Error as FileError, Options, RunWritten, Segment, SegmentEvent, TypedColumn, Writer, Written,
 };
 
 use super::catalog::{self, SealedSegment};
 use super::files::Files;
 use super::runs::{self, HeldRun, unusable};
-use super::{Segments, change, lock};
+use super::{Segments, change, lock, table};
 use crate::db::Operation;
 use crate::events::block::{Span, StoredEvent, decode, decode_one};
 use crate::events::keys;
@@ -99,6 +100,7 @@ pub(in crate::events) async fn seal_within(
         return Ok(report);
     }
     change(store, |store| async move { runs::clear_pending(&store).await }).await?;
+    compare_tables(store, now).await?;
     let mut heads = Heads::all(store).await?;
     while let Some(some) = heads.next(store).await? {
         for lane in some {
@@ -126,6 +128,23 @@ pub(in crate::events) async fn seal_within(
         }
     }
     Ok(report)
+}
+
+/// Brings the tables of all projects up to the catalog, where that is not known.
+async fn compare_tables(store: &Store, now: Timestamp) -> Result<()> {
+    let (mut heads, mut before) = (Heads::all(store).await?, None);
+    while let Some(some) = heads.next(store).await? {
+        for Lane { project, .. } in some {
+            if before.replace(project) != Some(project) {
+                let compare = move |store: Store| async move {
+                    table::compare(&store, project, now).await;
+                    Ok(())
+                };
+                change(store, compare).await?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The blocks of a project in a partition.
@@ -316,13 +335,14 @@ async fn write(store: &Store, lane: &Lane, mut inputs: Vec<Input>, now: Timestam
     let segments = &store.segments;
     let Some(files) = segments.files.clone() else { return Ok(Step::Nothing) };
     let root = files.path("");
+    let columns = catalog::columns(store, project).await?;
     loop {
         let Some(last) = inputs.last().map(|input| input.block.last) else {
             return Ok(Step::Nothing);
         };
-        let of = files.clone();
+        let (of, known) = (files.clone(), columns.clone());
         let written = segments.blocking(root.clone(), move || {
-            let new = NewFiles::write(&of, project, partition, &inputs);
+            let new = NewFiles::write(&of, project, partition, &inputs, known);
             Ok((new, inputs))
         });
         let (new, read) = written.await?.map_err(|error| segments.error(error))?;
@@ -330,7 +350,7 @@ async fn write(store: &Store, lane: &Lane, mut inputs: Vec<Input>, now: Timestam
         match new {
             Ok(new) => {
                 let firsts: Vec<u64> = inputs.iter().map(|input| input.block.first).collect();
-                return commit(store, lane, last, new, firsts, now).await;
+                return commit(store, lane, last, new, firsts, columns, now).await;
             }
             Err(NotWritten::File(error)) => return Err(segments.error(error)),
             Err(NotWritten::Damaged { at }) => {
@@ -382,6 +402,7 @@ impl NewFiles {
         project: ProjectId,
         partition: u16,
         inputs: &[Input],
+        known: Vec<TypedColumn>,
     ) -> Result<Self, NotWritten> {
         let new = |name: std::io::Result<String>| {
             name.map_err(|source| unusable(&files.path(""), source))
@@ -390,7 +411,7 @@ impl NewFiles {
         let last = inputs.last().map_or(0, |input| input.block.last);
         let name = new(files.new_segment(project, partition, (first, last)))?;
         let path = files.path(&name);
-        let mut writer = Writer::create(&path, &Options::default())?;
+        let mut writer = Writer::create(&path, &options(known))?;
         let mut entries = Vec::new();
         for (at, input) in inputs.iter().enumerate() {
             let events = input.events().ok_or(NotWritten::Damaged { at })?;
@@ -415,6 +436,13 @@ impl NewFiles {
     }
 }
 
+/// How a segment of a project with these typed columns is written.
+pub(super) fn options(known: Vec<TypedColumn>) -> Options {
+    let mut options = Options::default();
+    options.known = known;
+    options
+}
+
 fn sealed(event: &StoredEvent) -> SegmentEvent<'_> {
     SegmentEvent {
         arrival: event.arrival,
@@ -437,9 +465,10 @@ async fn commit(
     last: u64,
     new: NewFiles,
     firsts: Vec<u64>,
+    columns: Vec<TypedColumn>,
     now: Timestamp,
 ) -> Result<Step> {
-    let (held, entries, step) = add(store, lane, last, new, firsts, now).await?;
+    let (held, entries, step) = add(store, lane, last, new, firsts, columns, now).await?;
     runs::clear(store, &held, &entries).await?;
     Ok(step)
 }
@@ -452,6 +481,7 @@ async fn add(
     last: u64,
     new: NewFiles,
     firsts: Vec<u64>,
+    mut columns: Vec<TypedColumn>,
     now: Timestamp,
 ) -> Result<(HeldRun, Vec<Entry>, Step)> {
     let Lane { project, partition, .. } = *lane;
@@ -476,23 +506,29 @@ async fn add(
     let keyspace = store.db.keyspace().await?;
     let mut rows: Vec<Row> = vec![sealed.row(keyspace)?, of_run.row(keyspace)?];
     rows.sort_unstable_by(Row::in_order);
+    let row = catalog::add_columns(&mut columns, written.typed, keyspace, project)?;
+    let (row, log) = (Arc::new(row), table::begin(store, project));
     let blocks = firsts.iter().map(|first| keys::block(project, partition, *first));
     let blocks = keyspace.keys(blocks)?.into_iter().map(RowKey::into_bytes);
     let (rows, blocks) = (Arc::new(rows), Arc::new(blocks.collect::<Vec<_>>()));
     let work = move |tx: Transaction| {
-        let (rows, blocks) = (Arc::clone(&rows), Arc::clone(&blocks));
+        let (rows, blocks, row) = (Arc::clone(&rows), Arc::clone(&blocks), Arc::clone(&row));
         async move {
             tx.insert(&rows).await?;
+            if let Some(row) = row.as_ref() {
+                tx.set(row).await?;
+            }
             tx.delete(&blocks).await
         }
     };
     store.db.transact(SEAL, (), work).await?;
-    lock(&segments.open).insert(sealed.file, segment);
+    lock(&segments.open).insert(sealed.file.clone(), segment);
     // Before any entry of the index is removed.
     let held = HeldRun { sealed: of_run, run };
     let mut all = segments.runs().to_vec();
     all.push(held.clone());
     segments.set_runs(all);
+    log.commit(store, columns, &[], &[sealed], now).await;
     Ok((held, entries, step))
 }
 

@@ -8,3 +8,4 @@ mod reading;
 mod removing;
 mod seen;
 mod support;
+mod tables;

@@ -7,7 +7,7 @@ use weir_model::{ProjectId, Timestamp};
 use super::super::support::{PROJECT, batch, events, query, records};
 use super::reading::known;
 use super::seen::Seen;
-use super::support::{Opened, add_blocks, compact, seal};
+use super::support::{Opened, add_blocks, compact, now, seal};
 use crate::Error;
 use crate::events::{StoredEvent, apply, drop_older, page, position, purge, removed, stored_uuids};
 use crate::transaction::tests::stored_of;
@@ -42,12 +42,12 @@ async fn old_segments_are_removed_and_their_uuids_stay() {
     seal(&opened.store, 10).await;
     assert_eq!(opened.segment_files().len(), 5);
     let before = Timestamp::from_micros(11 * DAY);
-    let dropped = drop_older(&opened.store, PROJECT, before).await.unwrap();
+    let dropped = drop_older(&opened.store, PROJECT, before, now()).await.unwrap();
     assert_eq!((dropped.segments, dropped.events), (3, 30));
-    let again = drop_older(&opened.store, PROJECT, before).await.unwrap();
+    let again = drop_older(&opened.store, PROJECT, before, now()).await.unwrap();
     assert_eq!((again.segments, again.events), (0, 0));
     assert_eq!(removed(&opened.store, PROJECT).await.unwrap(), 30);
-    let other = drop_older(&opened.store, ProjectId(8), before).await.unwrap();
+    let other = drop_older(&opened.store, ProjectId(8), before, now()).await.unwrap();
     assert_eq!(other.segments, 0);
     for _ in 0..2 {
         let store = &opened.store;
@@ -83,7 +83,7 @@ async fn a_merged_segment_is_removed_when_all_of_it_is_old() {
     compact(&opened.store, 2, 1_000).await.unwrap();
     let drop = async |day: i64| {
         let before = Timestamp::from_micros(day * DAY);
-        drop_older(&opened.store, PROJECT, before).await.unwrap().events
+        drop_older(&opened.store, PROJECT, before, now()).await.unwrap().events
     };
     assert_eq!(drop(2).await, 0, "half of it is younger");
     assert_eq!(drop(3).await, 20);
@@ -95,8 +95,15 @@ async fn a_merged_segment_is_removed_when_all_of_it_is_old() {
 
 #[tokio::test]
 async fn a_purge_removes_segments_of_its_project_alone() {
-    const TABLES: [&str; 6] =
-        ["event_block", "event_summary", "event_time", "event_uuid", "event_head", "event_segment"];
+    const TABLES: [&str; 7] = [
+        "event_block",
+        "event_summary",
+        "event_time",
+        "event_uuid",
+        "event_head",
+        "event_segment",
+        "event_columns",
+    ];
     const OTHER: ProjectId = ProjectId(8);
     let mut opened = Opened::new().await;
     let counted = async |opened: &Opened| {

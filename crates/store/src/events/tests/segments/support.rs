@@ -64,6 +64,11 @@ impl Opened {
         files(&self.directory.path().join("segments"))
     }
 
+    /// The directory of the table of a project.
+    pub(super) fn table(&self, project: ProjectId) -> PathBuf {
+        self.directory.path().join(format!("segments/{project}"))
+    }
+
     /// The files of segments, sorted.
     pub(super) fn segment_files(&self) -> Vec<PathBuf> {
         let mut files = self.files();
@@ -83,13 +88,16 @@ async fn open(directory: &Path) -> Result<Store, Error> {
     Store::open(&Location::Directory(directory.to_owned()), Settings::default()).await
 }
 
-/// The files below a directory, sorted.
+/// The files below a directory, sorted. Those of the logs of tables are left out.
 pub(super) fn files(directory: &Path) -> Vec<PathBuf> {
     let mut all = Vec::new();
     let mut directories = vec![directory.to_owned()];
     while let Some(directory) = directories.pop() {
         for entry in std::fs::read_dir(directory).into_iter().flatten() {
             let path = entry.unwrap().path();
+            if path.ends_with("_delta_log") {
+                continue;
+            }
             if path.is_dir() { directories.push(path) } else { all.push(path) }
         }
     }
@@ -97,16 +105,20 @@ pub(super) fn files(directory: &Path) -> Vec<PathBuf> {
     all
 }
 
+pub(super) fn now() -> Timestamp {
+    Timestamp::from_micros(NOW)
+}
+
 /// Seals as soon as `events` wait in a partition.
 pub(super) async fn seal(store: &Store, events: u64) -> SealReport {
     let bounds = SealBounds { events, age: i64::MAX, ..SealBounds::default() };
-    seal_within(store, Timestamp::from_micros(NOW), usize::MAX, bounds).await.unwrap()
+    seal_within(store, now(), usize::MAX, bounds).await.unwrap()
 }
 
 /// Merges `fan_in` neighbours, once.
 pub(super) async fn compact(store: &Store, fan_in: usize, events: u64) -> Option<Compacted> {
     let bounds = CompactBounds { fan_in, events };
-    compact_within(store, Timestamp::from_micros(NOW), bounds).await.unwrap()
+    compact_within(store, now(), bounds).await.unwrap()
 }
 
 /// The uuid of the event with this arrival number. Neighbours are far apart.
