@@ -2,7 +2,7 @@
 //!
 //! The new file is written and synced first. One transaction puts its row in the place of
 //! those of the old files, and one commit of the log tells other engines (`table`). The old
-//! files are removed afterwards. A reader that has found an old row
+//! files are removed later, because these may still read an older version of the table. A reader that has found an old row
 //! and no file reads the catalog again.
 //!
 //! What belongs here: which segments are merged. What does not: how (`weir-segments`), and
@@ -31,6 +31,9 @@ const BYTES: u64 = 512 << 20;
 /// Segments are merged whose latest events are so near, microseconds: a segment is removed
 /// for its age when its latest event is old enough.
 const NEAR: i64 = 31 * 86_400_000_000;
+
+/// Files that a merge has replaced are kept at least so long, microseconds.
+const KEPT: i64 = 600_000_000;
 
 const MERGE: Operation = Operation::write("merge event segments");
 
@@ -195,6 +198,15 @@ async fn merge(store: &Store, group: &[SealedSegment], now: Timestamp) -> Result
     store.db.transact(MERGE, (), work).await?;
     lock(&segments.open).insert(merged.file.clone(), open);
     log.commit(store, columns, group, &[merged], now).await;
-    remove(store, group.iter().map(|segment| segment.file.clone()).collect()).await?;
+    let replaced = group.iter().map(|segment| &segment.file);
+    segments.close(replaced.clone());
+    let replaced = replaced.map(|file| (file.clone(), now.micros()));
+    lock(&segments.replaced).extend(replaced);
     Ok(Compacted { segments: group.len(), events: rows, bytes })
+}
+
+/// Removes files that a merge replaced a while ago. A start removes all of them.
+pub(in crate::events) async fn remove_replaced(store: &Store, now: Timestamp) -> Result<()> {
+    let is_due = |_: &str, at: i64| now.micros().saturating_sub(at) >= KEPT;
+    remove(store, store.segments.take_replaced(is_due)).await
 }

@@ -45,7 +45,7 @@ use tokio::sync::OwnedMutexGuard;
 use weir_segments::{Error as FileError, Segment};
 
 #[cfg(test)]
-pub(super) use self::compact::{Bounds as CompactBounds, compact_within};
+pub(super) use self::compact::{Bounds as CompactBounds, compact_within, remove_replaced};
 pub use self::compact::{Compacted, compact};
 pub(super) use self::read::{block, event};
 pub(super) use self::retention::purge;
@@ -86,6 +86,8 @@ pub(crate) struct Segments {
     /// All runs, the oldest first. A run is here before an entry of the index of uuids is
     /// removed because of it.
     runs: Mutex<Arc<Vec<HeldRun>>>,
+    /// Files that a merge has replaced, and when, microseconds. They are removed later.
+    replaced: Mutex<Vec<(String, i64)>>,
     /// Which logs of tables are complete.
     tables: Tables,
     /// Held by the task that changes files or rows of the catalog.
@@ -102,6 +104,7 @@ impl Segments {
             files: directory.map(Files::of),
             open: Mutex::new(Cache::with_weighter(OPEN, OPEN_BYTES, SegmentWeight)),
             runs: Mutex::default(),
+            replaced: Mutex::default(),
             tables: Tables::default(),
             changing: Arc::default(),
             unreadable: Mutex::default(),
@@ -152,6 +155,15 @@ impl Segments {
             false => unreadable.extend(paths),
         }
         Ok(())
+    }
+
+    /// Forgets files that a merge has replaced, and returns their names.
+    fn take_replaced(&self, is_due: impl Fn(&str, i64) -> bool) -> Vec<String> {
+        let mut replaced = lock(&self.replaced);
+        let all = std::mem::take(&mut *replaced).into_iter();
+        let (due, kept): (Vec<_>, Vec<_>) = all.partition(|(name, at)| is_due(name, *at));
+        *replaced = kept;
+        due.into_iter().map(|(name, _)| name).collect()
     }
 
     /// Closes segments whose files are removed.

@@ -97,6 +97,9 @@ pub(in crate::events) async fn purge(store: &Store, project: ProjectId) -> Resul
     let Some(files) = store.segments.files.clone() else { return Ok(()) };
     runs::clear_pending(store).await?;
     table::remove(store, project).await?;
+    let of_project = format!("{project}/");
+    let replaced = store.segments.take_replaced(|name, _| name.starts_with(&of_project));
+    runs::remove(store, replaced).await?;
     let mut all = Segments::of(store, project).await?;
     while let Some(some) = all.next(store).await? {
         for segment in &some {

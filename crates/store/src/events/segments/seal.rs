@@ -24,7 +24,7 @@ use weir_segments::{
 use super::catalog::{self, SealedSegment};
 use super::files::Files;
 use super::runs::{self, HeldRun, unusable};
-use super::{Segments, change, lock, table};
+use super::{Segments, change, compact, lock, table};
 use crate::db::Operation;
 use crate::events::block::{Span, StoredEvent, decode, decode_one};
 use crate::events::keys;
@@ -99,7 +99,11 @@ pub(in crate::events) async fn seal_within(
     if store.segments.files.is_none() {
         return Ok(report);
     }
-    change(store, |store| async move { runs::clear_pending(&store).await }).await?;
+    change(store, move |store| async move {
+        compact::remove_replaced(&store, now).await?;
+        runs::clear_pending(&store).await
+    })
+    .await?;
     compare_tables(store, now).await?;
     let mut heads = Heads::all(store).await?;
     while let Some(some) = heads.next(store).await? {

@@ -8,7 +8,9 @@ use uuid::Uuid;
 use weir_model::{ProjectId, Timestamp};
 
 use super::super::support::{PROJECT, batch, event};
-use crate::events::segments::{CompactBounds, SealBounds, compact_within, seal_within};
+use crate::events::segments::{
+    CompactBounds, SealBounds, compact_within, remove_replaced, seal_within,
+};
 use crate::events::{
     Compacted, LIVE_PARTITIONS, SealReport, StoredEvent, apply, historical_partition,
     live_partition,
@@ -115,10 +117,12 @@ pub(super) async fn seal(store: &Store, events: u64) -> SealReport {
     seal_within(store, now(), usize::MAX, bounds).await.unwrap()
 }
 
-/// Merges `fan_in` neighbours, once.
+/// Merges `fan_in` neighbours, once, and removes the files that this replaces.
 pub(super) async fn compact(store: &Store, fan_in: usize, events: u64) -> Option<Compacted> {
     let bounds = CompactBounds { fan_in, events };
-    compact_within(store, now(), bounds).await.unwrap()
+    let done = compact_within(store, now(), bounds).await.unwrap();
+    remove_replaced(store, Timestamp::from_micros(i64::MAX)).await.unwrap();
+    done
 }
 
 /// The uuid of the event with this arrival number. Neighbours are far apart.
