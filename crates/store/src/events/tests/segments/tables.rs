@@ -169,6 +169,10 @@ async fn a_commit_that_is_missing_is_written_by_the_next_pass() {
 
 #[tokio::test]
 async fn a_log_that_is_gone_damaged_or_changed_is_written_again() {
+    type How<'a> = &'a dyn Fn(&Path);
+    const FIRST: &str = "_delta_log/00000000000000000000.json";
+    const PROTOCOL: &str =
+        r#"{"protocol":{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":[]}}"#;
     let other_types = |table: &Path| {
         for entry in fs::read_dir(table.join("_delta_log")).unwrap() {
             let path = entry.unwrap().path();
@@ -176,7 +180,7 @@ async fn a_log_that_is_gone_damaged_or_changed_is_written_again() {
             fs::write(&path, text.replace("double", "string")).unwrap();
         }
     };
-    let changes: [(&str, &dyn Fn(&Path)); 6] = [
+    let changes: [(&str, How<'_>); 6] = [
         ("gone", &|table| fs::remove_dir_all(table.join("_delta_log")).unwrap()),
         ("begins later", &|table| fs::remove_file(table.join(FIRST)).unwrap()),
         ("damaged", &|table| fs::write(table.join(FIRST), "{").unwrap()),
@@ -189,9 +193,6 @@ async fn a_log_that_is_gone_damaged_or_changed_is_written_again() {
             other.commit(&columns, Change::Remove(&gone), 0).unwrap();
         }),
     ];
-    const FIRST: &str = "_delta_log/00000000000000000000.json";
-    const PROTOCOL: &str =
-        r#"{"protocol":{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":[]}}"#;
     let mut opened = Opened::new().await;
     for number in 0..4 {
         opened.add(number * 10 + 1, r#"{"n":1}"#).await;
