@@ -66,9 +66,17 @@ print(json.dumps({
         "duckdb": [dict(zip([n for n, *_ in columns], row)) for row in by_duckdb],
     },
     "duckdb": {name: of for name, of, *_ in columns},
-    "filtered": table.to_pyarrow_table(
-        filters=[("arrival", ">=", 100)], filesystem=native
-    ).num_rows,
+    "filtered": [
+        table.to_pyarrow_table(filters=[by], filesystem=native).num_rows
+        for by in [
+            ("arrival", ">=", 100),
+            ("event", "=", "signed up"),
+            ("properties_$browser", "=", "Firefox"),
+        ]
+    ] + [
+        value(fusion.execute(f"SELECT count(*) FROM events WHERE {by}"))[0]
+        for by in ["event = 'signed up'", "\"properties_$browser\" = 'Firefox'"]
+    ],
 }))
 "#;
 
@@ -183,8 +191,11 @@ impl Project {
         let (from, to) = (times().min().unwrap(), times().max().unwrap());
         let counts = json!([events.len(), events.len(), first, last, from, to, since]);
         assert_eq!(found["counts"], counts);
-        let filtered = events.iter().filter(|event| event.arrival >= 100).count();
-        assert_eq!(found["filtered"], filtered);
+        let later = events.iter().filter(|event| event.arrival >= 100).count();
+        let named = events.iter().filter(|event| event.event == "signed up").count();
+        let by = |event: &&&OwnedEvent| event.properties.contains(r#""$browser":"Firefox""#);
+        let by = events.iter().filter(by).count();
+        assert_eq!(found["filtered"], json!([later, named, by, named, by]));
         let expected: Vec<Value> = events.iter().map(|event| self.row(event)).collect();
         for engine in ["pyarrow", "datafusion", "duckdb"] {
             let rows = found["rows"][engine].as_array().unwrap();

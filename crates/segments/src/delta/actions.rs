@@ -113,7 +113,7 @@ impl MetaData {
             format: Format { provider: PROVIDER.to_owned(), options: Map::new() },
             schema_string,
             partition_columns: Vec::new(),
-            configuration: Map::new(),
+            configuration: Map::from_iter([(STATS.0.to_owned(), STATS.1.into())]),
             created_time,
         }
     }
@@ -134,6 +134,11 @@ impl MetaData {
         Ok(changed.map(|column| column.name))
     }
 }
+
+/// The columns that have bounds in [`stats`], as the configuration of a table names them.
+/// Without it, delta-rs compares the other columns with null: a filter then finds no rows
+/// through pyarrow.
+pub(super) const STATS: (&str, &str) = ("delta.dataSkippingStatsColumns", "arrival,timestamp");
 
 /// The format of the files.
 pub(super) const PROVIDER: &str = "parquet";

@@ -109,6 +109,8 @@ fn values<'a>(column: &str, metadata: &'a MetaData, adds: &[&'a Add]) -> Values<
         "metaData.id" => Values::Texts(vec![&metadata.id]),
         "metaData.format.provider" => Values::Texts(vec![actions::PROVIDER]),
         "metaData.schemaString" => Values::Texts(vec![&metadata.schema_string]),
+        "metaData.configuration.key_value.key" => Values::Texts(vec![actions::STATS.0]),
+        "metaData.configuration.key_value.value" => Values::Texts(vec![actions::STATS.1]),
         "metaData.createdTime" => Values::Longs(vec![metadata.created_time]),
         "add.path" => Values::Texts(adds.iter().map(|add| &*add.path).collect()),
         "add.size" => Values::Longs(adds.iter().map(|add| add.size).collect()),

@@ -73,7 +73,8 @@ fn the_first_commit_says_what_the_table_is() {
     let metadata = &metadata["metaData"];
     assert_eq!(metadata["format"], json!({ "provider": "parquet", "options": {} }));
     assert_eq!(metadata["partitionColumns"], json!([]));
-    assert_eq!(metadata["configuration"], json!({}));
+    let stats = json!({ "delta.dataSkippingStatsColumns": "arrival,timestamp" });
+    assert_eq!(metadata["configuration"], stats);
     assert_eq!(metadata["createdTime"], NOW);
     let schema: Value = serde_json::from_str(metadata["schemaString"].as_str().unwrap()).unwrap();
     assert_eq!(schema["type"], "struct");
