@@ -2,8 +2,8 @@
 //!
 //! The new file is written and synced first. One transaction puts its row in the place of
 //! those of the old files, and one commit of the log tells other engines (`table`). The old
-//! files are removed later, because these may still read an older version of the table. A reader that has found an old row
-//! and no file reads the catalog again.
+//! files are removed later, because these may still read an older version of the table. A
+//! reader that has found an old row and no file reads the catalog again.
 //!
 //! What belongs here: which segments are merged. What does not: how (`weir-segments`), and
 //! merging runs (`runs`).

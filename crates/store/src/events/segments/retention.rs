@@ -1,8 +1,8 @@
 //! Removing segments: those that are too old, and those of a deleted project.
 //!
 //! What leads to a block is removed before its data: pointers and summaries, then the row
-//! of the catalog, then the segment in the table of the project, then the file. So a removal that was interrupted continues with the next
-//! call.
+//! of the catalog, then the segment in the table of the project, then the file. So a removal
+//! that was interrupted continues with the next call.
 //!
 //! The runs keep the uuids, so that an old event that is sent again is still refused. A
 //! place without a summary is one of an event that was removed. Those of a deleted project
@@ -49,8 +49,8 @@ pub struct Dropped {
 }
 
 /// Removes the segments of a project all of whose events have an event time before
-/// `before`. `now` is the time of the change. Events that are not sealed stay, and so do newer segments. The uuids of the
-/// events stay known.
+/// `before`. Events that are not sealed stay, and so do newer segments. The uuids of the
+/// events stay known. `now` is the time of the change.
 ///
 /// # Errors
 /// Errors of the store. The next call continues.

@@ -73,7 +73,7 @@ impl Begun {
         });
         match written.await {
             Ok(Ok(Some(version))) => know(store, project, version),
-            // Another version than the one that was written, or a damaged one.
+            // Others have changed or removed the log.
             Ok(Ok(None)) => compare(store, project, now).await,
             Ok(Err(error)) => {
                 tracing::warn!(%project, %error, "the table of events is compared");
