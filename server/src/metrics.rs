@@ -54,6 +54,8 @@ pub struct Metrics {
     pub log_damaged_bytes: Gauge<i64>,
     /// Bytes at the end of the ingest log that the start cut off.
     pub log_torn_bytes: Gauge<i64>,
+    /// How often a file of sealed events was found damaged.
+    pub segment_damage: Counter,
     /// Failures of the store that were answered to callers.
     pub store_errors: Counter,
     /// Free bytes on the disk of the data directory.
@@ -196,6 +198,7 @@ impl Metrics {
         let log_damaged_places = Gauge::default();
         let log_damaged_bytes = Gauge::default();
         let log_torn_bytes = Gauge::default();
+        let segment_damage = Counter::default();
         let store_errors = Counter::default();
         let disk_free_bytes = Gauge::default();
         let connections = Gauge::default();
@@ -257,6 +260,11 @@ impl Metrics {
             log_torn_bytes.clone(),
         );
         registry.register(
+            "segment_damage",
+            "How often a file of sealed events or of their uuids was found damaged",
+            segment_damage.clone(),
+        );
+        registry.register(
             "store_errors",
             "Failures of the store that callers saw",
             store_errors.clone(),
@@ -311,6 +319,7 @@ impl Metrics {
             log_damaged_places,
             log_damaged_bytes,
             log_torn_bytes,
+            segment_damage,
             store_errors,
             disk_free_bytes,
             connections,
@@ -447,6 +456,7 @@ mod tests {
             "weir_capture_events_dropped_total{reason=\"invalid_uuid\"} 1",
             "weir_ingest_events_altered_total{warning=\"cannot_merge_already_identified\"} 2",
             "weir_http_connections 0",
+            "weir_segment_damage_total 0",
         ] {
             assert!(page.contains(line), "{page}");
         }

@@ -249,6 +249,7 @@ impl Server {
         let running = Background::start(Work::Plugins)?;
         plugins.begin(running.handle());
         periodic::begin(&mut watching, &app, &store, &exports, &plugins);
+        periodic::begin_sealing(&mut watching, &app, &store, exporting.handle());
         if let Some(mail_worker) = mail_worker {
             watching.spawn(mail_worker.send(app.services.mails.clone()));
         }

@@ -14,7 +14,7 @@ use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::confirm::TypedConfirm;
 use crate::ui::copy::CopyValue;
 use crate::ui::empty::ReadOnly;
-use crate::ui::field::{Field, ticked};
+use crate::ui::field::{Field, TextLine, ticked};
 use crate::ui::form::{FormFailure, ReturnAddress, ShownValues, Submit, form_result};
 use crate::ui::form_action::{ActionForm, form_action};
 use crate::ui::number::counted;
@@ -133,11 +133,13 @@ fn General(project: ProjectView) -> impl IntoView {
     let without_persons =
         ticked(result, "person_processing_opt_out", project.person_processing_opt_out);
     let word = |is_ticked: bool| if is_ticked { TICKED } else { "" };
+    let days = project.event_retention_days.map(|days| days.to_string()).unwrap_or_default();
     let shows = [
         ("name", project.name.as_str()),
         ("timezone", project.timezone.as_str()),
         ("anonymize_ips", word(project.anonymize_ips)),
         ("person_processing_opt_out", word(project.person_processing_opt_out)),
+        ("event_retention_days", days.as_str()),
     ];
     let shows = shows.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
     let request = ApiCall {
@@ -149,11 +151,12 @@ fn General(project: ProjectView) -> impl IntoView {
             "timezone": "{timezone}",
             "anonymize_ips": "{anonymize_ips}",
             "person_processing_opt_out": "{person_processing_opt_out}",
+            "event_retention_days": "{event_retention_days}",
         })),
     };
     view! {
         <ActionForm action=update>
-            <FormFailure result=result fields=&["name", "timezone"] />
+            <FormFailure result=result fields=&["name", "timezone", "event_retention_days"] />
             <input type="hidden" name="id" value=project.id.to_string() />
             <ShownValues result=result values=shows />
             <ReturnAddress />
@@ -179,6 +182,9 @@ fn General(project: ProjectView) -> impl IntoView {
                     </span>
                 </span>
             </label>
+            <TextLine result=result name="event_retention_days" label="Days to keep events"
+                hint="Empty: for ever. Events whose time is longer ago are removed, in files of up to a million. Some stay longer: the newest of each file decides."
+                value=days kind="number" />
             <Submit result=result label="Save settings" busy="Saving settings..." saved="Saved" />
             <ApiRequest call=request />
         </ActionForm>

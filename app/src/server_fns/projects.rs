@@ -28,6 +28,8 @@ pub(crate) struct ProjectView {
     pub(crate) anonymize_ips: bool,
     /// Whether events are stored without persons.
     pub(crate) person_processing_opt_out: bool,
+    /// Days that events are kept; `None`: for ever.
+    pub(crate) event_retention_days: Option<i64>,
     /// Whether an event was ever stored.
     pub(crate) has_events: bool,
     /// Time of creation.
@@ -73,6 +75,7 @@ pub(crate) async fn get_project(id: i64) -> Result<ProjectView, UiError> {
         timezone: found.brief.timezone,
         anonymize_ips: found.anonymize_ips,
         person_processing_opt_out: found.person_processing_opt_out,
+        event_retention_days: found.event_retention_days,
         has_events: found.brief.ingested_event,
         created_at: found.created_at.to_string(),
     })
@@ -141,6 +144,7 @@ pub(crate) async fn update_project(
     // Browsers do not send unticked boxes.
     #[server(default)] anonymize_ips: bool,
     #[server(default)] person_processing_opt_out: bool,
+    #[server(default)] event_retention_days: String,
 ) -> Result<(), UiError> {
     use weir_model::projects::ProjectPatch;
 
@@ -164,6 +168,11 @@ pub(crate) async fn update_project(
             person_processing_opt_out,
             now.person_processing_opt_out,
         ),
+        event_retention_days: edited_days(
+            &mut edits,
+            event_retention_days.trim(),
+            now.event_retention_days,
+        )?,
         ..ProjectPatch::default()
     };
     edits.check()?;
@@ -171,6 +180,27 @@ pub(crate) async fn update_project(
     changed.map_err(|error| in_words(ui_error(error)))?;
     projects_changed().await;
     Ok(())
+}
+
+/// The change of the days that events are kept.
+#[cfg(feature = "ssr")]
+fn edited_days(
+    edits: &mut crate::edits::Edits,
+    sent: &str,
+    stored: Option<i64>,
+) -> Result<weir_model::Patch<i64>, UiError> {
+    use weir_model::Patch;
+
+    const NAME: &str = "event_retention_days";
+    let stored = stored.map(|days| days.to_string()).unwrap_or_default();
+    if !edits.is_own(NAME, "Days to keep events", sent, &stored) {
+        return Ok(Patch::Keep);
+    }
+    if sent.is_empty() {
+        return Ok(Patch::Clear);
+    }
+    let wrong = |_| UiError::field(NAME, "invalid", "Enter a whole number of days.");
+    sent.parse().map(Patch::Set).map_err(wrong)
 }
 
 /// Explains the format of a time zone in the error.

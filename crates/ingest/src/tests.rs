@@ -191,6 +191,38 @@ async fn a_request_of_many_events_is_applied_in_steps() {
     again.close(Duration::from_secs(10)).await;
 }
 
+/// Events that clients send again are found wherever they are, also while they move.
+#[tokio::test(flavor = "multi_thread")]
+async fn events_are_stored_once_while_they_are_sealed() {
+    let place = tempfile::tempdir().unwrap();
+    let location = Location::Directory(place.path().join("data"));
+    let store = Store::open(&location, Settings::default()).await.unwrap();
+    let ingest = start(&place.path().join("log"), &store).await;
+    let batches: Vec<Batch> = (0..3).map(|n| batch(&format!("user-{n}"), 1_600)).collect();
+    // Every block is old then.
+    let later = Timestamp::from_micros(i64::MAX / 2);
+    let mut sealed = 0;
+    for _ in 0..3 {
+        for batch in &batches {
+            ingest.appender().append(PROJECT, batch.clone().into_encoded()).await.unwrap();
+        }
+        loop {
+            let is_applied = ingest.lag_bytes() == 0;
+            sealed += events::seal_all(&store, later, usize::MAX).await.unwrap().events;
+            if is_applied {
+                break;
+            }
+        }
+    }
+    ingest.applied().await;
+    assert!(sealed >= 3_000, "{sealed}");
+    assert_eq!(all(&store).await.len(), 4_800);
+    let counts = warnings::counts(&store, PROJECT).await.unwrap();
+    assert_eq!((counts.len(), counts[0].count), (1, 2 * 4_800));
+    assert_eq!(counts[0].code, "duplicate_uuid");
+    ingest.close(Duration::from_secs(10)).await;
+}
+
 /// While a batch is committed, the next one is planned on what it writes. If it is
 /// refused, the next one is planned again.
 #[tokio::test(flavor = "multi_thread")]

@@ -18,6 +18,8 @@ pub const DESCRIPTION_MAX: usize = 1000;
 pub const LIST_MAX: usize = 100;
 /// Longest item of a list, in characters.
 pub const ITEM_MAX: usize = 2000;
+/// The longest time that a project can keep its events for, in days.
+pub const RETENTION_DAYS_MAX: i64 = 3650;
 /// First days of a week: Sunday or Monday.
 pub const WEEK_STARTS: [i64; 2] = [0, 1];
 /// Name of the project that comes with a new organization.
@@ -88,6 +90,9 @@ pub struct Project {
     pub autocapture_opt_out: bool,
     /// 0 Sunday, 1 Monday, null: not set.
     pub week_start_day: Option<i64>,
+    /// Days that events are kept, by event time; null: for ever. Events are removed in
+    /// files, so an event can stay longer.
+    pub event_retention_days: Option<i64>,
     /// Always null.
     pub primary_dashboard: Option<i64>,
     /// Always null.
@@ -154,6 +159,8 @@ pub struct ProjectPatch {
     pub person_display_name_properties: Patch<Vec<String>>,
     /// New first day of the week.
     pub week_start_day: Patch<i64>,
+    /// New number of days that events are kept.
+    pub event_retention_days: Patch<i64>,
     /// New description.
     pub product_description: Patch<String>,
 }

@@ -19,7 +19,7 @@ use weir_model::errors::FieldError;
 use weir_model::pagination::{Page, Paged};
 use weir_model::projects::{
     DEFAULT_NAME, DESCRIPTION_MAX, ITEM_MAX, LIST_MAX, NAME_MAX, Project, ProjectBrief,
-    ProjectPatch, ProjectSecrets, WEEK_STARTS, serde_object,
+    ProjectPatch, ProjectSecrets, RETENTION_DAYS_MAX, WEEK_STARTS, serde_object,
 };
 use weir_model::scopes::{Scope, ScopeObject};
 use weir_model::{ProjectId, Timestamp, validate};
@@ -302,6 +302,10 @@ fn apply(patch: ProjectPatch, row: &mut ProjectRow) -> Result<(), FieldError> {
     })?;
     row.person_display_name_properties = names.over(row.person_display_name_properties.take());
     row.week_start_day = patch.week_start_day.try_map(week_start_day)?.over(row.week_start_day);
+    let days = patch.event_retention_days.try_map(|days| {
+        validate::within("event_retention_days", days, 1, RETENTION_DAYS_MAX).map(|()| days)
+    })?;
+    row.event_retention_days = days.over(row.event_retention_days);
     let description = patch
         .product_description
         .try_map(|text| validate::optional_text("product_description", &text, DESCRIPTION_MAX))?;
@@ -367,6 +371,7 @@ fn shown(
         session_recording_opt_in: false,
         autocapture_opt_out: false,
         week_start_day: row.week_start_day,
+        event_retention_days: row.event_retention_days,
         primary_dashboard: None,
         recording_domains: None,
         surveys_opt_in: None,

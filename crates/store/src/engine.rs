@@ -21,7 +21,7 @@ use uuid::Uuid;
 use crate::db::Db;
 use crate::disk::{self, DiskLevel, DiskMarks, DiskState};
 use crate::error::Error;
-use crate::events::SharedBlocks;
+use crate::events::{self, Segments, SharedBlocks};
 use crate::keyed_lock::KeyedLocks;
 use crate::migrations;
 use crate::plugin_runtime::changes::ChangeNotifier;
@@ -96,6 +96,7 @@ pub struct Store {
     pub(crate) arrival_reads: Arc<Semaphore>,
     pub(crate) kept_blocks: Arc<Semaphore>,
     pub(crate) blocks: Arc<SharedBlocks>,
+    pub(crate) segments: Arc<Segments>,
     traffic: Arc<TrafficCounters>,
     _lock: Arc<Option<File>>,
 }
@@ -105,8 +106,9 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::InUse`] when another process has the directory, [`Error::NewerSchema`]
-    /// when a newer program wrote it (nothing is changed), [`Error::Directory`] or
-    /// [`Error::Open`] otherwise.
+    /// when a newer program wrote it (nothing is changed), [`Error::File`] when the
+    /// directory of segments cannot be read, [`Error::Directory`] or [`Error::Open`]
+    /// otherwise.
     pub async fn open(location: &Location, settings: Settings) -> Result<Self, Error> {
         let (path, lock) = match location {
             Location::Memory => ("memory".to_owned(), None),
@@ -153,7 +155,7 @@ impl Store {
             }
         }
         let plugin_changes = ChangeNotifier::default();
-        Ok(Self {
+        let store = Self {
             db,
             locks: KeyedLocks::default(),
             row_locks: KeyedLocks::default(),
@@ -162,9 +164,12 @@ impl Store {
             arrival_reads: Arc::new(Semaphore::new(ARRIVAL_READS)),
             kept_blocks: Arc::new(Semaphore::new(KEPT_BLOCKS)),
             blocks: Arc::default(),
+            segments: Arc::new(Segments::of(directory.as_deref())),
             traffic: Arc::default(),
             _lock: Arc::new(lock),
-        })
+        };
+        events::start_segments(&store).await?;
+        Ok(store)
     }
 
     /// Returns when the engine has failed. The process should end then.
@@ -185,6 +190,12 @@ impl Store {
     /// The traffic counts that are not written yet.
     pub fn traffic(&self) -> &Arc<TrafficCounters> {
         &self.traffic
+    }
+
+    /// How often a file of sealed events, or of their uuids, was found damaged since the
+    /// store was opened.
+    pub fn segment_damage(&self) -> u64 {
+        self.segments.damage()
     }
 
     /// Flushes and closes the engine. Statements fail afterwards.
@@ -251,7 +262,7 @@ fn lock_directory(directory: &Path) -> Result<File, Error> {
     Ok(file)
 }
 
-fn create_private(directory: &Path) -> std::io::Result<()> {
+pub(crate) fn create_private(directory: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)
 }

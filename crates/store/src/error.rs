@@ -105,6 +105,24 @@ pub enum Error {
         /// The message of the engine.
         detail: String,
     },
+    /// A file of sealed events or of their uuids is not as it was written. Nothing of the
+    /// damaged part was read.
+    #[error("stored events cannot be read: {detail}")]
+    Damaged {
+        /// The file.
+        file: PathBuf,
+        /// What is damaged. Names the file.
+        detail: String,
+    },
+    /// A file of sealed events or of their uuids could not be read or written.
+    #[error("cannot use the file `{file}`")]
+    File {
+        /// The file.
+        file: PathBuf,
+        /// The error of the operating system.
+        #[source]
+        source: std::io::Error,
+    },
     /// Free disk space is below the low threshold. Reads and deletions continue.
     #[error("too little free disk space")]
     DiskLow,

@@ -129,6 +129,10 @@ const ALL: &[Migration] = &[
         version: 20,
         statement: Statement::write("migration 20", include_str!("migrations/0020_uuids.surql")),
     },
+    Migration {
+        version: 21,
+        statement: Statement::write("migration 21", include_str!("migrations/0021_segments.surql")),
+    },
 ];
 
 const APPLIED: Statement = Statement::read(

@@ -403,6 +403,37 @@ impl Transaction {
         Ok(self.keys(range, most).await?.len())
     }
 
+    /// The first `most` records of a range, and the rest of the range. `None`: there is no
+    /// rest.
+    pub(crate) async fn first<T: SurrealValue>(
+        &self,
+        range: &IdRange,
+        most: u32,
+    ) -> Result<(Vec<T>, Option<IdRange>), Failure> {
+        let found = self.inner.scan_raw(range, most, 0, None).await;
+        let found = found.map_err(|error| self.failure(anyhow_to_types_error(error)))?;
+        let is_full = found.len() >= most as usize;
+        let rest = found.last().filter(|_| is_full).map(|(key, _)| {
+            // No other key is between a key and the same with a further byte.
+            let mut start = key.clone();
+            start.push(0);
+            IdRange { start, end: range.end.clone() }
+        });
+        let rows = found.into_iter().map(|(key, value)| self.decode_raw(key, &value));
+        Ok((rows.collect::<Result<_>>()?, rest))
+    }
+
+    /// The last record of a range. Reads no other one.
+    pub(crate) async fn last<T: SurrealValue>(
+        &self,
+        range: &IdRange,
+    ) -> Result<Option<T>, Failure> {
+        let found = self.inner.scanr_raw(range, 1, 0, None).await;
+        let found = found.map_err(|error| self.failure(anyhow_to_types_error(error)))?;
+        let last = found.into_iter().next();
+        Ok(last.map(|(key, value)| self.decode_raw(key, &value)).transpose()?)
+    }
+
     async fn keys(&self, range: &IdRange, most: u32) -> Result<Vec<Vec<u8>>, Failure> {
         let keys = self.inner.keys_raw(range, most, 0, None).await;
         keys.map_err(|error| self.failure(anyhow_to_types_error(error)))
@@ -444,6 +475,14 @@ impl Transaction {
 
     fn decode<T: SurrealValue>(&self, key: &RowKey, value: &[u8]) -> Result<T> {
         decode_record(self.name, key, value)
+    }
+
+    /// The content of a record that was found by a range.
+    fn decode_raw<T: SurrealValue>(&self, bytes: Vec<u8>, value: &[u8]) -> Result<T> {
+        let key = RecordKey::decode_key(&bytes)
+            .map_err(|error| shape(self.name, &format!("{error:#}")))?;
+        let id = val::RecordId { table: key.tb.into_owned(), key: key.id.into_owned() };
+        self.decode(&RowKey { id, bytes }, value)
     }
 
     fn failure(&self, error: surrealdb::types::Error) -> Failure {

@@ -7,7 +7,8 @@ use weir_model::OrganizationId;
 use weir_model::errors::FieldError;
 use weir_model::pagination::Envelope;
 use weir_model::projects::{
-    DESCRIPTION_MAX, ITEM_MAX, LIST_MAX, NAME_MAX, Project, ProjectBrief, ProjectPatch, WEEK_STARTS,
+    DESCRIPTION_MAX, ITEM_MAX, LIST_MAX, NAME_MAX, Project, ProjectBrief, ProjectPatch,
+    RETENTION_DAYS_MAX, WEEK_STARTS,
 };
 use weir_service::projects::timezone;
 use weir_service::{OrgCtx, ProjectCtx};
@@ -258,6 +259,11 @@ impl Input for ProjectPatch {
                 ITEM_MAX,
             )?,
             week_start_day: fields.nullable_choice("week_start_day", &WEEK_STARTS)?,
+            event_retention_days: fields.nullable_integer(
+                "event_retention_days",
+                1,
+                RETENTION_DAYS_MAX,
+            )?,
             product_description: fields.nullable_text("product_description", DESCRIPTION_MAX)?,
         })
     }

@@ -6,11 +6,15 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tokio::runtime::Handle;
 use tokio::task::JoinSet;
+use tokio::time::MissedTickBehavior;
 use weir_export::engine::Engine;
 use weir_ingest::log::Damage;
+use weir_model::Timestamp;
 use weir_plugins::Plugins;
 use weir_store::Store;
+use weir_store::events::{self, Compacted, Dropped, SealReport};
 
 use crate::app::App;
 
@@ -31,6 +35,13 @@ const PRUNE_SOON: Duration = Duration::from_secs(60);
 /// Time between two writes of how keys are used.
 const NOTE: Duration = Duration::from_secs(60);
 
+/// Time between two searches for events to seal.
+const SEAL: Duration = Duration::from_secs(10 * 60);
+/// Segments that are sealed before small ones are merged: after an update many may wait.
+const SEALED: usize = 64;
+/// Microseconds of a day.
+const DAY_MICROS: i64 = 86_400_000_000;
+
 /// Starts the tasks that may be interrupted when the service stops.
 pub(super) fn begin(
     tasks: &mut JoinSet<()>,
@@ -49,12 +60,68 @@ pub(super) fn begin(
     tasks.spawn(prune_counters(app.clone()));
 }
 
+/// Starts sealing on threads of the lowest priority. It may be interrupted: what was not
+/// finished is removed at the next start.
+pub(super) fn begin_sealing(tasks: &mut JoinSet<()>, app: &App, store: &Store, threads: &Handle) {
+    tasks.spawn_on(seal_events(app.clone(), store.clone()), threads);
+}
+
+/// Moves events from the database to files, merges files, and removes old ones.
+async fn seal_events(app: App, store: Store) {
+    let mut tick = tokio::time::interval(SEAL);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tick.tick().await;
+        if let Err(error) = seal_now(&app, &store).await {
+            tracing::warn!(%error, "not all events were sealed; trying again later");
+        }
+        if let Err(error) = remove_old_events(&app, &store).await {
+            tracing::warn!(%error, "not all old events were removed; trying again later");
+        }
+    }
+}
+
+/// Removes the events that their projects do not keep any longer.
+async fn remove_old_events(app: &App, store: &Store) -> Result<(), weir_store::Error> {
+    for (project, days) in weir_store::projects::retentions(store).await? {
+        let age = days.saturating_mul(DAY_MICROS);
+        let before = app.services.clock.now().micros().saturating_sub(age);
+        let dropped = events::drop_older(store, project, Timestamp::from_micros(before)).await?;
+        if dropped.segments > 0 {
+            let Dropped { segments, events } = dropped;
+            tracing::info!(%project, segments, events, days, "old events were removed");
+        }
+    }
+    Ok(())
+}
+
+async fn seal_now(app: &App, store: &Store) -> Result<(), weir_store::Error> {
+    loop {
+        let now = app.services.clock.now();
+        let sealed = events::seal_all(store, now, SEALED).await?;
+        if sealed.segments > 0 {
+            let SealReport { segments, events, bytes, .. } = sealed;
+            tracing::info!(segments, events, bytes, "events were sealed into files");
+        }
+        while let Some(Compacted { segments, events, bytes }) = events::compact(store, now).await? {
+            tracing::info!(segments, events, bytes, "files of events were merged");
+        }
+        if !sealed.is_limited {
+            return Ok(());
+        }
+    }
+}
+
 /// The disk guard, the progress of ingestion, and the gauges that no other code sets.
 async fn watch(app: App, store: Store) {
     let mut tick = tokio::time::interval(CHECK_INTERVAL);
+    let mut damage = 0;
     loop {
         tick.tick().await;
         store.check_disk();
+        let found = store.segment_damage();
+        app.metrics.segment_damage.inc_by(found.saturating_sub(damage));
+        damage = found;
         app.ingest.check(Instant::now());
         app.metrics.count_outcomes(app.ingest.take_outcomes());
         app.metrics.disk_free_bytes.set(app.disk.free_bytes() as f64);

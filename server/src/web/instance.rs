@@ -48,7 +48,7 @@ async fn disk(app: &App) -> Option<DiskFacts> {
     let free_bytes = app.disk.free_bytes();
     let counting = tokio::task::spawn_blocking(move || DiskFacts {
         all_bytes: size(&directory),
-        store_bytes: size(&directory.join("store")),
+        store_bytes: size(&directory.join("store")) + size(&directory.join("segments")),
         log_bytes: size(&directory.join("log")),
         directory: directory.display().to_string(),
         free_bytes,

@@ -101,6 +101,7 @@ async fn every_setting_can_be_given_at_the_beginning() {
         "person_processing_opt_out": true,
         "person_display_name_properties": ["email", "name"],
         "week_start_day": 1,
+        "event_retention_days": 30,
         "product_description": "Words.",
     });
     let nested = format!("/api/organizations/{}/projects/", app.organization());

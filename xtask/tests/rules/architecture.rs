@@ -30,8 +30,13 @@ const LAYERS: &[Layer] = &[
         why: "the vocabulary stands below everything and also runs in the browser",
     },
     Layer {
+        of: "weir-segments",
+        uses: &[],
+        why: "files of events follow from the events alone, and say nothing about the database",
+    },
+    Layer {
         of: "weir-store",
-        uses: &["weir-model"],
+        uses: &["weir-model", "weir-segments"],
         why: "the store keeps data and knows no rules",
     },
     Layer {
@@ -219,9 +224,19 @@ const RESERVED: &[Reserved] = &[
               is told where to by the operator)",
     },
     Reserved {
-        names: &["object_store", "parquet", "arrow*"],
+        names: &["parquet", "arrow*"],
+        to: &["weir-export", "weir-segments"],
+        why: "one crate knows the files of destinations, and one the files of the store",
+    },
+    Reserved {
+        names: &["object_store"],
         to: &["weir-export"],
-        why: "one crate knows the storages and files of destinations",
+        why: "one crate knows the storages of destinations",
+    },
+    Reserved {
+        names: &["xorf"],
+        to: &["weir-segments"],
+        why: "one crate reads and writes filters, whose form is part of a file format",
     },
     Reserved {
         names: &["aes", "cbc", "des", "ring"],

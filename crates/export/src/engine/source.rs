@@ -256,7 +256,7 @@ fn size_of(event: &StoredEvent) -> u64 {
 pub(super) fn of_store(error: weir_store::Error) -> Failure {
     tracing::warn!(%error, "the events of an export could not be read");
     match error {
-        weir_store::Error::Shape { .. } => Failure::permanent(
+        weir_store::Error::Shape { .. } | weir_store::Error::Damaged { .. } => Failure::permanent(
             "DamagedData",
             "Stored events could not be read. The log of Weir says which.",
         ),

@@ -34,9 +34,11 @@ impl Projects {
         let (store, id) = (&self.core.store, project.project);
         let heads = events::heads(store, id).await?;
         let spans = || heads.values().filter_map(events::Head::span);
+        let stored: u64 = heads.values().map(|head| u64::try_from(head.count).unwrap_or(0)).sum();
+        let removed = events::removed(store, id).await?;
         let configs = plugin_configs::positions(store, id).await?;
         Ok(ProjectFacts {
-            events: heads.values().map(|head| u64::try_from(head.count).unwrap_or(0)).sum(),
+            events: stored.saturating_sub(removed),
             first_event_at: spans().map(|span| span.from).min().map(Timestamp::from_micros),
             last_event_at: spans().map(|span| span.to).max().map(Timestamp::from_micros),
             exports: exports::ordered(store, Of::Project(id)).await?.len(),

@@ -11,17 +11,18 @@ use surrealdb::types::{Bytes, Object, RecordId, RecordIdKey, SurrealValue, Value
 use uuid::Uuid;
 use weir_model::ProjectId;
 use weir_model::definitions::{EventDefinition, PropertyDefinition};
+use weir_segments::run::Key;
 
 use super::block::{Span, Summary};
 use super::uuids::{self, Place, Placed};
-use super::{PARTITIONS, keys};
+use super::{PARTITIONS, Segments, keys, segments};
 use crate::bind::bind;
 use crate::db::{Failure, Operation, Statement};
 use crate::groups::{self, GroupWrite, TypesWrite};
 use crate::persons::{self, PersonWrite};
 use crate::transaction::{Entry, Keyspace, Row, Transaction};
 use crate::warnings::{self, AffectedBlock};
-use crate::{Result, Store, definitions};
+use crate::{Error, Result, Store, definitions};
 
 /// The position of a partition: everything before the record at `offset` is applied, and
 /// of that record the first `index` events.
@@ -278,6 +279,8 @@ pub(super) struct Records<T, U> {
     pub(super) new: Vec<T>,
     /// Entries that must not exist.
     pub(super) uuids: Vec<U>,
+    /// The uuids of these entries, which no run may have either.
+    sealed: Arc<[Key]>,
     pub(super) changed: Vec<Change<T>>,
     /// Statements for other records.
     pub(super) statements: Vec<(Statement, Variables)>,
@@ -303,6 +306,7 @@ impl Records<Content, Placed> {
             replaced: Vec::new(),
             new: Vec::new(),
             uuids: Vec::new(),
+            sealed: Arc::default(),
             changed: Vec::new(),
             statements: Vec::new(),
         };
@@ -394,6 +398,7 @@ impl Records<Content, Placed> {
             replaced: rows(self.replaced)?,
             new,
             uuids: uuids::entries(keyspace, &self.uuids)?,
+            sealed: self.uuids.iter().map(Placed::key).collect(),
             changed: changed.collect::<Result<_>>()?,
             statements: self.statements,
         })
@@ -401,7 +406,7 @@ impl Records<Content, Placed> {
 }
 
 impl Records<Row, Entry> {
-    async fn write(&self, tx: &Transaction) -> Result<(), Failure> {
+    async fn write(&self, tx: &Transaction, segments: &Arc<Segments>) -> Result<(), Failure> {
         let position: Option<PositionRow> = tx.get_for_update(self.position.key()).await?;
         if Position::from(position) != self.from {
             return Err(tx.refusal("position"));
@@ -419,6 +424,11 @@ impl Records<Row, Entry> {
             }
         }
         tx.insert_entries(&self.uuids).await?;
+        // After the index was read: a seal adds its run before it removes entries.
+        if segments::holds_any(segments, Arc::clone(&self.sealed)).await? {
+            let detail = "an event in a run of uuids".to_owned();
+            return Err(Error::Exists { statement: APPLY.name, detail }.into());
+        }
         tx.insert(&self.new).await?;
         for row in &self.replaced {
             tx.set(row).await?;
@@ -433,15 +443,16 @@ impl Records<Row, Entry> {
 /// Writes the effects of a batch of the log, all or nothing.
 ///
 /// # Errors
-/// [`crate::Error::Exists`] when an event, a new person or a new group is already stored.
-/// [`crate::Error::Refused`] with `position` when the store is not at `from` (the batch
+/// [`Error::Exists`] when an event, a new person or a new group is already stored.
+/// [`Error::Refused`] with `position` when the store is not at `from` (the batch
 /// may have been applied already), or with a word that begins with `stale` when a person,
 /// a group or the group types were changed meanwhile. Nothing was written in these cases.
 pub async fn apply(store: &Store, apply: Apply) -> Result<()> {
     let records = Arc::new(Records::of(apply).encode(store.db.keyspace().await?)?);
+    let segments = Arc::clone(&store.segments);
     let write = move |tx| {
-        let records = Arc::clone(&records);
-        async move { records.write(&tx).await }
+        let (records, segments) = (Arc::clone(&records), Arc::clone(&segments));
+        async move { records.write(&tx, &segments).await }
     };
     store.db.transact(APPLY, (), write).await
 }

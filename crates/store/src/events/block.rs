@@ -22,11 +22,11 @@ const FULL_BYTES: usize = 1 << 20;
 const NAMES: usize = 64;
 /// Seconds. The summary of a block with a longer span lists the seconds in which it has
 /// events: the spans of the blocks of an unsorted import all overlap.
-const WIDE: i64 = 3_600;
+pub(super) const WIDE: i64 = 3_600;
 /// The fastest level. Events of one kind become eight times smaller than their text.
 const COMPRESSION: i32 = 1;
 /// Microseconds in a second.
-const SECOND: i64 = 1_000_000;
+pub(super) const SECOND: i64 = 1_000_000;
 /// The largest size of a block after decompression: the largest single event and a nearly
 /// full block, with a margin.
 const LARGEST: usize = 64 << 20;

@@ -62,6 +62,26 @@ pub(super) fn time_bucket(project: ProjectId, width: i64, bucket: i64) -> Record
     id("event_time", vec![int(project.0), int(width), int(bucket)])
 }
 
+/// `event_segment:[project, partition, first]`
+pub(super) fn segment(project: ProjectId, partition: u16, first: u64) -> RecordId {
+    id("event_segment", vec![int(project.0), int(partition.into()), number(first)])
+}
+
+/// The bounds of the ids of a table whose ids are arrays that begin with a project.
+pub(super) fn all_projects(table: &'static str) -> (RecordId, RecordId) {
+    (id(table, vec![int(0)]), id(table, vec![int(i64::MAX)]))
+}
+
+/// `event_removed:<project>`
+pub(super) fn removed(project: ProjectId) -> RecordId {
+    RecordId::new("event_removed", RecordIdKey::Number(project.0))
+}
+
+/// `event_uuid_run:[number]`
+pub(super) fn uuid_run(run: u64) -> RecordId {
+    id("event_uuid_run", vec![number(run)])
+}
+
 /// `ingest_position:<partition>`
 pub(super) fn position(partition: u16) -> RecordId {
     RecordId::new("ingest_position", RecordIdKey::Number(partition.into()))

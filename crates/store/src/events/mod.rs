@@ -3,11 +3,13 @@
 //!
 //! | table | id | holds |
 //! |---|---|---|
-//! | `event_block` | `[project, partition, first arrival]` | the events of a block, compressed |
+//! | `event_block` | `[project, partition, first arrival]` | the events of a block, compressed. Sealed blocks have no such record: their events are in a file (`segments`) |
 //! | `event_summary` | the same | the data with which a reader can skip a block |
 //! | `event_time` | `[project, width, bucket, partition, first arrival]` | nothing: a pointer from a range of event time to a block |
-//! | `event_uuid` | `[project, uuid]` | the block of the event and its index; prevents a second one. Not a record (`uuids`) |
+//! | `event_uuid` | `[project, uuid]` | the block of the event and its index; prevents a second one. Not a record (`uuids`). Sealed uuids are in files (`segments`) |
 //! | `event_head` | `[project, partition]` | the newest block and the totals |
+//! | `event_removed` | project | how many events were removed for their age |
+//! | `event_segment`, `event_uuid_run` | | the catalog of these files (`segments/catalog`) |
 //! | `ingest_position` | partition | how far the log is applied |
 //!
 //! The last block of a (project, partition) stays open: further events are added by
@@ -31,6 +33,7 @@ mod purge;
 mod read;
 mod received;
 mod scan;
+mod segments;
 mod shared;
 mod skip;
 mod uuids;
@@ -47,11 +50,13 @@ pub use purge::purge;
 pub use read::{head, heads, next_arrivals, open_block, see_each, stored_uuids};
 pub use received::last_before;
 pub use scan::{Except, Scan, Selection, TimeRange, count, estimate, size};
+pub use segments::{Compacted, Dropped, SealReport, compact, drop_older, removed, seal_all};
 pub use shared::{Added, NEWEST, share};
 pub use skip::{Begin, skip};
 
 pub(crate) use self::keys::part;
 pub(crate) use self::read::range;
+pub(crate) use self::segments::{Segments, start as start_segments};
 pub(crate) use self::shared::SharedBlocks;
 
 use weir_model::ProjectId;

@@ -1,18 +1,21 @@
 //! Removing all stored data of a deleted project: events and their pointers, persons,
 //! groups, definitions, warnings.
 //!
-//! It uses small transactions, so that other work does not wait for long. What leads to a
+//! It uses small transactions, so that other work does not wait for long. Sealed events go
+//! first (`segments/retention`). What leads to a
 //! block is removed before the block, and the heads last. So a purge that was
 //! interrupted starts again and finds the rest.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use weir_model::ProjectId;
 
+use super::apply::Head;
 use super::block::{StoredEvent, decode};
-use super::keys;
 use super::read::{block_data, firsts_between, heads};
 use super::uuids::UuidKeys;
+use super::{keys, segments};
 use crate::bind::bind;
 use crate::db::{Operation, Statement};
 use crate::transaction::{Keyspace, RowKey, Transaction};
@@ -40,17 +43,7 @@ const DELETE_COUNTS: Statement = Statement::delete(
 /// When the store cannot be read or written; a further call continues.
 pub async fn purge(store: &Store, project: ProjectId) -> Result<()> {
     let heads = heads(store, project).await?;
-    for (partition, head) in &heads {
-        let end = u64::try_from(head.last).unwrap_or(0) + 1;
-        let mut low = 0;
-        while low < end {
-            let high = low.saturating_add(WINDOW).min(end);
-            for first in firsts_between(store, project, *partition, low, high).await? {
-                purge_block(store, project, *partition, first).await?;
-            }
-            low = high;
-        }
-    }
+    purge_events(store, project, &heads).await?;
     let vars = bind! {
         counts: warnings::of_project("ingestion_warning", project),
         traffic: projects::traffic_of_project(project),
@@ -64,8 +57,31 @@ pub async fn purge(store: &Store, project: ProjectId) -> Result<()> {
     imports::purge(store, project).await?;
     store.blocks.forget(project);
     let keyspace = store.db.keyspace().await?;
-    let heads = keyspace.keys(heads.keys().map(|partition| keys::head(project, *partition)))?;
+    let heads = heads.keys().map(|partition| keys::head(project, *partition));
+    let heads = keyspace.keys(heads.chain([keys::removed(project)]))?;
     delete(store, heads.into_iter().map(RowKey::into_bytes).collect()).await
+}
+
+async fn purge_events(
+    store: &Store,
+    project: ProjectId,
+    heads: &BTreeMap<u16, Head>,
+) -> Result<()> {
+    // A block that is sealed now would come back.
+    let _changing = store.segments.changing().await;
+    segments::purge(store, project).await?;
+    for (partition, head) in heads {
+        let end = u64::try_from(head.last).unwrap_or(0) + 1;
+        let mut low = 0;
+        while low < end {
+            let high = low.saturating_add(WINDOW).min(end);
+            for first in firsts_between(store, project, *partition, low, high).await? {
+                purge_block(store, project, *partition, first).await?;
+            }
+            low = high;
+        }
+    }
+    Ok(())
 }
 
 async fn purge_block(store: &Store, project: ProjectId, partition: u16, first: u64) -> Result<()> {

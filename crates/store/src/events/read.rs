@@ -4,7 +4,7 @@
 //! What does not belong here: pages by event time (`by_time`) and by order of arrival
 //! (`arrivals`).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use surrealdb::types::{
@@ -12,12 +12,13 @@ use surrealdb::types::{
 };
 use uuid::Uuid;
 use weir_model::ProjectId;
+use weir_segments::run::Key;
 
 use super::apply::Head;
 use super::block::{BlockBuilder, StoredEvent, decode, decode_one};
 use super::shared::{Reach, SharedEvents};
-use super::uuids::{self, UuidKeys};
-use super::{PARTITIONS, keys};
+use super::uuids::{self, Place, UuidKeys};
+use super::{PARTITIONS, keys, segments};
 use crate::bind::bind;
 use crate::db::{Operation, Statement};
 use crate::transaction::{ENTRIES_PER_READ, Transaction};
@@ -32,6 +33,7 @@ const ALL_HEADS: Statement = Statement::read("all event heads", "SELECT * FROM e
 const BLOCK: Operation = Operation::read("event block");
 const FIRSTS: Operation = Operation::read("event blocks by arrival");
 const UUIDS: Operation = Operation::read(uuids::NAME);
+const SUMMARY: Operation = Operation::read("summary of a removed event");
 
 #[derive(SurrealValue)]
 struct BlockRow {
@@ -81,10 +83,36 @@ pub async fn open_block(
     data.map(|data| BlockBuilder::reopen(project, first, &data)).transpose()
 }
 
-/// Which of these uuids are already stored, in no particular order.
+/// Which of these uuids are already stored, in no particular order. A damaged entry counts
+/// as stored.
+///
+/// # Errors
+/// When the store or a file cannot be read.
 pub async fn stored_uuids(store: &Store, project: ProjectId, uuids: &[Uuid]) -> Result<Vec<Uuid>> {
     let found = uuid_values(store, project, uuids.to_vec(), |_| Ok(true)).await?;
-    Ok(found.into_iter().map(|(uuid, _)| uuid).collect())
+    let mut stored: Vec<Uuid> = found.into_iter().map(|(uuid, _)| uuid).collect();
+    // After the index, see `segments::find`.
+    let rest = not_among(uuids, &stored);
+    let sealed = sealed_places(store, project, &rest).await?;
+    stored.extend(sealed.into_iter().map(|(uuid, _)| uuid));
+    Ok(stored)
+}
+
+/// Those of `uuids` that are not in `found`.
+fn not_among(uuids: &[Uuid], found: &[Uuid]) -> Vec<Uuid> {
+    let found: HashSet<&Uuid> = found.iter().collect();
+    uuids.iter().filter(|uuid| !found.contains(uuid)).copied().collect()
+}
+
+/// Where the events of sealed uuids are. Others are skipped.
+async fn sealed_places(
+    store: &Store,
+    project: ProjectId,
+    uuids: &[Uuid],
+) -> Result<Vec<(Uuid, segments::Found)>> {
+    let keys = uuids.iter().map(|uuid| Key { project: project.0, uuid: *uuid });
+    let found = segments::find(&store.segments, keys.collect()).await?;
+    Ok(uuids.iter().zip(found).filter_map(|(uuid, found)| Some((*uuid, found?))).collect())
 }
 
 /// The first arrival numbers of the blocks that begin in the range, in order.
@@ -106,7 +134,7 @@ pub(super) async fn firsts_between(
 }
 
 /// Calls `see` with the stored events that have these uuids, block by block. Unknown
-/// uuids are skipped.
+/// uuids are skipped, and those of events that were removed because of their age.
 ///
 /// # Errors
 /// When the store cannot be read or a block is damaged.
@@ -119,17 +147,34 @@ pub async fn see_each(
     let keys = UuidKeys::of(store.db.keyspace().await?, project)?;
     let found = uuid_values(store, project, uuids.to_vec(), Ok).await?;
     let mut blocks: BTreeMap<BlockRef, Vec<(Uuid, u32)>> = BTreeMap::new();
-    for (uuid, value) in found {
-        let place = keys.place(uuid, &value)?;
+    let mut add = |uuid: Uuid, place: Place| {
         blocks.entry(place.block_ref()).or_default().push((uuid, place.index));
+    };
+    let indexed: Vec<Uuid> = found.iter().map(|(uuid, _)| *uuid).collect();
+    for (uuid, value) in found {
+        add(uuid, keys.place(uuid, &value)?);
+    }
+    let rest = not_among(uuids, &indexed);
+    for (uuid, found) in sealed_places(store, project, &rest).await? {
+        add(uuid, place_of(found)?);
     }
     for (block_ref, events) in blocks {
         let block = read_block(store, project, block_ref).await?;
         for (uuid, index) in events {
-            see(at_place(block.get(index as usize), uuid)?);
+            match block.get(index as usize) {
+                Some(event) => see(with_uuid(event, uuid)?),
+                None => removed(store, project, block_ref, uuid).await?,
+            }
         }
     }
     Ok(())
+}
+
+fn place_of(found: segments::Found) -> Result<Place> {
+    match found {
+        segments::Found::At(place) => Ok(place),
+        segments::Found::Unreadable => Err(uuids::damaged("a damaged run of uuids")),
+    }
 }
 
 pub(super) async fn by_uuid(
@@ -150,18 +195,51 @@ pub(super) async fn by_uuid(
             Ok(Some((place, row.map(|row| row.data))))
         }
     });
-    let Some((place, data)) = found.await? else { return Ok(None) };
-    let event = data.map(|data| decode_one(&data, place.index)).transpose()?.flatten();
-    at_place(event.as_ref(), uuid)?;
-    Ok(event)
+    let (place, data) = match found.await? {
+        Some(found) => found,
+        None => match sealed_places(store, project, &[uuid]).await?.pop() {
+            Some((_, found)) => (place_of(found)?, None),
+            None => return Ok(None),
+        },
+    };
+    let event = match data {
+        Some(data) => decode_one(&data, place.index)?,
+        None => segments::event(store, project, place.block_ref(), place.index).await?,
+    };
+    match event {
+        Some(event) => {
+            with_uuid(&event, uuid)?;
+            Ok(Some(event))
+        }
+        None => removed(store, project, place.block_ref(), uuid).await.map(|()| None),
+    }
 }
 
-/// The event that the index of uuids leads to: it must be there, and have the uuid.
-fn at_place(event: Option<&StoredEvent>, uuid: Uuid) -> Result<&StoredEvent> {
-    let event = event.ok_or_else(|| uuids::damaged("a place without an event"))?;
+/// The event that the index of uuids leads to must have the uuid.
+fn with_uuid(event: &StoredEvent, uuid: Uuid) -> Result<&StoredEvent> {
     match event.uuid == uuid {
         true => Ok(event),
         false => Err(uuids::damaged("a place with another event")),
+    }
+}
+
+/// Checks that a place leads to no event because the event was removed for its age: a run
+/// has its uuid, and its block has no summary.
+///
+/// # Errors
+/// [`Error::Shape`] when it is damage.
+async fn removed(
+    store: &Store,
+    project: ProjectId,
+    (partition, first): BlockRef,
+    uuid: Uuid,
+) -> Result<()> {
+    let id = keys::summary(project, partition, first);
+    let has_summary = store.db.get_one::<Value>(SUMMARY, id).await?.is_some();
+    let is_sealed = !sealed_places(store, project, &[uuid]).await?.is_empty();
+    match is_sealed && !has_summary {
+        true => Ok(()),
+        false => Err(uuids::damaged("a place without an event")),
     }
 }
 
@@ -182,16 +260,19 @@ pub(super) async fn shared_block(
     Ok(events)
 }
 
+/// The events of a block, sealed or not. None if the block was removed.
 pub(super) async fn read_block(
     store: &Store,
     project: ProjectId,
     block_ref: BlockRef,
 ) -> Result<Vec<StoredEvent>> {
-    let data = block_data(store, project, block_ref).await?;
-    data.map_or_else(|| Ok(Vec::new()), |data| decode(&data))
+    match block_data(store, project, block_ref).await? {
+        Some(data) => decode(&data),
+        None => Ok(segments::block(store, project, block_ref).await?.unwrap_or_default()),
+    }
 }
 
-/// The compressed events of a block.
+/// The compressed events of a block that is not sealed.
 pub(super) async fn block_data(
     store: &Store,
     project: ProjectId,

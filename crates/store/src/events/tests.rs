@@ -9,6 +9,7 @@ mod pages;
 mod purge;
 mod received;
 mod scan;
+mod segments;
 mod shared;
 mod support;
 mod uuids;

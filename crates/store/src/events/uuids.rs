@@ -4,6 +4,7 @@
 //! value of 15 bytes: a mark, the partition, the first arrival number of the block, and
 //! the index in the block. Older entries are records, which take 130 bytes. Both are read,
 //! so an older data directory stays as it is. The query engine cannot read this table.
+//! Entries of sealed events move to files (`segments/runs`).
 //!
 //! What belongs here: keys and values of the index. What does not: which entries are
 //! written (`apply`), and reading the events (`read`).
@@ -11,6 +12,7 @@
 use surrealdb::types::SurrealValue;
 use uuid::{Uuid, uuid};
 use weir_model::ProjectId;
+use weir_segments::run::Key;
 
 use super::read::BlockRef;
 use super::{PARTITIONS, keys};
@@ -41,6 +43,13 @@ pub(super) struct Placed {
     pub(super) project: ProjectId,
     pub(super) uuid: Uuid,
     pub(super) place: Place,
+}
+
+impl Placed {
+    /// What runs are searched for.
+    pub(super) fn key(&self) -> Key {
+        Key { project: self.project.0, uuid: self.uuid }
+    }
 }
 
 /// An older entry: `at` has partition, first arrival number and index.

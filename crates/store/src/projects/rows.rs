@@ -29,6 +29,8 @@ pub struct ProjectRow {
     pub app_urls: Vec<String>,
     /// First day of the week: 0 Sunday, 1 Monday.
     pub week_start_day: Option<i64>,
+    /// Days that events are kept; `None`: for ever.
+    pub event_retention_days: Option<i64>,
     /// A description for people.
     pub product_description: Option<String>,
     /// Person properties that are shown as a person's name.
@@ -80,6 +82,7 @@ impl ProjectRow {
             person_processing_opt_out: false,
             app_urls: Vec::new(),
             week_start_day: None,
+            event_retention_days: None,
             product_description: None,
             person_display_name_properties: None,
             secrets: None,
@@ -129,6 +132,7 @@ pub(crate) struct Stored {
     person_processing_opt_out: bool,
     app_urls: Vec<String>,
     week_start_day: Option<i64>,
+    event_retention_days: Option<i64>,
     product_description: Option<String>,
     person_display_name_properties: Option<Vec<String>>,
     secrets: Option<String>,
@@ -193,6 +197,7 @@ impl From<Stored> for ProjectRow {
             person_processing_opt_out: stored.person_processing_opt_out,
             app_urls: stored.app_urls,
             week_start_day: stored.week_start_day,
+            event_retention_days: stored.event_retention_days,
             product_description: stored.product_description,
             person_display_name_properties: stored.person_display_name_properties,
             secrets: stored.secrets,
@@ -216,6 +221,7 @@ impl From<&ProjectRow> for Stored {
             person_processing_opt_out: row.person_processing_opt_out,
             app_urls: row.app_urls.clone(),
             week_start_day: row.week_start_day,
+            event_retention_days: row.event_retention_days,
             product_description: row.product_description.clone(),
             person_display_name_properties: row.person_display_name_properties.clone(),
             secrets: row.secrets.clone(),

@@ -1,0 +1,136 @@
+//! What can go wrong with a file.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A result of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong with a file.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The content is not what was written. Nothing of the damaged part was returned.
+    #[error("{} is damaged: {part}", file.display())]
+    Damaged {
+        /// The file.
+        file: PathBuf,
+        /// The damaged part.
+        part: Part,
+    },
+    /// The file was written by a newer version of Weir, or is another kind of file.
+    #[error("{} has the unknown format {format}", file.display())]
+    UnknownFormat {
+        /// The file.
+        file: PathBuf,
+        /// The name or number of the format, as the file or its checksums state it.
+        format: String,
+    },
+    /// The system could not read or write the file.
+    #[error("{}: {source}", file.display())]
+    Io {
+        /// The file.
+        file: PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// The caller asked for rows that the segment does not have.
+    #[error("{} has no rows from {first} to {end}", file.display())]
+    NoSuchRows {
+        /// The file.
+        file: PathBuf,
+        /// The first of the rows.
+        first: u64,
+        /// The row after the last one.
+        end: u64,
+    },
+    /// The caller wrote blocks or entries that are not in ascending order, the same one
+    /// twice, or an empty block.
+    #[error("{}: {what}", file.display())]
+    NotInOrder {
+        /// The file.
+        file: PathBuf,
+        /// What is not in order.
+        what: &'static str,
+    },
+    /// The caller wrote an event with an arrival number of 2^63 or more.
+    #[error("{} cannot have the arrival number {arrival}", file.display())]
+    ArrivalTooLarge {
+        /// The file.
+        file: PathBuf,
+        /// The arrival number.
+        arrival: u64,
+    },
+    /// Another writer has written this version of a table.
+    #[error("{} is there already", file.display())]
+    VersionConflict {
+        /// The file.
+        file: PathBuf,
+        /// The version.
+        version: u64,
+    },
+    /// The caller took a column from a table, or gave it another type.
+    #[error("{}: the column {column} cannot go away or change its type", table.display())]
+    ColumnChanged {
+        /// The directory of the log.
+        table: PathBuf,
+        /// The name of the column.
+        column: String,
+    },
+    /// The content could not be encoded.
+    #[error("{} could not be encoded: {reason}", file.display())]
+    Encode {
+        /// The file.
+        file: PathBuf,
+        /// Why, as the encoder says it.
+        reason: String,
+    },
+}
+
+impl Error {
+    pub(crate) fn io(file: &Path, source: io::Error) -> Self {
+        Self::Io { file: file.to_owned(), source }
+    }
+
+    pub(crate) fn damaged(file: &Path, part: Part) -> Self {
+        Self::Damaged { file: file.to_owned(), part }
+    }
+}
+
+/// A part of a file that is damaged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Part {
+    /// The file is shorter or longer than it was written.
+    Length {
+        /// The length that it was written with, bytes.
+        expected: u64,
+        /// The length that it has, bytes.
+        found: u64,
+    },
+    /// The bytes of the file in this range differ from their checksum.
+    Bytes {
+        /// The first byte of the range.
+        first: u64,
+        /// The byte after the last one of the range.
+        end: u64,
+    },
+    /// The checksums that the caller gave. The file itself may be sound.
+    Sums,
+    /// The bytes are as they were written, but cannot be decoded.
+    Content(String),
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Length { expected, found } => {
+                write!(f, "it has {found} bytes, and was written with {expected}")
+            }
+            Self::Bytes { first, end } => write!(f, "the bytes from {first} to {end}"),
+            Self::Sums => f.write_str("its checksums"),
+            Self::Content(reason) => write!(f, "it cannot be decoded: {reason}"),
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! The catalog: which segments and runs there are.
+//!
+//! | table | id | holds |
+//! |---|---|---|
+//! | `event_segment` | `[project, partition, first arrival]` | the file of a segment, and its checksums |
+//! | `event_uuid_run` | `[number]` | the file of a run, and its checksums |
+//!
+//! A file belongs to the store as soon as a row names it, and no longer. So every change
+//! of files is one transaction here.
+//!
+//! What belongs here: reading and encoding the rows. What does not: when they change
+//! (`seal`, `compact`, `runs`, `retention`).
+
+use std::sync::Arc;
+
+use surrealdb::types::{Bytes, RecordId, SurrealValue};
+use weir_model::ProjectId;
+
+use crate::db::{Failure, Operation};
+use crate::events::block::Span;
+use crate::events::keys;
+use crate::transaction::{IdRange, Keyspace, Row, RowKey, Transaction};
+use crate::{Error, Result, Store};
+
+/// Rows of segments that one transaction reads: one has up to some ten kilobytes.
+pub(super) const ROWS: u32 = 256;
+
+const HOLDING: Operation = Operation::read("event segment of a block");
+const SEGMENTS: Operation = Operation::read("event segments");
+const RUNS: Operation = Operation::read("runs of event uuids");
+
+/// A segment, as the catalog has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct SealedSegment {
+    pub(super) project: ProjectId,
+    pub(super) partition: u16,
+    /// First arrival number of its first block.
+    pub(super) first: u64,
+    /// Arrival number of its last event.
+    pub(super) last: u64,
+    /// The number of its events.
+    pub(super) rows: u64,
+    /// Bytes of the file.
+    pub(super) bytes: u64,
+    /// Name of the file (`files`).
+    pub(super) file: String,
+    /// Checksums of the file, as it was written.
+    pub(super) sums: Vec<u8>,
+    /// Earliest and latest event time, microseconds.
+    pub(super) times: Span,
+    /// When its file was written, microseconds.
+    pub(super) sealed_at: i64,
+    /// How often its events were merged with others.
+    pub(super) level: u8,
+}
+
+/// A run, as the catalog has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct SealedRun {
+    /// Later runs have higher numbers.
+    pub(super) number: u64,
+    /// Name of the file (`files`).
+    pub(super) file: String,
+    /// The number of its uuids.
+    pub(super) entries: u64,
+    /// Bytes of the file.
+    pub(super) bytes: u64,
+    /// Checksums of the file, as it was written.
+    pub(super) sums: Vec<u8>,
+    /// How often its uuids were merged with others.
+    pub(super) level: u8,
+    /// Whether the index of uuids may still have some of them.
+    pub(super) is_pending: bool,
+}
+
+#[derive(SurrealValue)]
+struct SegmentRow {
+    id: RecordId,
+    last: i64,
+    rows: i64,
+    bytes: i64,
+    file: String,
+    sums: Bytes,
+    from_time: i64,
+    to_time: i64,
+    sealed_at: i64,
+    level: i64,
+}
+
+#[derive(SurrealValue)]
+struct RunRow {
+    id: RecordId,
+    file: String,
+    entries: i64,
+    bytes: i64,
+    sums: Bytes,
+    level: i64,
+    pending: bool,
+}
+
+impl SealedSegment {
+    pub(super) fn key(&self, keyspace: Keyspace) -> Result<RowKey> {
+        keyspace.key(keys::segment(self.project, self.partition, self.first))
+    }
+
+    pub(super) fn row(&self, keyspace: Keyspace) -> Result<Row> {
+        let id = keys::segment(self.project, self.partition, self.first);
+        let row = SegmentRow {
+            id: id.clone(),
+            last: int(self.last),
+            rows: int(self.rows),
+            bytes: int(self.bytes),
+            file: self.file.clone(),
+            sums: Bytes::from(self.sums.clone()),
+            from_time: self.times.from,
+            to_time: self.times.to,
+            sealed_at: self.sealed_at,
+            level: self.level.into(),
+        };
+        keyspace.row(id, row.into_value())
+    }
+
+    fn of(row: SegmentRow) -> Option<Self> {
+        let part = |index| keys::part(&row.id, index, SEGMENTS.name).ok();
+        let number = |value: i64| u64::try_from(value).ok();
+        Some(Self {
+            project: ProjectId(part(0)?),
+            partition: u16::try_from(part(1)?).ok()?,
+            first: number(part(2)?)?,
+            last: number(row.last)?,
+            rows: number(row.rows)?,
+            bytes: number(row.bytes)?,
+            file: row.file,
+            sums: row.sums.to_vec(),
+            times: Span { from: row.from_time, to: row.to_time },
+            sealed_at: row.sealed_at,
+            level: u8::try_from(row.level).ok()?,
+        })
+    }
+}
+
+impl SealedRun {
+    pub(super) fn key(&self, keyspace: Keyspace) -> Result<RowKey> {
+        keyspace.key(keys::uuid_run(self.number))
+    }
+
+    pub(super) fn row(&self, keyspace: Keyspace) -> Result<Row> {
+        let id = keys::uuid_run(self.number);
+        let row = RunRow {
+            id: id.clone(),
+            file: self.file.clone(),
+            entries: int(self.entries),
+            bytes: int(self.bytes),
+            sums: Bytes::from(self.sums.clone()),
+            level: self.level.into(),
+            pending: self.is_pending,
+        };
+        keyspace.row(id, row.into_value())
+    }
+
+    fn of(row: RunRow) -> Option<Self> {
+        Some(Self {
+            number: u64::try_from(keys::part(&row.id, 0, RUNS.name).ok()?).ok()?,
+            file: row.file,
+            entries: u64::try_from(row.entries).ok()?,
+            bytes: u64::try_from(row.bytes).ok()?,
+            sums: row.sums.to_vec(),
+            level: u8::try_from(row.level).ok()?,
+            is_pending: row.pending,
+        })
+    }
+}
+
+/// The newest segment of a partition that begins before an arrival number.
+pub(super) async fn newest_before(
+    store: &Store,
+    project: ProjectId,
+    partition: u16,
+    end: u64,
+) -> Result<Option<SealedSegment>> {
+    let id = |first| keys::segment(project, partition, first);
+    let range = Arc::new(store.db.keyspace().await?.range(id(0), id(end))?);
+    let work = move |tx: Transaction| {
+        let range = Arc::clone(&range);
+        async move { newest_in(&tx, &range).await }
+    };
+    store.db.transact(HOLDING, (), work).await
+}
+
+/// The last segment of a range of one partition.
+pub(super) async fn newest_in(
+    tx: &Transaction,
+    range: &IdRange,
+) -> Result<Option<SealedSegment>, Failure> {
+    let row: Option<SegmentRow> = tx.last(range).await?;
+    Ok(row.map(|row| SealedSegment::of(row).ok_or_else(|| wrong(SEGMENTS))).transpose()?)
+}
+
+/// Iterates over segments, in the order of their ids: project, partition, arrival.
+#[derive(Debug)]
+pub(super) struct Segments {
+    rest: Option<Arc<IdRange>>,
+}
+
+impl Segments {
+    /// All segments.
+    pub(super) async fn all(store: &Store) -> Result<Self> {
+        let (from, to) = keys::all_projects("event_segment");
+        Ok(Self { rest: Some(Arc::new(store.db.keyspace().await?.range(from, to)?)) })
+    }
+
+    /// The segments of a project.
+    pub(super) async fn of(store: &Store, project: ProjectId) -> Result<Self> {
+        let (from, to) = (keys::segment(project, 0, 0), keys::segment(project, u16::MAX, 0));
+        Ok(Self { rest: Some(Arc::new(store.db.keyspace().await?.range(from, to)?)) })
+    }
+
+    /// The next segments; `None`: there are no more.
+    pub(super) async fn next(&mut self, store: &Store) -> Result<Option<Vec<SealedSegment>>> {
+        let Some(range) = self.rest.take() else { return Ok(None) };
+        let work = move |tx: Transaction| {
+            let range = Arc::clone(&range);
+            async move { tx.first::<SegmentRow>(&range, ROWS).await }
+        };
+        let (rows, rest) = store.db.transact(SEGMENTS, (), work).await?;
+        self.rest = rest.map(Arc::new);
+        let segments =
+            rows.into_iter().map(|row| SealedSegment::of(row).ok_or_else(|| wrong(SEGMENTS)));
+        segments.collect::<Result<_>>().map(Some)
+    }
+}
+
+/// All runs, the oldest first.
+pub(super) async fn runs(store: &Store) -> Result<Vec<SealedRun>> {
+    let (from, to) = keys::all_projects("event_uuid_run");
+    let range = Arc::new(store.db.keyspace().await?.range(from, to)?);
+    let work = move |tx: Transaction| {
+        let range = Arc::clone(&range);
+        // Few, because they are merged.
+        async move { tx.first::<RunRow>(&range, u32::MAX).await }
+    };
+    let (rows, _) = store.db.transact(RUNS, (), work).await?;
+    rows.into_iter().map(|row| SealedRun::of(row).ok_or_else(|| wrong(RUNS))).collect()
+}
+
+/// The number of the next run.
+pub(super) async fn next_run(store: &Store) -> Result<u64> {
+    let (from, to) = keys::all_projects("event_uuid_run");
+    let range = Arc::new(store.db.keyspace().await?.range(from, to)?);
+    let work = move |tx: Transaction| {
+        let range = Arc::clone(&range);
+        async move { tx.last::<RunRow>(&range).await }
+    };
+    let Some(last) = store.db.transact(RUNS, (), work).await? else { return Ok(1) };
+    let last = SealedRun::of(last).ok_or_else(|| wrong(RUNS))?;
+    Ok(last.number.saturating_add(1))
+}
+
+fn wrong(operation: Operation) -> Error {
+    Error::Shape { statement: operation.name, detail: "an unexpected row".to_owned() }
+}
+
+fn int(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,190 @@
+//! Merging neighbouring segments, so that there are few files.
+//!
+//! The new file is written and synced first. One transaction puts its row in the place of
+//! those of the old files, which are removed afterwards. A reader that has found an old row
+//! and no file reads the catalog again.
+//!
+//! What belongs here: which segments are merged. What does not: how (`weir-segments`), and
+//! merging runs (`runs`).
+
+use std::sync::Arc;
+
+use weir_model::Timestamp;
+use weir_segments::{Options, Segment, Written, segment};
+
+use super::catalog::{SealedSegment, Segments};
+use super::runs::{remove, unusable};
+use super::{change, lock, read};
+use crate::db::Operation;
+use crate::events::block::Span;
+use crate::transaction::Transaction;
+use crate::{Error, Result, Store};
+
+/// Neighbours of one level that are merged into one of the next level.
+const FAN_IN: usize = 16;
+/// A segment has at most about so many events,
+const EVENTS: u64 = 1 << 20;
+/// or so many bytes in its file.
+const BYTES: u64 = 512 << 20;
+/// Segments are merged whose latest events are so near, microseconds: a segment is removed
+/// for its age when its latest event is old enough.
+const NEAR: i64 = 31 * 86_400_000_000;
+
+const MERGE: Operation = Operation::write("merge event segments");
+
+/// Bounds of a merged segment.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::events) struct Bounds {
+    /// Neighbours of one level that are merged.
+    pub(in crate::events) fan_in: usize,
+    /// Events of a segment.
+    pub(in crate::events) events: u64,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { fan_in: FAN_IN, events: EVENTS }
+    }
+}
+
+/// What a call of [`compact`] did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Compacted {
+    /// The number of segments that were merged.
+    pub segments: usize,
+    /// The number of events in them.
+    pub events: u64,
+    /// Bytes of the new file.
+    pub bytes: u64,
+}
+
+/// Merges neighbouring segments into one, of about a million events at most. `None`: no
+/// segments are to be merged.
+///
+/// # Errors
+/// [`Error::DiskLow`] when the disk is low, [`Error::File`] when a file cannot be read or
+/// written, and errors of the store. A damaged segment stays as it is.
+pub async fn compact(store: &Store, now: Timestamp) -> Result<Option<Compacted>> {
+    compact_within(store, now, Bounds::default()).await
+}
+
+pub(in crate::events) async fn compact_within(
+    store: &Store,
+    now: Timestamp,
+    bounds: Bounds,
+) -> Result<Option<Compacted>> {
+    if store.segments.files.is_none() {
+        return Ok(None);
+    }
+    change(store, move |store| async move {
+        while let Some(group) = due(&store, bounds).await? {
+            if store.db.disk().is_low() {
+                return Err(Error::DiskLow);
+            }
+            match merge(&store, &group, now).await {
+                Ok(done) => return Ok(Some(done)),
+                Err(error) => {
+                    let names = group.iter().map(|segment| &segment.file);
+                    store.segments.leave_out(error, names)?;
+                }
+            }
+        }
+        Ok(None)
+    })
+    .await
+}
+
+/// The first segments that are to be merged.
+async fn due(store: &Store, bounds: Bounds) -> Result<Option<Vec<SealedSegment>>> {
+    let mut all = Segments::all(store).await?;
+    let mut group: Vec<SealedSegment> = Vec::new();
+    while let Some(some) = all.next(store).await? {
+        for next in some {
+            let of = |segment: &SealedSegment| (segment.project, segment.partition, segment.level);
+            let is_neighbour = group.last().is_some_and(|last| of(last) == of(&next));
+            let events: u64 = group.iter().map(|segment| segment.rows).sum();
+            let bytes: u64 = group.iter().map(|segment| segment.bytes).sum();
+            let latest = || group.iter().map(|segment| segment.times.to);
+            let (oldest, newest) = (latest().min(), latest().max());
+            let is_near = oldest.is_none_or(|at| next.times.to.saturating_sub(at) <= NEAR)
+                && newest.is_none_or(|at| at.saturating_sub(next.times.to) <= NEAR);
+            let fits =
+                is_near && events + next.rows <= bounds.events && bytes + next.bytes <= BYTES;
+            if is_neighbour && !fits && group.len() > 1 {
+                return Ok(Some(group));
+            }
+            if !is_neighbour || !fits {
+                group.clear();
+            }
+            if store.segments.is_unreadable(&next.file) {
+                group.clear();
+                continue;
+            }
+            group.push(next);
+            if group.len() >= bounds.fan_in {
+                return Ok(Some(group));
+            }
+        }
+    }
+    Ok(None)
+}
+
+async fn merge(store: &Store, group: &[SealedSegment], now: Timestamp) -> Result<Compacted> {
+    let segments = &store.segments;
+    let (Some(files), Some(first), Some(last)) = (&segments.files, group.first(), group.last())
+    else {
+        return Err(Error::Stopped);
+    };
+    let mut inputs = Vec::with_capacity(group.len());
+    for sealed in group {
+        let open = read::open(store, sealed).await?;
+        inputs.push(open.ok_or_else(|| read::absent(store, sealed))?);
+    }
+    let (of, project, partition) = (files.clone(), first.project, first.partition);
+    let range = (first.first, last.last);
+    let written = segments.blocking(files.path(""), move || {
+        let name = of.new_segment(project, partition, range);
+        let name = name.map_err(|source| unusable(&of.path(""), source))?;
+        let path = of.path(&name);
+        let inputs: Vec<&Segment> = inputs.iter().collect();
+        let written = segment::merge(&inputs, &path, &Options::default())?;
+        let open = Segment::open(&path, written.bytes, &written.sums)?;
+        Ok((name, written, open))
+    });
+    let (name, written, open) = written.await?.map_err(|error| segments.error(error))?;
+    let Written { rows, bytes, from_time, to_time, sums, .. } = written;
+    let merged = SealedSegment {
+        project,
+        partition,
+        first: first.first,
+        last: last.last,
+        rows,
+        bytes,
+        file: name,
+        sums,
+        times: Span { from: from_time, to: to_time },
+        sealed_at: now.micros(),
+        level: first.level.saturating_add(1),
+    };
+    if rows != group.iter().map(|segment| segment.rows).sum::<u64>() {
+        let path = files.path(&merged.file);
+        let detail = format!("{} has another number of events", path.display());
+        return Err(segments.damaged(path, detail));
+    }
+    let keyspace = store.db.keyspace().await?;
+    let row = Arc::new(merged.row(keyspace)?);
+    // The first one has the id of the new row.
+    let old = group.iter().skip(1).map(|segment| Ok(segment.key(keyspace)?.into_bytes()));
+    let old = Arc::new(old.collect::<Result<Vec<_>>>()?);
+    let work = move |tx: Transaction| {
+        let (row, old) = (Arc::clone(&row), Arc::clone(&old));
+        async move {
+            tx.delete(&old).await?;
+            tx.set(&row).await
+        }
+    };
+    store.db.transact(MERGE, (), work).await?;
+    lock(&segments.open).insert(merged.file, open);
+    remove(store, group.iter().map(|segment| segment.file.clone()).collect()).await?;
+    Ok(Compacted { segments: group.len(), events: rows, bytes })
+}

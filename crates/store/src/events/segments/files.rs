@@ -1,0 +1,204 @@
+//! The files of segments and runs: their names, making them durable, removing them.
+//!
+//! | file, in `segments` of the data directory | content |
+//! |---|---|
+//! | `<project>/<partition>/<first>-<last>-<random>.parquet` | a segment: its events, from the first to the last arrival number |
+//! | `uuids/<random>.run` | a run of uuids |
+//!
+//! A name is never used again, so what was read of a file stays right.
+//!
+//! What belongs here: paths and directories. What does not: which files there must be
+//! (`catalog`), and what is in them (`weir-segments`).
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{Error, ErrorKind, Result};
+use std::path::{Path, PathBuf};
+
+use uuid::Uuid;
+use weir_model::ProjectId;
+
+use crate::engine::create_private;
+
+/// The directory in the data directory.
+const DIRECTORY: &str = "segments";
+/// The directory of runs in that directory.
+const RUNS: &str = "uuids";
+const SEGMENT: &str = "parquet";
+const RUN: &str = "run";
+/// What a file is called in addition while it is written.
+const UNFINISHED: &str = ".tmp";
+
+/// The directory of the files.
+#[derive(Debug, Clone)]
+pub(super) struct Files {
+    data: PathBuf,
+    root: PathBuf,
+}
+
+impl Files {
+    /// The files of a data directory.
+    pub(super) fn of(data: &Path) -> Self {
+        Self { data: data.to_owned(), root: data.join(DIRECTORY) }
+    }
+
+    /// The path of a file.
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.root.join(name)
+    }
+
+    /// A name for a segment, whose directory exists.
+    pub(super) fn new_segment(
+        &self,
+        project: ProjectId,
+        partition: u16,
+        (first, last): (u64, u64),
+    ) -> Result<String> {
+        let directory = format!("{project}/{partition}");
+        self.create(&directory)?;
+        Ok(format!("{directory}/{first}-{last}-{}.{SEGMENT}", random()))
+    }
+
+    /// A name for a run, whose directory exists.
+    pub(super) fn new_run(&self) -> Result<String> {
+        self.create(RUNS)?;
+        Ok(format!("{RUNS}/{}.{RUN}", random()))
+    }
+
+    /// Creates a directory for files, durably. The directory of a new file itself is
+    /// synced with the file.
+    fn create(&self, directory: &str) -> Result<()> {
+        let path = self.root.join(directory);
+        create_private(&path)?;
+        let mut above = path.ancestors().skip(1).take_while(|at| at.starts_with(&self.data));
+        above.try_for_each(|directory| File::open(directory)?.sync_all())
+    }
+
+    /// Removes files that no row of the catalog names any more. One that stays is removed
+    /// at the next start.
+    pub(super) fn remove(&self, names: &[String]) {
+        for name in names {
+            match std::fs::remove_file(self.path(name)) {
+                Ok(()) => {}
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => {
+                    tracing::warn!(file = name, %error, "an unused file was not removed yet");
+                }
+            }
+        }
+    }
+
+    /// Removes the directories of a project, once they are empty.
+    pub(super) fn remove_directories(&self, project: ProjectId) {
+        let directory = self.root.join(project.to_string());
+        let Ok(partitions) = std::fs::read_dir(&directory) else { return };
+        for partition in partitions.flatten() {
+            // A directory with a file stays.
+            let _ = std::fs::remove_dir(partition.path());
+        }
+        let _ = std::fs::remove_dir(&directory);
+    }
+
+    /// The names of all files that look like ours. Others are left alone.
+    pub(super) fn all(&self) -> Result<BTreeSet<String>> {
+        let mut names = BTreeSet::new();
+        for top in entries(&self.root)? {
+            if top == RUNS {
+                let runs = entries(&self.root.join(RUNS))?.into_iter();
+                names.extend(runs.filter(|run| is_run(run)).map(|run| format!("{RUNS}/{run}")));
+            } else if is_number(&top) {
+                let partitions = entries(&self.root.join(&top))?;
+                for partition in partitions.into_iter().filter(|name| is_number(name)) {
+                    let directory = format!("{top}/{partition}");
+                    let segments = entries(&self.root.join(&directory))?.into_iter();
+                    let segments = segments.filter(|segment| is_segment(segment));
+                    names.extend(segments.map(|segment| format!("{directory}/{segment}")));
+                }
+            }
+        }
+        Ok(names)
+    }
+}
+
+/// The names in a directory; none if it does not exist.
+fn entries(directory: &Path) -> Result<Vec<String>> {
+    let entries = match std::fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if is_absent(&error) => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        names.extend(entry?.file_name().into_string());
+    }
+    Ok(names)
+}
+
+/// Whether there is no such directory. A file with its name is not ours either.
+fn is_absent(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+}
+
+fn random() -> String {
+    Uuid::new_v4().simple().to_string()
+}
+
+fn is_random(text: &str) -> bool {
+    text.len() == 32 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn is_run(name: &str) -> bool {
+    let name = name.strip_suffix(UNFINISHED).unwrap_or(name);
+    name.strip_suffix(RUN).and_then(|name| name.strip_suffix('.')).is_some_and(is_random)
+}
+
+fn is_segment(name: &str) -> bool {
+    let name = name.strip_suffix(UNFINISHED).unwrap_or(name);
+    let name = name.strip_suffix(SEGMENT).and_then(|name| name.strip_suffix('.'));
+    let parts: Option<Vec<&str>> = name.map(|name| name.split('-').collect());
+    match parts.as_deref() {
+        Some([first, last, random]) => is_number(first) && is_number(last) && is_random(random),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_files_with_our_names_are_listed() {
+        let data = tempfile::tempdir().unwrap();
+        let files = Files::of(data.path());
+        assert!(files.all().unwrap().is_empty());
+        let segment = files.new_segment(ProjectId(7), 2, (1, 64_000)).unwrap();
+        let run = files.new_run().unwrap();
+        let random = random();
+        let unfinished = format!("{run}.tmp");
+        for name in [&segment, &run, &unfinished] {
+            std::fs::write(files.path(name), b"").unwrap();
+        }
+        std::fs::create_dir_all(files.path("notes/1")).unwrap();
+        for other in [
+            "README".to_owned(),
+            "uuids/notes.run".to_owned(),
+            format!("uuids/{random}.parquet"),
+            "7/notes.parquet".to_owned(),
+            "7/2/events.parquet".to_owned(),
+            format!("7/2/1-{random}.parquet"),
+            format!("7/2/1-2-{random}.parquet.bak"),
+            format!("notes/1/1-2-{random}.parquet"),
+        ] {
+            std::fs::write(files.path(&other), b"").unwrap();
+        }
+        assert_eq!(files.all().unwrap(), [segment.clone(), run.clone(), unfinished.clone()].into());
+        files.remove(&[segment.clone(), segment, run, unfinished]);
+        assert!(files.all().unwrap().is_empty());
+        files.remove_directories(ProjectId(7));
+        assert!(files.path("7/2/events.parquet").exists());
+    }
+}

@@ -1,0 +1,217 @@
+//! Sealed events: blocks whose data has moved from the database to files.
+//!
+//! Full blocks are sealed into segments, which are Parquet files of up to a million events
+//! of one partition, and the entries of the index of uuids into runs, which are sorted
+//! files. The blocks stay what they are: their summaries, the pointers to them and the
+//! places of uuids do not change. Only the record with the data goes away, and reading a
+//! block finds it in its segment. See `docs/adr/0017-segments.md`.
+//!
+//! Invariants: a file is complete and durable before a row of the catalog names it, and it
+//! is removed only after no row names it. At every moment the data of a block is in its
+//! record or in a segment of the catalog, and a stored uuid in the index or in a run that
+//! is held open. One task at a time changes the files ([`Segments::changing`]).
+//!
+//! | module | content |
+//! |---|---|
+//! | `files` | names of files, directories |
+//! | `catalog` | which segments and runs there are |
+//! | `read` | the events of a sealed block |
+//! | `runs` | where the event of a sealed uuid is; merging runs |
+//! | `seal` | moving blocks into a segment |
+//! | `compact` | merging segments |
+//! | `retention` | removing segments |
+//! | `start` | what a start checks and repairs |
+
+mod catalog;
+mod compact;
+mod files;
+mod read;
+mod retention;
+mod runs;
+mod seal;
+mod start;
+
+use std::collections::HashSet;
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use quick_cache::Weighter;
+use quick_cache::unsync::Cache;
+use tokio::sync::OwnedMutexGuard;
+use weir_segments::{Error as FileError, Segment};
+
+#[cfg(test)]
+pub(super) use self::compact::{Bounds as CompactBounds, compact_within};
+pub use self::compact::{Compacted, compact};
+pub(super) use self::read::{block, event};
+pub(super) use self::retention::purge;
+pub use self::retention::{Dropped, drop_older, removed};
+pub(super) use self::runs::{Found, find, holds_any};
+#[cfg(test)]
+pub(super) use self::seal::{Bounds as SealBounds, seal_within};
+pub use self::seal::{SealReport, seal_all};
+pub(crate) use self::start::start;
+
+use self::files::Files;
+use self::runs::HeldRun;
+use crate::{Error, Result, Store};
+
+/// Upper bound of the memory of open segments.
+const OPEN_BYTES: u64 = 16 << 20;
+/// Counted of an open segment at least, so that the number of open files is bounded.
+const LEAST_WEIGHT: u64 = 64 << 10;
+/// Open segments to expect. The cache sizes its table by it.
+const OPEN: usize = 64;
+
+#[derive(Debug, Clone)]
+struct SegmentWeight;
+
+impl Weighter<String, Segment> for SegmentWeight {
+    fn weight(&self, _file: &String, segment: &Segment) -> u64 {
+        LEAST_WEIGHT.max(segment.memory() as u64)
+    }
+}
+
+/// The files of sealed events, as far as they are open.
+pub(crate) struct Segments {
+    /// `None`: the store is in memory, and nothing is sealed.
+    files: Option<Files>,
+    /// Segments that were read last, by the names of their files.
+    open: Mutex<Cache<String, Segment, SegmentWeight>>,
+    /// All runs, the oldest first. A run is here before an entry of the index of uuids is
+    /// removed because of it.
+    runs: Mutex<Arc<Vec<HeldRun>>>,
+    /// Held by the task that changes files or rows of the catalog.
+    changing: Arc<tokio::sync::Mutex<()>>,
+    /// Files that a merge found damaged. Others are merged without them.
+    unreadable: Mutex<HashSet<PathBuf>>,
+    damage: AtomicU64,
+}
+
+impl Segments {
+    /// The files of a data directory. `None`: there is none, and nothing is sealed.
+    pub(crate) fn of(directory: Option<&Path>) -> Self {
+        Self {
+            files: directory.map(Files::of),
+            open: Mutex::new(Cache::with_weighter(OPEN, OPEN_BYTES, SegmentWeight)),
+            runs: Mutex::default(),
+            changing: Arc::default(),
+            unreadable: Mutex::default(),
+            damage: AtomicU64::new(0),
+        }
+    }
+
+    /// How often a damaged file was found since the start.
+    pub(crate) fn damage(&self) -> u64 {
+        self.damage.load(Ordering::Relaxed)
+    }
+
+    /// Waits until no other task changes files, and keeps others from it.
+    pub(super) async fn changing(&self) -> OwnedMutexGuard<()> {
+        Arc::clone(&self.changing).lock_owned().await
+    }
+
+    fn runs(&self) -> Arc<Vec<HeldRun>> {
+        Arc::clone(&lock(&self.runs))
+    }
+
+    /// Replaces the runs that are held open.
+    fn set_runs(&self, runs: Vec<HeldRun>) {
+        *lock(&self.runs) = Arc::new(runs);
+    }
+
+    /// Whether a merge has found the file damaged.
+    fn is_unreadable(&self, name: &str) -> bool {
+        let path = self.files.as_ref().map(|files| files.path(name));
+        path.is_some_and(|path| lock(&self.unreadable).contains(&path))
+    }
+
+    /// Remembers which of the files of a merge is damaged, so that it is merged no more. If
+    /// it is none of them, then they do not go together. Fails with the error if it is not
+    /// damage.
+    fn leave_out<'a>(
+        &self,
+        error: Error,
+        names: impl IntoIterator<Item = &'a String>,
+    ) -> Result<()> {
+        let (Error::Damaged { file: damaged, .. }, Some(files)) = (&error, &self.files) else {
+            return Err(error);
+        };
+        let paths: Vec<PathBuf> = names.into_iter().map(|name| files.path(name)).collect();
+        let mut unreadable = lock(&self.unreadable);
+        match paths.contains(damaged) {
+            true => unreadable.extend([damaged.clone()]),
+            false => unreadable.extend(paths),
+        }
+        Ok(())
+    }
+
+    /// Closes segments whose files are removed.
+    fn close<'a>(&self, names: impl IntoIterator<Item = &'a String>) {
+        let mut open = lock(&self.open);
+        for name in names {
+            open.remove(name);
+        }
+    }
+
+    /// The error of the store for an error with a file. Damage is logged and counted.
+    fn error(&self, error: FileError) -> Error {
+        let detail = error.to_string();
+        match error {
+            FileError::Io { file, source } => Error::File { file, source },
+            FileError::Damaged { file, .. }
+            | FileError::UnknownFormat { file, .. }
+            | FileError::NoSuchRows { file, .. }
+            | FileError::NotInOrder { file, .. }
+            | FileError::Encode { file, .. } => self.damaged(file, detail),
+            // A kind that a later version of that crate adds.
+            _ => self.damaged(PathBuf::new(), detail),
+        }
+    }
+
+    /// The error for a damaged file, which is logged and counted.
+    fn damaged(&self, file: PathBuf, detail: String) -> Error {
+        self.damage.fetch_add(1, Ordering::Relaxed);
+        tracing::error!(file = %file.display(), detail, "a file of stored events is damaged");
+        Error::Damaged { file, detail }
+    }
+
+    /// Runs work on a file where it may block. A panic in it counts as damage of the file.
+    async fn blocking<T: Send + 'static>(
+        &self,
+        file: PathBuf,
+        work: impl FnOnce() -> Result<T, FileError> + Send + 'static,
+    ) -> Result<Result<T, FileError>> {
+        match tokio::task::spawn_blocking(work).await {
+            Ok(done) => Ok(done),
+            Err(join) if join.is_panic() => {
+                let detail = format!("{}: {join}", file.display());
+                Err(self.damaged(file, detail))
+            }
+            Err(_) => Err(Error::Stopped),
+        }
+    }
+}
+
+/// Changes files and rows of the catalog while no other task does. The work continues if
+/// the caller is dropped: what is in memory must follow what is committed.
+async fn change<T: Send + 'static, F: Future<Output = Result<T>> + Send + 'static>(
+    store: &Store,
+    work: impl FnOnce(Store) -> F,
+) -> Result<T> {
+    let changing = store.segments.changing().await;
+    let work = work(store.clone());
+    let task = tokio::spawn(async move {
+        let done = work.await;
+        drop(changing);
+        done
+    });
+    // It ends early when the runtime shuts down. A panic has left the catalog as it was.
+    task.await.map_err(|_| Error::Stopped)?
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

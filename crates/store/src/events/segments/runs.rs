@@ -1,0 +1,292 @@
+//! Runs: where the events of sealed uuids are.
+//!
+//! Every seal adds a run, and runs of one level are merged, so that there are few. All of
+//! them are held open, with their filters in memory.
+//!
+//! A uuid is searched for in the index first and then in the runs. A seal adds its run
+//! before it removes entries of the index. So a uuid that moves between the two searches is
+//! found by one of them, if the runs are taken after the index was read.
+//!
+//! What belongs here: searching runs, merging them, and removing their uuids from the
+//! index. What does not: the index itself (`uuids`).
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use weir_model::ProjectId;
+use weir_segments::run::{self, Entry, FilterSize, Key, Run};
+use weir_segments::{Error as FileError, RunWritten};
+
+use super::Segments;
+use super::catalog::{self, SealedRun};
+use crate::db::Operation;
+use crate::events::PARTITIONS;
+use crate::events::uuids::{Place, UuidKeys};
+use crate::transaction::Transaction;
+use crate::{Result, Store};
+
+/// Runs of one level that are merged into one of the next level.
+const FAN_IN: usize = 8;
+/// Runs are not merged into one with more uuids: its file has some gigabytes, and there is
+/// a second copy of it during the merge.
+const MOST_ENTRIES: u64 = 64 << 20;
+/// From this level on, filters are small. They have most of all uuids.
+const LARGE_LEVEL: u8 = 2;
+/// Entries of the index that one transaction removes.
+const CHUNK: usize = 4_000;
+
+const CLEAR: Operation = Operation::delete("clear sealed event uuids");
+const CLEARED: Operation = Operation::delete("sealed event uuids are cleared");
+const MERGE: Operation = Operation::write("merge runs of event uuids");
+
+/// A run of the catalog that is open.
+#[derive(Clone)]
+pub(super) struct HeldRun {
+    pub(super) sealed: Arc<SealedRun>,
+    pub(super) run: Run,
+}
+
+/// The result of a search for a uuid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::events) enum Found {
+    /// Its event is there.
+    At(Place),
+    /// A run is damaged where it would be. It counts as stored, so that damage never lets a
+    /// second event in.
+    Unreadable,
+}
+
+/// Searches for uuids in all runs, in the order of `keys`. `None`: no run has the uuid.
+///
+/// The index of uuids must have been read before.
+///
+/// # Errors
+/// When a file cannot be read. Damage is a result.
+pub(in crate::events) async fn find(
+    segments: &Arc<Segments>,
+    keys: Arc<[Key]>,
+) -> Result<Vec<Option<Found>>> {
+    let runs = segments.runs();
+    if runs.is_empty() || keys.is_empty() {
+        return Ok(vec![None; keys.len()]);
+    }
+    let of = Arc::clone(segments);
+    let search = move || {
+        let mut found = vec![None; keys.len()];
+        // The newest are asked most.
+        for held in runs.iter().rev() {
+            of.find_in(&held.run, &keys, &mut found)?;
+        }
+        Ok(found)
+    };
+    segments.blocking(PathBuf::new(), search).await?.map_err(|error| segments.error(error))
+}
+
+/// Whether a run has one of these uuids.
+///
+/// # Errors
+/// As [`find`].
+pub(in crate::events) async fn holds_any(
+    segments: &Arc<Segments>,
+    keys: Arc<[Key]>,
+) -> Result<bool> {
+    Ok(find(segments, keys).await?.iter().any(Option::is_some))
+}
+
+impl Segments {
+    fn find_in(
+        &self,
+        run: &Run,
+        keys: &[Key],
+        found: &mut [Option<Found>],
+    ) -> Result<(), FileError> {
+        let places = match run.find(keys) {
+            Ok(places) => places.into_iter().map(|place| place.map(at)).collect(),
+            Err(error @ FileError::Io { .. }) => return Err(error),
+            Err(error) => {
+                self.error(error);
+                // Only those that lead to the damaged part are lost.
+                let one = |key: &Key| match run.find(std::slice::from_ref(key)) {
+                    Ok(places) => Ok(places.into_iter().flatten().next().map(at)),
+                    Err(error @ FileError::Io { .. }) => Err(error),
+                    Err(_) => Ok(Some(Found::Unreadable)),
+                };
+                keys.iter().map(one).collect::<Result<Vec<_>, _>>()?
+            }
+        };
+        for (known, new) in found.iter_mut().zip(places) {
+            // A place is better than damage.
+            if known.is_none() || matches!(new, Some(Found::At(_))) {
+                *known = new.or(*known);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn at(place: run::Place) -> Found {
+    let run::Place { partition, first, index } = place;
+    match partition < PARTITIONS {
+        true => Found::At(Place { partition, first, index }),
+        false => Found::Unreadable,
+    }
+}
+
+/// The size of the filter of a run of this level.
+pub(super) fn filter(level: u8) -> FilterSize {
+    match level {
+        LARGE_LEVEL.. => FilterSize::Eight,
+        _ => FilterSize::Sixteen,
+    }
+}
+
+/// Removes the entries of the index whose uuids are in a run, for all runs of which some
+/// may be left.
+///
+/// The caller keeps other tasks from changing runs.
+pub(super) async fn clear_pending(store: &Store) -> Result<()> {
+    for held in store.segments.runs().iter().filter(|held| held.sealed.is_pending) {
+        let run = held.run.clone();
+        let path = match &store.segments.files {
+            Some(files) => files.path(&held.sealed.file),
+            None => continue,
+        };
+        let entries = store.segments.blocking(path, move || run.entries().collect()).await?;
+        let entries: Vec<Entry> = entries.map_err(|error| store.segments.error(error))?;
+        clear(store, held, &entries).await?;
+    }
+    Ok(())
+}
+
+/// Removes the entries of the index for the uuids of a run, and records that this is done.
+pub(super) async fn clear(store: &Store, held: &HeldRun, entries: &[Entry]) -> Result<()> {
+    let keyspace = store.db.keyspace().await?;
+    let mut of_project: Option<(i64, UuidKeys)> = None;
+    for some in entries.chunks(CHUNK) {
+        let mut keys = Vec::with_capacity(some.len());
+        for Entry { key: Key { project, uuid }, .. } in some {
+            let of = match &mut of_project {
+                Some((known, of)) if known == project => of,
+                other => {
+                    let of = UuidKeys::of(keyspace, ProjectId(*project))?;
+                    &mut other.insert((*project, of)).1
+                }
+            };
+            keys.push(of.key(*uuid));
+        }
+        let keys = Arc::new(keys);
+        let work = move |tx: Transaction| {
+            let keys = Arc::clone(&keys);
+            async move { tx.delete(&keys).await }
+        };
+        store.db.transact(CLEAR, (), work).await?;
+    }
+    let cleared = Arc::new(SealedRun { is_pending: false, ..SealedRun::clone(&held.sealed) });
+    let row = Arc::new(cleared.row(keyspace)?);
+    let work = move |tx: Transaction| {
+        let row = Arc::clone(&row);
+        async move { tx.set(&row).await }
+    };
+    store.db.transact(CLEARED, (), work).await?;
+    let mut runs = store.segments.runs().to_vec();
+    for held in runs.iter_mut().filter(|held| held.sealed.number == cleared.number) {
+        held.sealed = Arc::clone(&cleared);
+    }
+    store.segments.set_runs(runs);
+    Ok(())
+}
+
+/// Merges runs while there are enough of one level.
+///
+/// The caller keeps other tasks from changing runs.
+pub(super) async fn merge_due(store: &Store) -> Result<()> {
+    while let Some(group) = due(&store.segments) {
+        if let Err(error) = merge(store, &group).await {
+            let names = group.iter().map(|held| &held.sealed.file);
+            store.segments.leave_out(error, names)?;
+        }
+    }
+    Ok(())
+}
+
+/// The oldest runs of one level that can be merged, the lowest level first.
+fn due(segments: &Segments) -> Option<Vec<HeldRun>> {
+    let mut runs = segments.runs().to_vec();
+    runs.retain(|held| !held.sealed.is_pending && !segments.is_unreadable(&held.sealed.file));
+    let highest = runs.iter().map(|held| held.sealed.level).max()?;
+    (0..=highest).find_map(|level| {
+        let of_level = runs.iter().filter(|held| held.sealed.level == level);
+        let group: Vec<HeldRun> = of_level.take(FAN_IN).cloned().collect();
+        let entries: u64 = group.iter().map(|held| held.sealed.entries).sum();
+        (group.len() == FAN_IN && entries <= MOST_ENTRIES).then_some(group)
+    })
+}
+
+async fn merge(store: &Store, group: &[HeldRun]) -> Result<()> {
+    let segments = &store.segments;
+    let Some(files) = &segments.files else { return Ok(()) };
+    let level = group.iter().map(|held| held.sealed.level).max().unwrap_or(0).saturating_add(1);
+    let (files, inputs) = (files.clone(), group.iter().map(|held| held.run.clone()));
+    let inputs: Vec<Run> = inputs.collect();
+    let write = {
+        let files = files.clone();
+        move || {
+            let name = files.new_run().map_err(|source| unusable(&files.path("uuids"), source))?;
+            let path = files.path(&name);
+            let written = run::merge(&inputs.iter().collect::<Vec<_>>(), &path, filter(level))?;
+            let run = Run::open(&path, written.bytes, &written.sums)?;
+            Ok((name, written, run))
+        }
+    };
+    let written = segments.blocking(files.path("uuids"), write).await?;
+    let (name, written, run) = written.map_err(|error| segments.error(error))?;
+    let number = catalog::next_run(store).await?;
+    let sealed = Arc::new(sealed(number, name, written, level, false));
+    let keyspace = store.db.keyspace().await?;
+    let row = Arc::new(sealed.row(keyspace)?);
+    let old = group.iter().map(|held| Ok(held.sealed.key(keyspace)?.into_bytes()));
+    let old = Arc::new(old.collect::<Result<Vec<_>>>()?);
+    let work = move |tx: Transaction| {
+        let (row, old) = (Arc::clone(&row), Arc::clone(&old));
+        async move {
+            tx.delete(&old).await?;
+            tx.set(&row).await
+        }
+    };
+    store.db.transact(MERGE, (), work).await?;
+    let is_merged = |held: &HeldRun| group.iter().any(|of| of.sealed.number == held.sealed.number);
+    let mut runs = segments.runs().to_vec();
+    runs.retain(|held| !is_merged(held));
+    runs.push(HeldRun { sealed, run });
+    segments.set_runs(runs);
+    let names: Vec<String> = group.iter().map(|held| held.sealed.file.clone()).collect();
+    remove(store, names).await
+}
+
+/// Removes files of which no row of the catalog has the name.
+pub(super) async fn remove(store: &Store, names: Vec<String>) -> Result<()> {
+    let Some(files) = store.segments.files.clone() else { return Ok(()) };
+    store.segments.close(&names);
+    let removed = store.segments.blocking(files.path(""), move || {
+        files.remove(&names);
+        Ok(())
+    });
+    removed.await?.map_err(|error| store.segments.error(error))
+}
+
+/// The row of a new run.
+pub(super) fn sealed(
+    number: u64,
+    file: String,
+    written: RunWritten,
+    level: u8,
+    is_pending: bool,
+) -> SealedRun {
+    let RunWritten { entries, bytes, sums } = written;
+    SealedRun { number, file, entries, bytes, sums, level, is_pending }
+}
+
+/// The error for a directory that cannot be used.
+pub(super) fn unusable(path: &Path, source: std::io::Error) -> FileError {
+    FileError::Io { file: path.to_owned(), source }
+}

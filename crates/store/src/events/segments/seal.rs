@@ -1,0 +1,501 @@
+//! Sealing: moving closed blocks into a segment, and their uuids into a run.
+//!
+//! The order makes every moment safe for a crash and for readers:
+//!
+//! 1. The segment and the run are written and synced. Nothing names them yet.
+//! 2. One transaction adds both to the catalog and removes the records of the blocks.
+//! 3. The run is held open, so that the uuids are found in it.
+//! 4. The entries of the index are removed, some at a time. Until this is recorded, the
+//!    next sealing does it again.
+//!
+//! What belongs here: which blocks are sealed together, and this order. What does not: the
+//! form of the files (`weir-segments`), and merging them (`compact`, `runs`).
+
+use std::sync::Arc;
+
+use surrealdb::types::{Bytes, RecordId, SurrealValue};
+use weir_model::{ProjectId, Timestamp};
+use weir_segments::run::{Entry, Key, Place, Run, RunWriter};
+use weir_segments::{
+    Error as FileError, Options, RunWritten, Segment, SegmentEvent, Writer, Written,
+};
+
+use super::catalog::{self, SealedSegment};
+use super::files::Files;
+use super::runs::{self, HeldRun, unusable};
+use super::{Segments, change, lock};
+use crate::db::Operation;
+use crate::events::block::{Span, StoredEvent, decode, decode_one};
+use crate::events::keys;
+use crate::events::read::block_data;
+use crate::transaction::{IdRange, Row, RowKey, Transaction};
+use crate::{Error, Result, Store};
+
+/// A segment is written as soon as so many events wait,
+const EVENTS: u64 = 64_000;
+/// or so many bytes of them before compression: about 16 MiB as they are in their blocks.
+const BYTES: u64 = 64 << 20;
+/// Fewer events are sealed when the oldest one was received so long ago, microseconds.
+const AGE: i64 = 86_400_000_000;
+/// A segment has at most so many blocks, because one transaction removes their records.
+const BLOCKS: usize = 4_000;
+/// Heads and summaries that one transaction reads.
+const ROWS: u32 = 128;
+
+const HEADS: Operation = Operation::read("event heads to seal");
+const CLOSED: Operation = Operation::read("event blocks to seal");
+const SEAL: Operation = Operation::write("seal events");
+
+/// When blocks are sealed.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::events) struct Bounds {
+    /// As soon as so many events wait,
+    pub(in crate::events) events: u64,
+    /// or so many bytes of events before compression,
+    pub(in crate::events) bytes: u64,
+    /// or the oldest was received so long ago, microseconds.
+    pub(in crate::events) age: i64,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { events: EVENTS, bytes: BYTES, age: AGE }
+    }
+}
+
+/// What a call of [`seal_all`] did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SealReport {
+    /// The number of segments that were written.
+    pub segments: usize,
+    /// The number of events in them.
+    pub events: u64,
+    /// Bytes of their files.
+    pub bytes: u64,
+    /// Whether it ended because of its limit, so that more may be waiting.
+    pub is_limited: bool,
+}
+
+/// Seals the closed blocks of all projects, at most `most` segments. A segment has 64,000
+/// events or 64 MiB, or fewer when the oldest one was received more than a day before
+/// `now`. The newest block of each partition is never sealed. Does nothing if the store is
+/// in memory.
+///
+/// # Errors
+/// [`Error::DiskLow`] when the disk is low, [`Error::File`] when a file cannot be written,
+/// and errors of the store. Nothing is lost then, and the next call continues.
+pub async fn seal_all(store: &Store, now: Timestamp, most: usize) -> Result<SealReport> {
+    seal_within(store, now, most, Bounds::default()).await
+}
+
+pub(in crate::events) async fn seal_within(
+    store: &Store,
+    now: Timestamp,
+    most: usize,
+    bounds: Bounds,
+) -> Result<SealReport> {
+    let mut report = SealReport::default();
+    if store.segments.files.is_none() {
+        return Ok(report);
+    }
+    change(store, |store| async move { runs::clear_pending(&store).await }).await?;
+    let mut heads = Heads::all(store).await?;
+    while let Some(some) = heads.next(store).await? {
+        for lane in some {
+            let mut after = None;
+            loop {
+                if report.segments >= most {
+                    report.is_limited = true;
+                    return Ok(report);
+                }
+                let step = change(store, move |store| async move {
+                    seal_next(&store, &lane, after, now, bounds).await
+                });
+                match step.await? {
+                    Step::Nothing => break,
+                    Step::Skipped { last } => after = Some(last),
+                    Step::Sealed { events, bytes } => {
+                        report.segments += 1;
+                        report.events += events;
+                        report.bytes += bytes;
+                        after = None;
+                        change(store, |store| async move { runs::merge_due(&store).await }).await?;
+                    }
+                }
+            }
+        }
+    }
+    Ok(report)
+}
+
+/// The blocks of a project in a partition.
+#[derive(Debug, Clone, Copy)]
+struct Lane {
+    project: ProjectId,
+    partition: u16,
+    /// First arrival number of the newest block, which stays open.
+    newest: u64,
+}
+
+/// Iterates over the heads of all projects.
+struct Heads {
+    rest: Option<Arc<IdRange>>,
+}
+
+#[derive(SurrealValue)]
+struct HeadRow {
+    id: RecordId,
+    newest: i64,
+}
+
+impl Heads {
+    async fn all(store: &Store) -> Result<Self> {
+        let (from, to) = keys::all_projects("event_head");
+        Ok(Self { rest: Some(Arc::new(store.db.keyspace().await?.range(from, to)?)) })
+    }
+
+    async fn next(&mut self, store: &Store) -> Result<Option<Vec<Lane>>> {
+        let Some(range) = self.rest.take() else { return Ok(None) };
+        let work = move |tx: Transaction| {
+            let range = Arc::clone(&range);
+            async move { tx.first::<HeadRow>(&range, ROWS).await }
+        };
+        let (rows, rest) = store.db.transact(HEADS, (), work).await?;
+        self.rest = rest.map(Arc::new);
+        let lane = |row: HeadRow| {
+            let partition = keys::part(&row.id, 1, HEADS.name)?;
+            Ok(Lane {
+                project: ProjectId(keys::part(&row.id, 0, HEADS.name)?),
+                partition: u16::try_from(partition).map_err(|_| unexpected())?,
+                newest: u64::try_from(row.newest).unwrap_or(0),
+            })
+        };
+        rows.into_iter().map(lane).collect::<Result<_>>().map(Some)
+    }
+}
+
+/// A block that gets no further events and is not sealed.
+struct Closed {
+    first: u64,
+    last: u64,
+    events: u64,
+    bytes: u64,
+}
+
+#[derive(SurrealValue)]
+struct ClosedRow {
+    id: RecordId,
+    last: i64,
+    count: i64,
+    bytes: i64,
+}
+
+enum Step {
+    /// There is nothing to seal yet.
+    Nothing,
+    /// A damaged block stays as it is. The next step continues after it.
+    Skipped {
+        /// Arrival number of its last event.
+        last: u64,
+    },
+    /// A segment was written.
+    Sealed { events: u64, bytes: u64 },
+}
+
+/// Writes the next segment of a partition, from the block after the arrival number `after`
+/// on; `None`: after all segments that there are.
+async fn seal_next(
+    store: &Store,
+    lane: &Lane,
+    after: Option<u64>,
+    now: Timestamp,
+    bounds: Bounds,
+) -> Result<Step> {
+    let Lane { project, partition, newest } = *lane;
+    let after = match after {
+        Some(after) => Some(after),
+        None => {
+            let last = catalog::newest_before(store, project, partition, newest).await?;
+            last.map(|segment| segment.last)
+        }
+    };
+    let begin = after.map_or(0, |after| after.saturating_add(1));
+    let (blocks, is_full) = closed(store, lane, begin, bounds).await?;
+    let Some(oldest) = blocks.first() else { return Ok(Step::Nothing) };
+    if !is_full {
+        let received = match data_of(store, lane, oldest.first).await? {
+            Some(data) => decode_one(&data, 0).ok().flatten().map(|event| event.received_at),
+            None => None,
+        };
+        // A block that cannot be read is reported when it is sealed.
+        if received.is_some_and(|at| at > now.micros().saturating_sub(bounds.age)) {
+            return Ok(Step::Nothing);
+        }
+    }
+    if store.db.disk().is_low() {
+        return Err(Error::DiskLow);
+    }
+    let mut inputs = Vec::with_capacity(blocks.len());
+    for block in blocks {
+        let data = data_of(store, lane, block.first).await?;
+        inputs.push(Input { block, data });
+    }
+    write(store, lane, inputs, now).await
+}
+
+/// The closed blocks that begin at `begin` or later, as many as fit into a segment, and
+/// whether they fill it.
+async fn closed(
+    store: &Store,
+    lane: &Lane,
+    begin: u64,
+    bounds: Bounds,
+) -> Result<(Vec<Closed>, bool)> {
+    let id = |first| keys::summary(lane.project, lane.partition, first);
+    if begin >= lane.newest {
+        return Ok((Vec::new(), false));
+    }
+    let mut rest = Some(Arc::new(store.db.keyspace().await?.range(id(begin), id(lane.newest))?));
+    let (mut blocks, mut events, mut bytes) = (Vec::new(), 0_u64, 0_u64);
+    while let Some(range) = rest.take() {
+        let work = move |tx: Transaction| {
+            let range = Arc::clone(&range);
+            async move { tx.first::<ClosedRow>(&range, ROWS).await }
+        };
+        let (rows, more) = store.db.transact(CLOSED, (), work).await?;
+        rest = more.map(Arc::new);
+        for row in rows {
+            let number = |value: i64| u64::try_from(value).unwrap_or(0);
+            let block = Closed {
+                first: number(keys::part(&row.id, 2, CLOSED.name)?),
+                last: number(row.last),
+                events: number(row.count),
+                bytes: number(row.bytes),
+            };
+            events = events.saturating_add(block.events);
+            bytes = bytes.saturating_add(block.bytes);
+            blocks.push(block);
+            if events >= bounds.events || bytes >= bounds.bytes || blocks.len() >= BLOCKS {
+                return Ok((blocks, true));
+            }
+        }
+    }
+    Ok((blocks, false))
+}
+
+/// The events of a block as they are stored; `None`: its record is missing or damaged.
+async fn data_of(store: &Store, lane: &Lane, first: u64) -> Result<Option<Bytes>> {
+    match block_data(store, lane.project, (lane.partition, first)).await {
+        Err(Error::Shape { .. }) => Ok(None),
+        data => data,
+    }
+}
+
+/// A block to be sealed.
+struct Input {
+    block: Closed,
+    /// See [`data_of`].
+    data: Option<Bytes>,
+}
+
+impl Input {
+    /// The events, which are as many as the summary says. `None`: the block is damaged.
+    fn events(&self) -> Option<Vec<StoredEvent>> {
+        let events = decode(self.data.as_ref()?).ok()?;
+        let is_whole = events.len() as u64 == self.block.events
+            && events.first().is_some_and(|event| event.arrival == self.block.first)
+            && events.last().is_some_and(|event| event.arrival == self.block.last)
+            && events.is_sorted_by(|one, next| one.arrival < next.arrival);
+        is_whole.then_some(events)
+    }
+}
+
+/// Writes a segment of these blocks, up to the first one that is damaged.
+async fn write(store: &Store, lane: &Lane, mut inputs: Vec<Input>, now: Timestamp) -> Result<Step> {
+    let Lane { project, partition, .. } = *lane;
+    let segments = &store.segments;
+    let Some(files) = segments.files.clone() else { return Ok(Step::Nothing) };
+    let root = files.path("");
+    loop {
+        let Some(last) = inputs.last().map(|input| input.block.last) else {
+            return Ok(Step::Nothing);
+        };
+        let of = files.clone();
+        let written = segments.blocking(root.clone(), move || {
+            let new = NewFiles::write(&of, project, partition, &inputs);
+            Ok((new, inputs))
+        });
+        let (new, read) = written.await?.map_err(|error| segments.error(error))?;
+        inputs = read;
+        match new {
+            Ok(new) => {
+                let firsts: Vec<u64> = inputs.iter().map(|input| input.block.first).collect();
+                return commit(store, lane, last, new, firsts, now).await;
+            }
+            Err(NotWritten::File(error)) => return Err(segments.error(error)),
+            Err(NotWritten::Damaged { at }) => {
+                let Some(damaged) = inputs.get(at).map(|input| &input.block) else {
+                    return Ok(Step::Nothing);
+                };
+                if at == 0 {
+                    tracing::error!(
+                        %project, partition, first = damaged.first,
+                        "a damaged block is not sealed"
+                    );
+                    return Ok(Step::Skipped { last: damaged.last });
+                }
+                // Those before it.
+                inputs.truncate(at);
+            }
+        }
+    }
+}
+
+/// Why files were not written.
+enum NotWritten {
+    /// The block at this index is damaged.
+    Damaged {
+        at: usize,
+    },
+    File(FileError),
+}
+
+impl From<FileError> for NotWritten {
+    fn from(error: FileError) -> Self {
+        Self::File(error)
+    }
+}
+
+/// A segment and the run of its uuids, which are complete and durable. The catalog does
+/// not name them.
+struct NewFiles {
+    segment: (String, Written, Segment),
+    run: (String, RunWritten, Run),
+    /// The entries of the run.
+    entries: Vec<Entry>,
+}
+
+impl NewFiles {
+    /// Writes the files, and opens them: what cannot be opened is not used.
+    fn write(
+        files: &Files,
+        project: ProjectId,
+        partition: u16,
+        inputs: &[Input],
+    ) -> Result<Self, NotWritten> {
+        let new = |name: std::io::Result<String>| {
+            name.map_err(|source| unusable(&files.path(""), source))
+        };
+        let first = inputs.first().map_or(0, |input| input.block.first);
+        let last = inputs.last().map_or(0, |input| input.block.last);
+        let name = new(files.new_segment(project, partition, (first, last)))?;
+        let path = files.path(&name);
+        let mut writer = Writer::create(&path, &Options::default())?;
+        let mut entries = Vec::new();
+        for (at, input) in inputs.iter().enumerate() {
+            let events = input.events().ok_or(NotWritten::Damaged { at })?;
+            writer.push_block(&events.iter().map(sealed).collect::<Vec<_>>())?;
+            entries.extend((0..).zip(&events).map(|(index, event)| Entry {
+                key: Key { project: project.0, uuid: event.uuid },
+                place: Place { partition, first: input.block.first, index },
+            }));
+        }
+        let written = writer.finish()?;
+        let segment = Segment::open(&path, written.bytes, &written.sums)?;
+        entries.sort_unstable_by_key(|entry| entry.key);
+        let run_name = new(files.new_run())?;
+        let path = files.path(&run_name);
+        let mut writer = RunWriter::create(&path, runs::filter(0))?;
+        for entry in &entries {
+            writer.push(*entry)?;
+        }
+        let of_run = writer.finish()?;
+        let run = Run::open(&path, of_run.bytes, &of_run.sums)?;
+        Ok(Self { segment: (name, written, segment), run: (run_name, of_run, run), entries })
+    }
+}
+
+fn sealed(event: &StoredEvent) -> SegmentEvent<'_> {
+    SegmentEvent {
+        arrival: event.arrival,
+        uuid: event.uuid,
+        event: &event.event,
+        distinct_id: &event.distinct_id,
+        timestamp: event.timestamp,
+        received_at: event.received_at,
+        properties: &event.properties,
+        elements_chain: &event.elements_chain,
+        historical: event.historical,
+        warnings: &event.warnings,
+    }
+}
+
+/// Adds new files to the catalog, and removes what they replace.
+async fn commit(
+    store: &Store,
+    lane: &Lane,
+    last: u64,
+    new: NewFiles,
+    firsts: Vec<u64>,
+    now: Timestamp,
+) -> Result<Step> {
+    let (held, entries, step) = add(store, lane, last, new, firsts, now).await?;
+    runs::clear(store, &held, &entries).await?;
+    Ok(step)
+}
+
+/// Adds new files to the catalog, and removes the records of the blocks in one transaction.
+/// Entries of the index stay.
+async fn add(
+    store: &Store,
+    lane: &Lane,
+    last: u64,
+    new: NewFiles,
+    firsts: Vec<u64>,
+    now: Timestamp,
+) -> Result<(HeldRun, Vec<Entry>, Step)> {
+    let Lane { project, partition, .. } = *lane;
+    let segments: &Segments = &store.segments;
+    let NewFiles { segment: (file, written, segment), run: (run_file, of_run, run), entries } = new;
+    let step = Step::Sealed { events: written.rows, bytes: written.bytes };
+    let sealed = SealedSegment {
+        project,
+        partition,
+        first: firsts.first().copied().unwrap_or(0),
+        last,
+        rows: written.rows,
+        bytes: written.bytes,
+        file,
+        sums: written.sums,
+        times: Span { from: written.from_time, to: written.to_time },
+        sealed_at: now.micros(),
+        level: 0,
+    };
+    let number = catalog::next_run(store).await?;
+    let of_run = Arc::new(runs::sealed(number, run_file, of_run, 0, true));
+    let keyspace = store.db.keyspace().await?;
+    let mut rows: Vec<Row> = vec![sealed.row(keyspace)?, of_run.row(keyspace)?];
+    rows.sort_unstable_by(Row::in_order);
+    let blocks = firsts.iter().map(|first| keys::block(project, partition, *first));
+    let blocks = keyspace.keys(blocks)?.into_iter().map(RowKey::into_bytes);
+    let (rows, blocks) = (Arc::new(rows), Arc::new(blocks.collect::<Vec<_>>()));
+    let work = move |tx: Transaction| {
+        let (rows, blocks) = (Arc::clone(&rows), Arc::clone(&blocks));
+        async move {
+            tx.insert(&rows).await?;
+            tx.delete(&blocks).await
+        }
+    };
+    store.db.transact(SEAL, (), work).await?;
+    lock(&segments.open).insert(sealed.file, segment);
+    // Before any entry of the index is removed.
+    let held = HeldRun { sealed: of_run, run };
+    let mut all = segments.runs().to_vec();
+    all.push(held.clone());
+    segments.set_runs(all);
+    Ok((held, entries, step))
+}
+
+fn unexpected() -> Error {
+    Error::Shape { statement: HEADS.name, detail: "unexpected record id".to_owned() }
+}

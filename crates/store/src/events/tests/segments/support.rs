@@ -1,0 +1,185 @@
+//! Stores with events in open blocks, closed blocks and segments.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+use uuid::Uuid;
+use weir_model::{ProjectId, Timestamp};
+
+use super::super::support::{PROJECT, batch, event};
+use crate::events::segments::{CompactBounds, SealBounds, compact_within, seal_within};
+use crate::events::{
+    Compacted, LIVE_PARTITIONS, SealReport, StoredEvent, apply, historical_partition,
+    live_partition,
+};
+use crate::{Error, Location, Settings, Store};
+
+/// In the year 2026, microseconds.
+pub(super) const NOW: i64 = 1_787_322_000_000_000;
+const SECOND: i64 = 1_000_000;
+const DAY: i64 = 86_400 * SECOND;
+
+/// An open store and its directory.
+pub(super) struct Opened {
+    pub(super) store: Store,
+    pub(super) directory: TempDir,
+}
+
+impl Opened {
+    pub(super) async fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let store = open(directory.path()).await.unwrap();
+        Self { store, directory }
+    }
+
+    /// Closes the store and opens it again, with nothing in memory.
+    pub(super) async fn reopen(self) -> Self {
+        self.reopen_after(|_| {}).await
+    }
+
+    /// The same, with a change of its files in between.
+    pub(super) async fn reopen_after(self, change: impl FnOnce(&Path)) -> Self {
+        let Self { store, directory } = self;
+        store.close().await.unwrap();
+        drop(store);
+        change(&directory.path().join("segments"));
+        let began = Instant::now();
+        loop {
+            match open(directory.path()).await {
+                Ok(store) => return Self { store, directory },
+                // Tasks of the engine still end.
+                Err(Error::InUse { .. } | Error::Open { .. })
+                    if began.elapsed() < Duration::from_secs(60) =>
+                {
+                    tokio::task::yield_now().await;
+                }
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+
+    /// The files of segments and runs, sorted.
+    pub(super) fn files(&self) -> Vec<PathBuf> {
+        files(&self.directory.path().join("segments"))
+    }
+
+    /// The files of segments, sorted.
+    pub(super) fn segment_files(&self) -> Vec<PathBuf> {
+        let mut files = self.files();
+        files.retain(|file| file.extension().is_some_and(|name| name == "parquet"));
+        files
+    }
+
+    /// The files of runs, sorted.
+    pub(super) fn run_files(&self) -> Vec<PathBuf> {
+        let mut files = self.files();
+        files.retain(|file| file.extension().is_some_and(|name| name == "run"));
+        files
+    }
+}
+
+async fn open(directory: &Path) -> Result<Store, Error> {
+    Store::open(&Location::Directory(directory.to_owned()), Settings::default()).await
+}
+
+/// The files below a directory, sorted.
+pub(super) fn files(directory: &Path) -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    let mut directories = vec![directory.to_owned()];
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(directory).into_iter().flatten() {
+            let path = entry.unwrap().path();
+            if path.is_dir() { directories.push(path) } else { all.push(path) }
+        }
+    }
+    all.sort();
+    all
+}
+
+/// Seals as soon as `events` wait in a partition.
+pub(super) async fn seal(store: &Store, events: u64) -> SealReport {
+    let bounds = SealBounds { events, age: i64::MAX, ..SealBounds::default() };
+    seal_within(store, Timestamp::from_micros(NOW), usize::MAX, bounds).await.unwrap()
+}
+
+/// Merges `fan_in` neighbours, once.
+pub(super) async fn compact(store: &Store, fan_in: usize, events: u64) -> Option<Compacted> {
+    let bounds = CompactBounds { fan_in, events };
+    compact_within(store, Timestamp::from_micros(NOW), bounds).await.unwrap()
+}
+
+/// The uuid of the event with this arrival number. Neighbours are far apart.
+pub(super) fn uuid(arrival: u64) -> Uuid {
+    Uuid::from_u128(u128::from(arrival).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835))
+}
+
+/// Two distinct ids of each live partition.
+pub(super) fn ids(partition: u16) -> [String; 2] {
+    let ids = (0..).map(|number| format!("user-{number}"));
+    let mut ids = ids.filter(|id| live_partition(PROJECT, id) == partition);
+    [ids.next().unwrap(), ids.next().unwrap()]
+}
+
+/// An event with everything that an event can have.
+pub(super) fn full_event(arrival: u64, partition: u16) -> StoredEvent {
+    let number = i64::try_from(arrival).unwrap();
+    let live = ids(partition % LIVE_PARTITIONS);
+    // Blocks of 37 events, every fourth of which spans days.
+    let after = match (arrival / 37).is_multiple_of(4) {
+        true => number % 60 * DAY / 3,
+        false => number * SECOND,
+    };
+    let timestamp = if arrival == 100 { -14_450_000_000 * SECOND } else { NOW + after };
+    StoredEvent {
+        uuid: uuid(arrival),
+        event: format!("event {}", arrival % 5),
+        distinct_id: live[usize::from(arrival.is_multiple_of(3))].clone(),
+        timestamp,
+        received_at: NOW + number * SECOND,
+        properties: format!(
+            r#"{{"n":{arrival},"größe":{}.50,"$lib":"web","list":[1,null],"big":12345678901234567890}}"#,
+            arrival % 7
+        ),
+        elements_chain: if arrival.is_multiple_of(11) { "a:nth-child=\"1\"" } else { "" }
+            .to_owned(),
+        historical: partition >= LIVE_PARTITIONS,
+        warnings: match arrival % 13 {
+            0 => vec!["clamped_future".to_owned(), "distinct_id_cut".to_owned()],
+            _ => Vec::new(),
+        },
+        ..event(arrival, "")
+    }
+}
+
+/// Adds `blocks` blocks of `size` events, in turn in three live partitions and the
+/// historical one. Returns the events.
+pub(super) async fn add_blocks(
+    store: &Store,
+    project: ProjectId,
+    blocks: u64,
+    size: u64,
+) -> Vec<StoredEvent> {
+    let heads = crate::events::heads(store, project).await.unwrap();
+    let last = heads.values().map(|head| head.last).max().unwrap_or(0);
+    let mut next = u64::try_from(last).unwrap() + 1;
+    let mut all = Vec::new();
+    for number in 0..blocks {
+        let partition =
+            [0, 1, 3, historical_partition(PROJECT)][usize::try_from(number % 4).unwrap()];
+        let events: Vec<_> = (next..next + size).map(|n| full_event(n, partition)).collect();
+        next += size;
+        let from = crate::events::position(store, partition).await.unwrap().offset;
+        let mut write = batch(partition, from, from + 1, &events);
+        write.projects[0].project = project;
+        let head = &mut write.projects[0].head;
+        if let Some(before) = crate::events::head(store, project, partition).await.unwrap() {
+            head.from_time = before.from_time.min(head.from_time);
+            head.to_time = before.to_time.max(head.to_time);
+            head.count += before.count;
+        }
+        apply(store, write).await.unwrap();
+        all.extend(events);
+    }
+    all
+}
