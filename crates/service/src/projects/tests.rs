@@ -47,6 +47,7 @@ fn every_setting() -> ProjectPatch {
         person_processing_opt_out: Patch::Set(true),
         person_display_name_properties: Patch::Set(vec!["email".to_owned()]),
         week_start_day: Patch::Set(1),
+        event_retention_days: Patch::Set(30),
         product_description: Patch::Set("Sells tea.".to_owned()),
     }
 }
@@ -63,6 +64,7 @@ fn has_every_setting(project: &Project) {
         (project.week_start_day, project.product_description.as_deref()),
         (Some(1), Some("Sells tea."))
     );
+    assert_eq!(project.event_retention_days, Some(30));
     assert_eq!(project.person_display_name_properties, Some(vec!["email".to_owned()]));
 }
 
@@ -96,6 +98,14 @@ async fn creating_and_entering() {
         (input("a", "Mars/Phobos"), "timezone"),
         (ProjectPatch { name: Patch::Clear, ..Default::default() }, "name"),
         (ProjectPatch { week_start_day: Patch::Set(7), ..Default::default() }, "week_start_day"),
+        (
+            ProjectPatch { event_retention_days: Patch::Set(0), ..Default::default() },
+            "event_retention_days",
+        ),
+        (
+            ProjectPatch { event_retention_days: Patch::Set(3651), ..Default::default() },
+            "event_retention_days",
+        ),
     ] {
         let Err(Error::Invalid(field)) = services.projects.create(&org, bad).await else {
             panic!("{attr}");
